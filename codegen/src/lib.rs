@@ -1,0 +1,1 @@
+//! Interface model to stubs and skeletons

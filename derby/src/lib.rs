@@ -1,0 +1,1 @@
+//! The derby: races between wires and real rivals, statistics and the report

@@ -1,0 +1,1 @@
+//! One object, every wire: the crate to depend on

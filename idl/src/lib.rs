@@ -1,0 +1,1 @@
+//! Contract languages in, one interface model out, and back

@@ -1,0 +1,72 @@
+//! Bodies: encoded values that nobody has looked at yet.
+
+use crate::budget::Budget;
+use crate::marshal::UnmarshalList;
+use crate::shape::Shape;
+use crate::visit::{Sink, Source, Visit};
+use bytes::Bytes;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// An operating-system handle that travels with a message; closed when the last holder drops it.
+pub type Handle = Arc<OwnedFd>;
+
+/// What a wire does with values: reads a [`Body`], writes to a buffer of its own.
+pub trait Codec: Send + Sync {
+    /// Hands a source over the body to `visit`.
+    fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()>;
+
+    /// Encodes values into a body of their own: for tests, for bridges, for storage.
+    fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body>;
+}
+
+/// Encoded values: shared, immutable bytes and what is needed to read them. Copying one is counting a reference.
+#[derive(Clone)]
+pub struct Body {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// Offset of the first byte in its message: what alignment is counted from.
+    pub base: usize,
+    /// Whether numbers are little-endian.
+    pub little: bool,
+    /// What else the codec needs to know, in its own terms (protocol version, character sets).
+    pub dialect: u32,
+    /// What decoding may cost.
+    pub budget: Budget,
+    /// Who can read it.
+    pub codec: &'static dyn Codec,
+    /// Handles that came with the message, if any.
+    pub handles: Option<Arc<[Handle]>>,
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Body({} bytes at {})", self.bytes.len(), self.base)
+    }
+}
+
+impl Body {
+    /// Reads with whatever the closure makes of the source.
+    pub fn read<'a, T>(&'a self, mut visit: impl FnMut(&mut dyn Source<'a>) -> Visit<T>) -> Visit<T> {
+        let mut result = None;
+        self.codec.read(self, &mut |source| {
+            result = Some(visit(source)?);
+            Ok(())
+        })?;
+        match result {
+            Some(value) => Ok(value),
+            None => Err(crate::Failure::malformed("the codec did not visit the body", 0)),
+        }
+    }
+
+    /// Reads an operation's arguments or results.
+    pub fn decode<'a, T: UnmarshalList<'a>>(&'a self, list: &Shape) -> Visit<T> {
+        self.read(|source| T::unmarshal_list(list, source))
+    }
+
+    /// Passes the values on to a sink without building them: a bridge between wires.
+    pub fn pipe(&self, list: &Shape, sink: &mut dyn Sink) -> Visit<()> {
+        self.read(|source| crate::pipe::pipe(list, source, sink))
+    }
+}

@@ -1,0 +1,106 @@
+//! Budgets: every length a peer claims is charged here before anything is allocated for it.
+
+use crate::failure::{Failure, Initiator};
+
+/// What one message may cost. Copied for each message; the fields go down as the message is decoded.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// Bytes that decoded values may occupy.
+    pub bytes: u64,
+    /// Elements of sequences, arrays and maps; elements without size count too.
+    pub elements: u64,
+    /// Nesting of composites.
+    pub depth: u32,
+    /// Operating-system handles.
+    pub handles: u32,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { bytes: 64 << 20, elements: 1 << 20, depth: 64, handles: 16 }
+    }
+}
+
+impl Budget {
+    /// A budget for a message of at most `bytes`: values may take eight times that much.
+    pub fn for_message(bytes: u64) -> Self {
+        let default = Self::default();
+        Self { bytes: bytes.saturating_mul(8).max(64 << 10), ..default }
+    }
+
+    /// Takes bytes.
+    pub fn charge_bytes(&mut self, n: u64) -> Result<(), Failure> {
+        match self.bytes.checked_sub(n) {
+            Some(left) => {
+                self.bytes = left;
+                Ok(())
+            }
+            None => Err(Failure::over_limit(Initiator::Peer, "bytes of decoded values", n, self.bytes)),
+        }
+    }
+
+    /// Takes elements.
+    pub fn charge_elements(&mut self, n: u64) -> Result<(), Failure> {
+        match self.elements.checked_sub(n) {
+            Some(left) => {
+                self.elements = left;
+                Ok(())
+            }
+            None => Err(Failure::over_limit(Initiator::Peer, "elements in one message", n, self.elements)),
+        }
+    }
+
+    /// Goes one level down; [`Budget::leave`] comes back.
+    pub fn enter(&mut self) -> Result<(), Failure> {
+        match self.depth.checked_sub(1) {
+            Some(left) => {
+                self.depth = left;
+                Ok(())
+            }
+            None => Err(Failure::over_limit(Initiator::Peer, "nesting of values", 1, 0)),
+        }
+    }
+
+    /// Comes back one level.
+    pub fn leave(&mut self) {
+        self.depth += 1;
+    }
+}
+
+/// Quotas for one peer or one listener. Every wire has defaults; a user can raise each.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The largest message, in bytes, header included; also the most that fragments may join to.
+    pub message: u64,
+    /// Calls that may be outstanding on one connection.
+    pub outstanding: usize,
+    /// Fragmented messages that may be open on one connection.
+    pub assemblies: usize,
+    /// What decoding one message may cost.
+    pub budget: Budget,
+    /// How long a message that has begun may take to arrive, for each started MiB.
+    pub message_time: std::time::Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message: 4 << 20,
+            outstanding: 1024,
+            assemblies: 64,
+            budget: Budget::default(),
+            message_time: std::time::Duration::from_secs(30),
+        }
+    }
+}
+
+impl Limits {
+    /// The same limits with another largest message, in bytes; the decoding budget grows with it.
+    #[must_use]
+    pub fn with_message(mut self, bytes: u64) -> Self {
+        self.message = bytes;
+        self.budget.bytes = self.budget.bytes.max(Budget::for_message(bytes).bytes);
+        self.budget.elements = self.budget.elements.max(bytes);
+        self
+    }
+}

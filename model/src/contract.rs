@@ -1,0 +1,186 @@
+//! Contracts: interfaces, operations, constants and named types, as every contract language yields them.
+
+use crate::shape::{Field, Hold, Name, Shape, Struct};
+use std::borrow::Cow;
+
+/// Everything one contract file defines, in the order of the file.
+#[derive(Debug, Clone, Default)]
+pub struct Contract {
+    /// The definitions; nested modules are part of each name.
+    pub definitions: Vec<Definition>,
+}
+
+impl Contract {
+    /// The interfaces.
+    pub fn interfaces(&self) -> impl Iterator<Item = &Hold<Interface>> {
+        self.definitions.iter().filter_map(|definition| match definition {
+            Definition::Interface(interface) => Some(interface),
+            _ => None,
+        })
+    }
+
+    /// The interface with this scoped name or identity.
+    pub fn interface(&self, name: &str) -> Option<&Hold<Interface>> {
+        self.interfaces().find(|interface| interface.name == name || interface.id == name)
+    }
+}
+
+/// One definition of a contract.
+#[derive(Debug, Clone)]
+pub enum Definition {
+    /// A named type: struct, union, enum or alias.
+    Type(Shape),
+    /// An exception.
+    Exception(Hold<Struct>),
+    /// A constant.
+    Constant(Constant),
+    /// An interface.
+    Interface(Hold<Interface>),
+}
+
+/// A constant and its value.
+#[derive(Debug, Clone)]
+pub struct Constant {
+    /// Scoped name.
+    pub name: Name,
+    /// Shape of the value.
+    pub shape: Shape,
+    /// The value.
+    pub value: crate::value::Value,
+    /// Documentation, from comments before the definition.
+    pub doc: Name,
+}
+
+/// An interface: what an object can be asked.
+#[derive(Debug, Clone)]
+pub struct Interface {
+    /// Scoped name, parts joined by `::`.
+    pub name: Name,
+    /// Identity as the contract's language spells it (an OMG repository id, a UUID, ...).
+    pub id: Name,
+    /// Other identities, as (contract language, identity), where one interface is served in several worlds.
+    pub identities: Cow<'static, [(Name, Name)]>,
+    /// Direct bases.
+    pub bases: Cow<'static, [Hold<Interface>]>,
+    /// All operations that an object of this interface answers: first those of the bases, each once, then its own.
+    /// An attribute stands as its accessor operations. The index in this list is the operation's number.
+    pub operations: Cow<'static, [Operation]>,
+    /// How many of `operations` are inherited.
+    pub inherited: usize,
+    /// The attributes, own and inherited; each points to its accessors in `operations`.
+    pub attributes: Cow<'static, [Attribute]>,
+    /// Documentation, from comments before the definition.
+    pub doc: Name,
+}
+
+impl Interface {
+    /// The number of the operation with this wire name.
+    pub fn index_of(&self, operation: &[u8]) -> Option<usize> {
+        self.operations.iter().position(|candidate| candidate.name.as_bytes() == operation)
+    }
+
+    /// Whether an object of this interface is also one of the interface with that identity.
+    pub fn is_a(&self, id: &str) -> bool {
+        self.id == id || self.bases.iter().any(|base| base.is_a(id))
+    }
+}
+
+/// An attribute: a pair of accessors.
+#[derive(Debug, Clone)]
+pub struct Attribute {
+    /// Name.
+    pub name: Name,
+    /// Shape of its value.
+    pub shape: Shape,
+    /// Number of the reading operation.
+    pub getter: usize,
+    /// Number of the writing operation, unless the attribute is read-only.
+    pub setter: Option<usize>,
+}
+
+/// One operation.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// The name on wires that send names (`_get_title` for an attribute's accessor).
+    pub name: Name,
+    /// The name people see and generated code uses.
+    pub label: Name,
+    /// Parameters in the order of the contract, with their directions.
+    pub parameters: Cow<'static, [Parameter]>,
+    /// Shape of the return value.
+    pub returns: Shape,
+    /// The in and inout parameters as one nameless struct, in order: what a request carries.
+    pub arguments: Shape,
+    /// The return value (named `return`, unless void), then the out and inout parameters, as one nameless struct: what
+    /// a reply carries.
+    pub results: Shape,
+    /// Exceptions it may raise.
+    pub raises: Cow<'static, [Hold<Struct>]>,
+    /// Whether the caller gets no reply.
+    pub oneway: bool,
+    /// Documentation, from comments before the definition.
+    pub doc: Name,
+}
+
+impl Operation {
+    /// Makes an operation at run time; arguments and results follow from the parameters.
+    pub fn new(name: impl Into<Name>, parameters: Vec<Parameter>, returns: Shape) -> Self {
+        let name = name.into();
+        let pick = |wanted: fn(Direction) -> bool| {
+            parameters.iter().filter(move |p| wanted(p.direction)).map(|p| p.field.clone())
+        };
+        let arguments: Vec<Field> = pick(Direction::goes_in).collect();
+        let mut results: Vec<Field> = Vec::new();
+        if !matches!(returns, Shape::Void) {
+            results.push(Field { name: Cow::Borrowed("return"), shape: returns.clone() });
+        }
+        results.extend(pick(Direction::comes_out));
+        let list = |fields| {
+            let (name, id) = (Cow::Borrowed(""), Cow::Borrowed(""));
+            Shape::Struct(Hold::new(Struct { name, id, fields: Cow::Owned(fields) }))
+        };
+        Self {
+            label: name.clone(),
+            name,
+            returns,
+            arguments: list(arguments),
+            results: list(results),
+            parameters: Cow::Owned(parameters),
+            raises: Cow::Borrowed(&[]),
+            oneway: false,
+            doc: Cow::Borrowed(""),
+        }
+    }
+}
+
+/// One parameter.
+#[derive(Debug, Clone)]
+pub struct Parameter {
+    /// Which way it goes.
+    pub direction: Direction,
+    /// Name and shape.
+    pub field: Field,
+}
+
+/// Which way a parameter goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From caller to servant.
+    In,
+    /// From servant to caller.
+    Out,
+    /// Both ways.
+    InOut,
+}
+
+impl Direction {
+    /// Whether a request carries it.
+    pub fn goes_in(self) -> bool {
+        self != Self::Out
+    }
+
+    /// Whether a reply carries it.
+    pub fn comes_out(self) -> bool {
+        self != Self::In
+    }
+}

@@ -1,0 +1,236 @@
+//! Failures: what happened, who caused it, where, and what to do.
+
+use std::fmt;
+
+/// Everything that can go wrong with a call, apart from an exception that the contract names.
+///
+/// One pointer wide, so that the good path of every `Result` stays small.
+#[derive(Clone)]
+pub struct Failure(Box<Details>);
+
+#[derive(Clone)]
+struct Details {
+    kind: Kind,
+    initiator: Initiator,
+    completed: Completed,
+    message: String,
+    code: Option<String>,
+    place: String,
+    hint: Option<String>,
+}
+
+/// What kind of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The peer cannot be reached, or the connection broke.
+    Unreachable,
+    /// The peer, or this side, does not permit it.
+    Refused,
+    /// The deadline passed.
+    TimedOut,
+    /// The caller withdrew the call.
+    Cancelled,
+    /// The peer answers, but has no such object.
+    NoObject,
+    /// The object has no such operation.
+    NoOperation,
+    /// An argument does not fit the contract.
+    BadArgument,
+    /// Bytes do not decode as the contract says.
+    Malformed,
+    /// A quota (size, count, depth) would be exceeded.
+    LimitExceeded,
+    /// The peer is too busy, for now.
+    Busy,
+    /// Known, but not supported.
+    Unsupported,
+    /// The servant or the peer's runtime failed.
+    Internal,
+    /// The peer broke the rules of the protocol.
+    Violation,
+    /// A reference, an address or a contract cannot be understood.
+    BadReference,
+}
+
+impl Kind {
+    /// A stable word for machines: JSON, metrics, tests.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Refused => "refused",
+            Self::TimedOut => "timed-out",
+            Self::Cancelled => "cancelled",
+            Self::NoObject => "no-object",
+            Self::NoOperation => "no-operation",
+            Self::BadArgument => "bad-argument",
+            Self::Malformed => "malformed",
+            Self::LimitExceeded => "limit-exceeded",
+            Self::Busy => "busy",
+            Self::Unsupported => "unsupported",
+            Self::Internal => "internal",
+            Self::Violation => "violation",
+            Self::BadReference => "bad-reference",
+        }
+    }
+}
+
+/// Who caused a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Initiator {
+    /// The caller: wrong arguments, a deadline too short.
+    User,
+    /// This side's runtime.
+    Here,
+    /// The other side.
+    Peer,
+}
+
+/// Whether the servant ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completed {
+    /// It ran to its end.
+    Yes,
+    /// It did not run: trying again is safe.
+    No,
+    /// Nobody knows.
+    Maybe,
+}
+
+impl Failure {
+    /// A failure of this kind, with one sentence on what happened.
+    #[cold]
+    pub fn new(kind: Kind, initiator: Initiator, message: impl Into<String>) -> Self {
+        Self(Box::new(Details {
+            kind,
+            initiator,
+            completed: Completed::No,
+            message: message.into(),
+            code: None,
+            place: String::new(),
+            hint: None,
+        }))
+    }
+
+    /// Bytes from the peer do not decode; `offset` is counted from the start of the message's values.
+    #[cold]
+    pub fn malformed(what: impl fmt::Display, offset: usize) -> Self {
+        Self::new(Kind::Malformed, Initiator::Peer, format!("{what} (at byte {offset})"))
+    }
+
+    /// A quota would be exceeded.
+    #[cold]
+    pub fn over_limit(initiator: Initiator, what: &str, asked: u64, limit: u64) -> Self {
+        Self::new(Kind::LimitExceeded, initiator, format!("{what}: {asked} exceeds the limit of {limit}"))
+    }
+
+    /// The same failure with the peer's own code and its name, such as `CORBA::MARSHAL minor 0x41540026`.
+    #[must_use]
+    pub fn with_code(mut self, code: impl Into<String>) -> Self {
+        self.0.code = Some(code.into());
+        self
+    }
+
+    /// The same failure with something to try.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// The same failure, saying whether the servant ran.
+    #[must_use]
+    pub fn with_completed(mut self, completed: Completed) -> Self {
+        self.0.completed = completed;
+        self
+    }
+
+    /// The same failure, at a place: an endpoint, an operation, a parameter. Outer places are put in front.
+    #[must_use]
+    pub fn at(mut self, place: impl fmt::Display) -> Self {
+        let inner = std::mem::take(&mut self.0.place);
+        self.0.place = if inner.is_empty() { place.to_string() } else { format!("{place}, {inner}") };
+        self
+    }
+
+    /// What kind.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// Who caused it.
+    pub fn initiator(&self) -> Initiator {
+        self.0.initiator
+    }
+
+    /// Whether the servant ran.
+    pub fn completed(&self) -> Completed {
+        self.0.completed
+    }
+
+    /// What happened, in one sentence.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The peer's own code, with its name.
+    pub fn code(&self) -> Option<&str> {
+        self.0.code.as_deref()
+    }
+
+    /// Where; empty if unknown.
+    pub fn place(&self) -> &str {
+        &self.0.place
+    }
+
+    /// What to try.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        if let Some(code) = &self.0.code {
+            write!(f, " [{code}]")?;
+        }
+        if !self.0.place.is_empty() {
+            write!(f, " ({})", self.0.place)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Failure({}, by {:?}, ran {:?}: {self})", self.0.kind.word(), self.0.initiator, self.0.completed)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A way in which a peer broke a protocol. Each wire has an enumeration of its own; this is what is left of it when it
+/// leaves the wire's crate.
+#[derive(Debug, Clone)]
+pub struct Violation {
+    /// The wire.
+    pub wire: &'static str,
+    /// The variant's name, stable: tests, metrics and `trace` count by it.
+    pub name: &'static str,
+    /// One sentence.
+    pub message: String,
+    /// Bytes received on the connection before the offending message.
+    pub offset: u64,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}, at byte {} of the connection)", self.message, self.name, self.offset)
+    }
+}
+
+impl From<Violation> for Failure {
+    fn from(violation: Violation) -> Self {
+        Self::new(Kind::Violation, Initiator::Peer, violation.to_string()).with_completed(Completed::Maybe)
+    }
+}

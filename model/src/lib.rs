@@ -1,0 +1,46 @@
+//! What an interface is, and what a call is: the neutral core of Everywire.
+//!
+//! Everything else depends on this crate and it on nothing: no I/O, no threads, no wire. The way of a call:
+//!
+//! ```text
+//! caller ─ stub ─ codec ─ session ─ link ═══ link ─ session ─ codec ─ skeleton ─ servant
+//! ```
+//!
+//! * [`Interface`], [`Operation`], [`Shape`]: what can be asked, from any contract language.
+//! * [`Sink`], [`Source`]: the visit by which typed values become a wire's bytes and back.
+//! * [`Body`]: encoded values nobody has looked at; [`Rope`]: bytes to send.
+//! * [`Session`], [`Event`]: one connection's protocol, without I/O.
+//! * [`Wire`]: what a protocol's crate exports.
+//! * [`Object`], [`Ref`], [`Servant`], [`Request`]: callers and servants.
+//! * [`Failure`], [`Violation`]; [`Budget`], [`Limits`].
+
+#![forbid(unsafe_code)]
+
+pub mod body;
+pub mod budget;
+pub mod contract;
+pub mod failure;
+pub mod marshal;
+pub mod object;
+pub mod pipe;
+pub mod reference;
+pub mod rope;
+pub mod session;
+pub mod shape;
+pub mod value;
+pub mod visit;
+pub mod wire;
+
+pub use body::{Body, Codec, Handle};
+pub use budget::{Budget, Limits};
+pub use contract::{Attribute, Constant, Contract, Definition, Direction, Interface, Operation, Parameter};
+pub use failure::{Completed, Failure, Initiator, Kind, Violation};
+pub use marshal::{Marshal, MarshalList, Octets, Unmarshal, UnmarshalList};
+pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
+pub use reference::{Address, Endpoint, Profile, Reference};
+pub use rope::Rope;
+pub use session::{Answer, Call, CallId, Config, Event, Expects, Incoming, Link, Outcome, Peer, PeerAddress, Session};
+pub use shape::{Hold, Shape};
+pub use value::Value;
+pub use visit::{Encode, Sink, Source, Visit};
+pub use wire::{Capabilities, Explained, Listing, Part, Sniff, Wire};

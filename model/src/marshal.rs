@@ -1,0 +1,294 @@
+//! Typed values on the visit: what generated stubs and skeletons are made of.
+//!
+//! A type is marshalled *at* a shape, the one its contract gives it: a `Vec<f64>` alone does not know its bound or how
+//! its count is written. Tuples stand for the arguments and results of an operation.
+
+use crate::body::Handle;
+use crate::reference::Reference;
+use crate::shape::{Field, Shape, Text};
+use crate::visit::{Numbers, NumbersMut, Sink, Source, Visit};
+use bytes::Bytes;
+use std::borrow::Cow;
+
+/// A type that can be written.
+pub trait Marshal {
+    /// Writes the value at this shape.
+    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()>;
+
+    /// Writes the elements of an open sequence or array; numbers take the bulk lane.
+    fn marshal_all<S: Sink + ?Sized>(items: &[Self], element: &Shape, sink: &mut S) -> Visit<()>
+    where
+        Self: Sized,
+    {
+        items.iter().try_for_each(|item| item.marshal(element, sink))
+    }
+}
+
+/// A type that can be read; `'a` is the message it may borrow from.
+pub trait Unmarshal<'a>: Sized {
+    /// Reads a value at this shape.
+    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self>;
+
+    /// Reads `len` elements of an open sequence or array; numbers take the bulk lane.
+    fn unmarshal_all<S: Source<'a> + ?Sized>(len: usize, element: &Shape, source: &mut S) -> Visit<Vec<Self>> {
+        // `len` was charged by the source; still, trust it for no more than a page before elements have arrived.
+        let mut items = Vec::with_capacity(len.min(4096 / size_of::<Self>().max(1)));
+        for _ in 0..len {
+            items.push(Self::unmarshal(element, source)?);
+        }
+        Ok(items)
+    }
+}
+
+macro_rules! primitive {
+    ($($type:ident $(bulk $variant:ident)?),*) => {$(
+        impl Marshal for $type {
+            #[inline]
+            fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
+                sink.$type(*self)
+            }
+            $(fn marshal_all<S: Sink + ?Sized>(items: &[Self], _: &Shape, sink: &mut S) -> Visit<()> {
+                sink.numbers(Numbers::$variant(items))
+            })?
+        }
+
+        impl<'a> Unmarshal<'a> for $type {
+            #[inline]
+            fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, source: &mut S) -> Visit<Self> {
+                source.$type()
+            }
+            $(fn unmarshal_all<S: Source<'a> + ?Sized>(len: usize, _: &Shape, source: &mut S) -> Visit<Vec<Self>> {
+                let mut items = vec![<$type>::default(); len];
+                source.numbers(NumbersMut::$variant(&mut items))?;
+                Ok(items)
+            })?
+        }
+    )*};
+}
+
+primitive!(bool, u8, i8, u16 bulk U16, i16 bulk I16, u32 bulk U32, i32 bulk I32, u64 bulk U64, i64 bulk I64,
+    f32 bulk F32, f64 bulk F64);
+
+fn text_of(shape: &Shape) -> &Text {
+    match shape.resolved() {
+        Shape::Text(text) => text,
+        _ => &Text::NARROW,
+    }
+}
+
+impl Marshal for char {
+    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+        sink.char(*self, matches!(shape.resolved(), Shape::WideChar))
+    }
+}
+
+impl<'a> Unmarshal<'a> for char {
+    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
+        source.char(matches!(shape.resolved(), Shape::WideChar))
+    }
+}
+
+macro_rules! text {
+    ($($type:ty),*) => {$(
+        impl Marshal for $type {
+            #[inline]
+            fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+                sink.text(text_of(shape), self)
+            }
+        }
+    )*};
+}
+
+text!(str, String, Cow<'_, str>);
+
+impl<'a> Unmarshal<'a> for Cow<'a, str> {
+    #[inline]
+    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
+        source.text(text_of(shape))
+    }
+}
+
+impl<'a> Unmarshal<'a> for String {
+    #[inline]
+    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
+        source.text(text_of(shape)).map(Cow::into_owned)
+    }
+}
+
+impl Marshal for Bytes {
+    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+        sink.shared(shape, self)
+    }
+}
+
+impl<'a> Unmarshal<'a> for Bytes {
+    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
+        source.shared(shape)
+    }
+}
+
+impl Marshal for Option<Reference> {
+    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
+        sink.reference(self.as_ref())
+    }
+}
+
+impl<'a> Unmarshal<'a> for Option<Reference> {
+    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, source: &mut S) -> Visit<Self> {
+        source.reference()
+    }
+}
+
+impl Marshal for Handle {
+    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
+        sink.handle(self)
+    }
+}
+
+impl<'a> Unmarshal<'a> for Handle {
+    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, source: &mut S) -> Visit<Self> {
+        source.handle()
+    }
+}
+
+impl<T: Marshal + ?Sized> Marshal for &T {
+    #[inline]
+    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+        (**self).marshal(shape, sink)
+    }
+}
+
+impl<T: Marshal> Marshal for Box<T> {
+    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+        (**self).marshal(shape, sink)
+    }
+}
+
+impl<'a, T: Unmarshal<'a>> Unmarshal<'a> for Box<T> {
+    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
+        T::unmarshal(shape, source).map(Box::new)
+    }
+}
+
+impl<T: Marshal> Marshal for [T] {
+    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+        sink.open(shape, self.len())?;
+        T::marshal_all(self, shape.element().unwrap_or(&Shape::Void), sink)?;
+        sink.close(shape)
+    }
+}
+
+impl<T: Marshal> Marshal for Vec<T> {
+    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+        self.as_slice().marshal(shape, sink)
+    }
+}
+
+impl<T: Marshal, const N: usize> Marshal for [T; N] {
+    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+        self.as_slice().marshal(shape, sink)
+    }
+}
+
+impl<'a, T: Unmarshal<'a>> Unmarshal<'a> for Vec<T> {
+    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
+        let len = source.open(shape)?;
+        let items = T::unmarshal_all(len, shape.element().unwrap_or(&Shape::Void), source)?;
+        source.close(shape)?;
+        Ok(items)
+    }
+}
+
+impl<'a, T: Unmarshal<'a>, const N: usize> Unmarshal<'a> for [T; N] {
+    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
+        let items = Vec::unmarshal(shape, source)?;
+        let found = items.len();
+        items.try_into().map_err(|_| {
+            crate::Failure::malformed(format_args!("an array of {N} elements arrived with {found}"), 0)
+        })
+    }
+}
+
+/// Octets as `Vec<u8>`, for fixed arrays of octets: `[u8; N]` goes through the byte lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Octets<const N: usize>(pub [u8; N]);
+
+impl<const N: usize> Marshal for Octets<N> {
+    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+        sink.bytes(shape, &self.0)
+    }
+}
+
+impl<'a, const N: usize> Unmarshal<'a> for Octets<N> {
+    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
+        let bytes = source.bytes(shape)?;
+        let found = bytes.len();
+        bytes.as_ref().try_into().map(Self).map_err(|_| {
+            crate::Failure::malformed(format_args!("an array of {N} octets arrived with {found}"), 0)
+        })
+    }
+}
+
+/// A list of values that fills the fields of a nameless struct: the arguments or the results of an operation.
+pub trait MarshalList {
+    /// Writes the struct.
+    fn marshal_list<S: Sink + ?Sized>(&self, list: &Shape, sink: &mut S) -> Visit<()>;
+}
+
+/// See [`MarshalList`].
+pub trait UnmarshalList<'a>: Sized {
+    /// Reads the struct.
+    fn unmarshal_list<S: Source<'a> + ?Sized>(list: &Shape, source: &mut S) -> Visit<Self>;
+}
+
+macro_rules! tuples {
+    ($($len:literal ($($name:ident $index:tt),*)),*) => {$(
+        impl<$($name: Marshal),*> MarshalList for ($($name,)*) {
+            #[inline]
+            fn marshal_list<S: Sink + ?Sized>(&self, list: &Shape, sink: &mut S) -> Visit<()> {
+                let _fields = list.fields();
+                sink.open(list, $len)?;
+                $(self.$index.marshal(shape_at(_fields, $index), sink)?;)*
+                sink.close(list)
+            }
+        }
+
+        impl<'a, $($name: Unmarshal<'a>),*> UnmarshalList<'a> for ($($name,)*) {
+            #[inline]
+            fn unmarshal_list<S: Source<'a> + ?Sized>(list: &Shape, source: &mut S) -> Visit<Self> {
+                let _fields = list.fields();
+                source.open(list)?;
+                let values = ($($name::unmarshal(shape_at(_fields, $index), source)?,)*);
+                source.close(list)?;
+                Ok(values)
+            }
+        }
+    )*};
+}
+
+tuples!(
+    0 (),
+    1 (A 0),
+    2 (A 0, B 1),
+    3 (A 0, B 1, C 2),
+    4 (A 0, B 1, C 2, D 3),
+    5 (A 0, B 1, C 2, D 3, E 4),
+    6 (A 0, B 1, C 2, D 3, E 4, F 5),
+    7 (A 0, B 1, C 2, D 3, E 4, F 5, G 6),
+    8 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7),
+    9 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8),
+    10 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9),
+    11 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10),
+    12 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11)
+);
+
+#[inline]
+fn shape_at(fields: &[Field], index: usize) -> &Shape {
+    fields.get(index).map_or(&Shape::Void, |field| &field.shape)
+}
+
+/// The shape of field `index` of a struct, for generated code.
+#[inline]
+pub fn field(shape: &Shape, index: usize) -> &Shape {
+    shape_at(shape.fields(), index)
+}

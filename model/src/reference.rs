@@ -1,0 +1,223 @@
+//! References: where an object is, on one or more wires, without saying how to get there.
+
+use crate::failure::{Failure, Initiator, Kind};
+use crate::shape::Name;
+use bytes::Bytes;
+use std::fmt;
+
+/// An object reference: plain data, valid in any process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Reference {
+    /// Identity of the most derived interface known, as its contract language spells it; may be empty.
+    pub type_id: String,
+    /// Ways to reach the object, the preferred first.
+    pub profiles: Vec<Profile>,
+    /// Profiles that the wire which read this reference does not understand, passed on untouched: (tag, data).
+    pub foreign: Vec<(u32, Bytes)>,
+}
+
+/// One way to reach an object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Profile {
+    /// Name of the wire.
+    pub wire: &'static str,
+    /// Protocol version, (major, minor).
+    pub version: (u8, u8),
+    /// Where the peer listens; alternatives, the preferred first.
+    pub endpoints: Vec<Endpoint>,
+    /// The object's key: opaque to everybody but the peer.
+    pub key: Bytes,
+    /// What else the wire stored in the profile: (tag, data), passed on untouched.
+    pub components: Vec<(u32, Bytes)>,
+}
+
+/// Where a peer listens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// TCP: host name or address, and port.
+    Tcp {
+        /// Host name or address literal, without brackets.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A Unix-domain stream socket at this path; a leading `@` means the abstract name space.
+    Unix {
+        /// Path.
+        path: String,
+    },
+    /// Shared memory, set up over a Unix-domain socket at this path.
+    Shm {
+        /// Path of the socket.
+        path: String,
+    },
+    /// This process, under this name.
+    InProcess {
+        /// Name of the server.
+        name: String,
+    },
+}
+
+impl Endpoint {
+    /// The transport's name: `tcp`, `unix`, `shm` or `inproc`.
+    pub fn transport(&self) -> &'static str {
+        match self {
+            Self::Tcp { .. } => "tcp",
+            Self::Unix { .. } => "unix",
+            Self::Shm { .. } => "shm",
+            Self::InProcess { .. } => "inproc",
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "tcp:[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "tcp:{host}:{port}"),
+            Self::Unix { path } => write!(f, "unix:{path}"),
+            Self::Shm { path } => write!(f, "shm:{path}"),
+            Self::InProcess { name } => write!(f, "inproc:{name}"),
+        }
+    }
+}
+
+/// A friendly address, the same on every wire:
+///
+/// ```text
+/// SCHEME://HOST[:PORT][/KEY]          TCP
+/// SCHEME+unix://PATH[#KEY]            Unix socket (PATH absolute, or @NAME for the abstract name space)
+/// SCHEME+shm://PATH[#KEY]             shared memory, set up over that Unix socket
+/// ```
+///
+/// In KEY, `%xx` stands for the byte xx.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// The scheme, without the transport.
+    pub scheme: String,
+    /// Where.
+    pub endpoint: Endpoint,
+    /// The object's key; empty for the peer as such.
+    pub key: Bytes,
+}
+
+impl Address {
+    /// Reads a friendly address. `default_port` stands in where none is given; without one a port is required.
+    pub fn parse(text: &str, default_port: Option<u16>) -> Result<Self, Failure> {
+        let wrong = |what: &str| {
+            Failure::new(Kind::BadReference, Initiator::User, format!("`{text}` is not an address: {what}"))
+                .with_hint("an address is SCHEME://HOST:PORT/KEY, SCHEME+unix:///PATH#KEY or SCHEME+shm:///PATH#KEY")
+        };
+        let Some((scheme, rest)) = text.split_once("://") else { return Err(wrong("`://` is missing")) };
+        let (scheme, transport) = scheme.split_once('+').unwrap_or((scheme, "tcp"));
+        let (endpoint, key) = match transport {
+            "tcp" => {
+                let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
+                (tcp(authority, default_port).ok_or_else(|| wrong("HOST:PORT is expected after `://`"))?, key)
+            }
+            "unix" | "shm" => {
+                let (path, key) = rest.split_once('#').unwrap_or((rest, ""));
+                if !(path.starts_with('/') || path.starts_with('@')) || path.len() < 2 {
+                    return Err(wrong("the socket's path must be absolute, as in `+unix:///run/app.sock`"));
+                }
+                let path = path.to_owned();
+                (if transport == "unix" { Endpoint::Unix { path } } else { Endpoint::Shm { path } }, key)
+            }
+            other => return Err(wrong(&format!("transport `{other}` is unknown; known are tcp, unix and shm"))),
+        };
+        let key = unescape(key).ok_or_else(|| wrong("`%` in a key must be followed by two hexadecimal digits"))?;
+        Ok(Self { scheme: scheme.to_owned(), endpoint, key: key.into() })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = escape(&self.key);
+        let scheme = &self.scheme;
+        match &self.endpoint {
+            Endpoint::Tcp { host, port } if host.contains(':') => write!(f, "{scheme}://[{host}]:{port}/{key}"),
+            Endpoint::Tcp { host, port } => write!(f, "{scheme}://{host}:{port}/{key}"),
+            Endpoint::Unix { path } => write!(f, "{scheme}+unix://{path}#{key}"),
+            Endpoint::Shm { path } => write!(f, "{scheme}+shm://{path}#{key}"),
+            Endpoint::InProcess { name } => write!(f, "inproc://{name}/{key}"),
+        }
+    }
+}
+
+fn tcp(authority: &str, default_port: Option<u16>) -> Option<Endpoint> {
+    let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
+        let (host, after) = rest.split_once(']')?;
+        (host, after.strip_prefix(':'))
+    } else {
+        match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        }
+    };
+    let port = match port {
+        Some(port) => port.parse().ok()?,
+        None => default_port?,
+    };
+    if host.is_empty() { None } else { Some(Endpoint::Tcp { host: host.to_owned(), port }) }
+}
+
+/// A key as text: bytes outside the unreserved characters of RFC 3986 (and `/ : ; @ & = + $ ,`) become `%xx`.
+pub fn escape(key: &[u8]) -> String {
+    let mut out = String::with_capacity(key.len());
+    for &byte in key {
+        if byte.is_ascii_alphanumeric() || b"-_.!~*'()/:;@&=+$,".contains(&byte) {
+            out.push(byte.into());
+        } else {
+            out.push_str(&format!("%{byte:02x}"));
+        }
+    }
+    out
+}
+
+/// The bytes of a key that was written as text.
+pub fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let digit = |c: u8| char::from(c).to_digit(16);
+            let value = digit(bytes.next()?)? << 4 | digit(bytes.next()?)?;
+            out.push(u8::try_from(value).ok()?);
+        } else {
+            out.push(byte);
+        }
+    }
+    Some(out)
+}
+
+/// Text for the place of a failure.
+pub fn place(endpoint: &Endpoint, operation: &Name) -> String {
+    format!("{endpoint}, operation {operation}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_survive_a_round_trip() {
+        for text in ["iiop://host:2809/a/b%00c", "iiop://[::1]:1/", "x+unix:///run/s.sock#key", "x+shm://@name#k%23"] {
+            assert_eq!(Address::parse(text, None).unwrap().to_string(), text);
+        }
+        assert_eq!(Address::parse("x://h", Some(7)).unwrap().endpoint, Endpoint::Tcp { host: "h".into(), port: 7 });
+    }
+
+    #[test]
+    fn wrong_addresses_say_why() {
+        for (text, word) in [
+            ("host:1", "://"),
+            ("x://host", "HOST:PORT"),
+            ("x+unix://rel#k", "absolute"),
+            ("x+foo:///p", "unknown"),
+            ("x://h:1/%zz", "hexadecimal"),
+        ] {
+            let failure = Address::parse(text, None).unwrap_err();
+            assert!(failure.message().contains(word), "{failure}");
+        }
+    }
+}

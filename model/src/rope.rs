@@ -1,0 +1,187 @@
+//! Ropes: outgoing bytes, where large parts are spliced in by reference.
+
+use bytes::Bytes;
+use std::io::IoSlice;
+
+/// Parts at least this long are spliced in by reference; shorter ones are cheaper to copy.
+pub const SPLICE: usize = 16 << 10;
+
+/// Bytes to send: a flat buffer, with large shared parts spliced in at offsets.
+#[derive(Debug, Default)]
+pub struct Rope {
+    flat: Vec<u8>,
+    /// (offset into `flat`, the part that stands before that offset's byte), in ascending order.
+    splices: Vec<(usize, Bytes)>,
+    /// Sum of the splices' lengths.
+    spliced: usize,
+    /// Bytes already taken from the front, counted over both.
+    taken: usize,
+}
+
+impl Rope {
+    /// An empty rope.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All bytes put in and not yet taken.
+    pub fn len(&self) -> usize {
+        self.flat.len() + self.spliced - self.taken
+    }
+
+    /// Whether nothing is left to take.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Length counted from the first byte ever put in since the rope was last empty: what a codec aligns by.
+    pub fn position(&self) -> usize {
+        self.flat.len() + self.spliced
+    }
+
+    /// The flat buffer, for codecs that write in place. Bytes that are there already may be patched; the buffer must
+    /// not be shortened below a splice's offset (use [`Rope::truncate`]).
+    pub fn flat(&mut self) -> &mut Vec<u8> {
+        &mut self.flat
+    }
+
+    /// Appends a shared part: by reference if it is large, else by copy.
+    pub fn splice(&mut self, part: Bytes) {
+        if part.len() < SPLICE {
+            self.flat.extend_from_slice(&part);
+        } else {
+            self.spliced += part.len();
+            self.splices.push((self.flat.len(), part));
+        }
+    }
+
+    /// A mark to return to with [`Rope::truncate`].
+    pub fn mark(&self) -> Mark {
+        Mark { flat: self.flat.len(), splices: self.splices.len() }
+    }
+
+    /// Takes back everything put in since the mark: an encoding that failed half-way leaves no trace.
+    pub fn truncate(&mut self, mark: Mark) {
+        self.flat.truncate(mark.flat);
+        for (_, part) in self.splices.drain(mark.splices..) {
+            self.spliced -= part.len();
+        }
+    }
+
+    /// The bytes to send as slices, at most `limit` of them.
+    pub fn slices(&self, limit: usize) -> Vec<IoSlice<'_>> {
+        let mut out = Vec::with_capacity((2 * self.splices.len() + 1).min(limit));
+        let mut skip = self.taken;
+        let mut put = |mut part: &'_ [u8]| {
+            // Lifetimes keep this closure from borrowing `self`; it only narrows what it is given.
+            let cut = skip.min(part.len());
+            skip -= cut;
+            part = &part[cut..];
+            part.len()
+        };
+        let mut ranges: Vec<(bool, usize, usize, usize)> = Vec::with_capacity(2 * self.splices.len() + 1);
+        let mut from = 0;
+        for (index, (at, part)) in self.splices.iter().enumerate() {
+            let flat = &self.flat[from..*at];
+            let left = put(flat);
+            ranges.push((false, index, *at - left, *at));
+            let left = put(part);
+            ranges.push((true, index, part.len() - left, part.len()));
+            from = *at;
+        }
+        let left = put(&self.flat[from..]);
+        ranges.push((false, 0, self.flat.len() - left, self.flat.len()));
+        for (shared, index, start, end) in ranges {
+            if start < end && out.len() < limit {
+                out.push(IoSlice::new(if shared {
+                    &self.splices[index].1[start..end]
+                } else {
+                    &self.flat[start..end]
+                }));
+            }
+        }
+        out
+    }
+
+    /// All bytes as one slice, where nothing is spliced: the common case, one `write`.
+    pub fn contiguous(&self) -> Option<&[u8]> {
+        if self.splices.is_empty() { self.flat.get(self.taken..) } else { None }
+    }
+
+    /// Takes `n` bytes from the front: they were sent. An emptied rope starts anew and keeps a small buffer only.
+    pub fn consume(&mut self, n: usize) {
+        self.taken += n;
+        debug_assert!(self.taken <= self.position());
+        if self.is_empty() {
+            self.taken = 0;
+            self.spliced = 0;
+            self.splices.clear();
+            self.flat.clear();
+            if self.flat.capacity() > 64 << 10 {
+                self.flat = Vec::new();
+            }
+        }
+    }
+
+    /// Gives back the memory of an empty rope: connections that fall idle call this.
+    pub fn shrink(&mut self) {
+        if self.is_empty() {
+            *self = Self::default();
+        }
+    }
+
+    /// Everything not yet taken, copied into one buffer.
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.slices(usize::MAX).iter().flat_map(|slice| slice.iter().copied()).collect()
+    }
+}
+
+/// A place in a [`Rope`].
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    flat: usize,
+    splices: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splices_keep_their_place_and_are_consumed_in_order() {
+        let mut rope = Rope::new();
+        rope.flat().extend_from_slice(b"head");
+        rope.splice(Bytes::from(vec![b'x'; SPLICE]));
+        rope.flat().extend_from_slice(b"tail");
+        let mut all = b"head".to_vec();
+        all.extend(vec![b'x'; SPLICE]);
+        all.extend(b"tail");
+        for step in [1, 3, 100, SPLICE] {
+            let mut rope2 = Rope::new();
+            rope2.flat().extend_from_slice(b"head");
+            rope2.splice(Bytes::from(vec![b'x'; SPLICE]));
+            rope2.flat().extend_from_slice(b"tail");
+            let mut seen = Vec::new();
+            while !rope2.is_empty() {
+                let first = rope2.slices(1)[0].to_vec();
+                let n = first.len().min(step);
+                seen.extend_from_slice(&first[..n]);
+                rope2.consume(n);
+            }
+            assert_eq!(seen, all);
+        }
+        assert_eq!(rope.to_vec(), all);
+    }
+
+    #[test]
+    fn truncate_leaves_no_trace() {
+        let mut rope = Rope::new();
+        rope.flat().extend_from_slice(b"keep");
+        let mark = rope.mark();
+        rope.splice(Bytes::from(vec![0; SPLICE]));
+        rope.flat().push(1);
+        rope.truncate(mark);
+        assert_eq!(rope.to_vec(), b"keep");
+        assert_eq!(rope.len(), 4);
+    }
+}

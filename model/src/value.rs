@@ -1,0 +1,287 @@
+//! Values whose type is known no earlier than at run time: the command line, Python, a dynamic bridge.
+
+use crate::failure::{Failure, Initiator, Kind};
+use crate::pipe::{discriminator, put_discriminator};
+use crate::reference::Reference;
+use crate::shape::Shape;
+use crate::visit::{Sink, Source, Visit};
+use bytes::Bytes;
+
+/// A value as a tree.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Nothing: void, or an optional value or pointer that is empty.
+    Nothing,
+    /// A boolean.
+    Bool(bool),
+    /// Any integer; its shape says how wide.
+    Integer(i128),
+    /// A number with a fraction.
+    Float(f64),
+    /// One character.
+    Char(char),
+    /// A string.
+    Text(String),
+    /// A sequence or array of octets.
+    Bytes(Bytes),
+    /// A sequence or array of anything else.
+    List(Vec<Value>),
+    /// A struct: fields in order.
+    Struct(Vec<(String, Value)>),
+    /// A union: discriminator, and the arm's name and value unless no arm is selected.
+    Union(i64, Option<Box<(String, Value)>>),
+    /// A member of an enumeration, by name.
+    Member(String),
+    /// A map: pairs in order.
+    Map(Vec<(Value, Value)>),
+    /// A value with a shape of its own.
+    Variant(Box<(TypedShape, Value)>),
+    /// An object reference, or nil.
+    Reference(Option<Reference>),
+}
+
+/// A shape inside a value; two are equal if they read the same to people.
+#[derive(Debug, Clone)]
+pub struct TypedShape(pub Shape);
+
+impl PartialEq for TypedShape {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.noun() == other.0.noun()
+    }
+}
+
+impl Value {
+    /// A word for messages to people.
+    pub fn noun(&self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Bool(_) => "a boolean",
+            Self::Integer(_) => "an integer",
+            Self::Float(_) => "a number with a fraction",
+            Self::Char(_) => "a character",
+            Self::Text(_) => "text",
+            Self::Bytes(_) => "octets",
+            Self::List(_) => "a list",
+            Self::Struct(_) => "a struct",
+            Self::Union(..) => "a union",
+            Self::Member(_) => "a member of an enumeration",
+            Self::Map(_) => "a map",
+            Self::Variant(_) => "a variant",
+            Self::Reference(_) => "an object reference",
+        }
+    }
+
+    /// Writes the value at this shape.
+    ///
+    /// # Errors
+    /// [`Kind::BadArgument`] with the path to the part that does not fit.
+    pub fn encode(&self, shape: &Shape, sink: &mut dyn Sink) -> Visit<()> {
+        macro_rules! integer {
+            ($type:ident, $value:expr) => {
+                sink.$type($type::try_from(*$value).map_err(|_| out_of_range(*$value, shape))?)
+            };
+        }
+        match (shape.resolved(), self) {
+            (Shape::Void, Self::Nothing) => Ok(()),
+            (Shape::Bool, Self::Bool(value)) => sink.bool(*value),
+            (Shape::U8, Self::Integer(value)) => integer!(u8, value),
+            (Shape::I8, Self::Integer(value)) => integer!(i8, value),
+            (Shape::U16, Self::Integer(value)) => integer!(u16, value),
+            (Shape::I16, Self::Integer(value)) => integer!(i16, value),
+            (Shape::U32, Self::Integer(value)) => integer!(u32, value),
+            (Shape::I32, Self::Integer(value)) => integer!(i32, value),
+            (Shape::U64, Self::Integer(value)) => integer!(u64, value),
+            (Shape::I64, Self::Integer(value)) => integer!(i64, value),
+            #[allow(clippy::cast_possible_truncation)]
+            (Shape::F32, Self::Float(value)) => sink.f32(*value as f32),
+            (Shape::F64, Self::Float(value)) => sink.f64(*value),
+            #[allow(clippy::cast_precision_loss)]
+            (Shape::F32, Self::Integer(value)) => sink.f32(*value as f32),
+            #[allow(clippy::cast_precision_loss)]
+            (Shape::F64, Self::Integer(value)) => sink.f64(*value as f64),
+            (Shape::Char, Self::Char(value)) => sink.char(*value, false),
+            (Shape::WideChar, Self::Char(value)) => sink.char(*value, true),
+            (Shape::Text(text), Self::Text(value)) => sink.text(text, value),
+            (Shape::Enum(members), Self::Member(name)) => match members.value_of(name) {
+                Some(value) => sink.enumerant(members, value),
+                None => {
+                    let names: Vec<_> = members.members.iter().map(|(name, _)| name.as_ref()).collect();
+                    Err(misfit(format!("`{name}` is no member of {}", members.name))
+                        .with_hint(format!("members are {}", names.join(", "))))
+                }
+            },
+            (Shape::Reference(_), Self::Reference(value)) => sink.reference(value.as_ref()),
+            (resolved @ (Shape::Sequence(_) | Shape::Array(_)), Self::Bytes(value))
+                if matches!(resolved.element().map(Shape::resolved), Some(Shape::U8)) =>
+            {
+                sink.shared(resolved, value)
+            }
+            (resolved @ (Shape::Sequence(_) | Shape::Array(_)), Self::List(items)) => {
+                let element = resolved.element().unwrap_or(&Shape::Void);
+                if let Shape::Array(array) = resolved
+                    && array.len as usize != items.len()
+                {
+                    return Err(misfit(format!("an array of {} elements is expected, not {}", array.len, items.len())));
+                }
+                sink.open(resolved, items.len())?;
+                for (index, item) in items.iter().enumerate() {
+                    item.encode(element, sink).map_err(|failure| failure.at(format_args!("[{index}]")))?;
+                }
+                sink.close(resolved)
+            }
+            (resolved @ Shape::Struct(fields), Self::Struct(values)) => {
+                if fields.fields.len() != values.len() {
+                    let names: Vec<_> = fields.fields.iter().map(|field| field.name.as_ref()).collect();
+                    return Err(misfit(format!("{} fields are expected, not {}", names.len(), values.len()))
+                        .with_hint(format!("the fields are {}", names.join(", "))));
+                }
+                sink.open(resolved, values.len())?;
+                for (field, (_, value)) in fields.fields.iter().zip(values) {
+                    value.encode(&field.shape, sink).map_err(|failure| failure.at(&field.name))?;
+                }
+                sink.close(resolved)
+            }
+            (resolved @ Shape::Union(union), Self::Union(label, arm)) => {
+                let selected = union.select(*label);
+                sink.open(resolved, selected.map_or(0, |arm| arm + 1))?;
+                put_discriminator(&union.discriminator, *label, sink)?;
+                match (selected.and_then(|index| union.arms.get(index)), arm) {
+                    (Some(shape), Some(arm)) => arm.1.encode(&shape.field.shape, sink)?,
+                    (None, None) => {}
+                    _ => return Err(misfit(format!("discriminator {label} does not select this arm"))),
+                }
+                sink.close(resolved)
+            }
+            (resolved @ Shape::Map(map), Self::Map(pairs)) => {
+                sink.open(resolved, pairs.len())?;
+                for (key, value) in pairs {
+                    key.encode(&map.key, sink)?;
+                    value.encode(&map.value, sink)?;
+                }
+                sink.close(resolved)
+            }
+            (resolved @ (Shape::Optional(_) | Shape::Pointer(_)), Self::Nothing) => {
+                sink.open(resolved, 0)?;
+                sink.close(resolved)
+            }
+            (resolved @ Shape::Optional(target), value) => {
+                sink.open(resolved, 1)?;
+                value.encode(target, sink)?;
+                sink.close(resolved)
+            }
+            (resolved @ Shape::Pointer(pointer), value) => {
+                sink.open(resolved, 1)?;
+                value.encode(&pointer.target, sink)?;
+                sink.close(resolved)
+            }
+            (Shape::Variant, Self::Variant(content)) => {
+                sink.open(shape, 1)?;
+                sink.content(&content.0.0)?;
+                content.1.encode(&content.0.0, sink)?;
+                sink.close(shape)
+            }
+            (resolved, value) => Err(misfit(format!("{} is expected, not {}", resolved.noun(), value.noun()))),
+        }
+    }
+
+    /// Reads a value of this shape.
+    pub fn decode<'a>(shape: &Shape, source: &mut dyn Source<'a>) -> Visit<Self> {
+        Ok(match shape.resolved() {
+            Shape::Void => Self::Nothing,
+            Shape::Bool => Self::Bool(source.bool()?),
+            Shape::U8 => Self::Integer(source.u8()?.into()),
+            Shape::I8 => Self::Integer(source.i8()?.into()),
+            Shape::U16 => Self::Integer(source.u16()?.into()),
+            Shape::I16 => Self::Integer(source.i16()?.into()),
+            Shape::U32 => Self::Integer(source.u32()?.into()),
+            Shape::I32 => Self::Integer(source.i32()?.into()),
+            Shape::U64 => Self::Integer(source.u64()?.into()),
+            Shape::I64 => Self::Integer(source.i64()?.into()),
+            Shape::F32 => Self::Float(source.f32()?.into()),
+            Shape::F64 => Self::Float(source.f64()?),
+            Shape::Char => Self::Char(source.char(false)?),
+            Shape::WideChar => Self::Char(source.char(true)?),
+            Shape::Text(text) => Self::Text(source.text(text)?.into_owned()),
+            Shape::Enum(members) => {
+                let value = source.enumerant(members)?;
+                match members.name_of(value) {
+                    Some(name) => Self::Member(name.to_owned()),
+                    None => return Err(Failure::malformed(format_args!("{value} is no member of {}", members.name), 0)),
+                }
+            }
+            Shape::Reference(_) => Self::Reference(source.reference()?),
+            Shape::Handle => return Err(Failure::new(Kind::Unsupported, Initiator::Here, "a handle is no plain value")),
+            resolved @ (Shape::Sequence(_) | Shape::Array(_)) => {
+                let element = resolved.element().unwrap_or(&Shape::Void);
+                if matches!(element.resolved(), Shape::U8) {
+                    Self::Bytes(source.shared(resolved)?)
+                } else {
+                    let len = source.open(resolved)?;
+                    let mut items = Vec::with_capacity(len.min(64));
+                    for _ in 0..len {
+                        items.push(Self::decode(element, source)?);
+                    }
+                    source.close(resolved)?;
+                    Self::List(items)
+                }
+            }
+            resolved @ Shape::Struct(fields) => {
+                source.open(resolved)?;
+                let mut values = Vec::with_capacity(fields.fields.len());
+                for field in fields.fields.iter() {
+                    values.push((field.name.to_string(), Self::decode(&field.shape, source)?));
+                }
+                source.close(resolved)?;
+                Self::Struct(values)
+            }
+            resolved @ Shape::Union(union) => {
+                source.open(resolved)?;
+                let label = discriminator(&union.discriminator, source)?;
+                let selected = union.select(label);
+                source.arm(resolved, selected)?;
+                let arm = match selected.and_then(|index| union.arms.get(index)) {
+                    Some(arm) => {
+                        Some(Box::new((arm.field.name.to_string(), Self::decode(&arm.field.shape, source)?)))
+                    }
+                    None => None,
+                };
+                source.close(resolved)?;
+                Self::Union(label, arm)
+            }
+            resolved @ Shape::Map(map) => {
+                let len = source.open(resolved)?;
+                let mut pairs = Vec::with_capacity(len.min(64));
+                for _ in 0..len {
+                    pairs.push((Self::decode(&map.key, source)?, Self::decode(&map.value, source)?));
+                }
+                source.close(resolved)?;
+                Self::Map(pairs)
+            }
+            resolved @ Shape::Optional(target) => Self::maybe(resolved, target, source)?,
+            resolved @ Shape::Pointer(pointer) => Self::maybe(resolved, &pointer.target, source)?,
+            Shape::Variant => {
+                source.open(shape)?;
+                let content = source.content()?;
+                let value = Self::decode(&content, source)?;
+                source.close(shape)?;
+                Self::Variant(Box::new((TypedShape(content), value)))
+            }
+            // `resolved` never yields an alias.
+            Shape::Alias(alias) => Self::decode(&alias.target, source)?,
+        })
+    }
+
+    fn maybe<'a>(shape: &Shape, target: &Shape, source: &mut dyn Source<'a>) -> Visit<Self> {
+        let value = if source.open(shape)? > 0 { Self::decode(target, source)? } else { Self::Nothing };
+        source.close(shape)?;
+        Ok(value)
+    }
+}
+
+fn misfit(message: String) -> Failure {
+    Failure::new(Kind::BadArgument, Initiator::User, message)
+}
+
+fn out_of_range(value: i128, shape: &Shape) -> Failure {
+    misfit(format!("{value} does not fit {}", shape.noun()))
+}

@@ -1,0 +1,237 @@
+//! The visit: how typed values become bytes and bytes typed values.
+//!
+//! There is no tree in the middle. Generated code drives a wire's [`Sink`] while it walks its own types, and a wire's
+//! [`Source`] while it builds them; a codec sees each primitive once. The shape travels with [`Sink::open`] because
+//! some encodings must know ahead: one writes an array's count in front of the struct around it and defers what
+//! pointers point to, another writes the names of elements, a third signatures.
+//!
+//! ```text
+//! value       := primitive | text | bytes | enumerant | reference | handle | composite
+//! composite   := open(shape, n) item* close(shape)
+//! item        := value                 n of them in a struct (all its fields), an array or a sequence
+//!              | value value           n times in a map: key, then value
+//!              | value                 n = 0 or 1 in an optional value or behind a pointer
+//!              | discriminator value   in a union: n is the number of the arm taken plus one, 0 for none
+//!              | content value         in a variant: its shape by `content`, then the value
+//! ```
+//!
+//! A sequence or array of octets is one leaf ([`Sink::bytes`], no open); one of wider numbers is opened, and may then
+//! be written in one go ([`Sink::numbers`]) or one by one, with the same bytes on the wire.
+
+use crate::body::Handle;
+use crate::budget::Budget;
+use crate::failure::Failure;
+use crate::reference::Reference;
+use crate::shape::{Enum, Shape, Text};
+use bytes::Bytes;
+use std::borrow::Cow;
+
+/// What the visit yields.
+pub type Visit<T> = Result<T, Failure>;
+
+macro_rules! numbers {
+    ($($variant:ident $type:ty),*) => {
+        /// A slice of numbers to write: the bulk lane.
+        #[derive(Debug, Clone, Copy)]
+        #[allow(missing_docs)]
+        pub enum Numbers<'a> { $($variant(&'a [$type])),* }
+
+        impl Numbers<'_> {
+            /// How many.
+            pub fn len(&self) -> usize {
+                match self { $(Self::$variant(items) => items.len()),* }
+            }
+
+            /// Whether there are none.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Bytes in each.
+            pub fn width(&self) -> usize {
+                match self { $(Self::$variant(_) => size_of::<$type>()),* }
+            }
+
+            /// Appends all of them in the given byte order.
+            pub fn put(&self, little: bool, out: &mut Vec<u8>) {
+                match self { $(Self::$variant(items) => {
+                    out.reserve(items.len() * size_of::<$type>());
+                    if little {
+                        for item in *items { out.extend_from_slice(&item.to_le_bytes()); }
+                    } else {
+                        for item in *items { out.extend_from_slice(&item.to_be_bytes()); }
+                    }
+                }),* }
+            }
+        }
+
+        /// A slice of numbers to fill: the bulk lane.
+        #[derive(Debug)]
+        #[allow(missing_docs)]
+        pub enum NumbersMut<'a> { $($variant(&'a mut [$type])),* }
+
+        impl NumbersMut<'_> {
+            /// How many.
+            pub fn len(&self) -> usize {
+                match self { $(Self::$variant(items) => items.len()),* }
+            }
+
+            /// Whether there are none.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Bytes in each.
+            pub fn width(&self) -> usize {
+                match self { $(Self::$variant(_) => size_of::<$type>()),* }
+            }
+
+            /// Fills all of them from `len() * width()` bytes in the given byte order; a shorter input fills fewer.
+            pub fn fill(&mut self, little: bool, input: &[u8]) {
+                match self { $(Self::$variant(items) => {
+                    let chunks = input.chunks_exact(size_of::<$type>());
+                    for (item, chunk) in items.iter_mut().zip(chunks) {
+                        let Ok(raw) = chunk.try_into() else { return };
+                        *item = if little { <$type>::from_le_bytes(raw) } else { <$type>::from_be_bytes(raw) };
+                    }
+                }),* }
+            }
+        }
+    };
+}
+
+numbers!(U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64);
+
+/// Where values are written: one for each wire, and [`crate::Value`]'s builder.
+pub trait Sink {
+    /// A boolean.
+    fn bool(&mut self, value: bool) -> Visit<()>;
+    /// An unsigned 8-bit number.
+    fn u8(&mut self, value: u8) -> Visit<()>;
+    /// A signed 8-bit number.
+    fn i8(&mut self, value: i8) -> Visit<()>;
+    /// An unsigned 16-bit number.
+    fn u16(&mut self, value: u16) -> Visit<()>;
+    /// A signed 16-bit number.
+    fn i16(&mut self, value: i16) -> Visit<()>;
+    /// An unsigned 32-bit number.
+    fn u32(&mut self, value: u32) -> Visit<()>;
+    /// A signed 32-bit number.
+    fn i32(&mut self, value: i32) -> Visit<()>;
+    /// An unsigned 64-bit number.
+    fn u64(&mut self, value: u64) -> Visit<()>;
+    /// A signed 64-bit number.
+    fn i64(&mut self, value: i64) -> Visit<()>;
+    /// An IEEE 754 binary32 number.
+    fn f32(&mut self, value: f32) -> Visit<()>;
+    /// An IEEE 754 binary64 number.
+    fn f64(&mut self, value: f64) -> Visit<()>;
+    /// A character of the narrow set, or the wide one.
+    fn char(&mut self, value: char, wide: bool) -> Visit<()>;
+    /// A string.
+    fn text(&mut self, shape: &Text, value: &str) -> Visit<()>;
+    /// A whole sequence or array of octets, with its count where the shape is a sequence.
+    fn bytes(&mut self, shape: &Shape, value: &[u8]) -> Visit<()>;
+    /// The same from shared memory: a large part is sent from where it lies.
+    fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
+        self.bytes(shape, value)
+    }
+    /// All the numbers of a sequence or array that was just opened.
+    fn numbers(&mut self, values: Numbers<'_>) -> Visit<()>;
+    /// A member of an enumeration.
+    fn enumerant(&mut self, shape: &Enum, value: i32) -> Visit<()>;
+    /// An object reference, or nil.
+    fn reference(&mut self, value: Option<&Reference>) -> Visit<()>;
+    /// An operating-system handle.
+    fn handle(&mut self, value: &Handle) -> Visit<()>;
+    /// Begins a composite; see the grammar above for `len`.
+    fn open(&mut self, shape: &Shape, len: usize) -> Visit<()>;
+    /// In an open variant: the shape of the value that follows.
+    fn content(&mut self, shape: &Shape) -> Visit<()>;
+    /// Ends the composite that was opened last.
+    fn close(&mut self, shape: &Shape) -> Visit<()>;
+}
+
+/// Where values are read from. Text and bytes may borrow from the message (`'a`).
+///
+/// Every length passes the [`Budget`] before anything is allocated for it: [`Source::open`] returns only counts that
+/// were charged and that the rest of the message can hold.
+pub trait Source<'a> {
+    /// A boolean.
+    fn bool(&mut self) -> Visit<bool>;
+    /// An unsigned 8-bit number.
+    fn u8(&mut self) -> Visit<u8>;
+    /// A signed 8-bit number.
+    fn i8(&mut self) -> Visit<i8>;
+    /// An unsigned 16-bit number.
+    fn u16(&mut self) -> Visit<u16>;
+    /// A signed 16-bit number.
+    fn i16(&mut self) -> Visit<i16>;
+    /// An unsigned 32-bit number.
+    fn u32(&mut self) -> Visit<u32>;
+    /// A signed 32-bit number.
+    fn i32(&mut self) -> Visit<i32>;
+    /// An unsigned 64-bit number.
+    fn u64(&mut self) -> Visit<u64>;
+    /// A signed 64-bit number.
+    fn i64(&mut self) -> Visit<i64>;
+    /// An IEEE 754 binary32 number.
+    fn f32(&mut self) -> Visit<f32>;
+    /// An IEEE 754 binary64 number.
+    fn f64(&mut self) -> Visit<f64>;
+    /// A character of the narrow set, or the wide one.
+    fn char(&mut self, wide: bool) -> Visit<char>;
+    /// A string.
+    fn text(&mut self, shape: &Text) -> Visit<Cow<'a, str>>;
+    /// A whole sequence or array of octets.
+    fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>>;
+    /// The same as shared memory: a large part stays where it was received.
+    fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
+        self.bytes(shape).map(|bytes| Bytes::from(bytes.into_owned()))
+    }
+    /// All the numbers of a sequence or array that was just opened; the slice is as long as `open` said.
+    fn numbers(&mut self, into: NumbersMut<'_>) -> Visit<()>;
+    /// A member of an enumeration; a value that the shape does not name is [`crate::Kind::Malformed`].
+    fn enumerant(&mut self, shape: &Enum) -> Visit<i32>;
+    /// An object reference, or nil.
+    fn reference(&mut self) -> Visit<Option<Reference>>;
+    /// An operating-system handle.
+    fn handle(&mut self) -> Visit<Handle>;
+    /// Begins a composite and returns its length as in the grammar above; for a union always 0, the reader selects the
+    /// arm by the discriminator it reads next.
+    fn open(&mut self, shape: &Shape) -> Visit<usize>;
+    /// In an open union: tells which arm was selected by the discriminator just read (`None`: no arm).
+    fn arm(&mut self, shape: &Shape, arm: Option<usize>) -> Visit<()> {
+        let _ = (shape, arm);
+        Ok(())
+    }
+    /// In an open variant: the shape of the value that follows.
+    fn content(&mut self) -> Visit<Shape>;
+    /// Ends the composite that was opened last.
+    fn close(&mut self, shape: &Shape) -> Visit<()>;
+    /// What is left to spend on this message.
+    fn budget(&mut self) -> &mut Budget;
+}
+
+/// Something that can write itself to any sink: a typed value, a tuple of arguments, a [`crate::Value`], a body that
+/// is passed on.
+pub trait Encode {
+    /// Writes everything.
+    fn encode(&self, sink: &mut dyn Sink) -> Visit<()>;
+}
+
+impl<F: Fn(&mut dyn Sink) -> Visit<()>> Encode for F {
+    fn encode(&self, sink: &mut dyn Sink) -> Visit<()> {
+        self(sink)
+    }
+}
+
+/// Nothing to write.
+#[derive(Debug, Clone, Copy)]
+pub struct Nothing;
+
+impl Encode for Nothing {
+    fn encode(&self, _: &mut dyn Sink) -> Visit<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests that span rooms: the architecture's arrows and real peers

@@ -1,0 +1,1 @@
+//! The DCOM wire; for now its value codec, NDR

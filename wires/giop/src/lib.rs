@@ -1,0 +1,1 @@
+//! The CORBA wire: GIOP over byte streams, CDR values, IOR and corbaloc references

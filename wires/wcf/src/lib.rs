@@ -1,0 +1,1 @@
+//! The WCF wire; for now its value codec, .NET binary XML
