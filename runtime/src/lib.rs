@@ -1,1 +1,30 @@
-//! Transports, links, dispatch, the object directory and quotas: the only sockets, clocks and threads
+//! The runtime: the only sockets, clocks and threads of Everywire.
+//!
+//! Sessions are without I/O; this crate drives them. It meets the wires only through their [`everywire_model::Wire`]
+//! entry, and transports know nothing of wires: any wire that is a byte stream runs over TCP, Unix sockets and shared
+//! memory alike.
+//!
+//! * [`Node`]: a process's place among others: listens, exports servants, connects to objects.
+//! * *Caller's fast path*: the calling thread sends its request and reads its own reply; there is no reader thread. When
+//!   several calls are under way on a connection, whoever reads hands the others theirs ([`connection`](self)).
+//! * *Shards*: event loops, one a CPU, that serve any number of connections; an idle connection costs memory only. A
+//!   servant that blocks is noticed, and another thread takes its shard over ([`blocking`]).
+//! * *Patience*: both sides look for the next byte for a while, yielding the CPU, before they sleep ([`Latency`]).
+
+#![warn(unsafe_op_in_unsafe_fn)]
+
+mod connection;
+mod directory;
+mod node;
+mod patience;
+mod quotas;
+mod shard;
+mod sync;
+mod target;
+mod tasks;
+mod transport;
+
+pub use node::{Builder, Node, Notice, Observer};
+pub use patience::Latency;
+pub use quotas::Quotas;
+pub use shard::blocking;

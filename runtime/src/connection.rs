@@ -1,0 +1,453 @@
+//! A connection: a stream, the session it carries, and who waits for what on it.
+//!
+//! Everything that changes is behind one lock ([`Core`]), held for as long as it takes to move bytes between stream and
+//! session, never while a servant runs or a thread sleeps.
+
+pub(crate) mod calling;
+mod serving;
+
+pub(crate) use serving::{Served, flush_before_blocking};
+
+use crate::directory::Remembered;
+use crate::node::Shared;
+use crate::patience::Patience;
+use crate::shard::Seat;
+use crate::sync::lock;
+use crate::transport::Stream;
+use bytes::BytesMut;
+use everywire_model::{
+    Body, BoxFuture, CallId, Completed, Config, Endpoint, Event, Failure, Handle, Initiator, Kind, Link, Outcome, Peer,
+    Resolver, Session, Wire,
+};
+use everywire_model::{Answer, Violation};
+use std::cell::{Cell, RefCell};
+use std::io::{self, ErrorKind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long the rest of a refused peer's bytes are read and thrown away, so that it gets to read why.
+const LINGER: Duration = Duration::from_secs(5);
+/// Buffers above this size are given back when a connection has been quiet.
+const KEEP: usize = 64 << 10;
+
+thread_local! {
+    /// A buffer for connections that hold no bytes of their own: thousands of idle ones share it.
+    static SCRATCH: RefCell<BytesMut> = RefCell::new(BytesMut::new());
+    /// The connection whose calls this thread is serving, by address: its replies are sent in one go afterwards.
+    static SERVING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One connection, of either side.
+pub(crate) struct Connection {
+    stream: Stream,
+    endpoint: Endpoint,
+    node: Arc<Shared>,
+    core: Mutex<Core>,
+    /// Threads that want the lock while another looks for bytes: then that one lets go for a moment.
+    contenders: AtomicUsize,
+    /// Where an event loop watches it, once one does.
+    seat: OnceLock<Seat>,
+    over: AtomicBool,
+    accepted: bool,
+}
+
+struct Core {
+    session: Box<dyn Session>,
+    input: BytesMut,
+    handles: Vec<Handle>,
+    peer: Option<Peer>,
+    /// Calls of other threads and of futures.
+    waiting: Vec<Waiting>,
+    /// Outcomes for futures, to be handed over once the lock is free.
+    ready: Vec<(everywire_model::object::Completion, Outcome<Body>)>,
+    /// Whether a calling thread is reading; it hands the others their replies.
+    reading: bool,
+    /// Whether the event loop was asked to tell about the next bytes (connections of the calling side only).
+    armed: bool,
+    /// Whether the event loop waits for room to write.
+    writing: bool,
+    patience: Patience,
+    remembered: Option<Remembered>,
+    failed: Option<Failure>,
+    /// Refused: the rest is thrown away until then.
+    draining: Option<Instant>,
+    begun: Instant,
+    used: Instant,
+    served: bool,
+}
+
+struct Waiting {
+    id: CallId,
+    until: Option<Instant>,
+    waiter: Waiter,
+}
+
+enum Waiter {
+    Thread(Arc<calling::Chair>),
+    Future(everywire_model::object::Completion, u64),
+}
+
+impl Connection {
+    pub(crate) fn new(stream: Stream, endpoint: Endpoint, node: Arc<Shared>, wire: &'static dyn Wire, accepted: bool) -> Arc<Self> {
+        let peer = stream.peer(endpoint.transport());
+        let config = Config { limits: node.limits.clone(), peer };
+        let session = if accepted { wire.accept(&config) } else { wire.connect(&config) };
+        let now = Instant::now();
+        let core = Core {
+            session,
+            input: BytesMut::new(),
+            handles: Vec::new(),
+            peer: None,
+            waiting: Vec::new(),
+            ready: Vec::new(),
+            reading: false,
+            armed: false,
+            writing: false,
+            patience: Patience::new(node.latency),
+            remembered: None,
+            failed: None,
+            draining: None,
+            begun: now,
+            used: now,
+            served: false,
+        };
+        Arc::new(Self {
+            stream,
+            endpoint,
+            node,
+            core: Mutex::new(core),
+            contenders: AtomicUsize::new(0),
+            seat: OnceLock::new(),
+            over: AtomicBool::new(false),
+            accepted,
+        })
+    }
+
+    /// Whether it can carry no more calls.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Whether it was accepted, not made.
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.accepted
+    }
+
+    /// When it was made.
+    pub(crate) fn begun(&self) -> Instant {
+        lock(&self.core).begun
+    }
+
+    /// Whether it was accepted and has not sent a whole message yet.
+    pub(crate) fn is_half_open(&self) -> bool {
+        self.accepted && !lock(&self.core).served
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    pub(crate) fn sit(&self, seat: Seat) {
+        // A connection is watched by one event loop for its whole life.
+        let _ = self.seat.set(seat);
+    }
+
+    pub(crate) fn seat(&self) -> Option<&Seat> {
+        self.seat.get()
+    }
+
+    /// Ends it at once: for quotas and for shutting down.
+    pub(crate) fn cut(&self, why: &Failure) {
+        let mut core = lock(&self.core);
+        core.session.close();
+        // The goodbye is a courtesy.
+        let _ = self.flush(&mut core);
+        self.fail(&mut core, why.clone());
+        self.release(core);
+    }
+
+    /// The lock, announcing that somebody wants it.
+    fn enter(&self) -> MutexGuard<'_, Core> {
+        if let Ok(core) = self.core.try_lock() {
+            return core;
+        }
+        self.contenders.fetch_add(1, Ordering::Relaxed);
+        let core = lock(&self.core);
+        self.contenders.fetch_sub(1, Ordering::Relaxed);
+        core
+    }
+
+    /// Lets go of the lock, then hands outcomes to futures.
+    fn release(&self, mut core: MutexGuard<'_, Core>) {
+        if core.ready.is_empty() {
+            return;
+        }
+        let ready = std::mem::take(&mut core.ready);
+        drop(core);
+        for (done, outcome) in ready {
+            done(outcome);
+        }
+    }
+
+    /// Sends what there is to send, as far as the transport takes it.
+    fn flush(&self, core: &mut Core) -> io::Result<()> {
+        let rope = core.session.transmit();
+        while !rope.is_empty() {
+            match self.stream.write(rope) {
+                Ok(n) => rope.consume(n),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads once and feeds the session. `Ok(false)`: nothing was there. Failures end the connection here.
+    fn fill(&self, core: &mut Core) -> Result<bool, ()> {
+        let wanted = core.session.wanted();
+        let borrowed = core.input.is_empty() && wanted == 0 && core.input.capacity() < KEEP;
+        if borrowed {
+            SCRATCH.with_borrow_mut(|scratch| {
+                if scratch.capacity() < 16 << 10 {
+                    scratch.reserve(KEEP);
+                }
+                std::mem::swap(scratch, &mut core.input);
+            });
+        }
+        let result = self.read_into(core, wanted);
+        if borrowed {
+            SCRATCH.with_borrow_mut(|scratch| {
+                std::mem::swap(scratch, &mut core.input);
+                if !scratch.is_empty() {
+                    // The beginning of a message stays with its connection, in a buffer of its own.
+                    let rest = scratch.split();
+                    core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
+                    core.input.extend_from_slice(&rest);
+                }
+            });
+        }
+        result
+    }
+
+    fn read_into(&self, core: &mut Core, wanted: usize) -> Result<bool, ()> {
+        let before = core.input.len();
+        match self.stream.read(&mut core.input, wanted) {
+            Ok(0) => {
+                let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closed the connection")
+                    .with_completed(Completed::Maybe)
+                    .at(&self.endpoint);
+                self.fail(core, failure);
+                return Err(());
+            }
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(false),
+            Err(error) => {
+                self.fail(core, self.broken(&error));
+                return Err(());
+            }
+        }
+        if core.draining.is_some() {
+            core.input.clear();
+            return Ok(true);
+        }
+        // The clock is asked only when a message did not arrive in one piece.
+        let now = if before == 0 { core.used } else { Instant::now() };
+        let Core { session, input, handles, .. } = core;
+        if let Err(violation) = session.receive(now, input, handles) {
+            self.refuse(core, violation);
+        }
+        Ok(true)
+    }
+
+    fn broken(&self, error: &io::Error) -> Failure {
+        Failure::new(Kind::Unreachable, Initiator::Here, format!("the connection broke: {error}"))
+            .with_completed(Completed::Maybe)
+            .at(&self.endpoint)
+    }
+
+    /// The peer broke the protocol: tell it, tell the observer, and end.
+    fn refuse(&self, core: &mut Core, violation: Violation) {
+        self.node.notice(&crate::Notice::Violation { peer: self.stream.peer(self.endpoint.transport()).text, violation: violation.clone() });
+        let failure = Failure::from(violation).at(&self.endpoint);
+        core.session.disconnected(&failure);
+        while let Some(event) = core.session.poll() {
+            self.deliver(core, event);
+        }
+        if self.accepted && core.draining.is_none() && self.flush(core).is_ok() {
+            // Closing now would discard what the peer has not read yet; so it may finish talking first.
+            core.draining = Some(Instant::now() + LINGER);
+            core.input.clear();
+            if let Stream::Socket(fd) = &self.stream
+                && core.session.transmit().is_empty()
+            {
+                let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
+            }
+        } else {
+            self.fail(core, failure);
+        }
+    }
+
+    /// Ends the connection: whoever waits gets the failure.
+    fn fail(&self, core: &mut Core, failure: Failure) {
+        if core.failed.is_some() {
+            return;
+        }
+        core.failed = Some(failure.clone());
+        self.over.store(true, Ordering::Release);
+        core.session.disconnected(&failure);
+        while let Some(event) = core.session.poll() {
+            self.deliver(core, event);
+        }
+        for waiting in std::mem::take(&mut core.waiting) {
+            core.complete(waiting.waiter, Outcome::Failed(failure.clone()));
+        }
+        self.stream.shutdown();
+    }
+
+    /// Hands an event of the calling side to whom it concerns.
+    fn deliver(&self, core: &mut Core, event: Event) {
+        match event {
+            Event::Reply { id, outcome } => {
+                if let Some(at) = core.waiting.iter().position(|waiting| waiting.id == id) {
+                    let waiting = core.waiting.swap_remove(at);
+                    core.complete(waiting.waiter, outcome);
+                }
+            }
+            Event::Ready(peer) => core.peer = Some(peer),
+            Event::Closed => {
+                let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer said goodbye").at(&self.endpoint);
+                self.fail(core, failure);
+            }
+            // Servants are served by `serving`; a connection that was not accepted has none.
+            Event::Call(incoming) => {
+                let failure = Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
+                let _ = core.session.answer(incoming.id, Answer::Failed(&failure));
+            }
+            Event::Probe { id, .. } => {
+                let failure = Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
+                let _ = core.session.answer(id, Answer::Failed(&failure));
+            }
+            Event::Cancelled(_) => {}
+        }
+    }
+
+    /// Time has passed. Returns when to be asked again.
+    pub(crate) fn tick(self: &Arc<Self>, now: Instant) -> Option<Instant> {
+        let mut core = lock(&self.core);
+        if core.failed.is_some() {
+            return None;
+        }
+        if core.session.deadline().is_some_and(|deadline| deadline <= now)
+            && let Err(violation) = core.session.expire(now)
+        {
+            self.refuse(&mut core, violation);
+        }
+        if core.draining.is_some_and(|until| until <= now) {
+            self.fail(&mut core, Failure::new(Kind::Violation, Initiator::Peer, "the connection was refused"));
+        }
+        let quotas = &self.node.quotas;
+        if let Some(deadline) = self.silence_deadline(&core)
+            && deadline <= now
+        {
+            let what = if core.served { "was silent for too long" } else { "sent no whole message in time" };
+            core.session.close();
+            let _ = self.flush(&mut core);
+            self.fail(&mut core, Failure::new(Kind::TimedOut, Initiator::Peer, format!("the peer {what}")));
+        }
+        let mut expired = Vec::new();
+        while let Some(at) = core.waiting.iter().position(|w| {
+            matches!(w.waiter, Waiter::Future(..)) && w.until.is_some_and(|until| until <= now)
+        }) {
+            expired.push(core.waiting.swap_remove(at));
+        }
+        for waiting in expired {
+            core.session.cancel(waiting.id);
+            core.complete(waiting.waiter, Outcome::Failed(timed_out(&self.endpoint)));
+        }
+        let _ = self.flush(&mut core);
+        if core.failed.is_some() {
+            self.release(core);
+            return None;
+        }
+        if core.input.is_empty() && core.input.capacity() > KEEP && now.duration_since(core.used) > Duration::from_secs(1) {
+            core.input = BytesMut::new();
+            core.session.transmit().shrink();
+        }
+        let _ = quotas;
+        let next = self.next_deadline(&core);
+        self.release(core);
+        next
+    }
+
+    fn silence_deadline(&self, core: &Core) -> Option<Instant> {
+        if !self.accepted || core.session.outstanding() > 0 {
+            None
+        } else if core.served {
+            self.node.quotas.idle.map(|idle| core.used + idle)
+        } else {
+            Some(core.begun + self.node.quotas.first_message)
+        }
+    }
+
+    fn next_deadline(&self, core: &Core) -> Option<Instant> {
+        let fat = (core.input.capacity() > KEEP).then(|| core.used + Duration::from_secs(2));
+        [core.session.deadline(), core.draining, self.silence_deadline(core), fat]
+            .into_iter()
+            .flatten()
+            .chain(core.waiting.iter().filter_map(|waiting| waiting.until))
+            .min()
+    }
+}
+
+impl Core {
+    fn complete(&mut self, waiter: Waiter, outcome: Outcome<Body>) {
+        match waiter {
+            Waiter::Thread(chair) => chair.serve(outcome),
+            Waiter::Future(done, _) => self.ready.push((done, outcome)),
+        }
+    }
+}
+
+fn timed_out(endpoint: &Endpoint) -> Failure {
+    Failure::new(Kind::TimedOut, Initiator::User, "no reply came before the deadline")
+        .with_completed(Completed::Maybe)
+        .at(endpoint)
+        .with_hint("raise the deadline if the operation needs more time")
+}
+
+impl Link for Connection {
+    fn answer(&self, id: CallId, answer: Answer<'_>) {
+        let mut core = self.enter();
+        // A result that does not encode has become a failure for the caller; here it is only worth a notice.
+        if let Err(failure) = core.session.answer(id, answer) {
+            self.node.notice(&crate::Notice::Unanswered { failure });
+        }
+        // The thread that serves this connection sends its replies when it has served all that came together.
+        if SERVING.get() != std::ptr::from_ref(self).addr() {
+            if let Err(error) = self.flush(&mut core) {
+                self.fail(&mut core, self.broken(&error));
+            } else if !core.session.transmit().is_empty() {
+                self.await_room(&mut core);
+            }
+            self.release(core);
+        }
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        self.node.spawn(task, self.seat());
+    }
+
+    fn resolver(&self) -> Arc<dyn Resolver> {
+        Arc::clone(&self.node) as Arc<dyn Resolver>
+    }
+
+    fn peer(&self) -> Option<Peer> {
+        lock(&self.core).peer.clone()
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint.clone()
+    }
+}

@@ -1,0 +1,354 @@
+//! The calling side of a connection: the calling thread sends, then reads its own reply.
+//!
+//! With several calls under way, one thread reads for all: it hands the others theirs, and when it has its own it
+//! appoints the next. Futures have no thread that could read; when only they wait, an event loop reads for them.
+
+use super::{Connection, Core, Waiter, Waiting, timed_out};
+use crate::shard;
+use crate::sync::lock;
+use everywire_model::object::Completion;
+use everywire_model::{Body, Call, CallId, Event, Expects, Failure, Outcome, Profile};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A connection that has been quiet for this long may have been closed by the peer meanwhile.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Where a thread waits while another reads.
+pub(crate) struct Chair {
+    seat: Mutex<Served>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct Served {
+    outcome: Option<Outcome<Body>>,
+    /// Nobody reads any more: do it yourself.
+    appointed: bool,
+}
+
+impl Chair {
+    pub(super) fn serve(&self, outcome: Outcome<Body>) {
+        lock(&self.seat).outcome = Some(outcome);
+        self.bell.notify_one();
+    }
+
+    fn appoint(&self) {
+        lock(&self.seat).appointed = true;
+        self.bell.notify_one();
+    }
+}
+
+/// How a call begins: a request, or the question whether an object exists.
+#[derive(Clone, Copy)]
+pub(crate) enum Ask<'a> {
+    Call(Call<'a>),
+    Probe(&'a Profile),
+}
+
+impl Connection {
+    /// Calls, and waits on this thread; a oneway has no outcome. `Err` hands the call back unsent: the connection was
+    /// already over.
+    pub(crate) fn call_and_wait(&self, ask: Ask<'_>, until: Option<Instant>) -> Result<Option<Outcome<Body>>, Failure> {
+        let mut core = self.enter();
+        let id = self.begin(&mut core, ask)?;
+        let id = match id {
+            Ok(id) => id,
+            Err(failure) => return Ok(Some(Outcome::Failed(failure))),
+        };
+        if let Err(error) = self.flush(&mut core) {
+            self.fail(&mut core, self.broken(&error));
+        }
+        let oneway = matches!(ask, Ask::Call(Call { expects: Expects::Nothing, .. }));
+        if oneway || (core.reading && !core.session.transmit().is_empty()) {
+            core = match self.send_all(core, until) {
+                Ok(core) => core,
+                Err(failure) => return Ok(Some(Outcome::Failed(failure))),
+            };
+        }
+        if oneway {
+            self.pass_on(core);
+            return Ok(None);
+        }
+        if core.reading {
+            let chair = Arc::new(Chair { seat: Mutex::default(), bell: Condvar::new() });
+            core.waiting.push(Waiting { id, until, waiter: Waiter::Thread(Arc::clone(&chair)) });
+            return Ok(Some(self.sit_and_wait(core, &chair, id, until)));
+        }
+        Ok(Some(self.read_until(core, id, until)))
+    }
+
+    /// Calls without waiting; `done` gets the outcome on some thread.
+    pub(crate) fn call_and_go(
+        self: &Arc<Self>,
+        call: Call<'_>,
+        until: Option<Instant>,
+        ticket: u64,
+        done: Completion,
+    ) -> Result<(), (Failure, Completion)> {
+        let mut core = self.enter();
+        let id = match self.begin(&mut core, Ask::Call(call)) {
+            Ok(Ok(id)) => id,
+            Ok(Err(failure)) => {
+                drop(core);
+                done(Outcome::Failed(failure));
+                return Ok(());
+            }
+            Err(failure) => return Err((failure, done)),
+        };
+        core.waiting.push(Waiting { id, until, waiter: Waiter::Future(done, ticket) });
+        if let Err(error) = self.flush(&mut core) {
+            self.fail(&mut core, self.broken(&error));
+        }
+        self.arm(&mut core);
+        if let (Some(until), Some(seat)) = (until, self.seat()) {
+            seat.remind(until);
+        }
+        self.release(core);
+        Ok(())
+    }
+
+    /// Withdraws a call of a future.
+    pub(crate) fn withdraw(&self, ticket: u64) -> bool {
+        let mut core = self.enter();
+        let at = core.waiting.iter().position(|w| matches!(&w.waiter, Waiter::Future(_, t) if *t == ticket));
+        let Some(at) = at else { return false };
+        let waiting = core.waiting.swap_remove(at);
+        core.session.cancel(waiting.id);
+        let _ = self.flush(&mut core);
+        drop(core);
+        drop(waiting);
+        true
+    }
+
+    /// The event loop saw bytes for futures.
+    pub(crate) fn pump(self: &Arc<Self>) {
+        let mut core = self.enter();
+        core.armed = false;
+        if !core.reading {
+            let _ = self.flush(&mut core);
+            while let Ok(true) = self.fill(&mut core) {
+                while let Some(event) = core.session.poll() {
+                    self.deliver(&mut core, event);
+                }
+            }
+            if self.stream().peer_gone() && core.failed.is_none() && !self.stream().before_sleep(false) {
+                let error = std::io::ErrorKind::UnexpectedEof.into();
+                self.fail(&mut core, self.broken(&error));
+            }
+            self.stream().after_sleep(true);
+            self.arm(&mut core);
+        }
+        self.release(core);
+    }
+
+    fn begin(&self, core: &mut Core, ask: Ask<'_>) -> Result<Result<CallId, Failure>, Failure> {
+        let now = Instant::now();
+        if now.duration_since(core.used) > QUIET && !core.reading && core.failed.is_none() {
+            // Notice a goodbye before trusting the connection with a call.
+            while let Ok(true) = self.fill(core) {}
+            while let Some(event) = core.session.poll() {
+                self.deliver(core, event);
+            }
+        }
+        core.used = now;
+        if let Some(failure) = &core.failed {
+            return Err(failure.clone());
+        }
+        Ok(match ask {
+            Ask::Call(call) => core.session.start(now, &call),
+            Ask::Probe(profile) => core.session.probe(now, profile),
+        })
+    }
+
+    /// Waits until everything is handed to the transport.
+    fn send_all<'c>(
+        &'c self,
+        mut core: MutexGuard<'c, Core>,
+        until: Option<Instant>,
+    ) -> Result<MutexGuard<'c, Core>, Failure> {
+        loop {
+            if let Some(failure) = core.failed.clone() {
+                self.release(core);
+                return Err(failure);
+            }
+            if core.session.transmit().is_empty() {
+                return Ok(core);
+            }
+            if until.is_some_and(|until| until <= Instant::now()) {
+                // Half a message is out: nothing else can follow it.
+                self.fail(&mut core, timed_out(&self.endpoint));
+                continue;
+            }
+            if core.reading {
+                if let Err(error) = self.flush(&mut core) {
+                    self.fail(&mut core, self.broken(&error));
+                }
+            } else {
+                // Reading meanwhile keeps two sides that send much to each other from waiting for ever.
+                self.make_progress(&mut core);
+                while let Some(event) = core.session.poll() {
+                    self.deliver(&mut core, event);
+                }
+            }
+            if core.failed.is_none() && !core.session.transmit().is_empty() {
+                core = self.sleep(core, until);
+            }
+        }
+    }
+
+    /// Reads until the reply to `id` is there.
+    fn read_until<'c>(&'c self, mut core: MutexGuard<'c, Core>, id: CallId, until: Option<Instant>) -> Outcome<Body> {
+        core.reading = true;
+        loop {
+            while let Some(event) = core.session.poll() {
+                match event {
+                    Event::Reply { id: replied, outcome } if replied == id => {
+                        core.reading = false;
+                        core.patience.rewarded();
+                        self.pass_on(core);
+                        return outcome;
+                    }
+                    other => self.deliver(&mut core, other),
+                }
+            }
+            if let Some(failure) = core.failed.clone() {
+                core.reading = false;
+                self.pass_on(core);
+                return Outcome::Failed(failure);
+            }
+            if self.make_progress(&mut core) {
+                continue;
+            }
+            if core.patience.look_again() {
+                if self.contenders.load(Ordering::Relaxed) > 0 {
+                    drop(core);
+                    rustix::thread::sched_yield();
+                    core = lock(&self.core);
+                }
+                continue;
+            }
+            if until.is_some_and(|until| until <= Instant::now()) {
+                core.session.cancel(id);
+                let _ = self.flush(&mut core);
+                core.reading = false;
+                self.pass_on(core);
+                return Outcome::Failed(timed_out(&self.endpoint));
+            }
+            core = self.sleep(core, until);
+            core.patience.slept();
+        }
+    }
+
+    /// Moves bytes. Returns whether any came in.
+    fn make_progress(&self, core: &mut Core) -> bool {
+        if !core.session.transmit().is_empty()
+            && let Err(error) = self.flush(core)
+        {
+            self.fail(core, self.broken(&error));
+        }
+        core.failed.is_none() && matches!(self.fill(core), Ok(true))
+    }
+
+    /// Sleeps without the lock until something can be done.
+    fn sleep<'c>(&'c self, mut core: MutexGuard<'c, Core>, until: Option<Instant>) -> MutexGuard<'c, Core> {
+        let writing = !core.session.transmit().is_empty();
+        let ready = std::mem::take(&mut core.ready);
+        drop(core);
+        // Outcomes for futures that this thread read must not wait until it has its own.
+        for (done, outcome) in ready {
+            done(outcome);
+        }
+        // A servant that calls out must not keep its shard from others.
+        shard::about_to_block();
+        let waited = self.stream().wait(writing, until);
+        let mut core = self.enter();
+        if let Err(error) = waited {
+            self.fail(&mut core, self.broken(&error));
+        }
+        core
+    }
+
+    /// This thread reads no more: appoints the next one, or the event loop if only futures wait.
+    fn pass_on(&self, mut core: MutexGuard<'_, Core>) {
+        if !core.reading && !core.waiting.is_empty() {
+            let next = core.waiting.iter().find_map(|waiting| match &waiting.waiter {
+                Waiter::Thread(chair) => Some(Arc::clone(chair)),
+                Waiter::Future(..) => None,
+            });
+            match next {
+                Some(chair) => {
+                    core.reading = true;
+                    chair.appoint();
+                }
+                None => self.arm(&mut core),
+            }
+        }
+        self.release(core);
+    }
+
+    /// Asks an event loop to read for the futures that wait.
+    fn arm(&self, core: &mut Core) {
+        if core.armed || core.reading || core.failed.is_some() || core.waiting.is_empty() {
+            return;
+        }
+        core.armed = true;
+        let writing = !core.session.transmit().is_empty();
+        if let Some(seat) = self.seat() {
+            seat.arm(self.stream(), writing);
+        }
+    }
+
+    /// Waits for the thread that reads.
+    fn sit_and_wait(&self, core: MutexGuard<'_, Core>, chair: &Arc<Chair>, id: CallId, until: Option<Instant>) -> Outcome<Body> {
+        drop(core);
+        shard::about_to_block();
+        let mut seat = lock(&chair.seat);
+        loop {
+            if let Some(outcome) = seat.outcome.take() {
+                let appointed = seat.appointed;
+                drop(seat);
+                if appointed {
+                    // Appointed and served at once: somebody else must read now.
+                    let mut core = self.enter();
+                    core.reading = false;
+                    self.pass_on(core);
+                }
+                return outcome;
+            }
+            if seat.appointed {
+                drop(seat);
+                let mut core = self.enter();
+                core.waiting.retain(|waiting| waiting.id != id);
+                // The reply may have come between the appointment and the lock.
+                if let Some(outcome) = lock(&chair.seat).outcome.take() {
+                    core.reading = false;
+                    self.pass_on(core);
+                    return outcome;
+                }
+                return self.read_until(core, id, until);
+            }
+            let now = Instant::now();
+            if until.is_some_and(|until| until <= now) {
+                drop(seat);
+                let mut core = self.enter();
+                core.waiting.retain(|waiting| waiting.id != id);
+                core.session.cancel(id);
+                let _ = self.flush(&mut core);
+                if lock(&chair.seat).appointed {
+                    core.reading = false;
+                }
+                self.pass_on(core);
+                return Outcome::Failed(timed_out(&self.endpoint));
+            }
+            // Unsent bytes of ours are the reader's to send; it is woken by the room for them.
+            let rest = until.map_or(Duration::from_secs(3600), |until| until - now);
+            seat = self.chair_wait(chair, seat, rest);
+        }
+    }
+
+    fn chair_wait<'s>(&self, chair: &'s Chair, seat: MutexGuard<'s, Served>, rest: Duration) -> MutexGuard<'s, Served> {
+        chair.bell.wait_timeout(seat, rest).unwrap_or_else(PoisonError::into_inner).0
+    }
+}

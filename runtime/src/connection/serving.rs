@@ -1,0 +1,173 @@
+//! The serving side of a connection: calls come out of the session, servants answer them.
+
+use super::{Connection, Core, SERVING};
+use crate::directory::Found;
+use crate::shard::Lead;
+use everywire_model::{
+    Answer, Event, Failure, Incoming, Initiator, Kind, Request, visit::Nothing,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, MutexGuard};
+use std::time::Instant;
+
+/// Calls served in one go before others get their turn.
+const BATCH: usize = 64;
+
+/// How serving a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// Nothing was there.
+    Nothing,
+    /// Something was done; there may be more.
+    Something,
+    /// The connection is over.
+    Over,
+    /// A servant blocked, and another thread leads the shard now.
+    Deposed,
+}
+
+impl Connection {
+    /// Serves what has arrived.
+    pub(crate) fn serve(self: &Arc<Self>, lead: &Lead) -> Served {
+        let mut served = Served::Nothing;
+        let mut core = self.enter();
+        for _ in 0..BATCH {
+            let Some(event) = core.session.poll() else {
+                if !self.send_replies(&mut core) {
+                    break;
+                }
+                match self.fill(&mut core) {
+                    Ok(true) => {
+                        served = Served::Something;
+                        continue;
+                    }
+                    Ok(false) | Err(()) => break,
+                }
+            };
+            match event {
+                Event::Call(incoming) => {
+                    core.served = true;
+                    let (back, deposed) = self.call(core, incoming, lead);
+                    core = back;
+                    if deposed {
+                        // This thread no longer leads: whatever is left belongs to the one that does.
+                        self.send_replies(&mut core);
+                        self.release(core);
+                        return Served::Deposed;
+                    }
+                }
+                Event::Probe { id, key } => {
+                    core.served = true;
+                    let answer = match self.node.directory.get(&key) {
+                        Some(_) => core.session.answer(id, Answer::Done(&Nothing)),
+                        None => core.session.answer(id, Answer::Failed(&no_object(&key))),
+                    };
+                    // What cannot be told about an object is no reason to end the connection.
+                    let _ = answer;
+                }
+                Event::Ready(peer) => core.peer = Some(peer),
+                other => self.deliver(&mut core, other),
+            }
+            served = Served::Something;
+        }
+        if served == Served::Something {
+            core.used = Instant::now();
+            if core.failed.is_none() {
+                self.send_replies(&mut core);
+            }
+        }
+        if core.failed.is_some() {
+            served = Served::Over;
+        } else if let Some(deadline) = self.next_deadline(&core)
+            && let Some(seat) = self.seat()
+        {
+            seat.remind(deadline);
+        }
+        self.release(core);
+        served
+    }
+
+    /// Sends replies. Returns whether more requests may be read: not from a peer that does not read its replies.
+    fn send_replies(&self, core: &mut Core) -> bool {
+        if core.failed.is_some() {
+            return false;
+        }
+        if core.session.transmit().is_empty() {
+            if core.writing {
+                core.writing = false;
+                if let Some(seat) = self.seat() {
+                    seat.watch_writing(self.stream().watched().0, false, true);
+                }
+            }
+            return true;
+        }
+        if let Err(error) = self.flush(core) {
+            self.fail(core, self.broken(&error));
+            return false;
+        }
+        let left = core.session.transmit().len();
+        if left > 0 {
+            self.await_room(core);
+        }
+        left <= self.node.quotas.unsent
+    }
+
+    /// Asks the event loop to tell when there is room to write.
+    pub(super) fn await_room(&self, core: &mut Core) {
+        if !core.writing
+            && let Some(seat) = self.seat()
+        {
+            core.writing = true;
+            let reads = core.session.transmit().len() <= self.node.quotas.unsent;
+            seat.watch_writing(self.stream().watched().0, true, reads);
+        }
+    }
+
+    /// Whether the event loop should look for room: for transports that cannot be watched for it.
+    pub(crate) fn has_unsent(&self) -> bool {
+        crate::sync::lock(&self.core).writing
+    }
+
+    /// Serves one call, without the lock. Returns whether this thread lost the lead meanwhile.
+    fn call<'c>(
+        self: &'c Arc<Self>,
+        mut core: MutexGuard<'c, Core>,
+        incoming: Incoming,
+        lead: &Lead,
+    ) -> (MutexGuard<'c, Core>, bool) {
+        let found = self.node.directory.find(&incoming.key, &incoming.operation, &mut core.remembered);
+        let failure = match found {
+            Found::Operation(servant, index) => {
+                drop(core);
+                SERVING.set(std::ptr::from_ref(&**self).addr());
+                lead.enter_servant(self);
+                let request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(&servant));
+                // A servant that panics drops its request, which answers the caller; the panic hook has told the log.
+                let _ = catch_unwind(AssertUnwindSafe(|| servant.dispatch(request)));
+                let deposed = lead.leave_servant();
+                SERVING.set(0);
+                return (self.enter(), deposed);
+            }
+            Found::NoObject => no_object(&incoming.key),
+            Found::NoOperation(servant) => {
+                let name = String::from_utf8_lossy(&incoming.operation).into_owned();
+                Failure::new(Kind::NoOperation, Initiator::Peer, format!("the object has no operation `{name}`"))
+                    .at(&servant.interface().name)
+            }
+        };
+        let _ = core.session.answer(incoming.id, Answer::Failed(&failure));
+        (core, false)
+    }
+}
+
+fn no_object(key: &[u8]) -> Failure {
+    let key = everywire_model::reference::escape(key);
+    Failure::new(Kind::NoObject, Initiator::Peer, format!("no object has the key `{key}`"))
+}
+
+/// Sends what the thread that is about to block has answered so far.
+pub(crate) fn flush_before_blocking(connection: &Connection) {
+    let mut core = connection.enter();
+    connection.send_replies(&mut core);
+    connection.release(core);
+}

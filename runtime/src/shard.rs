@@ -1,0 +1,658 @@
+//! Shards: event loops, one a CPU, each serving any number of connections.
+//!
+//! One thread at a time *leads* a shard. It looks at the connections that were busy last, without asking the kernel
+//! about the others; when nothing has come for a while it sleeps in `epoll_wait`. A servant runs on the leading thread.
+//! If it blocks, it is *deposed*: another thread takes the lead, and the old one ends when its servant returns. Blocking
+//! is noticed at once when it happens in a stub of ours or in [`blocking`], and by a supervisor within some 20 ms
+//! otherwise.
+
+use crate::connection::{Connection, Served, flush_before_blocking};
+use crate::node::Shared;
+use crate::patience::{Latency, Patience};
+use crate::sync::lock;
+use crate::tasks::Task;
+use crate::transport::Stream;
+use crate::transport::listener::Listener;
+use everywire_model::{Failure, Initiator, Kind};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use slab::Slab;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// Busy connections that are looked at directly; with more of them the kernel is asked which are ready.
+const HOT: usize = 4;
+/// Direct looks between two questions to the kernel.
+const LOOKS: u32 = 16;
+/// Threads that wait to take over.
+const SPARES: usize = 4;
+/// The supervisor's step: a servant that is still running after two of them has blocked.
+const STEP: Duration = Duration::from_millis(10);
+/// The least time between two looks at all connections' deadlines.
+const TICK: Duration = Duration::from_millis(10);
+/// Marks an event of a stream's control socket.
+const CONTROL: u64 = 1 << 63;
+/// The token of the shard's own bell.
+const BELL: u64 = u64::MAX;
+
+thread_local! {
+    static LEADING: RefCell<Option<Rc<Lead>>> = const { RefCell::new(None) };
+}
+
+/// One event loop.
+pub(crate) struct Shard {
+    epoll: OwnedFd,
+    bell: OwnedFd,
+    watched: Mutex<Slab<(u32, Watched)>>,
+    /// Grows each time another thread takes the lead.
+    term: AtomicU64,
+    /// The number of the servant call that is running, 0 for none: what the supervisor watches.
+    running: AtomicU64,
+    calls: AtomicU64,
+    /// The connection whose calls are being served: its replies are sent together, or when a servant blocks.
+    serving: Mutex<Option<Arc<Connection>>>,
+    asleep: AtomicBool,
+    tasks: Mutex<VecDeque<Arc<Task>>>,
+    has_tasks: AtomicBool,
+    /// The earliest deadline of any connection.
+    reminder: Mutex<Option<Instant>>,
+    bench: Mutex<Bench>,
+    called_up: Condvar,
+    over: AtomicBool,
+    generations: AtomicU64,
+    blocked_threads: usize,
+    latency: Latency,
+    supervisor: Supervisor,
+}
+
+#[derive(Default)]
+struct Bench {
+    threads: usize,
+    idle: usize,
+    wanted: bool,
+}
+
+#[derive(Clone)]
+enum Watched {
+    Listener(Arc<Listener>, Arc<Shared>),
+    Connection(Arc<Connection>),
+}
+
+/// A connection's place in a shard.
+#[derive(Clone)]
+pub(crate) struct Seat {
+    shard: Weak<Shard>,
+    token: u64,
+}
+
+/// The thread that leads a shard.
+pub(crate) struct Lead {
+    shard: Arc<Shard>,
+    term: u64,
+}
+
+impl Shard {
+    /// Makes an event loop and starts its first thread.
+    pub(crate) fn start(latency: Latency, blocked_threads: usize) -> io::Result<Arc<Self>> {
+        let shard = Arc::new(Self {
+            epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            watched: Mutex::default(),
+            term: AtomicU64::new(1),
+            running: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+            serving: Mutex::default(),
+            asleep: AtomicBool::new(false),
+            tasks: Mutex::default(),
+            has_tasks: AtomicBool::new(false),
+            reminder: Mutex::new(None),
+            bench: Mutex::default(),
+            called_up: Condvar::new(),
+            over: AtomicBool::new(false),
+            generations: AtomicU64::new(0),
+            blocked_threads,
+            latency,
+            supervisor: Supervisor::default(),
+        });
+        epoll::add(&shard.epoll, &shard.bell, EventData::new_u64(BELL), EventFlags::IN)?;
+        shard.spawn()?;
+        let watched = Arc::downgrade(&shard);
+        std::thread::Builder::new().name("everywire-watch".into()).spawn(move || Supervisor::run(&watched))?;
+        Ok(shard)
+    }
+
+    /// Watches a listening socket.
+    pub(crate) fn listen(&self, listener: Arc<Listener>, node: Arc<Shared>) -> io::Result<()> {
+        let token = self.insert(Watched::Listener(Arc::clone(&listener), node));
+        epoll::add(&self.epoll, listener.watched(), EventData::new_u64(token), EventFlags::IN)?;
+        Ok(())
+    }
+
+    /// Watches an accepted connection for requests.
+    pub(crate) fn adopt(self: &Arc<Self>, connection: &Arc<Connection>) -> io::Result<()> {
+        self.seat(connection, EventFlags::IN)
+    }
+
+    /// Gives a connection of the calling side a seat, without watching it yet.
+    pub(crate) fn reserve(self: &Arc<Self>, connection: &Arc<Connection>) -> io::Result<()> {
+        self.seat(connection, EventFlags::ONESHOT)
+    }
+
+    fn seat(self: &Arc<Self>, connection: &Arc<Connection>, flags: EventFlags) -> io::Result<()> {
+        let token = self.insert(Watched::Connection(Arc::clone(connection)));
+        connection.sit(Seat { shard: Arc::downgrade(self), token });
+        let (stream, control) = connection.stream().watched();
+        epoll::add(&self.epoll, stream, EventData::new_u64(token), flags)?;
+        if let Some(control) = control {
+            epoll::add(&self.epoll, control, EventData::new_u64(token | CONTROL), flags)?;
+        }
+        Ok(())
+    }
+
+    fn insert(&self, watched: Watched) -> u64 {
+        let generation = self.generations.fetch_add(1, Ordering::Relaxed) & 0x3fff_ffff;
+        let mut slab = lock(&self.watched);
+        let index = slab.insert((u32::try_from(generation).unwrap_or(0), watched));
+        generation << 32 | index as u64
+    }
+
+    fn find(&self, token: u64) -> Option<Watched> {
+        let index = usize::try_from(token & 0xffff_ffff).ok()?;
+        let slab = lock(&self.watched);
+        let (generation, watched) = slab.get(index)?;
+        (u64::from(*generation) == token >> 32).then(|| watched.clone())
+    }
+
+    /// Connections, for quotas and for deadlines.
+    pub(crate) fn connections(&self) -> Vec<Arc<Connection>> {
+        lock(&self.watched)
+            .iter()
+            .filter_map(|(_, (_, watched))| match watched {
+                Watched::Connection(connection) => Some(Arc::clone(connection)),
+                Watched::Listener(..) => None,
+            })
+            .collect()
+    }
+
+    /// Stops watching a connection that is over.
+    pub(crate) fn forget(&self, connection: &Arc<Connection>) {
+        let Some(seat) = connection.seat() else { return };
+        let (stream, control) = connection.stream().watched();
+        // It may have been removed before.
+        let _ = epoll::delete(&self.epoll, stream);
+        if let Some(control) = control {
+            let _ = epoll::delete(&self.epoll, control);
+        }
+        lock(&self.serving).take_if(|serving| Arc::ptr_eq(serving, connection));
+        let index = usize::try_from(seat.token & 0xffff_ffff).unwrap_or(usize::MAX);
+        let mut slab = lock(&self.watched);
+        if slab.get(index).is_some_and(|(generation, _)| u64::from(*generation) == seat.token >> 32) {
+            let removed = slab.remove(index);
+            drop(slab);
+            drop(removed);
+        }
+    }
+
+    /// Stops watching everything and ends all threads.
+    pub(crate) fn stop(&self, why: &Failure) {
+        self.over.store(true, Ordering::Release);
+        let watched: Vec<_> = lock(&self.watched).drain().collect();
+        for (_, watched) in watched {
+            if let Watched::Connection(connection) = watched {
+                connection.cut(why);
+            }
+        }
+        self.called_up.notify_all();
+        self.ring();
+    }
+
+    /// Queues a future that can go on.
+    pub(crate) fn enqueue(&self, task: Arc<Task>) {
+        lock(&self.tasks).push_back(task);
+        self.has_tasks.store(true, Ordering::SeqCst);
+        if self.asleep.load(Ordering::SeqCst) {
+            self.ring();
+        }
+    }
+
+    /// Wakes the loop by `when` at the latest.
+    fn remind(&self, when: Instant) {
+        let mut reminder = lock(&self.reminder);
+        if reminder.is_none_or(|earlier| when < earlier) {
+            *reminder = Some(when);
+            drop(reminder);
+            if self.asleep.load(Ordering::SeqCst) {
+                self.ring();
+            }
+        }
+    }
+
+    fn ring(&self) {
+        // A bell that cannot be rung any louder has been heard.
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+
+    fn spawn(self: &Arc<Self>) -> io::Result<()> {
+        let shard = Arc::clone(self);
+        lock(&self.bench).threads += 1;
+        let spawned = std::thread::Builder::new().name("everywire-shard".into()).spawn(move || shard.thread());
+        if spawned.is_err() {
+            lock(&self.bench).threads -= 1;
+        }
+        spawned.map(drop)
+    }
+
+    /// A thread's life: leads until deposed, then waits on the bench for a while.
+    fn thread(self: Arc<Self>) {
+        loop {
+            let lead = Rc::new(Lead { shard: Arc::clone(&self), term: self.term.load(Ordering::Acquire) });
+            LEADING.set(Some(Rc::clone(&lead)));
+            lead.run();
+            LEADING.set(None);
+            let mut bench = lock(&self.bench);
+            if bench.idle >= SPARES || self.over.load(Ordering::Acquire) {
+                bench.threads -= 1;
+                return;
+            }
+            bench.idle += 1;
+            while !bench.wanted {
+                let (back, timeout) =
+                    self.called_up.wait_timeout(bench, Duration::from_secs(10)).unwrap_or_else(PoisonError::into_inner);
+                bench = back;
+                if (timeout.timed_out() || self.over.load(Ordering::Acquire)) && !bench.wanted {
+                    bench.idle -= 1;
+                    bench.threads -= 1;
+                    return;
+                }
+            }
+            bench.wanted = false;
+        }
+    }
+
+    /// Another thread takes the lead from the one whose term is `term`.
+    fn hand_over(self: &Arc<Self>, term: u64) {
+        let mut bench = lock(&self.bench);
+        if self.term.load(Ordering::Acquire) != term || self.over.load(Ordering::Acquire) {
+            return;
+        }
+        let spare = bench.idle > 0 && !bench.wanted;
+        if !spare && bench.threads > self.blocked_threads {
+            return;
+        }
+        self.term.store(term + 1, Ordering::Release);
+        self.running.store(0, Ordering::Relaxed);
+        if spare {
+            bench.idle -= 1;
+            bench.wanted = true;
+            self.called_up.notify_one();
+        } else {
+            drop(bench);
+            if self.spawn().is_err() {
+                // No thread to be had: the old one leads on, if it still can.
+                self.term.store(term, Ordering::Release);
+                return;
+            }
+        }
+        if let Some(connection) = lock(&self.serving).take() {
+            flush_before_blocking(&connection);
+        }
+    }
+
+    fn run_tasks(&self) -> bool {
+        if !self.has_tasks.swap(false, Ordering::SeqCst) {
+            return false;
+        }
+        let tasks = std::mem::take(&mut *lock(&self.tasks));
+        for task in tasks {
+            task.run();
+        }
+        true
+    }
+
+    /// Looks at deadlines if one has come. Returns when the next one does.
+    fn tick(&self, now: Instant) -> Option<Instant> {
+        {
+            let mut reminder = lock(&self.reminder);
+            match *reminder {
+                Some(when) if when <= now => *reminder = None,
+                other => return other,
+            }
+        }
+        for connection in self.connections() {
+            if let Some(when) = connection.tick(now) {
+                self.remind(when.max(now + TICK));
+            }
+            if connection.is_over() {
+                self.forget(&connection);
+            }
+        }
+        *lock(&self.reminder)
+    }
+}
+
+impl Seat {
+    /// Reminds the shard of a deadline.
+    pub(crate) fn remind(&self, when: Instant) {
+        if let Some(shard) = self.shard.upgrade() {
+            shard.remind(when);
+        }
+    }
+
+    /// Watches for room to write, or stops doing so.
+    pub(crate) fn watch_writing(&self, stream: BorrowedFd<'_>, writing: bool, reading: bool) {
+        if let Some(shard) = self.shard.upgrade() {
+            let mut flags = if reading { EventFlags::IN } else { EventFlags::empty() };
+            flags.set(EventFlags::OUT, writing);
+            // Removed meanwhile: then nothing is to be watched.
+            let _ = epoll::modify(&shard.epoll, stream, EventData::new_u64(self.token), flags);
+        }
+    }
+
+    /// Watches for the next bytes, once.
+    pub(crate) fn arm(&self, stream: &Stream, writing: bool) {
+        if let Some(shard) = self.shard.upgrade() {
+            let mut flags = EventFlags::IN | EventFlags::ONESHOT;
+            let (fd, control) = stream.watched();
+            flags.set(EventFlags::OUT, writing && control.is_none());
+            let late = stream.before_sleep(writing);
+            let _ = epoll::modify(&shard.epoll, fd, EventData::new_u64(self.token), flags);
+            if let Some(control) = control {
+                let flags = EventFlags::IN | EventFlags::ONESHOT;
+                let _ = epoll::modify(&shard.epoll, control, EventData::new_u64(self.token | CONTROL), flags);
+                if late {
+                    // It came before the flag was up, so nobody will ring: ring ourselves.
+                    let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
+                }
+            }
+        }
+    }
+
+    /// The shard.
+    pub(crate) fn shard(&self) -> Option<Arc<Shard>> {
+        self.shard.upgrade()
+    }
+}
+
+impl Lead {
+    fn leads(&self) -> bool {
+        self.shard.term.load(Ordering::Acquire) == self.term && !self.shard.over.load(Ordering::Relaxed)
+    }
+
+    /// A servant begins to serve a call of this connection.
+    pub(crate) fn enter_servant(&self, connection: &Arc<Connection>) {
+        {
+            let mut serving = lock(&self.shard.serving);
+            if !serving.as_ref().is_some_and(|held| Arc::ptr_eq(held, connection)) {
+                *serving = Some(Arc::clone(connection));
+            }
+        }
+        let call = self.shard.calls.load(Ordering::Relaxed) + 1;
+        self.shard.calls.store(call, Ordering::Relaxed);
+        self.shard.running.store(call, Ordering::Relaxed);
+    }
+
+    /// A servant ended. Returns whether this thread lost the lead meanwhile.
+    pub(crate) fn leave_servant(&self) -> bool {
+        if !self.leads() {
+            return true;
+        }
+        self.shard.running.store(0, Ordering::Relaxed);
+        false
+    }
+
+    fn run(&self) {
+        let shard = &self.shard;
+        let mut hot: VecDeque<Arc<Connection>> = VecDeque::with_capacity(HOT + 1);
+        let mut patience = Patience::new(shard.latency);
+        let mut events: Vec<epoll::Event> = Vec::with_capacity(64);
+        let mut looks = 0;
+        if self.term > 1 {
+            shard.recall_bells();
+        }
+        while self.leads() {
+            let mut busy = shard.run_tasks();
+            let mut index = 0;
+            while let Some(connection) = hot.get(index) {
+                match connection.serve(self) {
+                    Served::Nothing => index += 1,
+                    Served::Something => {
+                        busy = true;
+                        index += 1;
+                    }
+                    Served::Over => {
+                        if let Some(connection) = hot.remove(index) {
+                            shard.forget(&connection);
+                        }
+                    }
+                    Served::Deposed => return,
+                }
+            }
+            looks += 1;
+            if busy {
+                patience.rewarded();
+            }
+            let idle = !busy && !patience.look_again();
+            if !idle && looks < LOOKS && !hot.is_empty() {
+                continue;
+            }
+            looks = 0;
+            events.clear();
+            let slept = if idle {
+                if hot.iter().any(|connection| connection.stream().before_sleep(connection.has_unsent())) {
+                    hot.iter().for_each(|connection| connection.stream().after_sleep(false));
+                    continue;
+                }
+                self.sleep(&mut events);
+                true
+            } else {
+                let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+                // An interrupted look found nothing.
+                let _ = epoll::wait(&shard.epoll, spare_capacity(&mut events), Some(&none));
+                false
+            };
+            if slept {
+                hot.iter().for_each(|connection| connection.stream().after_sleep(false));
+                if events.iter().any(|event| event.data.u64() != BELL) {
+                    patience.slept();
+                    shard.supervisor.wake();
+                }
+            }
+            if !events.is_empty() {
+                patience.rewarded();
+            }
+            for event in &events {
+                if !self.handle(*event, &mut hot) {
+                    return;
+                }
+            }
+            if slept || looks == 0 {
+                shard.tick_if_due();
+            }
+        }
+    }
+
+    fn sleep(&self, events: &mut Vec<epoll::Event>) {
+        let shard = &self.shard;
+        shard.asleep.store(true, Ordering::SeqCst);
+        let until = *lock(&shard.reminder);
+        if !shard.has_tasks.load(Ordering::SeqCst) {
+            let timeout = until.map(|until| {
+                let rest = until.saturating_duration_since(Instant::now()) + Duration::from_micros(500);
+                Timespec { tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX), tv_nsec: rest.subsec_nanos().into() }
+            });
+            // Interrupted: the loop comes back here.
+            let _ = epoll::wait(&shard.epoll, spare_capacity(events), timeout.as_ref());
+        }
+        shard.asleep.store(false, Ordering::SeqCst);
+    }
+
+    /// Handles one event. Returns whether this thread still leads.
+    fn handle(&self, event: epoll::Event, hot: &mut VecDeque<Arc<Connection>>) -> bool {
+        let shard = &self.shard;
+        let token = event.data.u64();
+        if token == BELL {
+            let mut count = [0u8; 8];
+            // Empty already: fine.
+            let _ = rustix::io::read(&shard.bell, &mut count);
+            return true;
+        }
+        match shard.find(token & !CONTROL) {
+            None => true,
+            Some(Watched::Listener(listener, node)) => {
+                node.accept(&listener);
+                true
+            }
+            Some(Watched::Connection(connection)) if !connection.is_accepted() => {
+                connection.pump();
+                if connection.is_over() {
+                    shard.forget(&connection);
+                }
+                true
+            }
+            Some(Watched::Connection(connection)) => {
+                connection.stream().after_sleep(token & CONTROL == 0);
+                match connection.serve(self) {
+                    Served::Over => shard.forget(&connection),
+                    Served::Deposed => return false,
+                    Served::Nothing if token & CONTROL != 0 && connection.stream().peer_gone() => {
+                        connection.cut(&Failure::new(Kind::Unreachable, Initiator::Peer, "the peer is gone"));
+                        shard.forget(&connection);
+                    }
+                    Served::Nothing | Served::Something => {
+                        self.warm(connection, hot);
+                    }
+                }
+                true
+            }
+        }
+    }
+
+    /// Puts a connection among those looked at directly, in place of the one that was there longest.
+    fn warm(&self, connection: Arc<Connection>, hot: &mut VecDeque<Arc<Connection>>) {
+        if hot.iter().any(|held| Arc::ptr_eq(held, &connection)) {
+            return;
+        }
+        hot.push_back(connection);
+        if hot.len() > HOT
+            && let Some(cold) = hot.pop_front()
+            && cold.stream().before_sleep(cold.has_unsent())
+        {
+            // Something came at the last moment, and the peer did not ring for it.
+            cold.stream().after_sleep(false);
+            hot.push_front(cold);
+            hot.rotate_left(1);
+            if let Some(other) = hot.pop_front() {
+                // Whoever goes instead is rung for: its flag is up before it is looked at for the last time.
+                if other.stream().before_sleep(other.has_unsent())
+                    && let (fd, Some(_)) = other.stream().watched()
+                {
+                    let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
+                }
+            }
+        }
+    }
+}
+
+impl Shard {
+    /// A new leader does not know which connections the old one was looking at: all are to ring from now on.
+    fn recall_bells(&self) {
+        for connection in self.connections() {
+            if connection.is_accepted()
+                && let (bell, Some(_)) = connection.stream().watched()
+                && connection.stream().before_sleep(connection.has_unsent())
+            {
+                // It came before the flag was up, so nobody has rung.
+                let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+            }
+        }
+    }
+
+    fn tick_if_due(&self) {
+        let due = lock(&self.reminder).is_some();
+        if due {
+            self.tick(Instant::now());
+        }
+    }
+}
+
+/// Tells the runtime that the calling thread is about to block: if it leads a shard, another thread takes over.
+pub(crate) fn about_to_block() {
+    LEADING.with_borrow(|leading| {
+        if let Some(lead) = leading {
+            if lead.shard.running.load(Ordering::Relaxed) != 0 && lead.leads() {
+                lead.shard.hand_over(lead.term);
+            }
+        }
+    });
+}
+
+/// Runs something that may take long inside a servant: its shard goes on with other connections meanwhile.
+///
+/// Stubs do so by themselves. Without it a servant that blocks is noticed too, but only after some 20 ms.
+pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    about_to_block();
+    work()
+}
+
+/// Watches for servants that block without telling. Sleeps while its shard does.
+#[derive(Default)]
+struct Supervisor {
+    awake: Mutex<bool>,
+    bell: Condvar,
+    drowsy: AtomicBool,
+    quiet: AtomicUsize,
+}
+
+impl Supervisor {
+    /// The shard has work again.
+    fn wake(&self) {
+        if self.drowsy.swap(false, Ordering::AcqRel) {
+            *lock(&self.awake) = true;
+            self.bell.notify_one();
+        }
+    }
+
+    fn run(shard: &Weak<Shard>) {
+        let mut last = (0, 0);
+        loop {
+            let Some(shard) = shard.upgrade() else { return };
+            if shard.over.load(Ordering::Acquire) {
+                return;
+            }
+            let this = &shard.supervisor;
+            let running = shard.running.load(Ordering::Relaxed);
+            let calls = shard.calls.load(Ordering::Relaxed);
+            if running != 0 && running == last.0 {
+                shard.hand_over(shard.term.load(Ordering::Acquire));
+            }
+            let quiet = if running == 0 && calls == last.1 { this.quiet.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
+            this.quiet.store(quiet, Ordering::Relaxed);
+            last = (running, calls);
+            if quiet < 10 {
+                drop(shard);
+                std::thread::sleep(STEP);
+                continue;
+            }
+            // Nothing has happened for a while: sleep until the shard wakes us (or look whether it still exists).
+            this.drowsy.store(true, Ordering::Release);
+            let mut awake = lock(&this.awake);
+            while !*awake && this.drowsy.load(Ordering::Acquire) && !shard.over.load(Ordering::Acquire) {
+                let (back, _) =
+                    this.bell.wait_timeout(awake, Duration::from_secs(5)).unwrap_or_else(PoisonError::into_inner);
+                awake = back;
+                if Arc::strong_count(&shard) == 1 {
+                    return;
+                }
+            }
+            *awake = false;
+            this.quiet.store(0, Ordering::Relaxed);
+        }
+    }
+}

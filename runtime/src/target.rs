@@ -1,0 +1,213 @@
+//! The way to a remote object: which profile, which connection, and what to do when one fails.
+
+use crate::connection::Connection;
+use crate::connection::calling::Ask;
+use crate::node::Shared;
+use crate::sync::lock;
+use everywire_model::object::{Completion, Ticket};
+use everywire_model::{
+    Body, Call, Completed, Encode, Expects, Failure, Initiator, Kind, Operation, Outcome, Profile, Reference, Resolver,
+    Target,
+};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How often an object may point elsewhere in one call.
+const FORWARDS: usize = 3;
+
+/// A remote object.
+pub(crate) struct Remote {
+    node: Arc<Shared>,
+    reference: Reference,
+    deadline: Option<Duration>,
+    /// Where it was reached last.
+    way: Mutex<Option<Way>>,
+}
+
+#[derive(Clone)]
+struct Way {
+    connection: Arc<Connection>,
+    profile: Arc<Profile>,
+}
+
+static TICKETS: AtomicU64 = AtomicU64::new(1);
+
+impl Remote {
+    pub(crate) fn new(node: Arc<Shared>, reference: Reference, deadline: Option<Duration>) -> Self {
+        Self { node, reference, deadline, way: Mutex::new(None) }
+    }
+
+    /// The connection in use, or a new one.
+    fn way(&self, until: Option<Instant>) -> Result<Way, Failure> {
+        let mut held = lock(&self.way);
+        if let Some(way) = &*held
+            && !way.connection.is_over()
+        {
+            return Ok(way.clone());
+        }
+        let way = self.find(&self.reference, until)?;
+        *held = Some(way.clone());
+        Ok(way)
+    }
+
+    /// Tries profile after profile, endpoint after endpoint.
+    fn find(&self, reference: &Reference, until: Option<Instant>) -> Result<Way, Failure> {
+        let mut last = None;
+        for profile in &reference.profiles {
+            for endpoint in &profile.endpoints {
+                match self.node.connection(profile.wire, endpoint, until) {
+                    Ok(connection) => return Ok(Way { connection, profile: Arc::new(profile.clone()) }),
+                    Err(failure) => last = Some(failure),
+                }
+            }
+        }
+        Err(last.unwrap_or_else(|| {
+            Failure::new(Kind::BadReference, Initiator::User, "the reference has no profile that this program can use")
+                .with_hint("is it complete, and is its wire supported?")
+        }))
+    }
+
+    fn until(&self) -> Option<Instant> {
+        self.deadline.map(|deadline| Instant::now() + deadline)
+    }
+
+    /// Asks; follows an object that moved; tries once more if a connection turned out to be closed before the call ran.
+    fn ask(&self, until: Option<Instant>, mut ask: impl FnMut(&Way) -> Result<Option<Outcome<Body>>, Failure>) -> Option<Outcome<Body>> {
+        let mut forwards = 0;
+        let mut retried = false;
+        let mut way = match self.way(until) {
+            Ok(way) => way,
+            Err(failure) => return Some(Outcome::Failed(failure)),
+        };
+        loop {
+            let again = match ask(&way) {
+                Ok(Some(Outcome::Moved(reference))) if forwards < FORWARDS => {
+                    forwards += 1;
+                    match self.find(&reference, until) {
+                        Ok(next) => {
+                            *lock(&self.way) = Some(next.clone());
+                            way = next;
+                            continue;
+                        }
+                        Err(failure) => return Some(Outcome::Failed(failure)),
+                    }
+                }
+                Ok(Some(Outcome::Moved(_))) => {
+                    let message = format!("the object pointed elsewhere more than {FORWARDS} times");
+                    return Some(Outcome::Failed(Failure::new(Kind::Unreachable, Initiator::Peer, message)));
+                }
+                Ok(Some(Outcome::Failed(failure)))
+                    if failure.kind() == Kind::Unreachable && failure.completed() == Completed::No =>
+                {
+                    failure
+                }
+                Ok(outcome) => return outcome,
+                Err(failure) => failure,
+            };
+            if retried {
+                return Some(Outcome::Failed(again));
+            }
+            retried = true;
+            *lock(&self.way) = None;
+            way = match self.way(until) {
+                Ok(way) => way,
+                Err(failure) => return Some(Outcome::Failed(failure)),
+            };
+        }
+    }
+
+    fn place(&self, failure: Failure, operation: &Operation) -> Failure {
+        failure.at(format_args!("operation {}", operation.label))
+    }
+}
+
+impl Target for Remote {
+    fn reference(&self) -> &Reference {
+        &self.reference
+    }
+
+    fn invoke(&self, operation: &Operation, arguments: &dyn Encode) -> Outcome<Body> {
+        let expects = if operation.oneway { Expects::Nothing } else { Expects::Reply };
+        let until = self.until();
+        let outcome = self.ask(until, |way| {
+            let call = Call { profile: &way.profile, operation, arguments, expects };
+            way.connection.call_and_wait(Ask::Call(call), until)
+        });
+        match outcome {
+            Some(Outcome::Failed(failure)) => Outcome::Failed(self.place(failure, operation)),
+            Some(outcome) => outcome,
+            None => {
+                Outcome::Failed(Failure::new(Kind::Unsupported, Initiator::User, "a oneway operation has no outcome"))
+            }
+        }
+    }
+
+    fn notify(&self, operation: &Operation, arguments: &dyn Encode) -> Result<(), Failure> {
+        let until = self.until();
+        let outcome = self.ask(until, |way| {
+            let call = Call { profile: &way.profile, operation, arguments, expects: Expects::Nothing };
+            way.connection.call_and_wait(Ask::Call(call), until)
+        });
+        match outcome {
+            Some(Outcome::Failed(failure)) => Err(self.place(failure, operation)),
+            _ => Ok(()),
+        }
+    }
+
+    fn submit(&self, operation: &Operation, arguments: &dyn Encode, done: Completion) -> Ticket {
+        let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
+        let until = self.until();
+        let expects = Expects::Reply;
+        let mut done = done;
+        for attempt in 0..2 {
+            let way = match self.way(until).and_then(|way| self.node.seat(&way.connection).map(|()| way)) {
+                Ok(way) => way,
+                Err(failure) => {
+                    done(Outcome::Failed(self.place(failure, operation)));
+                    break;
+                }
+            };
+            let call = Call { profile: &way.profile, operation, arguments, expects };
+            match way.connection.call_and_go(call, until, ticket, done) {
+                Ok(()) => break,
+                Err((failure, back)) if attempt == 1 => {
+                    back(Outcome::Failed(self.place(failure, operation)));
+                    break;
+                }
+                Err((_, back)) => {
+                    done = back;
+                    *lock(&self.way) = None;
+                }
+            }
+        }
+        Ticket(ticket)
+    }
+
+    fn withdraw(&self, ticket: Ticket) {
+        let way = lock(&self.way).clone();
+        if let Some(way) = way {
+            way.connection.withdraw(ticket.0);
+        }
+    }
+
+    fn probe(&self) -> Result<(), Failure> {
+        let until = self.until();
+        let outcome = self.ask(until, |way| way.connection.call_and_wait(Ask::Probe(&way.profile), until));
+        match outcome {
+            Some(Outcome::Failed(failure)) => Err(failure),
+            _ => Ok(()),
+        }
+    }
+
+    fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target> {
+        let way = lock(&self.way).clone();
+        let copy = Self::new(Arc::clone(&self.node), self.reference.clone(), deadline);
+        *lock(&copy.way) = way;
+        Arc::new(copy)
+    }
+
+    fn resolver(&self) -> Arc<dyn Resolver> {
+        Arc::clone(&self.node) as Arc<dyn Resolver>
+    }
+}

@@ -1,0 +1,56 @@
+//! Asynchronous servants: futures that run on a shard's thread.
+
+use crate::shard::Shard;
+use crate::sync::lock;
+use everywire_model::BoxFuture;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// One future.
+pub(crate) struct Task {
+    future: Mutex<Option<BoxFuture<'static, ()>>>,
+    queued: AtomicBool,
+    shard: Weak<Shard>,
+}
+
+impl Task {
+    /// Runs the future until it first has to wait; the shard continues it.
+    pub(crate) fn start(future: BoxFuture<'static, ()>, shard: &Arc<Shard>) {
+        let task =
+            Arc::new(Self { future: Mutex::new(Some(future)), queued: AtomicBool::new(true), shard: Arc::downgrade(shard) });
+        task.run();
+    }
+
+    /// Continues the future.
+    pub(crate) fn run(self: &Arc<Self>) {
+        self.queued.store(false, Ordering::Release);
+        let mut held = lock(&self.future);
+        let Some(future) = held.as_mut() else { return };
+        let waker = Waker::from(Arc::clone(self));
+        let mut context = Context::from_waker(&waker);
+        // A servant that panics ends with its future: dropping its request answers the caller.
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut context)));
+        if !matches!(polled, Ok(Poll::Pending)) {
+            let ended = held.take();
+            drop(held);
+            // Dropping runs code of the user's, which may panic again.
+            let _ = catch_unwind(AssertUnwindSafe(move || drop(ended)));
+        }
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel)
+            && let Some(shard) = self.shard.upgrade()
+        {
+            shard.enqueue(Arc::clone(self));
+        }
+    }
+}

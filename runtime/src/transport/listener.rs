@@ -1,0 +1,99 @@
+//! Listening sockets.
+
+use super::{Stream, handshake, shm, unix_address};
+use everywire_model::{Endpoint, Failure, Initiator, Kind};
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+
+/// A listening socket, and what to do with what it accepts.
+pub(crate) struct Listener {
+    socket: Socket,
+    endpoint: Endpoint,
+}
+
+enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// Binds and listens. A port of 0 becomes the one the kernel chose; a socket file whose server is gone is replaced.
+    pub(crate) fn bind(endpoint: &Endpoint) -> Result<Self, Failure> {
+        let failed = |error: io::Error| {
+            Failure::new(Kind::Unreachable, Initiator::Here, format!("cannot listen on {endpoint}: {error}"))
+                .with_hint("choose another address, or port 0 for a free one")
+        };
+        match endpoint {
+            Endpoint::Tcp { host, port } => {
+                let socket = TcpListener::bind((host.as_str(), *port)).map_err(failed)?;
+                socket.set_nonblocking(true).map_err(failed)?;
+                // std listens with a backlog of 128: thousands that connect at once would wait for retries.
+                rustix::net::listen(&socket, 4096).map_err(|error| failed(error.into()))?;
+                let port = socket.local_addr().map_err(failed)?.port();
+                Ok(Self { socket: Socket::Tcp(socket), endpoint: Endpoint::Tcp { host: host.clone(), port } })
+            }
+            Endpoint::Unix { path } | Endpoint::Shm { path } => {
+                let address = unix_address(path).map_err(failed)?;
+                if !path.starts_with('@') && UnixStream::connect_addr(&address).is_err() && is_socket(path) {
+                    std::fs::remove_file(path).map_err(failed)?;
+                }
+                let socket = UnixListener::bind_addr(&address).map_err(failed)?;
+                socket.set_nonblocking(true).map_err(failed)?;
+                rustix::net::listen(&socket, 4096).map_err(|error| failed(error.into()))?;
+                Ok(Self { socket: Socket::Unix(socket), endpoint: endpoint.clone() })
+            }
+            Endpoint::InProcess { .. } => Err(failed(io::Error::other("in-process servers have no socket"))),
+        }
+    }
+
+    /// Where it listens.
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// What an event loop watches.
+    pub(crate) fn watched(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            Socket::Tcp(socket) => socket.as_fd(),
+            Socket::Unix(socket) => socket.as_fd(),
+        }
+    }
+
+    /// Accepts one connection; `WouldBlock` when there is none.
+    pub(crate) fn accept(&self) -> io::Result<Stream> {
+        match &self.socket {
+            Socket::Tcp(socket) => {
+                let (stream, _) = socket.accept()?;
+                stream.set_nodelay(true)?;
+                Ok(Stream::Socket(stream.into()))
+            }
+            Socket::Unix(socket) => {
+                let control: OwnedFd = socket.accept()?.0.into();
+                if !matches!(self.endpoint, Endpoint::Shm { .. }) {
+                    return Ok(Stream::Socket(control));
+                }
+                let (channel, offer) = shm::Channel::create(control.try_clone()?)?;
+                handshake::send(&control, &offer)?;
+                Ok(Stream::Shm(Box::new(channel)))
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Endpoint::Unix { path } | Endpoint::Shm { path } = &self.endpoint
+            && !path.starts_with('@')
+        {
+            // Somebody else may have removed it.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn is_socket(path: &str) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    std::fs::metadata(path).is_ok_and(|data| data.file_type().is_socket())
+}

@@ -1,0 +1,225 @@
+//! Transports: streams of bytes, without any idea of what they carry.
+
+pub(crate) mod handshake;
+pub(crate) mod listener;
+pub(crate) mod shm;
+
+use bytes::BytesMut;
+use everywire_model::{Endpoint, Failure, Initiator, Kind, PeerAddress, Rope};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg, sockopt};
+use std::io::{self, ErrorKind};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddr, UnixStream};
+use std::time::{Duration, Instant};
+
+/// The least room a read is given.
+const READ: usize = 16 << 10;
+/// The most parts one write gathers.
+const GATHER: usize = 16;
+
+/// A connected stream of bytes; nonblocking.
+pub(crate) enum Stream {
+    /// TCP or a Unix socket.
+    Socket(OwnedFd),
+    /// Shared memory.
+    Shm(Box<shm::Channel>),
+}
+
+impl Stream {
+    /// Connects, within the time given.
+    pub(crate) fn connect(endpoint: &Endpoint, within: Duration) -> Result<Self, Failure> {
+        let failed = |error: io::Error| {
+            let kind = if error.kind() == ErrorKind::TimedOut { Kind::TimedOut } else { Kind::Unreachable };
+            Failure::new(kind, Initiator::Here, format!("cannot connect to {endpoint}: {error}"))
+                .with_hint("is the server running, and is this its address?")
+        };
+        match endpoint {
+            Endpoint::Tcp { host, port } => {
+                let addresses = (host.as_str(), *port).to_socket_addrs().map_err(failed)?;
+                let mut last = io::Error::new(ErrorKind::NotFound, "the host name has no address");
+                for address in addresses {
+                    match TcpStream::connect_timeout(&address, within) {
+                        Ok(stream) => {
+                            stream.set_nodelay(true).map_err(failed)?;
+                            return Ok(Self::Socket(stream.into()));
+                        }
+                        Err(error) => last = error,
+                    }
+                }
+                Err(failed(last))
+            }
+            Endpoint::Unix { path } => Ok(Self::Socket(unix(path).map_err(failed)?.into())),
+            Endpoint::Shm { path } => {
+                let control = unix(path).map_err(failed)?;
+                control.set_read_timeout(Some(within)).map_err(failed)?;
+                let control: OwnedFd = control.into();
+                let offer = handshake::receive(&control).map_err(failed)?;
+                Ok(Self::Shm(Box::new(shm::Channel::accept(offer, control).map_err(failed)?)))
+            }
+            Endpoint::InProcess { name } => Err(Failure::new(
+                Kind::Unreachable,
+                Initiator::User,
+                format!("no server named `{name}` listens in this process"),
+            )
+            .with_hint("in-process addresses reach servers of the same process only")),
+        }
+    }
+
+    /// Reads what is there into the spare room of `into`; `wanted` bytes are known to be missing from a message.
+    ///
+    /// `Ok(0)` is the end; `WouldBlock` means nothing is there now.
+    pub(crate) fn read(&self, into: &mut BytesMut, wanted: usize) -> io::Result<usize> {
+        if into.capacity() - into.len() < READ.max(wanted) {
+            into.reserve(READ.max(wanted));
+        }
+        match self {
+            Self::Socket(fd) => {
+                let spare = into.spare_capacity_mut();
+                let n = recv(fd, spare, RecvFlags::DONTWAIT)?.1;
+                let filled = into.len() + n;
+                // SAFETY: the kernel has just written `n` bytes to the start of the spare room.
+                unsafe { into.set_len(filled) };
+                Ok(n)
+            }
+            Self::Shm(channel) => {
+                let room = into.capacity() - into.len();
+                channel.read(into, room)
+            }
+        }
+    }
+
+    /// Writes as much of the rope as the transport takes; the caller consumes that much.
+    pub(crate) fn write(&self, rope: &Rope) -> io::Result<usize> {
+        match self {
+            Self::Socket(fd) => {
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                Ok(match rope.contiguous() {
+                    Some(flat) => send(fd, flat, flags)?,
+                    None => sendmsg(fd, &rope.slices(GATHER), &mut SendAncillaryBuffer::default(), flags)?,
+                })
+            }
+            Self::Shm(channel) => channel.write(rope),
+        }
+    }
+
+    /// Sleeps until something can be read (or written, if `writing`), or the time is over.
+    pub(crate) fn wait(&self, writing: bool, until: Option<Instant>) -> io::Result<()> {
+        let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let timeout = rest.map(|rest| Timespec {
+            tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(rest.subsec_nanos()),
+        });
+        match self {
+            Self::Socket(fd) => {
+                let flags = if writing { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+                interrupted(poll(&mut [PollFd::new(fd, flags)], timeout.as_ref()))?;
+            }
+            Self::Shm(channel) => {
+                if self.before_sleep(writing) {
+                    self.after_sleep(false);
+                    return Ok(());
+                }
+                let mut fds = [
+                    PollFd::from_borrowed_fd(channel.bell(), PollFlags::IN),
+                    PollFd::from_borrowed_fd(channel.control(), PollFlags::IN),
+                ];
+                let polled = interrupted(poll(&mut fds, timeout.as_ref()));
+                let gone = !fds[1].revents().is_empty() && channel.peer_gone();
+                self.after_sleep(true);
+                polled?;
+                if gone && !channel.before_sleep(false) {
+                    return Err(ErrorKind::UnexpectedEof.into());
+                }
+                channel.after_sleep(false);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shared memory: asks the peer to ring from now on. Returns whether it is too late to sleep.
+    pub(crate) fn before_sleep(&self, writing: bool) -> bool {
+        match self {
+            Self::Socket(_) => false,
+            Self::Shm(channel) => channel.before_sleep(writing),
+        }
+    }
+
+    /// Shared memory: no need to ring any more.
+    pub(crate) fn after_sleep(&self, rung: bool) {
+        if let Self::Shm(channel) = self {
+            channel.after_sleep(rung);
+        }
+    }
+
+    /// Whether the peer is known to be gone although nothing more can be read.
+    pub(crate) fn peer_gone(&self) -> bool {
+        match self {
+            Self::Socket(_) => false,
+            Self::Shm(channel) => channel.peer_gone(),
+        }
+    }
+
+    /// What an event loop watches: the stream itself, or its bell and its control socket.
+    pub(crate) fn watched(&self) -> (BorrowedFd<'_>, Option<BorrowedFd<'_>>) {
+        match self {
+            Self::Socket(fd) => (fd.as_fd(), None),
+            Self::Shm(channel) => (channel.bell(), Some(channel.control())),
+        }
+    }
+
+    /// Closes both directions, so that whoever waits on the stream wakes up.
+    pub(crate) fn shutdown(&self) {
+        let fd = match self {
+            Self::Socket(fd) => fd.as_fd(),
+            Self::Shm(channel) => channel.control(),
+        };
+        // The peer may have closed first.
+        let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Both);
+    }
+
+    /// Who is at the other end, as far as the kernel knows.
+    pub(crate) fn peer(&self, transport: &str) -> PeerAddress {
+        let fd = match self {
+            Self::Socket(fd) => fd.as_fd(),
+            Self::Shm(channel) => channel.control(),
+        };
+        let credentials = if transport == "tcp" {
+            None
+        } else {
+            sockopt::socket_peercred(fd).ok().map(|c| (c.pid.as_raw_nonzero().get(), c.uid.as_raw()))
+        };
+        let text = match (credentials, rustix::net::getpeername(fd)) {
+            (Some((pid, uid)), _) => format!("{transport} pid {pid} uid {uid}"),
+            (None, Ok(Some(address))) => match std::net::SocketAddr::try_from(address) {
+                Ok(address) => format!("{transport}:{address}"),
+                Err(_) => transport.to_owned(),
+            },
+            _ => transport.to_owned(),
+        };
+        PeerAddress { text, credentials }
+    }
+}
+
+/// A signal that interrupted a wait is no error: the caller looks and waits again.
+pub(crate) fn interrupted<T: Default>(result: Result<T, Errno>) -> io::Result<T> {
+    match result {
+        Err(Errno::INTR) => Ok(T::default()),
+        other => Ok(other?),
+    }
+}
+
+/// The address of a Unix socket; `@name` is in the abstract name space.
+pub(crate) fn unix_address(path: &str) -> io::Result<UnixAddr> {
+    match path.strip_prefix('@') {
+        Some(name) => UnixAddr::from_abstract_name(name),
+        None => UnixAddr::from_pathname(path),
+    }
+}
+
+fn unix(path: &str) -> io::Result<UnixStream> {
+    UnixStream::connect_addr(&unix_address(path)?)
+}

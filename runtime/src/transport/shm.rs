@@ -1,0 +1,270 @@
+//! Shared memory: two rings in a sealed memfd, and two eventfds to wake a sleeper.
+//!
+//! The accepting side makes the memory, seals its size, and passes it with the doorbells over a Unix socket; the socket
+//! stays open so that each side notices the other's death. Each ring has one producer and one consumer. A side that is
+//! about to sleep raises its `asleep` flag and looks once more; a side that produced or consumed looks at the other's
+//! flag and rings only then, so that two busy sides make no system call at all.
+//!
+//! The peer may write anything anywhere at any time. So indices are read once, checked, and used as numbers only; bytes
+//! are copied out before anybody looks at them; the seals keep the peer from shrinking the memory under us.
+//!
+//! ```text
+//! 0    ring 0 tail     64   ring 0 head     128  side 0 asleep     (the accepting side writes ring 0)
+//! 192  ring 1 tail     256  ring 1 head     320  side 1 asleep     (the connecting side writes ring 1)
+//! 4096 bytes of ring 0                      4096 + RING bytes of ring 1
+//! ```
+
+use bytes::BytesMut;
+use everywire_model::Rope;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// Bytes in each ring. A power of two, so that an index is masked and not divided.
+pub(crate) const RING: usize = 512 << 10;
+const HEADER: usize = 4096;
+const TOTAL: usize = HEADER + 2 * RING;
+
+/// One side of a shared-memory connection.
+pub(crate) struct Channel {
+    memory: Memory,
+    /// 0 for the accepting side, 1 for the connecting one.
+    side: usize,
+    /// Rung by the peer for us.
+    own_bell: OwnedFd,
+    /// Rung by us for the peer.
+    peer_bell: OwnedFd,
+    /// The Unix socket of the handshake: readable (end of file) when the peer is gone.
+    control: OwnedFd,
+}
+
+/// What the accepting side sends to the connecting one.
+pub(crate) struct Offer {
+    pub(crate) memory: OwnedFd,
+    pub(crate) bells: [OwnedFd; 2],
+}
+
+impl Channel {
+    /// Makes the memory; the offer is for the peer.
+    pub(crate) fn create(control: OwnedFd) -> io::Result<(Self, Offer)> {
+        let memory = memfd_create("everywire", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        ftruncate(&memory, TOTAL as u64)?;
+        fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let (own_bell, peer_bell) = (bell()?, bell()?);
+        let offer = Offer { memory: memory.try_clone()?, bells: [own_bell.try_clone()?, peer_bell.try_clone()?] };
+        let channel = Self { memory: Memory::map(&memory)?, side: 0, own_bell, peer_bell, control };
+        channel.asleep(0).store(1, Ordering::SeqCst);
+        channel.asleep(1).store(1, Ordering::SeqCst);
+        Ok((channel, offer))
+    }
+
+    /// Takes an offer, after checking that its size is what it must be and cannot change.
+    pub(crate) fn accept(offer: Offer, control: OwnedFd) -> io::Result<Self> {
+        let seals = fcntl_get_seals(&offer.memory)?;
+        let size = fstat(&offer.memory)?.st_size;
+        if !seals.contains(SealFlags::SHRINK) || u64::try_from(size).ok() != Some(TOTAL as u64) {
+            return Err(io::Error::new(ErrorKind::InvalidData, "the peer's shared memory is not sealed or has a wrong size"));
+        }
+        let [peer_bell, own_bell] = offer.bells;
+        Ok(Self { memory: Memory::map(&offer.memory)?, side: 1, own_bell, peer_bell, control })
+    }
+
+    /// What to poll for: readable when the peer rang.
+    pub(crate) fn bell(&self) -> BorrowedFd<'_> {
+        self.own_bell.as_fd()
+    }
+
+    /// What to poll for: readable when the peer is gone.
+    pub(crate) fn control(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+
+    /// Takes what has arrived, at most `room` bytes.
+    pub(crate) fn read(&self, into: &mut BytesMut, room: usize) -> io::Result<usize> {
+        let ring = 1 - self.side;
+        let head = self.head(ring).load(Ordering::Relaxed);
+        let tail = self.tail(ring).load(Ordering::Acquire);
+        let ready = distance(head, tail)?;
+        if ready == 0 {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let n = ready.min(room);
+        into.reserve(n);
+        self.memory.copy_out(ring, head, n, into);
+        self.head(ring).store(head.wrapping_add(n as u64), Ordering::Release);
+        if ready >= RING / 2 {
+            // Only a nearly full ring can have a producer waiting for room.
+            self.ring_if_asleep()?;
+        }
+        Ok(n)
+    }
+
+    /// Puts as much as there is room for.
+    pub(crate) fn write(&self, rope: &Rope) -> io::Result<usize> {
+        let ring = self.side;
+        let tail = self.tail(ring).load(Ordering::Relaxed);
+        let head = self.head(ring).load(Ordering::Acquire);
+        let mut room = RING - distance(head, tail)?;
+        let mut at = tail;
+        let mut put = |mut part: &[u8]| {
+            part = &part[..part.len().min(room)];
+            self.memory.copy_in(ring, at, part);
+            at = at.wrapping_add(part.len() as u64);
+            room -= part.len();
+        };
+        match rope.contiguous() {
+            Some(flat) => put(flat),
+            None => rope.slices(64).iter().for_each(|slice| put(slice)),
+        }
+        let n = at.wrapping_sub(tail);
+        if n == 0 {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        self.tail(ring).store(at, Ordering::Release);
+        self.ring_if_asleep()?;
+        Ok(usize::try_from(n).unwrap_or(RING))
+    }
+
+    /// Raises the flag that asks the peer to ring. Returns whether something has arrived meanwhile: then do not sleep.
+    pub(crate) fn before_sleep(&self, wants_room: bool) -> bool {
+        self.asleep(self.side).store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let incoming = 1 - self.side;
+        let ready = self.head(incoming).load(Ordering::Relaxed) != self.tail(incoming).load(Ordering::Acquire);
+        let own = self.side;
+        let full = || {
+            let used = self.tail(own).load(Ordering::Relaxed).wrapping_sub(self.head(own).load(Ordering::Acquire));
+            used >= RING as u64
+        };
+        ready || (wants_room && !full())
+    }
+
+    /// Lowers the flag and empties the bell.
+    pub(crate) fn after_sleep(&self, rung: bool) {
+        self.asleep(self.side).store(0, Ordering::Relaxed);
+        if rung {
+            let mut count = [0u8; 8];
+            // Nothing to read means that nobody rang: that is fine.
+            let _ = rustix::io::read(&self.own_bell, &mut count);
+        }
+    }
+
+    fn ring_if_asleep(&self) -> io::Result<()> {
+        fence(Ordering::SeqCst);
+        let peer = self.asleep(1 - self.side);
+        if peer.load(Ordering::Relaxed) != 0 && peer.swap(0, Ordering::AcqRel) != 0 {
+            match rustix::io::write(&self.peer_bell, &1u64.to_ne_bytes()) {
+                // A bell that cannot be rung any louder has been heard.
+                Ok(_) | Err(rustix::io::Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the peer closed its end. A system call: asked only before and after sleeping.
+    pub(crate) fn peer_gone(&self) -> bool {
+        let mut byte = [0u8; 1];
+        match rustix::net::recv(&self.control, &mut byte, rustix::net::RecvFlags::DONTWAIT | rustix::net::RecvFlags::PEEK) {
+            Ok((n, _)) => n == 0,
+            Err(rustix::io::Errno::AGAIN) => false,
+            Err(_) => true,
+        }
+    }
+
+    fn tail(&self, ring: usize) -> &AtomicU64 {
+        self.memory.word(ring * 192)
+    }
+
+    fn head(&self, ring: usize) -> &AtomicU64 {
+        self.memory.word(ring * 192 + 64)
+    }
+
+    fn asleep(&self, side: usize) -> &AtomicU32 {
+        self.memory.flag(side * 192 + 128)
+    }
+}
+
+/// Bytes between two indices; a peer that claims more than a ring holds is lying.
+fn distance(head: u64, tail: u64) -> io::Result<usize> {
+    match usize::try_from(tail.wrapping_sub(head)) {
+        Ok(n) if n <= RING => Ok(n),
+        _ => Err(io::Error::new(ErrorKind::InvalidData, "the peer's ring indices are impossible")),
+    }
+}
+
+/// The mapping. All `unsafe` of this transport is here.
+struct Memory(NonNull<u8>);
+
+// SAFETY: the mapping is reached only through atomics and through copies whose two ends belong to one producer and one
+// consumer, which `Channel`'s owner calls under its connection's lock.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    fn map(memory: &OwnedFd) -> io::Result<Self> {
+        // SAFETY: a new mapping at an address of the kernel's choice aliases nothing of ours.
+        let address = unsafe {
+            mmap(std::ptr::null_mut(), TOTAL, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, memory, 0)?
+        };
+        NonNull::new(address.cast()).map(Self).ok_or_else(|| io::Error::other("mmap returned null"))
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        debug_assert!(offset + 8 <= HEADER && offset.is_multiple_of(8));
+        // SAFETY: inside the header of the mapping, aligned, mapped as long as `self`; both sides use it atomically.
+        unsafe { AtomicU64::from_ptr(self.0.as_ptr().add(offset).cast()) }
+    }
+
+    fn flag(&self, offset: usize) -> &AtomicU32 {
+        debug_assert!(offset + 4 <= HEADER && offset.is_multiple_of(4));
+        // SAFETY: as in `word`.
+        unsafe { AtomicU32::from_ptr(self.0.as_ptr().add(offset).cast()) }
+    }
+
+    /// Splits `n` bytes at ring index `at` into the run up to the ring's end and the run from its start.
+    fn runs(ring: usize, at: u64, n: usize) -> [(usize, usize); 2] {
+        debug_assert!(n <= RING);
+        let start = usize::try_from(at & (RING as u64 - 1)).unwrap_or(0);
+        let first = n.min(RING - start);
+        let base = HEADER + ring * RING;
+        [(base + start, first), (base, n - first)]
+    }
+
+    fn copy_out(&self, ring: usize, at: u64, n: usize, into: &mut BytesMut) {
+        for (offset, len) in Self::runs(ring, at, n) {
+            let spare = into.spare_capacity_mut();
+            let len = len.min(spare.len());
+            // SAFETY: `offset + len` lies inside the mapping (`runs`), `spare` holds `len` bytes and is ours alone. The
+            // peer may change the bytes while they are copied; nobody looks at them before they are in our memory.
+            unsafe {
+                std::ptr::copy_nonoverlapping(self.0.as_ptr().add(offset), spare.as_mut_ptr().cast(), len);
+                let filled = into.len() + len;
+                into.set_len(filled);
+            }
+        }
+    }
+
+    fn copy_in(&self, ring: usize, at: u64, part: &[u8]) {
+        let mut rest = part;
+        for (offset, len) in Self::runs(ring, at, part.len()) {
+            let (now, later) = rest.split_at(len.min(rest.len()));
+            // SAFETY: `offset + len` lies inside the mapping (`runs`); `now` is ours and does not overlap it.
+            unsafe { std::ptr::copy_nonoverlapping(now.as_ptr(), self.0.as_ptr().add(offset), now.len()) };
+            rest = later;
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `map` with this length, and nothing borrows from it any more.
+        let _ = unsafe { munmap(self.0.as_ptr().cast(), TOTAL) };
+    }
+}
