@@ -1,1 +1,5 @@
-//! Tests that span rooms: the architecture's arrows and real peers
+//! Helpers of the tests that span rooms.
+
+#![forbid(unsafe_code)]
+
+pub mod peers;

@@ -1,0 +1,235 @@
+//! The runtime under calls: every transport, many threads, blocked servants, dying peers.
+
+mod plain;
+
+use everywire_model::visit::Nothing;
+use everywire_model::{Failure, Kind, Outcome, Ref};
+use everywire_runtime::{Builder, Latency, Node};
+use plain::{Honest, PLAIN, Probe, interface};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+fn node() -> Node {
+    Builder::new(&[&PLAIN]).shards(2).build()
+}
+
+fn addresses(test: &str) -> Vec<String> {
+    let name = format!("@everywire-{}-{test}", std::process::id());
+    vec!["plain://127.0.0.1:0".into(), format!("plain+unix://{name}-u"), format!("plain+shm://{name}-s")]
+}
+
+/// A server and a caller's reference to it, on each transport.
+fn each(test: &str, check: impl Fn(&str, Ref<dyn Probe>, &Arc<Honest>, &Node)) {
+    for address in addresses(test) {
+        let server = node();
+        let bound = server.listen(&address).unwrap();
+        let servant = Arc::new(Honest::default());
+        server.export::<dyn Probe>("probe", servant.clone());
+        let client = node();
+        let separator = if bound.contains('#') || bound.ends_with('/') { "" } else { "/" };
+        let object = client.connect::<dyn Probe>(&format!("{bound}{separator}probe")).unwrap();
+        check(&address, object, &servant, &client);
+    }
+}
+
+#[test]
+fn calls_return_their_results() {
+    each("results", |address, object, servant, _| {
+        for v in 0..2000 {
+            assert_eq!(object.add_one(v).unwrap(), v + 1, "{address}");
+        }
+        for _ in 0..10 {
+            object.hello().unwrap();
+        }
+        object.add_one(1).unwrap();
+        assert_eq!(servant.hellos.load(Ordering::Relaxed), 10, "{address}");
+    });
+}
+
+#[test]
+fn large_results_arrive_whole() {
+    each("large", |address, object, _, _| {
+        for n in [0, 1, 16383, 16384, 100_000, 3_000_000, 5, 3_000_000] {
+            let bytes = object.get_bytes(n).unwrap();
+            assert_eq!(bytes.len(), usize::try_from(n).unwrap(), "{address}");
+            assert!(bytes.iter().all(|b| *b == 7), "{address}");
+        }
+    });
+}
+
+#[test]
+fn threads_share_a_connection() {
+    each("threads", |address, object, _, _| {
+        std::thread::scope(|scope| {
+            for t in 0..8 {
+                let object = object.clone();
+                scope.spawn(move || {
+                    for v in 0..300 {
+                        assert_eq!(object.add_one(v * t).unwrap(), v * t + 1, "{address}");
+                        if v % 50 == 0 {
+                            assert_eq!(object.get_bytes(70_000).unwrap().len(), 70_000);
+                        }
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn a_servant_that_blocks_does_not_block_others() {
+    each("blocks", |address, object, _, _| {
+        std::thread::scope(|scope| {
+            let slow = object.clone();
+            let waiting = scope.spawn(move || slow.wait_ms(400));
+            // Wait until it is on its way: a call that was sent later is answered earlier.
+            std::thread::sleep(Duration::from_millis(50));
+            for v in 0..100 {
+                assert_eq!(object.add_one(v).unwrap(), v + 1, "{address}");
+            }
+            assert!(!waiting.is_finished(), "{address}: the others waited for the slow one");
+            assert_eq!(waiting.join().unwrap().unwrap(), 400);
+        });
+    });
+}
+
+#[test]
+fn callbacks_reach_the_caller_while_it_waits() {
+    each("callbacks", |address, object, _, client| {
+        client.listen("plain://127.0.0.1:0").unwrap();
+        let sink = client.export_anonymous::<dyn Probe>(Arc::new(Honest::default()));
+        for n in 1..50 {
+            assert_eq!(object.call_back(n, Some(sink.clone())).unwrap(), n + 1, "{address}");
+        }
+    });
+}
+
+#[test]
+fn a_panic_is_a_failure_of_that_call_only() {
+    each("panics", |address, object, _, _| {
+        let failure = object.panic().unwrap_err();
+        assert!(failure.message().contains("without an answer"), "{address}: {failure}");
+        assert_eq!(object.add_one(1).unwrap(), 2);
+    });
+}
+
+#[test]
+fn deadlines_end_calls() {
+    each("deadlines", |address, object, _, client| {
+        let quick = client
+            .resolve(object.reference())
+            .unwrap()
+            .with_deadline(Some(Duration::from_millis(50)))
+            .into_typed::<dyn Probe>();
+        let failure = quick.wait_ms(500).unwrap_err();
+        assert_eq!(failure.kind(), Kind::TimedOut, "{address}: {failure}");
+        // The late reply is nobody's, and the connection lives on.
+        assert_eq!(object.add_one(1).unwrap(), 2);
+    });
+}
+
+#[test]
+fn futures_get_their_replies() {
+    each("futures", |address, object, _, client| {
+        let untyped = client.resolve(object.reference()).unwrap();
+        let operation = &interface().operations[0];
+        let pending: Vec<_> =
+            (0..100).map(|v| (v, untyped.call_async::<(i32,), (i32,), Failure>(operation, (v,)))).collect();
+        for (v, future) in pending {
+            assert_eq!(block_on(future).unwrap(), (v + 1,), "{address}");
+        }
+        // Synchronous and asynchronous calls share the connection.
+        let future = untyped.call_async::<(i32,), (i32,), Failure>(operation, (1,));
+        assert_eq!(object.add_one(5).unwrap(), 6);
+        assert_eq!(block_on(future).unwrap(), (2,));
+        // A dropped future is withdrawn.
+        drop(untyped.submit(&interface().operations[2], &Nothing));
+        assert_eq!(object.add_one(5).unwrap(), 6);
+        let late = untyped.with_deadline(Some(Duration::from_millis(40)));
+        let future = late.call_async::<(i32,), (i32,), Failure>(&interface().operations[2], (300,));
+        assert_eq!(block_on(future).unwrap_err().kind(), Kind::TimedOut, "{address}");
+    });
+}
+
+#[test]
+fn a_server_that_ends_is_noticed_and_its_successor_found() {
+    for address in addresses("successor") {
+        let server = node();
+        let bound = server.listen(&address).unwrap();
+        server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+        let client = node();
+        let separator = if bound.ends_with(['#', '/']) { "" } else { "/" };
+        let object = client.connect::<dyn Probe>(&format!("{bound}{separator}probe")).unwrap();
+        assert_eq!(object.add_one(1).unwrap(), 2);
+        server.stop();
+        drop(server);
+        std::thread::sleep(Duration::from_millis(30));
+        assert_eq!(object.add_one(1).unwrap_err().kind(), Kind::Unreachable, "{address}");
+        let successor = node();
+        let rebound = bound.split_once('#').map_or(bound.as_str(), |(before, _)| before);
+        successor.listen(rebound.trim_end_matches('/')).unwrap();
+        successor.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+        assert_eq!(object.add_one(1).unwrap(), 2, "{address}");
+    }
+}
+
+#[test]
+fn in_process_the_reference_is_the_servant() {
+    let node = node();
+    let name = format!("inproc://calls-{}", std::process::id());
+    node.listen(&name).unwrap();
+    let servant = Arc::new(Honest::default());
+    node.export::<dyn Probe>("probe", servant.clone());
+    let object = node.connect::<dyn Probe>(&format!("{name}/probe")).unwrap();
+    object.hello().unwrap();
+    assert_eq!(servant.hellos.load(Ordering::Relaxed), 1);
+    assert!(std::ptr::addr_eq(Arc::as_ptr(object.as_arc()), Arc::as_ptr(&servant)));
+}
+
+#[test]
+fn unknown_objects_and_operations_are_failures() {
+    each("unknown", |address, object, _, client| {
+        let mut wrong = object.reference().clone();
+        wrong.profiles[0].key = "nobody".into();
+        let failure = client.narrow::<dyn Probe>(wrong).unwrap().add_one(1).unwrap_err();
+        assert!(failure.message().contains("nobody"), "{address}: {failure}");
+        let operation = everywire_model::Operation::new("fly", vec![], everywire_model::Shape::Void);
+        let untyped = client.resolve(object.reference()).unwrap();
+        match untyped.target().invoke(&operation, &Nothing) {
+            Outcome::Failed(failure) => assert!(failure.message().contains("fly"), "{failure}"),
+            other => panic!("{other:?}"),
+        }
+        assert!(untyped.target().probe().is_ok());
+    });
+}
+
+#[test]
+fn lowest_latency_is_the_same_behaviour() {
+    let server = Builder::new(&[&PLAIN]).latency(Latency::Lowest).build();
+    let bound = server.listen("plain://127.0.0.1:0").unwrap();
+    server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let client = Builder::new(&[&PLAIN]).latency(Latency::Lowest).build();
+    let object = client.connect::<dyn Probe>(&format!("{bound}probe")).unwrap();
+    for v in 0..500 {
+        assert_eq!(object.add_one(v).unwrap(), v + 1);
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = std::task::Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = std::task::Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    loop {
+        if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+        std::thread::park_timeout(Duration::from_secs(20));
+    }
+}

@@ -1,0 +1,187 @@
+//! The house rules that a machine can hold: which room may use which, and where a wire may be named.
+
+use everywire_tests::peers::root;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What each room may use of the others.
+fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
+    let stands_on_top = vec!["everywire", "model", "idl", "codegen", "runtime", "derby", "giop", "dcom", "wcf"];
+    BTreeMap::from([
+        ("model", vec![]),
+        ("idl", vec!["model"]),
+        ("codegen", vec!["model", "idl"]),
+        ("runtime", vec!["model"]),
+        ("giop", vec!["model"]),
+        ("dcom", vec!["model"]),
+        ("wcf", vec!["model"]),
+        // The façade is the one place that knows the wires.
+        ("everywire", vec!["model", "runtime", "giop", "dcom", "wcf"]),
+        ("derby", vec!["everywire", "model", "idl", "codegen"]),
+        ("cli", vec!["everywire", "model", "idl", "codegen", "derby"]),
+        ("tests", stands_on_top),
+    ])
+}
+
+fn manifests() -> Vec<(String, String)> {
+    let root = root();
+    ["model", "idl", "codegen", "runtime", "wires/giop", "wires/dcom", "wires/wcf", "derby", "cli", "everywire", "tests"]
+        .iter()
+        .map(|room| {
+            let name = room.rsplit('/').next().unwrap_or(room).to_string();
+            (name, fs::read_to_string(root.join(room).join("Cargo.toml")).expect("each room has a manifest"))
+        })
+        .collect()
+}
+
+/// Names of our own crates in the `[dependencies]` and `[build-dependencies]` of a manifest (tests may use anything).
+fn uses(manifest: &str) -> Vec<String> {
+    let mut section = "";
+    let mut found = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            section = line.trim();
+        } else if matches!(section, "[dependencies]" | "[build-dependencies]") && line.starts_with("everywire") {
+            let name: String = line.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+            found.push(name.strip_prefix("everywire-").unwrap_or(&name).to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn arrows_point_the_way_the_design_says() {
+    let allowed = allowed();
+    let mut wrong = Vec::new();
+    for (room, manifest) in manifests() {
+        let may = &allowed[room.as_str()];
+        for used in uses(&manifest) {
+            if !may.contains(&used.as_str()) {
+                wrong.push(format!("{room} uses {used}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_arrow_test_sees_dependencies() {
+    let all: usize = manifests().iter().map(|(_, manifest)| uses(manifest).len()).sum();
+    assert!(all > 10, "only {all} arrows found: the reader of manifests is blind");
+}
+
+/// Words that belong to one wire.
+const WORDS: &[(&str, &[&str])] = &[
+    ("giop", &["giop", "iiop", "cdr", "corba", "omniorb", "corbaloc"]),
+    ("dbus", &["dbus", "d-bus"]),
+    ("dcop", &["dcop"]),
+    ("dcom", &["dcom", "ndr", "dcerpc", "orpc"]),
+    ("wcf", &["wcf", "nbfx", "nbfs", "soap", "net.tcp"]),
+];
+
+/// Rooms that no wire may be named in. The readers of contract languages (`idl/`), the list of wires, the contestants of
+/// the derby, and the program's help are where foreign things have names.
+fn neutral_files() -> Vec<PathBuf> {
+    let root = root();
+    let mut files = Vec::new();
+    for room in ["model/src", "runtime/src", "codegen/src"] {
+        walk(&root.join(room), &mut files);
+    }
+    for file in ["everywire/src/lib.rs"] {
+        files.push(root.join(file));
+    }
+    files
+}
+
+fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            walk(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// Code without comments and documentation, and without test modules.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]").next().unwrap_or(text);
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n").to_lowercase()
+}
+
+fn names(text: &str, word: &str) -> bool {
+    let mut from = 0;
+    while let Some(at) = text[from..].find(word) {
+        let (start, end) = (from + at, from + at + word.len());
+        let edge = |c: Option<char>| c.is_none_or(|c| !c.is_ascii_alphabetic());
+        if edge(text[..start].chars().next_back()) && edge(text[end..].chars().next()) {
+            return true;
+        }
+        from = end;
+    }
+    false
+}
+
+#[test]
+fn a_wire_is_named_in_its_own_crate_only() {
+    let files = neutral_files();
+    assert!(files.len() > 20, "only {} files found", files.len());
+    let mut wrong = Vec::new();
+    for file in files {
+        let text = code(&fs::read_to_string(&file).expect("readable"));
+        for (wire, words) in WORDS {
+            for word in *words {
+                if names(&text, word) {
+                    wrong.push(format!("{} names `{word}` of {wire}", file.display()));
+                }
+            }
+        }
+    }
+    // Wires never name each other either.
+    for (wire, _) in WORDS {
+        let mut files = Vec::new();
+        walk(&root().join("wires").join(wire).join("src"), &mut files);
+        for file in files {
+            let text = code(&fs::read_to_string(&file).expect("readable"));
+            for (other, _) in WORDS.iter().filter(|(other, _)| other != wire) {
+                if names(&text, &format!("everywire_{other}")) {
+                    wrong.push(format!("{} uses {other}", file.display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_word_test_sees_words() {
+    assert!(names("the iiop wire", "iiop"));
+    assert!(names("x.iiop+unix", "iiop"));
+    assert!(!names("cdrom", "cdr"));
+}
+
+#[test]
+fn no_file_explodes() {
+    let mut files = Vec::new();
+    for room in ["model", "idl", "codegen", "runtime", "wires", "derby", "cli", "everywire"] {
+        walk(&root().join(room), &mut files);
+    }
+    let long: Vec<_> = files
+        .iter()
+        .filter(|file| {
+            file.components().any(|part| part.as_os_str() == "src")
+                && fs::read_to_string(file).map(|text| text.lines().count()).unwrap_or(0) > 700
+        })
+        .collect();
+    assert!(long.is_empty(), "files over 700 lines: {long:#?}");
+}
+
+#[test]
+fn crates_that_see_network_bytes_forbid_unsafe() {
+    for room in ["model", "idl", "wires/giop", "wires/dcom", "wires/wcf", "everywire", "codegen"] {
+        let lib = fs::read_to_string(root().join(room).join("src/lib.rs")).expect("readable");
+        assert!(lib.contains("#![forbid(unsafe_code)]"), "{room}");
+    }
+}
