@@ -68,39 +68,29 @@ impl Rope {
         }
     }
 
-    /// The bytes to send as slices, at most `limit` of them.
-    pub fn slices(&self, limit: usize) -> Vec<IoSlice<'_>> {
+    /// The bytes to send as slices: at most `limit` of them, with `most` bytes in all.
+    pub fn slices(&self, limit: usize, most: usize) -> Vec<IoSlice<'_>> {
         let mut out = Vec::with_capacity((2 * self.splices.len() + 1).min(limit));
-        let mut skip = self.taken;
-        let mut put = |mut part: &'_ [u8]| {
-            // Lifetimes keep this closure from borrowing `self`; it only narrows what it is given.
-            let cut = skip.min(part.len());
-            skip -= cut;
-            part = &part[cut..];
-            part.len()
-        };
-        let mut ranges: Vec<(bool, usize, usize, usize)> = Vec::with_capacity(2 * self.splices.len() + 1);
-        let mut from = 0;
-        for (index, (at, part)) in self.splices.iter().enumerate() {
-            let flat = &self.flat[from..*at];
-            let left = put(flat);
-            ranges.push((false, index, *at - left, *at));
-            let left = put(part);
-            ranges.push((true, index, part.len() - left, part.len()));
-            from = *at;
-        }
-        let left = put(&self.flat[from..]);
-        ranges.push((false, 0, self.flat.len() - left, self.flat.len()));
-        for (shared, index, start, end) in ranges {
+        let (mut skip, mut room) = (self.taken, most);
+        for part in self.parts() {
+            let (start, left) = (skip.min(part.len()), part.len().saturating_sub(skip));
+            skip -= start;
+            let end = start + left.min(room);
+            room -= end - start;
             if start < end && out.len() < limit {
-                out.push(IoSlice::new(if shared {
-                    &self.splices[index].1[start..end]
-                } else {
-                    &self.flat[start..end]
-                }));
+                out.push(IoSlice::new(&part[start..end]));
             }
         }
         out
+    }
+
+    /// Flat runs and splices in the order in which they are sent.
+    fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.splices.iter().map(|(at, _)| *at));
+        let ends = self.splices.iter().map(|(at, _)| *at).chain(std::iter::once(self.flat.len()));
+        let runs = starts.zip(ends).map(|(start, end)| self.flat.get(start..end).unwrap_or_default());
+        let splices = self.splices.iter().map(|(_, part)| part.as_ref()).chain(std::iter::once(&[][..]));
+        runs.zip(splices).flat_map(|(run, splice)| [run, splice])
     }
 
     /// All bytes as one slice, where nothing is spliced: the common case, one `write`.
@@ -132,7 +122,7 @@ impl Rope {
 
     /// Everything not yet taken, copied into one buffer.
     pub fn to_vec(&self) -> Vec<u8> {
-        self.slices(usize::MAX).iter().flat_map(|slice| slice.iter().copied()).collect()
+        self.slices(usize::MAX, usize::MAX).iter().flat_map(|slice| slice.iter().copied()).collect()
     }
 }
 
@@ -163,7 +153,7 @@ mod tests {
             rope2.flat().extend_from_slice(b"tail");
             let mut seen = Vec::new();
             while !rope2.is_empty() {
-                let first = rope2.slices(1)[0].to_vec();
+                let first = rope2.slices(1, usize::MAX)[0].to_vec();
                 let n = first.len().min(step);
                 seen.extend_from_slice(&first[..n]);
                 rope2.consume(n);

@@ -28,6 +28,10 @@ use std::time::{Duration, Instant};
 
 /// How long the rest of a refused peer's bytes are read and thrown away, so that it gets to read why.
 const LINGER: Duration = Duration::from_secs(5);
+/// Bytes of a large message written in one go.
+const PIECE: usize = 1 << 20;
+/// How often a full transport is tried again, in the middle of a large message, before other connections get their turn.
+const YIELDS: u32 = 8;
 /// Buffers above this size are given back when a connection has been quiet.
 const KEEP: usize = 64 << 10;
 
@@ -193,10 +197,24 @@ impl Connection {
     /// Sends what there is to send, as far as the transport takes it.
     fn flush(&self, core: &mut Core) -> io::Result<()> {
         let rope = core.session.transmit();
+        let mut vain = 0;
         while !rope.is_empty() {
-            match self.stream.write(rope) {
-                Ok(n) => rope.consume(n),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            match self.stream.write(rope, PIECE) {
+                Ok(n) => {
+                    rope.consume(n);
+                    vain = 0;
+                    if !rope.is_empty() {
+                        // A peer on this CPU takes the piece while it is in the cache.
+                        rustix::thread::sched_yield();
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    vain += 1;
+                    if vain > YIELDS || rope.len() < PIECE / 2 {
+                        break;
+                    }
+                    rustix::thread::sched_yield();
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

@@ -43,6 +43,13 @@ impl Patience {
         self.since = None;
     }
 
+    /// Something was just sent: the peer gets the CPU before the first look, unless there is no patience left.
+    pub(crate) fn after_sending(&mut self) {
+        if !self.budget.is_zero() {
+            rustix::thread::sched_yield();
+        }
+    }
+
     /// Nothing came. Returns whether to look again, after yielding the CPU to whoever wants it.
     pub(crate) fn look_again(&mut self) -> bool {
         if self.budget.is_zero() {

@@ -437,6 +437,7 @@ impl Lead {
             looks += 1;
             if busy {
                 patience.rewarded();
+                patience.after_sending();
             }
             let idle = !busy && !patience.look_again();
             if !idle && looks < LOOKS && !hot.is_empty() {

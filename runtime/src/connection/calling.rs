@@ -201,6 +201,7 @@ impl Connection {
     /// Reads until the reply to `id` is there.
     fn read_until<'c>(&'c self, mut core: MutexGuard<'c, Core>, id: CallId, until: Option<Instant>) -> Outcome<Body> {
         core.reading = true;
+        core.patience.after_sending();
         loop {
             while let Some(event) = core.session.poll() {
                 match event {

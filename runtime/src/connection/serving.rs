@@ -31,14 +31,18 @@ impl Connection {
     pub(crate) fn serve(self: &Arc<Self>, lead: &Lead) -> Served {
         let mut served = Served::Nothing;
         let mut core = self.enter();
+        let mut read = false;
         for _ in 0..BATCH {
             let Some(event) = core.session.poll() else {
-                if !self.send_replies(&mut core) {
+                // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
+                // still incomplete.
+                if !self.send_replies(&mut core) || (read && core.session.wanted() == 0) {
                     break;
                 }
                 match self.fill(&mut core) {
                     Ok(true) => {
                         served = Served::Something;
+                        read = true;
                         continue;
                     }
                     Ok(false) | Err(()) => break,

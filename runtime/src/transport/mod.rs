@@ -92,14 +92,15 @@ impl Stream {
         }
     }
 
-    /// Writes as much of the rope as the transport takes; the caller consumes that much.
-    pub(crate) fn write(&self, rope: &Rope) -> io::Result<usize> {
+    /// Writes as much of the rope as the transport takes, but not much more than `most` bytes; the caller consumes that
+    /// much.
+    pub(crate) fn write(&self, rope: &Rope, most: usize) -> io::Result<usize> {
         match self {
             Self::Socket(fd) => {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
                 Ok(match rope.contiguous() {
-                    Some(flat) => send(fd, flat, flags)?,
-                    None => sendmsg(fd, &rope.slices(GATHER), &mut SendAncillaryBuffer::default(), flags)?,
+                    Some(flat) => send(fd, &flat[..flat.len().min(most)], flags)?,
+                    None => sendmsg(fd, &rope.slices(GATHER, most), &mut SendAncillaryBuffer::default(), flags)?,
                 })
             }
             Self::Shm(channel) => channel.write(rope),

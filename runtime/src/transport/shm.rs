@@ -119,7 +119,7 @@ impl Channel {
         };
         match rope.contiguous() {
             Some(flat) => put(flat),
-            None => rope.slices(64).iter().for_each(|slice| put(slice)),
+            None => rope.slices(64, RING).iter().for_each(|slice| put(slice)),
         }
         let n = at.wrapping_sub(tail);
         if n == 0 {
