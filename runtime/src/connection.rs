@@ -59,6 +59,8 @@ pub(crate) struct Connection {
 struct Core {
     session: Box<dyn Session>,
     input: BytesMut,
+    /// Whether large messages came lately: then their buffer is kept, because a fresh one costs a page fault each 4 KiB.
+    large: bool,
     handles: Vec<Handle>,
     peer: Option<Peer>,
     /// Calls of other threads and of futures.
@@ -101,6 +103,7 @@ impl Connection {
         let core = Core {
             session,
             input: BytesMut::new(),
+            large: false,
             handles: Vec::new(),
             peer: None,
             waiting: Vec::new(),
@@ -225,7 +228,7 @@ impl Connection {
     /// Reads once and feeds the session. `Ok(false)`: nothing was there. Failures end the connection here.
     fn fill(&self, core: &mut Core) -> Result<bool, ()> {
         let wanted = core.session.wanted();
-        let borrowed = core.input.is_empty() && wanted == 0 && core.input.capacity() < KEEP;
+        let borrowed = core.input.is_empty() && wanted == 0 && !core.large;
         if borrowed {
             SCRATCH.with_borrow_mut(|scratch| {
                 if scratch.capacity() < 16 << 10 {
@@ -276,6 +279,7 @@ impl Connection {
         if let Err(violation) = session.receive(now, input, handles) {
             self.refuse(core, violation);
         }
+        core.large |= core.session.wanted() > KEEP;
         Ok(true)
     }
 
@@ -365,7 +369,6 @@ impl Connection {
         if core.draining.is_some_and(|until| until <= now) {
             self.fail(&mut core, Failure::new(Kind::Violation, Initiator::Peer, "the connection was refused"));
         }
-        let quotas = &self.node.quotas;
         if let Some(deadline) = self.silence_deadline(&core)
             && deadline <= now
         {
@@ -389,11 +392,11 @@ impl Connection {
             self.release(core);
             return None;
         }
-        if core.input.is_empty() && core.input.capacity() > KEEP && now.duration_since(core.used) > Duration::from_secs(1) {
+        if core.large && core.input.is_empty() && now.duration_since(core.used) > Duration::from_secs(1) {
             core.input = BytesMut::new();
+            core.large = false;
             core.session.transmit().shrink();
         }
-        let _ = quotas;
         let next = self.next_deadline(&core);
         self.release(core);
         next
@@ -410,7 +413,7 @@ impl Connection {
     }
 
     fn next_deadline(&self, core: &Core) -> Option<Instant> {
-        let fat = (core.input.capacity() > KEEP).then(|| core.used + Duration::from_secs(2));
+        let fat = core.large.then(|| core.used + Duration::from_secs(2));
         [core.session.deadline(), core.draining, self.silence_deadline(core), fat]
             .into_iter()
             .flatten()

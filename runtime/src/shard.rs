@@ -437,7 +437,7 @@ impl Lead {
             looks += 1;
             if busy {
                 patience.rewarded();
-                patience.after_sending();
+                patience.after_sending(hot.back().map(|connection| connection.stream()));
             }
             let idle = !busy && !patience.look_again();
             if !idle && looks < LOOKS && !hot.is_empty() {

@@ -22,13 +22,12 @@ pub(crate) struct Remote {
     reference: Reference,
     deadline: Option<Duration>,
     /// Where it was reached last.
-    way: Mutex<Option<Way>>,
+    way: Mutex<Option<Arc<Way>>>,
 }
 
-#[derive(Clone)]
 struct Way {
     connection: Arc<Connection>,
-    profile: Arc<Profile>,
+    profile: Profile,
 }
 
 static TICKETS: AtomicU64 = AtomicU64::new(1);
@@ -39,25 +38,25 @@ impl Remote {
     }
 
     /// The connection in use, or a new one.
-    fn way(&self, until: Option<Instant>) -> Result<Way, Failure> {
+    fn way(&self, until: Option<Instant>) -> Result<Arc<Way>, Failure> {
         let mut held = lock(&self.way);
         if let Some(way) = &*held
             && !way.connection.is_over()
         {
-            return Ok(way.clone());
+            return Ok(Arc::clone(way));
         }
         let way = self.find(&self.reference, until)?;
-        *held = Some(way.clone());
+        *held = Some(Arc::clone(&way));
         Ok(way)
     }
 
     /// Tries profile after profile, endpoint after endpoint.
-    fn find(&self, reference: &Reference, until: Option<Instant>) -> Result<Way, Failure> {
+    fn find(&self, reference: &Reference, until: Option<Instant>) -> Result<Arc<Way>, Failure> {
         let mut last = None;
         for profile in &reference.profiles {
             for endpoint in &profile.endpoints {
                 match self.node.connection(profile.wire, endpoint, until) {
-                    Ok(connection) => return Ok(Way { connection, profile: Arc::new(profile.clone()) }),
+                    Ok(connection) => return Ok(Arc::new(Way { connection, profile: profile.clone() })),
                     Err(failure) => last = Some(failure),
                 }
             }
@@ -68,8 +67,10 @@ impl Remote {
         }))
     }
 
-    fn until(&self) -> Option<Instant> {
-        self.deadline.map(|deadline| Instant::now() + deadline)
+    /// Now, and when a call that begins now must be over.
+    fn times(&self) -> (Instant, Option<Instant>) {
+        let now = Instant::now();
+        (now, self.deadline.map(|deadline| now + deadline))
     }
 
     /// Asks; follows an object that moved; tries once more if a connection turned out to be closed before the call ran.
@@ -86,7 +87,7 @@ impl Remote {
                     forwards += 1;
                     match self.find(&reference, until) {
                         Ok(next) => {
-                            *lock(&self.way) = Some(next.clone());
+                            *lock(&self.way) = Some(Arc::clone(&next));
                             way = next;
                             continue;
                         }
@@ -129,10 +130,10 @@ impl Target for Remote {
 
     fn invoke(&self, operation: &Operation, arguments: &dyn Encode) -> Outcome<Body> {
         let expects = if operation.oneway { Expects::Nothing } else { Expects::Reply };
-        let until = self.until();
+        let (now, until) = self.times();
         let outcome = self.ask(until, |way| {
             let call = Call { profile: &way.profile, operation, arguments, expects };
-            way.connection.call_and_wait(Ask::Call(call), until)
+            way.connection.call_and_wait(Ask::Call(call), now, until)
         });
         match outcome {
             Some(Outcome::Failed(failure)) => Outcome::Failed(self.place(failure, operation)),
@@ -144,10 +145,10 @@ impl Target for Remote {
     }
 
     fn notify(&self, operation: &Operation, arguments: &dyn Encode) -> Result<(), Failure> {
-        let until = self.until();
+        let (now, until) = self.times();
         let outcome = self.ask(until, |way| {
             let call = Call { profile: &way.profile, operation, arguments, expects: Expects::Nothing };
-            way.connection.call_and_wait(Ask::Call(call), until)
+            way.connection.call_and_wait(Ask::Call(call), now, until)
         });
         match outcome {
             Some(Outcome::Failed(failure)) => Err(self.place(failure, operation)),
@@ -157,7 +158,7 @@ impl Target for Remote {
 
     fn submit(&self, operation: &Operation, arguments: &dyn Encode, done: Completion) -> Ticket {
         let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
-        let until = self.until();
+        let (now, until) = self.times();
         let expects = Expects::Reply;
         let mut done = done;
         for attempt in 0..2 {
@@ -169,7 +170,7 @@ impl Target for Remote {
                 }
             };
             let call = Call { profile: &way.profile, operation, arguments, expects };
-            match way.connection.call_and_go(call, until, ticket, done) {
+            match way.connection.call_and_go(call, now, until, ticket, done) {
                 Ok(()) => break,
                 Err((failure, back)) if attempt == 1 => {
                     back(Outcome::Failed(self.place(failure, operation)));
@@ -192,8 +193,8 @@ impl Target for Remote {
     }
 
     fn probe(&self) -> Result<(), Failure> {
-        let until = self.until();
-        let outcome = self.ask(until, |way| way.connection.call_and_wait(Ask::Probe(&way.profile), until));
+        let (now, until) = self.times();
+        let outcome = self.ask(until, |way| way.connection.call_and_wait(Ask::Probe(&way.profile), now, until));
         match outcome {
             Some(Outcome::Failed(failure)) => Err(failure),
             _ => Ok(()),

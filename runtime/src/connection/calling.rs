@@ -50,9 +50,9 @@ pub(crate) enum Ask<'a> {
 impl Connection {
     /// Calls, and waits on this thread; a oneway has no outcome. `Err` hands the call back unsent: the connection was
     /// already over.
-    pub(crate) fn call_and_wait(&self, ask: Ask<'_>, until: Option<Instant>) -> Result<Option<Outcome<Body>>, Failure> {
+    pub(crate) fn call_and_wait(&self, ask: Ask<'_>, now: Instant, until: Option<Instant>) -> Result<Option<Outcome<Body>>, Failure> {
         let mut core = self.enter();
-        let id = self.begin(&mut core, ask)?;
+        let id = self.begin(&mut core, ask, now)?;
         let id = match id {
             Ok(id) => id,
             Err(failure) => return Ok(Some(Outcome::Failed(failure))),
@@ -83,12 +83,13 @@ impl Connection {
     pub(crate) fn call_and_go(
         self: &Arc<Self>,
         call: Call<'_>,
+        now: Instant,
         until: Option<Instant>,
         ticket: u64,
         done: Completion,
     ) -> Result<(), (Failure, Completion)> {
         let mut core = self.enter();
-        let id = match self.begin(&mut core, Ask::Call(call)) {
+        let id = match self.begin(&mut core, Ask::Call(call), now) {
             Ok(Ok(id)) => id,
             Ok(Err(failure)) => {
                 drop(core);
@@ -143,9 +144,8 @@ impl Connection {
         self.release(core);
     }
 
-    fn begin(&self, core: &mut Core, ask: Ask<'_>) -> Result<Result<CallId, Failure>, Failure> {
-        let now = Instant::now();
-        if now.duration_since(core.used) > QUIET && !core.reading && core.failed.is_none() {
+    fn begin(&self, core: &mut Core, ask: Ask<'_>, now: Instant) -> Result<Result<CallId, Failure>, Failure> {
+        if now.saturating_duration_since(core.used) > QUIET && !core.reading && core.failed.is_none() {
             // Notice a goodbye before trusting the connection with a call.
             while let Ok(true) = self.fill(core) {}
             while let Some(event) = core.session.poll() {
@@ -201,7 +201,7 @@ impl Connection {
     /// Reads until the reply to `id` is there.
     fn read_until<'c>(&'c self, mut core: MutexGuard<'c, Core>, id: CallId, until: Option<Instant>) -> Outcome<Body> {
         core.reading = true;
-        core.patience.after_sending();
+        core.patience.after_sending(Some(self.stream()));
         loop {
             while let Some(event) = core.session.poll() {
                 match event {
@@ -220,6 +220,7 @@ impl Connection {
                 return Outcome::Failed(failure);
             }
             if self.make_progress(&mut core) {
+                core.patience.rewarded();
                 continue;
             }
             if core.patience.look_again() {
