@@ -203,7 +203,13 @@ impl fmt::Display for Failure {
 
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Failure({}, by {:?}, ran {:?}: {self})", self.0.kind.word(), self.0.initiator, self.0.completed)
+        write!(
+            f,
+            "Failure({}, by {:?}, ran {:?}: {self})",
+            self.0.kind.word(),
+            self.0.initiator,
+            self.0.completed
+        )
     }
 }
 
@@ -229,8 +235,21 @@ impl fmt::Display for Violation {
     }
 }
 
+impl Violation {
+    /// The name that every wire gives to a message larger than the limit: it may be legal, only this side does not take
+    /// it.
+    pub const OVER_LIMIT: &'static str = "OverLimit";
+}
+
 impl From<Violation> for Failure {
     fn from(violation: Violation) -> Self {
-        Self::new(Kind::Violation, Initiator::Peer, violation.to_string()).with_completed(Completed::Maybe)
+        let failure =
+            |kind| Self::new(kind, Initiator::Peer, violation.to_string()).with_completed(Completed::Maybe);
+        if violation.name == Violation::OVER_LIMIT {
+            failure(Kind::LimitExceeded)
+                .with_hint("raise the limit on messages on this side, if the message is wanted")
+        } else {
+            failure(Kind::Violation)
+        }
     }
 }

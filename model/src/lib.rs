@@ -19,6 +19,7 @@
 pub mod body;
 pub mod budget;
 pub mod contract;
+pub mod describe;
 pub mod failure;
 pub mod marshal;
 pub mod object;
@@ -27,20 +28,26 @@ pub mod reference;
 pub mod rope;
 pub mod session;
 pub mod shape;
+pub mod union;
 pub mod value;
+pub mod variant;
 pub mod visit;
 pub mod wire;
 
 pub use body::{Body, Codec, Handle};
 pub use budget::{Budget, Limits};
+pub use bytes::Bytes;
 pub use contract::{Attribute, Constant, Contract, Definition, Direction, Interface, Operation, Parameter};
 pub use failure::{Completed, Failure, Initiator, Kind, Violation};
 pub use marshal::{Marshal, MarshalList, Octets, Unmarshal, UnmarshalList};
 pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
 pub use reference::{Address, Endpoint, Profile, Reference};
 pub use rope::Rope;
-pub use session::{Answer, Call, CallId, Config, Event, Expects, Incoming, Link, Outcome, Peer, PeerAddress, Session};
+pub use session::{
+    Answer, Call, CallId, Config, Event, Expects, Incoming, Link, Outcome, Peer, PeerAddress, Session,
+};
 pub use shape::{Hold, Shape};
 pub use value::Value;
+pub use variant::Variant;
 pub use visit::{Encode, Sink, Source, Visit};
 pub use wire::{Capabilities, Explained, Listing, Part, Sniff, Wire};

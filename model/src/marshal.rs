@@ -22,6 +22,16 @@ pub trait Marshal {
     {
         items.iter().try_for_each(|item| item.marshal(element, sink))
     }
+
+    /// Writes a whole sequence or array; octets take the byte lane.
+    fn marshal_slice<S: Sink + ?Sized>(items: &[Self], shape: &Shape, sink: &mut S) -> Visit<()>
+    where
+        Self: Sized,
+    {
+        sink.open(shape, items.len())?;
+        Self::marshal_all(items, shape.element().unwrap_or(&Shape::Void), sink)?;
+        sink.close(shape)
+    }
 }
 
 /// A type that can be read; `'a` is the message it may borrow from.
@@ -30,12 +40,24 @@ pub trait Unmarshal<'a>: Sized {
     fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self>;
 
     /// Reads `len` elements of an open sequence or array; numbers take the bulk lane.
-    fn unmarshal_all<S: Source<'a> + ?Sized>(len: usize, element: &Shape, source: &mut S) -> Visit<Vec<Self>> {
+    fn unmarshal_all<S: Source<'a> + ?Sized>(
+        len: usize,
+        element: &Shape,
+        source: &mut S,
+    ) -> Visit<Vec<Self>> {
         // `len` was charged by the source; still, trust it for no more than a page before elements have arrived.
         let mut items = Vec::with_capacity(len.min(4096 / size_of::<Self>().max(1)));
         for _ in 0..len {
             items.push(Self::unmarshal(element, source)?);
         }
+        Ok(items)
+    }
+
+    /// Reads a whole sequence or array; octets take the byte lane.
+    fn unmarshal_vec<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Vec<Self>> {
+        let len = source.open(shape)?;
+        let items = Self::unmarshal_all(len, shape.element().unwrap_or(&Shape::Void), source)?;
+        source.close(shape)?;
         Ok(items)
     }
 }
@@ -66,8 +88,30 @@ macro_rules! primitive {
     )*};
 }
 
-primitive!(bool, u8, i8, u16 bulk U16, i16 bulk I16, u32 bulk U32, i32 bulk I32, u64 bulk U64, i64 bulk I64,
+primitive!(bool, i8, u16 bulk U16, i16 bulk I16, u32 bulk U32, i32 bulk I32, u64 bulk U64, i64 bulk I64,
     f32 bulk F32, f64 bulk F64);
+
+impl Marshal for u8 {
+    #[inline]
+    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
+        sink.u8(*self)
+    }
+
+    fn marshal_slice<S: Sink + ?Sized>(items: &[Self], shape: &Shape, sink: &mut S) -> Visit<()> {
+        sink.bytes(shape, items)
+    }
+}
+
+impl<'a> Unmarshal<'a> for u8 {
+    #[inline]
+    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, source: &mut S) -> Visit<Self> {
+        source.u8()
+    }
+
+    fn unmarshal_vec<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Vec<Self>> {
+        source.bytes(shape).map(Cow::into_owned)
+    }
+}
 
 fn text_of(shape: &Shape) -> &Text {
     match shape.resolved() {
@@ -158,23 +202,103 @@ impl<T: Marshal + ?Sized> Marshal for &T {
     }
 }
 
+/// A value that is always there: behind a pointer that is never null, or in place.
 impl<T: Marshal> Marshal for Box<T> {
     fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
-        (**self).marshal(shape, sink)
+        match shape.resolved() {
+            Shape::Pointer(pointer) => {
+                sink.open(shape, 1)?;
+                (**self).marshal(&pointer.target, sink)?;
+                sink.close(shape)
+            }
+            _ => (**self).marshal(shape, sink),
+        }
     }
 }
 
 impl<'a, T: Unmarshal<'a>> Unmarshal<'a> for Box<T> {
     fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
-        T::unmarshal(shape, source).map(Box::new)
+        match shape.resolved() {
+            Shape::Pointer(pointer) => {
+                if source.open(shape)? == 0 {
+                    return Err(crate::Failure::malformed("a pointer is null that may not be", 0));
+                }
+                let value = T::unmarshal(&pointer.target, source)?;
+                source.close(shape)?;
+                Ok(Self::new(value))
+            }
+            _ => T::unmarshal(shape, source).map(Self::new),
+        }
+    }
+}
+
+/// The shape of what may be missing; a shape that cannot be missing stands for itself.
+fn target_of(shape: &Shape) -> &Shape {
+    match shape.resolved() {
+        Shape::Optional(target) => target,
+        Shape::Pointer(pointer) => &pointer.target,
+        other => other,
+    }
+}
+
+/// An optional value, or one behind a pointer that may be null.
+impl<T: Marshal> Marshal for Option<T> {
+    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+        sink.open(shape, self.is_some().into())?;
+        if let Some(value) = self {
+            value.marshal(target_of(shape), sink)?;
+        }
+        sink.close(shape)
+    }
+}
+
+impl<'a, T: Unmarshal<'a>> Unmarshal<'a> for Option<T> {
+    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
+        let value = match source.open(shape)? {
+            0 => None,
+            _ => Some(T::unmarshal(target_of(shape), source)?),
+        };
+        source.close(shape)?;
+        Ok(value)
+    }
+}
+
+/// The pairs of a map, in order.
+impl<K: Marshal, V: Marshal> Marshal for Vec<(K, V)> {
+    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+        let (keys, values) = pair_of(shape);
+        sink.open(shape, self.len())?;
+        for (key, value) in self {
+            key.marshal(keys, sink)?;
+            value.marshal(values, sink)?;
+        }
+        sink.close(shape)
+    }
+}
+
+impl<'a, K: Unmarshal<'a>, V: Unmarshal<'a>> Unmarshal<'a> for Vec<(K, V)> {
+    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
+        let (keys, values) = pair_of(shape);
+        let len = source.open(shape)?;
+        let mut pairs = Self::with_capacity(len.min(4096 / size_of::<(K, V)>().max(1)));
+        for _ in 0..len {
+            pairs.push((K::unmarshal(keys, source)?, V::unmarshal(values, source)?));
+        }
+        source.close(shape)?;
+        Ok(pairs)
+    }
+}
+
+fn pair_of(shape: &Shape) -> (&Shape, &Shape) {
+    match shape.resolved() {
+        Shape::Map(map) => (&map.key, &map.value),
+        _ => (&Shape::Void, &Shape::Void),
     }
 }
 
 impl<T: Marshal> Marshal for [T] {
     fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
-        sink.open(shape, self.len())?;
-        T::marshal_all(self, shape.element().unwrap_or(&Shape::Void), sink)?;
-        sink.close(shape)
+        T::marshal_slice(self, shape, sink)
     }
 }
 
@@ -192,10 +316,7 @@ impl<T: Marshal, const N: usize> Marshal for [T; N] {
 
 impl<'a, T: Unmarshal<'a>> Unmarshal<'a> for Vec<T> {
     fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
-        let len = source.open(shape)?;
-        let items = T::unmarshal_all(len, shape.element().unwrap_or(&Shape::Void), source)?;
-        source.close(shape)?;
-        Ok(items)
+        T::unmarshal_vec(shape, source)
     }
 }
 
@@ -279,7 +400,11 @@ tuples!(
     9 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8),
     10 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9),
     11 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10),
-    12 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11)
+    12 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11),
+    13 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12),
+    14 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13),
+    15 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14),
+    16 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14, P 15)
 );
 
 #[inline]

@@ -3,7 +3,7 @@
 use crate::body::Body;
 use crate::contract::{Interface, Operation};
 use crate::failure::{Completed, Failure, Initiator, Kind};
-use crate::marshal::{Marshal, MarshalList, UnmarshalList};
+use crate::marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
 use crate::reference::Reference;
 use crate::session::{Answer, CallId, Expects, Incoming, Link, Outcome, Peer};
 use crate::shape::Shape;
@@ -88,8 +88,9 @@ impl Object {
         R: for<'a> UnmarshalList<'a>,
         E: Raises,
     {
-        let outcome =
-            self.0.invoke(operation, &|sink: &mut dyn Sink| arguments.marshal_list(&operation.arguments, sink));
+        let outcome = self
+            .0
+            .invoke(operation, &|sink: &mut dyn Sink| arguments.marshal_list(&operation.arguments, sink));
         conclude(operation, outcome)
     }
 
@@ -99,15 +100,18 @@ impl Object {
     }
 
     /// Calls, and returns a future of the typed results. Dropping the future withdraws the call.
-    pub fn call_async<'o, A, R, E>(&'o self, operation: &'o Operation, arguments: A) -> impl Future<Output = Result<R, E>> + Send + 'o
+    pub fn call_async<'o, A, R, E>(
+        &'o self,
+        operation: &'o Operation,
+        arguments: A,
+    ) -> impl Future<Output = Result<R, E>> + Send + 'o
     where
         A: MarshalList,
         R: for<'a> UnmarshalList<'a> + 'o,
         E: Raises + 'o,
     {
-        let pending = self.submit(operation, &|sink: &mut dyn Sink| {
-            arguments.marshal_list(&operation.arguments, sink)
-        });
+        let pending =
+            self.submit(operation, &|sink: &mut dyn Sink| arguments.marshal_list(&operation.arguments, sink));
         async move { conclude(operation, pending.await) }
     }
 
@@ -135,7 +139,10 @@ impl Object {
     }
 
     /// A typed reference to an object that this one gave.
-    pub fn narrow<I: Remote + ?Sized>(&self, reference: Option<Reference>) -> Result<Option<Ref<I>>, Failure> {
+    pub fn narrow<I: Remote + ?Sized>(
+        &self,
+        reference: Option<Reference>,
+    ) -> Result<Option<Ref<I>>, Failure> {
         reference.map(|reference| Ref::resolve(&*self.0.resolver(), reference)).transpose()
     }
 
@@ -158,24 +165,30 @@ where
     E: Raises,
 {
     match outcome {
-        Outcome::Done(body) => body
-            .decode(&operation.results)
-            .map_err(|failure| E::from(failure.at(format_args!("results of {}", operation.label)).with_completed(Completed::Yes))),
+        Outcome::Done(body) => body.decode(&operation.results).map_err(|failure| {
+            E::from(failure.at(format_args!("results of {}", operation.label)).with_completed(Completed::Yes))
+        }),
         Outcome::Raised { id, body } => match E::raised(&id, &body) {
             Some(Ok(raised)) => Err(raised),
             Some(Err(failure)) => Err(E::from(failure.at(format_args!("exception {id}")))),
             None => Err(E::from(unexpected(&id))),
         },
         Outcome::Failed(failure) => Err(E::from(failure)),
-        Outcome::Moved(_) => Err(E::from(Failure::new(Kind::Unreachable, Initiator::Peer, "the object moved too often"))),
+        Outcome::Moved(_) => {
+            Err(E::from(Failure::new(Kind::Unreachable, Initiator::Peer, "the object moved too often")))
+        }
     }
 }
 
 /// The failure that stands for an exception which the contract does not name.
 pub fn unexpected(id: &str) -> Failure {
-    Failure::new(Kind::Internal, Initiator::Peer, format!("the peer raised `{id}`, which the contract does not name"))
-        .with_completed(Completed::Yes)
-        .with_hint("compare the contract of both sides")
+    Failure::new(
+        Kind::Internal,
+        Initiator::Peer,
+        format!("the peer raised `{id}`, which the contract does not name"),
+    )
+    .with_completed(Completed::Yes)
+    .with_hint("compare the contract of both sides")
 }
 
 struct Slot {
@@ -201,7 +214,9 @@ impl Future for Pending {
                 }
                 outcome
             }
-            Err(_) => Some(Outcome::Failed(Failure::new(Kind::Internal, Initiator::Here, "a completion panicked"))),
+            Err(_) => {
+                Some(Outcome::Failed(Failure::new(Kind::Internal, Initiator::Here, "a completion panicked")))
+            }
         };
         match outcome {
             Some(outcome) => {
@@ -250,6 +265,26 @@ pub fn answer_raised<X: Exception>(exception: &X, give: &mut dyn FnMut(Answer<'_
     if let Shape::Struct(shape) = X::shape() {
         give(Answer::Raised { shape, fields: &|sink: &mut dyn Sink| exception.marshal(X::shape(), sink) });
     }
+}
+
+/// Reads an exception, if this is its identity, or its name on wires that send names; for generated code.
+pub fn raised<X, E>(id: &str, body: &Body) -> Option<Result<E, Failure>>
+where
+    X: Exception + for<'a> Unmarshal<'a> + Into<E>,
+{
+    let shape = X::shape();
+    match shape {
+        Shape::Struct(exception) if exception.id == id || exception.name == id => {
+            Some(body.read(|source| X::unmarshal(shape, source)).map(Into::into))
+        }
+        _ => None,
+    }
+}
+
+/// The failure of a request whose number no operation has; for generated code.
+#[cold]
+pub fn no_operation(interface: &Interface) -> Failure {
+    Failure::new(Kind::NoOperation, Initiator::Peer, format!("{} has no such operation", interface.name))
 }
 
 /// An object that is served: generated skeletons implement it around a typed servant, and so do bridges.
@@ -324,7 +359,10 @@ impl Request {
     }
 
     /// A typed reference that came as an argument.
-    pub fn narrow<I: Remote + ?Sized>(&self, reference: Option<Reference>) -> Result<Option<Ref<I>>, Failure> {
+    pub fn narrow<I: Remote + ?Sized>(
+        &self,
+        reference: Option<Reference>,
+    ) -> Result<Option<Ref<I>>, Failure> {
         reference.map(|reference| Ref::resolve(&*self.link.resolver(), reference)).transpose()
     }
 
@@ -354,47 +392,34 @@ impl Request {
 
     /// Runs the body of a skeleton; a failure becomes the reply.
     pub fn run(mut self, body: impl FnOnce(&mut Self) -> Result<(), Failure>) {
-        if let Err(failure) = body(&mut self) {
-            self.answer(Answer::Failed(&failure));
-        }
+        let result = body(&mut self);
+        self.finish(result);
     }
 
-    /// Runs the body of an asynchronous skeleton on the runtime's threads.
-    pub fn spawn<F>(mut self, body: impl FnOnce(Arc<dyn Servant>) -> F)
+    /// Runs an asynchronous skeleton on the runtime's threads; `body` ends with [`Request::finish`].
+    pub fn spawn<F>(self, body: impl FnOnce(Self) -> F)
     where
-        F: for<'r> AsyncBody<'r> + 'static,
+        F: Future<Output = ()> + Send + 'static,
     {
         let link = Arc::clone(&self.link);
-        let future = body(Arc::clone(&self.servant));
-        link.spawn(Box::pin(async move {
-            if let Err(failure) = future.run(&mut self).await {
-                self.answer(Answer::Failed(&failure));
-            }
-        }));
+        link.spawn(Box::pin(body(self)));
     }
-}
 
-/// The body of an asynchronous skeleton.
-pub trait AsyncBody<'r>: Send {
-    /// Serves the request.
-    fn run(self, request: &'r mut Request) -> BoxFuture<'r, Result<(), Failure>>;
-}
-
-impl<'r, F> AsyncBody<'r> for F
-where
-    F: FnOnce(&'r mut Request) -> BoxFuture<'r, Result<(), Failure>> + Send,
-{
-    fn run(self, request: &'r mut Request) -> BoxFuture<'r, Result<(), Failure>> {
-        self(request)
+    /// Ends a skeleton; a failure becomes the reply.
+    pub fn finish(mut self, result: Result<(), Failure>) {
+        if let Err(failure) = result {
+            self.answer(Answer::Failed(&failure));
+        }
     }
 }
 
 impl Drop for Request {
     fn drop(&mut self) {
         if !self.answered {
-            let failure = Failure::new(Kind::Internal, Initiator::Peer, "the servant ended without an answer")
-                .with_completed(Completed::Maybe)
-                .with_hint("look for a panic in the server's log");
+            let failure =
+                Failure::new(Kind::Internal, Initiator::Peer, "the servant ended without an answer")
+                    .with_completed(Completed::Maybe)
+                    .with_hint("look for a panic in the server's log");
             self.answer(Answer::Failed(&failure));
         }
     }

@@ -111,7 +111,7 @@ fn elements<'a>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut dyn Sink)
 }
 
 /// Reads a union's discriminator as a number.
-pub fn discriminator<'a>(shape: &Shape, source: &mut dyn Source<'a>) -> Visit<i64> {
+pub fn discriminator<'a, S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<i64> {
     Ok(match shape.resolved() {
         Shape::Bool => source.bool()?.into(),
         Shape::U8 => source.u8()?.into(),
@@ -125,12 +125,14 @@ pub fn discriminator<'a>(shape: &Shape, source: &mut dyn Source<'a>) -> Visit<i6
         Shape::Char => u32::from(source.char(false)?).into(),
         Shape::WideChar => u32::from(source.char(true)?).into(),
         Shape::Enum(members) => source.enumerant(members)?.into(),
-        other => return Err(Failure::malformed(format_args!("{} cannot discriminate a union", other.noun()), 0)),
+        other => {
+            return Err(Failure::malformed(format_args!("{} cannot discriminate a union", other.noun()), 0));
+        }
     })
 }
 
 /// Writes a union's discriminator.
-pub fn put_discriminator(shape: &Shape, value: i64, sink: &mut dyn Sink) -> Visit<()> {
+pub fn put_discriminator<S: Sink + ?Sized>(shape: &Shape, value: i64, sink: &mut S) -> Visit<()> {
     let wrong = || Failure::malformed(format_args!("discriminator {value} does not fit {}", shape.noun()), 0);
     macro_rules! fit {
         ($type:ident) => {

@@ -106,7 +106,9 @@ impl Address {
     pub fn parse(text: &str, default_port: Option<u16>) -> Result<Self, Failure> {
         let wrong = |what: &str| {
             Failure::new(Kind::BadReference, Initiator::User, format!("`{text}` is not an address: {what}"))
-                .with_hint("an address is SCHEME://HOST:PORT/KEY, SCHEME+unix:///PATH#KEY or SCHEME+shm:///PATH#KEY")
+                .with_hint(
+                    "an address is SCHEME://HOST:PORT/KEY, SCHEME+unix:///PATH#KEY or SCHEME+shm:///PATH#KEY",
+                )
         };
         let Some((scheme, rest)) = text.split_once("://") else { return Err(wrong("`://` is missing")) };
         let (scheme, transport) = scheme.split_once('+').unwrap_or((scheme, "tcp"));
@@ -123,9 +125,12 @@ impl Address {
                 let path = path.to_owned();
                 (if transport == "unix" { Endpoint::Unix { path } } else { Endpoint::Shm { path } }, key)
             }
-            other => return Err(wrong(&format!("transport `{other}` is unknown; known are tcp, unix and shm"))),
+            other => {
+                return Err(wrong(&format!("transport `{other}` is unknown; known are tcp, unix and shm")));
+            }
         };
-        let key = unescape(key).ok_or_else(|| wrong("`%` in a key must be followed by two hexadecimal digits"))?;
+        let key =
+            unescape(key).ok_or_else(|| wrong("`%` in a key must be followed by two hexadecimal digits"))?;
         Ok(Self { scheme: scheme.to_owned(), endpoint, key: key.into() })
     }
 }
@@ -135,7 +140,9 @@ impl fmt::Display for Address {
         let key = escape(&self.key);
         let scheme = &self.scheme;
         match &self.endpoint {
-            Endpoint::Tcp { host, port } if host.contains(':') => write!(f, "{scheme}://[{host}]:{port}/{key}"),
+            Endpoint::Tcp { host, port } if host.contains(':') => {
+                write!(f, "{scheme}://[{host}]:{port}/{key}")
+            }
             Endpoint::Tcp { host, port } => write!(f, "{scheme}://{host}:{port}/{key}"),
             Endpoint::Unix { path } => write!(f, "{scheme}+unix://{path}#{key}"),
             Endpoint::Shm { path } => write!(f, "{scheme}+shm://{path}#{key}"),
@@ -201,10 +208,15 @@ mod tests {
 
     #[test]
     fn addresses_survive_a_round_trip() {
-        for text in ["iiop://host:2809/a/b%00c", "iiop://[::1]:1/", "x+unix:///run/s.sock#key", "x+shm://@name#k%23"] {
+        for text in
+            ["iiop://host:2809/a/b%00c", "iiop://[::1]:1/", "x+unix:///run/s.sock#key", "x+shm://@name#k%23"]
+        {
             assert_eq!(Address::parse(text, None).unwrap().to_string(), text);
         }
-        assert_eq!(Address::parse("x://h", Some(7)).unwrap().endpoint, Endpoint::Tcp { host: "h".into(), port: 7 });
+        assert_eq!(
+            Address::parse("x://h", Some(7)).unwrap().endpoint,
+            Endpoint::Tcp { host: "h".into(), port: 7 }
+        );
     }
 
     #[test]

@@ -27,7 +27,12 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// The peer broke the protocol. Whatever the session wants to tell it is in `transmit`; then the link closes.
-    fn receive(&mut self, now: Instant, input: &mut BytesMut, handles: &mut Vec<Handle>) -> Result<(), Violation>;
+    fn receive(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+        handles: &mut Vec<Handle>,
+    ) -> Result<(), Violation>;
 
     /// How many bytes are missing until the message begun in `receive` is whole, as far as is known; 0 if none has
     /// begun. The link reads large messages straight into a buffer of that size.
@@ -140,12 +145,15 @@ pub enum Event {
     Ready(Peer),
     /// The peer calls.
     Call(Incoming),
-    /// The peer asks whether this side has an object; to be answered like a call.
+    /// The peer asks whether this side has an object; to be answered like a call. An object that is here but not of
+    /// the type asked for is answered with [`crate::Kind::BadReference`].
     Probe {
         /// To answer.
         id: CallId,
         /// The object's key.
         key: Bytes,
+        /// The identity of the interface that it must have, if the peer asks for that too.
+        type_id: Option<Box<str>>,
     },
     /// A call came back.
     Reply {

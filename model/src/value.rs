@@ -75,7 +75,7 @@ impl Value {
     ///
     /// # Errors
     /// [`Kind::BadArgument`] with the path to the part that does not fit.
-    pub fn encode(&self, shape: &Shape, sink: &mut dyn Sink) -> Visit<()> {
+    pub fn encode<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
         macro_rules! integer {
             ($type:ident, $value:expr) => {
                 sink.$type($type::try_from(*$value).map_err(|_| out_of_range(*$value, shape))?)
@@ -121,7 +121,11 @@ impl Value {
                 if let Shape::Array(array) = resolved
                     && array.len as usize != items.len()
                 {
-                    return Err(misfit(format!("an array of {} elements is expected, not {}", array.len, items.len())));
+                    return Err(misfit(format!(
+                        "an array of {} elements is expected, not {}",
+                        array.len,
+                        items.len()
+                    )));
                 }
                 sink.open(resolved, items.len())?;
                 for (index, item) in items.iter().enumerate() {
@@ -180,12 +184,14 @@ impl Value {
                 content.1.encode(&content.0.0, sink)?;
                 sink.close(shape)
             }
-            (resolved, value) => Err(misfit(format!("{} is expected, not {}", resolved.noun(), value.noun()))),
+            (resolved, value) => {
+                Err(misfit(format!("{} is expected, not {}", resolved.noun(), value.noun())))
+            }
         }
     }
 
     /// Reads a value of this shape.
-    pub fn decode<'a>(shape: &Shape, source: &mut dyn Source<'a>) -> Visit<Self> {
+    pub fn decode<'a, S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
         Ok(match shape.resolved() {
             Shape::Void => Self::Nothing,
             Shape::Bool => Self::Bool(source.bool()?),
@@ -206,11 +212,18 @@ impl Value {
                 let value = source.enumerant(members)?;
                 match members.name_of(value) {
                     Some(name) => Self::Member(name.to_owned()),
-                    None => return Err(Failure::malformed(format_args!("{value} is no member of {}", members.name), 0)),
+                    None => {
+                        return Err(Failure::malformed(
+                            format_args!("{value} is no member of {}", members.name),
+                            0,
+                        ));
+                    }
                 }
             }
             Shape::Reference(_) => Self::Reference(source.reference()?),
-            Shape::Handle => return Err(Failure::new(Kind::Unsupported, Initiator::Here, "a handle is no plain value")),
+            Shape::Handle => {
+                return Err(Failure::new(Kind::Unsupported, Initiator::Here, "a handle is no plain value"));
+            }
             resolved @ (Shape::Sequence(_) | Shape::Array(_)) => {
                 let element = resolved.element().unwrap_or(&Shape::Void);
                 if matches!(element.resolved(), Shape::U8) {
@@ -271,7 +284,7 @@ impl Value {
         })
     }
 
-    fn maybe<'a>(shape: &Shape, target: &Shape, source: &mut dyn Source<'a>) -> Visit<Self> {
+    fn maybe<'a, S: Source<'a> + ?Sized>(shape: &Shape, target: &Shape, source: &mut S) -> Visit<Self> {
         let value = if source.open(shape)? > 0 { Self::decode(target, source)? } else { Self::Nothing };
         source.close(shape)?;
         Ok(value)

@@ -1,0 +1,321 @@
+//! Descriptions as statics: what generated code writes at the foot of each module.
+//!
+//! A `static` may hold no temporary with a destructor, so the parts of a description that are held by reference are
+//! made by macros, each in a static of its own (a constant could not be part of a type that contains itself); what is
+//! held by value is made by functions.
+//!
+//! ```
+//! use everywire_model::describe::*;
+//!
+//! pub static POINT: Struct = record!("Point", "IDL:Point:1.0", { "x": Shape::F64, "y": Shape::F64 });
+//! pub static CANVAS_OPERATIONS: [Operation; 2] = [
+//!     operation!("draw", (in "at": structure(&POINT), out "touched": sequence!(structure(&POINT))) -> Shape::Bool),
+//!     operation!(oneway "clear", () -> Shape::Void),
+//! ];
+//! pub static CANVAS: Interface = interface!("Canvas", "IDL:Canvas:1.0", [], 0, &CANVAS_OPERATIONS);
+//!
+//! assert_eq!(CANVAS.operations[0].results.fields().len(), 2);
+//! ```
+
+pub use crate::contract::{Attribute, Direction, Interface, Operation, Parameter};
+pub use crate::shape::{
+    Alias, Arm, Array, Enum, Field, Hold, Map, Order, Pointer, PointerKind, Referent, Sequence, Shape,
+    Struct, Text, TextKind, Union,
+};
+pub use std::borrow::Cow;
+
+/// Narrow text without a bound.
+pub const TEXT: Shape = Shape::Text(Text::NARROW);
+/// Wide text without a bound.
+pub const WIDE_TEXT: Shape = Shape::Text(Text::WIDE);
+/// A reference to any object.
+pub const ANY_OBJECT: Shape =
+    Shape::Reference(Hold::Static(&Referent { name: Cow::Borrowed(""), id: Cow::Borrowed("") }));
+
+/// The shape of a struct or exception.
+pub const fn structure(shape: &'static Struct) -> Shape {
+    Shape::Struct(Hold::Static(shape))
+}
+
+/// The shape of a union.
+pub const fn union(shape: &'static Union) -> Shape {
+    Shape::Union(Hold::Static(shape))
+}
+
+/// The shape of an enumeration.
+pub const fn enumeration(shape: &'static Enum) -> Shape {
+    Shape::Enum(Hold::Static(shape))
+}
+
+/// The shape behind another name.
+pub const fn alias(shape: &'static Alias) -> Shape {
+    Shape::Alias(Hold::Static(shape))
+}
+
+/// Text of this kind with at most `bound` characters.
+pub const fn text(kind: TextKind, bound: Option<u32>) -> Shape {
+    Shape::Text(Text { kind, bound })
+}
+
+/// A field of a struct.
+pub const fn field(name: &'static str, shape: Shape) -> Field {
+    Field { name: Cow::Borrowed(name), shape }
+}
+
+/// A parameter of an operation.
+pub const fn parameter(direction: Direction, name: &'static str, shape: Shape) -> Parameter {
+    Parameter { direction, field: field(name, shape) }
+}
+
+/// An attribute with the numbers of its accessors.
+pub const fn attribute(name: &'static str, shape: Shape, getter: usize, setter: Option<usize>) -> Attribute {
+    Attribute { name: Cow::Borrowed(name), shape, getter, setter }
+}
+
+/// An arm of a union.
+pub const fn arm(labels: &'static [i64], default: bool, name: &'static str, shape: Shape) -> Arm {
+    Arm { labels: Cow::Borrowed(labels), default, field: field(name, shape) }
+}
+
+/// Another name for a shape.
+pub const fn named(name: &'static str, id: &'static str, target: Shape) -> Alias {
+    Alias { name: Cow::Borrowed(name), id: Cow::Borrowed(id), target }
+}
+
+/// A part held by reference: `held!(in Type = value)`, or a slice `held!([Type] items)`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_held {
+    (in $type:ident = $value:expr) => {{
+        static __HELD: $crate::shape::$type = $value;
+        $crate::shape::Hold::Static(&__HELD)
+    }};
+    ([$type:ty] $($item:expr),* $(,)?) => {{
+        static __HELD: &'static [$type] = &[$($item),*];
+        ::std::borrow::Cow::Borrowed(__HELD)
+    }};
+}
+
+/// A [`Struct`]: `record!("Point", "IDL:Point:1.0", { "x": Shape::F64, "y": Shape::F64 })`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_record {
+    ($name:expr, $id:expr, { $($field:literal : $shape:expr),* $(,)? }) => {
+        $crate::shape::Struct {
+            name: ::std::borrow::Cow::Borrowed($name),
+            id: ::std::borrow::Cow::Borrowed($id),
+            fields: $crate::__describe_held!([$crate::shape::Field]
+                $($crate::describe::field($field, $shape)),*),
+        }
+    };
+}
+
+/// An [`Enum`] of 32 bits: `variants!("Color", "IDL:Color:1.0", { "red" = 0, "green" = 1 })`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_variants {
+    ($name:expr, $id:expr, { $($member:literal = $value:expr),* $(,)? }) => {
+        $crate::__describe_variants!($name, $id, 32, { $($member = $value),* })
+    };
+    ($name:expr, $id:expr, $bits:literal, { $($member:literal = $value:expr),* $(,)? }) => {
+        $crate::shape::Enum {
+            name: ::std::borrow::Cow::Borrowed($name),
+            id: ::std::borrow::Cow::Borrowed($id),
+            members: $crate::__describe_held!([($crate::shape::Name, i32)]
+                $((::std::borrow::Cow::Borrowed($member), $value)),*),
+            bits: $bits,
+        }
+    };
+}
+
+/// A [`Union`]: `arms!("Shape", "IDL:Shape:1.0", enumeration(&KIND), { [0] "radius": Shape::F64, default [] "x": .. })`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_arms {
+    ($name:expr, $id:expr, $discriminator:expr, {
+        $($(@$default:ident)? [$($label:expr),*] $arm:literal : $shape:expr),* $(,)?
+    }) => {
+        $crate::shape::Union {
+            name: ::std::borrow::Cow::Borrowed($name),
+            id: ::std::borrow::Cow::Borrowed($id),
+            discriminator: $discriminator,
+            arms: $crate::__describe_held!([$crate::shape::Arm]
+                $($crate::describe::arm(
+                    &[$($label),*], $crate::__describe_flag!($($default)?), $arm, $shape,
+                )),*),
+        }
+    };
+}
+
+/// Whether a word stands there.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_flag {
+    () => {
+        false
+    };
+    ($word:ident) => {
+        true
+    };
+}
+
+/// The shape of a sequence: `sequence!(Shape::I32)`, or `sequence!(Shape::I32, 10)` with a bound.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_sequence {
+    ($element:expr) => {
+        $crate::__describe_sequence!(@ $element, None, Conformant)
+    };
+    ($element:expr, $bound:literal) => {
+        $crate::__describe_sequence!(@ $element, Some($bound), Conformant)
+    };
+    ($element:expr, $bound:expr, $order:ident) => {
+        $crate::__describe_sequence!(@ $element, $bound, $order)
+    };
+    (@ $element:expr, $bound:expr, $order:ident) => {
+        $crate::shape::Shape::Sequence($crate::__describe_held!(in Sequence =
+            $crate::shape::Sequence { element: $element, bound: $bound, order: $crate::shape::Order::$order }))
+    };
+}
+
+/// The shape of an array: `array!(Shape::I32, 3)`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_array {
+    ($element:expr, $len:expr) => {
+        $crate::shape::Shape::Array($crate::__describe_held!(in Array =
+            $crate::shape::Array { element: $element, len: $len }))
+    };
+}
+
+/// The shape of a map: `map!(TEXT, Shape::I32)`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_map {
+    ($key:expr, $value:expr) => {
+        $crate::shape::Shape::Map($crate::__describe_held!(in Map =
+            $crate::shape::Map { key: $key, value: $value }))
+    };
+}
+
+/// The shape of an optional value: `optional!(Shape::I32)`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_optional {
+    ($target:expr) => {
+        $crate::shape::Shape::Optional($crate::__describe_held!(in Shape =
+            $target))
+    };
+}
+
+/// The shape of a pointer: `pointer!(Unique, Shape::I32)`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_pointer {
+    ($kind:ident, $target:expr) => {
+        $crate::shape::Shape::Pointer($crate::__describe_held!(in Pointer =
+            $crate::shape::Pointer { kind: $crate::shape::PointerKind::$kind, target: $target }))
+    };
+}
+
+/// The shape of a reference: `reference!("Account", "IDL:Account:1.0")`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_reference {
+    ($name:expr, $id:expr) => {
+        $crate::shape::Shape::Reference($crate::__describe_held!(in Referent =
+            $crate::shape::Referent {
+                name: ::std::borrow::Cow::Borrowed($name),
+                id: ::std::borrow::Cow::Borrowed($id),
+            }))
+    };
+}
+
+/// An [`Operation`]: `operation!("read", (in "count": Shape::I32, out "rest": Shape::I32) -> TEXT, raises [&BROKEN])`.
+///
+/// Begins with `oneway` where there is no reply. Parameters are `in`, `out` or `inout`; what a request and a reply
+/// carry follows from them. A second name is the one people see, where it differs.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_operation {
+    (oneway $($rest:tt)*) => { $crate::__describe_operation!(@names (true) $($rest)*) };
+    (@names ($oneway:expr) $name:literal, ($($parameters:tt)*) -> $($rest:tt)*) => {
+        $crate::__describe_operation!(@returns ($oneway, $name, $name) ($($parameters)*) $($rest)*)
+    };
+    (@names ($oneway:expr) $name:literal as $label:literal, ($($parameters:tt)*) -> $($rest:tt)*) => {
+        $crate::__describe_operation!(@returns ($oneway, $name, $label) ($($parameters)*) $($rest)*)
+    };
+    (@returns $head:tt ($($parameters:tt)*) Shape::Void $(, raises [$($raised:expr),*])?) => {
+        $crate::__describe_operation!(
+            @split ($head, $crate::shape::Shape::Void, [$($($raised),*)?]) [] [] [] $($parameters)*
+        )
+    };
+    (@returns $head:tt ($($parameters:tt)*) $returns:expr $(, raises [$($raised:expr),*])?) => {
+        $crate::__describe_operation!(
+            @split ($head, $returns, [$($($raised),*)?]) [] [] ["return": $returns,] $($parameters)*
+        )
+    };
+    (@split $head:tt [$($all:tt)*] [$($in:tt)*] [$($out:tt)*] in $name:literal : $shape:expr $(, $($rest:tt)*)?) => {
+        $crate::__describe_operation!(
+            @split $head [$($all)* In $name: $shape,] [$($in)* $name: $shape,] [$($out)*] $($($rest)*)?
+        )
+    };
+    (@split $head:tt [$($all:tt)*] [$($in:tt)*] [$($out:tt)*] out $name:literal : $shape:expr $(, $($rest:tt)*)?) => {
+        $crate::__describe_operation!(
+            @split $head [$($all)* Out $name: $shape,] [$($in)*] [$($out)* $name: $shape,] $($($rest)*)?
+        )
+    };
+    (@split $head:tt [$($all:tt)*] [$($in:tt)*] [$($out:tt)*] inout $name:literal : $shape:expr $(, $($rest:tt)*)?) => {
+        $crate::__describe_operation!(
+            @split $head [$($all)* InOut $name: $shape,] [$($in)* $name: $shape,] [$($out)* $name: $shape,]
+            $($($rest)*)?
+        )
+    };
+    (@split (($oneway:expr, $name:expr, $label:expr), $returns:expr, [$($raised:expr),*])
+        [$($direction:ident $parameter:literal : $shape:expr,)*] [$($in:tt)*] [$($out:tt)*]
+    ) => {
+        $crate::contract::Operation {
+            name: ::std::borrow::Cow::Borrowed($name),
+            label: ::std::borrow::Cow::Borrowed($label),
+            parameters: $crate::__describe_held!([$crate::contract::Parameter]
+                $($crate::describe::parameter($crate::contract::Direction::$direction, $parameter, $shape)),*),
+            returns: $returns,
+            arguments: $crate::shape::Shape::Struct($crate::__describe_held!(in Struct =
+                $crate::__describe_record!("", "", { $($in)* }))),
+            results: $crate::shape::Shape::Struct($crate::__describe_held!(in Struct =
+                $crate::__describe_record!("", "", { $($out)* }))),
+            raises: $crate::__describe_held!([$crate::shape::Hold<$crate::shape::Struct>]
+                $($crate::shape::Hold::Static($raised)),*),
+            oneway: $oneway,
+            doc: ::std::borrow::Cow::Borrowed(""),
+        }
+    };
+    ($($rest:tt)*) => { $crate::__describe_operation!(@names (false) $($rest)*) };
+}
+
+/// An [`Interface`]: name, identity, bases, how many operations are inherited, all operations, and attributes if any.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_interface {
+    ($name:expr, $id:expr, [$($base:expr),*], $inherited:expr, $operations:expr $(, [$($attribute:expr),* $(,)?])? $(,)?) => {
+        $crate::contract::Interface {
+            name: ::std::borrow::Cow::Borrowed($name),
+            id: ::std::borrow::Cow::Borrowed($id),
+            identities: ::std::borrow::Cow::Borrowed(&[]),
+            bases: $crate::__describe_held!([$crate::shape::Hold<$crate::contract::Interface>]
+                $($crate::shape::Hold::Static($base)),*),
+            operations: ::std::borrow::Cow::Borrowed($operations),
+            inherited: $inherited,
+            attributes: $crate::__describe_held!([$crate::contract::Attribute]
+                $($($attribute),*)?),
+            doc: ::std::borrow::Cow::Borrowed(""),
+        }
+    };
+}
+
+pub use crate::{
+    __describe_arms as arms, __describe_array as array, __describe_interface as interface,
+    __describe_map as map, __describe_operation as operation, __describe_optional as optional,
+    __describe_pointer as pointer, __describe_record as record, __describe_reference as reference,
+    __describe_sequence as sequence, __describe_variants as variants,
+};
