@@ -1,0 +1,294 @@
+//! Interfaces: what they inherit, their operations and attributes.
+
+use super::super::ast::{self, Item, ItemKind, ScopedName, TypeSpec};
+use super::super::limits;
+use super::Builder;
+use super::names::What;
+use crate::report::{Problem, Span};
+use everywire_model::shape::{Field, Name, Struct};
+use everywire_model::{Attribute, Definition, Direction, Hold, Interface, Operation, Parameter, Shape};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// An interface that is defined.
+pub(super) struct Built {
+    hold: Hold<Interface>,
+    /// Scoped names of all it inherits from, the nearer first.
+    pub(super) ancestors: Rc<[String]>,
+    /// Scoped name of the interface that defines each operation.
+    origins: Vec<String>,
+    /// Ways up to its bases.
+    ways: usize,
+}
+
+/// An interface while its body is read.
+#[derive(Default)]
+struct Draft {
+    /// Number of each operation by its name in lower case.
+    numbers: HashMap<String, usize>,
+    operations: Vec<Operation>,
+    origins: Vec<String>,
+    attributes: Vec<Attribute>,
+}
+
+impl Builder<'_> {
+    pub(super) fn interface(&mut self, interface: &ast::Interface, doc: &str) -> Option<()> {
+        let (name, id) = self.identity(&interface.ident.name);
+        let key = name.to_ascii_lowercase();
+        match self.symbols.get_mut(&key) {
+            Some(symbol) if matches!(symbol.what, What::Interface(None)) && symbol.name == name => {
+                symbol.span = interface.ident.span;
+            }
+            _ => self.declare(&interface.ident, What::Interface(None))?,
+        }
+        let bases = self.bases(interface);
+        let ancestors = ancestors(&bases);
+        let ways = bases.iter().map(|base| base.ways + 1).sum::<usize>();
+        if ways > limits::ANCESTRY || ancestors.len() > limits::IDENTIFIER {
+            self.report.add(Problem::new(interface.ident.span, "this interface inherits too much"));
+            return None;
+        }
+        let mut draft = Draft::default();
+        for base in &bases {
+            self.inherit(base, &mut draft, interface.ident.span);
+        }
+        let inherited = draft.operations.len();
+        self.inside(&interface.ident.name, Rc::clone(&ancestors), |b| {
+            for item in &interface.items {
+                b.export(item, &mut draft);
+            }
+        });
+        label_setters(&mut draft, inherited);
+        let hold = Hold::new(Interface {
+            name,
+            id,
+            identities: Cow::Borrowed(&[]),
+            bases: bases.iter().map(|base| base.hold.clone()).collect(),
+            operations: Cow::Owned(draft.operations),
+            inherited,
+            attributes: Cow::Owned(draft.attributes),
+            doc: Name::from(doc.to_owned()),
+        });
+        let built = Built { hold: hold.clone(), ancestors, origins: draft.origins, ways };
+        self.symbols.get_mut(&key)?.what = What::Interface(Some(Rc::new(built)));
+        self.definitions.push(Definition::Interface(hold));
+        Some(())
+    }
+
+    fn bases(&mut self, interface: &ast::Interface) -> Vec<Rc<Built>> {
+        let mut bases: Vec<Rc<Built>> = Vec::new();
+        for name in &interface.bases {
+            match self.resolve(name) {
+                Some(What::Interface(Some(base))) if bases.iter().any(|other| Rc::ptr_eq(other, &base)) => {
+                    self.report.add(Problem::new(name.span, format!("`{}` is a base already", name.text())));
+                }
+                Some(What::Interface(Some(base))) => bases.push(base),
+                Some(What::Interface(None)) => {
+                    let message = format!("`{}` is announced but not defined here", name.text());
+                    self.report.add(Problem::new(name.span, message).help("define the base before"));
+                }
+                Some(other) => {
+                    let message = format!("`{}` is {}, not an interface", name.text(), other.noun());
+                    self.report.add(Problem::new(name.span, message).expected(["an interface"]));
+                }
+                None => {}
+            }
+        }
+        bases
+    }
+
+    /// Adds the operations of a base that are not there yet by another way.
+    fn inherit(&mut self, base: &Built, draft: &mut Draft, span: Span) {
+        let known = draft.operations.len();
+        let mut places = Vec::with_capacity(base.hold.operations.len());
+        for (operation, origin) in base.hold.operations.iter().zip(&base.origins) {
+            let key = operation.name.to_ascii_lowercase();
+            if let Some(place) = draft.numbers.get(&key) {
+                match draft.origins.get(*place) {
+                    Some(other) if other != origin => {
+                        let message =
+                            format!("`{}` is inherited from both `{other}` and `{origin}`", operation.label);
+                        self.report.add(Problem::new(span, message));
+                    }
+                    _ => places.push(*place),
+                }
+                continue;
+            }
+            self.weigh(operation, span);
+            places.push(draft.operations.len());
+            draft.numbers.insert(key, draft.operations.len());
+            draft.operations.push(operation.clone());
+            draft.origins.push(origin.clone());
+        }
+        for attribute in base.hold.attributes.iter() {
+            let moved = Attribute {
+                getter: places.get(attribute.getter).copied().unwrap_or_default(),
+                setter: attribute.setter.and_then(|setter| places.get(setter).copied()),
+                ..attribute.clone()
+            };
+            if moved.getter >= known {
+                draft.attributes.push(moved);
+            }
+        }
+    }
+
+    fn export(&mut self, item: &Item, draft: &mut Draft) -> Option<()> {
+        match &item.kind {
+            ItemKind::Operation(operation) => {
+                self.declare(&operation.ident, What::Operation)?;
+                let doc = Name::from(item.doc.clone());
+                let mut built = self.operation(operation)?;
+                built.doc = doc;
+                self.push(built, draft, operation.ident.span);
+            }
+            ItemKind::Attribute(attribute) => {
+                let typed =
+                    self.spec(&attribute.spec).and_then(|typed| self.not_void(typed, attribute.spec.span));
+                let (get, set) = (self.raises(&attribute.get_raises), self.raises(&attribute.set_raises));
+                for ident in &attribute.idents {
+                    self.declare(ident, What::Attribute)?;
+                    let shape = typed.clone()?.shape;
+                    let mut getter =
+                        Operation::new(format!("_get_{}", ident.name), Vec::new(), shape.clone());
+                    getter.label = Name::from(ident.name.clone());
+                    getter.raises = Cow::Owned(get.clone());
+                    getter.doc = Name::from(item.doc.clone());
+                    let at = draft.operations.len();
+                    self.push(getter, draft, ident.span);
+                    if !attribute.readonly {
+                        let field = Field { name: Cow::Borrowed("value"), shape: shape.clone() };
+                        let parameter = Parameter { direction: Direction::In, field };
+                        let name = format!("_set_{}", ident.name);
+                        let mut setter = Operation::new(name, vec![parameter], Shape::Void);
+                        setter.raises = Cow::Owned(set.clone());
+                        setter.doc = Name::from(item.doc.clone());
+                        self.push(setter, draft, ident.span);
+                    }
+                    draft.attributes.push(Attribute {
+                        name: Name::from(ident.name.clone()),
+                        shape,
+                        getter: at,
+                        setter: (!attribute.readonly).then_some(at + 1),
+                    });
+                }
+            }
+            _ => self.item(item)?,
+        }
+        Some(())
+    }
+
+    fn push(&mut self, operation: Operation, draft: &mut Draft, span: Span) {
+        self.weigh(&operation, span);
+        draft.numbers.insert(operation.name.to_ascii_lowercase(), draft.operations.len());
+        draft.operations.push(operation);
+        draft.origins.push(self.scope().to_owned());
+    }
+
+    /// Bounds what inheritance can multiply.
+    fn weigh(&mut self, operation: &Operation, span: Span) {
+        self.inherited += 1 + operation.parameters.len() + operation.raises.len();
+        if self.inherited > limits::INHERITED {
+            self.report.add(Problem::new(span, "the contract has too many operations"));
+        }
+    }
+
+    fn operation(&mut self, operation: &ast::Operation) -> Option<Operation> {
+        let returns = self.usable(&operation.returns, true);
+        let parameters =
+            self.inside(&operation.ident.name, Rc::default(), |b| {
+                let mut parameters = Vec::with_capacity(operation.parameters.len());
+                for parameter in &operation.parameters {
+                    let shape = b.usable(&parameter.spec, false);
+                    b.declare(&parameter.ident, What::Parameter);
+                    if let Some(span) = operation.oneway
+                        && parameter.direction != Direction::In
+                    {
+                        let problem =
+                            Problem::new(parameter.ident.span, "a oneway operation has only `in` parameters");
+                        b.report.add(problem.note(span, "it is oneway"));
+                    }
+                    let name = Name::from(parameter.ident.name.clone());
+                    parameters.push(shape.map(|shape| Parameter {
+                        direction: parameter.direction,
+                        field: Field { name, shape },
+                    }));
+                }
+                parameters.into_iter().collect::<Option<Vec<Parameter>>>()
+            });
+        let raises = self.raises(&operation.raises);
+        let returns = returns?;
+        if let Some(span) = operation.oneway {
+            if !matches!(returns, Shape::Void) {
+                let problem = Problem::new(operation.returns.span, "a oneway operation returns nothing");
+                self.report.add(problem.expected(["`void`"]).note(span, "it is oneway"));
+            }
+            if let Some(first) = operation.raises.first() {
+                let problem = Problem::new(first.span, "a oneway operation raises nothing");
+                self.report.add(problem.note(span, "it is oneway"));
+            }
+        }
+        let mut built = Operation::new(operation.ident.name.clone(), parameters?, returns);
+        built.raises = Cow::Owned(raises);
+        built.oneway = operation.oneway.is_some();
+        Some(built)
+    }
+
+    /// A type that an operation carries.
+    fn usable(&mut self, spec: &TypeSpec, void: bool) -> Option<Shape> {
+        let typed = self.spec(spec)?;
+        let typed = if void { typed } else { self.not_void(typed, spec.span)? };
+        if !typed.complete {
+            let problem = Problem::new(spec.span, "this type is announced but not defined here");
+            self.report.add(problem.help("define it before the operation that uses it"));
+        }
+        Some(typed.shape)
+    }
+
+    fn raises(&mut self, names: &[ScopedName]) -> Vec<Hold<Struct>> {
+        let mut raises: Vec<Hold<Struct>> = Vec::with_capacity(names.len());
+        let mut seen = HashSet::new();
+        for name in names {
+            match self.resolve(name) {
+                Some(What::Exception(exception)) if !seen.insert(exception.name.to_string()) => {
+                    self.report.add(Problem::new(name.span, format!("`{}` is named twice", name.text())));
+                }
+                Some(What::Exception(exception)) => raises.push(exception),
+                Some(other) => {
+                    let message = format!("`{}` is {}, not an exception", name.text(), other.noun());
+                    self.report.add(Problem::new(name.span, message).expected(["an exception"]));
+                }
+                None => {}
+            }
+        }
+        raises
+    }
+}
+
+/// All that bases inherit from, each once, a base before its own bases.
+fn ancestors(bases: &[Rc<Built>]) -> Rc<[String]> {
+    let (mut all, mut seen) = (Vec::new(), HashSet::new());
+    for base in bases {
+        for name in std::iter::once(base.hold.name.as_ref()).chain(base.ancestors.iter().map(String::as_str))
+        {
+            if seen.insert(name) {
+                all.push(name.to_owned());
+            }
+        }
+    }
+    Rc::from(all)
+}
+
+/// A setter is labelled `set_x`, unless an operation has that name.
+fn label_setters(draft: &mut Draft, inherited: usize) {
+    let labels: HashSet<Name> = draft.operations.iter().map(|operation| operation.label.clone()).collect();
+    for attribute in &draft.attributes {
+        let Some(setter) = attribute.setter.filter(|setter| *setter >= inherited) else { continue };
+        let label = format!("set_{}", attribute.name);
+        if !labels.contains(label.as_str())
+            && let Some(operation) = draft.operations.get_mut(setter)
+        {
+            operation.label = Name::from(label);
+        }
+    }
+}

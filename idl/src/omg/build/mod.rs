@@ -1,0 +1,136 @@
+//! What the file says to what it means: names are looked up, types completed, constants evaluated.
+
+mod constants;
+mod interfaces;
+mod names;
+mod types;
+mod unions;
+
+use super::ast::{Item, ItemKind};
+use super::ids::{Ids, join};
+use crate::report::{Problem, Report};
+use everywire_model::shape::{Alias, Name};
+use everywire_model::{Constant, Contract, Definition, Hold, Shape};
+use names::{Scope, Symbol, What};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Makes a contract; where the report then has mistakes, it is not complete and must not be used.
+pub(crate) fn build(items: &[Item], ids: &Ids, report: &mut Report) -> Contract {
+    let mut builder = Builder {
+        report,
+        ids,
+        symbols: HashMap::new(),
+        used: HashMap::new(),
+        scopes: Vec::new(),
+        definitions: Vec::new(),
+        inherited: 0,
+    };
+    builder.items(items);
+    builder.finish()
+}
+
+struct Builder<'a> {
+    report: &'a mut Report,
+    ids: &'a Ids,
+    /// What is defined, by scoped name in lower case: names that differ only in case collide.
+    symbols: HashMap<String, Symbol>,
+    /// Names that a scope uses and may therefore not define any more; keys as in `symbols`.
+    used: HashMap<String, names::Use>,
+    /// The scopes around, outermost first.
+    scopes: Vec<Scope>,
+    definitions: Vec<Definition>,
+    /// Operations and parameters of all interfaces so far.
+    inherited: usize,
+}
+
+impl Builder<'_> {
+    fn items(&mut self, items: &[Item]) {
+        for item in items {
+            self.item(item);
+        }
+    }
+
+    /// Defines one thing. A mistake is reported, and what depends on it stays undefined in silence.
+    fn item(&mut self, item: &Item) -> Option<()> {
+        match &item.kind {
+            ItemKind::Module(ident, items) => {
+                self.open_module(ident)?;
+                self.inside(&ident.name, Rc::default(), |b| b.items(items));
+            }
+            ItemKind::Interface(interface) => self.interface(interface, &item.doc)?,
+            ItemKind::ForwardInterface(ident) => {
+                self.announce(ident, || What::Interface(None))?;
+            }
+            ItemKind::ForwardStruct(ident) => {
+                self.announce(ident, || What::Open { keyword: "struct", shape: None })?;
+            }
+            ItemKind::ForwardUnion(ident) => {
+                self.announce(ident, || What::Open { keyword: "union", shape: None })?;
+            }
+            ItemKind::Refused(ident) => self.announce(ident, || What::Broken)?,
+            ItemKind::Type(spec) => {
+                self.spec(spec)?;
+            }
+            ItemKind::Typedef(spec, declarators) => {
+                let typed = self.spec(spec);
+                for declarator in declarators {
+                    let whole = typed.clone().and_then(|typed| self.dimensions(typed, declarator));
+                    let what = match whole {
+                        Some(_) if matches!(whole.as_ref().map(|t| &t.shape), Some(Shape::Void)) => {
+                            self.report.add(Problem::new(spec.span, "`void` cannot have another name"));
+                            What::Broken
+                        }
+                        Some(whole) => {
+                            let (name, id) = self.identity(&declarator.ident.name);
+                            let alias = Alias { name, id, target: whole.shape };
+                            What::Type(types::Typed { shape: Shape::Alias(Hold::new(alias)), ..whole })
+                        }
+                        None => What::Broken,
+                    };
+                    if let What::Type(typed) = &what {
+                        let shape = typed.shape.clone();
+                        if self.declare(&declarator.ident, what).is_some() {
+                            self.definitions.push(Definition::Type(shape));
+                        }
+                    } else {
+                        self.declare(&declarator.ident, what);
+                    }
+                }
+            }
+            ItemKind::Exception(structure) => self.exception(structure)?,
+            ItemKind::Constant(spec, ident, expr) => {
+                let value =
+                    self.spec(spec).and_then(|typed| Some((self.constant(expr, &typed.shape)?, typed.shape)));
+                let Some((value, shape)) = value else {
+                    self.declare(ident, What::Broken);
+                    return None;
+                };
+                self.declare(ident, What::Constant(shape.clone(), value.clone()))?;
+                let name = self.identity(&ident.name).0;
+                let doc = Name::from(item.doc.clone());
+                self.definitions.push(Definition::Constant(Constant { name, shape, value, doc }));
+            }
+            // Operations and attributes are taken by their interface, identities before.
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// Scoped name and repository id of a name in the current scope.
+    fn identity(&self, name: &str) -> (Name, Name) {
+        let full = join(self.scope(), name);
+        let id = self.ids.get(&full).cloned().unwrap_or_default();
+        (Name::from(full), Name::from(id))
+    }
+
+    fn finish(self) -> Contract {
+        for symbol in self.symbols.values() {
+            if let What::Open { keyword, .. } = symbol.what {
+                let message = format!("{keyword} `{}` is announced but never defined", symbol.name);
+                self.report.add(Problem::new(symbol.span, message));
+            }
+        }
+        Contract { definitions: self.definitions }
+    }
+}

@@ -1,0 +1,343 @@
+//! Scopes: what a name means, and what may be called what.
+
+use super::super::ast::{Ident, ScopedName};
+use super::super::ids::join;
+use super::super::lexer::KEYWORDS;
+use super::super::limits;
+use super::Builder;
+use super::interfaces::Built;
+use super::types::Typed;
+use crate::report::{Problem, Span};
+use everywire_model::shape::{Enum, Struct};
+use everywire_model::{Hold, Shape, Value};
+use std::rc::Rc;
+
+/// Something that has a name.
+pub(super) struct Symbol {
+    /// Scoped name as written where it was defined.
+    pub(super) name: String,
+    pub(super) span: Span,
+    pub(super) what: What,
+}
+
+/// What a name stands for.
+#[derive(Clone)]
+pub(super) enum What {
+    Module,
+    /// Nothing inside while it is announced only.
+    Interface(Option<Rc<Built>>),
+    Type(Typed),
+    /// A struct or union that is announced, or whose body is being read. Its shape exists once somebody asked.
+    Open {
+        keyword: &'static str,
+        shape: Option<Shape>,
+    },
+    Exception(Hold<Struct>),
+    Constant(Shape, Value),
+    Enumerator(Hold<Enum>, i32),
+    Operation,
+    Attribute,
+    Member,
+    Parameter,
+    /// Something whose definition is wrong, which was said.
+    Broken,
+}
+
+impl What {
+    pub(super) fn noun(&self) -> &'static str {
+        match self {
+            Self::Module => "a module",
+            Self::Interface(_) => "an interface",
+            Self::Type(_) => "a type",
+            Self::Open { keyword, .. } => keyword,
+            Self::Exception(_) => "an exception",
+            Self::Constant(..) => "a constant",
+            Self::Enumerator(..) => "an enumerator",
+            Self::Operation => "an operation",
+            Self::Attribute => "an attribute",
+            Self::Member => "a member",
+            Self::Parameter => "a parameter",
+            Self::Broken => "a wrong definition",
+        }
+    }
+}
+
+/// A scope that is open.
+pub(super) struct Scope {
+    /// Scoped name.
+    pub(super) name: String,
+    /// Scoped names of the interfaces it inherits from, all of them.
+    pub(super) ancestors: Rc<[String]>,
+}
+
+/// The first use of a name in a scope.
+pub(super) struct Use {
+    name: String,
+    span: Span,
+}
+
+impl Builder<'_> {
+    /// Scoped name of the current scope; empty in the file itself.
+    pub(super) fn scope(&self) -> &str {
+        self.scopes.last().map_or("", |scope| &scope.name)
+    }
+
+    /// Does something inside a scope of the current one.
+    pub(super) fn inside<T>(
+        &mut self,
+        name: &str,
+        ancestors: Rc<[String]>,
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let name = join(self.scope(), name);
+        self.scopes.push(Scope { name, ancestors });
+        let result = work(self);
+        self.scopes.pop();
+        result
+    }
+
+    /// Gives something a name in the current scope, unless the name is taken.
+    pub(super) fn declare(&mut self, ident: &Ident, what: What) -> Option<()> {
+        let full = join(self.scope(), &ident.name);
+        let key = full.to_ascii_lowercase();
+        if full.len() > limits::SCOPED_NAME || self.symbols.len() >= limits::NODES {
+            self.report.add(Problem::new(ident.span, "this scoped name is too long"));
+            return None;
+        }
+        if self.definitions.len() >= limits::DEFINITIONS {
+            self.report.add(Problem::new(ident.span, "the contract has too many definitions"));
+            return None;
+        }
+        if let Some(earlier) = self.symbols.get(&key) {
+            let problem = if earlier.name == full {
+                Problem::new(ident.span, format!("`{full}` is defined already"))
+            } else {
+                let shown = format!("`{}` differs from `{}` only in case", ident.name, last(&earlier.name));
+                Problem::new(ident.span, shown)
+            };
+            self.report.add(problem.note(earlier.span, format!("{} is defined here", earlier.name)));
+            return None;
+        }
+        if let Some(used) = self.used.get(&key) {
+            let message =
+                format!("`{}` cannot be defined here, the name is in use in this scope", ident.name);
+            let problem =
+                Problem::new(ident.span, message).note(used.span, format!("`{}` is used here", used.name));
+            self.report.add(problem.help("use the other thing by its whole name, with a leading `::`"));
+            return None;
+        }
+        if last(self.scope()).eq_ignore_ascii_case(&ident.name) && !matches!(what, What::Parameter) {
+            let message = format!("`{}` has the name of the scope it stands in", ident.name);
+            self.report.add(Problem::new(ident.span, message));
+            return None;
+        }
+        if matches!(what, What::Operation | What::Attribute) {
+            let ancestors = self.scopes.last().map_or(&[][..], |scope| &scope.ancestors);
+            let inherited = ancestors.iter().find_map(|ancestor| {
+                self.symbols
+                    .get(&join(ancestor, &ident.name).to_ascii_lowercase())
+                    .filter(|symbol| matches!(symbol.what, What::Operation | What::Attribute))
+            });
+            if let Some(earlier) = inherited {
+                let message = format!("`{}` is inherited already", ident.name);
+                let note = format!("{} is defined here", earlier.name);
+                self.report.add(Problem::new(ident.span, message).note(earlier.span, note));
+                return None;
+            }
+        }
+        self.symbols.insert(key, Symbol { name: full, span: ident.span, what });
+        Some(())
+    }
+
+    /// Opens a module, perhaps again.
+    pub(super) fn open_module(&mut self, ident: &Ident) -> Option<()> {
+        let full = join(self.scope(), &ident.name);
+        match self.symbols.get(&full.to_ascii_lowercase()) {
+            Some(symbol) if symbol.name == full && matches!(symbol.what, What::Module) => Some(()),
+            _ => self.declare(ident, What::Module),
+        }
+    }
+
+    /// Announces an interface, struct or union; once more does no harm, and neither does it after the definition.
+    pub(super) fn announce(&mut self, ident: &Ident, what: impl FnOnce() -> What) -> Option<()> {
+        let full = join(self.scope(), &ident.name);
+        let what = what();
+        let same = self.symbols.get(&full.to_ascii_lowercase()).is_some_and(|symbol| {
+            symbol.name == full
+                && match (&symbol.what, &what) {
+                    (What::Interface(_), What::Interface(_)) | (What::Broken, _) => true,
+                    (What::Open { keyword, .. }, What::Open { keyword: new, .. }) => keyword == new,
+                    (What::Type(typed), What::Open { keyword: "struct", .. }) => {
+                        matches!(typed.shape, Shape::Struct(_))
+                    }
+                    (What::Type(typed), What::Open { .. }) => matches!(typed.shape, Shape::Union(_)),
+                    _ => false,
+                }
+        });
+        if same { Some(()) } else { self.declare(ident, what) }
+    }
+
+    /// What a name means here; reports names that mean nothing.
+    pub(super) fn resolve(&mut self, name: &ScopedName) -> Option<What> {
+        let key = self.find(name, true)?;
+        Some(self.symbols.get(&key)?.what.clone()).filter(|what| !matches!(what, What::Broken))
+    }
+
+    /// The key of what a name means here.
+    pub(super) fn find(&mut self, name: &ScopedName, complain: bool) -> Option<String> {
+        let (first, rest) = name.parts.split_first()?;
+        let mut found = None;
+        if name.absolute {
+            found = Some(first.name.to_ascii_lowercase()).filter(|key| self.symbols.contains_key(key));
+        } else {
+            for index in (0..self.scopes.len()).rev() {
+                let scope = self.scopes.get(index)?;
+                found = self.member(&scope.name.clone(), &Rc::clone(&scope.ancestors), first)?;
+                if found.is_some() {
+                    break;
+                }
+            }
+            found = found.or_else(|| {
+                Some(first.name.to_ascii_lowercase()).filter(|key| self.symbols.contains_key(key))
+            });
+        }
+        let mut parts = rest.iter();
+        let mut current = first;
+        loop {
+            let Some(key) = found else {
+                if complain {
+                    self.unknown(name, current);
+                }
+                return None;
+            };
+            let symbol = self.symbols.get(&key)?;
+            if last(&symbol.name) != current.name {
+                let message =
+                    format!("`{}` differs from `{}` only in case", current.name, last(&symbol.name));
+                let note = format!("`{}` is defined here", symbol.name);
+                self.report.add(Problem::new(current.span, message).note(symbol.span, note));
+                return None;
+            }
+            let Some(next) = parts.next() else {
+                if !name.absolute && complain {
+                    self.note_use(first);
+                }
+                return Some(key);
+            };
+            let ancestors = match &symbol.what {
+                What::Interface(Some(built)) => Rc::clone(&built.ancestors),
+                What::Broken => return None,
+                _ => Rc::default(),
+            };
+            found = self.member(&symbol.name.clone(), &ancestors, next)?;
+            current = next;
+        }
+    }
+
+    /// The key of a name in a scope or what it inherits; nothing at all where several are inherited.
+    fn member(&mut self, scope: &str, ancestors: &[String], ident: &Ident) -> Option<Option<String>> {
+        let own = join(scope, &ident.name).to_ascii_lowercase();
+        if self.symbols.contains_key(&own) {
+            return Some(Some(own));
+        }
+        let mut inherited = ancestors.iter().filter_map(|ancestor| {
+            let key = join(ancestor, &ident.name).to_ascii_lowercase();
+            self.symbols.contains_key(&key).then_some((ancestor, key))
+        });
+        let Some((base, key)) = inherited.next() else { return Some(None) };
+        // A base may hide what its own bases define; `ancestors` has the nearer first.
+        let hidden = |other: &String| match self.symbols.get(&base.to_ascii_lowercase()).map(|s| &s.what) {
+            Some(What::Interface(Some(built))) => built.ancestors.contains(other),
+            _ => false,
+        };
+        if let Some((other, _)) = inherited.find(|(other, _)| !hidden(other)) {
+            let message = format!("`{}` is inherited from both `{base}` and `{other}`", ident.name);
+            self.report.add(Problem::new(ident.span, message).help("say which by a scoped name"));
+            return None;
+        }
+        Some(Some(key))
+    }
+
+    /// Remembers that the current scope uses a name, which it may not define differently any more.
+    fn note_use(&mut self, ident: &Ident) {
+        let key = join(self.scope(), &ident.name).to_ascii_lowercase();
+        if !self.symbols.contains_key(&key) && !self.scope().is_empty() {
+            self.used.entry(key).or_insert_with(|| Use { name: ident.name.clone(), span: ident.span });
+        }
+    }
+
+    fn unknown(&mut self, name: &ScopedName, part: &Ident) {
+        // The module of the ORB itself, of which orb.idl tells other compilers.
+        let of_orb = name.parts.len() > 1 && name.parts.first().is_some_and(|first| first.name == "CORBA");
+        if of_orb || part.name == "TypeCode" {
+            self.report.add(Problem::new(name.span, format!("`{}` is not supported", name.text())));
+            return;
+        }
+        let message = match name.parts.len() {
+            1 => format!("`{}` is not defined", part.name),
+            _ => format!("`{}` in `{}` is not defined", part.name, name.text()),
+        };
+        let help = familiar(&part.name)
+            .map(|word| format!("OMG IDL calls it `{word}`"))
+            .or_else(|| self.similar(&part.name).map(|similar| format!("did you mean `{similar}`?")));
+        self.report.add(Problem::new(part.span, message).maybe_help(help));
+    }
+
+    /// The defined name or keyword nearest to a wrong one.
+    fn similar(&self, wrong: &str) -> Option<String> {
+        let most = if wrong.len() < 5 { 1 } else { 2 };
+        let names = self.symbols.values().map(|symbol| (last(&symbol.name), symbol.name.as_str()));
+        let keywords = KEYWORDS.iter().map(|keyword| (*keyword, *keyword));
+        names
+            .chain(keywords)
+            .filter(|(name, _)| name.len().abs_diff(wrong.len()) <= most)
+            .map(|(name, full)| (if name == wrong { 0 } else { distance(name, wrong) }, full))
+            .filter(|(distance, _)| *distance <= most)
+            .min()
+            .map(|(_, full)| full.to_owned())
+    }
+}
+
+/// The last part of a scoped name.
+pub(super) fn last(name: &str) -> &str {
+    name.rsplit_once("::").map_or(name, |(_, last)| last)
+}
+
+/// What people from other languages look for.
+fn familiar(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "int" | "int32" | "int32_t" | "i32" => "long",
+        "uint" | "uint32" | "uint32_t" | "u32" => "unsigned long",
+        "int64" | "int64_t" | "i64" => "long long",
+        "uint64" | "uint64_t" | "u64" => "unsigned long long",
+        "int16" | "int16_t" | "i16" => "short",
+        "uint16" | "uint16_t" | "u16" => "unsigned short",
+        "byte" | "uint8" | "uint8_t" | "u8" => "octet",
+        "bool" => "boolean",
+        "String" | "str" => "string",
+        "f32" => "float",
+        "f64" => "double",
+        "true" => "TRUE",
+        "false" => "FALSE",
+        "vector" | "list" => "sequence",
+        _ => return None,
+    })
+}
+
+/// Edits from one word to another; both are short.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().map(|c| c.to_ascii_lowercase()).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().map(|c| c.to_ascii_lowercase()).enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (cb, above) in b.iter().zip(row.iter().skip(1)) {
+            left = (left + 1).min(above + 1).min(diagonal + usize::from(ca != *cb));
+            diagonal = *above;
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}

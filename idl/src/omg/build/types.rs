@@ -1,0 +1,282 @@
+//! Types: structs, exceptions, enums, sequences, arrays, strings.
+
+use super::super::ast::{Basic, Declarator, Enum, Expr, Ident, ScopedName, Struct, TypeKind, TypeSpec};
+use super::super::ids::join;
+use super::super::limits;
+use super::Builder;
+use super::names::What;
+use crate::report::{Problem, Span};
+use everywire_model::shape::{self, Array, Field, Name, Order, Referent, Sequence, Text, TextKind};
+use everywire_model::{Definition, Hold, Shape};
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+/// A type as far as it is known.
+#[derive(Clone)]
+pub(super) struct Typed {
+    pub(super) shape: Shape,
+    /// How many levels it contains; bounded, because codecs and destructors walk them.
+    pub(super) depth: usize,
+    /// Whether all that lies inside it without a sequence between is defined.
+    pub(super) complete: bool,
+}
+
+impl Typed {
+    fn leaf(shape: Shape) -> Self {
+        Self { shape, depth: 1, complete: true }
+    }
+}
+
+impl Builder<'_> {
+    /// The type that is written; constructed ones are defined on the way.
+    pub(super) fn spec(&mut self, spec: &TypeSpec) -> Option<Typed> {
+        Some(match &spec.kind {
+            TypeKind::Basic(basic) => Typed::leaf(basic_shape(*basic)),
+            TypeKind::Text { wide, bound } => {
+                let bound = match bound {
+                    Some(bound) => Some(self.size(bound)?),
+                    None => None,
+                };
+                let kind = if *wide { TextKind::Wide } else { TextKind::Narrow };
+                Typed::leaf(Shape::Text(Text { kind, bound }))
+            }
+            TypeKind::Sequence(element, bound) => {
+                let element = self.spec(element).and_then(|typed| self.not_void(typed, element.span));
+                let bound = match bound {
+                    Some(bound) => Some(self.size(bound)?),
+                    None => None,
+                };
+                let element = element?;
+                let depth = self.deeper(element.depth, spec.span)?;
+                let sequence = Sequence { element: element.shape, bound, order: Order::Conformant };
+                Typed { shape: Shape::Sequence(Hold::new(sequence)), depth, complete: true }
+            }
+            TypeKind::Name(name) => self.named(name)?,
+            TypeKind::Struct(structure) => self.structure(structure)?,
+            TypeKind::Union(union) => self.union(union)?,
+            TypeKind::Enum(members) => self.enumeration(members)?,
+            TypeKind::Unknown => return None,
+        })
+    }
+
+    /// A type by its name.
+    fn named(&mut self, name: &ScopedName) -> Option<Typed> {
+        let key = self.find(name, true)?;
+        let symbol = self.symbols.get_mut(&key)?;
+        match &mut symbol.what {
+            What::Type(typed) => Some(typed.clone()),
+            What::Interface(_) => {
+                let id = self.ids.get(&symbol.name).cloned().unwrap_or_default();
+                let referent = Referent { name: Name::from(symbol.name.clone()), id: Name::from(id) };
+                Some(Typed::leaf(Shape::Reference(Hold::new(referent))))
+            }
+            What::Open { keyword, shape } => {
+                let shape = shape.get_or_insert_with(|| match *keyword {
+                    "struct" => Shape::Struct(Hold::Later(Box::leak(Box::new(OnceLock::new())))),
+                    _ => Shape::Union(Hold::Later(Box::leak(Box::new(OnceLock::new())))),
+                });
+                Some(Typed { shape: shape.clone(), depth: 1, complete: false })
+            }
+            What::Broken => None,
+            other => {
+                let message = format!("`{}` is {}, not a type", name.text(), other.noun());
+                let problem = Problem::new(name.span, message).expected(["a type"]);
+                self.report.add(problem.note(symbol.span, format!("`{}` is defined here", symbol.name)));
+                None
+            }
+        }
+    }
+
+    fn structure(&mut self, structure: &Struct) -> Option<Typed> {
+        self.open(&structure.ident, "struct")?;
+        let (name, id) = self.identity(&structure.ident.name);
+        let members = self.inside(&structure.ident.name, Rc::default(), |b| b.members(structure));
+        let depth = members.as_ref().map_or(1, |members| members.1);
+        let fields = members.map(|(fields, _)| shape::Struct { name, id, fields: Cow::Owned(fields) });
+        self.close(&structure.ident, fields, depth, Shape::Struct, |shape| match shape {
+            Shape::Struct(Hold::Later(cell)) => Some(*cell),
+            _ => None,
+        })
+    }
+
+    pub(super) fn exception(&mut self, structure: &Struct) -> Option<()> {
+        self.declare(&structure.ident, What::Broken)?;
+        let (name, id) = self.identity(&structure.ident.name);
+        let (fields, _) = self.inside(&structure.ident.name, Rc::default(), |b| b.members(structure))?;
+        let hold = Hold::new(shape::Struct { name, id, fields: Cow::Owned(fields) });
+        let key = join(self.scope(), &structure.ident.name).to_ascii_lowercase();
+        self.symbols.get_mut(&key)?.what = What::Exception(hold.clone());
+        self.definitions.push(Definition::Exception(hold));
+        Some(())
+    }
+
+    /// The fields of a struct or exception, and the depth that makes.
+    fn members(&mut self, structure: &Struct) -> Option<(Vec<Field>, usize)> {
+        let (mut fields, mut depth, mut broken) = (Vec::new(), 0, false);
+        for (spec, declarators) in &structure.members {
+            let typed = self.spec(spec);
+            for declarator in declarators {
+                let declared = self.declare(&declarator.ident, What::Member).is_some();
+                let whole = typed.clone().and_then(|typed| self.inline(typed, spec.span, declarator));
+                match whole.filter(|_| declared) {
+                    Some(whole) => {
+                        depth = depth.max(whole.depth);
+                        fields.push(Field {
+                            name: Name::from(declarator.ident.name.clone()),
+                            shape: whole.shape,
+                        });
+                    }
+                    None => broken = true,
+                }
+            }
+        }
+        let depth = self.deeper(depth, structure.ident.span)?;
+        (!broken).then_some((fields, depth))
+    }
+
+    /// The type of a member: it must be complete.
+    pub(super) fn inline(&mut self, typed: Typed, span: Span, declarator: &Declarator) -> Option<Typed> {
+        let typed = self.not_void(typed, span)?;
+        if !typed.complete {
+            let problem =
+                Problem::new(span, "this type is not complete here, so it cannot lie inside another");
+            self.report.add(problem.help("a sequence of it can"));
+            return None;
+        }
+        self.dimensions(typed, declarator)
+    }
+
+    pub(super) fn not_void(&mut self, typed: Typed, span: Span) -> Option<Typed> {
+        if matches!(typed.shape, Shape::Void) {
+            self.report.add(Problem::new(span, "`void` is only for operations that return nothing"));
+            return None;
+        }
+        Some(typed)
+    }
+
+    /// The array that a declarator makes of a type.
+    pub(super) fn dimensions(&mut self, typed: Typed, declarator: &Declarator) -> Option<Typed> {
+        let mut sizes = Vec::with_capacity(declarator.dimensions.len());
+        for dimension in &declarator.dimensions {
+            sizes.push(self.size(dimension)?);
+        }
+        let span = declarator.ident.span;
+        if sizes.iter().try_fold(1u32, |all, size| all.checked_mul(*size)).is_none() {
+            self.report.add(Problem::new(span, "this array has more than 4294967295 elements"));
+            return None;
+        }
+        let mut whole = typed;
+        for len in sizes.into_iter().rev() {
+            let depth = self.deeper(whole.depth, span)?;
+            let array = Array { element: whole.shape, len };
+            whole = Typed { shape: Shape::Array(Hold::new(array)), depth, complete: whole.complete };
+        }
+        // A name for the type is a level too.
+        let depth = self.deeper(whole.depth, span)?;
+        Some(Typed { depth, ..whole })
+    }
+
+    /// A bound or dimension: an integer from 1.
+    fn size(&mut self, expr: &Expr) -> Option<u32> {
+        let value = self.integer(expr, &Shape::U32)?;
+        match u32::try_from(value) {
+            Ok(size) if size > 0 => Some(size),
+            _ => {
+                let problem = Problem::new(expr.span, format!("{value} is not a size"));
+                self.report.add(problem.expected(["an integer from 1 to 4294967295"]));
+                None
+            }
+        }
+    }
+
+    fn enumeration(&mut self, members: &Enum) -> Option<Typed> {
+        let (name, id) = self.identity(&members.ident.name);
+        let mut values = Vec::with_capacity(members.members.len());
+        for (ident, value) in members.members.iter().zip(0..) {
+            values.push((Name::from(ident.name.clone()), value));
+        }
+        let hold = Hold::new(shape::Enum { name, id, members: Cow::Owned(values), bits: 32 });
+        let typed = Typed::leaf(Shape::Enum(hold.clone()));
+        self.declare(&members.ident, What::Type(typed.clone()))?;
+        // Enumerators stand beside their type, not inside it.
+        for (ident, value) in members.members.iter().zip(0..) {
+            self.declare(ident, What::Enumerator(hold.clone(), value));
+        }
+        self.definitions.push(Definition::Type(typed.shape.clone()));
+        Some(typed)
+    }
+
+    /// Starts the definition of a struct or union, which may have been announced.
+    pub(super) fn open(&mut self, ident: &Ident, keyword: &'static str) -> Option<()> {
+        let key = join(self.scope(), &ident.name).to_ascii_lowercase();
+        if let Some(symbol) = self.symbols.get_mut(&key)
+            && matches!(symbol.what, What::Open { keyword: announced, .. } if announced == keyword)
+            && symbol.name.ends_with(&ident.name)
+            && !self.scopes.iter().any(|scope| scope.name == symbol.name)
+        {
+            symbol.span = ident.span;
+            return Some(());
+        }
+        self.declare(ident, What::Open { keyword, shape: None })
+    }
+
+    /// Ends it: fills the cell if somebody needed the type before, else makes a plain one.
+    pub(super) fn close<T: 'static>(
+        &mut self,
+        ident: &Ident,
+        body: Option<T>,
+        depth: usize,
+        wrap: fn(Hold<T>) -> Shape,
+        cell: fn(&Shape) -> Option<&'static OnceLock<T>>,
+    ) -> Option<Typed> {
+        let key = join(self.scope(), &ident.name).to_ascii_lowercase();
+        let symbol = self.symbols.get_mut(&key)?;
+        let Some(body) = body else {
+            symbol.what = What::Broken;
+            return None;
+        };
+        let shape = match &symbol.what {
+            What::Open { shape: Some(shape), .. } => {
+                // Nobody else fills the cell: a second definition is refused.
+                let _ = cell(shape)?.set(body);
+                shape.clone()
+            }
+            _ => wrap(Hold::new(body)),
+        };
+        let typed = Typed { shape, depth, complete: true };
+        symbol.what = What::Type(typed.clone());
+        self.definitions.push(Definition::Type(typed.shape.clone()));
+        Some(typed)
+    }
+
+    /// One level more, if there may be one.
+    pub(super) fn deeper(&mut self, depth: usize, span: Span) -> Option<usize> {
+        if depth >= limits::NESTING {
+            self.report
+                .add(Problem::new(span, format!("this type has more than {} levels", limits::NESTING)));
+            return None;
+        }
+        Some(depth + 1)
+    }
+}
+
+fn basic_shape(basic: Basic) -> Shape {
+    match basic {
+        Basic::Void => Shape::Void,
+        Basic::Short => Shape::I16,
+        Basic::Long => Shape::I32,
+        Basic::LongLong => Shape::I64,
+        Basic::UShort => Shape::U16,
+        Basic::ULong => Shape::U32,
+        Basic::ULongLong => Shape::U64,
+        Basic::Float => Shape::F32,
+        Basic::Double => Shape::F64,
+        Basic::Char => Shape::Char,
+        Basic::WChar => Shape::WideChar,
+        Basic::Boolean => Shape::Bool,
+        Basic::Octet => Shape::U8,
+        Basic::Any => Shape::Variant,
+        Basic::Object => Shape::Reference(Hold::new(Referent { name: Name::default(), id: Name::default() })),
+    }
+}

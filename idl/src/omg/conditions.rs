@@ -1,0 +1,231 @@
+//! `#if` and its relatives.
+
+use super::lexer::{Kind, Lexer, Token};
+use super::limits;
+use crate::report::{Problem, Report, Span};
+use std::collections::HashMap;
+
+type Macros = HashMap<String, Vec<Token>>;
+
+/// The conditions that are open in one file.
+#[derive(Default)]
+pub(crate) struct Conditions {
+    open: Vec<Condition>,
+}
+
+struct Condition {
+    span: Span,
+    /// This branch is read.
+    active: bool,
+    /// A branch was read, or none may be because the whole stands in skipped text.
+    taken: bool,
+    otherwise: bool,
+}
+
+impl Conditions {
+    /// Whether the text that follows is skipped.
+    pub(crate) fn skipping(&self) -> bool {
+        self.open.last().is_some_and(|condition| !condition.active)
+    }
+
+    /// Takes a conditional directive, of which `line` is the rest.
+    pub(crate) fn directive(
+        &mut self,
+        word: &str,
+        span: Span,
+        line: &mut Lexer,
+        macros: &Macros,
+        report: &mut Report,
+    ) {
+        let outer = !self.skipping();
+        match word {
+            "if" | "ifdef" | "ifndef" => {
+                if self.open.len() >= limits::NESTING {
+                    report.add(Problem::new(span, "conditions are nested too deeply"));
+                    return;
+                }
+                let active = outer
+                    && match word {
+                        "if" => evaluate(line, macros, report),
+                        _ => defined(&line.next(report), macros) == (word == "ifdef"),
+                    };
+                self.open.push(Condition { span, active, taken: active || !outer, otherwise: false });
+            }
+            "endif" => {
+                if self.open.pop().is_none() {
+                    report.add(Problem::new(span, "there is no `#if` for this `#endif`"));
+                }
+            }
+            _ => match self.open.last_mut() {
+                Some(condition) if !condition.otherwise => {
+                    condition.otherwise = word == "else";
+                    condition.active = !condition.taken && (word == "else" || evaluate(line, macros, report));
+                    condition.taken |= condition.active;
+                }
+                _ => report.add(Problem::new(span, format!("there is no `#if` for this `#{word}`"))),
+            },
+        }
+    }
+
+    /// Steps over lines until a branch that is read, or the end.
+    pub(crate) fn skip(&mut self, lexer: &mut Lexer, macros: &Macros, report: &mut Report) {
+        let mut comment = false;
+        while self.skipping() && !lexer.rest().is_empty() {
+            let mut line = lexer.split_line();
+            lexer.end_line();
+            let text = line.remainder();
+            if !comment && let Some(rest) = text.strip_prefix('#') {
+                let word =
+                    rest.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+                if matches!(word, "if" | "ifdef" | "ifndef" | "elif" | "else" | "endif") {
+                    line.at += line.rest().find(word).unwrap_or_default();
+                    let start = line.at;
+                    let word = word_of(&mut line);
+                    let span = line.span_from(start);
+                    self.directive(&word, span, &mut line, macros, report);
+                }
+                continue;
+            }
+            comment = ends_in_comment(text, comment);
+        }
+    }
+
+    /// Says which conditions the end of the file leaves open.
+    pub(crate) fn finish(&mut self, report: &mut Report) {
+        for condition in self.open.drain(..) {
+            report.add(Problem::new(condition.span, "this condition never ends").expected(["`#endif`"]));
+        }
+    }
+}
+
+fn word_of(line: &mut Lexer) -> String {
+    let word: String = line.rest().chars().take_while(char::is_ascii_alphabetic).collect();
+    line.at += word.len();
+    word
+}
+
+/// Whether a block comment is open at the end of a line.
+fn ends_in_comment(mut text: &str, mut comment: bool) -> bool {
+    loop {
+        let mark = if comment { "*/" } else { "/*" };
+        match text.split_once(mark) {
+            Some((before, _)) if !comment && before.contains("//") => return false,
+            Some((_, after)) => {
+                text = after;
+                comment = !comment;
+            }
+            None => return comment,
+        }
+    }
+}
+
+fn defined(token: &Token, macros: &Macros) -> bool {
+    matches!(&token.kind, Kind::Word(word) if macros.contains_key(word))
+}
+
+/// The value of the expression after `#if`: integers, `defined`, `!`, `&&`, `||`, comparisons and parentheses.
+fn evaluate(line: &mut Lexer, macros: &Macros, report: &mut Report) -> bool {
+    let mut tokens = Vec::new();
+    loop {
+        match line.next(report) {
+            token if token.kind == Kind::End => {
+                let end = token.span;
+                let mut evaluation = Evaluation { tokens: &tokens, macros };
+                let value = evaluation.either(0);
+                if value.is_none() || !evaluation.tokens.is_empty() {
+                    let span = evaluation.tokens.first().map_or(end, |token| token.span);
+                    let help = "integers, macros, defined(X), ! && || == != < > <= >= and parentheses are";
+                    report.add(Problem::new(span, "this condition is not understood").help(help));
+                }
+                return value.unwrap_or_default() != 0;
+            }
+            token => tokens.push(token),
+        }
+    }
+}
+
+struct Evaluation<'a> {
+    tokens: &'a [Token],
+    macros: &'a Macros,
+}
+
+impl Evaluation<'_> {
+    fn take(&mut self) -> Option<&Kind> {
+        let (first, rest) = self.tokens.split_first()?;
+        self.tokens = rest;
+        Some(&first.kind)
+    }
+
+    fn accept(&mut self, wanted: &str) -> bool {
+        let found =
+            matches!(self.tokens.first(), Some(Token { kind: Kind::Punct(punct), .. }) if *punct == wanted);
+        if found {
+            self.take();
+        }
+        found
+    }
+
+    fn either(&mut self, depth: usize) -> Option<u64> {
+        let mut value = self.both(depth)?;
+        while self.accept("||") {
+            let right = self.both(depth)?;
+            value = u64::from(value != 0 || right != 0);
+        }
+        Some(value)
+    }
+
+    fn both(&mut self, depth: usize) -> Option<u64> {
+        let mut value = self.comparison(depth)?;
+        while self.accept("&&") {
+            let right = self.comparison(depth)?;
+            value = u64::from(value != 0 && right != 0);
+        }
+        Some(value)
+    }
+
+    fn comparison(&mut self, depth: usize) -> Option<u64> {
+        let left = self.unary(depth)?;
+        type Compare = fn(&u64, &u64) -> bool;
+        let operators: [(&str, Compare); 6] = [
+            ("==", u64::eq),
+            ("!=", u64::ne),
+            ("<=", u64::le),
+            (">=", u64::ge),
+            ("<", u64::lt),
+            (">", u64::gt),
+        ];
+        for (operator, compare) in operators {
+            if self.accept(operator) {
+                return Some(u64::from(compare(&left, &self.unary(depth)?)));
+            }
+        }
+        Some(left)
+    }
+
+    fn unary(&mut self, depth: usize) -> Option<u64> {
+        if depth > limits::NESTING {
+            return None;
+        }
+        if self.accept("!") {
+            return Some(u64::from(self.unary(depth + 1)? == 0));
+        }
+        if self.accept("(") {
+            let value = self.either(depth + 1)?;
+            return self.accept(")").then_some(value);
+        }
+        let macros = self.macros;
+        match self.take()?.clone() {
+            Kind::Integer(value) => Some(value),
+            Kind::Word(word) if word == "defined" => {
+                let parenthesis = self.accept("(");
+                let Kind::Word(name) = self.take()?.clone() else { return None };
+                (!parenthesis || self.accept(")")).then(|| u64::from(macros.contains_key(&name)))
+            }
+            Kind::Word(word) => match macros.get(&word).map(Vec::as_slice) {
+                Some([Token { kind: Kind::Integer(value), .. }]) => Some(*value),
+                _ => Some(0),
+            },
+            _ => None,
+        }
+    }
+}

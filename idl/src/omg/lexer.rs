@@ -1,0 +1,507 @@
+//! Characters to tokens, for one file or one line of it.
+
+use super::limits;
+use crate::report::{Problem, Report, Span};
+use std::sync::Arc;
+
+/// A token, its place, and the documentation before it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    pub(crate) span: Span,
+    pub(crate) doc: Option<Arc<str>>,
+}
+
+/// What a token is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum Kind {
+    Word(String),
+    /// An identifier that was written with a leading underscore, which is not part of it.
+    Escaped(String),
+    Keyword(&'static str),
+    Integer(u64),
+    Float(f64),
+    Char {
+        wide: bool,
+        value: char,
+    },
+    Text {
+        wide: bool,
+        value: String,
+    },
+    Punct(&'static str),
+    /// `#` as the first thing of a line.
+    Hash,
+    /// What the preprocessor tells the parser.
+    Directive(Directive),
+    /// A mistake that was reported.
+    Unknown,
+    #[default]
+    End,
+}
+
+/// What the preprocessor tells the parser.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Directive {
+    Prefix(String),
+    Id(Vec<(String, Span)>, String),
+    Version(Vec<(String, Span)>, String),
+    EnterFile,
+    LeaveFile,
+}
+
+/// All words that cannot be identifiers, whatever their case.
+pub(crate) const KEYWORDS: &[&str] = &[
+    "abstract",
+    "any",
+    "attribute",
+    "boolean",
+    "case",
+    "char",
+    "component",
+    "const",
+    "consumes",
+    "context",
+    "custom",
+    "default",
+    "double",
+    "emits",
+    "enum",
+    "eventtype",
+    "exception",
+    "factory",
+    "FALSE",
+    "finder",
+    "fixed",
+    "float",
+    "getraises",
+    "home",
+    "import",
+    "in",
+    "inout",
+    "interface",
+    "local",
+    "long",
+    "manages",
+    "module",
+    "multiple",
+    "native",
+    "Object",
+    "octet",
+    "oneway",
+    "out",
+    "primarykey",
+    "private",
+    "provides",
+    "public",
+    "publishes",
+    "raises",
+    "readonly",
+    "sequence",
+    "setraises",
+    "short",
+    "string",
+    "struct",
+    "supports",
+    "switch",
+    "TRUE",
+    "truncatable",
+    "typedef",
+    "typeid",
+    "typeprefix",
+    "union",
+    "unsigned",
+    "uses",
+    "ValueBase",
+    "valuetype",
+    "void",
+    "wchar",
+    "wstring",
+];
+
+/// Keywords of the component model: identifiers in every contract older than it, and taken as such here.
+const COMPONENT_WORDS: &[&str] = &[
+    "consumes",
+    "emits",
+    "factory",
+    "finder",
+    "import",
+    "manages",
+    "multiple",
+    "primarykey",
+    "provides",
+    "publishes",
+    "uses",
+    "component",
+    "home",
+    "eventtype",
+];
+
+const PUNCTUATION: &[&str] = &[
+    "::", "<<", ">>", "&&", "||", "==", "!=", "<=", ">=", "{", "}", "(", ")", "[", "]", "<", ">", ";", ",",
+    ":", "=", "+", "-", "*", "/", "%", "|", "^", "&", "~", "!", ".",
+];
+
+/// Keywords younger than many contracts, which use such words with capitals as names.
+const YOUNG_WORDS: &[&str] = &[
+    "abstract",
+    "custom",
+    "getraises",
+    "local",
+    "native",
+    "private",
+    "public",
+    "setraises",
+    "supports",
+    "truncatable",
+    "typeid",
+    "typeprefix",
+    "valuetype",
+    "ValueBase",
+];
+
+/// The keyword that a word is or resembles, unless it is of the component model.
+pub(crate) fn keyword(word: &str) -> Option<&'static str> {
+    let known = KEYWORDS.iter().find(|known| known.eq_ignore_ascii_case(word))?;
+    (!COMPONENT_WORDS.contains(known)).then_some(*known)
+}
+
+/// Reads tokens from part of a file.
+pub(crate) struct Lexer {
+    pub(crate) file: u32,
+    pub(crate) text: Arc<str>,
+    pub(crate) at: usize,
+    end: usize,
+    /// Nothing but space stood on this line so far.
+    fresh: bool,
+    /// Words are plain: neither keywords nor escaped.
+    pub(crate) plain: bool,
+}
+
+impl Lexer {
+    pub(crate) fn new(file: u32, text: Arc<str>) -> Self {
+        let end = text.len();
+        let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        Self { file, text, at, end, fresh: true, plain: false }
+    }
+
+    /// A lexer for the rest of the logical line, with plain words, which this one steps over.
+    pub(crate) fn split_line(&mut self) -> Self {
+        let start = self.at;
+        self.skip_line();
+        Self {
+            file: self.file,
+            text: Arc::clone(&self.text),
+            at: start,
+            end: self.at,
+            fresh: false,
+            plain: true,
+        }
+    }
+
+    /// Steps over the rest of the logical line: a backslash before its end continues it.
+    pub(crate) fn skip_line(&mut self) {
+        while let Some(c) = self.peek() {
+            let before = self.text.get(..self.at).unwrap_or_default();
+            if c == '\n' && !before.ends_with('\\') && !before.ends_with("\\\r") {
+                break;
+            }
+            self.at += c.len_utf8();
+        }
+    }
+
+    /// Steps over the end of the line, if the lexer stands there.
+    pub(crate) fn end_line(&mut self) {
+        if self.peek() == Some('\n') {
+            self.at += 1;
+            self.fresh = true;
+        }
+    }
+
+    /// What is left of the text, without surrounding space.
+    pub(crate) fn remainder(&self) -> &str {
+        self.rest().trim()
+    }
+
+    pub(crate) fn rest(&self) -> &str {
+        self.text.get(self.at..self.end).unwrap_or_default()
+    }
+
+    pub(crate) fn span_from(&self, start: usize) -> Span {
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Span { file: self.file, start: number(start), end: number(self.at) }
+    }
+
+    pub(crate) fn next(&mut self, report: &mut Report) -> Token {
+        let mut doc = String::new();
+        self.skip_space(&mut doc, report);
+        let start = self.at;
+        let fresh = std::mem::take(&mut self.fresh);
+        let kind = match self.peek() {
+            None => Kind::End,
+            Some('#') if fresh => {
+                self.at += 1;
+                Kind::Hash
+            }
+            Some('L') if self.rest().starts_with("L'") => self.character(true, report),
+            Some('L') if self.rest().starts_with("L\"") => self.text(true, report),
+            Some('\'') => self.character(false, report),
+            Some('"') => self.text(false, report),
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => self.word(report),
+            Some(c) if c.is_ascii_digit() => self.number(report),
+            Some('.') if self.rest().as_bytes().get(1).is_some_and(u8::is_ascii_digit) => self.number(report),
+            Some(c) => match PUNCTUATION.iter().find(|p| self.rest().starts_with(**p)) {
+                Some(punct) => {
+                    self.at += punct.len();
+                    Kind::Punct(punct)
+                }
+                None => {
+                    self.at += c.len_utf8();
+                    report.add(Problem::new(self.span_from(start), format!("{c:?} means nothing here")));
+                    Kind::Unknown
+                }
+            },
+        };
+        let doc = (!doc.is_empty()).then(|| Arc::from(doc));
+        Token { kind, span: self.span_from(start), doc }
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn skip_while(&mut self, wanted: impl Fn(char) -> bool) -> usize {
+        let start = self.at;
+        while let Some(c) = self.peek().filter(|c| wanted(*c)) {
+            self.at += c.len_utf8();
+        }
+        start
+    }
+
+    /// Steps over space and comments, and keeps the documentation.
+    fn skip_space(&mut self, doc: &mut String, report: &mut Report) {
+        loop {
+            let start = self.at;
+            match self.peek() {
+                Some('\n') => {
+                    self.at += 1;
+                    self.fresh = true;
+                }
+                Some(c) if c.is_whitespace() || c == '\u{1a}' => self.at += c.len_utf8(),
+                Some('\\') if matches!(self.rest().as_bytes().get(1), Some(b'\n' | b'\r')) => self.at += 2,
+                Some('/') if self.rest().starts_with("//") => {
+                    self.skip_while(|c| c != '\n');
+                    let comment = self.text.get(start..self.at).unwrap_or_default();
+                    if let Some(line) = comment.strip_prefix("///").filter(|line| !line.starts_with('/')) {
+                        add_doc_line(doc, line);
+                    }
+                }
+                Some('/') if self.rest().starts_with("/*") => {
+                    match self.rest().get(2..).and_then(|r| r.find("*/")) {
+                        Some(len) => {
+                            self.at += len + 4;
+                            let inside = self.text.get(start + 2..start + 2 + len).unwrap_or_default();
+                            if let Some(text) = inside.strip_prefix('*').or_else(|| inside.strip_prefix('!'))
+                            {
+                                for line in text.trim_matches(['*', '\n', '\r', ' ', '\t']).lines() {
+                                    add_doc_line(doc, line.trim_start().trim_start_matches('*'));
+                                }
+                            }
+                        }
+                        None => {
+                            self.at += 2;
+                            report.add(
+                                Problem::new(self.span_from(start), "this comment never ends")
+                                    .expected(["`*/`"]),
+                            );
+                            self.at = self.end;
+                        }
+                    }
+                }
+                _ => break,
+            }
+        }
+    }
+
+    fn word(&mut self, report: &mut Report) -> Kind {
+        let start = self.skip_while(|c| c.is_ascii_alphanumeric() || c == '_');
+        let word = self.text.get(start..self.at).unwrap_or_default();
+        if word.len() > limits::IDENTIFIER {
+            let message = format!("this name is longer than {} characters", limits::IDENTIFIER);
+            report.add(Problem::new(self.span_from(start), message));
+            return Kind::Unknown;
+        }
+        if self.plain {
+            return Kind::Word(word.to_owned());
+        }
+        if let Some(escaped) = word.strip_prefix('_') {
+            if escaped.starts_with(|c: char| c.is_ascii_alphabetic()) {
+                return Kind::Escaped(escaped.to_owned());
+            }
+            report.add(Problem::new(self.span_from(start), "a letter must follow the underscore of a name"));
+            return Kind::Unknown;
+        }
+        match keyword(word) {
+            Some(keyword) if keyword == word => Kind::Keyword(keyword),
+            Some(keyword) if YOUNG_WORDS.contains(&keyword) => Kind::Word(word.to_owned()),
+            Some(keyword) => {
+                let message = format!("`{word}` differs from the keyword `{keyword}` only in case");
+                let help = format!("write `{keyword}` if the keyword is meant, `_{word}` if a name is");
+                report.add(Problem::new(self.span_from(start), message).help(help));
+                Kind::Keyword(keyword)
+            }
+            None => Kind::Word(word.to_owned()),
+        }
+    }
+
+    fn number(&mut self, report: &mut Report) -> Kind {
+        let start = self.at;
+        if self.rest().starts_with("0x") || self.rest().starts_with("0X") {
+            self.at += 2;
+            self.skip_while(|c| c.is_ascii_alphanumeric());
+        } else {
+            self.skip_while(|c| c.is_ascii_digit());
+            if self.peek() == Some('.') {
+                self.at += 1;
+                self.skip_while(|c| c.is_ascii_digit());
+            }
+            if matches!(self.peek(), Some('e' | 'E')) {
+                self.at += 1;
+                if matches!(self.peek(), Some('+' | '-')) {
+                    self.at += 1;
+                }
+            }
+            self.skip_while(|c| c.is_ascii_alphanumeric());
+        }
+        let digits = self.text.get(start..self.at).unwrap_or_default();
+        let span = self.span_from(start);
+        let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+        let all = |digits: &str, radix| !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+        let integer = match hex {
+            Some(hex) => all(hex, 16).then(|| u64::from_str_radix(hex, 16)),
+            None if digits.len() > 1 && digits.starts_with('0') => {
+                all(digits, 8).then(|| u64::from_str_radix(digits, 8))
+            }
+            None => all(digits, 10).then(|| digits.parse()),
+        };
+        let problem = match integer {
+            Some(Ok(value)) => return Kind::Integer(value),
+            Some(Err(_)) => Problem::new(span, "this number does not fit 64 bits"),
+            None if hex.is_none() && digits.ends_with(['d', 'D']) && digits.contains('.') => {
+                Problem::new(span, "fixed-point numbers are not supported")
+            }
+            None if digits.contains(['.', 'e', 'E']) && hex.is_none() => match digits.parse::<f64>() {
+                Ok(value) if value.is_finite() => return Kind::Float(value),
+                Ok(_) => Problem::new(span, "this number is too large for a double"),
+                Err(_) => Problem::new(span, format!("`{digits}` is not a number")),
+            },
+            None => Problem::new(span, format!("`{digits}` is not a number")).maybe_help(
+                (hex.is_none() && digits.starts_with('0'))
+                    .then(|| "a leading 0 makes a number octal".to_owned()),
+            ),
+        };
+        report.add(problem);
+        Kind::Unknown
+    }
+
+    fn character(&mut self, wide: bool, report: &mut Report) -> Kind {
+        let start = self.at;
+        let value = self.quoted(wide, '\'', report);
+        let mut characters = value.chars();
+        match (characters.next(), characters.next()) {
+            (Some(value), None) => Kind::Char { wide, value },
+            _ => {
+                report
+                    .add(Problem::new(self.span_from(start), "one character must stand between the quotes"));
+                Kind::Unknown
+            }
+        }
+    }
+
+    fn text(&mut self, wide: bool, report: &mut Report) -> Kind {
+        let start = self.at;
+        let value = self.quoted(wide, '"', report);
+        if value.contains('\0') {
+            report.add(Problem::new(self.span_from(start), "a string cannot contain the character 0"));
+        }
+        Kind::Text { wide, value }
+    }
+
+    /// The characters between quotes; what is wrong with them is reported and left out.
+    fn quoted(&mut self, wide: bool, quote: char, report: &mut Report) -> String {
+        let start = self.at;
+        self.at += if wide { 2 } else { 1 };
+        let mut value = String::new();
+        loop {
+            let from = self.at;
+            match self.peek() {
+                None | Some('\n') => {
+                    let opening = Span { end: self.span_from(start).start + 1, ..self.span_from(start) };
+                    report.add(
+                        Problem::new(opening, "the closing quote is missing")
+                            .expected([format!("`{quote}`")]),
+                    );
+                    return value;
+                }
+                Some(c) if c == quote => {
+                    self.at += 1;
+                    return value;
+                }
+                Some('\\') => {
+                    self.at += 1;
+                    match self.escape(wide) {
+                        Some(c) => value.push(c),
+                        None => report.add(
+                            Problem::new(self.span_from(from), "unknown escape sequence")
+                                .help("known are \\n \\t \\v \\b \\r \\f \\a \\\\ \\? \\' \\\" \\377 \\xff and, wide, \\uffff"),
+                        ),
+                    }
+                }
+                Some(c) => {
+                    self.at += c.len_utf8();
+                    if !wide && c > '\u{ff}' {
+                        let message = format!("{c:?} is not in ISO 8859-1");
+                        report.add(
+                            Problem::new(self.span_from(from), message).help("use a wide literal: L\"...\""),
+                        );
+                    }
+                    value.push(c);
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self, wide: bool) -> Option<char> {
+        let c = self.peek()?;
+        if c != '\n' {
+            self.at += c.len_utf8();
+        }
+        let (radix, most, from) = match c {
+            'n' => return Some('\n'),
+            't' => return Some('\t'),
+            'v' => return Some('\x0b'),
+            'b' => return Some('\x08'),
+            'r' => return Some('\r'),
+            'f' => return Some('\x0c'),
+            'a' => return Some('\x07'),
+            '\\' | '?' | '\'' | '"' => return Some(c),
+            'x' => (16, 2, self.at),
+            'u' if wide => (16, 4, self.at),
+            '0'..='7' => (8, 3, self.at - 1),
+            _ => return None,
+        };
+        while self.at < from + most && self.peek().is_some_and(|c| c.is_digit(radix)) {
+            self.at += 1;
+        }
+        let digits = self.text.get(from..self.at)?;
+        let value = u32::from_str_radix(digits, radix).ok()?;
+        if radix == 8 && value > 255 { None } else { char::from_u32(value) }
+    }
+}
+
+fn add_doc_line(doc: &mut String, line: &str) {
+    if !doc.is_empty() {
+        doc.push('\n');
+    }
+    doc.push_str(line.strip_prefix(' ').unwrap_or(line).trim_end());
+}

@@ -1,0 +1,30 @@
+//! How large a contract may be. Each bound keeps hostile text from costing more than its size.
+
+/// Bytes of all files together.
+pub(crate) const BYTES: usize = 8 << 20;
+/// Files included, all together.
+pub(crate) const FILES: usize = 512;
+/// Files including one another.
+pub(crate) const INCLUDES: usize = 32;
+/// Nesting of modules, types, parentheses; also how deep one named type may contain others.
+pub(crate) const NESTING: usize = 64;
+/// Operators in one expression.
+pub(crate) const OPERATORS: usize = 128;
+/// Characters of an identifier.
+pub(crate) const IDENTIFIER: usize = 255;
+/// Characters of a scoped name.
+pub(crate) const SCOPED_NAME: usize = 1024;
+/// Named things in a contract: definitions, members, parameters, enumerators, labels, parts of expressions.
+pub(crate) const NODES: usize = 250_000;
+/// Definitions that have an identity.
+pub(crate) const DEFINITIONS: usize = 32_768;
+/// Operations and parameters of all interfaces, the inherited ones counted in each.
+pub(crate) const INHERITED: usize = 250_000;
+/// Ways from an interface up to its bases, the same base counted once for each way.
+pub(crate) const ANCESTRY: usize = 10_000;
+/// Tokens made by expanding macros.
+pub(crate) const EXPANSION: usize = 100_000;
+/// Levels of macros inside macros.
+pub(crate) const MACRO_DEPTH: usize = 16;
+/// Tokens of one macro.
+pub(crate) const MACRO_BODY: usize = 1000;

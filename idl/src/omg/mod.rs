@@ -1,0 +1,55 @@
+//! OMG IDL: the contract language of CORBA.
+//!
+//! Read is what CORBA 2 and 3 define for interfaces and their types; value types, native types, `fixed`, `long double`
+//! and the component model are refused by name. See `docs/contracts.md`.
+
+mod ast;
+mod build;
+mod conditions;
+mod ids;
+mod lexer;
+mod limits;
+mod parser;
+mod preprocess;
+mod print;
+
+use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::report::Report;
+use everywire_model::Contract;
+use preprocess::Preprocessor;
+use std::path::{Path, PathBuf};
+
+pub use print::print;
+
+/// Reads a contract from text; `file_name` is for messages only, and `#include` is refused.
+///
+/// # Errors
+/// All that is wrong with the text.
+pub fn parse(text: &str, file_name: &str) -> Result<Contract, Diagnostics> {
+    let mut report = Report::default();
+    let source = Preprocessor::of_text(file_name, text, &mut report);
+    read(source, report)
+}
+
+/// Reads a contract from a file, with all that it includes: from beside the including file and from these directories.
+/// What included files define is part of the contract.
+///
+/// # Errors
+/// All that is wrong with the files, or that one cannot be read.
+pub fn parse_file(path: impl AsRef<Path>, include_dirs: &[PathBuf]) -> Result<Contract, Diagnostics> {
+    let path = path.as_ref();
+    let mut report = Report::default();
+    match Preprocessor::of_file(path, include_dirs, &mut report) {
+        Ok(source) => read(source, report),
+        Err(error) => {
+            Err(Diagnostic::of_file(&path.to_string_lossy(), format!("cannot be read: {error}")).into())
+        }
+    }
+}
+
+fn read(source: Preprocessor, mut report: Report) -> Result<Contract, Diagnostics> {
+    let items = parser::parse(source, &mut report);
+    let ids = ids::assign(&items, &mut report);
+    let contract = build::build(&items, &ids, &mut report);
+    if report.failed() { Err(report.finish()) } else { Ok(contract) }
+}

@@ -1,0 +1,138 @@
+//! Interfaces.
+
+use super::super::ast::{
+    Attribute, Interface, ItemKind, Operation, Parameter, ScopedName, TypeKind, TypeSpec,
+};
+use super::super::lexer::Kind;
+use super::{Parse, Parser, Place};
+use crate::report::Problem;
+use everywire_model::Direction;
+
+impl Parser<'_> {
+    /// An interface, or the announcement of one.
+    pub(super) fn interface(&mut self) -> Parse<ItemKind> {
+        let start = self.current.span;
+        if (self.accept_word("abstract") || self.accept_word("local"))
+            && self.current.kind == Kind::Keyword("valuetype")
+        {
+            return self.refuse(start.to(self.current.span), "value types");
+        }
+        if !self.accept_word("interface") {
+            let problem = self.unexpected("this does not belong here").expected(["`interface`"]);
+            return self.fail(problem);
+        }
+        let ident = self.ident()?;
+        if self.current.kind == Kind::Punct(";") {
+            return Ok(ItemKind::ForwardInterface(ident));
+        }
+        let bases = if self.accept(":") { self.list(Self::scoped_name)? } else { Vec::new() };
+        if bases.is_empty() && self.current.kind != Kind::Punct("{") {
+            let problem = self.unexpected("a body is missing").expected(["`{`", "`:`", "`;`"]);
+            return self.fail(problem);
+        }
+        let items = self.nested(|p| p.braced(|p| Ok(p.items(Place::Interface))))?;
+        Ok(ItemKind::Interface(Interface { ident, bases, items }))
+    }
+
+    /// What may stand in an interface.
+    pub(super) fn export(&mut self) -> Parse<ItemKind> {
+        match self.current.kind {
+            Kind::Keyword("readonly" | "attribute") => self.attribute(),
+            Kind::Keyword("oneway") => self.operation(),
+            Kind::Keyword(word @ ("module" | "interface")) => {
+                let problem =
+                    Problem::new(self.current.span, format!("`{word}` cannot stand inside an interface"));
+                self.fail(problem)
+            }
+            _ => match self.shared()? {
+                Some(kind) => Ok(kind),
+                None => self.operation(),
+            },
+        }
+    }
+
+    fn attribute(&mut self) -> Parse<ItemKind> {
+        let readonly = self.accept_word("readonly");
+        if !self.accept_word("attribute") {
+            let problem = self.unexpected("this does not belong here").expected(["`attribute`"]);
+            return self.fail(problem);
+        }
+        let spec = self.type_spec()?;
+        let idents = self.list(Self::ident)?;
+        let (mut get_raises, mut set_raises) = (Vec::new(), Vec::new());
+        if readonly {
+            get_raises = self.raises("raises")?;
+        } else {
+            get_raises.extend(self.raises("getraises")?);
+            set_raises.extend(self.raises("setraises")?);
+            if self.current.kind == Kind::Keyword("raises") {
+                let problem = self.unexpected("").expected(["`getraises`", "`setraises`"]);
+                return self.fail(problem);
+            }
+        }
+        Ok(ItemKind::Attribute(Attribute { readonly, spec, idents, get_raises, set_raises }))
+    }
+
+    fn operation(&mut self) -> Parse<ItemKind> {
+        let start = self.current.span;
+        let oneway = self.accept_word("oneway").then_some(start);
+        let returns = self.type_spec()?;
+        self.refuse_anonymous(&returns, "an operation cannot return");
+        let ident = self.ident()?;
+        self.expect("(")?;
+        let parameters =
+            if self.current.kind == Kind::Punct(")") { Vec::new() } else { self.list(Self::parameter)? };
+        self.expect(")")?;
+        let raises = self.raises("raises")?;
+        if self.accept_word("context") {
+            self.expect("(")?;
+            self.list(Self::text_literal)?;
+            self.expect(")")?;
+        }
+        Ok(ItemKind::Operation(Operation { ident, oneway, returns, parameters, raises }))
+    }
+
+    fn parameter(&mut self) -> Parse<Parameter> {
+        let direction = match self.current.kind {
+            Kind::Keyword("in") => Direction::In,
+            Kind::Keyword("out") => Direction::Out,
+            Kind::Keyword("inout") => Direction::InOut,
+            _ => {
+                let problem =
+                    self.unexpected("the direction is missing").expected(["`in`", "`out`", "`inout`"]);
+                return self.fail(problem);
+            }
+        };
+        self.advance();
+        let spec = self.type_spec()?;
+        self.refuse_anonymous(&spec, "a parameter cannot be");
+        let ident = self.ident()?;
+        if self.current.kind == Kind::Punct("[") {
+            let problem = Problem::new(self.current.span, "a parameter cannot be an array without a name");
+            return self.fail(problem.help("give the array a name with `typedef` and use that"));
+        }
+        Ok(Parameter { direction, spec, ident })
+    }
+
+    /// `raises (A, B)` or nothing.
+    fn raises(&mut self, word: &str) -> Parse<Vec<ScopedName>> {
+        if !self.accept_word(word) {
+            return Ok(Vec::new());
+        }
+        self.expect("(")?;
+        let list = self.list(Self::scoped_name)?;
+        self.expect(")")?;
+        Ok(list)
+    }
+
+    /// Operations name their types; only basic types and strings go without.
+    fn refuse_anonymous(&mut self, spec: &TypeSpec, what: &str) {
+        let noun = match spec.kind {
+            TypeKind::Sequence(..) => "a sequence without a name",
+            TypeKind::Struct(_) | TypeKind::Union(_) | TypeKind::Enum(_) => "a type defined on the spot",
+            _ => return,
+        };
+        let help = "define the type before and use its name";
+        self.report.add(Problem::new(spec.span, format!("{what} {noun}")).help(help));
+    }
+}

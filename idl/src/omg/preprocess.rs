@@ -1,0 +1,363 @@
+//! The preprocessor: included files, conditions, macros without parameters, pragmas.
+//!
+//! Included files are read once each, however often they are named. Text read by [`super::parse`] includes nothing.
+
+use super::conditions::Conditions;
+use super::lexer::{Directive, Kind, Lexer, Token};
+use super::limits;
+use crate::report::{Problem, Report, Span};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is read for `orb.idl`: the names of the CORBA module that have plain meanings. For the others it is said where
+/// they are used that they are not supported.
+const ORB: &str = r#"
+#pragma prefix "omg.org"
+module CORBA {
+    typedef string Identifier;
+    typedef string RepositoryId;
+    typedef string ScopedName;
+    typedef unsigned long PolicyType;
+    interface InterfaceDef;
+    interface Policy;
+};
+"#;
+
+/// Makes one stream of tokens from a file and what it includes.
+pub(crate) struct Preprocessor {
+    frames: Vec<Frame>,
+    macros: HashMap<String, Vec<Token>>,
+    /// Tokens made by macros, next first.
+    expanded: VecDeque<Token>,
+    expansions: usize,
+    /// Where included files are looked for; nothing if no file may be opened.
+    directories: Option<Vec<PathBuf>>,
+    included: HashSet<PathBuf>,
+    bytes: usize,
+}
+
+/// A file that is being read.
+struct Frame {
+    lexer: Lexer,
+    conditions: Conditions,
+    directory: PathBuf,
+}
+
+impl Preprocessor {
+    /// For text that includes nothing.
+    pub(crate) fn of_text(name: &str, text: &str, report: &mut Report) -> Self {
+        let mut new = Self::empty(None);
+        if text.len() > limits::BYTES {
+            let file = report.add_file(name, Arc::from(""));
+            let message = format!("the contract is larger than {} MiB", limits::BYTES >> 20);
+            report.add(Problem::new(Span { file, ..Span::default() }, message));
+        } else {
+            new.push(name, text, PathBuf::new(), report);
+        }
+        new
+    }
+
+    /// For a file, and what it includes from beside it and from these directories.
+    pub(crate) fn of_file(
+        path: &Path,
+        directories: &[PathBuf],
+        report: &mut Report,
+    ) -> std::io::Result<Self> {
+        let mut new = Self::empty(Some(directories.to_vec()));
+        let text = new.load(path)?;
+        new.included.insert(path.canonicalize()?);
+        let directory = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
+        new.push(&path.to_string_lossy(), &text, directory, report);
+        Ok(new)
+    }
+
+    fn empty(directories: Option<Vec<PathBuf>>) -> Self {
+        Self {
+            frames: Vec::new(),
+            macros: HashMap::new(),
+            expanded: VecDeque::new(),
+            expansions: 0,
+            directories,
+            included: HashSet::new(),
+            bytes: 0,
+        }
+    }
+
+    /// The next token; at the end, [`Kind::End`] for ever.
+    pub(crate) fn next(&mut self, report: &mut Report) -> Token {
+        loop {
+            if let Some(token) = self.expanded.pop_front() {
+                return token;
+            }
+            let depth = self.frames.len();
+            let Some(frame) = self.frames.last_mut() else { return Token::default() };
+            let token = frame.lexer.next(report);
+            match &token.kind {
+                Kind::Hash => {
+                    if let Some(directive) = self.directive(token.span, report) {
+                        return Token { kind: Kind::Directive(directive), ..token };
+                    }
+                }
+                Kind::End => {
+                    frame.conditions.finish(report);
+                    if depth == 1 {
+                        return token;
+                    }
+                    self.frames.pop();
+                    return Token { kind: Kind::Directive(Directive::LeaveFile), ..token };
+                }
+                Kind::Word(word) if self.macros.get(word).is_some_and(|body| !body.is_empty()) => {
+                    self.expand(&token, 0, report);
+                }
+                _ => return token,
+            }
+        }
+    }
+
+    fn expand(&mut self, token: &Token, depth: usize, report: &mut Report) {
+        let body = match &token.kind {
+            Kind::Word(word) if depth < limits::MACRO_DEPTH && self.expansions <= limits::EXPANSION => {
+                self.macros.get(word).filter(|body| !body.is_empty())
+            }
+            _ => None,
+        };
+        let Some(body) = body.cloned() else {
+            self.expanded.push_back(token.clone());
+            return;
+        };
+        for part in body {
+            self.expansions += 1;
+            if self.expansions > limits::EXPANSION {
+                report.add(Problem::new(token.span, "macros expand to too much text"));
+                return;
+            }
+            self.expand(&Token { span: token.span, doc: token.doc.clone(), ..part }, depth + 1, report);
+        }
+    }
+
+    /// Takes the line after a `#`.
+    fn directive(&mut self, hash: Span, report: &mut Report) -> Option<Directive> {
+        let frame = self.frames.last_mut()?;
+        let mut line = frame.lexer.split_line();
+        let name = line.next(report);
+        let word = match &name.kind {
+            Kind::Word(word) => word.as_str(),
+            // `#` alone, and the line marks that a preprocessor leaves.
+            Kind::End | Kind::Integer(_) => return None,
+            _ => "",
+        };
+        match word {
+            "ifdef" | "ifndef" | "if" | "elif" | "else" | "endif" => {
+                let macros = &self.macros;
+                frame.conditions.directive(word, name.span, &mut line, macros, report);
+                if frame.conditions.skipping() {
+                    frame.conditions.skip(&mut frame.lexer, macros, report);
+                }
+            }
+            "define" => self.define(&mut line, report),
+            "undef" => {
+                if let Kind::Word(word) = line.next(report).kind {
+                    self.macros.remove(&word);
+                }
+            }
+            "include" => return self.include(&mut line, report),
+            "pragma" => return pragma(&mut line, report),
+            "error" => report.add(Problem::new(name.span, format!("#error {}", line.remainder()))),
+            "line" | "warning" | "ident" => {}
+            _ => report.add(Problem::new(hash.to(name.span), "unknown directive").expected([
+                "`#include`",
+                "`#define`",
+                "`#ifdef`",
+                "`#ifndef`",
+                "`#if`",
+                "`#pragma`",
+            ])),
+        }
+        None
+    }
+
+    fn define(&mut self, line: &mut Lexer, report: &mut Report) {
+        let name = line.next(report);
+        let Kind::Word(word) = name.kind else {
+            report.add(Problem::new(name.span, "a macro needs a name").expected(["a name"]));
+            return;
+        };
+        if line.rest().starts_with('(') {
+            report.add(Problem::new(name.span, "macros with parameters are not supported"));
+            return;
+        }
+        line.plain = false;
+        let mut body = Vec::new();
+        loop {
+            match line.next(report) {
+                token if token.kind == Kind::End => break,
+                token if body.len() >= limits::MACRO_BODY => {
+                    report.add(Problem::new(token.span, "this macro is too long"));
+                    return;
+                }
+                token => body.push(token),
+            }
+        }
+        self.macros.insert(word, body);
+    }
+
+    fn include(&mut self, line: &mut Lexer, report: &mut Report) -> Option<Directive> {
+        let start = line.at + line.rest().len() - line.rest().trim_start().len();
+        let wanted = line.remainder().to_owned();
+        line.at = start + wanted.len();
+        let span = line.span_from(start);
+        let closing = match wanted.chars().next() {
+            Some('"') => '"',
+            Some('<') => '>',
+            _ => {
+                report.add(
+                    Problem::new(span, "a file name is missing").expected(["\"file.idl\"", "<file.idl>"]),
+                );
+                return None;
+            }
+        };
+        let Some((file, _)) = wanted.get(1..).and_then(|rest| rest.split_once(closing)) else {
+            let expected = [format!("`{closing}`")];
+            report.add(Problem::new(span, "the file name does not end").expected(expected));
+            return None;
+        };
+        if matches!(file, "orb.idl" | "TypeCode.idl") {
+            if !self.included.insert(PathBuf::from("orb.idl")) {
+                return None;
+            }
+            self.push("orb.idl", ORB, PathBuf::new(), report);
+            return Some(Directive::EnterFile);
+        }
+        let Some(directories) = &self.directories else {
+            report.add(Problem::new(span, "text that is not a file cannot include files"));
+            return None;
+        };
+        let beside = self.frames.last().map(|frame| frame.directory.clone()).filter(|_| closing == '"');
+        let places: Vec<PathBuf> = beside.into_iter().chain(directories.iter().cloned()).collect();
+        let Some(path) = places.iter().map(|place| place.join(file)).find(|path| path.is_file()) else {
+            let shown = places.iter().map(|place| match place.display().to_string() {
+                here if here.is_empty() => ".".to_owned(),
+                other => other,
+            });
+            let help = match shown.collect::<Vec<_>>().join(", ") {
+                none if none.is_empty() => "name the directories to look in".to_owned(),
+                all => format!("looked in {all}"),
+            };
+            report.add(Problem::new(span, format!("`{file}` is not found")).help(help));
+            return None;
+        };
+        if self.frames.len() >= limits::INCLUDES || self.included.len() >= limits::FILES {
+            report.add(Problem::new(span, "too many files are included"));
+            return None;
+        }
+        if !path.canonicalize().is_ok_and(|whole| self.included.insert(whole)) {
+            return None;
+        }
+        match self.load(&path) {
+            Ok(text) => {
+                let directory = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
+                self.push(&path.to_string_lossy(), &text, directory, report);
+                Some(Directive::EnterFile)
+            }
+            Err(error) => {
+                report.add(Problem::new(span, format!("`{file}` cannot be read: {error}")));
+                None
+            }
+        }
+    }
+
+    fn push(&mut self, name: &str, text: &str, directory: PathBuf, report: &mut Report) {
+        let text: Arc<str> = Arc::from(text);
+        let file = report.add_file(name, Arc::clone(&text));
+        self.frames.push(Frame {
+            lexer: Lexer::new(file, text),
+            conditions: Conditions::default(),
+            directory,
+        });
+    }
+
+    /// Reads a file: UTF-8, or else ISO 8859-1, which is what OMG IDL is written in.
+    fn load(&mut self, path: &Path) -> std::io::Result<String> {
+        let mut bytes = Vec::new();
+        let room = limits::BYTES - self.bytes;
+        std::fs::File::open(path)?.take(room as u64 + 1).read_to_end(&mut bytes)?;
+        if bytes.len() > room {
+            let message = format!("the contract is larger than {} MiB", limits::BYTES >> 20);
+            return Err(std::io::Error::other(message));
+        }
+        self.bytes += bytes.len();
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| error.as_bytes().iter().map(|b| char::from(*b)).collect()))
+    }
+}
+
+/// Takes what follows `#pragma`; a pragma nobody knows is passed over, as the language demands.
+fn pragma(line: &mut Lexer, report: &mut Report) -> Option<Directive> {
+    let kind = line.next(report);
+    let Kind::Word(word) = &kind.kind else { return None };
+    match word.as_str() {
+        "prefix" => match line.next(report) {
+            Token { kind: Kind::Text { value, .. }, .. } => Some(Directive::Prefix(value)),
+            other => {
+                report.add(Problem::new(other.span, "the prefix is missing").expected(["a string"]));
+                None
+            }
+        },
+        "ID" => {
+            let (name, last) = scoped_name(line, report)?;
+            match last.kind {
+                Kind::Text { value, .. } => Some(Directive::Id(name, value)),
+                _ => {
+                    report
+                        .add(Problem::new(last.span, "the repository id is missing").expected(["a string"]));
+                    None
+                }
+            }
+        }
+        "version" => {
+            let (name, last) = scoped_name(line, report)?;
+            // From the text, because 1.10 is not the number 1.1.
+            let start = last.span.start as usize;
+            let version = line.text.get(start..last.span.end as usize).unwrap_or_default().to_owned();
+            let digits =
+                |part: &str| !part.is_empty() && part.len() < 6 && part.bytes().all(|b| b.is_ascii_digit());
+            if version.split_once('.').is_some_and(|(major, minor)| digits(major) && digits(minor)) {
+                Some(Directive::Version(name, version))
+            } else {
+                report.add(
+                    Problem::new(last.span, "this is not a version").expected(["a version such as 1.0"]),
+                );
+                None
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A scoped name, and the token after it.
+fn scoped_name(line: &mut Lexer, report: &mut Report) -> Option<(Vec<(String, Span)>, Token)> {
+    let mut parts = Vec::new();
+    let mut token = line.next(report);
+    if token.kind == Kind::Punct("::") {
+        parts.push((String::new(), token.span));
+        token = line.next(report);
+    }
+    loop {
+        match token.kind {
+            Kind::Word(word) if parts.len() <= limits::NESTING => {
+                parts.push((word.strip_prefix('_').unwrap_or(&word).to_owned(), token.span));
+            }
+            _ => {
+                report.add(Problem::new(token.span, "the name is missing").expected(["a name"]));
+                return None;
+            }
+        }
+        token = line.next(report);
+        if token.kind != Kind::Punct("::") {
+            return Some((parts, token));
+        }
+        token = line.next(report);
+    }
+}

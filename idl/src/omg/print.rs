@@ -1,0 +1,249 @@
+//! A contract back to OMG IDL.
+
+mod declare;
+mod names;
+
+use everywire_model::shape::{Name, TextKind};
+use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
+use names::{Names, parent, parts};
+use std::collections::HashSet;
+use std::fmt::Write;
+
+/// The contract as OMG IDL: modules nested again, identities kept by `#pragma`, announcements where they are needed.
+///
+/// What other languages have and OMG IDL has not (maps, pointers, handles, signed octets) is written as `any` with a
+/// comment that says so.
+pub fn print(contract: &Contract) -> String {
+    let mut printer = Printer {
+        contract,
+        names: Names::of(contract),
+        out: String::new(),
+        depth: 0,
+        scope: Vec::new(),
+        defined: HashSet::new(),
+        announced: HashSet::new(),
+        prefix: String::new(),
+        given: String::new(),
+    };
+    printer.contract();
+    printer.out
+}
+
+struct Printer<'a> {
+    contract: &'a Contract,
+    names: Names,
+    out: String,
+    depth: usize,
+    /// The modules, interfaces and structs that are open.
+    scope: Vec<String>,
+    /// What is defined so far.
+    defined: HashSet<String>,
+    /// What is announced so far.
+    announced: HashSet<String>,
+    /// The `#pragma prefix` in effect.
+    prefix: String,
+    /// `#pragma ID` lines for what is inside the definition at hand.
+    given: String,
+}
+
+impl Printer<'_> {
+    fn contract(&mut self) {
+        for definition in &self.contract.definitions {
+            let Some((name, id)) = identity(definition) else { continue };
+            // What stands inside an interface or a struct is printed there.
+            if self.defined.contains(name.as_ref()) || self.names.is_inside(name) {
+                continue;
+            }
+            self.announce_for(definition);
+            self.choose_prefix(name, id);
+            self.enter(parent(name));
+            if !self.out.is_empty()
+                && !self.out.ends_with("{\n")
+                && matches!(definition, Definition::Interface(_))
+            {
+                self.out.push('\n');
+            }
+            self.definition(definition);
+            let given = std::mem::take(&mut self.given);
+            self.out.push_str(&given);
+        }
+        self.enter("");
+    }
+
+    fn definition(&mut self, definition: &Definition) {
+        match definition {
+            Definition::Type(shape) => self.named_type(shape, "", ""),
+            Definition::Exception(exception) => self.structure("exception", exception, ""),
+            Definition::Constant(constant) => {
+                self.doc(&constant.doc);
+                self.defined.insert(constant.name.to_string());
+                let (kind, name) = (self.shape(&constant.shape), names::ident(&constant.name));
+                let value = self.value(&constant.value, &constant.shape);
+                self.line(format_args!("const {kind} {name} = {value};"));
+            }
+            Definition::Interface(interface) => self.interface(interface),
+        }
+    }
+
+    fn interface(&mut self, interface: &Hold<Interface>) {
+        self.doc(&interface.doc);
+        self.defined.insert(interface.name.to_string());
+        self.give(&interface.name, &interface.id);
+        let bases: Vec<String> = interface.bases.iter().map(|base| self.name(&base.name)).collect();
+        let bases = if bases.is_empty() { String::new() } else { format!(" : {}", bases.join(", ")) };
+        self.line(format_args!("interface {}{bases} {{", names::ident(&interface.name)));
+        self.open(&interface.name);
+        let contract = self.contract;
+        for definition in &contract.definitions {
+            if let Some((name, _)) = identity(definition)
+                && parent(name) == interface.name
+                && !self.defined.contains(name.as_ref())
+            {
+                self.definition(definition);
+            }
+        }
+        let mut skip = None;
+        for (number, operation) in interface.operations.iter().enumerate().skip(interface.inherited) {
+            if skip == Some(number) {
+                continue;
+            }
+            match interface.attributes.iter().find(|attribute| attribute.getter == number) {
+                Some(attribute) => {
+                    skip = attribute.setter;
+                    self.attribute(interface, attribute);
+                }
+                None => self.operation(operation),
+            }
+        }
+        self.close("");
+    }
+
+    /// Announces what a definition needs and what comes later.
+    fn announce_for(&mut self, definition: &Definition) {
+        let mut needed = Vec::new();
+        names::needs(definition, self.contract, &mut needed);
+        let own = identity(definition).map(|(name, _)| name.to_string()).unwrap_or_default();
+        for (keyword, name, id) in needed {
+            let known = self.defined.contains(name.as_ref()) || self.announced.contains(name.as_ref());
+            if known || name.is_empty() || name == own || self.names.is_inside(&name) {
+                continue;
+            }
+            self.choose_prefix(&name, &id);
+            self.enter(parent(&name));
+            self.line(format_args!("{keyword} {};", names::ident(&name)));
+            self.give_forward(&name, &id);
+            self.announced.insert(name.into_owned());
+        }
+    }
+
+    /// The prefix that gives this id to this name, as far as one does.
+    fn choose_prefix(&mut self, name: &str, id: &str) {
+        let Some(prefix) = names::prefix(name, id) else { return };
+        if prefix != self.prefix {
+            // A prefix replaces the scopes around it, so it stands outside of all of them.
+            self.enter("");
+            let _ = writeln!(self.out, "#pragma prefix \"{prefix}\"");
+            self.prefix = prefix;
+        }
+    }
+
+    /// Closes and opens modules until this is the scope.
+    fn enter(&mut self, scope: &str) {
+        let wanted: Vec<&str> = parts(scope).collect();
+        let common = self.scope.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
+        while self.scope.len() > common {
+            self.close("");
+        }
+        for part in wanted.into_iter().skip(common) {
+            if !self.out.is_empty() && !self.out.ends_with("{\n") {
+                self.out.push('\n');
+            }
+            self.line(format_args!("module {} {{", names::ident(part)));
+            self.scope.push(part.to_owned());
+            self.depth += 1;
+        }
+    }
+
+    fn open(&mut self, name: &str) {
+        self.scope.push(names::last(name).to_owned());
+        self.depth += 1;
+    }
+
+    fn close(&mut self, tail: &str) {
+        self.scope.pop();
+        self.depth = self.depth.saturating_sub(1);
+        self.line(format_args!("}}{tail};"));
+    }
+
+    /// Keeps an id that the prefix does not make.
+    fn give(&mut self, name: &Name, id: &Name) {
+        let made = match self.prefix.as_str() {
+            "" => format!("IDL:{}:1.0", name.replace("::", "/")),
+            prefix => format!("IDL:{prefix}/{}:1.0", name.replace("::", "/")),
+        };
+        if *id != made && id.contains(':') {
+            let path: Vec<String> = parts(name).map(names::ident).collect();
+            let _ = writeln!(self.given, "#pragma ID ::{} \"{id}\"", path.join("::"));
+        }
+    }
+
+    /// The same for an announcement, which needs it at once where the definition never comes.
+    fn give_forward(&mut self, name: &Name, id: &Name) {
+        if !self.names.contains(name) {
+            self.give(name, id);
+            let given = std::mem::take(&mut self.given);
+            self.out.push_str(&given);
+        }
+    }
+
+    fn doc(&mut self, doc: &str) {
+        for line in doc.lines() {
+            let space = if line.is_empty() { "" } else { " " };
+            self.line(format_args!("///{space}{line}"));
+        }
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        for _ in 0..self.depth {
+            self.out.push_str("    ");
+        }
+        let _ = writeln!(self.out, "{line}");
+    }
+
+    /// A literal for a constant.
+    fn value(&self, value: &Value, shape: &Shape) -> String {
+        match (value, shape.resolved()) {
+            (Value::Bool(true), _) => "TRUE".to_owned(),
+            (Value::Bool(false), _) => "FALSE".to_owned(),
+            (Value::Integer(value), _) => value.to_string(),
+            (Value::Float(value), _) => format!("{value:?}"),
+            (Value::Char(value), shape) => {
+                let wide = matches!(shape, Shape::WideChar);
+                format!("{}'{}'", if wide { "L" } else { "" }, names::escape(*value, wide))
+            }
+            (Value::Text(value), shape) => {
+                names::text(value, matches!(shape, Shape::Text(t) if t.kind == TextKind::Wide))
+            }
+            (Value::Member(member), Shape::Enum(members)) => {
+                let scope = parent(&members.name);
+                self.name(&if scope.is_empty() { member.clone() } else { format!("{scope}::{member}") })
+            }
+            _ => "0 /* not expressible in OMG IDL */".to_owned(),
+        }
+    }
+
+    /// The shortest way to say a scoped name here.
+    fn name(&self, name: &str) -> String {
+        self.names.shortest(name, &self.scope)
+    }
+}
+
+/// Scoped name and id of a definition.
+fn identity(definition: &Definition) -> Option<(&Name, &str)> {
+    Some(match definition {
+        Definition::Type(shape) => return names::of_shape(shape).map(|(_, name, id)| (name, id.as_ref())),
+        Definition::Exception(exception) => (&exception.name, &exception.id),
+        Definition::Constant(constant) => (&constant.name, ""),
+        Definition::Interface(interface) => (&interface.name, &interface.id),
+    })
+}

@@ -1,0 +1,208 @@
+//! Types, operations and attributes as text.
+
+use super::{Printer, names};
+use everywire_model::shape::{Enum, Field, Struct, Text, TextKind, Union};
+use everywire_model::{Attribute, Direction, Hold, Interface, Operation, Shape};
+
+impl Printer<'_> {
+    /// A type's definition. Where it stands inside another, `lead` are the labels of its arm and `tail` is the member.
+    pub(super) fn named_type(&mut self, shape: &Shape, lead: &str, tail: &str) {
+        match shape {
+            Shape::Struct(structure) => self.structure(&format!("{lead}struct"), structure, tail),
+            Shape::Union(union) => self.union(union, lead, tail),
+            Shape::Enum(members) => {
+                let body = self.enumeration(members);
+                self.line(format_args!("{lead}{body}{tail};"));
+            }
+            Shape::Alias(alias) => {
+                self.defined.insert(alias.name.to_string());
+                self.give(&alias.name, &alias.id);
+                let declared = self.declarator(&alias.target, names::last(&alias.name));
+                self.line(format_args!("typedef {declared};"));
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn structure(&mut self, keyword: &str, structure: &Hold<Struct>, tail: &str) {
+        let Some(body) = structure.get() else { return };
+        self.defined.insert(body.name.to_string());
+        self.give(&body.name, &body.id);
+        self.line(format_args!("{keyword} {} {{", names::ident(&body.name)));
+        self.open(&body.name);
+        for field in body.fields.iter() {
+            self.member(field, "", &body.name);
+        }
+        self.close(tail);
+    }
+
+    /// A field; a type that stands inside `owner` is defined with its first use.
+    fn member(&mut self, field: &Field, lead: &str, owner: &str) {
+        let (element, dimensions) = dimensions(&field.shape);
+        match names::of_shape(element) {
+            Some((_, name, _)) if names::parent(name) == owner && !self.defined.contains(name.as_ref()) => {
+                let tail = format!(" {}{dimensions}", names::ident(&field.name));
+                self.named_type(element, lead, &tail);
+            }
+            _ => {
+                let declared = self.declarator(&field.shape, &field.name);
+                self.line(format_args!("{lead}{declared};"));
+            }
+        }
+    }
+
+    fn enumeration(&mut self, members: &Hold<Enum>) -> String {
+        self.defined.insert(members.name.to_string());
+        self.give(&members.name, &members.id);
+        let list: Vec<String> = members.members.iter().map(|(name, _)| names::ident(name)).collect();
+        format!("enum {} {{ {} }}", names::ident(&members.name), list.join(", "))
+    }
+
+    fn union(&mut self, union: &Hold<Union>, lead: &str, tail: &str) {
+        let Some(body) = union.get() else { return };
+        self.defined.insert(body.name.to_string());
+        self.give(&body.name, &body.id);
+        // An enum that stands inside the union can only be defined in its head.
+        let discriminator = match &body.discriminator {
+            Shape::Enum(members) if !self.defined.contains(members.name.as_ref()) => {
+                self.enumeration(members)
+            }
+            shape => self.shape(shape),
+        };
+        self.line(format_args!("{lead}union {} switch ({discriminator}) {{", names::ident(&body.name)));
+        self.open(&body.name);
+        for arm in body.arms.iter() {
+            let mut labels: String = arm
+                .labels
+                .iter()
+                .map(|label| format!("case {}: ", self.label(*label, &body.discriminator)))
+                .collect();
+            if arm.default || labels.is_empty() {
+                labels.push_str("default: ");
+            }
+            self.member(&arm.field, &labels, &body.name);
+        }
+        self.close(tail);
+    }
+
+    fn label(&self, label: i64, discriminator: &Shape) -> String {
+        let character = || u32::try_from(label).ok().and_then(char::from_u32).unwrap_or_default();
+        match discriminator.resolved() {
+            Shape::Bool => if label == 0 { "FALSE" } else { "TRUE" }.to_owned(),
+            Shape::Char => format!("'{}'", names::escape(character(), false)),
+            Shape::WideChar => format!("L'{}'", names::escape(character(), true)),
+            Shape::U64 => label.cast_unsigned().to_string(),
+            Shape::Enum(members) => {
+                match i32::try_from(label).ok().and_then(|label| members.name_of(label)) {
+                    Some(member) => match names::parent(&members.name) {
+                        "" => self.name(member),
+                        scope => self.name(&format!("{scope}::{member}")),
+                    },
+                    None => label.to_string(),
+                }
+            }
+            _ => label.to_string(),
+        }
+    }
+
+    pub(super) fn operation(&mut self, operation: &Operation) {
+        self.doc(&operation.doc);
+        let oneway = if operation.oneway { "oneway " } else { "" };
+        let returns = self.shape(&operation.returns);
+        let name = names::ident(&operation.name);
+        // Parameters stand in a scope of the operation, where types may have other names than around it.
+        self.scope.push(operation.name.to_string());
+        let parameters: Vec<String> = operation
+            .parameters
+            .iter()
+            .map(|parameter| {
+                let direction = match parameter.direction {
+                    Direction::In => "in",
+                    Direction::Out => "out",
+                    Direction::InOut => "inout",
+                };
+                format!("{direction} {}", self.declarator(&parameter.field.shape, &parameter.field.name))
+            })
+            .collect();
+        self.scope.pop();
+        let raises = self.raises("raises", operation);
+        self.line(format_args!("{oneway}{returns} {name}({}){raises};", parameters.join(", ")));
+    }
+
+    pub(super) fn attribute(&mut self, interface: &Interface, attribute: &Attribute) {
+        let getter = interface.operations.get(attribute.getter);
+        let setter = attribute.setter.and_then(|setter| interface.operations.get(setter));
+        self.doc(getter.map_or("", |getter| &getter.doc));
+        let declared = self.declarator(&attribute.shape, &attribute.name);
+        let get = if setter.is_some() { "getraises" } else { "raises" };
+        let get = getter.map(|getter| self.raises(get, getter)).unwrap_or_default();
+        let set = setter.map(|setter| self.raises("setraises", setter)).unwrap_or_default();
+        let readonly = if setter.is_some() { "" } else { "readonly " };
+        self.line(format_args!("{readonly}attribute {declared}{get}{set};"));
+    }
+
+    fn raises(&self, keyword: &str, operation: &Operation) -> String {
+        let names: Vec<String> =
+            operation.raises.iter().map(|exception| self.name(&exception.name)).collect();
+        if names.is_empty() { String::new() } else { format!(" {keyword} ({})", names.join(", ")) }
+    }
+
+    /// A type and the name that is declared with it; dimensions stand behind the name.
+    pub(super) fn declarator(&self, shape: &Shape, name: &str) -> String {
+        let (element, dimensions) = dimensions(shape);
+        format!("{} {}{dimensions}", self.shape(element), names::ident(name))
+    }
+
+    /// A type as it is used.
+    pub(super) fn shape(&self, shape: &Shape) -> String {
+        if let Some((_, name, _)) = names::of_shape(shape) {
+            return self.name(name);
+        }
+        let bounded = |word: &str, bound: Option<u32>| match bound {
+            Some(bound) => format!("{word}<{bound}>"),
+            None => word.to_owned(),
+        };
+        let word = match shape {
+            Shape::Void => "void",
+            Shape::Bool => "boolean",
+            Shape::U8 => "octet",
+            Shape::U16 => "unsigned short",
+            Shape::I16 => "short",
+            Shape::U32 => "unsigned long",
+            Shape::I32 => "long",
+            Shape::U64 => "unsigned long long",
+            Shape::I64 => "long long",
+            Shape::F32 => "float",
+            Shape::F64 => "double",
+            Shape::Char => "char",
+            Shape::WideChar => "wchar",
+            Shape::Variant => "any",
+            Shape::Text(Text { kind: TextKind::Wide | TextKind::Counted, bound }) => {
+                return bounded("wstring", *bound);
+            }
+            Shape::Text(text) => return bounded("string", text.bound),
+            Shape::Sequence(sequence) => {
+                let element = self.shape(&sequence.element);
+                let space = if element.ends_with('>') && sequence.bound.is_none() { " " } else { "" };
+                return match sequence.bound {
+                    Some(bound) => format!("sequence<{element}, {bound}>"),
+                    None => format!("sequence<{element}{space}>"),
+                };
+            }
+            Shape::Reference(referent) if referent.name.is_empty() => "Object",
+            Shape::Reference(referent) => return self.name(&referent.name),
+            other => return format!("any /* {}: not expressible in OMG IDL */", other.noun()),
+        };
+        word.to_owned()
+    }
+}
+
+/// The element behind all dimensions of an array, and the dimensions as they are written.
+fn dimensions(shape: &Shape) -> (&Shape, String) {
+    let (mut element, mut dimensions) = (shape, String::new());
+    while let Shape::Array(array) = element {
+        dimensions.push_str(&format!("[{}]", array.len));
+        element = &array.element;
+    }
+    (element, dimensions)
+}

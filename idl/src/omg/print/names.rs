@@ -1,0 +1,262 @@
+//! Names: how to say one shortly and still mean the right thing, and which must be known before.
+
+use super::super::lexer::keyword;
+use everywire_model::shape::Name;
+use everywire_model::{Contract, Definition, Shape};
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+/// All names of a contract.
+pub(super) struct Names {
+    /// Scoped names in lower case: whatever a lookup could find.
+    taken: HashSet<String>,
+    /// Structs, unions, exceptions and interfaces: what is inside one is printed inside it.
+    bodies: HashSet<String>,
+    defined: HashSet<String>,
+    /// The bases of each interface, by scoped name.
+    bases: HashMap<String, Vec<String>>,
+}
+
+impl Names {
+    pub(super) fn of(contract: &Contract) -> Self {
+        let mut names = Self {
+            taken: HashSet::new(),
+            bodies: HashSet::new(),
+            defined: HashSet::new(),
+            bases: HashMap::new(),
+        };
+        for definition in &contract.definitions {
+            names.add(definition);
+        }
+        names
+    }
+
+    fn add(&mut self, definition: &Definition) {
+        let Some((name, _)) = super::identity(definition) else { return };
+        self.defined.insert(name.to_string());
+        let mut whole = String::new();
+        for part in parts(name) {
+            let _ = write!(whole, "{}{part}", if whole.is_empty() { "" } else { "::" });
+            self.taken.insert(whole.to_ascii_lowercase());
+        }
+        let mut take = |inner: &str| {
+            self.taken.insert(format!("{name}::{inner}").to_ascii_lowercase());
+        };
+        match definition {
+            Definition::Type(Shape::Enum(members)) => {
+                for (member, _) in members.members.iter() {
+                    let scope = parent(name);
+                    let full =
+                        if scope.is_empty() { member.to_string() } else { format!("{scope}::{member}") };
+                    self.taken.insert(full.to_ascii_lowercase());
+                }
+                return;
+            }
+            Definition::Type(Shape::Struct(shape)) => {
+                shape
+                    .get()
+                    .into_iter()
+                    .flat_map(|shape| shape.fields.iter())
+                    .for_each(|field| take(&field.name));
+            }
+            Definition::Type(Shape::Union(shape)) => {
+                shape
+                    .get()
+                    .into_iter()
+                    .flat_map(|shape| shape.arms.iter())
+                    .for_each(|arm| take(&arm.field.name));
+            }
+            Definition::Exception(shape) => shape.fields.iter().for_each(|field| take(&field.name)),
+            Definition::Interface(interface) => {
+                for operation in interface.operations.iter() {
+                    take(&operation.name);
+                    for parameter in operation.parameters.iter() {
+                        take(&format!("{}::{}", operation.name, parameter.field.name));
+                    }
+                }
+                interface.attributes.iter().for_each(|attribute| take(&attribute.name));
+                let bases = interface.bases.iter().map(|base| base.name.to_string()).collect();
+                self.bases.insert(name.to_string(), bases);
+            }
+            _ => return,
+        }
+        self.bodies.insert(name.to_string());
+    }
+
+    /// Whether the contract defines this.
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.defined.contains(name)
+    }
+
+    /// Whether this stands inside an interface or a struct.
+    pub(super) fn is_inside(&self, name: &str) -> bool {
+        self.bodies.contains(parent(name))
+    }
+
+    /// The shortest way to say a scoped name in a scope.
+    ///
+    /// What both have in common is left out, unless the first part that stays could mean something nearer: then the
+    /// whole name is said from the start.
+    pub(super) fn shortest(&self, name: &str, scope: &[String]) -> String {
+        let target: Vec<&str> = parts(name).collect();
+        let limit = target.len().saturating_sub(1);
+        let common = scope.iter().zip(&target).take(limit).take_while(|(a, b)| a == b).count();
+        let said: Vec<String> = target.iter().skip(common).map(|part| ident(part)).collect();
+        let first = target.get(common).copied().unwrap_or_default();
+        let hidden = (common + 1..=scope.len()).any(|depth| {
+            let around = scope.get(..depth).map(|scopes| scopes.join("::")).unwrap_or_default();
+            // The name of an operation's scope itself does not hide anything.
+            self.has(&around, first, 0)
+                || scope.get(depth - 1).is_some_and(|own| own.eq_ignore_ascii_case(first))
+        });
+        if hidden {
+            let whole: Vec<String> = target.into_iter().map(ident).collect();
+            format!("::{}", whole.join("::"))
+        } else {
+            said.join("::")
+        }
+    }
+
+    fn has(&self, scope: &str, name: &str, depth: usize) -> bool {
+        let own = format!("{scope}::{name}").to_ascii_lowercase();
+        self.taken.contains(&own)
+            || depth < 64
+                && self
+                    .bases
+                    .get(scope)
+                    .is_some_and(|bases| bases.iter().any(|base| self.has(base, name, depth + 1)))
+    }
+}
+
+/// What a definition names, with the word that announces it: interfaces, structs and unions.
+pub(super) fn needs(
+    definition: &Definition,
+    contract: &Contract,
+    needed: &mut Vec<(&'static str, Name, Name)>,
+) {
+    match definition {
+        Definition::Type(shape) => inside(shape, needed),
+        Definition::Exception(shape) => shape.fields.iter().for_each(|field| used(&field.shape, needed)),
+        Definition::Constant(_) => {}
+        Definition::Interface(interface) => {
+            for operation in interface.operations.iter().skip(interface.inherited) {
+                used(&operation.returns, needed);
+                operation.parameters.iter().for_each(|parameter| used(&parameter.field.shape, needed));
+            }
+            for inner in &contract.definitions {
+                if super::identity(inner).is_some_and(|(name, _)| parent(name) == interface.name)
+                    && !matches!(inner, Definition::Interface(_))
+                {
+                    needs(inner, contract, needed);
+                }
+            }
+        }
+    }
+}
+
+/// What the body of a named type names.
+fn inside(shape: &Shape, needed: &mut Vec<(&'static str, Name, Name)>) {
+    match shape {
+        Shape::Struct(body) => {
+            body.get()
+                .into_iter()
+                .flat_map(|body| body.fields.iter())
+                .for_each(|field| used(&field.shape, needed));
+        }
+        Shape::Union(body) => {
+            body.get()
+                .into_iter()
+                .flat_map(|body| body.arms.iter())
+                .for_each(|arm| used(&arm.field.shape, needed));
+        }
+        Shape::Alias(alias) => used(&alias.target, needed),
+        _ => {}
+    }
+}
+
+fn used(shape: &Shape, needed: &mut Vec<(&'static str, Name, Name)>) {
+    match shape {
+        Shape::Sequence(sequence) => used(&sequence.element, needed),
+        Shape::Array(array) => used(&array.element, needed),
+        Shape::Reference(referent) => needed.push(("interface", referent.name.clone(), referent.id.clone())),
+        Shape::Struct(_) | Shape::Union(_) => {
+            if let Some((keyword, name, id)) = of_shape(shape) {
+                needed.push((keyword, name.clone(), id.clone()));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Keyword, scoped name and id of a named type.
+pub(super) fn of_shape(shape: &Shape) -> Option<(&'static str, &Name, &Name)> {
+    match shape {
+        Shape::Struct(body) => body.get().map(|body| ("struct", &body.name, &body.id)),
+        Shape::Union(body) => body.get().map(|body| ("union", &body.name, &body.id)),
+        Shape::Enum(body) => Some(("enum", &body.name, &body.id)),
+        Shape::Alias(body) => Some(("typedef", &body.name, &body.id)),
+        _ => None,
+    }
+}
+
+/// The prefix that makes this id of this name.
+pub(super) fn prefix(name: &str, id: &str) -> Option<String> {
+    let path = id.strip_prefix("IDL:")?.rsplit_once(':')?.0;
+    let before = path.strip_suffix(&name.replace("::", "/"))?;
+    match before.strip_suffix('/') {
+        None if before.is_empty() => Some(String::new()),
+        Some(prefix) if !prefix.contains(['"', '\\']) => Some(prefix.to_owned()),
+        _ => None,
+    }
+}
+
+/// The parts of a scoped name.
+pub(super) fn parts(name: &str) -> impl Iterator<Item = &str> {
+    name.split("::").filter(|part| !part.is_empty())
+}
+
+/// The scope a scoped name stands in.
+pub(super) fn parent(name: &str) -> &str {
+    name.rsplit_once("::").map_or("", |(scope, _)| scope)
+}
+
+pub(super) fn last(name: &str) -> &str {
+    name.rsplit_once("::").map_or(name, |(_, last)| last)
+}
+
+/// The last part of a name, escaped where it is a keyword.
+pub(super) fn ident(name: &str) -> String {
+    let name = last(name);
+    if keyword(name).is_some() { format!("_{name}") } else { name.to_owned() }
+}
+
+/// A string literal; split where a hexadecimal escape would swallow what follows.
+pub(super) fn text(value: &str, wide: bool) -> String {
+    let lead = if wide { "L\"" } else { "\"" };
+    let mut out = lead.to_owned();
+    let mut open = false;
+    for c in value.chars() {
+        let escaped = escape(c, wide);
+        if open && c.is_ascii_hexdigit() {
+            let _ = write!(out, "\" {lead}");
+        }
+        open = escaped.starts_with("\\x") || escaped.starts_with("\\u");
+        out.push_str(&escaped);
+    }
+    out.push('"');
+    out
+}
+
+/// A character as it stands between quotes.
+pub(super) fn escape(c: char, wide: bool) -> String {
+    match c {
+        '\n' => "\\n".to_owned(),
+        '\t' => "\\t".to_owned(),
+        '\r' => "\\r".to_owned(),
+        '\\' | '"' | '\'' => format!("\\{c}"),
+        ' '..='~' => c.to_string(),
+        _ if wide && u32::from(c) <= 0xffff => format!("\\u{:04x}", u32::from(c)),
+        _ if u32::from(c) <= 0xff => format!("\\x{:02x}", u32::from(c)),
+        _ => c.to_string(),
+    }
+}

@@ -1,0 +1,154 @@
+//! Files, places in them, and the mistakes found while reading.
+
+use crate::diagnostics::{Diagnostic, Diagnostics, MOST, Note};
+use std::sync::Arc;
+
+/// A stretch of one file, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Number of the file in the [`Report`].
+    pub(crate) file: u32,
+    /// First byte.
+    pub(crate) start: u32,
+    /// First byte after.
+    pub(crate) end: u32,
+}
+
+impl Span {
+    /// From the start of this to the end of the other, where both are in one file.
+    pub(crate) fn to(self, other: Self) -> Self {
+        if self.file == other.file && other.end >= self.start {
+            Self { end: other.end, ..self }
+        } else {
+            self
+        }
+    }
+}
+
+/// A mistake, before its place is looked up.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    span: Span,
+    message: String,
+    expected: Vec<String>,
+    help: Option<String>,
+    note: Option<(Span, String)>,
+}
+
+impl Problem {
+    pub(crate) fn new(span: Span, message: impl Into<String>) -> Self {
+        Self { span, message: message.into(), expected: Vec::new(), help: None, note: None }
+    }
+
+    pub(crate) fn expected<T: Into<String>>(mut self, expected: impl IntoIterator<Item = T>) -> Self {
+        self.expected.extend(expected.into_iter().map(Into::into));
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(crate) fn maybe_help(mut self, help: Option<String>) -> Self {
+        self.help = help.or(self.help);
+        self
+    }
+
+    pub(crate) fn note(mut self, span: Span, message: impl Into<String>) -> Self {
+        self.note = Some((span, message.into()));
+        self
+    }
+}
+
+/// A file that was read.
+struct File {
+    name: String,
+    text: Arc<str>,
+    /// Byte at which each line starts.
+    lines: Vec<u32>,
+}
+
+/// The files read so far and what was wrong with them.
+#[derive(Default)]
+pub(crate) struct Report {
+    files: Vec<File>,
+    problems: Vec<Problem>,
+    omitted: usize,
+}
+
+impl Report {
+    /// Adds a file and says its number.
+    pub(crate) fn add_file(&mut self, name: &str, text: Arc<str>) -> u32 {
+        let starts = text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n').map(|(_, next)| next);
+        let lines = std::iter::once(0).chain(starts).collect();
+        self.files.push(File { name: name.to_owned(), text, lines });
+        u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// Notes a mistake; a second one at the same place is left out, because it follows from the first.
+    pub(crate) fn add(&mut self, problem: Problem) {
+        let known = |p: &Problem| p.span.file == problem.span.file && p.span.start == problem.span.start;
+        if self.problems.iter().any(known) {
+            return;
+        }
+        if self.problems.len() < MOST {
+            self.problems.push(problem);
+        } else {
+            self.omitted += 1;
+        }
+    }
+
+    /// Whether anything was wrong.
+    pub(crate) fn failed(&self) -> bool {
+        !self.problems.is_empty()
+    }
+
+    /// Number of the line a span starts in, from 0.
+    pub(crate) fn line_of(&self, span: Span) -> usize {
+        match self.files.get(span.file as usize) {
+            Some(file) => file.lines.partition_point(|start| *start <= span.start).saturating_sub(1),
+            None => 0,
+        }
+    }
+
+    /// All mistakes, in the order of the text.
+    pub(crate) fn finish(mut self) -> Diagnostics {
+        self.problems.sort_by_key(|problem| (problem.span.file, problem.span.start));
+        let list = self.problems.iter().map(|problem| self.diagnostic(problem)).collect();
+        Diagnostics { list, omitted: self.omitted }
+    }
+
+    fn diagnostic(&self, problem: &Problem) -> Diagnostic {
+        let (file, line, column, source) = self.place(problem.span);
+        let text = self.files.get(problem.span.file as usize).map_or("", |file| &file.text);
+        let meant = text.get(problem.span.start as usize..problem.span.end as usize).unwrap_or_default();
+        let length = meant.lines().next().unwrap_or_default().chars().count().max(1);
+        Diagnostic {
+            file,
+            line,
+            column,
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+            message: problem.message.clone(),
+            expected: problem.expected.clone(),
+            help: problem.help.clone(),
+            note: problem.note.as_ref().map(|(span, message)| {
+                let (file, line, column, _) = self.place(*span);
+                Note { message: message.clone(), file, line, column }
+            }),
+            source,
+        }
+    }
+
+    /// File name, line and column (from 1), and the line.
+    fn place(&self, span: Span) -> (String, u32, u32, String) {
+        let Some(file) = self.files.get(span.file as usize) else { return Default::default() };
+        let line = self.line_of(span);
+        let start = file.lines.get(line).map_or(0, |start| *start as usize);
+        let rest = file.text.get(start..).unwrap_or_default();
+        let source = rest.split('\n').next().unwrap_or_default().trim_end_matches('\r');
+        let before = file.text.get(start..span.start as usize).unwrap_or_default();
+        let number = |n: usize| u32::try_from(n + 1).unwrap_or(u32::MAX);
+        (file.name.clone(), number(line), number(before.chars().count()), source.to_owned())
+    }
+}

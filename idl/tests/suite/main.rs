@@ -1,0 +1,7 @@
+//! Contracts read, refused, printed, and compared with another compiler.
+
+#![allow(clippy::unwrap_used)] // In a test a panic is the answer.
+
+mod common;
+mod corpus;
+mod omniidl;
