@@ -25,7 +25,9 @@ pub use async_trait::async_trait;
 pub use bytes;
 pub use bytes::Bytes;
 pub use everywire_model as model;
-pub use everywire_model::{Failure, Initiator, Interface, Kind, Limits, Object, Ref, Reference, Remote, Value};
+pub use everywire_model::{
+    Failure, Initiator, Interface, Kind, Limits, Object, Ref, Reference, Remote, Value,
+};
 pub use everywire_runtime::{Builder, Latency, Notice, Observer, Quotas, blocking};
 
 use std::ops::Deref;

@@ -1,0 +1,168 @@
+//! For build scripts: contracts in, source files out.
+
+use crate::rust::{self, Options};
+use everywire_model::Contract;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Generates code for a contract with the usual options; `everywire::include_contract!` takes it in.
+///
+/// ```no_run
+/// // in the `main` of build.rs
+/// everywire_codegen::compile("contracts/account.idl");
+/// ```
+///
+/// A contract that is wrong ends the build script: what is wrong, and where, is in the build's output.
+pub fn compile(contract: impl AsRef<Path>) {
+    Builder::new().contract(contract).compile();
+}
+
+/// Generates code for contracts.
+///
+/// ```no_run
+/// everywire_codegen::Builder::new()
+///     .include("contracts/common")
+///     .contract("contracts/account.idl")
+///     .contract("contracts/audit.idl")
+///     .compile();
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Builder {
+    contracts: Vec<PathBuf>,
+    includes: Vec<PathBuf>,
+    out: Option<PathBuf>,
+    options: Options,
+}
+
+impl Builder {
+    /// No contracts yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One more contract; its extension tells its language. Its file's name is that of the generated file.
+    #[must_use]
+    pub fn contract(mut self, path: impl AsRef<Path>) -> Self {
+        self.contracts.push(path.as_ref().to_owned());
+        self
+    }
+
+    /// One more directory to look for included files in; the contract's own comes first.
+    #[must_use]
+    pub fn include(mut self, directory: impl AsRef<Path>) -> Self {
+        self.includes.push(directory.as_ref().to_owned());
+        self
+    }
+
+    /// Where to write, instead of `OUT_DIR`.
+    #[must_use]
+    pub fn out_dir(mut self, directory: impl AsRef<Path>) -> Self {
+        self.out = Some(directory.as_ref().to_owned());
+        self
+    }
+
+    /// What to generate.
+    #[must_use]
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Generates, and ends the build script with exit status 1 if it cannot, after saying why.
+    pub fn compile(&self) {
+        if let Err(problem) = self.try_compile() {
+            eprintln!("{problem}");
+            std::process::exit(1);
+        }
+    }
+
+    /// Generates; the paths of the files written, in the order of the contracts. All contracts are read, even if the
+    /// first is wrong.
+    ///
+    /// # Errors
+    /// What is wrong with the contracts, or a file that cannot be written.
+    pub fn try_compile(&self) -> Result<Vec<PathBuf>, Problem> {
+        let out = match &self.out {
+            Some(out) => out.clone(),
+            None => std::env::var_os("OUT_DIR").map(PathBuf::from).ok_or_else(|| {
+                Problem(
+                    "OUT_DIR is not set: call this from a build script, or say where to write by `out_dir`"
+                        .into(),
+                )
+            })?,
+        };
+        let (mut written, mut problems) = (Vec::new(), Vec::new());
+        for path in &self.contracts {
+            for watched in included(path, &self.includes) {
+                println!("cargo::rerun-if-changed={}", watched.display());
+            }
+            match self.one(path, &out) {
+                Ok(file) => written.push(file),
+                Err(problem) => problems.push(problem.0),
+            }
+        }
+        if problems.is_empty() { Ok(written) } else { Err(Problem(problems.join("\n"))) }
+    }
+
+    fn one(&self, path: &Path, out: &Path) -> Result<PathBuf, Problem> {
+        let contract = self.read(path)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let options = match self.options.source.as_str() {
+            "" => Options { source: name.into_owned(), ..self.options.clone() },
+            _ => self.options.clone(),
+        };
+        let text = rust::generate(&contract, &options);
+        let file = out.join(path.file_stem().unwrap_or_default()).with_extension("rs");
+        std::fs::create_dir_all(out)
+            .and_then(|()| std::fs::write(&file, text))
+            .map_err(|error| Problem(format!("cannot write {}: {error}", file.display())))?;
+        Ok(file)
+    }
+
+    fn read(&self, path: &Path) -> Result<Contract, Problem> {
+        let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        let language = everywire_idl::languages()
+            .iter()
+            .find(|language| language.extensions.contains(&extension.as_str()));
+        match language {
+            Some(language) => (language.read)(path, &self.includes),
+            None => everywire_idl::read(path),
+        }
+        .map_err(|diagnostics| Problem(diagnostics.to_string()))
+    }
+}
+
+/// Why nothing was generated: text for people, a mistake of the contract with its line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem(String);
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// The contract and all it includes, as far as the files exist: what a change of must lead to a new build.
+fn included(contract: &Path, directories: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let mut pending = vec![contract.to_owned()];
+    while let Some(path) = pending.pop() {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let beside = path.parent().map(Path::to_owned);
+        if !found.insert(path) {
+            continue;
+        }
+        for line in text.lines() {
+            let Some(named) = line.trim_start().strip_prefix('#').map(str::trim_start) else { continue };
+            let Some(named) = named.strip_prefix("include").map(str::trim) else { continue };
+            let name = named.trim_start_matches(['"', '<']).split(['"', '>']).next().unwrap_or_default();
+            let candidates = beside.iter().chain(directories).map(|directory| directory.join(name));
+            pending.extend(candidates.filter(|candidate| candidate.is_file()).take(1));
+        }
+    }
+    found
+}

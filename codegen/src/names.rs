@@ -1,0 +1,197 @@
+//! Names of contracts as names of Rust: words, cases, keywords.
+
+use std::collections::HashSet;
+
+/// Keywords that a raw identifier (`r#type`) makes usable.
+const KEYWORDS: [&str; 47] = [
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
+    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
+    "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "static", "struct", "trait",
+    "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while",
+];
+
+/// Words that no identifier may be, raw or not.
+const FORBIDDEN: [&str; 5] = ["self", "super", "crate", "_", ""];
+
+/// Names that generated code uses itself: a type of a contract that is named so gets a number.
+const TYPES: [&str; 14] = [
+    "Self", "Option", "Some", "None", "Result", "Ok", "Err", "Vec", "String", "Box", "Send", "Sync", "Into",
+    "From",
+];
+
+/// Names that generated code uses for modules.
+const MODULES: [&str; 6] = ["ew", "std", "core", "alloc", "describe", "everywire"];
+
+/// `GetBytes`, `get_bytes` and `GETBytes` as `get`, `bytes`.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let letters: Vec<char> = name.chars().collect();
+    for (index, &letter) in letters.iter().enumerate() {
+        let before = index.checked_sub(1).and_then(|at| letters.get(at));
+        let after = letters.get(index + 1);
+        let begins = letter.is_uppercase()
+            && (before.is_some_and(|before| before.is_lowercase() || before.is_ascii_digit())
+                || (before.is_some_and(|before| before.is_uppercase())
+                    && after.is_some_and(|after| after.is_lowercase())));
+        if (begins || !letter.is_alphanumeric()) && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if letter.is_alphanumeric() {
+            word.extend(letter.to_lowercase());
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// `get_bytes`, without regard to keywords.
+pub(crate) fn plain_snake(name: &str) -> String {
+    let snake = words(name).join("_");
+    if snake.starts_with(|first: char| first.is_ascii_digit()) { format!("n{snake}") } else { snake }
+}
+
+/// `get_bytes`: functions, parameters, fields.
+pub(crate) fn snake(name: &str) -> String {
+    escaped(plain_snake(name))
+}
+
+/// `get_bytes`: modules.
+pub(crate) fn module(name: &str) -> String {
+    let snake = plain_snake(name);
+    if MODULES.contains(&snake.as_str()) { snake + "_" } else { escaped(snake) }
+}
+
+/// `GetBytes`: types, traits and members.
+pub(crate) fn camel(name: &str) -> String {
+    let mut camel = String::new();
+    for word in words(name) {
+        let mut letters = word.chars();
+        if let Some(first) = letters.next() {
+            // Two numbers would run together: `v1_2` is `V1_2`.
+            if first.is_ascii_digit() && camel.ends_with(|last: char| last.is_ascii_digit()) {
+                camel.push('_');
+            }
+            camel.extend(first.to_uppercase());
+            camel.push_str(letters.as_str());
+        }
+    }
+    if camel.starts_with(|first: char| first.is_ascii_digit()) {
+        camel.insert(0, 'N');
+    }
+    if camel.is_empty() || camel == "Self" { camel + "_" } else { camel }
+}
+
+/// `GET_BYTES`: constants and statics.
+pub(crate) fn screaming(name: &str) -> String {
+    plain_snake(name).to_uppercase()
+}
+
+fn escaped(name: String) -> String {
+    if FORBIDDEN.contains(&name.as_str()) {
+        name + "_"
+    } else if KEYWORDS.contains(&name.as_str()) {
+        format!("r#{name}")
+    } else {
+        name
+    }
+}
+
+/// Statics that descriptions use.
+const STATICS: [&str; 3] = ["TEXT", "WIDE_TEXT", "ANY_OBJECT"];
+
+/// Variables of skeletons.
+const LOCALS: [&str; 4] = ["request", "result", "servant", "value"];
+
+/// Names already given in one scope. A name that is taken gets a number, in the order of the contract.
+#[derive(Debug, Default)]
+pub(crate) struct Taken(HashSet<String>);
+
+impl Taken {
+    /// With the names that types must not have.
+    pub(crate) fn types() -> Self {
+        Self::with(&TYPES)
+    }
+
+    /// With the names that statics must not have.
+    pub(crate) fn statics() -> Self {
+        Self::with(&STATICS)
+    }
+
+    /// With the names that variables of a skeleton must not have.
+    pub(crate) fn locals() -> Self {
+        Self::with(&LOCALS)
+    }
+
+    fn with(names: &[&str]) -> Self {
+        Self(names.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    /// Gives a name to a type: `Account`, else `Account2`.
+    pub(crate) fn name_type(&mut self, wanted: String) -> String {
+        self.name(wanted, "")
+    }
+
+    /// Gives a name to anything else: `account`, else `account_2`.
+    pub(crate) fn name_value(&mut self, wanted: String) -> String {
+        self.name(wanted, "_")
+    }
+
+    fn name(&mut self, wanted: String, joint: &str) -> String {
+        let mut name = wanted.clone();
+        let mut number = 2;
+        while !self.0.insert(name.clone()) {
+            name = format!("{}{joint}{number}", wanted.trim_start_matches("r#"));
+            number += 1;
+        }
+        name
+    }
+}
+
+/// Gives each of these a name of its own.
+pub(crate) fn distinct<'n>(
+    names: impl IntoIterator<Item = &'n str>,
+    case: fn(&str) -> String,
+) -> Vec<String> {
+    let mut taken = Taken::default();
+    names.into_iter().map(|name| taken.name_value(case(name))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases() {
+        for (name, is_snake, is_camel) in [
+            ("in_out_int_call", "in_out_int_call", "InOutIntCall"),
+            ("GetBytes", "get_bytes", "GetBytes"),
+            ("IRemoteObject", "i_remote_object", "IRemoteObject"),
+            ("HTTPServer", "http_server", "HttpServer"),
+            ("UPPER_CASE", "upper_case", "UpperCase"),
+            ("utf8Text", "utf8_text", "Utf8Text"),
+            ("v1_2", "v1_2", "V1_2"),
+            ("type", "r#type", "Type"),
+            ("self", "self_", "Self_"),
+            ("_2d", "n2d", "N2d"),
+        ] {
+            assert_eq!(snake(name), is_snake);
+            assert_eq!(camel(name), is_camel);
+        }
+        assert_eq!(screaming("maxItems"), "MAX_ITEMS");
+        assert_eq!(module("std"), "std_");
+    }
+
+    #[test]
+    fn a_taken_name_gets_a_number() {
+        let mut taken = Taken::types();
+        assert_eq!(taken.name_type("Option".into()), "Option2");
+        assert_eq!(taken.name_type("Option".into()), "Option3");
+        assert_eq!(
+            distinct(["fooBar", "foo_bar", "type", "Type"], snake),
+            ["foo_bar", "foo_bar_2", "r#type", "type_2"]
+        );
+    }
+}

@@ -1,0 +1,256 @@
+//! The descriptions at the foot of each module: statics made with `everywire_model::describe`.
+
+use super::plan::{Item, Module, Plan};
+use super::types::{Face, Types};
+use crate::page::Page;
+use everywire_model::contract::{Direction, Interface, Operation};
+use everywire_model::shape::{Field, Order, Shape, Struct, Text, TextKind};
+
+/// Writes `mod describe` of a module.
+pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
+    let mut from = module.path.clone();
+    from.push("describe".into());
+    let types = Types { plan, from: &from, face: Face::Blocking };
+    let describe = Describe { types };
+    page.gap();
+    page.line("/// What all of this looks like, for codecs and tools.");
+    page.block("pub mod describe", |page| {
+        page.line("#![allow(missing_docs)]");
+        page.gap();
+        page.line("use ::everywire::model::describe::*;");
+        for item in &module.items {
+            match item {
+                Item::Type(shape) => describe.named_type(shape, page),
+                Item::Exception(exception) => describe.record(exception, page),
+                Item::Constant(..) => {}
+                Item::Interface(interface, family) => describe.interface(interface, &family.operations, page),
+            }
+        }
+    });
+}
+
+struct Describe<'p, 'c> {
+    types: Types<'p, 'c>,
+}
+
+impl Describe<'_, '_> {
+    fn named_type(&self, shape: &Shape, page: &mut Page) {
+        match shape {
+            Shape::Struct(shape) => self.record(shape, page),
+            Shape::Enum(shape) => {
+                let bits = if shape.bits == 32 { String::new() } else { format!("{}, ", shape.bits) };
+                let members: Vec<_> =
+                    shape.members.iter().map(|(name, value)| format!("{name:?} = {value}")).collect();
+                let head = format!(
+                    "pub static {}: Enum = variants!({:?}, {:?}, {bits}",
+                    self.own(&shape.name),
+                    shape.name,
+                    shape.id
+                );
+                braces(page, &head, &members);
+            }
+            Shape::Union(shape) => {
+                let arms: Vec<_> = shape
+                    .arms
+                    .iter()
+                    .map(|arm| {
+                        let default = if arm.default { "@default " } else { "" };
+                        let field = &arm.field;
+                        format!("{default}{:?} {:?}: {}", arm.labels, field.name, self.shape(&field.shape))
+                    })
+                    .collect();
+                let head = format!(
+                    "pub static {}: Union = arms!({:?}, {:?}, {}, ",
+                    self.own(&shape.name),
+                    shape.name,
+                    shape.id,
+                    self.shape(&shape.discriminator)
+                );
+                braces(page, &head, &arms);
+            }
+            Shape::Alias(shape) => {
+                page.gap();
+                let head = format!("pub static {}: Alias =", self.own(&shape.name));
+                let items =
+                    [format!("{:?}", shape.name), format!("{:?}", shape.id), self.shape(&shape.target)];
+                page.binding(&head, "named(", &items, ")");
+            }
+            _ => {}
+        }
+    }
+
+    fn record(&self, shape: &Struct, page: &mut Page) {
+        let fields: Vec<_> = shape.fields.iter().map(|field| self.field(field)).collect();
+        let head = format!(
+            "pub static {}: Struct = record!({:?}, {:?}, ",
+            self.own(&shape.name),
+            shape.name,
+            shape.id
+        );
+        braces(page, &head, &fields);
+    }
+
+    fn interface(&self, interface: &Interface, operations: &str, page: &mut Page) {
+        page.gap();
+        let count = interface.operations.len();
+        let own: Vec<_> =
+            interface.operations.iter().map(|operation| self.operation(operation, page)).collect();
+        page.binding(&format!("pub static {operations}: [Operation; {count}] ="), "[", &own, "]");
+        let bases: Vec<_> =
+            interface.bases.iter().map(|base| format!("&{}", self.described(&base.name))).collect();
+        let attributes: Vec<_> = interface
+            .attributes
+            .iter()
+            .map(|attribute| {
+                format!(
+                    "attribute({:?}, {}, {}, {:?})",
+                    attribute.name,
+                    self.shape(&attribute.shape),
+                    attribute.getter,
+                    attribute.setter
+                )
+            })
+            .collect();
+        let mut items = vec![
+            format!("{:?}", interface.name),
+            format!("{:?}", interface.id),
+            format!("[{}]", bases.join(", ")),
+            interface.inherited.to_string(),
+            format!("&{operations}"),
+        ];
+        if !attributes.is_empty() {
+            let line = format!("[{}]", attributes.join(", "));
+            let broken = format!("[\n    {}\n]", attributes.join(",\n    "));
+            items.push(if page.fits(&format!("    {line},")) { line } else { broken });
+        }
+        page.gap();
+        page.binding(
+            &format!("pub static {}: Interface =", self.own(&interface.name)),
+            "interface!(",
+            &items,
+            ")",
+        );
+    }
+
+    fn operation(&self, operation: &Operation, page: &Page) -> String {
+        let parameters: Vec<_> = operation
+            .parameters
+            .iter()
+            .map(|parameter| {
+                let direction = match parameter.direction {
+                    Direction::In => "in",
+                    Direction::Out => "out",
+                    Direction::InOut => "inout",
+                };
+                format!("{direction} {}", self.field(&parameter.field))
+            })
+            .collect();
+        let oneway = if operation.oneway { "oneway " } else { "" };
+        let label = if operation.label == operation.name {
+            String::new()
+        } else {
+            format!(" as {:?}", operation.label)
+        };
+        let raises: Vec<_> =
+            operation.raises.iter().map(|raised| format!("&{}", self.described(&raised.name))).collect();
+        let raises =
+            if raises.is_empty() { String::new() } else { format!(", raises [{}]", raises.join(", ")) };
+        let head = format!("operation!({oneway}{:?}{label}, (", operation.name);
+        let tail = format!(") -> {}{raises})", self.shape(&operation.returns));
+        let line = format!("{head}{}{tail}", parameters.join(", "));
+        if page.fits(&format!("    {line},")) || parameters.is_empty() {
+            line
+        } else {
+            format!("{head}\n    {},\n{tail}", parameters.join(",\n    "))
+        }
+    }
+
+    fn field(&self, field: &Field) -> String {
+        format!("{:?}: {}", field.name, self.shape(&field.shape))
+    }
+
+    /// A shape as an expression.
+    fn shape(&self, shape: &Shape) -> String {
+        match shape {
+            Shape::Void => "Shape::Void".into(),
+            Shape::Bool => "Shape::Bool".into(),
+            Shape::U8 => "Shape::U8".into(),
+            Shape::I8 => "Shape::I8".into(),
+            Shape::U16 => "Shape::U16".into(),
+            Shape::I16 => "Shape::I16".into(),
+            Shape::U32 => "Shape::U32".into(),
+            Shape::I32 => "Shape::I32".into(),
+            Shape::U64 => "Shape::U64".into(),
+            Shape::I64 => "Shape::I64".into(),
+            Shape::F32 => "Shape::F32".into(),
+            Shape::F64 => "Shape::F64".into(),
+            Shape::Char => "Shape::Char".into(),
+            Shape::WideChar => "Shape::WideChar".into(),
+            Shape::Variant => "Shape::Variant".into(),
+            Shape::Handle => "Shape::Handle".into(),
+            Shape::Text(text) if *text == Text::NARROW => "TEXT".into(),
+            Shape::Text(text) if *text == Text::WIDE => "WIDE_TEXT".into(),
+            Shape::Text(text) => {
+                let kind = match text.kind {
+                    TextKind::Narrow => "Narrow",
+                    TextKind::Wide => "Wide",
+                    TextKind::Counted => "Counted",
+                    TextKind::Path => "Path",
+                    TextKind::Signature => "Signature",
+                };
+                format!("text(TextKind::{kind}, {:?})", text.bound)
+            }
+            Shape::Struct(shape) => format!("structure(&{})", self.described(&shape.name)),
+            Shape::Union(shape) => format!("union(&{})", self.described(&shape.name)),
+            Shape::Enum(shape) => format!("enumeration(&{})", self.described(&shape.name)),
+            Shape::Alias(shape) if self.types.plan.find(&shape.name).is_none() => self.shape(&shape.target),
+            Shape::Alias(shape) => format!("alias(&{})", self.described(&shape.name)),
+            Shape::Sequence(sequence) => {
+                let element = self.shape(&sequence.element);
+                match (sequence.order, sequence.bound) {
+                    (Order::Conformant, None) => format!("sequence!({element})"),
+                    (Order::Conformant, Some(bound)) => format!("sequence!({element}, {bound})"),
+                    (order, bound) => format!("sequence!({element}, {bound:?}, {order:?})"),
+                }
+            }
+            Shape::Array(array) => format!("array!({}, {})", self.shape(&array.element), array.len),
+            Shape::Map(map) => format!("map!({}, {})", self.shape(&map.key), self.shape(&map.value)),
+            Shape::Optional(target) => format!("optional!({})", self.shape(target)),
+            Shape::Pointer(pointer) => {
+                format!("pointer!({:?}, {})", pointer.kind, self.shape(&pointer.target))
+            }
+            Shape::Reference(referent) if referent.name.is_empty() && referent.id.is_empty() => {
+                "ANY_OBJECT".into()
+            }
+            Shape::Reference(referent) => format!("reference!({:?}, {:?})", referent.name, referent.id),
+        }
+    }
+
+    /// The static of something defined in this module.
+    fn own(&self, name: &str) -> String {
+        self.types.plan.find(name).map_or_else(String::new, |place| place.described.clone())
+    }
+
+    /// The path to the static of something defined anywhere.
+    fn described(&self, name: &str) -> String {
+        let Some(place) = self.types.plan.find(name) else { return crate::names::screaming(name) };
+        let mut path = place.path.clone();
+        path.push("describe".into());
+        Plan::path(self.types.from, &path, &place.described)
+    }
+}
+
+/// `head{ items });` on one line if it fits, else an item a line.
+fn braces(page: &mut Page, head: &str, items: &[String]) {
+    page.gap();
+    let line = format!("{head}{{ {} }});", items.join(", "));
+    if items.is_empty() {
+        page.line(format!("{head}{{}});"));
+    } else if page.fits(&line) {
+        page.line(line);
+    } else {
+        page.enclosed(&format!("{head}{{"), "});", |page| {
+            items.iter().for_each(|item| page.line(format!("{item},")))
+        });
+    }
+}

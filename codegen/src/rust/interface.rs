@@ -1,0 +1,148 @@
+//! The trait, and what connects it to stubs and skeletons.
+
+use super::plan::{Family, Plan};
+use super::types::{Face, Types};
+use crate::names::{distinct, snake};
+use crate::page::Page;
+use everywire_model::shape::{Field, Shape};
+use everywire_model::{Interface, Operation};
+
+/// The most values a request or a reply may carry: the longest tuple that can be marshalled.
+const MOST: usize = 16;
+/// Parameters above which a linter would complain.
+pub(super) const MANY: usize = 7;
+/// Characters of a type above which a linter might complain.
+pub(super) const COMPLEX: usize = 60;
+
+/// Writes the trait of an interface.
+pub(super) fn define(types: &Types<'_, '_>, interface: &Interface, family: &Family, page: &mut Page) {
+    let [name, ..] = names(types, family);
+    let mut supers: Vec<String> = interface
+        .bases
+        .iter()
+        .filter_map(|base| {
+            let (_, family) = types.plan.interface(&base.name)?;
+            let place = types.plan.find(&base.name)?;
+            Some(Plan::path(types.from, &place.path, &names(types, family)[0]))
+        })
+        .collect();
+    if supers.is_empty() {
+        supers = vec!["Send".into(), "Sync".into()];
+    }
+    page.gap();
+    let about = match (interface.doc.is_empty(), types.face) {
+        (false, _) => interface.doc.to_string(),
+        (true, Face::Blocking) => format!("`{}` of the contract.", interface.name),
+        (true, Face::Asynchronous) => format!("`{}` of the contract, asynchronous.", interface.name),
+    };
+    page.doc(&about);
+    if types.face == Face::Asynchronous {
+        page.line("#[::everywire::async_trait]");
+    }
+    page.line("#[allow(missing_docs)]");
+    page.block(&format!("pub trait {name}: {}", supers.join(" + ")), |page| {
+        let own = interface.operations.iter().zip(&family.methods).skip(interface.inherited);
+        for (index, (operation, method)) in own.enumerate() {
+            if index > 0 && !operation.doc.is_empty() {
+                page.gap();
+            }
+            page.doc(&operation.doc);
+            signature(types, interface, operation, method, ";", page);
+        }
+    });
+}
+
+/// Writes what connects the trait to its stub and skeleton.
+pub(super) fn implement(types: &Types<'_, '_>, interface: &Interface, family: &Family, page: &mut Page) {
+    let [name, stub, skeleton] = names(types, family);
+    page.gap();
+    let described = types.plan.find(&interface.name).map_or("", |place| place.described.as_str());
+    page.block(&format!("impl ew::Remote for dyn {name}"), |page| {
+        page.block("fn interface() -> &'static ew::Interface", |page| {
+            page.line(format!("&describe::{described}"));
+        });
+        page.gap();
+        page.block("fn stub(object: ew::Object) -> std::sync::Arc<Self>", |page| {
+            page.line(format!("std::sync::Arc::new({stub}(object))"));
+        });
+        page.gap();
+        page.block("fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant>", |page| {
+            page.line(format!("std::sync::Arc::new({skeleton}(servant))"));
+        });
+    });
+}
+
+/// Trait, stub and skeleton of one face.
+pub(super) fn names<'f>(types: &Types<'_, '_>, family: &'f Family) -> &'f [String; 3] {
+    match types.face {
+        Face::Blocking => &family.blocking,
+        Face::Asynchronous => &family.asynchronous,
+    }
+}
+
+/// Writes the head of a method, with what follows it: `;` or ` {`.
+pub(super) fn signature(
+    types: &Types<'_, '_>,
+    owner: &Interface,
+    operation: &Operation,
+    method: &str,
+    end: &str,
+    page: &mut Page,
+) {
+    let arguments = operation.arguments.fields();
+    let values = arguments.len().max(operation.results.fields().len());
+    if values > MOST {
+        page.line(format!(
+            "// `{}` carries {values} values one way; at most {MOST} are supported.",
+            operation.name
+        ));
+    }
+    if arguments.len() > MANY && end == ";" {
+        page.line("#[allow(clippy::too_many_arguments)]");
+    }
+    let ok = ok_type(types, operation);
+    if ok.len() > COMPLEX && end == ";" {
+        page.line("#[allow(clippy::type_complexity)]");
+    }
+    let mut parameters = vec!["&self".to_owned()];
+    for (name, field) in argument_names(operation).iter().zip(arguments) {
+        parameters.push(format!("{name}: {}", types.parameter(&field.shape)));
+    }
+    let fun = if types.face == Face::Asynchronous { "async fn" } else { "fn" };
+    let error = types.plan.error(types.from, owner, operation);
+    let tail = format!(") -> Result<{ok}, {error}>{end}");
+    page.list(&format!("{fun} {method}("), &parameters, &tail);
+}
+
+/// What a call yields: the return value, then the out and inout parameters.
+fn ok_type(types: &Types<'_, '_>, operation: &Operation) -> String {
+    let results: Vec<String> =
+        operation.results.fields().iter().map(|field| types.result(&field.shape)).collect();
+    match results.as_slice() {
+        [one] => one.clone(),
+        several => format!("({})", several.join(", ")),
+    }
+}
+
+/// Names of the in and inout parameters.
+pub(super) fn argument_names(operation: &Operation) -> Vec<String> {
+    distinct(operation.arguments.fields().iter().map(|field| field.name.as_ref()), snake)
+}
+
+/// A tuple of this many parts.
+pub(super) fn tuple(parts: &[String]) -> String {
+    match parts {
+        [one] => format!("({one},)"),
+        several => format!("({})", several.join(", ")),
+    }
+}
+
+/// Whether any of these is a typed reference.
+pub(super) fn has_referents(types: &Types<'_, '_>, fields: &[Field]) -> bool {
+    fields.iter().any(|field| is_referent(types, &field.shape))
+}
+
+/// Whether this is a typed reference.
+pub(super) fn is_referent(types: &Types<'_, '_>, shape: &Shape) -> bool {
+    types.referent(shape).is_some()
+}

@@ -1,0 +1,319 @@
+//! The plan: which module each definition goes to, and what everything is called.
+
+use crate::names::{self, Taken, camel, distinct, screaming, snake};
+use everywire_model::shape::{Enum, Shape, Struct, Union};
+use everywire_model::{Contract, Definition, Hold, Interface, Operation};
+use std::collections::HashMap;
+
+/// Where something is: modules from the root of the generated text, and its name there.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) path: Vec<String>,
+    pub(super) name: String,
+    /// The static of [`super::describe`] that describes it.
+    pub(super) described: String,
+}
+
+/// One module of the generated text.
+#[derive(Debug, Default)]
+pub(super) struct Module<'c> {
+    /// Its name in the contract.
+    pub(super) scope: String,
+    pub(super) path: Vec<String>,
+    pub(super) items: Vec<Item<'c>>,
+    /// Inner modules: numbers in [`Plan::modules`].
+    pub(super) inner: Vec<usize>,
+    types: Taken,
+    values: Taken,
+    modules: Taken,
+    statics: Taken,
+}
+
+/// What is generated for one definition.
+#[derive(Debug)]
+pub(super) enum Item<'c> {
+    Type(&'c Shape),
+    Exception(&'c Struct),
+    Constant(&'c everywire_model::Constant, String),
+    Interface(&'c Interface, Family),
+}
+
+/// The names of what an interface becomes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Family {
+    /// The blocking trait, its stub and its skeleton.
+    pub(super) blocking: [String; 3],
+    /// The asynchronous ones.
+    pub(super) asynchronous: [String; 3],
+    /// Methods, for each operation of the interface.
+    pub(super) methods: Vec<String>,
+    /// Error types this interface introduces: name, exceptions.
+    pub(super) errors: Vec<(String, Vec<Hold<Struct>>)>,
+    /// The static that holds its operations.
+    pub(super) operations: String,
+}
+
+/// The plan.
+#[derive(Debug, Default)]
+pub(super) struct Plan<'c> {
+    pub(super) modules: Vec<Module<'c>>,
+    places: HashMap<String, Place>,
+    /// Interface, operation: where its error type is.
+    errors: HashMap<(String, String), Place>,
+    interfaces: HashMap<String, (&'c Interface, Family)>,
+    scopes: HashMap<String, usize>,
+}
+
+impl<'c> Plan<'c> {
+    /// Plans a contract.
+    pub(super) fn new(contract: &'c Contract) -> Self {
+        let mut plan = Self::default();
+        plan.scope("");
+        let mut pending = Vec::new();
+        // Primary names first, so that what follows from them gives way.
+        for definition in &contract.definitions {
+            let scope = plan.scope(scope_of(name_of(definition)));
+            plan.place(scope, name_of(definition), matches!(definition, Definition::Constant(_)));
+            pending.push((scope, definition));
+        }
+        for (scope, definition) in pending {
+            let item = match definition {
+                Definition::Type(shape) => Item::Type(shape),
+                Definition::Exception(exception) => Item::Exception(exception),
+                Definition::Constant(constant) => {
+                    let name =
+                        plan.places.get(constant.name.as_ref()).map_or_else(String::new, |p| p.name.clone());
+                    Item::Constant(constant, name)
+                }
+                Definition::Interface(interface) => {
+                    let family = plan.family(scope, interface);
+                    plan.interfaces.insert(interface.name.to_string(), (interface, family.clone()));
+                    Item::Interface(interface, family)
+                }
+            };
+            if let Some(module) = plan.modules.get_mut(scope) {
+                module.items.push(item);
+            }
+        }
+        plan
+    }
+
+    /// Number of the module for a scope of the contract (a module, or an interface with types inside).
+    fn scope(&mut self, scope: &str) -> usize {
+        if let Some(number) = self.scopes.get(scope) {
+            return *number;
+        }
+        let number = if scope.is_empty() {
+            self.modules.push(Module {
+                types: Taken::types(),
+                statics: Taken::statics(),
+                ..Module::default()
+            });
+            0
+        } else {
+            let outer = self.scope(scope_of(scope));
+            let number = self.modules.len();
+            let mut path = Vec::new();
+            if let Some(outer) = self.modules.get_mut(outer) {
+                path.clone_from(&outer.path);
+                path.push(outer.modules.name_value(names::module(local(scope))));
+                outer.inner.push(number);
+            }
+            self.modules.push(Module {
+                scope: scope.to_owned(),
+                path,
+                types: Taken::types(),
+                statics: Taken::statics(),
+                ..Module::default()
+            });
+            number
+        };
+        self.scopes.insert(scope.to_owned(), number);
+        number
+    }
+
+    fn place(&mut self, scope: usize, name: &str, constant: bool) {
+        let Some(module) = self.modules.get_mut(scope) else { return };
+        let described = screaming(local(name));
+        let place = if constant {
+            Place {
+                path: module.path.clone(),
+                name: module.values.name_value(described),
+                described: String::new(),
+            }
+        } else {
+            let given = module.types.name_type(camel(local(name)));
+            let described = module.statics.name_value(described);
+            Place { path: module.path.clone(), name: given, described }
+        };
+        self.places.insert(name.to_owned(), place);
+    }
+
+    fn family(&mut self, scope: usize, interface: &'c Interface) -> Family {
+        let Some(place) = self.places.get(interface.name.as_ref()).cloned() else { return Family::default() };
+        let methods = self.methods(interface);
+        let Some(module) = self.modules.get_mut(scope) else { return Family::default() };
+        let mut claim = |suffix: &str| module.types.name_type(format!("{}{suffix}", place.name));
+        let blocking = [place.name.clone(), claim("Stub"), claim("Skeleton")];
+        let asynchronous = [claim("Async"), claim("AsyncStub"), claim("AsyncSkeleton")];
+        let mut family = Family {
+            blocking,
+            asynchronous,
+            methods,
+            errors: Vec::new(),
+            operations: module.statics.name_value(format!("{}_OPERATIONS", place.described)),
+        };
+        // Operations of one interface that raise the same exceptions share an error type, named by the interface.
+        let own = interface.operations.get(interface.inherited..).unwrap_or_default();
+        let mut groups: Vec<(Vec<&str>, Vec<&Operation>)> = Vec::new();
+        for operation in own.iter().filter(|operation| !operation.raises.is_empty()) {
+            let raised: Vec<&str> = operation.raises.iter().map(|raised| raised.name.as_ref()).collect();
+            match groups.iter_mut().find(|(names, _)| *names == raised) {
+                Some((_, operations)) => operations.push(operation),
+                None => groups.push((raised, vec![operation])),
+            }
+        }
+        for (_, operations) in groups {
+            let Some(first) = operations.first() else { continue };
+            let wanted = if operations.len() > 1 {
+                format!("{}Error", place.name)
+            } else {
+                format!("{}Error", camel(&first.label))
+            };
+            let name = module.types.name_type(wanted);
+            let mut exceptions: Vec<Hold<Struct>> = Vec::new();
+            for raised in first.raises.iter() {
+                if exceptions.iter().all(|known| known.name != raised.name) {
+                    exceptions.push(raised.clone());
+                }
+            }
+            family.errors.push((name.clone(), exceptions));
+            for operation in operations {
+                let error = Place { path: place.path.clone(), name: name.clone(), described: String::new() };
+                self.errors.insert((interface.name.to_string(), operation.name.to_string()), error);
+            }
+        }
+        family
+    }
+
+    /// Names of the methods, for each operation: those of the bases as the bases have them, then its own.
+    fn methods(&self, interface: &Interface) -> Vec<String> {
+        let mut taken = Taken::default();
+        interface
+            .operations
+            .iter()
+            .enumerate()
+            .map(|(index, operation)| {
+                if index < interface.inherited
+                    && let Some(name) = self.inherited_method(interface, operation)
+                {
+                    return taken.name_value(name);
+                }
+                let attribute = interface
+                    .attributes
+                    .iter()
+                    .find(|attribute| attribute.getter == index || attribute.setter == Some(index));
+                taken.name_value(match attribute {
+                    Some(attribute) if attribute.getter == index => snake(&attribute.name),
+                    Some(attribute) => format!("set_{}", names::plain_snake(&attribute.name)),
+                    None => snake(&operation.label),
+                })
+            })
+            .collect()
+    }
+
+    fn inherited_method(&self, interface: &Interface, operation: &Operation) -> Option<String> {
+        interface.bases.iter().find_map(|base| {
+            let index = base.index_of(operation.name.as_bytes())?;
+            match self.interfaces.get(base.name.as_ref()) {
+                Some((_, family)) => family.methods.get(index).cloned(),
+                None => self.methods(base).get(index).cloned(),
+            }
+        })
+    }
+
+    /// Where a named definition is.
+    pub(super) fn find(&self, name: &str) -> Option<&Place> {
+        self.places.get(name)
+    }
+
+    /// An interface of the contract.
+    pub(super) fn interface(&self, name: &str) -> Option<&(&'c Interface, Family)> {
+        self.interfaces.get(name)
+    }
+
+    /// The path from a module to something in another.
+    pub(super) fn path(from: &[String], to: &[String], name: &str) -> String {
+        let common = from.iter().zip(to).take_while(|(a, b)| a == b).count();
+        let mut path = "super::".repeat(from.len() - common);
+        for module in to.iter().skip(common) {
+            path.push_str(module);
+            path.push_str("::");
+        }
+        path + name
+    }
+
+    /// The error type of an operation, as seen from a module.
+    pub(super) fn error(&self, from: &[String], owner: &Interface, operation: &Operation) -> String {
+        match self.errors.get(&(owner.name.to_string(), operation.name.to_string())) {
+            Some(place) => Self::path(from, &place.path, &place.name),
+            None => "ew::Failure".to_owned(),
+        }
+    }
+
+    /// This interface and all it inherits from, each once: the furthest bases first.
+    pub(super) fn lineage(interface: &Interface) -> Vec<&Interface> {
+        fn walk<'i>(interface: &'i Interface, seen: &mut Vec<&'i Interface>) {
+            if seen.iter().any(|known| known.name == interface.name) {
+                return;
+            }
+            for base in interface.bases.iter() {
+                walk(base, seen);
+            }
+            seen.push(interface);
+        }
+        let mut seen = Vec::new();
+        walk(interface, &mut seen);
+        seen
+    }
+}
+
+/// Names of a struct's fields.
+pub(super) fn field_names(shape: &Struct) -> Vec<String> {
+    distinct(shape.fields.iter().map(|field| field.name.as_ref()), snake)
+}
+
+/// Names of an enumeration's members.
+pub(super) fn member_names(shape: &Enum) -> Vec<String> {
+    distinct(shape.members.iter().map(|(name, _)| name.as_ref()), camel)
+}
+
+/// Names of a union's arms, and of the variant for discriminators that select none.
+pub(super) fn arm_names(shape: &Union) -> (Vec<String>, String) {
+    let mut names = distinct(shape.arms.iter().map(|arm| arm.field.name.as_ref()).chain(["Empty"]), camel);
+    let empty = names.pop().unwrap_or_default();
+    (names, empty)
+}
+
+/// The scoped name of a definition.
+pub(super) fn name_of(definition: &Definition) -> &str {
+    match definition {
+        Definition::Type(Shape::Struct(shape)) => &shape.name,
+        Definition::Type(Shape::Union(shape)) => &shape.name,
+        Definition::Type(Shape::Enum(shape)) => &shape.name,
+        Definition::Type(Shape::Alias(shape)) => &shape.name,
+        Definition::Type(_) => "",
+        Definition::Exception(exception) => &exception.name,
+        Definition::Constant(constant) => &constant.name,
+        Definition::Interface(interface) => &interface.name,
+    }
+}
+
+/// The last part of a scoped name.
+pub(super) fn local(name: &str) -> &str {
+    name.rsplit_once("::").map_or(name, |(_, local)| local)
+}
+
+fn scope_of(name: &str) -> &str {
+    name.rsplit_once("::").map_or("", |(scope, _)| scope)
+}

@@ -1,0 +1,93 @@
+//! Skeletons: from the number of an operation to a call of the servant.
+
+use super::interface::{COMPLEX, MANY, argument_names, is_referent, names, tuple};
+use super::plan::Family;
+use super::types::{Face, Types};
+use crate::names::Taken;
+use crate::page::Page;
+use everywire_model::{Interface, Operation};
+
+/// Writes the skeleton of an interface.
+pub(super) fn write(types: &Types<'_, '_>, interface: &Interface, family: &Family, page: &mut Page) {
+    let [name, _, skeleton] = names(types, family);
+    let described = types.plan.find(&interface.name).map_or("", |place| place.described.as_str());
+    page.gap();
+    page.doc(&format!("Serves a [`{name}`] to callers somewhere else."));
+    page.line(format!("pub struct {skeleton}(pub std::sync::Arc<dyn {name}>);"));
+    page.gap();
+    page.block(&format!("impl ew::Servant for {skeleton}"), |page| {
+        page.block("fn interface(&self) -> &ew::Interface", |page| {
+            page.line(format!("&describe::{described}"))
+        });
+        page.gap();
+        page.block("fn dispatch(&self, request: ew::Request)", |page| match types.face {
+            Face::Blocking => {
+                page.line("let servant = &self.0;");
+                page.enclosed("request.run(|request| match request.index() {", "});", |page| {
+                    cases(types, interface, family, described, page);
+                });
+            }
+            Face::Asynchronous => {
+                page.line("let servant = self.0.clone();");
+                page.enclosed("request.spawn(|mut request| async move {", "});", |page| {
+                    page.line("let result = Self::serve(&*servant, &mut request).await;");
+                    page.line("request.finish(result);");
+                });
+            }
+        });
+    });
+    if types.face == Face::Asynchronous {
+        page.gap();
+        page.block(&format!("impl {skeleton}"), |page| {
+            let parameters = [format!("servant: &dyn {name}"), "request: &mut ew::Request".to_owned()];
+            page.list("async fn serve(", &parameters, ") -> Result<(), ew::Failure> {");
+            page.enclosed_body(|page| {
+                page.block("match request.index()", |page| cases(types, interface, family, described, page));
+            });
+        });
+    }
+}
+
+fn cases(types: &Types<'_, '_>, interface: &Interface, family: &Family, described: &str, page: &mut Page) {
+    for (index, (operation, method)) in interface.operations.iter().zip(&family.methods).enumerate() {
+        page.enclosed(&format!("{index} => {{"), "}", |page| case(types, operation, method, page));
+    }
+    page.line(format!("_ => Err(ew::object::no_operation(&describe::{described})),"));
+}
+
+fn case(types: &Types<'_, '_>, operation: &Operation, method: &str, page: &mut Page) {
+    let fields = operation.arguments.fields();
+    let mut taken = Taken::locals();
+    let names: Vec<_> = argument_names(operation).into_iter().map(|name| taken.name_value(name)).collect();
+    if !names.is_empty() {
+        let kinds: Vec<_> = fields.iter().map(|field| types.argument(&field.shape)).collect();
+        let head = format!("let {}: {}", tuple(&names), tuple(&kinds));
+        if kinds.len() > MANY || tuple(&kinds).len() > COMPLEX {
+            page.line("#[allow(clippy::type_complexity)]");
+        }
+        if page.fits(&format!("{head} =")) {
+            page.assign(&head, "request.arguments()?");
+        } else {
+            page.list(&format!("let {}: (", tuple(&names)), &kinds, ") = request.arguments()?;");
+        }
+    }
+    for (name, field) in names.iter().zip(fields) {
+        if is_referent(types, &field.shape) {
+            page.line(format!("let {name} = request.narrow({name})?;"));
+        }
+    }
+    let passed: Vec<_> = names
+        .iter()
+        .zip(fields)
+        .map(|(name, field)| if types.borrowed(&field.shape) { format!("&{name}") } else { name.clone() })
+        .collect();
+    let mut calls = vec![format!(".{method}({})", passed.join(", "))];
+    if types.face == Face::Asynchronous {
+        calls.push(".await".to_owned());
+    }
+    page.chain("let result = servant", &calls, ";");
+    page.line(match operation.results.fields().len() {
+        1 => "request.reply(result.map(|value| (value,)))",
+        _ => "request.reply(result)",
+    });
+}

@@ -1,0 +1,154 @@
+//! Shapes as types of Rust.
+
+use super::plan::Plan;
+use everywire_model::Shape;
+use everywire_model::shape::PointerKind;
+
+/// Which of the two faces of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Face {
+    /// The blocking trait.
+    Blocking,
+    /// The asynchronous trait.
+    Asynchronous,
+}
+
+/// How types are written in one module.
+#[derive(Clone, Copy)]
+pub(super) struct Types<'p, 'c> {
+    pub(super) plan: &'p Plan<'c>,
+    /// Path of the module.
+    pub(super) from: &'p [String],
+    pub(super) face: Face,
+}
+
+impl Types<'_, '_> {
+    /// The type that holds a value of this shape: in fields, elements, arms.
+    pub(super) fn owned(&self, shape: &Shape) -> String {
+        match shape {
+            Shape::Void => "()".into(),
+            Shape::Bool => "bool".into(),
+            Shape::U8 => "u8".into(),
+            Shape::I8 => "i8".into(),
+            Shape::U16 => "u16".into(),
+            Shape::I16 => "i16".into(),
+            Shape::U32 => "u32".into(),
+            Shape::I32 => "i32".into(),
+            Shape::U64 => "u64".into(),
+            Shape::I64 => "i64".into(),
+            Shape::F32 => "f32".into(),
+            Shape::F64 => "f64".into(),
+            Shape::Char | Shape::WideChar => "char".into(),
+            Shape::Text(_) => "String".into(),
+            Shape::Struct(shape) => self.named(&shape.name).unwrap_or_else(|| unknown(&shape.name)),
+            Shape::Union(shape) => self.named(&shape.name).unwrap_or_else(|| unknown(&shape.name)),
+            Shape::Enum(shape) => self.named(&shape.name).unwrap_or_else(|| unknown(&shape.name)),
+            Shape::Sequence(sequence) => match sequence.element.resolved() {
+                Shape::U8 => "ew::Bytes".into(),
+                _ => format!("Vec<{}>", self.owned(&sequence.element)),
+            },
+            Shape::Array(array) => format!("[{}; {}]", self.owned(&array.element), array.len),
+            Shape::Map(map) => format!("Vec<({}, {})>", self.owned(&map.key), self.owned(&map.value)),
+            Shape::Optional(target) => format!("Option<{}>", self.owned(target)),
+            Shape::Pointer(pointer) if pointer.kind == PointerKind::Ref => {
+                format!("Box<{}>", self.owned(&pointer.target))
+            }
+            Shape::Pointer(pointer) => format!("Option<Box<{}>>", self.owned(&pointer.target)),
+            Shape::Variant => "ew::Variant".into(),
+            Shape::Reference(_) => "Option<ew::Reference>".into(),
+            Shape::Handle => "ew::Handle".into(),
+            Shape::Alias(alias) => self.named(&alias.name).unwrap_or_else(|| self.owned(&alias.target)),
+        }
+    }
+
+    /// The type of a result, or of a parameter passed by value: references are typed.
+    pub(super) fn result(&self, shape: &Shape) -> String {
+        match self.referent(shape) {
+            Some(interface) => format!("Option<ew::Ref<dyn {interface}>>"),
+            None => self.owned(shape),
+        }
+    }
+
+    /// The type of an in or inout parameter.
+    pub(super) fn parameter(&self, shape: &Shape) -> String {
+        match shape.resolved() {
+            Shape::Text(_) => "&str".into(),
+            Shape::Sequence(sequence) if !is_octet(&sequence.element) => {
+                format!("&[{}]", self.owned(&sequence.element))
+            }
+            Shape::Map(map) => format!("&[({}, {})]", self.owned(&map.key), self.owned(&map.value)),
+            Shape::Optional(_)
+            | Shape::Pointer(_)
+            | Shape::Struct(_)
+            | Shape::Union(_)
+            | Shape::Array(_)
+            | Shape::Variant => {
+                format!("&{}", self.owned(shape))
+            }
+            _ => self.result(shape),
+        }
+    }
+
+    /// The type a skeleton reads an argument as. Text may borrow from the message.
+    pub(super) fn argument(&self, shape: &Shape) -> String {
+        match shape.resolved() {
+            Shape::Text(_) => "std::borrow::Cow<'_, str>".into(),
+            _ => self.owned(shape),
+        }
+    }
+
+    /// Whether a parameter of this shape is passed by reference.
+    pub(super) fn borrowed(&self, shape: &Shape) -> bool {
+        self.parameter(shape).starts_with('&')
+    }
+
+    /// The trait behind a reference that is a parameter or a result, if the contract defines it.
+    pub(super) fn referent(&self, shape: &Shape) -> Option<String> {
+        let Shape::Reference(referent) = shape.resolved() else { return None };
+        let (_, family) = self.plan.interface(&referent.name)?;
+        let place = self.plan.find(&referent.name)?;
+        let name = match self.face {
+            Face::Blocking => &family.blocking[0],
+            Face::Asynchronous => &family.asynchronous[0],
+        };
+        Some(Plan::path(self.from, &place.path, name))
+    }
+
+    /// The path to a named type.
+    pub(super) fn named(&self, name: &str) -> Option<String> {
+        self.plan.find(name).map(|place| Plan::path(self.from, &place.path, &place.name))
+    }
+}
+
+fn is_octet(shape: &Shape) -> bool {
+    matches!(shape.resolved(), Shape::U8)
+}
+
+/// A type that the contract uses and does not define: the compiler will say so in these words.
+fn unknown(name: &str) -> String {
+    format!("{}NotInThisContract", crate::names::camel(name))
+}
+
+/// Whether values of this shape can be compared: all but operating-system handles.
+pub(super) fn comparable(shape: &Shape, within: &mut Vec<String>) -> bool {
+    let mut all = |name: &str, shapes: Vec<&Shape>| {
+        if within.iter().any(|outer| outer == name) {
+            return true;
+        }
+        within.push(name.to_owned());
+        let all = shapes.into_iter().all(|shape| comparable(shape, within));
+        within.pop();
+        all
+    };
+    match shape.resolved() {
+        Shape::Handle => false,
+        Shape::Struct(shape) => all(&shape.name, shape.fields.iter().map(|field| &field.shape).collect()),
+        Shape::Union(shape) => all(&shape.name, shape.arms.iter().map(|arm| &arm.field.shape).collect()),
+        Shape::Sequence(shape) => comparable(&shape.element, within),
+        Shape::Array(shape) => comparable(&shape.element, within),
+        Shape::Map(shape) => comparable(&shape.key, within) && comparable(&shape.value, within),
+        Shape::Optional(target) => comparable(target, within),
+        Shape::Pointer(pointer) => comparable(&pointer.target, within),
+        _ => true,
+    }
+}
