@@ -15,11 +15,11 @@ use crate::shard::Seat;
 use crate::sync::lock;
 use crate::transport::Stream;
 use bytes::BytesMut;
-use everywire_model::{
-    Body, BoxFuture, CallId, Completed, Config, Endpoint, Event, Failure, Handle, Initiator, Kind, Link, Outcome, Peer,
-    Resolver, Session, Wire,
-};
 use everywire_model::{Answer, Violation};
+use everywire_model::{
+    Body, BoxFuture, CallId, Completed, Config, Endpoint, Event, Failure, Handle, Initiator, Kind, Link,
+    Outcome, Peer, Resolver, Session, Wire,
+};
 use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -95,7 +95,13 @@ enum Waiter {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: Stream, endpoint: Endpoint, node: Arc<Shared>, wire: &'static dyn Wire, accepted: bool) -> Arc<Self> {
+    pub(crate) fn new(
+        stream: Stream,
+        endpoint: Endpoint,
+        node: Arc<Shared>,
+        wire: &'static dyn Wire,
+        accepted: bool,
+    ) -> Arc<Self> {
         let peer = stream.peer(endpoint.transport());
         let config = Config { limits: node.limits.clone(), peer };
         let session = if accepted { wire.accept(&config) } else { wire.connect(&config) };
@@ -256,14 +262,17 @@ impl Connection {
         let before = core.input.len();
         match self.stream.read(&mut core.input, wanted) {
             Ok(0) => {
-                let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closed the connection")
-                    .with_completed(Completed::Maybe)
-                    .at(&self.endpoint);
+                let failure =
+                    Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closed the connection")
+                        .with_completed(Completed::Maybe)
+                        .at(&self.endpoint);
                 self.fail(core, failure);
                 return Err(());
             }
             Ok(_) => {}
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(false),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Ok(false);
+            }
             Err(error) => {
                 self.fail(core, self.broken(&error));
                 return Err(());
@@ -291,7 +300,10 @@ impl Connection {
 
     /// The peer broke the protocol: tell it, tell the observer, and end.
     fn refuse(&self, core: &mut Core, violation: Violation) {
-        self.node.notice(&crate::Notice::Violation { peer: self.stream.peer(self.endpoint.transport()).text, violation: violation.clone() });
+        self.node.notice(&crate::Notice::Violation {
+            peer: self.stream.peer(self.endpoint.transport()).text,
+            violation: violation.clone(),
+        });
         let failure = Failure::from(violation).at(&self.endpoint);
         core.session.disconnected(&failure);
         while let Some(event) = core.session.poll() {
@@ -339,16 +351,19 @@ impl Connection {
             }
             Event::Ready(peer) => core.peer = Some(peer),
             Event::Closed => {
-                let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer said goodbye").at(&self.endpoint);
+                let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer said goodbye")
+                    .at(&self.endpoint);
                 self.fail(core, failure);
             }
             // Servants are served by `serving`; a connection that was not accepted has none.
             Event::Call(incoming) => {
-                let failure = Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
+                let failure =
+                    Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
                 let _ = core.session.answer(incoming.id, Answer::Failed(&failure));
             }
             Event::Probe { id, .. } => {
-                let failure = Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
+                let failure =
+                    Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
                 let _ = core.session.answer(id, Answer::Failed(&failure));
             }
             Event::Cancelled(_) => {}
@@ -367,7 +382,10 @@ impl Connection {
             self.refuse(&mut core, violation);
         }
         if core.draining.is_some_and(|until| until <= now) {
-            self.fail(&mut core, Failure::new(Kind::Violation, Initiator::Peer, "the connection was refused"));
+            self.fail(
+                &mut core,
+                Failure::new(Kind::Violation, Initiator::Peer, "the connection was refused"),
+            );
         }
         if let Some(deadline) = self.silence_deadline(&core)
             && deadline <= now
@@ -378,9 +396,11 @@ impl Connection {
             self.fail(&mut core, Failure::new(Kind::TimedOut, Initiator::Peer, format!("the peer {what}")));
         }
         let mut expired = Vec::new();
-        while let Some(at) = core.waiting.iter().position(|w| {
-            matches!(w.waiter, Waiter::Future(..)) && w.until.is_some_and(|until| until <= now)
-        }) {
+        while let Some(at) = core
+            .waiting
+            .iter()
+            .position(|w| matches!(w.waiter, Waiter::Future(..)) && w.until.is_some_and(|until| until <= now))
+        {
             expired.push(core.waiting.swap_remove(at));
         }
         for waiting in expired {

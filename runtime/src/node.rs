@@ -13,8 +13,8 @@ use crate::transport::listener::Listener;
 use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
 use everywire_model::{
-    BoxFuture, Endpoint, Failure, Initiator, Kind, Limits, Object, Profile, Ref, Reference, Resolver, Servant, Violation,
-    Wire,
+    BoxFuture, Endpoint, Failure, Initiator, Kind, Limits, Object, Profile, Ref, Reference, Resolver,
+    Servant, Violation, Wire,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::any::Any;
@@ -216,7 +216,11 @@ impl Node {
             let mut named = lock(&NAMED);
             named.retain(|(_, node)| node.strong_count() > 0);
             if named.iter().any(|(held, _)| *held == name) {
-                return Err(Failure::new(Kind::Refused, Initiator::User, format!("`inproc://{name}` is taken in this process")));
+                return Err(Failure::new(
+                    Kind::Refused,
+                    Initiator::User,
+                    format!("`inproc://{name}` is taken in this process"),
+                ));
             }
             named.push((name.clone(), Arc::downgrade(shared)));
             lock(&shared.endpoints).push((IN_PROCESS, Endpoint::InProcess { name: name.clone() }));
@@ -226,10 +230,11 @@ impl Node {
         let listener = Arc::new(Listener::bind(&wire.listen(address)?)?);
         raise_descriptor_limit();
         let endpoint = listener.endpoint().clone();
-        shared
-            .shard()
-            .and_then(|shard| shard.listen(Arc::clone(&listener), Arc::clone(shared)))
-            .map_err(|error| Failure::new(Kind::Internal, Initiator::Here, format!("cannot serve {endpoint}: {error}")))?;
+        shared.shard().and_then(|shard| shard.listen(Arc::clone(&listener), Arc::clone(shared))).map_err(
+            |error| {
+                Failure::new(Kind::Internal, Initiator::Here, format!("cannot serve {endpoint}: {error}"))
+            },
+        )?;
         lock(&shared.endpoints).push((wire.name(), endpoint.clone()));
         Ok(wire.print_friendly(&wire.publish("", &[endpoint], b"")))
     }
@@ -268,7 +273,9 @@ impl Node {
         directory
             .keys()
             .into_iter()
-            .filter_map(|key| directory.get(&key).map(|entry| (key, entry.servant.interface().id.to_string())))
+            .filter_map(|key| {
+                directory.get(&key).map(|entry| (key, entry.servant.interface().id.to_string()))
+            })
             .collect()
     }
 
@@ -354,7 +361,8 @@ impl Shared {
             .find(|wire| wire.schemes().iter().any(|known| known.eq_ignore_ascii_case(scheme)))
             .copied()
             .ok_or_else(|| {
-                let known: Vec<_> = self.wires.iter().flat_map(|wire| wire.schemes().iter().copied()).collect();
+                let known: Vec<_> =
+                    self.wires.iter().flat_map(|wire| wire.schemes().iter().copied()).collect();
                 Failure::new(Kind::BadReference, Initiator::User, format!("`{text}` is of no known kind"))
                     .with_hint(format!("a reference begins with one of {}, inproc", known.join(", ")))
             })
@@ -403,11 +411,18 @@ impl Shared {
             return Ok(Arc::clone(held));
         }
         let entry = self.wire_named(wire).ok_or_else(|| {
-            Failure::new(Kind::Unreachable, Initiator::User, format!("nothing in this process answers at {endpoint}"))
+            Failure::new(
+                Kind::Unreachable,
+                Initiator::User,
+                format!("nothing in this process answers at {endpoint}"),
+            )
         })?;
-        let within = until.map_or(Duration::from_secs(30), |until| until.saturating_duration_since(Instant::now()));
+        let within =
+            until.map_or(Duration::from_secs(30), |until| until.saturating_duration_since(Instant::now()));
         let stream = Stream::connect(endpoint, within.max(Duration::from_millis(1)))?;
-        let node = self.arc().ok_or_else(|| Failure::new(Kind::Cancelled, Initiator::User, "the node was stopped"))?;
+        let node = self
+            .arc()
+            .ok_or_else(|| Failure::new(Kind::Cancelled, Initiator::User, "the node was stopped"))?;
         let made = Connection::new(stream, endpoint.clone(), node, entry, false);
         let mut links = lock(&self.links);
         links.retain(|_, connection| !connection.is_over());
@@ -420,7 +435,9 @@ impl Shared {
         if connection.seat().is_some() {
             return Ok(());
         }
-        let failed = |error| Failure::new(Kind::Internal, Initiator::Here, format!("cannot start an event loop: {error}"));
+        let failed = |error| {
+            Failure::new(Kind::Internal, Initiator::Here, format!("cannot start an event loop: {error}"))
+        };
         // One at a time: a connection has one seat.
         let _links = lock(&self.links);
         if connection.seat().is_none() {
@@ -445,7 +462,8 @@ impl Shared {
                 made.push(Shard::start(self.latency, self.quotas.blocked_threads)?);
             }
             if let Err(late) = self.shards.set(made) {
-                let why = Failure::new(Kind::Cancelled, Initiator::Here, "another thread started the event loops");
+                let why =
+                    Failure::new(Kind::Cancelled, Initiator::Here, "another thread started the event loops");
                 late.iter().for_each(|shard| shard.stop(&why));
             }
         }
@@ -461,9 +479,15 @@ impl Shared {
             let stream = match listener.accept() {
                 Ok(stream) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => continue,
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) =>
+                {
+                    continue;
+                }
                 Err(error) => {
-                    self.notice(&Notice::Starved { why: format!("accepting at {}: {error}", listener.endpoint()) });
+                    self.notice(&Notice::Starved {
+                        why: format!("accepting at {}: {error}", listener.endpoint()),
+                    });
                     // Out of descriptors or memory. The listener stays readable: give others a moment to let go.
                     self.make_room();
                     std::thread::sleep(Duration::from_millis(1));
@@ -476,7 +500,9 @@ impl Shared {
                 self.accepted.store(now + 1, Ordering::Relaxed);
                 if now >= self.quotas.connections && !self.make_room() {
                     self.accepted.fetch_sub(1, Ordering::Relaxed);
-                    let why = format!("{now} connections are open, the quota `connections`; raise it if they are wanted");
+                    let why = format!(
+                        "{now} connections are open, the quota `connections`; raise it if they are wanted"
+                    );
                     self.notice(&Notice::Refused { peer, why });
                     continue;
                 }
@@ -491,7 +517,9 @@ impl Shared {
                     }
                     self.notice(&Notice::Accepted { peer });
                 }
-                Err(error) => self.notice(&Notice::Starved { why: format!("watching a connection: {error}") }),
+                Err(error) => {
+                    self.notice(&Notice::Starved { why: format!("watching a connection: {error}") })
+                }
             }
         }
     }
@@ -507,7 +535,11 @@ impl Shared {
 
     fn accepted_now(&self) -> usize {
         self.shards.get().map_or(0, |shards| {
-            shards.iter().flat_map(|shard| shard.connections()).filter(|c| c.is_accepted() && !c.is_over()).count()
+            shards
+                .iter()
+                .flat_map(|shard| shard.connections())
+                .filter(|c| c.is_accepted() && !c.is_over())
+                .count()
         })
     }
 
@@ -550,7 +582,9 @@ impl Shared {
 
 impl Resolver for Shared {
     fn resolve(&self, reference: &Reference) -> Result<Object, Failure> {
-        let node = self.arc().ok_or_else(|| Failure::new(Kind::Cancelled, Initiator::User, "the node was stopped"))?;
+        let node = self
+            .arc()
+            .ok_or_else(|| Failure::new(Kind::Cancelled, Initiator::User, "the node was stopped"))?;
         Ok(Object::new(Arc::new(Remote::new(node, reference.clone(), self.deadline))))
     }
 
@@ -558,11 +592,18 @@ impl Resolver for Shared {
         for profile in &reference.profiles {
             for endpoint in &profile.endpoints {
                 if let Endpoint::InProcess { name } = endpoint {
-                    let node = lock(&NAMED).iter().find(|(held, _)| held == name).and_then(|(_, node)| node.upgrade());
-                    if let Some(local) = node.and_then(|node| node.directory.get(&profile.key)).and_then(|e| e.local) {
+                    let node = lock(&NAMED)
+                        .iter()
+                        .find(|(held, _)| held == name)
+                        .and_then(|(_, node)| node.upgrade());
+                    if let Some(local) =
+                        node.and_then(|node| node.directory.get(&profile.key)).and_then(|e| e.local)
+                    {
                         return Some(local);
                     }
-                } else if lock(&self.endpoints).iter().any(|(wire, own)| *wire == profile.wire && own == endpoint)
+                } else if lock(&self.endpoints)
+                    .iter()
+                    .any(|(wire, own)| *wire == profile.wire && own == endpoint)
                     && let Some(entry) = self.directory.get(&profile.key)
                 {
                     return entry.local;
@@ -574,7 +615,8 @@ impl Resolver for Shared {
 }
 
 fn in_process(name: &str, key: &[u8]) -> Reference {
-    let key = everywire_model::reference::unescape(&String::from_utf8_lossy(key)).unwrap_or_else(|| key.to_vec());
+    let key =
+        everywire_model::reference::unescape(&String::from_utf8_lossy(key)).unwrap_or_else(|| key.to_vec());
     Reference {
         type_id: String::new(),
         profiles: vec![Profile {

@@ -124,7 +124,9 @@ impl Shard {
         epoll::add(&shard.epoll, &shard.bell, EventData::new_u64(BELL), EventFlags::IN)?;
         shard.spawn()?;
         let watched = Arc::downgrade(&shard);
-        std::thread::Builder::new().name("everywire-watch".into()).spawn(move || Supervisor::run(&watched))?;
+        std::thread::Builder::new()
+            .name("everywire-watch".into())
+            .spawn(move || Supervisor::run(&watched))?;
         Ok(shard)
     }
 
@@ -242,7 +244,8 @@ impl Shard {
     fn spawn(self: &Arc<Self>) -> io::Result<()> {
         let shard = Arc::clone(self);
         lock(&self.bench).threads += 1;
-        let spawned = std::thread::Builder::new().name("everywire-shard".into()).spawn(move || shard.thread());
+        let spawned =
+            std::thread::Builder::new().name("everywire-shard".into()).spawn(move || shard.thread());
         if spawned.is_err() {
             lock(&self.bench).threads -= 1;
         }
@@ -263,8 +266,10 @@ impl Shard {
             }
             bench.idle += 1;
             while !bench.wanted {
-                let (back, timeout) =
-                    self.called_up.wait_timeout(bench, Duration::from_secs(10)).unwrap_or_else(PoisonError::into_inner);
+                let (back, timeout) = self
+                    .called_up
+                    .wait_timeout(bench, Duration::from_secs(10))
+                    .unwrap_or_else(PoisonError::into_inner);
                 bench = back;
                 if (timeout.timed_out() || self.over.load(Ordering::Acquire)) && !bench.wanted {
                     bench.idle -= 1;
@@ -486,7 +491,10 @@ impl Lead {
         if !shard.has_tasks.load(Ordering::SeqCst) {
             let timeout = until.map(|until| {
                 let rest = until.saturating_duration_since(Instant::now()) + Duration::from_micros(500);
-                Timespec { tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX), tv_nsec: rest.subsec_nanos().into() }
+                Timespec {
+                    tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
+                    tv_nsec: rest.subsec_nanos().into(),
+                }
             });
             // Interrupted: the loop comes back here.
             let _ = epoll::wait(&shard.epoll, spare_capacity(events), timeout.as_ref());
@@ -633,7 +641,11 @@ impl Supervisor {
             if running != 0 && running == last.0 {
                 shard.hand_over(shard.term.load(Ordering::Acquire));
             }
-            let quiet = if running == 0 && calls == last.1 { this.quiet.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
+            let quiet = if running == 0 && calls == last.1 {
+                this.quiet.fetch_add(1, Ordering::Relaxed) + 1
+            } else {
+                0
+            };
             this.quiet.store(quiet, Ordering::Relaxed);
             last = (running, calls);
             if quiet < 10 {
@@ -645,8 +657,10 @@ impl Supervisor {
             this.drowsy.store(true, Ordering::Release);
             let mut awake = lock(&this.awake);
             while !*awake && this.drowsy.load(Ordering::Acquire) && !shard.over.load(Ordering::Acquire) {
-                let (back, _) =
-                    this.bell.wait_timeout(awake, Duration::from_secs(5)).unwrap_or_else(PoisonError::into_inner);
+                let (back, _) = this
+                    .bell
+                    .wait_timeout(awake, Duration::from_secs(5))
+                    .unwrap_or_else(PoisonError::into_inner);
                 awake = back;
                 if Arc::strong_count(&shard) == 1 {
                     return;

@@ -6,8 +6,8 @@ use crate::node::Shared;
 use crate::sync::lock;
 use everywire_model::object::{Completion, Ticket};
 use everywire_model::{
-    Body, Call, Completed, Encode, Expects, Failure, Initiator, Kind, Operation, Outcome, Profile, Reference, Resolver,
-    Target,
+    Body, Call, Completed, Encode, Expects, Failure, Initiator, Kind, Operation, Outcome, Profile, Reference,
+    Resolver, Target,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -62,8 +62,12 @@ impl Remote {
             }
         }
         Err(last.unwrap_or_else(|| {
-            Failure::new(Kind::BadReference, Initiator::User, "the reference has no profile that this program can use")
-                .with_hint("is it complete, and is its wire supported?")
+            Failure::new(
+                Kind::BadReference,
+                Initiator::User,
+                "the reference has no profile that this program can use",
+            )
+            .with_hint("is it complete, and is its wire supported?")
         }))
     }
 
@@ -74,7 +78,11 @@ impl Remote {
     }
 
     /// Asks; follows an object that moved; tries once more if a connection turned out to be closed before the call ran.
-    fn ask(&self, until: Option<Instant>, mut ask: impl FnMut(&Way) -> Result<Option<Outcome<Body>>, Failure>) -> Option<Outcome<Body>> {
+    fn ask(
+        &self,
+        until: Option<Instant>,
+        mut ask: impl FnMut(&Way) -> Result<Option<Outcome<Body>>, Failure>,
+    ) -> Option<Outcome<Body>> {
         let mut forwards = 0;
         let mut retried = false;
         let mut way = match self.way(until) {
@@ -138,9 +146,11 @@ impl Target for Remote {
         match outcome {
             Some(Outcome::Failed(failure)) => Outcome::Failed(self.place(failure, operation)),
             Some(outcome) => outcome,
-            None => {
-                Outcome::Failed(Failure::new(Kind::Unsupported, Initiator::User, "a oneway operation has no outcome"))
-            }
+            None => Outcome::Failed(Failure::new(
+                Kind::Unsupported,
+                Initiator::User,
+                "a oneway operation has no outcome",
+            )),
         }
     }
 
@@ -194,7 +204,8 @@ impl Target for Remote {
 
     fn probe(&self) -> Result<(), Failure> {
         let (now, until) = self.times();
-        let outcome = self.ask(until, |way| way.connection.call_and_wait(Ask::Probe(&way.profile), now, until));
+        let outcome =
+            self.ask(until, |way| way.connection.call_and_wait(Ask::Probe(&way.profile), now, until));
         match outcome {
             Some(Outcome::Failed(failure)) => Err(failure),
             _ => Ok(()),

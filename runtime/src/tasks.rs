@@ -18,8 +18,11 @@ pub(crate) struct Task {
 impl Task {
     /// Runs the future until it first has to wait; the shard continues it.
     pub(crate) fn start(future: BoxFuture<'static, ()>, shard: &Arc<Shard>) {
-        let task =
-            Arc::new(Self { future: Mutex::new(Some(future)), queued: AtomicBool::new(true), shard: Arc::downgrade(shard) });
+        let task = Arc::new(Self {
+            future: Mutex::new(Some(future)),
+            queued: AtomicBool::new(true),
+            shard: Arc::downgrade(shard),
+        });
         task.run();
     }
 

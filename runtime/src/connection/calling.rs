@@ -50,7 +50,12 @@ pub(crate) enum Ask<'a> {
 impl Connection {
     /// Calls, and waits on this thread; a oneway has no outcome. `Err` hands the call back unsent: the connection was
     /// already over.
-    pub(crate) fn call_and_wait(&self, ask: Ask<'_>, now: Instant, until: Option<Instant>) -> Result<Option<Outcome<Body>>, Failure> {
+    pub(crate) fn call_and_wait(
+        &self,
+        ask: Ask<'_>,
+        now: Instant,
+        until: Option<Instant>,
+    ) -> Result<Option<Outcome<Body>>, Failure> {
         let mut core = self.enter();
         let id = self.begin(&mut core, ask, now)?;
         let id = match id {
@@ -199,7 +204,12 @@ impl Connection {
     }
 
     /// Reads until the reply to `id` is there.
-    fn read_until<'c>(&'c self, mut core: MutexGuard<'c, Core>, id: CallId, until: Option<Instant>) -> Outcome<Body> {
+    fn read_until<'c>(
+        &'c self,
+        mut core: MutexGuard<'c, Core>,
+        id: CallId,
+        until: Option<Instant>,
+    ) -> Outcome<Body> {
         core.reading = true;
         core.patience.after_sending(Some(self.stream()));
         loop {
@@ -303,7 +313,13 @@ impl Connection {
     }
 
     /// Waits for the thread that reads.
-    fn sit_and_wait(&self, core: MutexGuard<'_, Core>, chair: &Arc<Chair>, id: CallId, until: Option<Instant>) -> Outcome<Body> {
+    fn sit_and_wait(
+        &self,
+        core: MutexGuard<'_, Core>,
+        chair: &Arc<Chair>,
+        id: CallId,
+        until: Option<Instant>,
+    ) -> Outcome<Body> {
         drop(core);
         shard::about_to_block();
         let mut seat = lock(&chair.seat);
@@ -350,7 +366,12 @@ impl Connection {
         }
     }
 
-    fn chair_wait<'s>(&self, chair: &'s Chair, seat: MutexGuard<'s, Served>, rest: Duration) -> MutexGuard<'s, Served> {
+    fn chair_wait<'s>(
+        &self,
+        chair: &'s Chair,
+        seat: MutexGuard<'s, Served>,
+        rest: Duration,
+    ) -> MutexGuard<'s, Served> {
         chair.bell.wait_timeout(seat, rest).unwrap_or_else(PoisonError::into_inner).0
     }
 }

@@ -3,9 +3,7 @@
 use super::{Connection, Core, SERVING};
 use crate::directory::Found;
 use crate::shard::Lead;
-use everywire_model::{
-    Answer, Event, Failure, Incoming, Initiator, Kind, Request, visit::Nothing,
-};
+use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, visit::Nothing};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
@@ -60,11 +58,11 @@ impl Connection {
                         return Served::Deposed;
                     }
                 }
-                Event::Probe { id, key } => {
+                Event::Probe { id, key, type_id } => {
                     core.served = true;
-                    let answer = match self.node.directory.get(&key) {
-                        Some(_) => core.session.answer(id, Answer::Done(&Nothing)),
-                        None => core.session.answer(id, Answer::Failed(&no_object(&key))),
+                    let answer = match self.present(&key, type_id.as_deref()) {
+                        Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
+                        Err(failure) => core.session.answer(id, Answer::Failed(&failure)),
                     };
                     // What cannot be told about an object is no reason to end the connection.
                     let _ = answer;
@@ -89,6 +87,18 @@ impl Connection {
         }
         self.release(core);
         served
+    }
+
+    /// Whether the object is here, and of that interface.
+    fn present(&self, key: &[u8], type_id: Option<&str>) -> Result<(), Failure> {
+        let entry = self.node.directory.get(key).ok_or_else(|| no_object(key))?;
+        match type_id {
+            Some(id) if !entry.servant.interface().is_a(id) => {
+                let what = format!("the object is no `{id}`");
+                Err(Failure::new(Kind::BadReference, Initiator::Peer, what))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Sends replies. Returns whether more requests may be read: not from a peer that does not read its replies.
@@ -155,8 +165,12 @@ impl Connection {
             Found::NoObject => no_object(&incoming.key),
             Found::NoOperation(servant) => {
                 let name = String::from_utf8_lossy(&incoming.operation).into_owned();
-                Failure::new(Kind::NoOperation, Initiator::Peer, format!("the object has no operation `{name}`"))
-                    .at(&servant.interface().name)
+                Failure::new(
+                    Kind::NoOperation,
+                    Initiator::Peer,
+                    format!("the object has no operation `{name}`"),
+                )
+                .at(&servant.interface().name)
             }
         };
         let _ = core.session.answer(incoming.id, Answer::Failed(&failure));

@@ -3,8 +3,8 @@
 use super::shm::Offer;
 use rustix::cmsg_space;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg,
-    sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
 };
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -32,7 +32,8 @@ pub(crate) fn receive(control: &OwnedFd) -> io::Result<Offer> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let got = recvmsg(control, &mut [IoSliceMut::new(&mut hello)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let wrong = |what: &str| io::Error::new(ErrorKind::InvalidData, format!("shared-memory handshake: {what}"));
+    let wrong =
+        |what: &str| io::Error::new(ErrorKind::InvalidData, format!("shared-memory handshake: {what}"));
     if got.bytes != HELLO.len() || &hello != HELLO {
         return Err(wrong("the peer does not speak it"));
     }
@@ -42,6 +43,7 @@ pub(crate) fn receive(control: &OwnedFd) -> io::Result<Offer> {
             fds.extend(rights);
         }
     }
-    let [memory, first, second] = <[OwnedFd; 3]>::try_from(fds).map_err(|_| wrong("three descriptors are expected"))?;
+    let [memory, first, second] =
+        <[OwnedFd; 3]>::try_from(fds).map_err(|_| wrong("three descriptors are expected"))?;
     Ok(Offer { memory, bells: [first, second] })
 }

@@ -100,7 +100,9 @@ impl Stream {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
                 Ok(match rope.contiguous() {
                     Some(flat) => send(fd, &flat[..flat.len().min(most)], flags)?,
-                    None => sendmsg(fd, &rope.slices(GATHER, most), &mut SendAncillaryBuffer::default(), flags)?,
+                    None => {
+                        sendmsg(fd, &rope.slices(GATHER, most), &mut SendAncillaryBuffer::default(), flags)?
+                    }
                 })
             }
             Self::Shm(channel) => channel.write(rope),

@@ -58,7 +58,8 @@ impl Channel {
         fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let (own_bell, peer_bell) = (bell()?, bell()?);
-        let offer = Offer { memory: memory.try_clone()?, bells: [own_bell.try_clone()?, peer_bell.try_clone()?] };
+        let offer =
+            Offer { memory: memory.try_clone()?, bells: [own_bell.try_clone()?, peer_bell.try_clone()?] };
         let channel = Self { memory: Memory::map(&memory)?, side: 0, own_bell, peer_bell, control };
         channel.asleep(0).store(1, Ordering::SeqCst);
         channel.asleep(1).store(1, Ordering::SeqCst);
@@ -70,7 +71,10 @@ impl Channel {
         let seals = fcntl_get_seals(&offer.memory)?;
         let size = fstat(&offer.memory)?.st_size;
         if !seals.contains(SealFlags::SHRINK) || u64::try_from(size).ok() != Some(TOTAL as u64) {
-            return Err(io::Error::new(ErrorKind::InvalidData, "the peer's shared memory is not sealed or has a wrong size"));
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                "the peer's shared memory is not sealed or has a wrong size",
+            ));
         }
         let [peer_bell, own_bell] = offer.bells;
         Ok(Self { memory: Memory::map(&offer.memory)?, side: 1, own_bell, peer_bell, control })
@@ -150,10 +154,12 @@ impl Channel {
         self.asleep(self.side).store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let incoming = 1 - self.side;
-        let ready = self.head(incoming).load(Ordering::Relaxed) != self.tail(incoming).load(Ordering::Acquire);
+        let ready =
+            self.head(incoming).load(Ordering::Relaxed) != self.tail(incoming).load(Ordering::Acquire);
         let own = self.side;
         let full = || {
-            let used = self.tail(own).load(Ordering::Relaxed).wrapping_sub(self.head(own).load(Ordering::Acquire));
+            let used =
+                self.tail(own).load(Ordering::Relaxed).wrapping_sub(self.head(own).load(Ordering::Acquire));
             used >= RING as u64
         };
         ready || (wants_room && !full())
@@ -185,7 +191,11 @@ impl Channel {
     /// Whether the peer closed its end. A system call: asked only before and after sleeping.
     pub(crate) fn peer_gone(&self) -> bool {
         let mut byte = [0u8; 1];
-        match rustix::net::recv(&self.control, &mut byte, rustix::net::RecvFlags::DONTWAIT | rustix::net::RecvFlags::PEEK) {
+        match rustix::net::recv(
+            &self.control,
+            &mut byte,
+            rustix::net::RecvFlags::DONTWAIT | rustix::net::RecvFlags::PEEK,
+        ) {
             Ok((n, _)) => n == 0,
             Err(rustix::io::Errno::AGAIN) => false,
             Err(_) => true,
@@ -226,7 +236,14 @@ impl Memory {
     fn map(memory: &OwnedFd) -> io::Result<Self> {
         // SAFETY: a new mapping at an address of the kernel's choice aliases nothing of ours.
         let address = unsafe {
-            mmap(std::ptr::null_mut(), TOTAL, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, memory, 0)?
+            mmap(
+                std::ptr::null_mut(),
+                TOTAL,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                memory,
+                0,
+            )?
         };
         NonNull::new(address.cast()).map(Self).ok_or_else(|| io::Error::other("mmap returned null"))
     }

@@ -165,7 +165,13 @@ impl Session for PlainSession {
                     if !oneway {
                         self.open.push(call);
                     }
-                    self.events.push_back(Event::Call(Incoming { id, key, operation, body: body(frame), expects }));
+                    self.events.push_back(Event::Call(Incoming {
+                        id,
+                        key,
+                        operation,
+                        body: body(frame),
+                        expects,
+                    }));
                 }
                 1 => self.events.push_back(Event::Reply { id, outcome: Outcome::Done(body(frame)) }),
                 2 => {
@@ -176,7 +182,7 @@ impl Session for PlainSession {
                 3 => {
                     let key = take_short(&mut frame).ok_or(Self::violation("Key"))?;
                     self.open.push(call);
-                    self.events.push_back(Event::Probe { id, key });
+                    self.events.push_back(Event::Probe { id, key, type_id: None });
                 }
                 4 => self.events.push_back(Event::Closed),
                 _ => return Err(Self::violation("Kind")),
