@@ -1,1 +1,139 @@
-//! The CORBA wire: GIOP over byte streams, CDR values, IOR and corbaloc references
+//! The CORBA wire: GIOP over byte streams, CDR values, IOR and corbaloc references.
+//!
+//! Support level: GIOP 1.0, 1.1 and 1.2 are read and answered in the version of the request; requests go out in the
+//! version of the reference, 1.2 by default. Both byte orders, fragments both ways, locate, forward, cancel, close,
+//! all three ways to name a target, system and user exceptions, UTF-8, ISO-8859-1 and UTF-16 text, `any`. Not offered:
+//! bidirectional GIOP, value types, `fixed`, `long double`, types in an `any` that contain themselves.
+//!
+//! The way through the crate: [`Giop`] is the entry; `address`, `ior` and `components` read and write references;
+//! `frame` message headers; `cdr`, `sink`, `source`, `typecodes` and `codesets` values; `session` and the files it
+//! names the state of a connection; `limits` and `violations` what is refused and how it is called; `explain` listings.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod cdr;
+mod close;
+pub mod codesets;
+pub mod components;
+pub mod contexts;
+mod exceptions;
+mod explain;
+mod fragments;
+pub mod frame;
+mod incoming;
+pub mod ior;
+pub mod limits;
+mod locate;
+mod replies;
+mod requests;
+mod session;
+mod sink;
+mod source;
+mod typecodes;
+mod values;
+pub mod violations;
+
+pub use address::CORBALOC_PORT;
+pub use values::{CDR, Cdr};
+
+use everywire_model::wire::{Capabilities, Listing, Sniff};
+use everywire_model::{Codec, Config, Endpoint, Failure, Reference, Session, Wire};
+use session::{GiopSession, Role};
+
+/// The wire, as it is registered.
+pub static GIOP: Giop = Giop::new();
+
+/// The CORBA wire.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Giop {
+    fragment: usize,
+}
+
+impl Giop {
+    /// The wire with its defaults: messages are not sent in fragments.
+    pub const fn new() -> Self {
+        Self { fragment: 0 }
+    }
+
+    /// The same wire, sending messages of GIOP 1.2 that are larger than `bytes` in fragments of that size (rounded
+    /// down to a multiple of 8, at least 40).
+    #[must_use]
+    pub const fn with_fragments(mut self, bytes: usize) -> Self {
+        self.fragment = bytes;
+        self
+    }
+}
+
+impl Wire for Giop {
+    fn name(&self) -> &'static str {
+        "giop"
+    }
+
+    fn title(&self) -> &'static str {
+        "CORBA: GIOP 1.0 to 1.2 over IIOP (OMG CORBA 3.3 part 2)"
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["iiop", "IOR", "ior", "corbaloc"]
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            oneway: true,
+            out_parameters: true,
+            typed_exceptions: true,
+            signals: false,
+            handles: false,
+            references: true,
+            callbacks_on_connection: false,
+            probe: true,
+            cancel: true,
+        }
+    }
+
+    fn sniff(&self, first: &[u8]) -> Sniff {
+        let known = first.len().min(frame::MAGIC.len());
+        match (first.get(..known) == frame::MAGIC.get(..known), known == frame::MAGIC.len()) {
+            (false, _) => Sniff::No,
+            (true, true) => Sniff::Yes,
+            (true, false) => Sniff::More,
+        }
+    }
+
+    fn parse(&self, text: &str) -> Result<Reference, Failure> {
+        address::parse(text)
+    }
+
+    fn print(&self, reference: &Reference) -> String {
+        address::print(reference)
+    }
+
+    fn print_friendly(&self, reference: &Reference) -> String {
+        address::print_friendly(reference)
+    }
+
+    fn publish(&self, type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Reference {
+        address::publish(type_id, endpoints, key)
+    }
+
+    fn listen(&self, text: &str) -> Result<Endpoint, Failure> {
+        address::friendly(text).map(|address| address.endpoint)
+    }
+
+    fn connect(&self, config: &Config) -> Box<dyn Session> {
+        Box::new(GiopSession::new(Role::Connecting, config, self.fragment))
+    }
+
+    fn accept(&self, config: &Config) -> Box<dyn Session> {
+        Box::new(GiopSession::new(Role::Accepting, config, self.fragment))
+    }
+
+    fn codec(&self) -> &'static dyn Codec {
+        &CDR
+    }
+
+    fn explain(&self, bytes: &[u8]) -> Listing {
+        explain::explain(bytes)
+    }
+}

@@ -1,0 +1,167 @@
+//! References as text: `IOR:`, `corbaloc:` and the friendly addresses (CORBA 3.3 part 2, sections 7.6.9 and 7.6.10).
+
+use crate::cdr::{Get, encapsulation};
+use crate::limits::REFERENCE_TEXT;
+use crate::{components, ior};
+use bytes::Bytes;
+use everywire_model::reference::unescape;
+use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Profile, Reference};
+use std::fmt::Write;
+
+/// The port of a `corbaloc` that names none.
+pub const CORBALOC_PORT: u16 = 2809;
+
+const NOTATIONS: &str =
+    "write iiop://HOST:PORT/KEY, iiop+unix:///PATH#KEY, corbaloc::HOST:PORT/KEY, or the whole IOR:...";
+
+/// Reads a reference in any notation.
+pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
+    let text = text.trim();
+    if text.len() > REFERENCE_TEXT {
+        return Err(Failure::over_limit(
+            Initiator::User,
+            "characters in a reference",
+            text.len() as u64,
+            REFERENCE_TEXT as u64,
+        ));
+    }
+    match text.split_at_checked(4) {
+        Some((prefix, hex)) if prefix.eq_ignore_ascii_case("IOR:") => parse_ior(hex),
+        _ => match text.split_at_checked(9) {
+            Some((prefix, rest)) if prefix.eq_ignore_ascii_case("corbaloc:") => parse_corbaloc(rest),
+            _ => parse_friendly(text),
+        },
+    }
+}
+
+/// Reads a friendly address and its scheme.
+pub(crate) fn friendly(text: &str) -> Result<Address, Failure> {
+    let address = Address::parse(text, None)?;
+    if address.scheme == "iiop" {
+        return Ok(address);
+    }
+    Err(wrong(format!("`{}` is no scheme of this wire", address.scheme)))
+}
+
+fn parse_friendly(text: &str) -> Result<Reference, Failure> {
+    let address = friendly(text)?;
+    Ok(one_profile((1, 2), vec![address.endpoint], address.key))
+}
+
+fn parse_ior(hex: &str) -> Result<Reference, Failure> {
+    let mut raw = Vec::with_capacity(hex.len() / 2);
+    let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(wrong("an IOR has an odd number of hexadecimal digits; its end may be cut off"));
+    }
+    for (index, [high, low]) in pairs.iter().enumerate() {
+        let digit = |c: &u8| char::from(*c).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        match (digit(high), digit(low)) {
+            (Some(high), Some(low)) => raw.push(high << 4 | low),
+            _ => {
+                return Err(wrong(format!(
+                    "an IOR has something else than hexadecimal digits after {index} bytes"
+                )));
+            }
+        }
+    }
+    let broken =
+        |bad: crate::cdr::Bad| wrong(format!("the IOR does not decode: {} (at byte {})", bad.what, bad.at));
+    let reference = Get::encapsulation(&raw).and_then(|mut get| ior::get(&mut get)).map_err(broken)?;
+    reference.ok_or_else(|| wrong("the IOR is nil: it names no object"))
+}
+
+/// `obj_addr { "," obj_addr } [ "/" key ]`, after `corbaloc:`.
+fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
+    let (addresses, key) = rest.split_once('/').unwrap_or((rest, ""));
+    let Some(key) = unescape(key) else {
+        return Err(wrong("`%` in the key of a corbaloc must be followed by two hexadecimal digits"));
+    };
+    let mut endpoints = Vec::new();
+    let mut lowest = (1, 2);
+    for address in addresses.split(',') {
+        let (protocol, address) =
+            address.split_once(':').ok_or_else(|| wrong("an address of a corbaloc has no `:`"))?;
+        if !matches!(protocol, "" | "iiop") {
+            return Err(wrong(format!("corbaloc protocol `{protocol}` is not known here; `iiop` is")));
+        }
+        let (version, address) = match address.split_once('@') {
+            Some((version, address)) => (parse_version(version)?, address),
+            // So says the specification; a server that speaks more should be written with its version.
+            None => ((1, 0), address),
+        };
+        lowest = lowest.min(version);
+        endpoints.push(Address::parse(&format!("iiop://{address}/"), Some(CORBALOC_PORT))?.endpoint);
+    }
+    Ok(one_profile(lowest, endpoints, key.into()))
+}
+
+fn parse_version(text: &str) -> Result<(u8, u8), Failure> {
+    text.split_once('.')
+        .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)))
+        .filter(|(major, _)| *major == 1)
+        .ok_or_else(|| wrong(format!("`{text}` is no version of IIOP; 1.0, 1.1 and 1.2 are")))
+}
+
+/// A reference of one profile, with a component for each endpoint beyond the first over TCP.
+fn one_profile(version: (u8, u8), endpoints: Vec<Endpoint>, key: Bytes) -> Reference {
+    let components = beside_primary(&endpoints);
+    let profile = Profile { wire: "giop", version, endpoints, key, components };
+    Reference { profiles: vec![profile], ..Reference::default() }
+}
+
+fn beside_primary(endpoints: &[Endpoint]) -> Vec<(u32, Bytes)> {
+    let primary = endpoints.iter().position(|endpoint| matches!(endpoint, Endpoint::Tcp { .. }));
+    let others = endpoints.iter().enumerate().filter(|(index, _)| Some(*index) != primary);
+    others.filter_map(|(_, endpoint)| components::of_endpoint(endpoint)).collect()
+}
+
+/// A reference to an object of this process.
+pub(crate) fn publish(type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Reference {
+    let mut ordered: Vec<Endpoint> = endpoints
+        .iter()
+        .filter(|endpoint| !matches!(endpoint, Endpoint::InProcess { .. }))
+        .cloned()
+        .collect();
+    ordered.sort_by_key(|endpoint| match endpoint {
+        Endpoint::Shm { .. } => 0,
+        Endpoint::Unix { .. } => 1,
+        _ => 2,
+    });
+    let mut reference = one_profile((1, 2), ordered, Bytes::copy_from_slice(key));
+    reference.type_id = type_id.to_owned();
+    for profile in &mut reference.profiles {
+        let mut all = components::own();
+        all.append(&mut profile.components);
+        profile.components = all;
+    }
+    reference
+}
+
+/// `IOR:` and hexadecimal digits.
+pub(crate) fn print(reference: &Reference) -> String {
+    let raw = encapsulation(|put| ior::put(Some(reference), put));
+    let mut text = String::with_capacity(4 + 2 * raw.len());
+    text.push_str("IOR:");
+    for octet in raw {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{octet:02x}");
+    }
+    text
+}
+
+/// The friendly address of the first endpoint; the `IOR:` where none has one.
+pub(crate) fn print_friendly(reference: &Reference) -> String {
+    let profile = reference.profiles.iter().find(|profile| profile.wire == "giop");
+    match profile.and_then(|profile| Some((profile, profile.endpoints.first()?))) {
+        Some((profile, endpoint)) => {
+            let (scheme, endpoint, key) = ("iiop".to_owned(), endpoint.clone(), profile.key.clone());
+            Address { scheme, endpoint, key }.to_string()
+        }
+        None => print(reference),
+    }
+}
+
+fn wrong(message: impl Into<String>) -> Failure {
+    Failure::new(Kind::BadReference, Initiator::User, message).with_hint(NOTATIONS)
+}

@@ -1,0 +1,273 @@
+//! CDR at its lowest: aligned primitives, counted octets, encapsulations (CORBA 3.3 part 2, section 9.3).
+
+use crate::violations::Wrong;
+use everywire_model::Failure;
+
+/// The byte order that this machine writes.
+pub(crate) const NATIVE_LITTLE: bool = cfg!(target_endian = "little");
+
+/// Bytes that do not hold what they should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bad {
+    /// What is wrong.
+    pub(crate) what: &'static str,
+    /// Offset in what was being read.
+    pub(crate) at: usize,
+}
+
+impl From<Bad> for Failure {
+    fn from(bad: Bad) -> Self {
+        Self::malformed(bad.what, bad.at)
+    }
+}
+
+impl From<Bad> for Wrong {
+    fn from(bad: Bad) -> Self {
+        Self::Header { what: bad.what, at: bad.at }
+    }
+}
+
+/// Writes to a flat buffer; alignment is counted from where the message, or the encapsulation, began.
+pub(crate) struct Put<'r> {
+    pub(crate) out: &'r mut Vec<u8>,
+    /// Added (wrapping) to the buffer's length, gives the offset in the message.
+    pub(crate) shift: usize,
+    pub(crate) swap: bool,
+}
+
+impl<'r> Put<'r> {
+    /// Writes a message, or a part that is aligned like one, at the end of `out`.
+    pub(crate) fn new(out: &'r mut Vec<u8>, little: bool) -> Self {
+        let shift = 0usize.wrapping_sub(out.len());
+        Self { out, shift, swap: little != NATIVE_LITTLE }
+    }
+
+    /// Offset in the message.
+    #[inline]
+    pub(crate) fn at(&self) -> usize {
+        self.out.len().wrapping_add(self.shift)
+    }
+
+    /// Whether it writes little-endian.
+    pub(crate) fn little(&self) -> bool {
+        self.swap != NATIVE_LITTLE
+    }
+
+    #[inline]
+    pub(crate) fn align(&mut self, to: usize) {
+        let pad = self.at().wrapping_neg() & (to - 1);
+        if pad != 0 {
+            self.out.resize(self.out.len() + pad, 0);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.out.push(value);
+    }
+
+    #[inline]
+    pub(crate) fn u16(&mut self, value: u16) {
+        self.align(2);
+        let value = if self.swap { value.swap_bytes() } else { value };
+        self.out.extend_from_slice(&value.to_ne_bytes());
+    }
+
+    #[inline]
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.align(4);
+        let value = if self.swap { value.swap_bytes() } else { value };
+        self.out.extend_from_slice(&value.to_ne_bytes());
+    }
+
+    #[inline]
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.align(8);
+        let value = if self.swap { value.swap_bytes() } else { value };
+        self.out.extend_from_slice(&value.to_ne_bytes());
+    }
+
+    /// A count. One beyond 32 bits is written as the greatest; the check of the whole message's size, which every
+    /// message passes before it is sent, then refuses it.
+    #[inline]
+    pub(crate) fn count(&mut self, count: usize) {
+        self.u32(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+
+    /// A counted run of octets.
+    #[inline]
+    pub(crate) fn octets(&mut self, octets: &[u8]) {
+        self.count(octets.len());
+        self.out.extend_from_slice(octets);
+    }
+
+    /// A narrow string: its length with the NUL, the bytes, NUL.
+    #[inline]
+    pub(crate) fn string(&mut self, text: &[u8]) {
+        self.count(text.len() + 1);
+        self.out.extend_from_slice(text);
+        self.out.push(0);
+    }
+
+    /// An encapsulation: a counted run of octets, aligned on its own, that begins with its byte order.
+    pub(crate) fn encapsulate<E>(
+        &mut self,
+        fill: impl FnOnce(&mut Put<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.u32(0);
+        let start = self.out.len();
+        let mut inner = Put { shift: 0usize.wrapping_sub(start), swap: self.swap, out: &mut *self.out };
+        inner.u8(inner.little().into());
+        let result = fill(&mut inner);
+        let len = self.out.len() - start;
+        self.patch(start - 4, u32::try_from(len).unwrap_or(u32::MAX));
+        result
+    }
+
+    /// The same for a content that cannot fail.
+    pub(crate) fn encapsulated(&mut self, fill: impl FnOnce(&mut Put<'_>)) {
+        let filled = self.encapsulate(|put| {
+            fill(put);
+            Ok::<(), std::convert::Infallible>(())
+        });
+        let Ok(()) = filled;
+    }
+
+    /// Replaces the number at an index of the buffer.
+    pub(crate) fn patch(&mut self, index: usize, value: u32) {
+        let value = if self.swap { value.swap_bytes() } else { value };
+        if let Some(place) = self.out.get_mut(index..).and_then(<[u8]>::first_chunk_mut) {
+            *place = value.to_ne_bytes();
+        }
+    }
+}
+
+/// An encapsulation as it stands in a tagged component or context, without the count in front.
+pub(crate) fn encapsulation(fill: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut put = Put::new(&mut out, NATIVE_LITTLE);
+    put.u8(NATIVE_LITTLE.into());
+    fill(&mut put);
+    out
+}
+
+/// Reads; never past the end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Get<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) pos: usize,
+    /// Offset of the first byte in what alignment is counted from.
+    pub(crate) base: usize,
+    pub(crate) little: bool,
+}
+
+impl<'a> Get<'a> {
+    /// The content of an encapsulation (its count already taken off).
+    pub(crate) fn encapsulation(bytes: &'a [u8]) -> Result<Self, Bad> {
+        match bytes.first() {
+            Some(0) => Ok(Self { bytes, pos: 1, base: 0, little: false }),
+            Some(1) => Ok(Self { bytes, pos: 1, base: 0, little: true }),
+            _ => Err(Bad { what: "an encapsulation does not begin with its byte order", at: 0 }),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.pos)
+    }
+
+    #[cold]
+    pub(crate) fn bad(&self, what: &'static str) -> Bad {
+        Bad { what, at: self.pos }
+    }
+
+    #[inline]
+    pub(crate) fn align(&mut self, to: usize) {
+        self.pos += self.base.wrapping_add(self.pos).wrapping_neg() & (to - 1);
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Bad> {
+        let start = self.pos + (self.base.wrapping_add(self.pos).wrapping_neg() & (N - 1));
+        match self.bytes.get(start..).and_then(<[u8]>::first_chunk) {
+            Some(chunk) => {
+                self.pos = start + N;
+                Ok(*chunk)
+            }
+            None => Err(self.bad("the message ends inside a number")),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn u8(&mut self) -> Result<u8, Bad> {
+        self.array::<1>().map(|[octet]| octet)
+    }
+
+    #[inline]
+    pub(crate) fn u16(&mut self) -> Result<u16, Bad> {
+        let raw = self.array()?;
+        Ok(if self.little { u16::from_le_bytes(raw) } else { u16::from_be_bytes(raw) })
+    }
+
+    #[inline]
+    pub(crate) fn u32(&mut self) -> Result<u32, Bad> {
+        let raw = self.array()?;
+        Ok(if self.little { u32::from_le_bytes(raw) } else { u32::from_be_bytes(raw) })
+    }
+
+    #[inline]
+    pub(crate) fn u64(&mut self) -> Result<u64, Bad> {
+        let raw = self.array()?;
+        Ok(if self.little { u64::from_le_bytes(raw) } else { u64::from_be_bytes(raw) })
+    }
+
+    pub(crate) fn boolean(&mut self) -> Result<bool, Bad> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Bad { what: "a boolean is neither 0 nor 1", at: self.pos - 1 }),
+        }
+    }
+
+    /// A run of octets without a count.
+    #[inline]
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], Bad> {
+        match self.bytes.get(self.pos..).and_then(|rest| rest.get(..len)) {
+            Some(taken) => {
+                self.pos += len;
+                Ok(taken)
+            }
+            None => Err(self.bad("a count exceeds the rest of the message")),
+        }
+    }
+
+    /// A count, as an index.
+    #[inline]
+    pub(crate) fn count(&mut self) -> Result<usize, Bad> {
+        // 32 bits fit `usize` on every platform this runs on; elsewhere `take` refuses what does not.
+        self.u32().map(|count| usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
+    /// A counted run of octets.
+    #[inline]
+    pub(crate) fn octets(&mut self) -> Result<&'a [u8], Bad> {
+        let len = self.count()?;
+        self.take(len)
+    }
+
+    /// A narrow string, without its NUL.
+    #[inline]
+    pub(crate) fn string(&mut self) -> Result<&'a [u8], Bad> {
+        let at = self.pos;
+        match self.octets()?.split_last() {
+            Some((0, text)) => Ok(text),
+            Some(_) => Err(Bad { what: "a string does not end with NUL", at }),
+            None => Err(Bad { what: "a string of length 0 lacks its NUL", at }),
+        }
+    }
+
+    /// A narrow string as text; bytes that are no UTF-8 are shown as the replacement character.
+    pub(crate) fn text(&mut self) -> Result<String, Bad> {
+        self.string().map(|raw| String::from_utf8_lossy(raw).into_owned())
+    }
+}

@@ -1,0 +1,73 @@
+//! Ends: goodbye, errors, lost connections (CORBA 3.3 part 2, sections 9.4.7, 9.4.8 and 9.5.1).
+
+use crate::frame::{self, Header, MessageKind};
+use crate::session::{GiopSession, State};
+use crate::violations::Wrong;
+use everywire_model::{Completed, Event, Failure, Initiator, Kind};
+
+impl GiopSession {
+    /// Tells the peer that this side closes.
+    pub(crate) fn say_goodbye(&mut self) {
+        if self.state == State::Open {
+            frame::put(self.out.flat(), 2, MessageKind::CloseConnection);
+            self.state = State::Closed;
+            self.due = None;
+            self.missing = 0;
+        }
+    }
+
+    /// Tells the peer that its message was not understood.
+    pub(crate) fn send_error(&mut self) {
+        if self.state == State::Open {
+            frame::put(self.out.flat(), 2, MessageKind::MessageError);
+        }
+    }
+
+    /// Goodbye of the peer: what it did not answer it did not execute either.
+    pub(crate) fn goodbye_in(&mut self, header: &Header) -> Result<(), Wrong> {
+        no_body(header)?;
+        self.state = State::Closed;
+        let failure = Failure::new(
+            Kind::Unreachable,
+            Initiator::Peer,
+            "the peer closed the connection before it executed the call",
+        )
+        .with_hint("try again: the call was not executed");
+        self.fail_all(&failure);
+        self.events.push_back(Event::Closed);
+        Ok(())
+    }
+
+    /// The peer did not understand a message of this side.
+    pub(crate) fn error_in(&mut self, header: &Header) -> Result<(), Wrong> {
+        no_body(header)?;
+        self.state = State::Closed;
+        let failure = Failure::new(
+            Kind::Violation,
+            Initiator::Peer,
+            "the peer says it got a message it does not understand",
+        )
+        .with_completed(Completed::Maybe)
+        .with_hint(
+            "check that the peer speaks the GIOP version of the reference, and its limit of message size",
+        );
+        self.fail_all(&failure);
+        self.events.push_back(Event::Closed);
+        Ok(())
+    }
+
+    /// The connection ended without goodbye: nobody knows which calls ran.
+    pub(crate) fn lost(&mut self, failure: &Failure) {
+        let failure = failure.clone().with_completed(Completed::Maybe);
+        self.fail_all(&failure);
+        self.serving.clear();
+        self.broken();
+    }
+}
+
+fn no_body(header: &Header) -> Result<(), Wrong> {
+    match header.size {
+        0 => Ok(()),
+        bytes => Err(Wrong::Trailing { kind: header.kind.word(), bytes: bytes as usize }),
+    }
+}

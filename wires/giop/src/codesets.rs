@@ -1,0 +1,186 @@
+//! Character sets: which are known, how two sides agree on them, how text is written in them (CORBA 3.3 part 2,
+//! section 7.10).
+//!
+//! A server's references list its sets; the client chooses and says so once, in the first request of a connection.
+
+use crate::cdr::{Bad, Get, Put};
+use std::borrow::Cow;
+
+/// ISO 8859-1, in the registry of code sets.
+pub const ISO_8859_1: u32 = 0x0001_0001;
+/// UTF-8.
+pub const UTF_8: u32 = 0x0501_0001;
+/// UTF-16.
+pub const UTF_16: u32 = 0x0001_0109;
+
+/// What narrow text travels in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Narrow {
+    /// ISO 8859-1: what is assumed where nothing was agreed on.
+    #[default]
+    Latin1,
+    /// UTF-8.
+    Utf8,
+}
+
+/// What wide text travels in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wide {
+    /// Nothing was agreed on: wide text cannot travel, by the specification; what comes is read as UTF-16.
+    #[default]
+    Unknown,
+    /// UTF-16.
+    Utf16,
+}
+
+/// What a body's bytes depend on beside byte order: [`everywire_model::Body::dialect`] in its meaning here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Dialect {
+    /// Minor version of GIOP.
+    pub minor: u8,
+    /// Narrow set.
+    pub narrow: Narrow,
+    /// Wide set.
+    pub wide: Wide,
+}
+
+impl Dialect {
+    /// GIOP 1.2 with UTF-8 and UTF-16: what this side proposes.
+    pub const OURS: Self = Self { minor: 2, narrow: Narrow::Utf8, wide: Wide::Utf16 };
+
+    /// As the number that a body carries.
+    #[inline]
+    pub fn to_number(self) -> u32 {
+        u32::from(self.minor) | (self.narrow as u32) << 8 | (self.wide as u32) << 16
+    }
+
+    /// From the number that a body carries.
+    #[inline]
+    pub fn from_number(number: u32) -> Self {
+        let [minor, narrow, wide, _] = number.to_le_bytes();
+        Self {
+            minor,
+            narrow: if narrow == 0 { Narrow::Latin1 } else { Narrow::Utf8 },
+            wide: if wide == 0 { Wide::Unknown } else { Wide::Utf16 },
+        }
+    }
+}
+
+/// The sets that a server lists in the code-sets component of its references.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// Native narrow set, then those it converts from.
+    pub narrow: Vec<u32>,
+    /// Native wide set, then those it converts from.
+    pub wide: Vec<u32>,
+}
+
+impl Offer {
+    /// Reads a component's data.
+    pub(crate) fn read(data: &[u8]) -> Result<Self, Bad> {
+        let mut get = Get::encapsulation(data)?;
+        let mut list = || -> Result<Vec<u32>, Bad> {
+            let mut sets = vec![get.u32()?];
+            let count = get.count()?;
+            if count > get.left() / 4 {
+                return Err(get.bad("a count of code sets exceeds the component"));
+            }
+            for _ in 0..count {
+                sets.push(get.u32()?);
+            }
+            Ok(sets)
+        };
+        Ok(Self { narrow: list()?, wide: list()? })
+    }
+
+    /// Writes this side's own list into a component.
+    pub(crate) fn put_own(put: &mut Put<'_>) {
+        for number in [UTF_8, 1, ISO_8859_1, UTF_16, 0] {
+            put.u32(number);
+        }
+    }
+
+    /// What to send to that server. Without a common set it is the specification's fallback: UTF-8 and UTF-16.
+    pub(crate) fn choose(&self, minor: u8) -> Dialect {
+        let latin = !self.narrow.contains(&UTF_8) && self.narrow.contains(&ISO_8859_1);
+        Dialect { minor, narrow: if latin { Narrow::Latin1 } else { Narrow::Utf8 }, wide: Wide::Utf16 }
+    }
+}
+
+/// The sets of a code-sets service context. 0 means that the peer will send none of the kind.
+pub(crate) fn read_context(data: &[u8], minor: u8) -> Result<Result<Dialect, u32>, Bad> {
+    let mut get = Get::encapsulation(data)?;
+    let narrow = match get.u32()? {
+        ISO_8859_1 | 0 => Narrow::Latin1,
+        UTF_8 => Narrow::Utf8,
+        other => return Ok(Err(other)),
+    };
+    let wide = match get.u32()? {
+        UTF_16 => Wide::Utf16,
+        0 => Wide::Unknown,
+        other => return Ok(Err(other)),
+    };
+    Ok(Ok(Dialect { minor, narrow, wide }))
+}
+
+/// Writes the content of the code-sets service context.
+pub(crate) fn put_context(dialect: Dialect, put: &mut Put<'_>) {
+    put.u32(match dialect.narrow {
+        Narrow::Latin1 => ISO_8859_1,
+        Narrow::Utf8 => UTF_8,
+    });
+    put.u32(UTF_16);
+}
+
+/// Name of a set, for listings.
+pub(crate) fn name(set: u32) -> &'static str {
+    match set {
+        ISO_8859_1 => "ISO-8859-1",
+        UTF_8 => "UTF-8",
+        UTF_16 => "UTF-16",
+        0x0001_0100 => "UCS-2",
+        0x0001_0020 => "ISO-646",
+        0 => "none",
+        _ => "unknown to this side",
+    }
+}
+
+/// Text as ISO 8859-1 bytes, or the first character that has none.
+pub(crate) fn to_latin1(text: &str) -> Result<Cow<'_, [u8]>, char> {
+    if text.is_ascii() {
+        return Ok(Cow::Borrowed(text.as_bytes()));
+    }
+    text.chars()
+        .map(|c| u8::try_from(u32::from(c)).map_err(|_| c))
+        .collect::<Result<Vec<_>, _>>()
+        .map(Cow::Owned)
+}
+
+/// ISO 8859-1 bytes as text.
+pub(crate) fn from_latin1(raw: &[u8]) -> Cow<'_, str> {
+    match str::from_utf8(raw) {
+        Ok(text) if raw.is_ascii() => Cow::Borrowed(text),
+        _ => Cow::Owned(raw.iter().map(|&octet| char::from(octet)).collect()),
+    }
+}
+
+/// UTF-16 octets as text: big-endian unless a byte-order mark says otherwise. `None`: lone surrogates or half a unit.
+pub(crate) fn from_utf16(raw: &[u8]) -> Option<String> {
+    let (raw, little) = match raw {
+        [0xFE, 0xFF, rest @ ..] => (rest, false),
+        [0xFF, 0xFE, rest @ ..] => (rest, true),
+        _ => (raw, false),
+    };
+    units(raw, little)
+}
+
+/// UTF-16 units in a known byte order.
+pub(crate) fn units(raw: &[u8], little: bool) -> Option<String> {
+    let (pairs, rest) = raw.as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let units =
+        pairs.iter().map(|&pair| if little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) });
+    char::decode_utf16(units).collect::<Result<String, _>>().ok()
+}

@@ -1,0 +1,120 @@
+//! Tagged components of IIOP profiles: what else a reference says about its server.
+
+use crate::cdr::{Bad, Get, encapsulation};
+use crate::codesets::Offer;
+use bytes::Bytes;
+use everywire_model::{Endpoint, Profile};
+use std::sync::OnceLock;
+
+/// Which ORB made the reference.
+pub const TAG_ORB_TYPE: u32 = 0;
+/// The server's code sets.
+pub const TAG_CODE_SETS: u32 = 1;
+/// Another host and port of the server.
+pub const TAG_ALTERNATE_IIOP_ADDRESS: u32 = 3;
+/// omniORB: a Unix socket of the server, valid on the host that is named beside it.
+pub const TAG_OMNIORB_UNIX_TRANS: u32 = 0x4154_5402;
+/// Ours: shared memory, set up over a Unix socket, valid on the host that is named beside it.
+pub const TAG_SHARED_MEMORY: u32 = 0x4557_5301;
+/// Ours, as the value of [`TAG_ORB_TYPE`].
+pub const ORB_TYPE: u32 = 0x4557_0000;
+
+/// Name of a component's tag, for listings.
+pub fn name(tag: u32) -> &'static str {
+    match tag {
+        TAG_ORB_TYPE => "ORB type",
+        TAG_CODE_SETS => "code sets",
+        2 => "policies",
+        TAG_ALTERNATE_IIOP_ADDRESS => "alternate address",
+        20 => "SSL",
+        25 => "Java code base",
+        33 => "security mechanisms",
+        38 => "Java serial version",
+        0x4154_5401 => "omniORB bidirectional",
+        TAG_OMNIORB_UNIX_TRANS => "omniORB Unix socket",
+        0x4154_5403 => "omniORB persistent id",
+        TAG_SHARED_MEMORY => "shared memory",
+        _ => "component",
+    }
+}
+
+/// This host's name, as the components name it; `localhost` where the system does not tell.
+pub(crate) fn host_name() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let read = |path| std::fs::read_to_string(path).ok().map(|name| name.trim().to_owned());
+        ["/proc/sys/kernel/hostname", "/etc/hostname"]
+            .into_iter()
+            .find_map(read)
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| "localhost".to_owned())
+    })
+}
+
+/// What every reference of this side says.
+pub(crate) fn own() -> Vec<(u32, Bytes)> {
+    vec![
+        (TAG_ORB_TYPE, encapsulation(|put| put.u32(ORB_TYPE)).into()),
+        (TAG_CODE_SETS, encapsulation(Offer::put_own).into()),
+    ]
+}
+
+/// The component that stands for an endpoint beside the profile's own host and port.
+pub(crate) fn of_endpoint(endpoint: &Endpoint) -> Option<(u32, Bytes)> {
+    let local = |tag, path: &str| {
+        let data = encapsulation(|put| {
+            put.string(host_name().as_bytes());
+            put.string(path.as_bytes());
+        });
+        Some((tag, data.into()))
+    };
+    match endpoint {
+        Endpoint::Tcp { host, port } => {
+            let data = encapsulation(|put| {
+                put.string(host.as_bytes());
+                put.u16(*port);
+            });
+            Some((TAG_ALTERNATE_IIOP_ADDRESS, data.into()))
+        }
+        Endpoint::Unix { path } => local(TAG_OMNIORB_UNIX_TRANS, path),
+        Endpoint::Shm { path } => local(TAG_SHARED_MEMORY, path),
+        Endpoint::InProcess { .. } => None,
+    }
+}
+
+/// Where a profile's server listens: shared memory and Unix sockets of this host first, then TCP. Components that do
+/// not decode are passed over; they are kept in the profile all the same.
+pub(crate) fn endpoints(host: String, port: u16, components: &[(u32, Bytes)]) -> Vec<Endpoint> {
+    let mut found = Vec::with_capacity(2);
+    for wanted in [TAG_SHARED_MEMORY, TAG_OMNIORB_UNIX_TRANS] {
+        let tagged = components.iter().filter(|(tag, _)| *tag == wanted);
+        found.extend(tagged.filter_map(|(tag, data)| local(*tag, data).ok().flatten()));
+    }
+    if port != 0 && !host.is_empty() {
+        found.push(Endpoint::Tcp { host, port });
+    }
+    let alternates = components.iter().filter(|(tag, _)| *tag == TAG_ALTERNATE_IIOP_ADDRESS);
+    found.extend(alternates.filter_map(|(_, data)| alternate(data).ok()));
+    found
+}
+
+fn local(tag: u32, data: &[u8]) -> Result<Option<Endpoint>, Bad> {
+    let mut get = Get::encapsulation(data)?;
+    let host = get.text()?;
+    let path = get.text()?;
+    if host != host_name() || path.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(if tag == TAG_SHARED_MEMORY { Endpoint::Shm { path } } else { Endpoint::Unix { path } }))
+}
+
+fn alternate(data: &[u8]) -> Result<Endpoint, Bad> {
+    let mut get = Get::encapsulation(data)?;
+    Ok(Endpoint::Tcp { host: get.text()?, port: get.u16()? })
+}
+
+/// The code sets that the server of a profile lists, if it does.
+pub(crate) fn code_sets(profile: &Profile) -> Option<Offer> {
+    let (_, data) = profile.components.iter().find(|(tag, _)| *tag == TAG_CODE_SETS)?;
+    Offer::read(data).ok()
+}

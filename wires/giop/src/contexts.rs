@@ -1,0 +1,46 @@
+//! Service contexts: what travels beside a call (CORBA 3.3 part 2, section 9.7.3).
+
+use crate::cdr::{Bad, Get};
+
+/// Which code sets the client uses from now on.
+pub const CODE_SETS: u32 = 1;
+/// The client's own listening points, for callbacks on the same connection. Read by nothing here: a peer may claim
+/// the addresses of others.
+pub const BI_DIR_IIOP: u32 = 5;
+/// Ours: kind, message and hint of a failure, beside a system exception.
+pub const FAILURE: u32 = 0x4557_4601;
+
+/// Name of a context, for listings.
+pub fn name(id: u32) -> &'static str {
+    match id {
+        0 => "transaction",
+        CODE_SETS => "code sets",
+        2 => "chain bypass check",
+        3 => "chain bypass info",
+        4 => "logical thread",
+        BI_DIR_IIOP => "bidirectional",
+        6 => "sending context runtime",
+        9 => "unknown exception info",
+        15 => "security attribute service",
+        17 => "Java exception detail",
+        FAILURE => "failure",
+        _ => "context",
+    }
+}
+
+/// Passes over a list of contexts, showing each to `see`. The count is bounded by what the message can hold.
+#[inline]
+pub(crate) fn each<'a>(
+    get: &mut Get<'a>,
+    mut see: impl FnMut(u32, &'a [u8]) -> Result<(), Bad>,
+) -> Result<(), Bad> {
+    let count = get.count()?;
+    if count > get.left() / 8 {
+        return Err(get.bad("a count of service contexts exceeds the message"));
+    }
+    for _ in 0..count {
+        let id = get.u32()?;
+        see(id, get.octets()?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,262 @@
+//! System exceptions and neutral failures, both ways, in one table (CORBA 3.3 part 1, annex A).
+
+use crate::cdr::{Bad, Get, Put};
+use everywire_model::{Completed, Failure, Initiator, Kind};
+
+/// High half of the minor codes of the specification.
+pub(crate) const OMG_MINOR: u32 = 0x4f4d_0000;
+/// High half of omniORB's minor codes.
+pub(crate) const OMNIORB_MINOR: u32 = 0x4154_0000;
+/// High half of this side's minor codes; the low half is the number of the failure's kind plus one.
+pub(crate) const OWN_MINOR: u32 = 0x4557_0000;
+
+/// System exceptions and the kind of failure each stands for.
+const EXCEPTIONS: &[(&str, Kind)] = &[
+    ("UNKNOWN", Kind::Internal),
+    ("BAD_PARAM", Kind::BadArgument),
+    ("NO_MEMORY", Kind::LimitExceeded),
+    ("IMP_LIMIT", Kind::LimitExceeded),
+    ("COMM_FAILURE", Kind::Unreachable),
+    ("INV_OBJREF", Kind::BadReference),
+    ("NO_PERMISSION", Kind::Refused),
+    ("INTERNAL", Kind::Internal),
+    ("MARSHAL", Kind::Malformed),
+    ("INITIALIZE", Kind::Internal),
+    ("NO_IMPLEMENT", Kind::Unsupported),
+    ("BAD_TYPECODE", Kind::Malformed),
+    ("BAD_OPERATION", Kind::NoOperation),
+    ("NO_RESOURCES", Kind::Busy),
+    ("NO_RESPONSE", Kind::TimedOut),
+    ("PERSIST_STORE", Kind::Internal),
+    ("BAD_INV_ORDER", Kind::Internal),
+    ("TRANSIENT", Kind::Busy),
+    ("FREE_MEM", Kind::Internal),
+    ("INV_IDENT", Kind::BadArgument),
+    ("INV_FLAG", Kind::BadArgument),
+    ("INTF_REPOS", Kind::Unsupported),
+    ("BAD_CONTEXT", Kind::BadArgument),
+    ("OBJ_ADAPTER", Kind::Internal),
+    ("DATA_CONVERSION", Kind::BadArgument),
+    ("OBJECT_NOT_EXIST", Kind::NoObject),
+    ("TRANSACTION_REQUIRED", Kind::Refused),
+    ("TRANSACTION_ROLLEDBACK", Kind::Internal),
+    ("INVALID_TRANSACTION", Kind::Refused),
+    ("INV_POLICY", Kind::Unsupported),
+    ("CODESET_INCOMPATIBLE", Kind::Unsupported),
+    ("REBIND", Kind::Unreachable),
+    ("TIMEOUT", Kind::TimedOut),
+    ("TRANSACTION_UNAVAILABLE", Kind::Unsupported),
+    ("TRANSACTION_MODE", Kind::Refused),
+    ("BAD_QOS", Kind::Unsupported),
+    ("INVALID_ACTIVITY", Kind::Internal),
+    ("ACTIVITY_COMPLETED", Kind::Internal),
+    ("ACTIVITY_REQUIRED", Kind::Refused),
+    ("THREAD_CANCELLED", Kind::Cancelled),
+];
+
+/// Kinds of failure and the exception that each becomes, with the specification's minor code where there is one.
+const FAILURES: &[(Kind, &str, u32)] = &[
+    (Kind::Unreachable, "COMM_FAILURE", 0),
+    (Kind::Refused, "NO_PERMISSION", 0),
+    (Kind::TimedOut, "TIMEOUT", 0),
+    (Kind::Cancelled, "TRANSIENT", OMG_MINOR | 3),
+    (Kind::NoObject, "OBJECT_NOT_EXIST", OMG_MINOR | 1),
+    (Kind::NoOperation, "BAD_OPERATION", 0),
+    (Kind::BadArgument, "BAD_PARAM", 0),
+    (Kind::Malformed, "MARSHAL", 0),
+    (Kind::LimitExceeded, "IMP_LIMIT", 0),
+    (Kind::Busy, "TRANSIENT", 0),
+    (Kind::Unsupported, "NO_IMPLEMENT", 0),
+    (Kind::Internal, "INTERNAL", 0),
+    (Kind::Violation, "INTERNAL", 0),
+    (Kind::BadReference, "INV_OBJREF", 0),
+];
+
+/// Minor codes that say more than their exception: (exception, minor, kind, hint).
+const MINORS: &[(&str, u32, Kind, &str)] = &[
+    (
+        "MARSHAL",
+        OMNIORB_MINOR | 9,
+        Kind::Malformed,
+        "a count exceeds the message: compare the contract of both sides",
+    ),
+    (
+        "MARSHAL",
+        OMNIORB_MINOR | 10,
+        Kind::Malformed,
+        "the message ended early: compare the contract of both sides",
+    ),
+    ("MARSHAL", OMNIORB_MINOR | 11, Kind::LimitExceeded, "raise omniORB's giopMaxMsgSize at the client"),
+    ("MARSHAL", OMNIORB_MINOR | 12, Kind::LimitExceeded, "raise omniORB's giopMaxMsgSize at the server"),
+    ("MARSHAL", OMNIORB_MINOR | 69, Kind::LimitExceeded, "raise omniORB's giopMaxMsgSize"),
+    ("MARSHAL", OMNIORB_MINOR | 93, Kind::LimitExceeded, "send less at a time"),
+    ("MARSHAL", OMNIORB_MINOR | 18, Kind::BadArgument, "a sequence is longer than its bound"),
+    ("MARSHAL", OMNIORB_MINOR | 19, Kind::BadArgument, "a string is longer than its bound"),
+    (
+        "MARSHAL",
+        OMNIORB_MINOR | 26,
+        Kind::BadArgument,
+        "a member is unknown to the peer: compare the contract of both sides",
+    ),
+    ("MARSHAL", OMG_MINOR | 5, Kind::Unsupported, "wide characters need GIOP 1.1 or later"),
+    ("MARSHAL", OMG_MINOR | 6, Kind::Unsupported, "wide characters need GIOP 1.1 or later"),
+    (
+        "TRANSIENT",
+        OMG_MINOR | 1,
+        Kind::Busy,
+        "the server holds or discards requests for now; try again later",
+    ),
+    ("TRANSIENT", OMG_MINOR | 2, Kind::Unreachable, "no address in the reference could be reached"),
+    ("TRANSIENT", OMG_MINOR | 3, Kind::Cancelled, "the call was withdrawn"),
+    ("TRANSIENT", OMG_MINOR | 4, Kind::Busy, "the object's adapter is being destroyed"),
+    ("TRANSIENT", OMNIORB_MINOR | 2, Kind::Unreachable, "the peer could not connect"),
+    ("TRANSIENT", OMNIORB_MINOR | 8, Kind::TimedOut, "allow the call more time"),
+    ("TRANSIENT", OMNIORB_MINOR | 17, Kind::Unreachable, "the connection was closed; try again"),
+    ("TIMEOUT", OMNIORB_MINOR | 124, Kind::TimedOut, "the server's own time limit for calls passed"),
+    ("BAD_OPERATION", OMNIORB_MINOR | 38, Kind::NoOperation, "compare the contract of both sides"),
+    ("NO_IMPLEMENT", OMG_MINOR | 3, Kind::Unsupported, "the reference has no profile that the peer can use"),
+    ("OBJECT_NOT_EXIST", OMG_MINOR | 1, Kind::NoObject, "the server does not know this key, or not any more"),
+    ("OBJECT_NOT_EXIST", OMG_MINOR | 2, Kind::NoObject, "the server's adapter could not make the object"),
+    ("OBJ_ADAPTER", OMG_MINOR | 1, Kind::NoObject, "the object's adapter does not exist"),
+    ("OBJ_ADAPTER", OMG_MINOR | 2, Kind::NoObject, "no servant is there for the object"),
+    (
+        "UNKNOWN",
+        OMG_MINOR | 1,
+        Kind::Internal,
+        "the servant raised an exception that its contract does not name",
+    ),
+    ("UNKNOWN", OMNIORB_MINOR | 98, Kind::Internal, "the servant raised a Python exception"),
+    (
+        "DATA_CONVERSION",
+        OMG_MINOR | 1,
+        Kind::BadArgument,
+        "a character does not exist in the agreed character set",
+    ),
+    ("NO_RESOURCES", OMNIORB_MINOR | 25, Kind::Unsupported, "the two sides have no character set in common"),
+    ("INV_OBJREF", OMG_MINOR | 1, Kind::Unsupported, "the server takes no wide characters"),
+];
+
+/// A system exception as it travels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SystemException {
+    pub(crate) id: String,
+    pub(crate) minor: u32,
+    pub(crate) completed: u32,
+}
+
+impl SystemException {
+    pub(crate) fn get(get: &mut Get<'_>) -> Result<Self, Bad> {
+        Ok(Self { id: get.text()?, minor: get.u32()?, completed: get.u32()? })
+    }
+
+    /// Without the prefix and version of the repository.
+    pub(crate) fn name(&self) -> &str {
+        let name = self.id.strip_prefix("IDL:omg.org/CORBA/").or_else(|| self.id.strip_prefix("IDL:CORBA/"));
+        name.and_then(|name| name.split(':').next()).unwrap_or(&self.id)
+    }
+
+    /// As a failure; `explained` is what a peer of this make said beside it.
+    pub(crate) fn into_failure(self, explained: Option<Explained>) -> Failure {
+        let name = self.name();
+        let minor = MINORS.iter().find(|(exception, minor, ..)| *exception == name && *minor == self.minor);
+        let known = EXCEPTIONS.iter().find(|(exception, _)| *exception == name).map(|(_, kind)| *kind);
+        let kind = minor.map(|(_, _, kind, _)| *kind).or(known).unwrap_or(Kind::Internal);
+        let completed = match self.completed {
+            0 => Completed::Yes,
+            1 => Completed::No,
+            _ => Completed::Maybe,
+        };
+        let code = format!("CORBA::{name} minor {:#010x}", self.minor);
+        let (kind, message, hint) = match explained {
+            Some(Explained { kind, message, hint }) => {
+                (kind, message, Some(hint).filter(|hint| !hint.is_empty()))
+            }
+            None => (kind, sentence(kind), minor.map(|(.., hint)| (*hint).to_owned())),
+        };
+        let initiator = if kind == Kind::BadArgument { Initiator::User } else { Initiator::Peer };
+        let failure = Failure::new(kind, initiator, message).with_code(code).with_completed(completed);
+        match hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
+}
+
+fn sentence(kind: Kind) -> String {
+    let what = match kind {
+        Kind::Unreachable => "the peer could not reach the object",
+        Kind::Refused => "the peer does not permit it",
+        Kind::TimedOut => "a time limit of the peer passed",
+        Kind::Cancelled => "the call was withdrawn",
+        Kind::NoObject => "the peer has no such object",
+        Kind::NoOperation => "the object has no such operation",
+        Kind::BadArgument => "the peer does not accept an argument",
+        Kind::Malformed => "the peer could not decode the message",
+        Kind::LimitExceeded => "a limit of the peer would be exceeded",
+        Kind::Busy => "the peer cannot serve the call for now",
+        Kind::Unsupported => "the peer does not support it",
+        Kind::BadReference => "the peer cannot use the reference",
+        Kind::Internal | Kind::Violation => "the peer failed",
+    };
+    what.to_owned()
+}
+
+/// Writes the system exception that a failure becomes.
+pub(crate) fn put(failure: &Failure, put: &mut Put<'_>) {
+    let row = FAILURES.iter().enumerate().find(|(_, (kind, ..))| *kind == failure.kind());
+    let (name, minor) = match row {
+        Some((index, (_, name, 0))) => (*name, OWN_MINOR | u32::try_from(index + 1).unwrap_or(0)),
+        Some((_, (_, name, minor))) => (*name, *minor),
+        None => ("UNKNOWN", 0),
+    };
+    // A code that came from another ORB goes on as it came.
+    let (name, minor) = failure.code().and_then(parse_code).unwrap_or((name, minor));
+    put.string(format!("IDL:omg.org/CORBA/{name}:1.0").as_bytes());
+    put.u32(minor);
+    put.u32(match failure.completed() {
+        Completed::Yes => 0,
+        Completed::No => 1,
+        Completed::Maybe => 2,
+    });
+}
+
+fn parse_code(code: &str) -> Option<(&'static str, u32)> {
+    let (name, minor) =
+        code.strip_prefix("CORBA::")?.split_once(" minor 0x").unwrap_or((code.strip_prefix("CORBA::")?, "0"));
+    let (name, _) = EXCEPTIONS.iter().find(|(known, _)| *known == name)?;
+    Some((name, u32::from_str_radix(minor, 16).ok()?))
+}
+
+/// What a peer of this make says beside a system exception.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Explained {
+    pub(crate) kind: Kind,
+    pub(crate) message: String,
+    pub(crate) hint: String,
+}
+
+impl Explained {
+    pub(crate) fn get(data: &[u8]) -> Result<Self, Bad> {
+        let mut get = Get::encapsulation(data)?;
+        let word = get.string()?;
+        let kind = FAILURES.iter().find(|(kind, ..)| kind.word().as_bytes() == word);
+        let kind = kind.map(|(kind, ..)| *kind).ok_or_else(|| get.bad("an unknown kind of failure"))?;
+        Ok(Self { kind, message: get.text()?, hint: get.text()? })
+    }
+
+    /// Writes the content of the context; long texts are cut.
+    pub(crate) fn put(failure: &Failure, put: &mut Put<'_>) {
+        put.string(failure.kind().word().as_bytes());
+        let mut message = failure.message().to_owned();
+        if !failure.place().is_empty() {
+            message.push_str(&format!(" ({})", failure.place()));
+        }
+        for text in [message.as_str(), failure.hint().unwrap_or("")] {
+            let mut end = crate::limits::EXPLANATION.min(text.len());
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            put.string(text.get(..end).unwrap_or_default().replace('\0', " ").as_bytes());
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Annotated listings for `trace`: every field of every message, with its place. What is cut off or broken is said at
+//! the place where reading ended; what came before is listed all the same.
+
+use crate::cdr::{Bad, Get};
+use crate::exceptions::SystemException;
+use crate::frame::{HEADER, Header, MessageKind};
+use crate::{codesets, components, contexts, ior};
+use everywire_model::wire::{Explained, Listing, Part};
+
+/// One direction of a connection.
+pub(crate) fn explain(bytes: &[u8]) -> Listing {
+    let mut listing = Listing::default();
+    let mut offset = 0;
+    while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
+        let Some(raw) = rest.first_chunk::<HEADER>() else {
+            listing.rest = rest.len();
+            break;
+        };
+        let header = match Header::read(raw) {
+            Ok(header) => header,
+            Err(wrong) => {
+                let value = wrong.to_string();
+                listing.messages.push(Explained {
+                    summary: value.clone(),
+                    kind: wrong.name().to_owned(),
+                    offset,
+                    len: rest.len(),
+                    parts: vec![Part { offset: 0, len: HEADER, name: "violation", value }],
+                    body: None,
+                });
+                break;
+            }
+        };
+        let len = usize::try_from(header.len()).unwrap_or(usize::MAX);
+        let Some(whole) = rest.get(..len) else {
+            let mut message = message(&header, rest, offset);
+            message.summary.push_str(&format!(", {} of {len} bytes here", rest.len()));
+            listing.messages.push(message);
+            listing.rest = rest.len();
+            break;
+        };
+        listing.messages.push(message(&header, whole, offset));
+        offset += len;
+    }
+    listing
+}
+
+/// Reads fields and notes each.
+struct Reading<'a> {
+    get: Get<'a>,
+    parts: Vec<Part>,
+    /// What to say in one line, beside kind and size.
+    notes: Vec<String>,
+    body: Option<(usize, usize)>,
+}
+
+fn message(header: &Header, bytes: &[u8], offset: usize) -> Explained {
+    let get = Get { bytes, pos: HEADER, base: 0, little: header.little };
+    let mut reading = Reading { get, parts: Vec::new(), notes: Vec::new(), body: None };
+    reading.header(header);
+    if let Err(bad) = reading.fields(header) {
+        reading.note(bad.at.min(bytes.len()), "ends early", bad.what.to_owned());
+    }
+    let order = if header.little { "" } else { ", big-endian" };
+    let mut summary = format!("{} 1.{}", header.kind.word(), header.minor);
+    for note in &reading.notes {
+        summary.push(' ');
+        summary.push_str(note);
+    }
+    summary.push_str(&format!(", {} bytes{order}", header.len()));
+    let (kind, len) = (header.kind.word().to_owned(), bytes.len());
+    Explained { summary, kind, offset, len, parts: reading.parts, body: reading.body }
+}
+
+impl Reading<'_> {
+    /// Notes what was read since `from`.
+    fn note(&mut self, from: usize, name: &'static str, value: String) {
+        let len = self.get.pos.saturating_sub(from);
+        self.parts.push(Part { offset: from, len, name, value });
+    }
+
+    fn header(&mut self, header: &Header) {
+        let order = if header.little { "little-endian" } else { "big-endian" };
+        let more = if header.more { ", more fragments follow" } else { "" };
+        for (offset, len, name, value) in [
+            (0, 4, "magic", "GIOP".to_owned()),
+            (4, 2, "version", format!("1.{}", header.minor)),
+            (6, 1, "flags", format!("{order}{more}")),
+            (7, 1, "message type", header.kind.word().to_owned()),
+            (8, 4, "message size", header.size.to_string()),
+        ] {
+            self.parts.push(Part { offset, len, name, value });
+        }
+    }
+
+    fn fields(&mut self, header: &Header) -> Result<(), Bad> {
+        let modern = header.minor >= 2;
+        match header.kind {
+            MessageKind::Request => self.request(header),
+            MessageKind::Reply => self.reply(modern),
+            MessageKind::CancelRequest => self.id().map(drop),
+            MessageKind::LocateRequest => {
+                self.id()?;
+                if modern { self.target() } else { self.key() }
+            }
+            MessageKind::LocateReply => self.located(),
+            MessageKind::CloseConnection | MessageKind::MessageError => Ok(()),
+            MessageKind::Fragment => {
+                if modern {
+                    self.id()?;
+                }
+                self.rest("fragment data", false);
+                Ok(())
+            }
+        }
+    }
+
+    fn request(&mut self, header: &Header) -> Result<(), Bad> {
+        let modern = header.minor >= 2;
+        if !modern {
+            self.contexts()?;
+        }
+        self.id()?;
+        let from = self.get.pos;
+        let flags = self.get.u8()?;
+        let reply = if flags & 1 == 0 { "no reply wanted" } else { "reply wanted" };
+        self.note(from, "response flags", format!("{flags} ({reply})"));
+        if flags & 1 == 0 {
+            self.notes.push("oneway".to_owned());
+        }
+        if header.minor >= 1 {
+            let from = self.get.pos;
+            self.get.take(3)?;
+            self.note(from, "reserved", String::new());
+        }
+        if modern {
+            self.target()?
+        } else {
+            self.key()?
+        }
+        let operation = self.string("operation")?;
+        self.notes.push(operation);
+        if modern {
+            self.contexts()?;
+            self.get.align(8);
+        } else {
+            let from = self.get.pos;
+            let principal = self.get.octets()?;
+            let value = hex(principal);
+            self.note(from, "requesting principal", value);
+        }
+        self.rest("arguments", true);
+        Ok(())
+    }
+
+    fn reply(&mut self, modern: bool) -> Result<(), Bad> {
+        if !modern {
+            self.contexts()?;
+        }
+        self.id()?;
+        let from = self.get.pos;
+        let status = self.get.u32()?;
+        let word = match status {
+            0 => "NO_EXCEPTION",
+            1 => "USER_EXCEPTION",
+            2 => "SYSTEM_EXCEPTION",
+            3 => "LOCATION_FORWARD",
+            4 => "LOCATION_FORWARD_PERM",
+            5 => "NEEDS_ADDRESSING_MODE",
+            _ => "no status of the specification",
+        };
+        self.note(from, "reply status", word.to_owned());
+        if status != 0 {
+            self.notes.push(word.to_owned());
+        }
+        if modern {
+            self.contexts()?;
+            self.get.align(8);
+        }
+        match status {
+            1 => {
+                let id = self.string("exception")?;
+                self.notes.push(id);
+                self.rest("members", true);
+                Ok(())
+            }
+            2 => self.system_exception(),
+            3 | 4 => self.reference(),
+            5 => self.disposition().map(drop),
+            _ => {
+                self.rest("results", true);
+                Ok(())
+            }
+        }
+    }
+
+    fn located(&mut self) -> Result<(), Bad> {
+        self.id()?;
+        let from = self.get.pos;
+        let status = self.get.u32()?;
+        let word = match status {
+            0 => "UNKNOWN_OBJECT",
+            1 => "OBJECT_HERE",
+            2 => "OBJECT_FORWARD",
+            3 => "OBJECT_FORWARD_PERM",
+            4 => "LOC_SYSTEM_EXCEPTION",
+            5 => "LOC_NEEDS_ADDRESSING_MODE",
+            _ => "no status of the specification",
+        };
+        self.note(from, "locate status", word.to_owned());
+        self.notes.push(word.to_owned());
+        match status {
+            2 | 3 => self.reference(),
+            4 => self.system_exception(),
+            5 => self.disposition().map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    fn id(&mut self) -> Result<u32, Bad> {
+        let from = self.get.pos;
+        let id = self.get.u32()?;
+        self.note(from, "request id", id.to_string());
+        self.notes.push(format!("#{id}"));
+        Ok(id)
+    }
+
+    fn string(&mut self, name: &'static str) -> Result<String, Bad> {
+        let from = self.get.pos;
+        let text = self.get.text()?;
+        self.note(from, name, text.clone());
+        Ok(text)
+    }
+
+    fn key(&mut self) -> Result<(), Bad> {
+        let from = self.get.pos;
+        let key = self.get.octets()?;
+        let value = readable(key);
+        self.note(from, "object key", value);
+        Ok(())
+    }
+
+    fn disposition(&mut self) -> Result<u16, Bad> {
+        let from = self.get.pos;
+        let disposition = self.get.u16()?;
+        let word = match disposition {
+            0 => "KeyAddr",
+            1 => "ProfileAddr",
+            2 => "ReferenceAddr",
+            _ => "no addressing of the specification",
+        };
+        self.note(from, "addressing", word.to_owned());
+        Ok(disposition)
+    }
+
+    fn target(&mut self) -> Result<(), Bad> {
+        match self.disposition()? {
+            0 => self.key(),
+            1 => {
+                let from = self.get.pos;
+                let tag = self.get.u32()?;
+                let data = self.get.octets()?;
+                self.profile(from, tag, data);
+                Ok(())
+            }
+            2 => {
+                let from = self.get.pos;
+                let index = self.get.u32()?;
+                self.note(from, "selected profile", index.to_string());
+                self.reference()
+            }
+            _ => Err(self.get.bad("the target cannot be read")),
+        }
+    }
+
+    fn reference(&mut self) -> Result<(), Bad> {
+        let id = self.string("type id")?;
+        if !id.is_empty() {
+            self.notes.push(id);
+        }
+        let from = self.get.pos;
+        let count = ior::parts(&mut self.get)?;
+        self.note(from, "profiles", count.to_string());
+        for _ in 0..count {
+            let from = self.get.pos;
+            let tag = self.get.u32()?;
+            let data = self.get.octets()?;
+            self.profile(from, tag, data);
+        }
+        Ok(())
+    }
+
+    fn profile(&mut self, from: usize, tag: u32, data: &[u8]) {
+        if tag != ior::TAG_INTERNET_IOP {
+            self.note(from, "profile", format!("tag {tag:#x}, {} bytes", data.len()));
+            return;
+        }
+        let value = match ior::get_profile(data) {
+            Ok(profile) => {
+                let ends: Vec<_> = profile.endpoints.iter().map(ToString::to_string).collect();
+                let held: Vec<_> = profile.components.iter().map(|(tag, _)| components::name(*tag)).collect();
+                let (major, minor) = profile.version;
+                let key = readable(&profile.key);
+                format!("IIOP {major}.{minor} at {}, key {key}, with {}", ends.join(" "), held.join(", "))
+            }
+            Err(bad) => format!("IIOP, broken: {}", bad.what),
+        };
+        self.note(from, "profile", value);
+    }
+
+    fn contexts(&mut self) -> Result<(), Bad> {
+        let from = self.get.pos;
+        let count = self.get.count()?;
+        self.note(from, "service contexts", count.to_string());
+        if count > self.get.left() / 8 {
+            return Err(self.get.bad("a count of service contexts exceeds the message"));
+        }
+        for _ in 0..count {
+            let from = self.get.pos;
+            let id = self.get.u32()?;
+            let data = self.get.octets()?;
+            let mut value = format!("{} ({id:#x}), {} bytes", contexts::name(id), data.len());
+            if id == contexts::CODE_SETS
+                && let Ok((narrow, wide)) = code_sets(data)
+            {
+                value = format!("code sets: {} and {}", codesets::name(narrow), codesets::name(wide));
+            }
+            self.note(from, "context", value);
+        }
+        Ok(())
+    }
+
+    fn system_exception(&mut self) -> Result<(), Bad> {
+        let from = self.get.pos;
+        let exception = SystemException::get(&mut self.get)?;
+        let completed = match exception.completed {
+            0 => "completed",
+            1 => "not completed",
+            _ => "perhaps completed",
+        };
+        let value = format!("{} minor {:#010x}, {completed}", exception.name(), exception.minor);
+        self.notes.push(exception.name().to_owned());
+        self.note(from, "system exception", value);
+        Ok(())
+    }
+
+    /// Everything that is left.
+    fn rest(&mut self, name: &'static str, values: bool) {
+        let from = self.get.pos.min(self.get.bytes.len());
+        let left = self.get.bytes.get(from..).unwrap_or_default();
+        if left.is_empty() {
+            return;
+        }
+        let value = hex(left);
+        if values {
+            self.body = Some((from, left.len()));
+        }
+        self.get.pos = self.get.bytes.len();
+        self.note(from, name, value);
+    }
+}
+
+fn code_sets(data: &[u8]) -> Result<(u32, u32), Bad> {
+    let mut get = Get::encapsulation(data)?;
+    Ok((get.u32()?, get.u32()?))
+}
+
+/// The first bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    let mut text: Vec<String> = bytes.iter().take(32).map(|octet| format!("{octet:02x}")).collect();
+    if bytes.len() > 32 {
+        text.push(format!("... ({} bytes)", bytes.len()));
+    }
+    text.join(" ")
+}
+
+/// A key as text if it is readable, else as hexadecimal digits.
+fn readable(key: &[u8]) -> String {
+    let printable = !key.is_empty() && key.iter().all(|octet| (0x20..0x7f).contains(octet));
+    if printable { format!("`{}`", key.escape_ascii()) } else { hex(key) }
+}

@@ -1,0 +1,221 @@
+//! Fragments: joined when they come, made where a size is configured (CORBA 3.3 part 2, section 9.4.9).
+//!
+//! A fragment of GIOP 1.2 names its request, so several may be interleaved; one of 1.1 continues the last message that
+//! was not complete. Its bytes are moved to the message they belong to as they arrive: a large answer is held once.
+
+use crate::cdr::Get;
+use crate::frame::{self, HEADER, Header, MessageKind};
+use crate::limits;
+use crate::session::{Filling, GiopSession};
+use crate::violations::Wrong;
+use bytes::{Buf, BytesMut};
+use everywire_model::{Completed, Failure, Initiator, Outcome, Violation};
+use std::time::Instant;
+
+/// A message of which the last fragment is still missing.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    /// The request; 0 in GIOP 1.1.
+    id: u32,
+    /// Header of the first part.
+    header: Header,
+    /// Everything so far, from the header on.
+    pub(crate) bytes: BytesMut,
+    began: Instant,
+    /// When the whole must be here.
+    pub(crate) due: Instant,
+}
+
+/// Bytes of a fragment before its data: the header, and the request's number in GIOP 1.2.
+fn prefix(minor: u8) -> usize {
+    if minor >= 2 { HEADER + 4 } else { HEADER }
+}
+
+impl GiopSession {
+    /// The first part of a message.
+    pub(crate) fn begin_assembly(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        message: &[u8],
+    ) -> Result<(), Violation> {
+        let id = match self.fragmented_id(header, message) {
+            Ok(id) => id,
+            Err(wrong) => return Err(self.wrong(wrong)),
+        };
+        if self.assemblies.iter().any(|open| open.id == id && open.header.minor == header.minor) {
+            return Err(self.wrong(Wrong::FragmentedTwice { id }));
+        }
+        let limit = self.limits.assemblies;
+        if self.assemblies.len() >= limit {
+            return Err(self.wrong(Wrong::Assemblies { limit }));
+        }
+        let size = message.len() as u64;
+        self.charge(size, header, id)?;
+        let due = now.checked_add(limits::message_time(&self.limits, size)).unwrap_or(now);
+        self.assemblies.push(Assembly {
+            id,
+            header: *header,
+            bytes: BytesMut::from(message),
+            began: now,
+            due,
+        });
+        Ok(())
+    }
+
+    fn fragmented_id(&self, header: &Header, message: &[u8]) -> Result<u32, Wrong> {
+        if header.minor < 2 {
+            return Ok(0);
+        }
+        if !header.len().is_multiple_of(8) {
+            return Err(Wrong::FragmentLength { size: header.size });
+        }
+        Ok(Get { bytes: message, pos: HEADER, base: 0, little: header.little }.u32()?)
+    }
+
+    /// A fragment's beginning at the front of the input; whether to go on.
+    pub(crate) fn begin_fragment(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        input: &mut BytesMut,
+    ) -> Result<bool, Violation> {
+        let prefix = prefix(header.minor);
+        let Some(seen) = input.get(..prefix) else {
+            self.wait(now, input.len(), prefix)?;
+            return Ok(false);
+        };
+        let id = match header.minor {
+            1 => 0,
+            _ => Get { bytes: seen, pos: HEADER, base: 0, little: header.little }.u32().unwrap_or(0),
+        };
+        let checked = self.check_fragment(header, id);
+        let (first, left) = checked.map_err(|wrong| self.wrong(wrong))?;
+        self.charge(left as u64, &first, id)?;
+        input.advance(prefix);
+        self.received += prefix as u64;
+        self.due = None;
+        self.filling = Some(Filling { id, left, more: header.more });
+        let time = |bytes: usize| limits::message_time(&self.limits, bytes as u64);
+        if let Some(open) = self.assemblies.iter_mut().find(|open| open.id == id) {
+            open.due = open.began.checked_add(time(open.bytes.len() + left)).unwrap_or(open.due);
+        }
+        Ok(true)
+    }
+
+    /// Header of the message that a fragment continues, and how many bytes it brings.
+    fn check_fragment(&self, header: &Header, id: u32) -> Result<(Header, usize), Wrong> {
+        let Some(open) = self.assemblies.iter().find(|open| open.id == id) else {
+            return Err(Wrong::StrayFragment { id });
+        };
+        if open.header.minor != header.minor || open.header.little != header.little {
+            return Err(Wrong::FragmentDiffers { id });
+        }
+        let size = header.size;
+        if header.minor >= 2 && header.more && !header.len().is_multiple_of(8) {
+            return Err(Wrong::FragmentLength { size });
+        }
+        let data = usize::try_from(header.len()).ok().and_then(|len| len.checked_sub(prefix(header.minor)));
+        match data {
+            Some(left) => Ok((open.header, left)),
+            None => Err(Wrong::FragmentLength { size }),
+        }
+    }
+
+    /// Moves bytes to their message; whether to go on.
+    pub(crate) fn fill(&mut self, input: &mut BytesMut) -> Result<bool, Violation> {
+        let Some(filling) = &mut self.filling else { return Ok(true) };
+        let Some(index) = self.assemblies.iter().position(|open| open.id == filling.id) else {
+            // Every filling names an assembly; were it not so, its bytes would belong to nobody.
+            self.filling = None;
+            return Ok(true);
+        };
+        let Some(open) = self.assemblies.get_mut(index) else { return Ok(true) };
+        let here = filling.left.min(input.len());
+        // Memory is taken as bytes come, not as they are announced; when most are here, for exactly the rest.
+        if open.bytes.capacity() - open.bytes.len() < here {
+            open.bytes.reserve(filling.left.min(here.max(limits::CHUNK).max(3 * open.bytes.len())));
+        }
+        if let Some(part) = input.get(..here) {
+            open.bytes.extend_from_slice(part);
+        }
+        input.advance(here);
+        filling.left -= here;
+        self.received += here as u64;
+        if filling.left > 0 {
+            self.missing = filling.left.min(limits::CHUNK);
+            return Ok(false);
+        }
+        let more = filling.more;
+        self.filling = None;
+        if !more {
+            let done = self.assemblies.remove(index);
+            self.assembled = self.assembled.saturating_sub(done.bytes.len() as u64);
+            let header = Header { more: false, ..done.header };
+            self.message_in(&header, done.bytes.freeze())?;
+        }
+        Ok(true)
+    }
+
+    /// Counts bytes of open messages; where they exceed the limit, the call they belong to learns why.
+    fn charge(&mut self, bytes: u64, first: &Header, id: u32) -> Result<(), Violation> {
+        let limit = limits::largest(&self.limits);
+        let size = self.assembled.saturating_add(bytes);
+        if size <= limit {
+            self.assembled = size;
+            return Ok(());
+        }
+        match first.kind {
+            MessageKind::Reply if self.settle(id) => {
+                let failure =
+                    Failure::over_limit(Initiator::Here, "bytes in a fragmented GIOP reply", size, limit)
+                        .with_completed(Completed::Yes)
+                        .with_hint("raise the message limit of this side, or ask for less at a time");
+                self.reply(id, Outcome::Failed(failure));
+            }
+            MessageKind::Request if first.minor >= 2 => {
+                let failure =
+                    Failure::over_limit(Initiator::Peer, "bytes in a fragmented GIOP request", size, limit)
+                        .with_hint("raise the server's message limit, or send less at a time");
+                self.refuse(id, first.minor, &failure);
+            }
+            _ => {}
+        }
+        Err(self.wrong(Wrong::AssembledBytes { size, limit }))
+    }
+
+    /// Appends a whole message to the output, in fragments of the configured size where it is larger.
+    pub(crate) fn split(&mut self, minor: u8, kind: MessageKind, whole: &[u8]) {
+        let unit = (self.fragment & !7).max(4 * HEADER - 8);
+        let fits = minor < 2 || whole.len() <= unit;
+        let fragmentable = matches!(kind, MessageKind::Request | MessageKind::Reply);
+        let id = whole.get(HEADER..HEADER + 4);
+        let (Some((first, rest)), Some(id), false, true) =
+            (whole.split_at_checked(unit), id, fits, fragmentable)
+        else {
+            self.out.flat().extend_from_slice(whole);
+            return;
+        };
+        let out = self.out.flat();
+        let header = out.len();
+        out.extend_from_slice(first);
+        frame::set_size(out, header, size_of_part(first.len()));
+        frame::set_more(out, header);
+        let mut parts = rest.chunks(unit - prefix(minor)).peekable();
+        while let Some(part) = parts.next() {
+            let header = out.len();
+            frame::put(out, minor, MessageKind::Fragment);
+            out.extend_from_slice(id);
+            out.extend_from_slice(part);
+            let len = out.len() - header;
+            frame::set_size(out, header, size_of_part(len));
+            if parts.peek().is_some() {
+                frame::set_more(out, header);
+            }
+        }
+    }
+}
+
+fn size_of_part(len: usize) -> u32 {
+    u32::try_from(len - HEADER).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,211 @@
+//! Taking messages off the stream: headers, limits, time.
+
+use crate::cdr::Get;
+use crate::codesets::Dialect;
+use crate::frame::{HEADER, Header, MessageKind};
+use crate::limits;
+use crate::session::{Asks, Discarding, GiopSession, Role, Serving, State};
+use crate::violations::Wrong;
+use bytes::{Buf, Bytes, BytesMut};
+use everywire_model::{Completed, Failure, Initiator, Kind, Outcome, Violation};
+use std::time::Instant;
+
+impl GiopSession {
+    /// Handles all whole messages at the front of the input.
+    pub(crate) fn take_messages(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Violation> {
+        self.missing = 0;
+        loop {
+            if self.state != State::Open {
+                // What comes after goodbye concerns nobody.
+                input.clear();
+                self.due = None;
+                return Ok(());
+            }
+            if self.discarding.is_some() {
+                if !self.discard(input)? {
+                    return Ok(());
+                }
+                continue;
+            }
+            if self.filling.is_some() {
+                if !self.fill(input)? {
+                    return Ok(());
+                }
+                continue;
+            }
+            let Some(raw) = input.first_chunk::<HEADER>() else { return self.wait(now, input.len(), HEADER) };
+            let header = Header::read(raw).map_err(|wrong| self.wrong(wrong))?;
+            let len = header.len();
+            if len > limits::largest(&self.limits) {
+                if !self.too_large(now, &header, input)? {
+                    return Ok(());
+                }
+                continue;
+            }
+            if header.kind == MessageKind::Fragment {
+                if !self.begin_fragment(now, &header, input)? {
+                    return Ok(());
+                }
+                continue;
+            }
+            // The limit was checked, so the length fits.
+            let len = usize::try_from(len).unwrap_or(usize::MAX);
+            if input.len() < len {
+                return self.wait(now, input.len(), len);
+            }
+            self.due = None;
+            let message = input.split_to(len).freeze();
+            if header.more {
+                self.begin_assembly(now, &header, &message)?;
+            } else {
+                self.message_in(&header, message)?;
+            }
+            self.received += len as u64;
+        }
+    }
+
+    /// A whole message, joined if it came in fragments; `message` begins with the header.
+    #[inline]
+    pub(crate) fn message_in(&mut self, header: &Header, message: Bytes) -> Result<(), Violation> {
+        if self.role == Role::Connecting
+            && matches!(
+                header.kind,
+                MessageKind::Request | MessageKind::LocateRequest | MessageKind::CancelRequest
+            )
+        {
+            return Err(self.wrong(Wrong::NotBidirectional { kind: header.kind.word() }));
+        }
+        let handled = match header.kind {
+            MessageKind::Request => self.request_in(header, message),
+            MessageKind::Reply => self.reply_in(header, message),
+            MessageKind::LocateRequest => self.locate_in(header, &message),
+            MessageKind::LocateReply => self.located_in(header, message),
+            MessageKind::CancelRequest => self.cancel_in(header, &message),
+            MessageKind::CloseConnection => self.goodbye_in(header),
+            MessageKind::MessageError => self.error_in(header),
+            MessageKind::Fragment => Err(Wrong::StrayFragment { id: 0 }),
+        };
+        handled.map_err(|wrong| self.wrong(wrong))
+    }
+
+    /// Notes that a message has begun and `whole - have` bytes of it are missing.
+    pub(crate) fn wait(&mut self, now: Instant, have: usize, whole: usize) -> Result<(), Violation> {
+        if have == 0 {
+            self.due = None;
+            return Ok(());
+        }
+        self.missing = whole - have;
+        let time = limits::message_time(&self.limits, whole as u64);
+        // The time that was given counts from the first byte, and grows when the size becomes known.
+        match self.due {
+            Some((due, seconds)) if seconds < time.as_secs() => {
+                let more = std::time::Duration::from_secs(time.as_secs() - seconds);
+                self.due = Some((due.checked_add(more).unwrap_or(due), time.as_secs()));
+            }
+            Some(_) => {}
+            None => self.due = now.checked_add(time).map(|due| (due, time.as_secs())),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Violation> {
+        let late = self.due.filter(|(due, _)| *due <= now).map(|(_, seconds)| seconds);
+        let late = late.or_else(|| {
+            let late = self.assemblies.iter().find(|assembly| assembly.due <= now)?;
+            Some(limits::message_time(&self.limits, late.bytes.len() as u64).as_secs())
+        });
+        match late {
+            Some(seconds) => Err(self.wrong(Wrong::TooSlow { seconds })),
+            None => Ok(()),
+        }
+    }
+
+    /// A message over the limit: the call it belongs to learns why. Whether to go on with the input.
+    fn too_large(&mut self, now: Instant, header: &Header, input: &mut BytesMut) -> Result<bool, Violation> {
+        let (size, limit) = (header.len(), limits::largest(&self.limits));
+        let violation = Wrong::OverLimit { size, limit };
+        // In GIOP 1.2 the number of the call comes first, so that the refusal can name it.
+        let names_call =
+            header.minor >= 2 && matches!(header.kind, MessageKind::Request | MessageKind::Reply);
+        if !names_call {
+            return Err(self.wrong(violation));
+        }
+        const SEEN: usize = HEADER + 5;
+        let Some(seen) = input.first_chunk::<SEEN>() else {
+            self.wait(now, input.len(), SEEN)?;
+            return Ok(false);
+        };
+        let mut get = Get { bytes: seen, pos: HEADER, base: 0, little: header.little };
+        let (Ok(id), Ok(flags)) = (get.u32(), get.u8()) else { return Err(self.wrong(violation)) };
+        if header.kind == MessageKind::Reply {
+            if self.settle(id) {
+                let failure = Failure::over_limit(Initiator::Here, "bytes in a GIOP reply", size, limit)
+                    .with_completed(Completed::Yes)
+                    .with_hint("raise the message limit of this side, or ask for less at a time");
+                self.reply(id, Outcome::Failed(failure));
+            }
+            return Err(self.wrong(violation));
+        }
+        if self.role == Role::Connecting || size > limit.saturating_mul(limits::COURTESY) {
+            return Err(self.wrong(violation));
+        }
+        if flags & 1 != 0 {
+            let failure = Failure::over_limit(Initiator::Peer, "bytes in a GIOP request", size, limit)
+                .with_hint("raise the server's message limit, or send less at a time");
+            self.refuse(id, header.minor, &failure);
+        }
+        // The connection ends when the request has passed: then nothing unread makes the transport drop the refusal.
+        self.discarding = Some(Discarding { left: size, violation: violation.violation(self.received) });
+        let time = limits::message_time(&self.limits, size);
+        self.due = now.checked_add(time).map(|due| (due, time.as_secs()));
+        Ok(true)
+    }
+
+    /// Throws bytes away; whether to go on.
+    fn discard(&mut self, input: &mut BytesMut) -> Result<bool, Violation> {
+        let Some(discarding) = &mut self.discarding else { return Ok(true) };
+        let here = usize::try_from(discarding.left).unwrap_or(usize::MAX).min(input.len());
+        input.advance(here);
+        discarding.left -= here as u64;
+        if discarding.left == 0 {
+            return Err(discarding.violation.clone());
+        }
+        self.missing = usize::try_from(discarding.left).unwrap_or(usize::MAX).min(limits::CHUNK);
+        Ok(false)
+    }
+
+    /// Answers a call that never became an event.
+    pub(crate) fn refuse(&mut self, id: u32, minor: u8, failure: &Failure) {
+        let dialect = Dialect { minor, ..Dialect::OURS };
+        let serving = Serving { serial: 0, id, dialect, asks: Asks::Call, cancelled: false };
+        self.put_exception(&serving, failure);
+    }
+
+    /// The violation; what the peer is told stands in the output.
+    #[cold]
+    pub(crate) fn wrong(&mut self, wrong: Wrong) -> Violation {
+        self.send_error();
+        wrong.violation(self.received)
+    }
+
+    /// After a violation nothing more is taken or sent.
+    pub(crate) fn broken(&mut self) {
+        self.state = State::Broken;
+        self.assemblies = Vec::new();
+        self.filling = None;
+        self.discarding = None;
+        self.due = None;
+        self.missing = 0;
+    }
+
+    /// A failure that says the connection is over its quota of calls.
+    pub(crate) fn busy(&self) -> Failure {
+        let limit = self.limits.outstanding as u64;
+        Failure::new(
+            Kind::Busy,
+            Initiator::Peer,
+            format!("more than {limit} calls are open on this connection"),
+        )
+        .with_hint("wait for answers before sending more, or raise the limit of outstanding calls")
+    }
+}

@@ -1,0 +1,120 @@
+//! Object references as values: the IOR (CORBA 3.3 part 2, sections 7.6 and 9.7.2).
+
+use crate::cdr::{Bad, Get, Put};
+use crate::components;
+use crate::limits::REFERENCE_PARTS;
+use bytes::Bytes;
+use everywire_model::{Endpoint, Profile, Reference};
+
+/// The tag of an IIOP profile.
+pub const TAG_INTERNET_IOP: u32 = 0;
+
+/// Writes a reference, or nil.
+pub(crate) fn put(reference: Option<&Reference>, put: &mut Put<'_>) {
+    let Some(reference) = reference else {
+        put.string(b"");
+        put.u32(0);
+        return;
+    };
+    put.string(reference.type_id.as_bytes());
+    let own = || reference.profiles.iter().filter(|profile| profile.wire == "giop");
+    put.count(own().count() + reference.foreign.len());
+    for profile in own() {
+        put.u32(TAG_INTERNET_IOP);
+        put_profile(profile, put);
+    }
+    for (tag, data) in &reference.foreign {
+        put.u32(*tag);
+        put.octets(data);
+    }
+}
+
+/// Writes the body of an IIOP profile as an encapsulation with its count.
+pub(crate) fn put_profile(profile: &Profile, put: &mut Put<'_>) {
+    put.encapsulated(|put| {
+        let (major, minor) = profile.version;
+        put.u8(major);
+        put.u8(minor);
+        let primary = profile.endpoints.iter().find_map(|endpoint| match endpoint {
+            Endpoint::Tcp { host, port } => Some((host.as_str(), *port)),
+            _ => None,
+        });
+        // A peer without TCP is known by its host's name and port 0, as omniORB writes it.
+        let (host, port) = primary.unwrap_or_else(|| (components::host_name(), 0));
+        put.string(host.as_bytes());
+        put.u16(port);
+        put.octets(&profile.key);
+        if minor > 0 {
+            put.count(profile.components.len());
+            for (tag, data) in &profile.components {
+                put.u32(*tag);
+                put.octets(data);
+            }
+        }
+    });
+}
+
+/// Reads a reference, or nil.
+pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, Bad> {
+    let type_id = get.text()?;
+    let count = parts(get)?;
+    if count == 0 {
+        return if type_id.is_empty() {
+            Ok(None)
+        } else {
+            Ok(Some(Reference { type_id, ..Reference::default() }))
+        };
+    }
+    let mut reference = Reference { type_id, ..Reference::default() };
+    for _ in 0..count {
+        let tag = get.u32()?;
+        let data = get.octets()?;
+        match tag {
+            TAG_INTERNET_IOP => {
+                reference.profiles.push(get_profile(data).map_err(|bad| bad.after(get.pos - data.len()))?)
+            }
+            _ => reference.foreign.push((tag, Bytes::copy_from_slice(data))),
+        }
+    }
+    Ok(Some(reference))
+}
+
+/// Reads the body of an IIOP profile.
+pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, Bad> {
+    let mut get = Get::encapsulation(data)?;
+    let version = (get.u8()?, get.u8()?);
+    if version.0 != 1 {
+        return Err(get.bad("an IIOP profile has a major version other than 1"));
+    }
+    let host = get.text()?;
+    let port = get.u16()?;
+    let key = Bytes::copy_from_slice(get.octets()?);
+    let mut held = Vec::new();
+    if version.1 > 0 {
+        for _ in 0..parts(&mut get)? {
+            let tag = get.u32()?;
+            held.push((tag, Bytes::copy_from_slice(get.octets()?)));
+        }
+    }
+    let endpoints = components::endpoints(host, port, &held);
+    Ok(Profile { wire: "giop", version, endpoints, key, components: held })
+}
+
+/// The key alone of an IIOP profile, as an index range of `data`: what a server needs of a target.
+pub(crate) fn key_of_profile(data: &[u8]) -> Result<std::ops::Range<usize>, Bad> {
+    let mut get = Get::encapsulation(data)?;
+    get.take(2)?;
+    get.string()?;
+    get.u16()?;
+    let key = get.octets()?;
+    Ok(get.pos - key.len()..get.pos)
+}
+
+/// A count of profiles or components, each a tag and a count at least.
+pub(crate) fn parts(get: &mut Get<'_>) -> Result<usize, Bad> {
+    let count = get.count()?;
+    if count > REFERENCE_PARTS || count > get.left() / 8 {
+        return Err(get.bad("a reference has too many profiles or components"));
+    }
+    Ok(count)
+}

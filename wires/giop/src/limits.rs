@@ -1,0 +1,37 @@
+//! Numbers that bound what a peer can make this side do. Those a user can raise are in [`everywire_model::Limits`].
+
+use everywire_model::Limits;
+use std::time::Duration;
+
+/// Most nodes of one type code.
+pub const TYPECODE_NODES: usize = 4096;
+
+/// Deepest nesting of one type code, indirections followed.
+pub const TYPECODE_DEPTH: usize = 32;
+
+/// Most profiles in a reference, and components in a profile.
+pub const REFERENCE_PARTS: usize = 256;
+
+/// Longest stringified reference, in characters.
+pub const REFERENCE_TEXT: usize = 128 << 10;
+
+/// Most bytes of explanation that travel beside a system exception.
+pub const EXPLANATION: usize = 1024;
+
+/// A request over the limit is refused and its bytes are thrown away as they come, so that the peer reads the refusal;
+/// one more than this many times over the limit ends the connection at once.
+pub const COURTESY: u64 = 16;
+
+/// How much `receive` asks for at a time while it throws bytes away or joins fragments.
+pub(crate) const CHUNK: usize = 256 << 10;
+
+/// Time for a message of that many bytes to arrive.
+pub(crate) fn message_time(limits: &Limits, bytes: u64) -> Duration {
+    let mebibytes = u32::try_from((bytes >> 20) + 1).unwrap_or(u32::MAX);
+    limits.message_time.saturating_mul(mebibytes)
+}
+
+/// The largest message that is sent or taken, in bytes: the limit, or what the header's 32 bits can say.
+pub(crate) fn largest(limits: &Limits) -> u64 {
+    limits.message.min(u64::from(u32::MAX))
+}

@@ -1,0 +1,135 @@
+//! Asking and telling where objects are (CORBA 3.3 part 2, sections 9.4.5 and 9.4.6).
+
+use crate::cdr::{Get, Put};
+use crate::codesets::Dialect;
+use crate::exceptions::{self, SystemException};
+use crate::frame::{HEADER, Header, MessageKind};
+use crate::ior;
+use crate::replies::forwarded;
+use crate::requests::{put_target, shift, target};
+use crate::session::{Asks, GiopSession, Serving};
+use crate::values::Cdr;
+use crate::violations::Wrong;
+use bytes::Bytes;
+use everywire_model::{Answer, CallId, Event, Expects, Failure, Initiator, Kind, Outcome, Profile};
+
+const UNKNOWN_OBJECT: u32 = 0;
+const OBJECT_HERE: u32 = 1;
+const OBJECT_FORWARD: u32 = 2;
+const OBJECT_FORWARD_PERM: u32 = 3;
+const SYSTEM_EXCEPTION: u32 = 4;
+const NEEDS_ADDRESSING_MODE: u32 = 5;
+
+impl GiopSession {
+    /// Asks whether the peer has the object.
+    pub(crate) fn locate(&mut self, profile: &Profile) -> Result<CallId, Failure> {
+        self.check_can_ask()?;
+        let minor = profile.version.1.min(2);
+        let id = self.next_id;
+        self.message(minor, MessageKind::LocateRequest, |session, start| {
+            let addressing = session.addressing;
+            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
+            put.u32(id);
+            if minor >= 2 {
+                put_target(profile, addressing, &mut put);
+            } else {
+                put.octets(&profile.key);
+            }
+            Ok(())
+        })?;
+        self.take_id();
+        self.waiting.push_back(id);
+        Ok(CallId(id.into()))
+    }
+
+    /// The peer asks whether this side has an object.
+    pub(crate) fn locate_in(&mut self, header: &Header, message: &Bytes) -> Result<(), Wrong> {
+        let mut get = Get { bytes: message, pos: HEADER, base: 0, little: header.little };
+        let id = get.u32()?;
+        let key = if header.minor >= 2 {
+            target(&mut get)?
+        } else {
+            let len = get.octets()?.len();
+            get.pos - len..get.pos
+        };
+        if get.left() > 0 {
+            return Err(Wrong::Trailing { kind: header.kind.word(), bytes: get.left() });
+        }
+        let dialect = Dialect { minor: header.minor, ..Dialect::default() };
+        if let Some(id) = self.enter(id, dialect, Asks::Locate, Expects::Reply)? {
+            self.events.push_back(Event::Probe { id, key: message.slice(key), type_id: None });
+        }
+        Ok(())
+    }
+
+    /// Tells where an object is.
+    pub(crate) fn answer_locate(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
+        match answer {
+            Answer::Done(_) => self.put_located(serving, OBJECT_HERE, |_| {}),
+            Answer::Moved(reference) => {
+                self.put_located(serving, OBJECT_FORWARD, |put| ior::put(Some(reference), put))
+            }
+            Answer::Failed(failure) if failure.kind() == Kind::NoObject || serving.dialect.minor < 2 => {
+                self.put_located(serving, UNKNOWN_OBJECT, |_| {})
+            }
+            Answer::Failed(failure) => {
+                self.put_located(serving, SYSTEM_EXCEPTION, |put| exceptions::put(failure, put))
+            }
+            Answer::Raised { .. } => self.put_located(serving, UNKNOWN_OBJECT, |_| {}),
+        }
+    }
+
+    /// Answers a locate request that never became an event.
+    pub(crate) fn refuse_locate(&mut self, id: u32, failure: &Failure) {
+        let serving = Serving { serial: 0, id, dialect: Dialect::OURS, asks: Asks::Locate, cancelled: false };
+        if self.put_located(&serving, SYSTEM_EXCEPTION, |put| exceptions::put(failure, put)).is_err() {
+            self.send_error();
+        }
+    }
+
+    fn put_located(
+        &mut self,
+        serving: &Serving,
+        status: u32,
+        fill: impl FnOnce(&mut Put<'_>),
+    ) -> Result<(), Failure> {
+        self.message(serving.dialect.minor, MessageKind::LocateReply, |session, start| {
+            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
+            put.u32(serving.id);
+            put.u32(status);
+            fill(&mut put);
+            Ok(())
+        })
+    }
+
+    /// The peer tells where an object is.
+    pub(crate) fn located_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
+        let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
+        let id = get.u32()?;
+        let status = get.u32()?;
+        if status > NEEDS_ADDRESSING_MODE {
+            return Err(Wrong::Status { status });
+        }
+        if !self.settle(id) {
+            return Ok(());
+        }
+        let outcome = match status {
+            OBJECT_HERE => {
+                let dialect = Dialect { minor: header.minor, ..Dialect::default() };
+                Outcome::Done(Cdr::body(Bytes::new(), 0, header.little, dialect, self.limits.budget))
+            }
+            UNKNOWN_OBJECT => Outcome::Failed(
+                Failure::new(Kind::NoObject, Initiator::Peer, "the peer has no such object")
+                    .with_hint("the server does not know this key, or not any more"),
+            ),
+            OBJECT_FORWARD | OBJECT_FORWARD_PERM => forwarded(&mut get),
+            SYSTEM_EXCEPTION => Outcome::Failed(match SystemException::get(&mut get) {
+                Ok(exception) => exception.into_failure(None),
+                Err(bad) => bad.into(),
+            }),
+            _ => Outcome::Failed(self.other_addressing(&mut get)),
+        };
+        self.reply(id, outcome);
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! Answers: sent and taken (CORBA 3.3 part 2, section 9.4.3).
+
+use crate::cdr::{Get, Put};
+use crate::codesets::Dialect;
+use crate::exceptions::{self, Explained, SystemException};
+use crate::frame::{HEADER, Header, MessageKind};
+use crate::requests::shift;
+use crate::session::{Addressing, Asks, GiopSession, Serving};
+use crate::values::Cdr;
+use crate::violations::Wrong;
+use crate::{contexts, ior};
+use bytes::Bytes;
+use everywire_model::shape::Struct;
+use everywire_model::{
+    Answer, Body, Completed, Encode, Failure, Initiator, Kind, Outcome, Reference, Sink, Visit,
+};
+
+const NO_EXCEPTION: u32 = 0;
+const USER_EXCEPTION: u32 = 1;
+const SYSTEM_EXCEPTION: u32 = 2;
+const LOCATION_FORWARD: u32 = 3;
+const LOCATION_FORWARD_PERM: u32 = 4;
+const NEEDS_ADDRESSING_MODE: u32 = 5;
+
+impl GiopSession {
+    /// Answers a call; one whose results do not encode gets that failure instead.
+    pub(crate) fn answer_call(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
+        let sent = match answer {
+            Answer::Done(_) if serving.asks == Asks::NonExistent => {
+                self.put_reply(serving, NO_EXCEPTION, &|sink: &mut dyn Sink| sink.bool(false))
+            }
+            Answer::Done(_) if serving.asks == Asks::IsA => {
+                self.put_reply(serving, NO_EXCEPTION, &|sink: &mut dyn Sink| sink.bool(true))
+            }
+            Answer::Failed(failure) if serving.asks == Asks::IsA && failure.kind() == Kind::BadReference => {
+                self.put_reply(serving, NO_EXCEPTION, &|sink: &mut dyn Sink| sink.bool(false))
+            }
+            Answer::Done(results) => self.put_reply(serving, NO_EXCEPTION, results),
+            Answer::Raised { shape, fields } => {
+                let id = exception_id(shape);
+                self.put_reply(serving, USER_EXCEPTION, &|sink: &mut dyn Sink| {
+                    sink.text(&everywire_model::shape::Text::NARROW, &id)?;
+                    fields.encode(sink)
+                })
+            }
+            Answer::Failed(failure) => {
+                self.put_exception(serving, failure);
+                return Ok(());
+            }
+            Answer::Moved(reference) => self.put_forward(serving, reference),
+        };
+        sent.inspect_err(|failure| {
+            // The servant ran, only its results do not travel.
+            let failure = failure.clone().with_completed(Completed::Yes);
+            self.put_exception(serving, &failure);
+        })
+    }
+
+    fn put_reply(&mut self, serving: &Serving, status: u32, values: &dyn Encode) -> Visit<()> {
+        let (id, dialect) = (serving.id, serving.dialect);
+        self.message(dialect.minor, MessageKind::Reply, |session, start| {
+            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
+            if dialect.minor >= 2 {
+                put.u32(id);
+                put.u32(status);
+                put.u32(0);
+            } else {
+                put.u32(0);
+                put.u32(id);
+                put.u32(status);
+            }
+            session.body(start, dialect, values)
+        })
+    }
+
+    fn put_forward(&mut self, serving: &Serving, reference: &Reference) -> Visit<()> {
+        self.put_reply(serving, LOCATION_FORWARD, &|sink: &mut dyn Sink| sink.reference(Some(reference)))
+    }
+
+    /// Answers with a system exception, and beside it what a peer of this make can show its user.
+    pub(crate) fn put_exception(&mut self, serving: &Serving, failure: &Failure) {
+        let (id, minor) = (serving.id, serving.dialect.minor);
+        let sent = self.message(minor, MessageKind::Reply, |session, start| {
+            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
+            if minor >= 2 {
+                put.u32(id);
+                put.u32(SYSTEM_EXCEPTION);
+            }
+            put.u32(1);
+            put.u32(contexts::FAILURE);
+            put.encapsulated(|put| Explained::put(failure, put));
+            if minor >= 2 {
+                put.align(8);
+            } else {
+                put.u32(id);
+                put.u32(SYSTEM_EXCEPTION);
+            }
+            exceptions::put(failure, &mut put);
+            Ok(())
+        });
+        if sent.is_err() {
+            // A limit below the size of an exception: the peer at least learns that something is wrong.
+            self.send_error();
+        }
+    }
+
+    /// An answer of the peer.
+    pub(crate) fn reply_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
+        let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
+        let mut explained = None;
+        let mut see = |id, data| {
+            if id == contexts::FAILURE {
+                explained = Some(data);
+            }
+            Ok(())
+        };
+        let (id, status);
+        if header.minor >= 2 {
+            id = get.u32()?;
+            status = get.u32()?;
+            contexts::each(&mut get, &mut see)?;
+            get.align(8);
+        } else {
+            contexts::each(&mut get, &mut see)?;
+            id = get.u32()?;
+            status = get.u32()?;
+        }
+        let greatest = if header.minor >= 2 { NEEDS_ADDRESSING_MODE } else { LOCATION_FORWARD };
+        if status > greatest {
+            return Err(Wrong::Status { status });
+        }
+        // An answer that nobody waits for: to a oneway, or to a call that was withdrawn.
+        if !self.settle(id) {
+            return Ok(());
+        }
+        let outcome = match status {
+            NO_EXCEPTION => Outcome::Done(self.reply_body(header, get.pos, message)),
+            SYSTEM_EXCEPTION => {
+                let explained = explained.and_then(|data| Explained::get(data).ok());
+                Outcome::Failed(match SystemException::get(&mut get) {
+                    Ok(exception) => exception.into_failure(explained),
+                    Err(bad) => undecodable("a system exception", bad.into()),
+                })
+            }
+            USER_EXCEPTION => match get.text() {
+                Ok(id) => {
+                    let body = self.reply_body(header, get.pos, message);
+                    Outcome::Raised { id, body }
+                }
+                Err(bad) => Outcome::Failed(undecodable("an exception", bad.into())),
+            },
+            LOCATION_FORWARD | LOCATION_FORWARD_PERM => forwarded(&mut get),
+            _ => Outcome::Failed(self.other_addressing(&mut get)),
+        };
+        self.reply(id, outcome);
+        Ok(())
+    }
+
+    #[inline]
+    fn reply_body(&self, header: &Header, at: usize, mut message: Bytes) -> Body {
+        let base = at.min(message.len());
+        bytes::Buf::advance(&mut message, base);
+        let dialect = Dialect { minor: header.minor, ..self.dialect.unwrap_or_default() };
+        Cdr::body(message, base, header.little, dialect, self.limits.budget)
+    }
+
+    /// The peer wants objects named in another way; the next request does so.
+    pub(crate) fn other_addressing(&mut self, get: &mut Get<'_>) -> Failure {
+        self.addressing = match get.u16() {
+            Ok(0) => Addressing::Key,
+            Ok(1) => Addressing::Profile,
+            Ok(2) => Addressing::Reference,
+            _ => {
+                return undecodable(
+                    "an addressing disposition",
+                    Failure::malformed("none of the three", get.pos),
+                );
+            }
+        };
+        Failure::new(
+            Kind::Busy,
+            Initiator::Peer,
+            "the peer wants objects named in another way, as they are from now on",
+        )
+        .with_hint("try again: the call was not executed")
+    }
+}
+
+/// Where a forward points.
+pub(crate) fn forwarded(get: &mut Get<'_>) -> Outcome<Body> {
+    match ior::get(get) {
+        Ok(Some(reference)) => Outcome::Moved(reference),
+        Ok(None) => Outcome::Failed(Failure::new(
+            Kind::BadReference,
+            Initiator::Peer,
+            "the peer says the object moved, and gives nil for its place",
+        )),
+        Err(bad) => Outcome::Failed(undecodable("the place an object moved to", bad.into())),
+    }
+}
+
+fn undecodable(what: &str, failure: Failure) -> Failure {
+    failure.with_completed(Completed::Maybe).at(what)
+}
+
+/// An exception's repository id; one without gets the usual form of its scoped name.
+fn exception_id(shape: &Struct) -> String {
+    if shape.id.is_empty() {
+        format!("IDL:{}:1.0", shape.name.replace("::", "/"))
+    } else {
+        shape.id.to_string()
+    }
+}

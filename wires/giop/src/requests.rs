@@ -1,0 +1,353 @@
+//! Calls: sent and taken (CORBA 3.3 part 2, section 9.4.2).
+
+use crate::cdr::{Bad, Get, NATIVE_LITTLE, Put};
+use crate::codesets::{self, Dialect};
+use crate::frame::{HEADER, Header, MessageKind};
+use crate::session::{Addressing, Asks, GiopSession, Role, Serving, expects};
+use crate::sink::CdrSink;
+use crate::values::Cdr;
+use crate::violations::Wrong;
+use crate::{components, contexts, ior, limits};
+use bytes::Bytes;
+use everywire_model::{
+    Call, CallId, Encode, Event, Expects, Failure, Incoming, Initiator, Kind, Profile, Reference, Visit,
+};
+use std::ops::Range;
+
+impl GiopSession {
+    /// Sends a call.
+    pub(crate) fn request(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
+        self.check_can_ask()?;
+        let minor = call.profile.version.1.min(2);
+        // The first request of a connection says which code sets the client uses; GIOP 1.0 knows of none.
+        let (dialect, says) = match self.dialect {
+            _ if minor == 0 => (Dialect::default(), false),
+            Some(dialect) => (Dialect { minor, ..dialect }, false),
+            None => (choose(call.profile, minor), true),
+        };
+        let id = self.next_id;
+        self.message(minor, MessageKind::Request, |session, start| {
+            let addressing = session.addressing;
+            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
+            if minor >= 2 {
+                put.u32(id);
+                put.out.extend_from_slice(&[if call.expects == Expects::Reply { 3 } else { 0 }, 0, 0, 0]);
+                put_target(call.profile, addressing, &mut put);
+                put.string(call.operation.name.as_bytes());
+                put_contexts(says.then_some(dialect), &mut put);
+            } else {
+                put_contexts(says.then_some(dialect), &mut put);
+                put.u32(id);
+                put.u8((call.expects == Expects::Reply).into());
+                if minor == 1 {
+                    put.out.extend_from_slice(&[0; 3]);
+                }
+                put.octets(&call.profile.key);
+                put.string(call.operation.name.as_bytes());
+                put.octets(b"");
+            }
+            session.body(start, dialect, call.arguments)
+        })?;
+        self.take_id();
+        if says {
+            self.dialect = Some(dialect);
+        }
+        if call.expects == Expects::Reply {
+            self.waiting.push_back(id);
+        }
+        Ok(CallId(id.into()))
+    }
+
+    /// Whether this side may send a request now.
+    pub(crate) fn check_can_ask(&self) -> Result<(), Failure> {
+        self.check_open()?;
+        if self.role == Role::Accepting {
+            return Err(Failure::new(
+                Kind::Unsupported,
+                Initiator::Here,
+                "calls cannot go back over a connection that the peer opened",
+            )
+            .with_hint("connect to the peer's own endpoint"));
+        }
+        if self.waiting.len() >= self.limits.outstanding {
+            let limit = self.limits.outstanding as u64;
+            return Err(Failure::over_limit(
+                Initiator::Here,
+                "calls open on one connection",
+                limit + 1,
+                limit,
+            )
+            .with_hint("wait for answers, or raise the limit of outstanding calls"));
+        }
+        Ok(())
+    }
+
+    /// Writes a message's values; in GIOP 1.2 they begin at a multiple of 8, if there are any.
+    #[inline]
+    pub(crate) fn body(&mut self, start: usize, dialect: Dialect, values: &dyn Encode) -> Visit<()> {
+        let mark = self.out.mark();
+        if dialect.minor >= 2 {
+            Put { shift: shift(self, start), out: self.out.flat(), swap: false }.align(8);
+        }
+        let before = self.out.position();
+        let limit = limits::largest(&self.limits);
+        values.encode(&mut CdrSink::new(&mut self.out, start, NATIVE_LITTLE, dialect, limit))?;
+        if self.out.position() == before {
+            self.out.truncate(mark);
+        }
+        Ok(())
+    }
+
+    /// A call of the peer.
+    pub(crate) fn request_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
+        let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
+        let mut sets = None;
+        let mut see = |id, data| {
+            if id == contexts::CODE_SETS {
+                sets = Some(codesets::read_context(data, header.minor)?);
+            }
+            Ok(())
+        };
+        let (id, flags, key, operation);
+        if header.minor >= 2 {
+            id = get.u32()?;
+            flags = get.u8()?;
+            get.take(3)?;
+            key = target(&mut get)?;
+            operation = get.string()?.len();
+            operation_end(&get, operation)?;
+            let end = get.pos - 1;
+            let operation = end - operation..end;
+            contexts::each(&mut get, &mut see)?;
+            get.align(8);
+            return self.called(header, id, flags, key, operation, get.pos, sets, message.clone());
+        }
+        contexts::each(&mut get, &mut see)?;
+        id = get.u32()?;
+        flags = get.boolean()?.into();
+        if header.minor == 1 {
+            get.take(3)?;
+        }
+        let len = get.octets()?.len();
+        key = get.pos - len..get.pos;
+        operation = get.string()?.len();
+        let end = get.pos - 1;
+        // The principal: deprecated since 2.2, looked at by nobody.
+        get.octets()?;
+        self.called(header, id, flags, key, end - operation..end, get.pos, sets, message.clone())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn called(
+        &mut self,
+        header: &Header,
+        id: u32,
+        flags: u8,
+        key: Range<usize>,
+        operation: Range<usize>,
+        body: usize,
+        sets: Option<Result<Dialect, u32>>,
+        message: Bytes,
+    ) -> Result<(), Wrong> {
+        let expects = expects(flags);
+        match sets {
+            Some(Ok(dialect)) => self.dialect = Some(dialect),
+            Some(Err(unknown)) => {
+                if expects == Expects::Reply {
+                    self.refuse(id, header.minor, &unknown_set(unknown));
+                }
+                return Ok(());
+            }
+            None => {}
+        }
+        let dialect = Dialect { minor: header.minor, ..self.dialect.unwrap_or_default() };
+        let key = message.slice(key);
+        let operation = message.slice(operation);
+        let asks = match &*operation {
+            b"_non_existent" | b"_not_existent" => Asks::NonExistent,
+            b"_is_a" => Asks::IsA,
+            _ => Asks::Call,
+        };
+        let Some(call) = self.enter(id, dialect, asks, expects)? else { return Ok(()) };
+        if asks != Asks::Call {
+            let type_id = match asks {
+                Asks::IsA => asked_type(&message, body, header.little)?,
+                _ => None,
+            };
+            if expects == Expects::Reply {
+                self.events.push_back(Event::Probe { id: call, key, type_id });
+            }
+            return Ok(());
+        }
+        // A message may end with the padding before a body that is not there.
+        let mut bytes = message;
+        let base = body.min(bytes.len());
+        bytes::Buf::advance(&mut bytes, base);
+        let body = Cdr::body(bytes, base, header.little, dialect, self.limits.budget);
+        self.events.push_back(Event::Call(Incoming { id: call, key, operation, body, expects }));
+        Ok(())
+    }
+
+    /// Notes a call of the peer, so that it can be answered; `None` if it was refused.
+    pub(crate) fn enter(
+        &mut self,
+        id: u32,
+        dialect: Dialect,
+        asks: Asks,
+        expects: Expects,
+    ) -> Result<Option<CallId>, Wrong> {
+        let serial = self.next_serial;
+        if expects == Expects::Reply {
+            if self.serving.iter().any(|serving| serving.id == id && !serving.cancelled) {
+                return Err(Wrong::RequestIdReused { id });
+            }
+            if self.serving.len() >= self.limits.outstanding {
+                let busy = self.busy();
+                match asks {
+                    Asks::Locate if dialect.minor < 2 => {
+                        return Err(Wrong::TooManyOpen { limit: self.limits.outstanding });
+                    }
+                    Asks::Locate => self.refuse_locate(id, &busy),
+                    Asks::Call | Asks::NonExistent | Asks::IsA => self.refuse(id, dialect.minor, &busy),
+                }
+                return Ok(None);
+            }
+            self.serving.push(Serving { serial, id, dialect, asks, cancelled: false });
+        }
+        self.next_serial += 1;
+        Ok(Some(CallId(serial)))
+    }
+
+    /// Withdraws a call that was sent.
+    pub(crate) fn send_cancel(&mut self, id: u32) {
+        let sent = self.message(2, MessageKind::CancelRequest, |session, start| {
+            Put { shift: shift(session, start), out: session.out.flat(), swap: false }.u32(id);
+            Ok(())
+        });
+        // Sixteen bytes exceed no limit that lets a request through.
+        debug_assert!(sent.is_ok());
+    }
+
+    /// The peer withdraws a call. One that is not known was answered already.
+    pub(crate) fn cancel_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Wrong> {
+        let mut get = Get { bytes: message, pos: HEADER, base: 0, little: header.little };
+        let id = get.u32()?;
+        if get.left() > 0 {
+            return Err(Wrong::Trailing { kind: header.kind.word(), bytes: get.left() });
+        }
+        if let Some(serving) = self.serving.iter_mut().find(|serving| serving.id == id && !serving.cancelled)
+        {
+            serving.cancelled = true;
+            let serial = serving.serial;
+            self.events.push_back(Event::Cancelled(CallId(serial)));
+        }
+        Ok(())
+    }
+}
+
+/// Length of the rope's flat buffer plus this is the offset in the message that began at `start`.
+#[inline]
+pub(crate) fn shift(session: &mut GiopSession, start: usize) -> usize {
+    session.out.position().wrapping_sub(start).wrapping_sub(session.out.flat().len())
+}
+
+/// The code sets for a server. One whose reference lists none (a `corbaloc`) gets the specification's fallback.
+fn choose(profile: &Profile, minor: u8) -> Dialect {
+    match components::code_sets(profile) {
+        Some(offer) => offer.choose(minor),
+        None => Dialect { minor, ..Dialect::OURS },
+    }
+}
+
+#[inline]
+fn put_contexts(says: Option<Dialect>, put: &mut Put<'_>) {
+    let Some(dialect) = says else {
+        put.u32(0);
+        return;
+    };
+    put.u32(1);
+    put.u32(contexts::CODE_SETS);
+    put.encapsulated(|put| codesets::put_context(dialect, put));
+}
+
+/// Names the target in GIOP 1.2.
+#[inline]
+pub(crate) fn put_target(profile: &Profile, addressing: Addressing, put: &mut Put<'_>) {
+    match addressing {
+        Addressing::Key => {
+            put.u16(0);
+            put.octets(&profile.key);
+        }
+        Addressing::Profile => {
+            put.u16(1);
+            put.u32(ior::TAG_INTERNET_IOP);
+            ior::put_profile(profile, put);
+        }
+        Addressing::Reference => {
+            put.u16(2);
+            put.u32(0);
+            let reference = Reference { profiles: vec![profile.clone()], ..Reference::default() };
+            ior::put(Some(&reference), put);
+        }
+    }
+}
+
+/// The key that a target of GIOP 1.2 names, as a range of the message.
+#[inline]
+pub(crate) fn target(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
+    match get.u16()? {
+        0 => {
+            let len = get.octets()?.len();
+            Ok(get.pos - len..get.pos)
+        }
+        1 => key_of_profile(get),
+        2 => {
+            let wanted = get.count()?;
+            get.string()?;
+            let mut found = Err(Wrong::Target);
+            for index in 0..ior::parts(get)? {
+                if index == wanted {
+                    found = key_of_profile(get);
+                } else {
+                    get.u32()?;
+                    get.octets()?;
+                }
+            }
+            found
+        }
+        disposition => Err(Wrong::Addressing { disposition }),
+    }
+}
+
+fn key_of_profile(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
+    let tag = get.u32()?;
+    let data = get.octets()?;
+    if tag != ior::TAG_INTERNET_IOP {
+        return Err(Wrong::Target);
+    }
+    let start = get.pos - data.len();
+    let key = ior::key_of_profile(data)?;
+    Ok(start + key.start..start + key.end)
+}
+
+fn operation_end(get: &Get<'_>, len: usize) -> Result<(), Bad> {
+    if len == 0 { Err(get.bad("a request names no operation")) } else { Ok(()) }
+}
+
+#[cold]
+fn unknown_set(set: u32) -> Failure {
+    Failure::new(
+        Kind::Unsupported,
+        Initiator::User,
+        format!("code set {set:#010x} is not known to the server"),
+    )
+    .with_code("CORBA::CODESET_INCOMPATIBLE minor 0x00000000")
+    .with_hint("use UTF-8 or ISO-8859-1 for narrow and UTF-16 for wide text")
+}
+
+/// The argument of `_is_a`; nothing for the type that every object has.
+fn asked_type(message: &[u8], body: usize, little: bool) -> Result<Option<Box<str>>, Wrong> {
+    let mut get = Get { bytes: message, pos: body, base: 0, little };
+    let id = String::from_utf8_lossy(get.string()?).into_owned();
+    Ok((id != "IDL:omg.org/CORBA/Object:1.0").then(|| id.into_boxed_str()))
+}

@@ -1,0 +1,309 @@
+//! One connection's state; each concern of the protocol is a file of its own beside this one.
+//!
+//! `requests` sends calls and takes those that come, `replies` answers them and takes answers, `locate` asks for and
+//! tells where objects are, `fragments` joins and splits, `incoming` takes messages off the stream, `close` ends.
+
+use crate::codesets::Dialect;
+use crate::fragments::Assembly;
+use crate::frame::{self, MessageKind};
+use crate::limits;
+use crate::sink::over;
+use bytes::BytesMut;
+use everywire_model::{
+    Answer, Call, CallId, Config, Event, Expects, Failure, Handle, Initiator, Kind, Limits, Outcome, Peer,
+    Profile, Rope, Session, Violation, Visit,
+};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// One connection.
+pub(crate) struct GiopSession {
+    pub(crate) role: Role,
+    pub(crate) state: State,
+    pub(crate) limits: Limits,
+    /// Most bytes of a message or fragment that is sent, header included; 0: messages are not split.
+    pub(crate) fragment: usize,
+    pub(crate) out: Rope,
+    pub(crate) events: VecDeque<Event>,
+    /// Calls sent and not answered; their ids ascend (wrapping).
+    pub(crate) waiting: VecDeque<u32>,
+    pub(crate) next_id: u32,
+    /// Calls taken and not answered; their serials ascend.
+    pub(crate) serving: Vec<Serving>,
+    pub(crate) next_serial: u64,
+    /// What was agreed on for the direction of requests, once it was.
+    pub(crate) dialect: Option<Dialect>,
+    /// How the peer wants objects to be named.
+    pub(crate) addressing: Addressing,
+    pub(crate) assemblies: Vec<Assembly>,
+    /// Bytes that all assemblies hold, or will when their current fragments are here.
+    pub(crate) assembled: u64,
+    /// A fragment whose bytes are moved to their assembly as they come.
+    pub(crate) filling: Option<Filling>,
+    /// A refused request whose bytes are thrown away as they come.
+    pub(crate) discarding: Option<Discarding>,
+    /// Bytes of whole messages received so far.
+    pub(crate) received: u64,
+    /// Bytes missing of the message at the front of the input.
+    pub(crate) missing: usize,
+    /// When the message at the front of the input must be whole, and seconds it was given.
+    pub(crate) due: Option<(Instant, u64)>,
+}
+
+/// Which side opened the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Connecting,
+    Accepting,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Open,
+    /// Either side said goodbye.
+    Closed,
+    /// The peer broke the protocol, or the connection ended.
+    Broken,
+}
+
+/// How a target object is named (section 9.4.2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Addressing {
+    Key,
+    Profile,
+    Reference,
+}
+
+/// A call of the peer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Serving {
+    pub(crate) serial: u64,
+    pub(crate) id: u32,
+    pub(crate) dialect: Dialect,
+    pub(crate) asks: Asks,
+    /// Withdrawn: the answer will be dropped. The entry stays until then, so that withdrawing calls does not let a
+    /// peer have more of them executed at a time than the limit.
+    pub(crate) cancelled: bool,
+}
+
+/// What the peer wants to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asks {
+    Call,
+    Locate,
+    /// The operation `_non_existent`.
+    NonExistent,
+    /// The operation `_is_a`.
+    IsA,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Filling {
+    pub(crate) id: u32,
+    pub(crate) left: usize,
+    pub(crate) more: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Discarding {
+    pub(crate) left: u64,
+    pub(crate) violation: Violation,
+}
+
+impl GiopSession {
+    pub(crate) fn new(role: Role, config: &Config, fragment: usize) -> Self {
+        let authentication = if config.peer.credentials.is_some() { "unix credentials" } else { "none" };
+        // The protocol has no greeting: calls may come at once.
+        let ready = Event::Ready(Peer::admitted(config.peer.clone(), authentication));
+        Self {
+            role,
+            state: State::Open,
+            limits: config.limits.clone(),
+            fragment,
+            out: Rope::new(),
+            events: VecDeque::from([ready]),
+            waiting: VecDeque::new(),
+            next_id: 1,
+            serving: Vec::new(),
+            next_serial: 1,
+            dialect: None,
+            addressing: Addressing::Key,
+            assemblies: Vec::new(),
+            assembled: 0,
+            filling: None,
+            discarding: None,
+            received: 0,
+            missing: 0,
+            due: None,
+        }
+    }
+
+    /// Appends a message that `fill` writes; nothing of it is left if that fails or the message gets too large.
+    /// `fill` gets the position of the rope at which the message began.
+    #[inline]
+    pub(crate) fn message(
+        &mut self,
+        minor: u8,
+        kind: MessageKind,
+        fill: impl FnOnce(&mut Self, usize) -> Visit<()>,
+    ) -> Visit<()> {
+        if self.fragment == 0 {
+            return self.whole_message(minor, kind, fill);
+        }
+        let before = std::mem::take(&mut self.out);
+        let result = self.whole_message(minor, kind, fill);
+        let whole = std::mem::replace(&mut self.out, before);
+        result?;
+        self.split(minor, kind, &whole.to_vec());
+        Ok(())
+    }
+
+    #[inline]
+    fn whole_message(
+        &mut self,
+        minor: u8,
+        kind: MessageKind,
+        fill: impl FnOnce(&mut Self, usize) -> Visit<()>,
+    ) -> Visit<()> {
+        let mark = self.out.mark();
+        let (start, header) = (self.out.position(), self.out.flat().len());
+        frame::put(self.out.flat(), minor, kind);
+        let result = fill(self, start).and_then(|()| {
+            let size = self.out.position() - start;
+            let limit = limits::largest(&self.limits);
+            if size as u64 > limit {
+                return Err(over(size, usize::try_from(limit).unwrap_or(usize::MAX)));
+            }
+            let size = u32::try_from(size - frame::HEADER).unwrap_or(u32::MAX);
+            frame::set_size(self.out.flat(), header, size);
+            Ok(())
+        });
+        if result.is_err() {
+            self.out.truncate(mark);
+        }
+        result
+    }
+
+    /// Nothing is sent after goodbye.
+    pub(crate) fn check_open(&self) -> Result<(), Failure> {
+        if self.state == State::Open {
+            return Ok(());
+        }
+        Err(Failure::new(Kind::Unreachable, Initiator::Here, "the connection is closed")
+            .with_hint("connect again; a reference does so by itself"))
+    }
+
+    pub(crate) fn take_id(&mut self) -> u32 {
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(1);
+        id
+    }
+
+    /// Forgets a call that was sent; whether it was known.
+    #[inline]
+    pub(crate) fn settle(&mut self, id: u32) -> bool {
+        let Some(&first) = self.waiting.front() else { return false };
+        if first == id {
+            self.waiting.pop_front();
+            return true;
+        }
+        // Ids ascend from the first, wrapping.
+        match self.waiting.binary_search_by_key(&id.wrapping_sub(first), |known| known.wrapping_sub(first)) {
+            Ok(index) => self.waiting.remove(index).is_some(),
+            Err(_) => false,
+        }
+    }
+
+    pub(crate) fn reply(&mut self, id: u32, outcome: Outcome<everywire_model::Body>) {
+        self.events.push_back(Event::Reply { id: CallId(id.into()), outcome });
+    }
+
+    /// All calls that wait come back with this failure.
+    pub(crate) fn fail_all(&mut self, failure: &Failure) {
+        while let Some(id) = self.waiting.pop_front() {
+            self.reply(id, Outcome::Failed(failure.clone()));
+        }
+    }
+}
+
+impl Session for GiopSession {
+    fn receive(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+        handles: &mut Vec<Handle>,
+    ) -> Result<(), Violation> {
+        // Nothing of this protocol uses handles; what a transport passes is closed.
+        handles.clear();
+        self.take_messages(now, input).inspect_err(|_| self.broken())
+    }
+
+    fn wanted(&self) -> usize {
+        self.missing
+    }
+
+    #[inline]
+    fn poll(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    #[inline]
+    fn transmit(&mut self) -> &mut Rope {
+        &mut self.out
+    }
+
+    fn start(&mut self, _: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
+        self.request(call)
+    }
+
+    fn probe(&mut self, _: Instant, profile: &Profile) -> Result<CallId, Failure> {
+        self.locate(profile)
+    }
+
+    fn answer(&mut self, id: CallId, answer: Answer<'_>) -> Result<(), Failure> {
+        let Ok(index) = self.serving.binary_search_by_key(&id.0, |serving| serving.serial) else {
+            return Ok(());
+        };
+        let serving = self.serving.remove(index);
+        if serving.cancelled || self.state != State::Open {
+            return Ok(());
+        }
+        match serving.asks {
+            Asks::Locate => self.answer_locate(&serving, answer),
+            Asks::Call | Asks::NonExistent | Asks::IsA => self.answer_call(&serving, answer),
+        }
+    }
+
+    fn cancel(&mut self, id: CallId) {
+        let Ok(id) = u32::try_from(id.0) else { return };
+        if self.settle(id) && self.state == State::Open {
+            self.send_cancel(id);
+        }
+    }
+
+    fn close(&mut self) {
+        self.say_goodbye();
+    }
+
+    fn disconnected(&mut self, failure: &Failure) {
+        self.lost(failure);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let assemblies = self.assemblies.iter().map(|assembly| assembly.due);
+        assemblies.chain(self.due.map(|(due, _)| due)).min()
+    }
+
+    fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        self.check_time(now).inspect_err(|_| self.broken())
+    }
+
+    fn outstanding(&self) -> usize {
+        self.waiting.len() + self.serving.iter().filter(|serving| !serving.cancelled).count()
+    }
+}
+
+/// Whether the caller waits.
+pub(crate) fn expects(flags: u8) -> Expects {
+    if flags & 1 != 0 { Expects::Reply } else { Expects::Nothing }
+}

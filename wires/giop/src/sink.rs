@@ -1,0 +1,287 @@
+//! Writing values.
+
+use crate::cdr::{NATIVE_LITTLE, Put};
+use crate::codesets::{Dialect, Narrow, to_latin1};
+use crate::typecodes::{self, Enclosing};
+use crate::{ior, limits};
+use bytes::Bytes;
+use everywire_model::rope::SPLICE;
+use everywire_model::shape::{Enum, Text, TextKind};
+use everywire_model::visit::Numbers;
+use everywire_model::{Failure, Handle, Initiator, Kind, Reference, Rope, Shape, Sink, Visit};
+
+/// Writes values behind what a message's beginning has put into a rope.
+pub(crate) struct CdrSink<'r> {
+    rope: &'r mut Rope,
+    /// Length of the rope's flat buffer plus this (wrapping) is the offset in the message.
+    shift: usize,
+    swap: bool,
+    dialect: Dialect,
+    /// Most bytes the message may come to.
+    limit: usize,
+}
+
+impl<'r> CdrSink<'r> {
+    /// Goes on with the message that begins at `start` (a position of the rope).
+    pub(crate) fn new(rope: &'r mut Rope, start: usize, little: bool, dialect: Dialect, limit: u64) -> Self {
+        let shift = rope.position().wrapping_sub(start).wrapping_sub(rope.flat().len());
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        Self { rope, shift, swap: little != NATIVE_LITTLE, dialect, limit }
+    }
+
+    #[inline]
+    fn put(&mut self) -> Put<'_> {
+        Put { shift: self.shift, swap: self.swap, out: self.rope.flat() }
+    }
+
+    /// Refuses a part before it is copied, where the message would grow over the limit.
+    #[inline]
+    fn fits(&mut self, part: usize) -> Visit<()> {
+        let size = self.put().at().saturating_add(part);
+        if size > self.limit { Err(over(size, self.limit)) } else { Ok(()) }
+    }
+
+    /// The count in front of a sequence, or the check of a fixed array.
+    fn begin(&mut self, shape: &Shape, len: usize) -> Visit<()> {
+        match shape.resolved() {
+            Shape::Array(array) if array.len as usize == len => Ok(()),
+            Shape::Array(array) => {
+                Err(misfit(format!("an array of {} elements is expected, not {len}", array.len)))
+            }
+            Shape::Sequence(sequence) => {
+                if let Some(bound) = sequence.bound
+                    && len > bound as usize
+                {
+                    return Err(misfit(format!("a sequence of {len} exceeds its bound of {bound}")));
+                }
+                self.put().count(len);
+                Ok(())
+            }
+            other => Err(misfit(format!("octets do not fit {}", other.noun()))),
+        }
+    }
+
+    fn wide_text(&mut self, value: &str) -> Visit<()> {
+        self.fits(2 * value.len() + 8)?;
+        let minor = self.dialect.minor;
+        let mut put = self.put();
+        match minor {
+            0 => return Err(no_wide()),
+            // Counted in units, with a NUL unit at the end, in the message's byte order.
+            1 => {
+                put.count(value.encode_utf16().count() + 1);
+                for unit in value.encode_utf16().chain([0]) {
+                    put.u16(unit);
+                }
+            }
+            // Counted in octets; without a byte-order mark the units are big-endian.
+            _ => {
+                put.count(2 * value.encode_utf16().count());
+                for unit in value.encode_utf16() {
+                    put.out.extend_from_slice(&unit.to_be_bytes());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn misfit(message: String) -> Failure {
+    Failure::new(Kind::BadArgument, Initiator::User, message)
+}
+
+#[cold]
+fn unsupported(what: &str) -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by CDR"))
+        .with_hint("pass it as a struct, a sequence or a union, or use a wire that has it")
+}
+
+#[cold]
+fn no_wide() -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Here, "GIOP 1.0 carries no wide characters")
+        .with_hint("say that the peer speaks 1.2, as in corbaloc::1.2@host:port/key")
+}
+
+#[cold]
+fn no_latin1(c: char) -> Failure {
+    misfit(format!("`{c}` does not exist in ISO-8859-1, the only narrow character set of the peer"))
+        .with_code("CORBA::DATA_CONVERSION")
+}
+
+/// The failure of a message that would exceed the limit.
+#[cold]
+pub(crate) fn over(size: usize, limit: usize) -> Failure {
+    Failure::over_limit(Initiator::Here, "bytes in a GIOP message", size as u64, limit as u64)
+        .with_hint("raise the message limit on both sides, or send less at a time")
+}
+
+macro_rules! primitives {
+    ($($name:ident $via:ident $convert:expr;)*) => {$(
+        #[inline]
+        fn $name(&mut self, value: $name) -> Visit<()> {
+            self.put().$via(($convert)(value));
+            Ok(())
+        }
+    )*};
+}
+
+impl Sink for CdrSink<'_> {
+    primitives! {
+        bool u8 u8::from;
+        u8 u8 |value| value;
+        i8 u8 i8::cast_unsigned;
+        u16 u16 |value| value;
+        i16 u16 i16::cast_unsigned;
+        u32 u32 |value| value;
+        i32 u32 i32::cast_unsigned;
+        u64 u64 |value| value;
+        i64 u64 i64::cast_unsigned;
+        f32 u32 f32::to_bits;
+        f64 u64 f64::to_bits;
+    }
+
+    fn char(&mut self, value: char, wide: bool) -> Visit<()> {
+        let (minor, narrow) = (self.dialect.minor, self.dialect.narrow);
+        let mut put = self.put();
+        if !wide {
+            // A narrow character is one octet, whatever the set.
+            let octet = match (narrow, u8::try_from(u32::from(value))) {
+                (Narrow::Utf8, Ok(octet)) if octet.is_ascii() => octet,
+                (Narrow::Latin1, Ok(octet)) => octet,
+                (Narrow::Utf8, _) => {
+                    return Err(misfit(format!("`{value}` is more than one octet of UTF-8")));
+                }
+                (Narrow::Latin1, Err(_)) => return Err(no_latin1(value)),
+            };
+            put.u8(octet);
+            return Ok(());
+        }
+        let mut room = [0; 2];
+        let units = value.encode_utf16(&mut room);
+        match (minor, &*units) {
+            (0, _) => return Err(no_wide()),
+            (1, [unit]) => put.u16(*unit),
+            (1, _) => return Err(misfit(format!("`{value}` needs two UTF-16 units, GIOP 1.1 carries one"))),
+            _ => {
+                put.u8(if units.len() == 1 { 2 } else { 4 });
+                for unit in units {
+                    put.out.extend_from_slice(&unit.to_be_bytes());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
+        if let Some(bound) = shape.bound
+            && value.chars().count() > bound as usize
+        {
+            return Err(misfit(format!(
+                "text of {} characters exceeds its bound of {bound}",
+                value.chars().count()
+            )));
+        }
+        if value.as_bytes().contains(&0) {
+            return Err(misfit("text with a NUL inside cannot travel by CDR".to_owned()));
+        }
+        if matches!(shape.kind, TextKind::Wide | TextKind::Counted) {
+            return self.wide_text(value);
+        }
+        self.fits(value.len())?;
+        match self.dialect.narrow {
+            Narrow::Utf8 => self.put().string(value.as_bytes()),
+            Narrow::Latin1 => {
+                let raw = to_latin1(value).map_err(no_latin1)?;
+                self.put().string(&raw);
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&mut self, shape: &Shape, value: &[u8]) -> Visit<()> {
+        self.fits(value.len())?;
+        self.begin(shape, value.len())?;
+        self.rope.flat().extend_from_slice(value);
+        Ok(())
+    }
+
+    fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
+        if value.len() < SPLICE {
+            return self.bytes(shape, value);
+        }
+        self.fits(value.len())?;
+        self.begin(shape, value.len())?;
+        self.rope.splice(value.clone());
+        self.shift = self.shift.wrapping_add(value.len());
+        Ok(())
+    }
+
+    fn numbers(&mut self, values: Numbers<'_>) -> Visit<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let size = values.len().saturating_mul(values.width());
+        self.fits(size)?;
+        let swap = self.swap;
+        let mut put = self.put();
+        put.align(values.width());
+        let start = put.out.len();
+        put.out.resize(start + size, 0);
+        let room = put.out.get_mut(start..).unwrap_or_default();
+        // Filled in whole chunks, so that the compiler makes a plain copy of the native order.
+        macro_rules! fill {
+            ($items:expr, $to:ident) => {
+                for (place, item) in room.as_chunks_mut().0.iter_mut().zip($items) {
+                    *place = item.$to();
+                }
+            };
+        }
+        macro_rules! each {
+            ($($variant:ident)*) => {
+                match values {$(
+                    Numbers::$variant(items) if swap == NATIVE_LITTLE => fill!(items, to_be_bytes),
+                    Numbers::$variant(items) => fill!(items, to_le_bytes),
+                )*}
+            };
+        }
+        each!(U16 I16 U32 I32 U64 I64 F32 F64);
+        Ok(())
+    }
+
+    #[inline]
+    fn enumerant(&mut self, _: &Enum, value: i32) -> Visit<()> {
+        self.put().u32(value.cast_unsigned());
+        Ok(())
+    }
+
+    fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
+        ior::put(value, &mut self.put());
+        Ok(())
+    }
+
+    fn handle(&mut self, _: &Handle) -> Visit<()> {
+        Err(unsupported("a handle"))
+    }
+
+    fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
+        match shape.resolved() {
+            Shape::Struct(_) | Shape::Union(_) | Shape::Variant => Ok(()),
+            Shape::Sequence(_) | Shape::Array(_) => self.begin(shape, len),
+            Shape::Map(_) => Err(unsupported("a map")),
+            Shape::Optional(_) => Err(unsupported("an optional value")),
+            Shape::Pointer(_) if len == 0 => Err(unsupported("a null pointer")),
+            Shape::Pointer(_) => Ok(()),
+            other => Err(misfit(format!("{} is no composite", other.noun()))),
+        }
+    }
+
+    fn content(&mut self, shape: &Shape) -> Visit<()> {
+        typecodes::put(shape, &mut self.put(), &mut Enclosing::default(), limits::TYPECODE_DEPTH)
+    }
+
+    #[inline]
+    fn close(&mut self, _: &Shape) -> Visit<()> {
+        Ok(())
+    }
+}

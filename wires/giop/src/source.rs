@@ -1,0 +1,303 @@
+//! Reading values.
+
+use crate::cdr::{Bad, Get};
+use crate::codesets::{self, Dialect, Narrow};
+use crate::{ior, typecodes};
+use bytes::Bytes;
+use everywire_model::shape::{Enum, Text, TextKind};
+use everywire_model::visit::NumbersMut;
+use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, Visit};
+use std::borrow::Cow;
+
+/// Octets up to this many are copied out of a large message instead of keeping it alive.
+const COPIED: usize = 256;
+
+/// Reads the values of a body.
+pub(crate) struct CdrSource<'a> {
+    body: &'a Body,
+    get: Get<'a>,
+    dialect: Dialect,
+    budget: Budget,
+}
+
+impl<'a> CdrSource<'a> {
+    pub(crate) fn new(body: &'a Body) -> Self {
+        Self {
+            get: Get { bytes: &body.bytes, pos: 0, base: body.base, little: body.little },
+            dialect: Dialect::from_number(body.dialect),
+            budget: body.budget,
+            body,
+        }
+    }
+
+    /// What is left after the visit must be nothing.
+    pub(crate) fn finish(&self) -> Visit<()> {
+        match self.get.left() {
+            0 => Ok(()),
+            left => Err(Failure::malformed(format_args!("{left} bytes follow the last value"), self.get.pos)
+                .with_hint("compare the contract of both sides")),
+        }
+    }
+
+    /// Reads the count of a sequence and charges for its elements, or those of an array.
+    fn elements(&mut self, shape: &Shape) -> Visit<usize> {
+        let (element, len) = match shape.resolved() {
+            Shape::Sequence(sequence) => {
+                let len = self.get.count()?;
+                if let Some(bound) = sequence.bound
+                    && len > bound as usize
+                {
+                    return Err(self.wrong(format_args!("a sequence of {len} exceeds its bound of {bound}")));
+                }
+                (&sequence.element, len)
+            }
+            Shape::Array(array) => (&array.element, array.len as usize),
+            other => return Err(self.wrong(format_args!("{} has no elements", other.noun()))),
+        };
+        let least = least_size(element, 4);
+        if len.checked_mul(least).is_none_or(|bytes| bytes > self.get.left()) {
+            return Err(self.wrong(format_args!("{len} elements exceed the rest of the message")));
+        }
+        let each = match element.width() {
+            // Numbers occupy what they occupied in the message.
+            Some(width) => width,
+            None => {
+                self.budget.charge_elements(len as u64)?;
+                32
+            }
+        };
+        self.budget.charge_bytes((len as u64).saturating_mul(each as u64))?;
+        Ok(len)
+    }
+
+    #[cold]
+    fn wrong(&self, what: impl std::fmt::Display) -> Failure {
+        Failure::malformed(what, self.get.pos)
+    }
+
+    fn run(&mut self, shape: &Shape) -> Visit<&'a [u8]> {
+        let len = match shape.resolved() {
+            Shape::Array(array) => array.len as usize,
+            Shape::Sequence(sequence) => {
+                let len = self.get.count()?;
+                if let Some(bound) = sequence.bound
+                    && len > bound as usize
+                {
+                    return Err(self.wrong(format_args!("{len} octets exceed the bound of {bound}")));
+                }
+                len
+            }
+            other => return Err(self.wrong(format_args!("{} is no run of octets", other.noun()))),
+        };
+        let taken = self.get.take(len)?;
+        self.budget.charge_bytes(len as u64)?;
+        Ok(taken)
+    }
+
+    fn wide_text(&mut self) -> Visit<String> {
+        let at = self.get.pos;
+        let text = match self.dialect.minor {
+            0 => return Err(self.wrong("wide text came by GIOP 1.0, which has none")),
+            1 => {
+                let count = self.get.count()?;
+                let raw = self.get.take(count.saturating_mul(2))?;
+                let Some((raw, [0, 0])) = raw.split_last_chunk() else {
+                    return Err(Failure::malformed("wide text does not end with NUL", at));
+                };
+                self.budget.charge_bytes(raw.len() as u64 * 2)?;
+                codesets::units(raw, self.get.little)
+            }
+            _ => {
+                let raw = self.get.octets()?;
+                self.budget.charge_bytes(raw.len() as u64 * 2)?;
+                codesets::from_utf16(raw)
+            }
+        };
+        text.ok_or_else(|| Failure::malformed("wide text is no UTF-16", at))
+    }
+}
+
+/// The fewest bytes that a value of this shape takes; looks `depth` levels deep.
+fn least_size(shape: &Shape, depth: u32) -> usize {
+    let Some(deeper) = depth.checked_sub(1) else { return 0 };
+    match shape.resolved() {
+        Shape::Void => 0,
+        Shape::Char | Shape::WideChar => 1,
+        Shape::Text(text) if text.kind == TextKind::Narrow => 5,
+        Shape::Text(_) | Shape::Enum(_) | Shape::Sequence(_) | Shape::Variant => 4,
+        Shape::Reference(_) => 8,
+        Shape::Struct(shape) => {
+            shape.fields.iter().map(|field| least_size(&field.shape, deeper)).fold(0, usize::saturating_add)
+        }
+        Shape::Union(shape) => least_size(&shape.discriminator, deeper),
+        Shape::Array(array) => least_size(&array.element, deeper).saturating_mul(array.len as usize),
+        Shape::Pointer(pointer) => least_size(&pointer.target, deeper),
+        Shape::Map(_) | Shape::Optional(_) | Shape::Handle => 0,
+        other => other.width().unwrap_or(0),
+    }
+}
+
+#[cold]
+fn unsupported(what: &str) -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by CDR"))
+}
+
+macro_rules! primitives {
+    ($($name:ident $via:ident $convert:expr;)*) => {$(
+        #[inline]
+        fn $name(&mut self) -> Visit<$name> {
+            Ok(self.get.$via().map($convert)?)
+        }
+    )*};
+}
+
+impl<'a> Source<'a> for CdrSource<'a> {
+    primitives! {
+        u8 u8 |value| value;
+        i8 u8 u8::cast_signed;
+        u16 u16 |value| value;
+        i16 u16 u16::cast_signed;
+        u32 u32 |value| value;
+        i32 u32 u32::cast_signed;
+        u64 u64 |value| value;
+        i64 u64 u64::cast_signed;
+        f32 u32 f32::from_bits;
+        f64 u64 f64::from_bits;
+    }
+
+    fn bool(&mut self) -> Visit<bool> {
+        Ok(self.get.boolean()?)
+    }
+
+    fn char(&mut self, wide: bool) -> Visit<char> {
+        let at = self.get.pos;
+        if !wide {
+            let octet = self.get.u8()?;
+            return match self.dialect.narrow {
+                Narrow::Utf8 if !octet.is_ascii() => {
+                    Err(Failure::malformed(format_args!("octet {octet:#04x} alone is no UTF-8"), at))
+                }
+                _ => Ok(octet.into()),
+            };
+        }
+        let text = match self.dialect.minor {
+            0 => return Err(self.wrong("a wide character came by GIOP 1.0, which has none")),
+            1 => char::from_u32(self.get.u16()?.into()).map(String::from),
+            _ => {
+                let len = self.get.u8()?;
+                codesets::from_utf16(self.get.take(len.into())?)
+            }
+        };
+        let mut chars = text.iter().flat_map(|text| text.chars());
+        match (chars.next(), chars.next()) {
+            (Some(c), None) => Ok(c),
+            _ => Err(Failure::malformed("a wide character is not one character of UTF-16", at)),
+        }
+    }
+
+    fn text(&mut self, shape: &Text) -> Visit<Cow<'a, str>> {
+        let at = self.get.pos;
+        let text = if matches!(shape.kind, TextKind::Wide | TextKind::Counted) {
+            Cow::Owned(self.wide_text()?)
+        } else {
+            let raw = self.get.string()?;
+            self.budget.charge_bytes(raw.len() as u64)?;
+            match self.dialect.narrow {
+                Narrow::Utf8 => match str::from_utf8(raw) {
+                    Ok(text) => Cow::Borrowed(text),
+                    Err(_) => return Err(Failure::malformed("text is no UTF-8", at)),
+                },
+                Narrow::Latin1 => codesets::from_latin1(raw),
+            }
+        };
+        if text.as_bytes().contains(&0) {
+            return Err(Failure::malformed("text has a NUL inside", at));
+        }
+        if let Some(bound) = shape.bound
+            && text.chars().count() > bound as usize
+        {
+            return Err(Failure::malformed(format_args!("text exceeds its bound of {bound} characters"), at));
+        }
+        Ok(text)
+    }
+
+    fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {
+        self.run(shape).map(Cow::Borrowed)
+    }
+
+    fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
+        let run = self.run(shape)?;
+        let end = self.get.pos;
+        // A short run out of a long message is copied, so that keeping it does not keep the message.
+        if run.len() <= COPIED && self.body.bytes.len() > 4 * COPIED {
+            return Ok(Bytes::copy_from_slice(run));
+        }
+        Ok(self.body.bytes.slice(end - run.len()..end))
+    }
+
+    fn numbers(&mut self, mut into: NumbersMut<'_>) -> Visit<()> {
+        if into.is_empty() {
+            return Ok(());
+        }
+        self.get.align(into.width());
+        let raw = self.get.take(into.len().saturating_mul(into.width()))?;
+        into.fill(self.get.little, raw);
+        Ok(())
+    }
+
+    fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
+        let at = self.get.pos;
+        let value = self.get.u32()?.cast_signed();
+        match shape.name_of(value) {
+            Some(_) => Ok(value),
+            None => Err(Failure::malformed(format_args!("{value} is no member of {}", shape.name), at)),
+        }
+    }
+
+    fn reference(&mut self) -> Visit<Option<Reference>> {
+        let before = self.get.pos;
+        let reference = ior::get(&mut self.get)?;
+        self.budget.charge_bytes(self.get.pos.saturating_sub(before) as u64)?;
+        Ok(reference)
+    }
+
+    fn handle(&mut self) -> Visit<Handle> {
+        Err(unsupported("a handle"))
+    }
+
+    #[inline]
+    fn open(&mut self, shape: &Shape) -> Visit<usize> {
+        self.budget.enter()?;
+        match shape.resolved() {
+            Shape::Struct(shape) => {
+                self.budget.charge_elements(1)?;
+                Ok(shape.fields.len())
+            }
+            Shape::Union(_) => Ok(0),
+            Shape::Variant | Shape::Pointer(_) => Ok(1),
+            Shape::Sequence(_) | Shape::Array(_) => self.elements(shape),
+            other => Err(unsupported(&other.noun())),
+        }
+    }
+
+    fn content(&mut self) -> Visit<Shape> {
+        typecodes::get(&mut self.get, &mut self.budget)
+    }
+
+    #[inline]
+    fn close(&mut self, _: &Shape) -> Visit<()> {
+        self.budget.leave();
+        Ok(())
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+}
+
+impl Bad {
+    /// Within a body whose values began at `base` of something else.
+    pub(crate) fn after(self, base: usize) -> Self {
+        Self { at: self.at + base, ..self }
+    }
+}

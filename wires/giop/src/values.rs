@@ -1,0 +1,52 @@
+//! Values: the codec that the rest of the house sees.
+
+use crate::cdr::NATIVE_LITTLE;
+use crate::codesets::Dialect;
+use crate::sink::CdrSink;
+use crate::source::CdrSource;
+use bytes::Bytes;
+use everywire_model::{Body, Budget, Codec, Rope, Sink, Source, Visit};
+
+/// CDR, in either byte order.
+#[derive(Debug, Clone, Copy)]
+pub struct Cdr;
+
+/// The codec.
+pub static CDR: Cdr = Cdr;
+
+impl Codec for Cdr {
+    fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
+        let mut source = CdrSource::new(body);
+        visit(&mut source)?;
+        source.finish()
+    }
+
+    fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
+        self.write_as(NATIVE_LITTLE, Dialect::OURS, 0, visit)
+    }
+}
+
+impl Cdr {
+    /// Encodes values in a chosen byte order and dialect, as if they began at offset `base` of a message.
+    ///
+    /// # Errors
+    /// Values that CDR cannot carry, or that do not fit their shapes.
+    pub fn write_as(
+        &self,
+        little: bool,
+        dialect: Dialect,
+        base: usize,
+        visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>,
+    ) -> Visit<Body> {
+        let mut rope = Rope::new();
+        visit(&mut CdrSink::new(&mut rope, 0usize.wrapping_sub(base), little, dialect, u64::MAX))?;
+        let bytes = Bytes::from(rope.to_vec());
+        Ok(Self::body(bytes, base, little, dialect, Budget::default()))
+    }
+
+    /// Bytes as a body.
+    #[inline]
+    pub fn body(bytes: Bytes, base: usize, little: bool, dialect: Dialect, budget: Budget) -> Body {
+        Body { bytes, base, little, dialect: dialect.to_number(), budget, codec: &CDR, handles: None }
+    }
+}

@@ -1,0 +1,386 @@
+//! CDR against bytes derived by hand from the specification, in both orders, and every shape there and back.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use everywire_giop::codesets::{Dialect, Narrow, Wide};
+use everywire_giop::{CDR, GIOP};
+use everywire_model::shape::{
+    Alias, Arm, Array, Enum, Field, Hold, Order, Pointer, PointerKind, Sequence, Text, TextKind, Union,
+};
+use everywire_model::value::TypedShape;
+use everywire_model::visit::{Numbers, NumbersMut};
+use everywire_model::*;
+use support::*;
+
+fn hex(text: &str) -> Vec<u8> {
+    let digits: String = text.split_whitespace().collect();
+    digits
+        .as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
+}
+
+fn write(little: bool, dialect: Dialect, base: usize, shape: &Shape, value: &Value) -> Result<Body, Failure> {
+    CDR.write_as(little, dialect, base, &mut |sink| value.encode(shape, sink))
+}
+
+fn read(body: &Body, shape: &Shape) -> Result<Value, Failure> {
+    body.read(|source| Value::decode(shape, source))
+}
+
+/// The value has these bytes in big- and little-endian, and is read back from them.
+fn is(shape: Shape, value: Value, big: &str, little: &str) {
+    for (order, bytes) in [(false, big), (true, little)] {
+        let body = write(order, Dialect::OURS, 0, &shape, &value).unwrap();
+        assert_eq!(body.bytes, hex(bytes), "{value:?}, little {order}");
+        assert_eq!(read(&body, &shape).unwrap(), value, "little {order}");
+        for cut in 0..body.bytes.len() {
+            let short = Body { bytes: body.bytes.slice(..cut), ..body.clone() };
+            assert!(read(&short, &shape).is_err(), "{value:?} cut at {cut} still decodes");
+        }
+        let mut long = body.bytes.to_vec();
+        long.push(0);
+        let trailing = read(&Body { bytes: long.into(), ..body }, &shape).unwrap_err();
+        assert!(trailing.message().contains("follow the last value"), "{trailing}");
+    }
+}
+
+fn fields(name: &'static str, values: Vec<(&'static str, Shape, Value)>) -> (Shape, Value) {
+    let shapes = values.iter().map(|(name, shape, _)| (*name, shape.clone())).collect();
+    let values = values.into_iter().map(|(name, _, value)| (name.to_owned(), value)).collect();
+    (structure(name, shapes), Value::Struct(values))
+}
+
+fn color() -> Shape {
+    let members = vec![("red".into(), 0), ("green".into(), 1), ("blue".into(), 2)];
+    Shape::Enum(Hold::new(Enum {
+        name: "m::Color".into(),
+        id: "IDL:m/Color:1.0".into(),
+        members: members.into(),
+        bits: 32,
+    }))
+}
+
+fn union() -> Shape {
+    let arm = |labels: &[i64], default, name: &'static str, shape| Arm {
+        labels: labels.to_vec().into(),
+        default,
+        field: Field { name: name.into(), shape },
+    };
+    Shape::Union(Hold::new(Union {
+        name: "m::Choice".into(),
+        id: "IDL:m/Choice:1.0".into(),
+        discriminator: Shape::I16,
+        arms: vec![
+            arm(&[1, 2], false, "number", Shape::F64),
+            arm(&[3], false, "word", text()),
+            arm(&[], true, "flag", Shape::Bool),
+        ]
+        .into(),
+    }))
+}
+
+#[test]
+fn primitives_are_aligned_to_their_size() {
+    let (shape, value) = fields(
+        "",
+        vec![
+            ("a", Shape::U8, Value::Integer(0x11)),
+            ("b", Shape::U16, Value::Integer(0x2233)),
+            ("c", Shape::Bool, Value::Bool(true)),
+            ("d", Shape::I32, Value::Integer(-2)),
+            ("e", Shape::I8, Value::Integer(-1)),
+            ("f", Shape::U64, Value::Integer(0x0102_0304_0506_0708)),
+            ("g", Shape::Char, Value::Char('A')),
+            ("h", Shape::F32, Value::Float(1.5)),
+            ("i", Shape::I16, Value::Integer(-3)),
+            ("j", Shape::F64, Value::Float(-2.0)),
+            ("k", Shape::I64, Value::Integer(-2)),
+            ("l", Shape::U32, Value::Integer(7)),
+        ],
+    );
+    is(
+        shape,
+        value,
+        "11 00 2233 01 000000 fffffffe ff 000000 0102030405060708 41 000000 3fc00000 fffd 000000000000 c000000000000000 fffffffffffffffe 00000007",
+        "11 00 3322 01 000000 feffffff ff 000000 0807060504030201 41 000000 0000c03f fdff 000000000000 00000000000000c0 feffffffffffffff 07000000",
+    );
+}
+
+#[test]
+fn alignment_counts_from_the_start_of_the_message() {
+    for base in 0..16 {
+        let body = write(false, Dialect::OURS, base, &Shape::F64, &Value::Float(1.0)).unwrap();
+        assert_eq!(body.bytes.len(), (8 - base % 8) % 8 + 8, "base {base}");
+        assert_eq!(read(&body, &Shape::F64).unwrap(), Value::Float(1.0));
+    }
+}
+
+#[test]
+fn text_and_characters() {
+    is(text(), Value::Text("hi".into()), "00000003 6869 00", "03000000 6869 00");
+    is(text(), Value::Text(String::new()), "00000001 00", "01000000 00");
+    is(text(), Value::Text("ü".into()), "00000003 c3bc 00", "03000000 c3bc 00");
+    // Wide text of GIOP 1.2 is counted in octets; without a mark its units are big-endian in either order.
+    is(wide_text(), Value::Text("aü".into()), "00000004 0061 00fc", "04000000 0061 00fc");
+    is(wide_text(), Value::Text("🌍".into()), "00000004 d83c df0d", "04000000 d83c df0d");
+    is(Shape::WideChar, Value::Char('a'), "02 0061", "02 0061");
+    is(Shape::WideChar, Value::Char('🌍'), "04 d83c df0d", "04 d83c df0d");
+}
+
+#[test]
+fn other_dialects_of_text() {
+    let latin = Dialect { minor: 2, narrow: Narrow::Latin1, wide: Wide::Utf16 };
+    let said = Value::Text("ü".into());
+    let body = write(true, latin, 0, &text(), &said).unwrap();
+    assert_eq!(body.bytes, hex("02000000 fc 00"));
+    assert_eq!(read(&body, &text()).unwrap(), said);
+    let refused = write(true, latin, 0, &text(), &Value::Text("世".into())).unwrap_err();
+    assert_eq!((refused.kind(), refused.code()), (Kind::BadArgument, Some("CORBA::DATA_CONVERSION")));
+    // GIOP 1.1: units in the order of the message, counted, with a NUL.
+    let old = Dialect { minor: 1, ..Dialect::OURS };
+    let body = write(true, old, 0, &wide_text(), &said).unwrap();
+    assert_eq!(body.bytes, hex("02000000 fc00 0000"));
+    assert_eq!(read(&body, &wide_text()).unwrap(), said);
+    let body = write(true, old, 0, &Shape::WideChar, &Value::Char('ü')).unwrap();
+    assert_eq!(
+        (&body.bytes[..], read(&body, &Shape::WideChar).unwrap()),
+        (&hex("fc00")[..], Value::Char('ü'))
+    );
+    // GIOP 1.0 has none.
+    let oldest = Dialect { minor: 0, ..Dialect::OURS };
+    assert_eq!(write(true, oldest, 0, &wide_text(), &said).unwrap_err().kind(), Kind::Unsupported);
+    // A byte-order mark is honoured.
+    for raw in ["00000004 fffe fc00", "00000004 feff 00fc"] {
+        let body = everywire_giop::Cdr::body(hex(raw).into(), 0, false, Dialect::OURS, Budget::default());
+        assert_eq!(read(&body, &wide_text()).unwrap(), said);
+    }
+}
+
+#[test]
+fn malformed_text_is_refused() {
+    for (shape, raw) in [
+        (text(), "00000000"),
+        (text(), "00000002 6869"),
+        (text(), "00000003 68 00 00"),
+        (text(), "00000003 ff fe 00"),
+        (text(), "ffffffff 68 00"),
+        (wide_text(), "00000003 006100"),
+        (wide_text(), "00000002 d83c"),
+        (wide_text(), "00000002 0000"),
+        (Shape::WideChar, "03 006100"),
+        (Shape::WideChar, "00"),
+        (Shape::WideChar, "04 0061 0062"),
+        (Shape::Char, "80"),
+        (Shape::Bool, "02"),
+    ] {
+        let body = everywire_giop::Cdr::body(hex(raw).into(), 0, false, Dialect::OURS, Budget::default());
+        assert_eq!(read(&body, &shape).unwrap_err().kind(), Kind::Malformed, "{raw}");
+    }
+    let nul = write(true, Dialect::OURS, 0, &text(), &Value::Text("a\0b".into())).unwrap_err();
+    assert_eq!(nul.kind(), Kind::BadArgument);
+}
+
+#[test]
+fn sequences_arrays_and_octets() {
+    let numbers = |of: &[i128]| Value::List(of.iter().map(|n| Value::Integer(*n)).collect());
+    is(Shape::sequence(Shape::U16), numbers(&[1, 2]), "00000002 0001 0002", "02000000 0100 0200");
+    is(
+        Shape::sequence(Shape::U64),
+        numbers(&[1]),
+        "00000001 00000000 0000000000000001",
+        "01000000 00000000 0100000000000000",
+    );
+    // An empty sequence ends with its count, without the padding of elements that are not there.
+    is(Shape::sequence(Shape::U64), numbers(&[]), "00000000", "00000000");
+    is(Shape::sequence(Shape::U8), Value::Bytes(bytes(b"abc")), "00000003 616263", "03000000 616263");
+    let array = |element, len| Shape::Array(Hold::new(Array { element, len }));
+    is(array(Shape::I32, 2), numbers(&[1, -1]), "00000001 ffffffff", "01000000 ffffffff");
+    is(array(Shape::U8, 2), Value::Bytes(bytes(b"ab")), "6162", "6162");
+    is(
+        array(array(Shape::I16, 2), 2),
+        Value::List(vec![numbers(&[1, 2]), numbers(&[3, 4])]),
+        "0001 0002 0003 0004",
+        "0100 0200 0300 0400",
+    );
+    is(
+        Shape::sequence(text()),
+        Value::List(vec![Value::Text("a".into()), Value::Text("bc".into())]),
+        "00000002 00000002 6100 0000 00000003 626300",
+        "02000000 02000000 6100 0000 03000000 626300",
+    );
+    is(color(), Value::Member("blue".into()), "00000002", "02000000");
+    let bounded = Shape::Sequence(Hold::new(Sequence {
+        element: Shape::U16,
+        bound: Some(1),
+        order: Order::Conformant,
+    }));
+    assert_eq!(
+        write(true, Dialect::OURS, 0, &bounded, &numbers(&[1, 2])).unwrap_err().kind(),
+        Kind::BadArgument
+    );
+    let short = Shape::Text(Text { kind: TextKind::Narrow, bound: Some(1) });
+    assert_eq!(
+        write(true, Dialect::OURS, 0, &short, &Value::Text("ab".into())).unwrap_err().kind(),
+        Kind::BadArgument
+    );
+}
+
+#[test]
+fn structs_unions_aliases_and_pointers() {
+    let (inner, inside) =
+        fields("m::Inner", vec![("a", Shape::U8, Value::Integer(1)), ("b", Shape::F64, Value::Float(1.0))]);
+    let (shape, value) = fields("m::Outer", vec![("x", Shape::U8, Value::Integer(9)), ("y", inner, inside)]);
+    is(shape, value, "09 01 000000000000 3ff0000000000000", "09 01 000000000000 000000000000f03f");
+    let arm = |label, name: &str, value| Value::Union(label, Some(Box::new((name.to_owned(), value))));
+    is(
+        union(),
+        arm(2, "number", Value::Float(1.0)),
+        "0002 000000000000 3ff0000000000000",
+        "0200 000000000000 000000000000f03f",
+    );
+    is(
+        union(),
+        arm(3, "word", Value::Text("w".into())),
+        "0003 0000 00000002 7700",
+        "0300 0000 02000000 7700",
+    );
+    is(union(), arm(-7, "flag", Value::Bool(true)), "fff9 01", "f9ff 01");
+    let alias = Shape::Alias(Hold::new(Alias {
+        name: "m::Count".into(),
+        id: "IDL:m/Count:1.0".into(),
+        target: Shape::U32,
+    }));
+    is(alias, Value::Integer(5), "00000005", "05000000");
+    let pointer = Shape::Pointer(Hold::new(Pointer { kind: PointerKind::Ref, target: Shape::U32 }));
+    is(pointer.clone(), Value::Integer(5), "00000005", "05000000");
+    assert_eq!(
+        write(true, Dialect::OURS, 0, &pointer, &Value::Nothing).unwrap_err().kind(),
+        Kind::Unsupported
+    );
+}
+
+#[test]
+fn what_cdr_cannot_carry_is_said() {
+    let map = Shape::Map(Hold::new(shape::Map { key: Shape::U32, value: Shape::U32 }));
+    assert_eq!(
+        write(true, Dialect::OURS, 0, &map, &Value::Map(vec![])).unwrap_err().kind(),
+        Kind::Unsupported
+    );
+    let optional = Shape::Optional(Hold::new(Shape::U32));
+    assert_eq!(
+        write(true, Dialect::OURS, 0, &optional, &Value::Nothing).unwrap_err().kind(),
+        Kind::Unsupported
+    );
+    let body = everywire_giop::Cdr::body(hex("00000000").into(), 0, false, Dialect::OURS, Budget::default());
+    for shape in [map, optional] {
+        assert_eq!(read(&body, &shape).unwrap_err().kind(), Kind::Unsupported);
+    }
+}
+
+#[test]
+fn references_and_nil() {
+    let any = Shape::Reference(Hold::new(shape::Referent { name: "".into(), id: "".into() }));
+    is(any.clone(), Value::Reference(None), "00000001 00 000000 00000000", "01000000 00 000000 00000000");
+    let reference = GIOP.publish("IDL:x:1.0", &[Endpoint::Tcp { host: "h".into(), port: 1 }], b"key");
+    for little in [false, true] {
+        for base in [0, 4, 7] {
+            let value = Value::Reference(Some(reference.clone()));
+            let body = write(little, Dialect::OURS, base, &any, &value).unwrap();
+            assert_eq!(read(&body, &any).unwrap(), value);
+        }
+    }
+}
+
+#[test]
+fn bulk_numbers_are_the_bytes_of_single_ones() {
+    let shape = Shape::sequence(Shape::F64);
+    let numbers: Vec<f64> = (0..100).map(|n| f64::from(n) / 3.0).collect();
+    for little in [false, true] {
+        let bulk = CDR.write_as(little, Dialect::OURS, 4, &mut |sink| {
+            sink.open(&shape, numbers.len())?;
+            sink.numbers(Numbers::F64(&numbers))?;
+            sink.close(&shape)
+        });
+        let single = CDR.write_as(little, Dialect::OURS, 4, &mut |sink| {
+            sink.open(&shape, numbers.len())?;
+            numbers.iter().try_for_each(|number| sink.f64(*number))?;
+            sink.close(&shape)
+        });
+        let (bulk, single) = (bulk.unwrap(), single.unwrap());
+        assert_eq!(bulk.bytes, single.bytes);
+        let back = single.read(|source| {
+            let mut back = vec![0.0; source.open(&shape)?];
+            source.numbers(NumbersMut::F64(&mut back))?;
+            source.close(&shape)?;
+            Ok(back)
+        });
+        assert_eq!(back.unwrap(), numbers);
+    }
+}
+
+fn any(shape: Shape, value: Value) -> Value {
+    Value::Variant(Box::new((TypedShape(shape), value)))
+}
+
+#[test]
+fn any_of_every_shape_goes_there_and_back() {
+    is(Shape::Variant, any(Shape::I32, Value::Integer(7)), "00000003 00000007", "03000000 07000000");
+    is(
+        Shape::Variant,
+        any(text(), Value::Text("a".into())),
+        "00000012 00000000 00000002 6100",
+        "12000000 00000000 02000000 6100",
+    );
+    let (outer, inside) = fields(
+        "m::Pair",
+        vec![
+            ("color", color(), Value::Member("green".into())),
+            ("list", Shape::sequence(Shape::F64), Value::List(vec![Value::Float(1.0)])),
+            ("choice", union(), Value::Union(3, Some(Box::new(("word".into(), Value::Text("x".into())))))),
+            ("any", Shape::Variant, any(Shape::WideChar, Value::Char('w'))),
+            ("same", color(), Value::Member("red".into())),
+            ("wide", wide_text(), Value::Text("w".into())),
+            (
+                "array",
+                Shape::Array(Hold::new(Array { element: Shape::I16, len: 2 })),
+                Value::List(vec![Value::Integer(1), Value::Integer(2)]),
+            ),
+        ],
+    );
+    let reference =
+        Shape::Reference(Hold::new(shape::Referent { name: "m::I".into(), id: "IDL:m/I:1.0".into() }));
+    for (shape, value) in
+        [(outer, inside), (reference, Value::Reference(None)), (Shape::Void, Value::Nothing)]
+    {
+        for little in [false, true] {
+            for base in 0..8 {
+                let value = any(shape.clone(), value.clone());
+                let body = write(little, Dialect::OURS, base, &Shape::Variant, &value).unwrap();
+                assert_eq!(read(&body, &Shape::Variant).unwrap(), value);
+                for cut in 0..body.bytes.len() {
+                    let short = Body { bytes: body.bytes.slice(..cut), ..body.clone() };
+                    assert!(read(&short, &Shape::Variant).is_err());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_type_code_of_an_enumeration_is_an_encapsulation() {
+    let body =
+        write(false, Dialect::OURS, 0, &Shape::Variant, &any(color(), Value::Member("blue".into()))).unwrap();
+    let expected = "00000011 00000042 00 000000 00000010 49444c3a6d2f436f6c6f723a312e3000 00000006 436f6c6f7200 0000 \
+         00000003 00000004 72656400 00000006 677265656e00 0000 00000005 626c756500";
+    // The encapsulation ends after `blue`; the value is aligned from the message's start.
+    let mut expected = hex(expected);
+    let len = expected.len() - 8;
+    expected[7] = u8::try_from(len).unwrap();
+    expected.resize(expected.len().next_multiple_of(4), 0);
+    expected.extend(2u32.to_be_bytes());
+    assert_eq!(body.bytes, expected);
+}

@@ -1,0 +1,158 @@
+//! References as text.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use everywire_giop::{GIOP, components};
+use everywire_model::*;
+use support::*;
+
+/// Made by omniORB's `genior IDL:x:1.0 127.0.0.1 1234 key`.
+const GENIOR: &str = "IOR:010000000a00000049444c3a783a312e30000000010000000000000054000000010102000a0000003132372e302e302e3100d204030000006b6579000200000000000000080000000100000000545441010000001c00000001000000010001000100000001000105090101000100000009010100";
+
+/// Of an omniORB server that listens at a Unix socket alone, on a host called `xy`.
+const UNIX_ONLY: &str = "IOR:010000002b00000049444c3a6f6d672e6f72672f436f734e616d696e672f4e616d696e67436f6e746578744578743a312e300000010000000000000098000000010102000300000078790000000000000b0000004e616d6553657276696365000400000000000000080000000100000000545441010000001c000000010000000100010001000000010001050901010001000000090101000254544125000000010000000300000078790000150000002f72756e2f6f6d6e692f6e616d65732e736f636b0000000003545441080000009425016b01002101";
+
+fn tcp(host: &str, port: u16) -> Endpoint {
+    Endpoint::Tcp { host: host.into(), port }
+}
+
+#[test]
+fn an_ior_of_omniorb_is_read_and_written_back_the_same() {
+    let reference = GIOP.parse(GENIOR).unwrap();
+    assert_eq!(reference.type_id, "IDL:x:1.0");
+    let profile = &reference.profiles[0];
+    assert_eq!(
+        (profile.version, &*profile.key, &profile.endpoints[..]),
+        ((1, 2), &b"key"[..], &[tcp("127.0.0.1", 1234)][..])
+    );
+    assert_eq!(profile.components.iter().map(|(tag, _)| *tag).collect::<Vec<_>>(), [0, 1]);
+    // Blanks around it and capitals do not matter.
+    assert_eq!(GIOP.parse(&format!("  {}\n", GENIOR.to_uppercase())).unwrap(), reference);
+    if cfg!(target_endian = "little") {
+        assert_eq!(GIOP.print(&reference), GENIOR);
+    }
+    assert_eq!(GIOP.print_friendly(&reference), "iiop://127.0.0.1:1234/key");
+}
+
+#[test]
+fn a_unix_socket_of_another_host_is_kept_and_not_used() {
+    let reference = GIOP.parse(UNIX_ONLY).unwrap();
+    let profile = &reference.profiles[0];
+    assert_eq!(profile.components.len(), 4);
+    assert!(profile.components.iter().any(|(tag, _)| *tag == components::TAG_OMNIORB_UNIX_TRANS));
+    assert_eq!(profile.endpoints, [], "a socket elsewhere, and port 0, are no endpoints");
+    let own = GIOP.publish("IDL:x:1.0", &[Endpoint::Unix { path: "/run/x".into() }], b"k");
+    // The same of this host is used, and has the form that omniORB gives it.
+    assert_eq!(GIOP.parse(&GIOP.print(&own)).unwrap(), own);
+    assert_eq!(own.profiles[0].endpoints, [Endpoint::Unix { path: "/run/x".into() }]);
+    let (_, data) = own.profiles[0]
+        .components
+        .iter()
+        .find(|(tag, _)| *tag == components::TAG_OMNIORB_UNIX_TRANS)
+        .unwrap();
+    assert!(data.ends_with(b"/run/x\0"), "{data:?}");
+}
+
+#[test]
+fn what_is_published_is_read_back_with_the_nearest_way_first() {
+    let ends = [
+        tcp("::1", 2809),
+        tcp("other", 99),
+        Endpoint::Unix { path: "/run/s".into() },
+        Endpoint::Shm { path: "@shm".into() },
+        Endpoint::InProcess { name: "here".into() },
+    ];
+    let reference = GIOP.publish("IDL:a/B:1.0", &ends, b"\0\xffkey");
+    let expected = [ends[3].clone(), ends[2].clone(), ends[0].clone(), ends[1].clone()];
+    assert_eq!(reference.profiles[0].endpoints, expected);
+    assert_eq!(GIOP.parse(&GIOP.print(&reference)).unwrap(), reference);
+    let tags: Vec<_> = reference.profiles[0].components.iter().map(|(tag, _)| *tag).collect();
+    assert_eq!(&tags[..2], [components::TAG_ORB_TYPE, components::TAG_CODE_SETS]);
+}
+
+#[test]
+fn profiles_and_components_that_nobody_knows_survive() {
+    let mut reference = GIOP.publish("IDL:x:1.0", &[tcp("h", 1)], b"k");
+    reference.profiles[0].components.push((0x1234_5678, bytes(b"\x01data")));
+    reference.foreign.push((99, bytes(b"whatever")));
+    assert_eq!(GIOP.parse(&GIOP.print(&reference)).unwrap(), reference);
+}
+
+#[test]
+fn corbaloc_in_its_forms() {
+    for (written, version, ends, key) in [
+        ("corbaloc::host:1/key", (1, 0), vec![tcp("host", 1)], &b"key"[..]),
+        ("corbaloc:iiop:1.2@host:1/a/b", (1, 2), vec![tcp("host", 1)], b"a/b"),
+        ("corbaloc::1.2@host/NameService", (1, 2), vec![tcp("host", 2809)], b"NameService"),
+        (
+            "corbaloc:iiop:1.2@a:1,:1.1@b:2,iiop:1.2@[::1]:3//%00%fFk",
+            (1, 1),
+            vec![tcp("a", 1), tcp("b", 2), tcp("::1", 3)],
+            b"/\0\xffk",
+        ),
+        ("CorbaLoc::1.2@h:5", (1, 2), vec![tcp("h", 5)], b""),
+    ] {
+        let reference = GIOP.parse(written).unwrap_or_else(|failure| panic!("{written}: {failure}"));
+        let profile = &reference.profiles[0];
+        assert_eq!((profile.version, &profile.endpoints, &*profile.key), (version, &ends, key), "{written}");
+        assert_eq!(GIOP.parse(&GIOP.print(&reference)).unwrap().profiles[0].endpoints, ends, "{written}");
+    }
+}
+
+#[test]
+fn friendly_addresses_in_their_forms() {
+    for written in
+        ["iiop://host:2809/a%00", "iiop+unix:///run/s#key", "iiop+shm:///run/s#key", "iiop://[::1]:9/k"]
+    {
+        let reference = GIOP.parse(written).unwrap();
+        assert_eq!(reference.profiles[0].version, (1, 2));
+        assert_eq!(GIOP.print_friendly(&reference), written);
+        // Passed on as a value it leads to the same place.
+        assert_eq!(GIOP.parse(&GIOP.print(&reference)).unwrap(), reference);
+    }
+    assert_eq!(GIOP.listen("iiop://127.0.0.1:0").unwrap(), tcp("127.0.0.1", 0));
+    assert_eq!(GIOP.listen("iiop+unix:///x").unwrap(), Endpoint::Unix { path: "/x".into() });
+}
+
+#[test]
+fn wrong_references_say_what_is_wrong() {
+    let cut = &GENIOR[..GENIOR.len() - 1];
+    let short = &GENIOR[..60];
+    for (written, word) in [
+        ("", "://"),
+        ("IOR:", "byte order"),
+        ("IOR:zz", "hexadecimal"),
+        (cut, "odd number"),
+        (short, "does not decode"),
+        ("IOR:01000000010000000000000000000000", "nil"),
+        ("corbaloc:rir:/NameService", "rir"),
+        ("corbaloc::2.0@h:1/k", "2.0"),
+        ("corbaloc::h:1/%z", "%"),
+        ("corbaloc:h", "`:`"),
+        ("dbus://h:1/k", "dbus"),
+        ("iiop://h/k", "HOST:PORT"),
+    ] {
+        let failure = GIOP.parse(written).unwrap_err();
+        assert_eq!(failure.kind(), Kind::BadReference, "{written}");
+        assert!(failure.message().contains(word), "{written}: {failure}");
+    }
+    assert_eq!(GIOP.parse(&format!("IOR:{}", "0".repeat(1 << 20))).unwrap_err().kind(), Kind::LimitExceeded);
+}
+
+#[test]
+fn no_damage_to_an_ior_does_harm() {
+    for written in [GENIOR, UNIX_ONLY] {
+        for at in 4..written.len() {
+            let _ = GIOP.parse(&written[..at]);
+            for digit in ["0", "7", "8", "f"] {
+                let mut damaged = written.to_owned();
+                damaged.replace_range(at..=at, digit);
+                if let Ok(reference) = GIOP.parse(&damaged) {
+                    assert!(reference.profiles.len() + reference.foreign.len() <= 256);
+                }
+            }
+        }
+    }
+}
