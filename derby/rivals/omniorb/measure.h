@@ -1,0 +1,91 @@
+// Measuring calls, and telling the coordinator about them: one JSON object a line.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <sys/resource.h>
+#include <time.h>
+
+struct Plan {
+  std::uint64_t calls = 10000;
+  std::uint64_t warmup = 500;
+  std::uint64_t budget_ms = 0;   // ends an operation early; 0 = never
+  std::uint64_t large_divisor = 1;
+  int server_pid = 0;            // whose CPU time is reported as the server's; 0 = unknown
+  std::string only;              // one operation; empty = all of them
+};
+
+inline std::uint64_t now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return std::uint64_t(t.tv_sec) * 1000000000u + std::uint64_t(t.tv_nsec);
+}
+
+// User and system time of this process.
+inline double own_cpu_us() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  auto us = [](const timeval& t) { return double(t.tv_sec) * 1e6 + double(t.tv_usec); };
+  return us(usage.ru_utime) + us(usage.ru_stime);
+}
+
+// The same of another process, all of its threads; -1 if it cannot be told.
+inline double cpu_us_of(int pid) {
+  clockid_t clock;
+  timespec t;
+  if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return -1;
+  return double(t.tv_sec) * 1e6 + double(t.tv_nsec) / 1e3;
+}
+
+// Times `call`. Between two calls the clock is read once.
+template <class F> void measure(const Plan& plan, const char* operation, std::uint64_t calls, F&& call) {
+  if (!plan.only.empty() && plan.only != operation) return;
+  const std::uint64_t budget = plan.budget_ms * 1000000u;
+  const std::uint64_t begun = now_ns();
+  for (std::uint64_t i = 0; i < std::min(plan.warmup, calls); ++i) {
+    call();
+    if (budget != 0 && now_ns() - begun > budget / 5) break;
+  }
+  std::vector<std::uint64_t> samples;
+  samples.reserve(calls);
+  const double own = own_cpu_us(), server = cpu_us_of(plan.server_pid);
+  const std::uint64_t start = now_ns();
+  std::uint64_t last = start;
+  for (std::uint64_t i = 0; i < calls; ++i) {
+    call();
+    const std::uint64_t now = now_ns();
+    samples.push_back(now - last);
+    last = now;
+    if (budget != 0 && now - start > budget) break;
+  }
+  const double own_after = own_cpu_us(), server_after = cpu_us_of(plan.server_pid);
+
+  std::printf("{\"operation\":\"%s\",\"calls\":%zu,\"total_ns\":%llu,\"client_cpu_us\":%.3f,\"server_cpu_us\":", operation,
+              samples.size(), static_cast<unsigned long long>(last - start), own_after - own);
+  if (server < 0 || server_after < 0) std::printf("null");
+  else std::printf("%.3f", server_after - server);
+
+  // Medians of consecutive blocks, in picoseconds: they tell a drift from a difference.
+  std::printf(",\"blocks_ps\":[");
+  const std::size_t blocks = std::min<std::size_t>(20, samples.size());
+  for (std::size_t b = 0; b < blocks; ++b) {
+    std::vector<std::uint64_t> part(samples.begin() + long(samples.size() * b / blocks),
+                                    samples.begin() + long(samples.size() * (b + 1) / blocks));
+    std::nth_element(part.begin(), part.begin() + long(part.size() / 2), part.end());
+    std::printf("%s%llu", b ? "," : "", static_cast<unsigned long long>(part[part.size() / 2] * 1000));
+  }
+  std::printf("],\"histogram_ps\":[");
+  std::sort(samples.begin(), samples.end());
+  for (std::size_t i = 0; i < samples.size();) {
+    std::size_t same = i;
+    while (same < samples.size() && samples[same] == samples[i]) ++same;
+    std::printf("%s[%llu,%zu]", i ? "," : "", static_cast<unsigned long long>(samples[i] * 1000), same - i);
+    i = same;
+  }
+  std::printf("]}\n");
+  std::fflush(stdout);
+}

@@ -1,0 +1,35 @@
+//! What this program is in the processes that a derby starts.
+
+use crate::contestants::{omniorb, ours, raw};
+use crate::{broken, unknown};
+use everywire_model::Failure;
+use std::process::ExitCode;
+
+/// The hidden command of the `everywire` program that leads to [`main`].
+pub const COMMAND: &str = "derby-child";
+
+/// Runs a child; `arguments` are those after [`COMMAND`].
+pub fn main(arguments: &[String]) -> ExitCode {
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), Failure> {
+    let Some((kind, arguments)) = arguments.split_first() else {
+        return Err(unknown("a kind of child is missing"));
+    };
+    match kind.as_str() {
+        "raw-server" => raw::serve(arguments),
+        "raw-client" => raw::race(arguments),
+        // For scripts: builds the rival's programs, and prints where they are.
+        "omniorb-programs" => omniorb::build()
+            .map(|built| println!("{}", built.client.parent().unwrap_or(&built.client).display()))
+            .map_err(|missing| broken(format!("{}; {}", missing.what, missing.install))),
+        other => ours::child(other, arguments),
+    }
+}

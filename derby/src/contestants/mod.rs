@@ -1,0 +1,140 @@
+//! Who races: raw sockets and raw memory as the measure of the machine, our own wires, and the real rivals.
+
+pub mod omniorb;
+pub mod ours;
+pub mod published;
+pub(crate) mod raw;
+
+use crate::measure::Plan;
+use crate::placement::Placement;
+use crate::process::Launch;
+use crate::race::Race;
+use crate::relay::Place;
+use everywire_model::Failure;
+use std::path::{Path, PathBuf};
+
+/// Somebody who races.
+pub struct Contestant {
+    /// The word by which it is picked, such as `omniorb-tcp`; no other has it.
+    pub name: String,
+    /// For tables and charts.
+    pub title: String,
+    /// `raw`, `everywire` or the rival's name: the first word of `name`.
+    pub family: &'static str,
+    /// Name of the wire, if it speaks one.
+    pub wire: Option<&'static str>,
+    /// `in-process`, `shm`, `unix` or `tcp`.
+    pub transport: &'static str,
+    /// `default`, `lowest-latency`, or what a raw contestant does.
+    pub mode: &'static str,
+    /// The system whose published figures stand beside, in race 2 and in race 4.
+    pub published: Option<[&'static str; 2]>,
+    /// How to start it.
+    pub setup: Box<dyn Setup>,
+}
+
+/// How a contestant is started.
+pub trait Setup {
+    /// Builds what is to be built, once. Returns its version, if it has one of its own.
+    fn prepare(&self) -> Result<Option<String>, Missing>;
+    /// Its server, which writes `stand.ref_file` when it is ready and then runs until it is killed. `None`: it needs
+    /// none.
+    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure>;
+    /// Its client, which prints a [`crate::measure::Line`] for each operation of the race.
+    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure>;
+    /// Whether it makes sense at this placement.
+    fn runs_at(&self, _: &Placement) -> bool {
+        true
+    }
+    /// The frames in one direction of a connection; `None`: its bytes cannot be seen by a relay.
+    fn frames(&self) -> Option<fn(&[u8]) -> usize>;
+}
+
+/// Where a server and its clients meet.
+pub struct Stand<'a> {
+    /// A directory of their own.
+    pub dir: &'a Path,
+    /// Written by the server: `NAME<TAB>REFERENCE` lines.
+    pub ref_file: PathBuf,
+    /// The port to listen on; `None`: any.
+    pub port: Option<u16>,
+    /// Where the references point instead of to the server itself.
+    pub publish: Option<&'a Place>,
+    /// On which CPUs.
+    pub placement: &'a Placement,
+}
+
+impl Stand<'_> {
+    /// The server's socket, for those that have one.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.join("server.sock")
+    }
+}
+
+/// What keeps a contestant from racing.
+#[derive(Debug, Clone)]
+pub struct Missing {
+    /// What is missing.
+    pub what: String,
+    /// What to do about it.
+    pub install: String,
+}
+
+/// All contestants, the raw ones first.
+///
+/// # Errors
+/// `against` is no reference.
+pub fn all(against: Option<&str>) -> Result<Vec<Contestant>, Failure> {
+    let mut all = raw::all();
+    all.extend(ours::all());
+    all.extend(omniorb::all());
+    if let Some(reference) = against {
+        all.push(ours::against(reference)?);
+    }
+    Ok(all)
+}
+
+/// Those picked by name, or by the beginning of names up to a `-`; everybody if nothing is picked.
+///
+/// # Errors
+/// Nobody has such a name.
+pub fn picked(all: Vec<Contestant>, only: &[String]) -> Result<Vec<Contestant>, Failure> {
+    let fits = |contestant: &Contestant, pick: &str| {
+        contestant.name.strip_prefix(pick).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    for pick in only {
+        if !all.iter().any(|contestant| fits(contestant, pick)) {
+            let known: Vec<_> = all.iter().map(|contestant| contestant.name.as_str()).collect();
+            return Err(crate::unknown(format!("there is no contestant `{pick}`"))
+                .with_hint(format!("contestants are {}", known.join(", "))));
+        }
+    }
+    Ok(all.into_iter().filter(|c| only.is_empty() || only.iter().any(|pick| fits(c, pick))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(only: &[&str]) -> Result<Vec<String>, Failure> {
+        let only: Vec<_> = only.iter().map(ToString::to_string).collect();
+        Ok(picked(all(None)?, &only)?.into_iter().map(|contestant| contestant.name).collect())
+    }
+
+    #[test]
+    fn contestants_are_picked_by_name_and_by_family() {
+        assert_eq!(names(&["raw-tcp"]).unwrap(), ["raw-tcp"]);
+        assert_eq!(names(&["raw"]).unwrap(), ["raw-unix", "raw-tcp", "raw-shm"]);
+        assert!(names(&["omniorb"]).unwrap().contains(&"omniorb-unix".to_owned()));
+        assert!(names(&["om"]).unwrap_err().hint().unwrap().contains("omniorb-tcp"));
+    }
+
+    #[test]
+    fn names_are_unique_and_begin_with_the_family() {
+        let all = all(None).unwrap();
+        for contestant in &all {
+            assert!(contestant.name.starts_with(contestant.family));
+            assert_eq!(all.iter().filter(|other| other.name == contestant.name).count(), 1);
+        }
+    }
+}

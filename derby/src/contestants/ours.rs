@@ -1,0 +1,322 @@
+//! Our own: in process, and our wire over shared memory, Unix sockets and TCP, each as it comes and at its lowest latency.
+
+mod client;
+mod servants;
+mod split;
+
+use super::published::{BYTES_CORBA, CALLS_CORBA};
+use super::{Contestant, Missing, Setup, Stand};
+use crate::measure::Plan;
+use crate::placement::Placement;
+use crate::process::Launch;
+use crate::race::{ALL, Race};
+use crate::relay::Place;
+use crate::{broken, unknown};
+use everywire::model::{Endpoint, Reference, Wire};
+use everywire::{Failure, Latency, Node};
+use std::path::{Path, PathBuf};
+
+/// The first word of the names of our contestants.
+pub(crate) const FAMILY: &str = "everywire";
+
+/// The wire that races: it has real rivals.
+const WIRE: &str = "giop";
+const SCHEME: &str = "iiop";
+
+/// Messages of this size are let through by both sides.
+const LARGEST_MESSAGE: u64 = 128 << 20;
+
+const LOWEST: &str = "lowest-latency";
+const DEFAULT: &str = "default";
+
+/// All of them, the default modes first.
+pub(super) fn all() -> Vec<Contestant> {
+    let mut all = vec![Contestant {
+        name: format!("{FAMILY}-inproc"),
+        title: "Everywire, in process".to_owned(),
+        family: FAMILY,
+        wire: None,
+        transport: "in-process",
+        mode: DEFAULT,
+        published: None,
+        setup: Box::new(Ours { transport: "in-process", mode: DEFAULT }),
+    }];
+    for (mode, suffix, note) in [(DEFAULT, "", ""), (LOWEST, "-lowest", ", lowest latency")] {
+        for (transport, title) in [("shm", "shared memory"), ("unix", "Unix socket"), ("tcp", "TCP")] {
+            all.push(Contestant {
+                name: format!("{FAMILY}-{transport}{suffix}"),
+                title: format!("Everywire, {title}{note}"),
+                family: FAMILY,
+                wire: Some(WIRE),
+                transport,
+                mode,
+                published: Some([CALLS_CORBA, BYTES_CORBA]),
+                setup: Box::new(Ours { transport, mode }),
+            });
+        }
+    }
+    all
+}
+
+/// A foreign server, called by our client.
+pub(super) fn against(reference: &str) -> Result<Contestant, Failure> {
+    let path = Path::new(reference);
+    let text = if path.is_file() {
+        std::fs::read_to_string(path).map_err(|error| broken(format!("{reference}: {error}")))?
+    } else {
+        // One object is taken for whatever the race asks for.
+        ["benchmarking", "IRemoteObject"].map(|name| format!("{name}\t{reference}\n")).concat()
+    };
+    let first = text.lines().find_map(|line| line.split_once('\t')).map(|(_, reference)| reference);
+    let Some(first) = first else {
+        return Err(unknown(format!("`{reference}` holds no references"))
+            .with_hint("a line of it is NAME<TAB>REFERENCE"));
+    };
+    let parsed = Node::new().parse(first)?;
+    let endpoint = parsed.profiles.first().and_then(|profile| profile.endpoints.first());
+    Ok(Contestant {
+        name: "against".to_owned(),
+        title: "foreign server, called by Everywire".to_owned(),
+        family: "against",
+        wire: parsed.profiles.first().map(|profile| profile.wire),
+        transport: endpoint.map_or("tcp", Endpoint::transport),
+        mode: DEFAULT,
+        published: Some([CALLS_CORBA, BYTES_CORBA]),
+        setup: Box::new(Against { references: text }),
+    })
+}
+
+struct Ours {
+    transport: &'static str,
+    mode: &'static str,
+}
+
+impl Setup for Ours {
+    fn prepare(&self) -> Result<Option<String>, Missing> {
+        Ok(None)
+    }
+
+    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+        let socket = stand.socket();
+        let address = match self.transport {
+            "tcp" => format!("{SCHEME}://127.0.0.1:{}", stand.port.unwrap_or(0)),
+            "unix" => format!("{SCHEME}+unix://{}", socket.display()),
+            "shm" => format!("{SCHEME}+shm://{}", socket.display()),
+            _ => return Ok(None),
+        };
+        let launch = Launch::own("serve")?.with([self.mode]).with([&stand.ref_file]).with([address]);
+        Ok(Some(match stand.publish {
+            Some(Place::Tcp(port)) => launch.with(["tcp".to_owned(), port.to_string()]),
+            Some(Place::Unix(path)) => launch.with(["unix"]).with([path]),
+            None => launch,
+        }))
+    }
+
+    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+        let launch = Launch::own(if self.transport == "in-process" { "race-in-process" } else { "race" })?;
+        Ok(launch.with([self.mode]).with([&stand.ref_file]).with([race.name]).with(plan.arguments()))
+    }
+
+    fn runs_at(&self, placement: &Placement) -> bool {
+        self.transport != "in-process" || !placement.parts_the_sides()
+    }
+
+    fn frames(&self) -> Option<fn(&[u8]) -> usize> {
+        matches!(self.transport, "unix" | "tcp").then_some(frames)
+    }
+}
+
+struct Against {
+    references: String,
+}
+
+impl Setup for Against {
+    fn prepare(&self) -> Result<Option<String>, Missing> {
+        Ok(None)
+    }
+
+    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+        std::fs::write(&stand.ref_file, &self.references)
+            .map_err(|error| broken(format!("{}: {error}", stand.ref_file.display())))?;
+        Ok(None)
+    }
+
+    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+        Ok(Launch::own("race")?
+            .with([DEFAULT])
+            .with([&stand.ref_file])
+            .with([race.name])
+            .with(plan.arguments()))
+    }
+
+    /// Nobody knows where the server runs.
+    fn runs_at(&self, placement: &Placement) -> bool {
+        placement.client.is_none()
+    }
+
+    fn frames(&self) -> Option<fn(&[u8]) -> usize> {
+        None
+    }
+}
+
+/// What splits a call into its parts.
+pub(crate) fn split() -> Result<Launch, Failure> {
+    Launch::own("split")
+}
+
+/// Messages in one direction of a connection.
+pub(super) fn frames(stream: &[u8]) -> usize {
+    wire().map_or(0, |wire| wire.explain(stream).messages.len())
+}
+
+fn wire() -> Option<&'static dyn Wire> {
+    everywire::wires::named(WIRE)
+}
+
+/// Becomes one of our servers or clients.
+pub(crate) fn child(kind: &str, arguments: &[String]) -> Result<(), Failure> {
+    match (kind, arguments) {
+        ("serve", [mode, ref_file, address, publish @ ..]) => {
+            serve_child(mode, Path::new(ref_file), address, publish)
+        }
+        ("race", [mode, ref_file, race, plan @ ..]) => {
+            client::remote(&node(mode), Path::new(ref_file), known(race)?, &Plan::parse(plan)?)
+        }
+        ("race-in-process", [mode, _, race, plan @ ..]) => {
+            client::in_process(&node(mode), known(race)?, &Plan::parse(plan)?)
+        }
+        ("split", []) => split::run(wire().ok_or_else(|| broken("the wire is not there"))?),
+        _ => {
+            Err(unknown(format!("unknown kind of child, or wrong arguments: {kind} {}", arguments.join(" "))))
+        }
+    }
+}
+
+fn known(race: &str) -> Result<&'static Race, Failure> {
+    ALL.iter().find(|known| known.name == race).ok_or_else(|| unknown(format!("unknown race `{race}`")))
+}
+
+fn node(mode: &str) -> Node {
+    let latency = if mode == LOWEST { Latency::Lowest } else { Latency::Default };
+    Node::from(Node::builder().latency(latency).max_message(LARGEST_MESSAGE).build())
+}
+
+fn serve_child(mode: &str, ref_file: &Path, address: &str, publish: &[String]) -> Result<(), Failure> {
+    let node = node(mode);
+    node.listen(address)?;
+    let elsewhere = match publish {
+        [kind, place] if kind == "unix" => Some(Endpoint::Unix { path: place.clone() }),
+        [_, port] => {
+            let port = port.parse().map_err(|_| unknown("no port to publish"))?;
+            Some(Endpoint::Tcp { host: "127.0.0.1".into(), port })
+        }
+        _ => None,
+    };
+    let lines: Vec<String> = servants::export(&node, LARGEST_MESSAGE)
+        .into_iter()
+        .map(|(name, mut reference)| {
+            if let Some(endpoint) = &elsewhere {
+                publish_at(&mut reference, endpoint);
+            }
+            // The friendly notation knows every transport.
+            format!("{name}\t{}\n", node.print_friendly(&reference))
+        })
+        .collect();
+    write_whole(ref_file, &lines.concat())?;
+    forever()
+}
+
+fn publish_at(reference: &mut Reference, endpoint: &Endpoint) {
+    for profile in &mut reference.profiles {
+        profile.endpoints = vec![endpoint.clone()];
+    }
+}
+
+/// Writes the file in one step: whoever sees it sees all of it.
+fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+    let partial = PathBuf::from(format!("{}.partial", path.display()));
+    std::fs::write(&partial, text)
+        .and_then(|()| std::fs::rename(&partial, path))
+        .map_err(|error| broken(format!("{}: {error}", path.display())))
+}
+
+fn forever() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+/// How to serve the contract to foreign clients.
+#[derive(Debug, Clone, Default)]
+pub struct Serve {
+    /// Friendly addresses to listen on, of any wire and transport; at least one.
+    pub on: Vec<String>,
+    /// Where to write the references, as `NAME<TAB>REFERENCE` lines.
+    pub ref_file: Option<PathBuf>,
+}
+
+/// Serves every interface of the contract until the process is killed. The references go to standard output and to the
+/// file, in the notation that foreign programs read.
+///
+/// # Errors
+/// There is no address, one cannot be listened on, or the file cannot be written.
+pub fn serve(serve: &Serve) -> Result<(), Failure> {
+    serve_with(serve, Latency::Default, LARGEST_MESSAGE)
+}
+
+/// The same, waiting this eagerly, for messages of at most so many bytes.
+///
+/// # Errors
+/// As for [`serve`].
+pub fn serve_with(serve: &Serve, latency: Latency, max_message: u64) -> Result<(), Failure> {
+    if serve.on.is_empty() {
+        return Err(
+            unknown("there is no address to serve on").with_hint(format!("try {SCHEME}://127.0.0.1:0"))
+        );
+    }
+    let node = Node::from(Node::builder().latency(latency).max_message(max_message).build());
+    for address in &serve.on {
+        eprintln!("serving on {}", node.listen(address)?);
+    }
+    let lines: Vec<String> = servants::export(&node, max_message)
+        .into_iter()
+        .map(|(name, reference)| format!("{name}\t{}\n", node.print(&reference)))
+        .collect();
+    print!("{}", lines.concat());
+    if let Some(path) = &serve.ref_file {
+        write_whole(path, &lines.concat())?;
+    }
+    forever()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_reference_stands_for_every_object() {
+        let contestant = against("iiop://127.0.0.1:2809/x").unwrap();
+        assert_eq!((contestant.transport, contestant.wire), ("tcp", Some("giop")));
+        assert_eq!(against("iiop+unix:///run/x.sock#k").unwrap().transport, "unix");
+        assert!(against("/nowhere/refs").is_err());
+    }
+
+    #[test]
+    fn a_call_of_ours_is_two_frames_through_a_relay_as_well() {
+        let node = node(DEFAULT);
+        node.listen("iiop://127.0.0.1:0").unwrap();
+        let (_, mut reference) = servants::export(&node, 1 << 20).remove(0);
+        let Some(Endpoint::Tcp { port, .. }) = reference.profiles[0].endpoints.first().cloned() else {
+            panic!()
+        };
+        let relay = crate::relay::Relay::new(&Place::Tcp(0), Place::Tcp(port)).unwrap();
+        let Place::Tcp(port) = *relay.place() else { panic!() };
+        publish_at(&mut reference, &Endpoint::Tcp { host: "127.0.0.1".into(), port });
+        let caller = Node::new();
+        let object =
+            caller.connect::<dyn servants::Benchmarking>(&caller.print_friendly(&reference)).unwrap();
+        assert_eq!(object.in_out_int_call(41).unwrap(), 42);
+        let first = relay.take();
+        assert_eq!(first.frames(frames), 2);
+    }
+}

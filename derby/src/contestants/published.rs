@@ -1,0 +1,95 @@
+//! The published figures, from the five documents that the races come from.
+
+use crate::race::Published;
+
+/// Microseconds for 10,000 calls, as published.
+const fn ten_thousand(system: &'static str, operation: &'static str, us: u32) -> Published {
+    Published { system, operation, us: us as f64 / 10_000.0, kb_per_s: None }
+}
+
+/// Kilobytes a second as published; a kilobyte is taken as 1000 bytes.
+const fn throughput(system: &'static str, operation: &'static str, payload: u32, kb_per_s: u32) -> Published {
+    Published {
+        system,
+        operation,
+        us: payload as f64 * 1000.0 / kb_per_s as f64,
+        kb_per_s: Some(kb_per_s as f64),
+    }
+}
+
+/// Microseconds for one of so many, in so many milliseconds.
+const fn each(system: &'static str, operation: &'static str, ms: u32, many: u32) -> Published {
+    Published { system, operation, us: ms as f64 * 1000.0 / many as f64, kb_per_s: None }
+}
+
+/// The system whose figures stand beside every contestant of the same wire in race 2.
+pub const CALLS_CORBA: &str = "ORBit2 (CORBA)";
+/// The same in race 4.
+pub const BYTES_CORBA: &str = "IIOP.NET (CORBA)";
+const CALLS_DCOP: &str = "DCOP";
+const CALLS_DBUS: &str = "D-Bus (GLib)";
+
+/// Race 1: 1000 cycles on one machine, runs 2 to 5 (their median).
+pub const CALLBACKS: &[Published] =
+    &[each("DCOM connection points", "cycle", 5413, 1000), each("DCOM callbacks", "cycle", 7015, 1000)];
+
+/// Race 2, Athlon XP 2800.
+pub const CALLS: &[Published] = &[
+    ten_thousand(CALLS_CORBA, "void_call", 626_480),
+    ten_thousand(CALLS_CORBA, "in_int_call", 629_227),
+    ten_thousand(CALLS_CORBA, "out_int_call", 660_020),
+    ten_thousand(CALLS_CORBA, "in_out_int_call", 686_850),
+    ten_thousand(CALLS_CORBA, "in_string_call", 650_098),
+    ten_thousand(CALLS_CORBA, "out_string_call", 730_118),
+    ten_thousand(CALLS_CORBA, "in_out_string_call", 682_283),
+    ten_thousand(CALLS_DCOP, "void_call", 1_769_354),
+    ten_thousand(CALLS_DCOP, "in_int_call", 1_859_219),
+    ten_thousand(CALLS_DCOP, "out_int_call", 1_824_046),
+    ten_thousand(CALLS_DCOP, "in_out_int_call", 1_903_499),
+    ten_thousand(CALLS_DCOP, "in_string_call", 1_902_107),
+    ten_thousand(CALLS_DCOP, "out_string_call", 1_870_306),
+    ten_thousand(CALLS_DCOP, "in_out_string_call", 1_952_853),
+    ten_thousand(CALLS_DBUS, "void_call", 9_783_550),
+    ten_thousand(CALLS_DBUS, "in_int_call", 10_469_005),
+    ten_thousand(CALLS_DBUS, "out_int_call", 10_399_278),
+    ten_thousand(CALLS_DBUS, "in_out_int_call", 11_162_058),
+    ten_thousand(CALLS_DBUS, "in_string_call", 10_510_298),
+    ten_thousand(CALLS_DBUS, "out_string_call", 10_455_126),
+    ten_thousand(CALLS_DBUS, "in_out_string_call", 11_239_133),
+];
+
+/// Race 3, P233, local, one client: seconds for so many reads.
+pub const ITEMS: &[Published] =
+    &[each("OPC over DCOM", "read 100", 16_000, 10_000), each("OPC over DCOM", "read 1", 15_000, 50_000)];
+
+/// Race 4, one PC, Core 2 Duo 2.66 GHz.
+pub const BYTES: &[Published] = &[
+    throughput(BYTES_CORBA, "GetBytes 100 B", 100, 2583),
+    throughput(BYTES_CORBA, "GetBytes 1 MB", 1_000_000, 249_840),
+    throughput("WCF NetTcpBinding", "GetBytes 100 B", 100, 444),
+    throughput("WCF NetTcpBinding", "GetBytes 1 MB", 1_000_000, 251_610),
+    throughput("WCF NetNamedPipeBinding", "GetBytes 100 B", 100, 397),
+    throughput("WCF NetNamedPipeBinding", "GetBytes 1 MB", 1_000_000, 516_017),
+    throughput("WCF WSHttpBinding", "GetBytes 100 B", 100, 174),
+    throughput("WCF WSHttpBinding", "GetBytes 1 MB", 1_000_000, 31_480),
+];
+
+/// Race 5: forwarded messages a second.
+pub const BROKER: &[Published] = &[
+    each("WCF broker", "copy, forward", 1000, 11_317),
+    each("WCF broker", "change a header, copy, forward", 1000, 6854),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_those_of_the_documents() {
+        let of = |operation: &str| CALLS.iter().find(|f| f.operation == operation).unwrap().us;
+        assert!((of("in_out_int_call") - 68.685).abs() < 1e-9);
+        // 1 MB at 249,840 KB/s takes 4 ms.
+        assert!((BYTES[1].us - 4002.56).abs() < 0.01, "{}", BYTES[1].us);
+        assert!((BROKER[0].us - 88.36).abs() < 0.01);
+    }
+}

@@ -1,0 +1,140 @@
+//! The measure of the machine: the same bytes as a call, without any protocol. Nobody who uses the same transport in the
+//! same way can be faster.
+
+mod memory;
+mod stream;
+
+use super::{Contestant, Missing, Setup, Stand};
+use crate::measure::{Plan, measure};
+use crate::process::Launch;
+use crate::race::{ALL, Operation, Race};
+use crate::relay::Place;
+use crate::{broken, unknown};
+use everywire_model::Failure;
+use std::path::{Path, PathBuf};
+
+/// Raw Unix sockets, raw TCP, raw shared memory.
+pub(super) fn all() -> Vec<Contestant> {
+    let contestant = |name: &str, title: &str, transport, mode| Contestant {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        family: "raw",
+        wire: None,
+        transport,
+        mode,
+        published: None,
+        setup: Box::new(Raw { transport }),
+    };
+    vec![
+        contestant("raw-unix", "raw Unix socket", "unix", "blocking"),
+        contestant("raw-tcp", "raw TCP", "tcp", "blocking"),
+        contestant("raw-shm", "raw shared memory", "shm", "spin"),
+    ]
+}
+
+struct Raw {
+    transport: &'static str,
+}
+
+/// Bytes of the request and of the reply of an operation, as a call of the usual wire has them: its headers, the name of
+/// the operation, and the values.
+fn sizes(operation: &Operation) -> (usize, usize) {
+    const REQUEST: usize = 76;
+    const REPLY: usize = 28;
+    /// A length, 24 characters and their end, rounded up.
+    const TEXT: usize = 32;
+    match operation.name {
+        "in_string_call" => (REQUEST + TEXT, REPLY),
+        "out_string_call" => (REQUEST, REPLY + TEXT),
+        "in_out_string_call" => (REQUEST + TEXT, REPLY + TEXT),
+        _ => (REQUEST, REPLY + operation.payload.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)),
+    }
+}
+
+/// The largest reply.
+const LARGEST: usize = 2 << 20;
+
+impl Setup for Raw {
+    fn prepare(&self) -> Result<Option<String>, Missing> {
+        Ok(None)
+    }
+
+    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+        let mut launch = Launch::own("raw-server")?.with([self.transport]).with([&stand.ref_file]);
+        launch = match self.transport {
+            "tcp" => launch.with([stand.port.unwrap_or(0).to_string()]),
+            _ => launch.with([stand.socket()]),
+        };
+        Ok(Some(match stand.publish {
+            Some(Place::Tcp(port)) => launch.with([port.to_string()]),
+            Some(Place::Unix(path)) => launch.with([path]),
+            None => launch,
+        }))
+    }
+
+    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+        let spin = if stand.placement.shares_a_cpu() { "yield" } else { "spin" };
+        Ok(Launch::own("raw-client")?
+            .with([self.transport])
+            .with([&stand.ref_file])
+            .with([race.name, spin])
+            .with(plan.arguments()))
+    }
+
+    fn frames(&self) -> Option<fn(&[u8]) -> usize> {
+        (self.transport != "shm").then_some(stream::frames)
+    }
+}
+
+/// Becomes a server: TRANSPORT REF-FILE PLACE [PUBLISHED-PLACE].
+pub(crate) fn serve(arguments: &[String]) -> Result<(), Failure> {
+    let [transport, ref_file, place, publish @ ..] = arguments else {
+        return Err(unknown("raw-server: arguments are missing"));
+    };
+    let ready = |address: String| publish_reference(Path::new(ref_file), publish.first().unwrap_or(&address));
+    match transport.as_str() {
+        "unix" => stream::serve_unix(Path::new(place), ready),
+        "tcp" => stream::serve_tcp(place.parse().map_err(|_| unknown("raw-server: no port"))?, ready),
+        "shm" => memory::serve(ready),
+        other => Err(unknown(format!("raw-server: unknown transport {other}"))),
+    }
+}
+
+/// Writes the file in one step: whoever sees it sees all of it.
+fn publish_reference(ref_file: &Path, address: &str) -> Result<(), Failure> {
+    let partial = PathBuf::from(format!("{}.partial", ref_file.display()));
+    std::fs::write(&partial, format!("raw\t{address}\n"))
+        .and_then(|()| std::fs::rename(&partial, ref_file))
+        .map_err(|error| broken(format!("{}: {error}", ref_file.display())))
+}
+
+/// Becomes a client: TRANSPORT REF-FILE RACE spin|yield PLAN.
+pub(crate) fn race(arguments: &[String]) -> Result<(), Failure> {
+    let [transport, ref_file, race, spin, plan @ ..] = arguments else {
+        return Err(unknown("raw-client: arguments are missing"));
+    };
+    let plan = Plan::parse(plan)?;
+    let Some(race) = ALL.iter().find(|known| known.name == race) else {
+        return Err(unknown("raw-client: unknown race"));
+    };
+    let text = std::fs::read_to_string(ref_file).map_err(|error| broken(format!("{ref_file}: {error}")))?;
+    let Some(address) = text.trim_end().strip_prefix("raw\t") else {
+        return Err(broken(format!("{ref_file}: no address")));
+    };
+    let mut exchange: Box<dyn Exchange> = match transport.as_str() {
+        "unix" => Box::new(stream::unix(Path::new(address))?),
+        "tcp" => Box::new(stream::tcp(address.parse().map_err(|_| unknown("raw-client: no port"))?)?),
+        "shm" => Box::new(memory::Client::open(Path::new(address), spin == "yield")?),
+        other => return Err(unknown(format!("raw-client: unknown transport {other}"))),
+    };
+    for operation in race.operations {
+        let (request, reply) = sizes(operation);
+        measure(&plan, operation.name, operation.payload, 1, || exchange.call(request, reply))?;
+    }
+    Ok(())
+}
+
+/// One request of so many bytes, and its reply of so many bytes.
+trait Exchange {
+    fn call(&mut self, request: usize, reply: usize) -> Result<(), Failure>;
+}

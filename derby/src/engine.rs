@@ -1,0 +1,514 @@
+//! The coordinator: who runs when, where and how often.
+//!
+//! All servers of a placement are up at once and idle but for one; the clients come in turn (A B C, A B C), a new process
+//! each time, and the first round is dropped. So whatever changes in the machine meanwhile befalls everybody.
+
+use crate::broken;
+use crate::contestants::{self, Contestant, Stand, ours};
+use crate::machine::Machine;
+use crate::measure::{Line, Plan};
+use crate::options::Options;
+use crate::placement::{self, Placement};
+use crate::process::{Fresh, Running, complete};
+use crate::progress::Progress;
+use crate::race::{self, Operation, Race};
+use crate::relay::{Passed, Place, Relay, free_port};
+use crate::report::{Absent, Entered, Report, Row, Split};
+use crate::stats::{Times, confidence, median, us};
+use everywire_model::Failure;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// A server has this long to become ready.
+const READY: Duration = Duration::from_secs(20);
+/// One operation of one client ends after this long at the latest.
+const OPERATION: Duration = Duration::from_secs(20);
+/// A quick derby races no longer than this; the rest of its 45 s is for starting and counting.
+const QUICK: Duration = Duration::from_secs(26);
+/// Large transfers are done so many times fewer.
+const LARGE_DIVISOR: u64 = 20;
+
+/// Runs the races, prints and writes what was asked for, and returns the report.
+///
+/// # Errors
+/// The options ask for something unknown, nobody can race, or a result cannot be written. A contestant that fails is
+/// named in the report, and the others go on.
+pub fn run(options: &Options) -> Result<Report, Failure> {
+    let races = race::named(&options.races)?;
+    let placements = placement::named(&options.placements)?;
+    let all = contestants::all(options.against.as_deref())?;
+    let picked = contestants::picked(all, &only(options))?;
+    let rounds = options.rounds();
+    let runs = races.len() * placements.len() * rounds * picked.len();
+    let progress = Progress::new(options.silent, runs);
+
+    let mut report = Report::new(Machine::this(), command(options), rounds, options.calls());
+    let mut ready = Vec::new();
+    for contestant in picked {
+        progress.stage(&format!("preparing {}", contestant.name));
+        match contestant.setup.prepare() {
+            Ok(version) => {
+                report.contestants.push(Entered {
+                    name: contestant.name.clone(),
+                    title: contestant.title.clone(),
+                    version,
+                });
+                ready.push(contestant);
+            }
+            Err(missing) => {
+                progress
+                    .note(&format!("{} cannot race: {}; {}", contestant.name, missing.what, missing.install));
+                report.absent.push(Absent {
+                    name: contestant.name,
+                    why: missing.what,
+                    remedy: missing.install,
+                });
+            }
+        }
+    }
+    if ready.is_empty() {
+        return Err(
+            broken("nobody can race").with_hint("ask for other contestants, or install what is missing")
+        );
+    }
+
+    let begun = Instant::now();
+    let mut derby = Derby {
+        options,
+        contestants: &ready,
+        placements: &placements,
+        progress: &progress,
+        failed: BTreeMap::new(),
+        runs_left: races.len() * placements.len() * rounds * ready.len(),
+        deadline: options.quick.then(|| begun + QUICK),
+    };
+    for race in &races {
+        let rows = derby.race(race)?;
+        report.rows.extend(rows);
+    }
+    for (name, why) in std::mem::take(&mut derby.failed) {
+        report.absent.push(Absent {
+            name,
+            why,
+            remedy: "see the message; the other contestants are complete".into(),
+        });
+    }
+    report.split = derby.split(&report);
+    report.relate();
+    report.seconds = begun.elapsed().as_secs_f64();
+    drop(progress);
+    report.deliver(options)?;
+    Ok(report)
+}
+
+/// Against a foreign server only that one and the raw ones race, unless others are picked.
+fn only(options: &Options) -> Vec<String> {
+    if options.only.is_empty() && options.against.is_some() {
+        return ["raw", "against"].map(str::to_owned).into();
+    }
+    options.only.clone()
+}
+
+fn command(options: &Options) -> String {
+    if !options.command.is_empty() {
+        return options.command.clone();
+    }
+    let words: Vec<String> = std::env::args()
+        .enumerate()
+        .map(|(i, word)| if i == 0 { "everywire".into() } else { word })
+        .collect();
+    words.join(" ")
+}
+
+struct Derby<'a> {
+    options: &'a Options,
+    contestants: &'a [Contestant],
+    placements: &'a [Placement],
+    progress: &'a Progress,
+    /// Contestant and what happened to it first.
+    failed: BTreeMap<String, String>,
+    runs_left: usize,
+    deadline: Option<Instant>,
+}
+
+/// What is known about one operation of one contestant at one placement.
+#[derive(Default)]
+struct Cell {
+    times: Times,
+    /// Medians of the blocks of each round, in microseconds.
+    rounds: Vec<Vec<f64>>,
+    round_medians: Vec<f64>,
+    client_cpu_us: Option<f64>,
+    server_cpu_us: Option<f64>,
+}
+
+/// Frames and bytes of one call, both directions together.
+#[derive(Clone, Copy)]
+struct Traffic {
+    frames: f64,
+    bytes: f64,
+}
+
+impl Derby<'_> {
+    fn race(&mut self, race: &'static Race) -> Result<Vec<Row>, Failure> {
+        let mut cells: BTreeMap<(usize, usize, usize), Cell> = BTreeMap::new();
+        for (at, placement) in self.placements.iter().enumerate() {
+            self.progress.stage(&format!("{}: {}", race.title, placement.title));
+            self.placement(race, at, placement, &mut cells)?;
+        }
+        self.progress.stage(&format!("{}: counting frames and bytes", race.title));
+        let traffic: Vec<Vec<Option<Traffic>>> =
+            self.contestants.iter().map(|contestant| self.traffic(race, contestant)).collect();
+
+        let mut rows = Vec::new();
+        for (&(at, who, what), cell) in &cells {
+            let (Some(placement), Some(contestant), Some(operation)) =
+                (self.placements.get(at), self.contestants.get(who), race.operations.get(what))
+            else {
+                continue;
+            };
+            let traffic = traffic.get(who).and_then(|all| all.get(what).copied().flatten());
+            rows.push(row(race, placement, contestant, operation, cell, traffic));
+        }
+        Ok(rows)
+    }
+
+    fn placement(
+        &mut self,
+        race: &'static Race,
+        at: usize,
+        placement: &Placement,
+        cells: &mut BTreeMap<(usize, usize, usize), Cell>,
+    ) -> Result<(), Failure> {
+        let fresh = Fresh::new()?;
+        let mut servers = Vec::new();
+        for contestant in self.contestants {
+            servers.push(
+                if contestant.setup.runs_at(placement) && !self.failed.contains_key(&contestant.name) {
+                    self.serve(&fresh, contestant, placement)
+                } else {
+                    None
+                },
+            );
+        }
+        for round in 0..self.options.rounds() {
+            for (who, (contestant, server)) in self.contestants.iter().zip(&servers).enumerate() {
+                self.runs_left = self.runs_left.saturating_sub(1);
+                self.progress.step(|| {
+                    format!("{}, {}: {} (round {round})", race.name, placement.name, contestant.name)
+                });
+                let Some(server) = server else { continue };
+                if self.failed.contains_key(&contestant.name) {
+                    continue;
+                }
+                let plan = self.plan(race, server.running.as_ref().map(Running::id));
+                let stand = server.stand(placement);
+                match client(&stand, contestant, race, &plan) {
+                    // The first round warms caches, page tables and the CPU's clock.
+                    Ok(_) if round == 0 => {}
+                    Ok(lines) => {
+                        for (what, line) in numbered(race, &lines) {
+                            cells.entry((at, who, what)).or_default().keep(line);
+                        }
+                    }
+                    Err(failure) => self.fails(contestant, &failure),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn serve(&mut self, fresh: &Fresh, contestant: &Contestant, placement: &Placement) -> Option<Server> {
+        let result = Server::start(fresh, contestant, placement, None, None);
+        result.map_err(|failure| self.fails(contestant, &failure)).ok()
+    }
+
+    fn fails(&mut self, contestant: &Contestant, failure: &Failure) {
+        self.progress.note(&format!("{} fails: {failure}", contestant.name));
+        self.failed.entry(contestant.name.clone()).or_insert_with(|| failure.to_string());
+    }
+
+    /// A quick derby shares out the time that is left.
+    fn plan(&self, race: &Race, server_pid: Option<u32>) -> Plan {
+        let operations = u32::try_from(race.operations.len()).unwrap_or(1).max(1);
+        let budget = match self.deadline {
+            Some(deadline) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                let runs = u32::try_from(self.runs_left).unwrap_or(u32::MAX).saturating_add(1);
+                // Half of a client's time goes to starting it, to warming up, and to its way out.
+                (left / runs / operations / 2).clamp(Duration::from_millis(1), OPERATION)
+            }
+            None => OPERATION,
+        };
+        let calls = self.options.calls();
+        Plan {
+            calls,
+            warmup: (calls / 20).max(20),
+            budget,
+            large_divisor: LARGE_DIVISOR,
+            server_pid,
+            operation: None,
+        }
+    }
+
+    /// Frames and bytes of one call of each operation, if a relay can see them.
+    fn traffic(&self, race: &Race, contestant: &Contestant) -> Vec<Option<Traffic>> {
+        let none = || vec![None; race.operations.len()];
+        let (Some(frames), false) = (contestant.setup.frames(), self.failed.contains_key(&contestant.name))
+        else {
+            return none();
+        };
+        let Some(placement) = self.placements.last() else { return none() };
+        let count = || -> Result<Vec<Option<Traffic>>, Failure> {
+            let fresh = Fresh::new()?;
+            let (behind, before, port) = if contestant.transport == "tcp" {
+                let port = free_port()?;
+                (Place::Tcp(port), Place::Tcp(0), Some(port))
+            } else {
+                let dir = fresh.path().join(&contestant.name);
+                (Place::Unix(dir.join("server.sock")), Place::Unix(fresh.path().join("relay.sock")), None)
+            };
+            let relay = Relay::new(&before, behind)?;
+            let server = Server::start(&fresh, contestant, placement, port, Some(relay.place()))?;
+            let stand = Stand { publish: Some(relay.place()), port, ..server.stand(placement) };
+            race.operations
+                .iter()
+                .map(|operation| {
+                    // What a connection costs is the same in both, and vanishes in the difference.
+                    let few = self.passed(&relay, &stand, contestant, race, operation, 2)?;
+                    let more = self.passed(&relay, &stand, contestant, race, operation, 6)?;
+                    let each = |few: usize, more: usize| difference(few, more) / 4.0;
+                    Ok(Some(Traffic {
+                        frames: each(few.frames(frames), more.frames(frames)),
+                        bytes: each(few.bytes(), more.bytes()),
+                    }))
+                })
+                .collect()
+        };
+        count().unwrap_or_else(|failure| {
+            self.progress.note(&format!("{}: frames cannot be counted: {failure}", contestant.name));
+            none()
+        })
+    }
+
+    fn passed(
+        &self,
+        relay: &Relay,
+        stand: &Stand<'_>,
+        contestant: &Contestant,
+        race: &Race,
+        operation: &Operation,
+        calls: u64,
+    ) -> Result<Passed, Failure> {
+        let plan = Plan {
+            calls,
+            warmup: 0,
+            budget: Duration::ZERO,
+            large_divisor: 1,
+            server_pid: None,
+            operation: Some(operation.name.to_owned()),
+        };
+        relay.take();
+        client(stand, contestant, race, &plan)?;
+        Ok(relay.take())
+    }
+
+    /// Where the time of a call of ours goes.
+    fn split(&self, report: &Report) -> Option<Split> {
+        let contestant = self.contestants.iter().find(|contestant| contestant.family == ours::FAMILY)?;
+        let placement = self.placements.first()?;
+        let fresh = Fresh::new().ok()?;
+        let launch = ours::split().ok()?;
+        let text = complete(&launch, placement.client, fresh.path(), &contestant.name, READY);
+        match text.and_then(|text| Split::read(&text, report, placement.name)) {
+            Ok(split) => Some(split),
+            Err(failure) => {
+                self.progress.note(&format!("a call cannot be split: {failure}"));
+                None
+            }
+        }
+    }
+}
+
+/// A server that is ready, or none where none is needed.
+struct Server {
+    dir: std::path::PathBuf,
+    running: Option<Running>,
+}
+
+impl Server {
+    fn start(
+        fresh: &Fresh,
+        contestant: &Contestant,
+        placement: &Placement,
+        port: Option<u16>,
+        publish: Option<&Place>,
+    ) -> Result<Self, Failure> {
+        let dir = fresh.path().join(&contestant.name);
+        std::fs::create_dir_all(&dir).map_err(|error| broken(format!("{}: {error}", dir.display())))?;
+        let mut server = Self { dir, running: None };
+        let stand = Stand { port, publish, ..server.stand(placement) };
+        let ref_file = stand.ref_file.clone();
+        if let Some(launch) = contestant.setup.server(&stand)? {
+            let mut running = Running::start(&launch, placement.server, &server.dir, "server")?;
+            running.await_file(&ref_file, READY)?;
+            server.running = Some(running);
+        }
+        Ok(server)
+    }
+
+    fn stand<'a>(&'a self, placement: &'a Placement) -> Stand<'a> {
+        Stand { dir: &self.dir, ref_file: self.dir.join("refs"), port: None, publish: None, placement }
+    }
+}
+
+/// Runs a client, and reads what it says.
+fn client(
+    stand: &Stand<'_>,
+    contestant: &Contestant,
+    race: &Race,
+    plan: &Plan,
+) -> Result<Vec<Line>, Failure> {
+    let launch = contestant.setup.client(stand, race, plan)?;
+    let operations = u32::try_from(race.operations.len()).unwrap_or(1);
+    let limit = OPERATION * operations + READY;
+    let text = complete(&launch, stand.placement.client, stand.dir, "client", limit)?;
+    let read = |line: &str| {
+        serde_json::from_str(line)
+            .map_err(|error| broken(format!("{} says what is no result: {error}", contestant.name)))
+    };
+    let lines: Vec<Line> = text.lines().map(read).collect::<Result<_, _>>()?;
+    let missing = race
+        .operations
+        .iter()
+        .filter(|operation| plan.wants(operation.name))
+        .find(|operation| !lines.iter().any(|line| line.operation == operation.name && line.calls > 0));
+    match missing {
+        Some(operation) => Err(broken(format!("{} says nothing about {}", contestant.name, operation.name))),
+        None => Ok(lines),
+    }
+}
+
+/// Lines with the numbers of their operations.
+fn numbered<'l>(race: &Race, lines: &'l [Line]) -> impl Iterator<Item = (usize, &'l Line)> {
+    let operations = race.operations;
+    lines.iter().filter_map(|line| {
+        Some((operations.iter().position(|operation| operation.name == line.operation)?, line))
+    })
+}
+
+impl Cell {
+    /// Takes in what a round said.
+    fn keep(&mut self, line: &Line) {
+        let mut times = Times::default();
+        for &(ps, count) in &line.histogram_ps {
+            times.add(ps, count);
+        }
+        self.round_medians.push(times.median_us());
+        self.times.merge(&times);
+        self.rounds.push(line.blocks_ps.iter().map(|&ps| us(ps)).collect());
+        let add = |sum: &mut Option<f64>, more: Option<f64>| {
+            if let Some(more) = more {
+                *sum = Some(sum.unwrap_or(0.0) + more);
+            }
+        };
+        add(&mut self.client_cpu_us, line.client_cpu_us);
+        add(&mut self.server_cpu_us, line.server_cpu_us);
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn row(
+    race: &'static Race,
+    placement: &Placement,
+    contestant: &Contestant,
+    operation: &'static Operation,
+    cell: &Cell,
+    traffic: Option<Traffic>,
+) -> Row {
+    let calls = cell.times.len();
+    let median_us = cell.times.median_us();
+    let each = |sum: Option<f64>| sum.map(|sum| sum / calls.max(1) as f64);
+    let system = match (contestant.published, race.number) {
+        (Some([calls, _]), 2) => Some(calls),
+        (Some([_, bytes]), 4) => Some(bytes),
+        _ => None,
+    };
+    let published = system.and_then(|system| race.published_by(system, operation.name));
+    let (low, high) = confidence(&cell.rounds).unwrap_or((median_us, median_us));
+    let extreme =
+        |pick: fn(f64, f64) -> f64| cell.round_medians.iter().copied().reduce(pick).unwrap_or(median_us);
+    Row {
+        race: race.name,
+        contestant: contestant.family,
+        wire: contestant.wire,
+        transport: contestant.transport,
+        mode: contestant.mode,
+        placement: placement.name,
+        operation: operation.name,
+        calls,
+        median_us,
+        p99_us: cell.times.percentile_us(0.99),
+        ratio_to_raw: None,
+        published_us: published.map(|figure| figure.us),
+        kb_per_s: operation.payload.map(|bytes| bytes as f64 * 1000.0 / median_us),
+        client_cpu_us: each(cell.client_cpu_us),
+        server_cpu_us: each(cell.server_cpu_us),
+        frames: traffic.map(|traffic| traffic.frames),
+        bytes: traffic.map(|traffic| traffic.bytes),
+        name: contestant.name.clone(),
+        title: contestant.title.clone(),
+        // The interval is of the medians of blocks, the median of single calls: where times come in two heaps they may
+        // differ, and an interval without its median would be a lie.
+        median_low_us: low.min(median_us),
+        median_high_us: high.max(median_us),
+        p25_us: cell.times.percentile_us(0.25),
+        p75_us: cell.times.percentile_us(0.75),
+        rounds: cell.round_medians.len(),
+        rounds_median_us: median(&cell.round_medians).unwrap_or(median_us),
+        rounds_low_us: extreme(f64::min),
+        rounds_high_us: extreme(f64::max),
+        published_by: published.map(|figure| figure.system),
+        published_kb_per_s: published.and_then(|figure| figure.kb_per_s),
+        ratio_to_published: published.map(|figure| median_us / figure.us),
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn difference(few: usize, more: usize) -> f64 {
+    more as f64 - few as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_merged_and_cpu_time_is_shared_out() {
+        let race = race::ALL.iter().find(|race| race.name == "calls").unwrap();
+        let line = |ps: u64, calls: u64| Line {
+            operation: "in_out_int_call".into(),
+            calls,
+            total_ns: 1,
+            client_cpu_us: Some(300.0),
+            server_cpu_us: None,
+            blocks_ps: vec![ps],
+            histogram_ps: vec![(ps, calls)],
+        };
+        assert_eq!(numbered(race, &[line(1, 1)]).next().unwrap().0, 3);
+        let mut cell = Cell::default();
+        for ps in [10_000_000, 30_000_000, 20_000_000] {
+            cell.keep(&line(ps, 100));
+        }
+        let contestant =
+            contestants::all(None).unwrap().into_iter().find(|c| c.name == "omniorb-tcp").unwrap();
+        let placement = Placement { name: "unpinned", title: "", server: None, client: None };
+        let row = row(race, &placement, &contestant, &race.operations[3], &cell, None);
+        assert_eq!((row.calls, row.rounds), (300, 3));
+        assert!((row.median_us - 20.0).abs() < 0.02 && (row.rounds_median_us - 20.0).abs() < 0.02);
+        assert_eq!(row.client_cpu_us, Some(3.0));
+        assert_eq!(row.server_cpu_us, None);
+        assert!((row.rounds_low_us - 10.0).abs() < 0.01 && (row.rounds_high_us - 30.0).abs() < 0.02);
+        assert!(row.ratio_to_published.is_some_and(|ratio| (ratio - 20.0 / 68.685).abs() < 0.001));
+    }
+}

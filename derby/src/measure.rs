@@ -1,0 +1,253 @@
+//! Measuring calls in a client process, and telling the coordinator about them: one JSON object a line.
+
+use crate::stats::{Times, median};
+use crate::{broken, unknown};
+use everywire_model::Failure;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::mem;
+use std::time::{Duration, Instant};
+
+/// What a client process is told to do.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Calls of each operation.
+    pub calls: u64,
+    /// Calls before the clock starts.
+    pub warmup: u64,
+    /// Ends an operation early; zero: never.
+    pub budget: Duration,
+    /// Large transfers are done so many times fewer.
+    pub large_divisor: u64,
+    /// The process whose CPU time is reported as the server's.
+    pub server_pid: Option<u32>,
+    /// The one operation to measure; without it all.
+    pub operation: Option<String>,
+}
+
+impl Plan {
+    /// As arguments of a client, ours or foreign.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![
+            "--calls".to_owned(),
+            self.calls.to_string(),
+            "--warmup".to_owned(),
+            self.warmup.to_string(),
+            "--budget-ms".to_owned(),
+            self.budget.as_millis().to_string(),
+            "--large-divisor".to_owned(),
+            self.large_divisor.to_string(),
+        ];
+        if let Some(pid) = self.server_pid {
+            arguments.extend(["--server-pid".to_owned(), pid.to_string()]);
+        }
+        if let Some(operation) = &self.operation {
+            arguments.extend(["--operation".to_owned(), operation.clone()]);
+        }
+        arguments
+    }
+
+    /// Reads what [`Plan::arguments`] wrote.
+    ///
+    /// # Errors
+    /// An argument is unknown, or is no number.
+    pub fn parse(arguments: &[String]) -> Result<Self, Failure> {
+        let mut plan = Self {
+            calls: 10_000,
+            warmup: 500,
+            budget: Duration::ZERO,
+            large_divisor: 1,
+            server_pid: None,
+            operation: None,
+        };
+        for pair in arguments.chunks(2) {
+            let [name, value] = pair else {
+                return Err(unknown(format!("{} wants a value", pair.join(" "))));
+            };
+            let number =
+                || value.parse::<u64>().map_err(|_| unknown(format!("{name} wants a number, not `{value}`")));
+            match name.as_str() {
+                "--calls" => plan.calls = number()?.max(1),
+                "--warmup" => plan.warmup = number()?,
+                "--budget-ms" => plan.budget = Duration::from_millis(number()?),
+                "--large-divisor" => plan.large_divisor = number()?.max(1),
+                "--server-pid" => plan.server_pid = u32::try_from(number()?).ok(),
+                "--operation" => plan.operation = Some(value.clone()),
+                other => return Err(unknown(format!("unknown argument `{other}`"))),
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Calls of an operation that transfers this much.
+    pub fn calls_of(&self, payload: Option<u64>) -> u64 {
+        if payload.is_some_and(|bytes| bytes > 10_000) {
+            (self.calls / self.large_divisor).max(1)
+        } else {
+            self.calls
+        }
+    }
+
+    /// Whether this operation is to be measured.
+    pub fn wants(&self, operation: &str) -> bool {
+        self.operation.as_deref().is_none_or(|only| only == operation)
+    }
+}
+
+/// What a client says about one operation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Line {
+    /// Its name.
+    pub operation: String,
+    /// Calls that were timed.
+    pub calls: u64,
+    /// From the first to the last of them.
+    pub total_ns: u64,
+    /// CPU time of the client in them, user and system.
+    pub client_cpu_us: Option<f64>,
+    /// The same of the server.
+    pub server_cpu_us: Option<f64>,
+    /// Medians of consecutive blocks of calls.
+    pub blocks_ps: Vec<u64>,
+    /// (time, calls that took it).
+    pub histogram_ps: Vec<(u64, u64)>,
+}
+
+/// Times `call`, and writes a [`Line`] to standard output. The clock is read once between two batches of `batch` calls:
+/// 1 unless a call takes less time than reading the clock.
+///
+/// # Errors
+/// The first failure of a call, or of writing.
+pub fn measure(
+    plan: &Plan,
+    operation: &str,
+    payload: Option<u64>,
+    batch: u32,
+    mut call: impl FnMut() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if !plan.wants(operation) {
+        return Ok(());
+    }
+    let calls = plan.calls_of(payload);
+    let over = |since: Instant, share: u32| !plan.budget.is_zero() && since.elapsed() > plan.budget / share;
+    let begun = Instant::now();
+    for _ in 0..plan.warmup.min(calls) {
+        call()?;
+        if over(begun, 5) {
+            break;
+        }
+    }
+
+    let batches = calls.div_ceil(u64::from(batch));
+    let mut samples: Vec<u64> = Vec::with_capacity(usize::try_from(batches).unwrap_or(0));
+    let (own, server) = (cpu_us(None), plan.server_pid.and_then(|pid| cpu_us(Some(pid))));
+    let start = Instant::now();
+    let mut last = start;
+    for _ in 0..batches {
+        for _ in 0..batch {
+            call()?;
+        }
+        let now = Instant::now();
+        samples.push(ps(now - last) / u64::from(batch));
+        last = now;
+        if !plan.budget.is_zero() && now - start > plan.budget {
+            break;
+        }
+    }
+    let (own_after, server_after) = (cpu_us(None), plan.server_pid.and_then(|pid| cpu_us(Some(pid))));
+    let spent = |before: Option<f64>, after: Option<f64>| Some(after? - before?);
+
+    let line = Line {
+        operation: operation.to_owned(),
+        calls: samples.len() as u64 * u64::from(batch),
+        total_ns: ps(last - start) / 1000,
+        client_cpu_us: spent(own, own_after),
+        server_cpu_us: spent(server, server_after),
+        blocks_ps: blocks(&samples),
+        histogram_ps: histogram(&samples, batch),
+    };
+    let text = serde_json::to_string(&line).map_err(|error| broken(error.to_string()))?;
+    writeln!(std::io::stdout().lock(), "{text}").map_err(|error| broken(format!("standard output: {error}")))
+}
+
+fn ps(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000)
+}
+
+fn histogram(samples: &[u64], batch: u32) -> Vec<(u64, u64)> {
+    let mut times = Times::default();
+    for &sample in samples {
+        times.add(sample, batch.into());
+    }
+    times.pairs()
+}
+
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn blocks(samples: &[u64]) -> Vec<u64> {
+    let size = samples.len().div_ceil(20).max(1);
+    let values = |block: &[u64]| block.iter().map(|&ps| ps as f64).collect::<Vec<_>>();
+    samples.chunks(size).filter_map(|block| median(&values(block))).map(|ps| ps as u64).collect()
+}
+
+/// CPU time of a process in microseconds, all of its threads, user and system; of this one without an id.
+///
+/// The kernel brings the clock of another process up to date when that process sleeps, else at each tick (some
+/// milliseconds): a server that spins without sleeping shows a few ticks too much or too little.
+#[allow(clippy::cast_precision_loss)]
+pub fn cpu_us(pid: Option<u32>) -> Option<f64> {
+    let mut clock = libc::CLOCK_PROCESS_CPUTIME_ID;
+    if let Some(pid) = pid {
+        // SAFETY: the pointer is to a local variable.
+        if unsafe { libc::clock_getcpuclockid(i32::try_from(pid).ok()?, &mut clock) } != 0 {
+            return None;
+        }
+    }
+    // SAFETY: a timespec is two integers, for which zero is valid.
+    let mut time: libc::timespec = unsafe { mem::zeroed() };
+    // SAFETY: the pointer is to a local variable.
+    if unsafe { libc::clock_gettime(clock, &mut time) } != 0 {
+        return None;
+    }
+    Some(time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_survive_the_way_between_processes() {
+        let plan = Plan {
+            calls: 7,
+            warmup: 0,
+            budget: Duration::from_millis(9),
+            large_divisor: 3,
+            server_pid: Some(11),
+            operation: Some("GetBytes 1 MB".into()),
+        };
+        let copy = Plan::parse(&plan.arguments()).unwrap();
+        assert_eq!(format!("{plan:?}"), format!("{copy:?}"));
+        assert_eq!(copy.calls_of(Some(1_000_000)), 2);
+        assert_eq!(copy.calls_of(None), 7);
+        assert!(Plan::parse(&["--calls".into(), "many".into()]).is_err());
+        assert!(Plan::parse(&["--calls".into()]).is_err());
+    }
+
+    #[test]
+    fn own_and_foreign_cpu_time_is_the_same_clock() {
+        let spin = (0..1_000_000u64).fold(0u64, |sum, i| sum.wrapping_mul(31).wrapping_add(i));
+        assert_ne!(spin, 1);
+        let own = cpu_us(None).unwrap();
+        let foreign = cpu_us(Some(std::process::id())).unwrap();
+        assert!(own > 0.0 && foreign >= own);
+        assert_eq!(cpu_us(Some(u32::MAX)), None);
+    }
+
+    #[test]
+    fn blocks_cover_all_samples() {
+        assert_eq!(blocks(&[5]), [5]);
+        let samples: Vec<u64> = (0..1000).collect();
+        assert_eq!(blocks(&samples).len(), 20);
+        assert!(blocks(&[]).is_empty());
+    }
+}

@@ -1,0 +1,127 @@
+//! Where client and server run. A wake-up across CPUs costs several times what a call costs, so figures without their
+//! placement say nothing.
+
+use everywire_model::Failure;
+use std::mem;
+
+/// CPUs of a server and of its client; `None`: wherever the kernel likes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Its name.
+    pub name: &'static str,
+    /// For people.
+    pub title: &'static str,
+    /// The server's CPU.
+    pub server: Option<usize>,
+    /// The client's CPU.
+    pub client: Option<usize>,
+}
+
+const SAME: &str = "same";
+const DIFFERENT: &str = "different";
+const UNPINNED: &str = "unpinned";
+
+/// The placements with these names that this machine has CPUs for; without names all of them.
+///
+/// # Errors
+/// A name is unknown.
+pub fn named(names: &[String]) -> Result<Vec<Placement>, Failure> {
+    choose(names, &allowed_cpus())
+}
+
+fn choose(names: &[String], cpus: &[usize]) -> Result<Vec<Placement>, Failure> {
+    for name in names {
+        if ![SAME, DIFFERENT, UNPINNED].contains(&name.as_str()) {
+            return Err(crate::unknown(format!("there is no placement `{name}`"))
+                .with_hint(format!("placements are {SAME}, {DIFFERENT} and {UNPINNED}")));
+        }
+    }
+    // The last CPUs: the first serves most of the machine's interrupts.
+    let mut from_the_last = cpus.iter().rev().copied();
+    let (client, server) = (from_the_last.next(), from_the_last.next());
+    let mut all = Vec::new();
+    if client.is_some() {
+        all.push(Placement {
+            name: SAME,
+            title: "client and server on the same CPU",
+            server: client,
+            client,
+        });
+    }
+    if server.is_some() {
+        all.push(Placement { name: DIFFERENT, title: "client and server on different CPUs", server, client });
+    }
+    all.push(Placement {
+        name: UNPINNED,
+        title: "wherever the kernel puts them",
+        server: None,
+        client: None,
+    });
+    all.retain(|placement| names.is_empty() || names.iter().any(|name| name == placement.name));
+    Ok(all)
+}
+
+impl Placement {
+    /// Whether both sides share one CPU, so that whoever spins keeps the other from running.
+    pub fn shares_a_cpu(&self) -> bool {
+        self.client.is_some() && self.client == self.server
+    }
+
+    /// Whether the two sides can never be one process.
+    pub fn parts_the_sides(&self) -> bool {
+        self.client != self.server
+    }
+}
+
+/// The CPUs that this process may use, in ascending order.
+pub fn allowed_cpus() -> Vec<usize> {
+    // SAFETY: a cpu_set_t is plain bits, for which zero is valid.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+    // SAFETY: the pointer and the size are those of `set`.
+    let got = unsafe { libc::sched_getaffinity(0, mem::size_of::<libc::cpu_set_t>(), &mut set) };
+    if got != 0 {
+        return Vec::new();
+    }
+    let most = mem::size_of::<libc::cpu_set_t>() * 8;
+    // SAFETY: `cpu` is below the number of bits in the set.
+    (0..most).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
+}
+
+/// A set of one CPU.
+pub(crate) fn only(cpu: usize) -> libc::cpu_set_t {
+    // SAFETY: a cpu_set_t is plain bits, for which zero is valid.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+    if cpu < mem::size_of::<libc::cpu_set_t>() * 8 {
+        // SAFETY: `cpu` is below the number of bits in the set.
+        unsafe { libc::CPU_SET(cpu, &mut set) };
+    }
+    set
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_cpu_has_no_different_placement() {
+        let names = |cpus: &[usize]| choose(&[], cpus).unwrap().iter().map(|p| p.name).collect::<Vec<_>>();
+        assert_eq!(names(&[3]), ["same", "unpinned"]);
+        assert_eq!(names(&[0, 1]), ["same", "different", "unpinned"]);
+        assert_eq!(names(&[]), ["unpinned"]);
+    }
+
+    #[test]
+    fn placements_are_chosen_by_name() {
+        let only = |name: &str| choose(&[name.to_owned()], &[0, 5]);
+        let different = only("different").unwrap();
+        assert_eq!((different[0].client, different[0].server), (Some(5), Some(0)));
+        assert!(different[0].parts_the_sides());
+        assert!(only("same").unwrap()[0].shares_a_cpu());
+        assert!(only("elsewhere").unwrap_err().hint().unwrap().contains("unpinned"));
+    }
+
+    #[test]
+    fn this_process_may_use_a_cpu() {
+        assert!(!allowed_cpus().is_empty());
+    }
+}

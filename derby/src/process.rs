@@ -1,0 +1,288 @@
+//! Children: started on a CPU, bounded in time, and never alive after the coordinator.
+
+use crate::placement::only;
+use crate::{broken, unknown};
+use everywire_model::Failure;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A program and its arguments.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+}
+
+impl Launch {
+    /// A program without arguments.
+    pub(crate) fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), arguments: Vec::new() }
+    }
+
+    /// This program, becoming a child of the derby of this kind.
+    ///
+    /// # Errors
+    /// This program cannot find itself.
+    pub(crate) fn own(kind: &str) -> Result<Self, Failure> {
+        let program =
+            std::env::current_exe().map_err(|error| broken(format!("this program's own file: {error}")))?;
+        Ok(Self::new(program).with([crate::child::COMMAND, kind]))
+    }
+
+    /// With more arguments.
+    #[must_use]
+    pub(crate) fn with<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    fn command(&self, cpu: Option<usize>) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments);
+        let set = cpu.map(only);
+        let parent = std::process::id();
+        // SAFETY: between fork and exec the closure only makes system calls on values it owns, and allocates nothing.
+        unsafe {
+            command.pre_exec(move || {
+                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                    return Err(std::io::Error::last_os_error());
+                }
+                // The parent may have died before the line above.
+                if u32::try_from(libc::getppid()) != Ok(parent) {
+                    return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+                }
+                if let Some(set) = &set
+                    && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) != 0
+                {
+                    return Err(std::io::Error::last_os_error());
+                }
+                Ok(())
+            });
+        }
+        command
+    }
+}
+
+/// A child that is killed when this is dropped.
+pub(crate) struct Running {
+    child: Child,
+    name: String,
+    errors: PathBuf,
+}
+
+impl Running {
+    /// Starts a server; what it says on standard error goes to a file in `dir`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(crate) fn start(
+        launch: &Launch,
+        cpu: Option<usize>,
+        dir: &Path,
+        name: &str,
+    ) -> Result<Self, Failure> {
+        Self::spawn(launch, cpu, dir, name, Stdio::null())
+    }
+
+    fn spawn(
+        launch: &Launch,
+        cpu: Option<usize>,
+        dir: &Path,
+        name: &str,
+        output: Stdio,
+    ) -> Result<Self, Failure> {
+        let errors = dir.join(format!("{name}.stderr"));
+        let file = File::create(&errors).map_err(|error| broken(format!("{}: {error}", errors.display())))?;
+        let child = launch.command(cpu).stdin(Stdio::null()).stdout(output).stderr(file).spawn().map_err(
+            |error| broken(format!("{name}: {} cannot be started: {error}", launch.program.display())),
+        )?;
+        Ok(Self { child, name: name.to_owned(), errors })
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it has written `file`.
+    ///
+    /// # Errors
+    /// It ended before, or took longer than `limit`.
+    pub(crate) fn await_file(&mut self, file: &Path, limit: Duration) -> Result<(), Failure> {
+        let begun = Instant::now();
+        while !file.exists() {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(self.complaint(&format!("ended with {status}")));
+            }
+            if begun.elapsed() > limit {
+                return Err(self.complaint(&format!("was not ready after {limit:?}")));
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
+    fn complaint(&self, what: &str) -> Failure {
+        let said = fs::read_to_string(&self.errors).unwrap_or_default();
+        let said = said
+            .trim()
+            .lines()
+            .rev()
+            .take(3)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect::<Vec<_>>()
+            .join(" / ");
+        broken(if said.is_empty() {
+            format!("{} {what}", self.name)
+        } else {
+            format!("{} {what}: {said}", self.name)
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Fails only if it has ended already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs a client to its end, and returns its standard output.
+///
+/// # Errors
+/// It cannot be started, fails, or takes longer than `limit`.
+pub(crate) fn complete(
+    launch: &Launch,
+    cpu: Option<usize>,
+    dir: &Path,
+    name: &str,
+    limit: Duration,
+) -> Result<String, Failure> {
+    let mut running = Running::spawn(launch, cpu, dir, name, Stdio::piped())?;
+    let Some(mut output) = running.child.stdout.take() else { return Err(broken("a pipe is missing")) };
+    let (done, wait) = mpsc::channel();
+    thread::spawn(move || {
+        let mut text = String::new();
+        let read = output.read_to_string(&mut text).map(|_| text);
+        // Nobody listens any more after the limit.
+        let _ = done.send(read);
+    });
+    match wait.recv_timeout(limit) {
+        Ok(Ok(text)) => match running.child.wait() {
+            Ok(status) if status.success() => Ok(text),
+            Ok(status) => Err(running.complaint(&format!("ended with {status}"))),
+            Err(error) => Err(broken(format!("{name}: {error}"))),
+        },
+        Ok(Err(error)) => Err(broken(format!("{name}: {error}"))),
+        Err(_) => Err(running.complaint(&format!("was still running after {limit:?}"))),
+    }
+}
+
+/// A fresh directory, removed with everything in it when this is dropped.
+pub(crate) struct Fresh(PathBuf);
+
+impl Fresh {
+    /// One that nobody else can look into. Its path is short: the names of Unix sockets are.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        use std::os::unix::fs::DirBuilderExt;
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        for _ in 0..100 {
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let path = std::env::temp_dir().join(format!("derby-{}-{number}", std::process::id()));
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(broken(format!("{}: {error}", path.display()))),
+            }
+        }
+        Err(unknown(format!("{} is full of old derbies", std::env::temp_dir().display())))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        // What cannot be removed is left to whoever cleans the temporary directory.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Launch {
+        Launch::new("/bin/sh").with(["-c", script])
+    }
+
+    #[test]
+    fn output_is_returned_and_failure_is_quoted() {
+        let dir = Fresh::new().unwrap();
+        let run = |script: &str| complete(&shell(script), None, dir.path(), "child", Duration::from_secs(20));
+        assert_eq!(run("echo yes").unwrap(), "yes\n");
+        let failure = run("echo because >&2; exit 3").unwrap_err();
+        assert!(failure.message().contains("because") && failure.message().contains('3'), "{failure}");
+    }
+
+    #[test]
+    fn a_client_is_bounded_in_time() {
+        let dir = Fresh::new().unwrap();
+        let limit = Duration::from_millis(50);
+        let failure = complete(&shell("exec sleep 60"), None, dir.path(), "child", limit).unwrap_err();
+        assert!(failure.message().contains("still running"), "{failure}");
+    }
+
+    #[test]
+    fn a_server_is_killed_with_its_handle() {
+        let dir = Fresh::new().unwrap();
+        let ready = dir.path().join("ready");
+        let mut server = Running::start(
+            &shell(&format!("echo $$ > {}; exec sleep 60", ready.display())),
+            None,
+            dir.path(),
+            "server",
+        )
+        .unwrap();
+        server.await_file(&ready, Duration::from_secs(20)).unwrap();
+        let id = i32::try_from(server.id()).unwrap();
+        drop(server);
+        // SAFETY: signal 0 only asks whether the process exists.
+        assert_eq!(unsafe { libc::kill(id, 0) }, -1);
+    }
+
+    #[test]
+    fn a_server_that_ends_early_is_noticed() {
+        let dir = Fresh::new().unwrap();
+        let mut server =
+            Running::start(&shell("echo no port >&2; exit 1"), None, dir.path(), "server").unwrap();
+        let failure = server.await_file(&dir.path().join("never"), Duration::from_secs(20)).unwrap_err();
+        assert!(failure.message().contains("no port"), "{failure}");
+    }
+
+    #[test]
+    fn children_run_where_they_are_put() {
+        let dir = Fresh::new().unwrap();
+        let cpu = *crate::placement::allowed_cpus().last().unwrap();
+        let launch = shell("grep Cpus_allowed_list /proc/self/status");
+        let text = complete(&launch, Some(cpu), dir.path(), "child", Duration::from_secs(20)).unwrap();
+        assert_eq!(text.split_whitespace().last().unwrap(), cpu.to_string());
+    }
+}

@@ -1,0 +1,184 @@
+//! What is raced: the five published races, their operations, and the figures that were published.
+
+use crate::contestants::published;
+use everywire_model::Failure;
+
+/// One of the five published races.
+#[derive(Debug, Clone, Copy)]
+pub struct Race {
+    /// Its number among the five.
+    pub number: u8,
+    /// The word by which it is asked for.
+    pub name: &'static str,
+    /// A headline.
+    pub title: &'static str,
+    /// What is measured, in a sentence.
+    pub about: &'static str,
+    /// What is called; empty for races that wait for their wires.
+    pub operations: &'static [Operation],
+    /// The operation that stands for the race where there is room for one.
+    pub headline: &'static str,
+    /// What was published.
+    pub published: &'static [Published],
+    /// What is missing before it can be run; empty if nothing is.
+    pub waits_for: &'static str,
+}
+
+/// An operation of a race.
+#[derive(Debug, Clone, Copy)]
+pub struct Operation {
+    /// Its name, as in the contract.
+    pub name: &'static str,
+    /// For tables.
+    pub short: &'static str,
+    /// Bytes that a call transfers, where that is the point.
+    pub payload: Option<u64>,
+}
+
+/// A published figure.
+#[derive(Debug, Clone, Copy)]
+pub struct Published {
+    /// The system.
+    pub system: &'static str,
+    /// The operation, or what it was called there.
+    pub operation: &'static str,
+    /// Microseconds for one call.
+    pub us: f64,
+    /// Kilobytes (1000 bytes) a second, where that was published.
+    pub kb_per_s: Option<f64>,
+}
+
+impl Race {
+    /// What `system` was measured at.
+    pub fn published_by(&self, system: &str, operation: &str) -> Option<&'static Published> {
+        self.published.iter().find(|figure| figure.system == system && figure.operation == operation)
+    }
+
+    /// Whether it can be run.
+    pub fn runs(&self) -> bool {
+        !self.operations.is_empty()
+    }
+}
+
+const fn call(name: &'static str, short: &'static str) -> Operation {
+    Operation { name, short, payload: None }
+}
+
+/// All five, in the order of their numbers.
+pub static ALL: &[Race] = &[
+    Race {
+        number: 1,
+        name: "callbacks",
+        title: "Callbacks against connection points",
+        about: "Create, advise, unadvise, release: milliseconds for 1000 cycles.",
+        operations: &[],
+        headline: "cycle",
+        published: published::CALLBACKS,
+        waits_for: "the DCOM wire",
+    },
+    Race {
+        number: 2,
+        name: "calls",
+        title: "Seven functions",
+        about: "Seven functions that take and give nothing, an integer or a string, one call after the other; client and \
+                server are two processes of one machine.",
+        operations: &[
+            call("void_call", "void"),
+            call("in_int_call", "in int"),
+            call("out_int_call", "out int"),
+            call("in_out_int_call", "inout int"),
+            call("in_string_call", "in str"),
+            call("out_string_call", "out str"),
+            call("in_out_string_call", "inout str"),
+        ],
+        headline: "in_out_int_call",
+        published: published::CALLS,
+        waits_for: "",
+    },
+    Race {
+        number: 3,
+        name: "items",
+        title: "Reading process data",
+        about: "Synchronous reads of float items, each with value, timestamp and quality.",
+        operations: &[],
+        headline: "read 100",
+        published: published::ITEMS,
+        waits_for: "OPC Data Access",
+    },
+    Race {
+        number: 4,
+        name: "bytes",
+        title: "Bytes on demand",
+        about: "GetBytes(n) answers n bytes: 100 B and 1 MB (1,000,000 B), between two processes of one machine.",
+        operations: &[
+            Operation { name: "GetBytes 100 B", short: "100 B", payload: Some(100) },
+            Operation { name: "GetBytes 1 MB", short: "1 MB", payload: Some(1_000_000) },
+        ],
+        headline: "GetBytes 1 MB",
+        published: published::BYTES,
+        waits_for: "",
+    },
+    Race {
+        number: 5,
+        name: "broker",
+        title: "The broker that copies messages",
+        about: "Copy a message, change its headers, forward it: messages a second.",
+        operations: &[],
+        headline: "copy, forward",
+        published: published::BROKER,
+        waits_for: "the broker",
+    },
+];
+
+/// The races with these names; without names every race that runs.
+///
+/// # Errors
+/// A name is unknown, or its race waits for something.
+pub fn named(names: &[String]) -> Result<Vec<&'static Race>, Failure> {
+    if names.is_empty() {
+        return Ok(ALL.iter().filter(|race| race.runs()).collect());
+    }
+    let find = |name: &String| match ALL.iter().find(|race| race.name == name) {
+        Some(race) if race.runs() => Ok(race),
+        Some(race) => Err(Failure::new(
+            everywire_model::Kind::Unsupported,
+            everywire_model::Initiator::User,
+            format!("race `{name}` cannot be run yet: it waits for {}", race.waits_for),
+        )
+        .with_hint(known())),
+        None => Err(crate::unknown(format!("there is no race `{name}`")).with_hint(known())),
+    };
+    names.iter().map(find).collect()
+}
+
+fn known() -> String {
+    let names: Vec<_> = ALL.iter().filter(|race| race.runs()).map(|race| race.name).collect();
+    format!("races that run: {}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn races_are_found_by_name() {
+        let names = |list: &[&str]| named(&list.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(names(&[]).unwrap().len(), 2);
+        assert_eq!(names(&["bytes"]).unwrap()[0].number, 4);
+        assert!(names(&["items"]).unwrap_err().message().contains("OPC Data Access"));
+        assert!(names(&["horses"]).unwrap_err().hint().unwrap().contains("calls, bytes"));
+    }
+
+    #[test]
+    fn headlines_are_operations_and_published_figures_name_them() {
+        for race in ALL.iter().filter(|race| race.runs()) {
+            assert!(race.operations.iter().any(|operation| operation.name == race.headline), "{}", race.name);
+            for figure in race.published {
+                assert!(
+                    race.operations.iter().any(|operation| operation.name == figure.operation),
+                    "{figure:?}"
+                );
+            }
+        }
+    }
+}

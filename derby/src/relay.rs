@@ -1,0 +1,247 @@
+//! A relay that stands between a client and a server and keeps what passes, so that the bytes and the frames of a call
+//! can be counted. It knows nothing of what it relays.
+
+use crate::broken;
+use everywire_model::Failure;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// Where a stream server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// On this port of the loopback interface.
+    Tcp(u16),
+    /// On this socket.
+    Unix(PathBuf),
+}
+
+/// Everything that passed, each direction and each connection apart.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Passed {
+    /// One stream a direction a connection, in no particular order.
+    pub(crate) streams: Vec<Vec<u8>>,
+}
+
+impl Passed {
+    /// Bytes in all.
+    pub(crate) fn bytes(&self) -> usize {
+        self.streams.iter().map(Vec::len).sum()
+    }
+
+    /// Frames in all, by a function that counts those of one stream.
+    pub(crate) fn frames(&self, count: impl Fn(&[u8]) -> usize) -> usize {
+        self.streams.iter().map(|stream| count(stream)).sum()
+    }
+}
+
+/// A relay at work; it ends when this is dropped.
+pub(crate) struct Relay {
+    place: Place,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    passed: Mutex<Vec<Arc<Mutex<Vec<u8>>>>>,
+    ended: AtomicBool,
+}
+
+impl Relay {
+    /// Listens at `place` (port 0: any), and passes everything on to `server`.
+    ///
+    /// # Errors
+    /// It cannot listen there.
+    pub(crate) fn new(place: &Place, server: Place) -> Result<Self, Failure> {
+        let state = Arc::new(State::default());
+        let refused = |error| broken(format!("the relay cannot listen: {error}"));
+        let shared = Arc::clone(&state);
+        let place = match place {
+            Place::Tcp(port) => {
+                let listener = TcpListener::bind(("127.0.0.1", *port)).map_err(refused)?;
+                let port = listener.local_addr().map_err(refused)?.port();
+                thread::spawn(move || {
+                    shared.accept(listener.incoming().map(|c| c.map(Stream::Tcp)), &server)
+                });
+                Place::Tcp(port)
+            }
+            Place::Unix(path) => {
+                let listener = UnixListener::bind(path).map_err(refused)?;
+                thread::spawn(move || {
+                    shared.accept(listener.incoming().map(|c| c.map(Stream::Unix)), &server)
+                });
+                Place::Unix(path.clone())
+            }
+        };
+        Ok(Self { place, state })
+    }
+
+    /// Where it listens.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// What passed since the last time. To be asked when the client has ended.
+    pub(crate) fn take(&self) -> Passed {
+        let Ok(mut streams) = self.state.passed.lock() else { return Passed::default() };
+        let streams =
+            streams.drain(..).filter_map(|stream| stream.lock().ok().map(|bytes| bytes.clone())).collect();
+        Passed { streams }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.state.ended.store(true, Ordering::SeqCst);
+        // Wakes the acceptor, which then sees that it is over.
+        drop(Stream::connect(&self.place));
+    }
+}
+
+impl State {
+    fn accept(&self, incoming: impl Iterator<Item = std::io::Result<Stream>>, server: &Place) {
+        for client in incoming {
+            if self.ended.load(Ordering::SeqCst) {
+                return;
+            }
+            let (Ok(client), Ok(server)) = (client, Stream::connect(server)) else { continue };
+            let (Some(client_twin), Some(server_twin)) = (client.twin(), server.twin()) else { continue };
+            for (from, to) in [(client, server), (server_twin, client_twin)] {
+                let kept = Arc::new(Mutex::new(Vec::new()));
+                if let Ok(mut streams) = self.passed.lock() {
+                    streams.push(Arc::clone(&kept));
+                }
+                thread::spawn(move || pass(from, to, &kept));
+            }
+        }
+    }
+}
+
+/// Keeps bytes before it sends them on: whoever got an answer finds the question in what was kept.
+fn pass(mut from: Stream, mut to: Stream, kept: &Mutex<Vec<u8>>) {
+    let mut buffer = vec![0; 64 << 10];
+    while let Ok(n) = from.reader().read(&mut buffer) {
+        let bytes = buffer.get(..n).unwrap_or_default();
+        if n == 0 {
+            break;
+        }
+        if let Ok(mut kept) = kept.lock() {
+            kept.extend_from_slice(bytes);
+        }
+        if to.writer().write_all(bytes).is_err() {
+            break;
+        }
+    }
+    to.shut();
+    from.shut();
+}
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    fn connect(place: &Place) -> std::io::Result<Self> {
+        match place {
+            Place::Tcp(port) => {
+                let stream = TcpStream::connect(("127.0.0.1", *port))?;
+                stream.set_nodelay(true)?;
+                Ok(Self::Tcp(stream))
+            }
+            Place::Unix(path) => UnixStream::connect(path).map(Self::Unix),
+        }
+    }
+
+    fn twin(&self) -> Option<Self> {
+        match self {
+            Self::Tcp(stream) => {
+                stream.set_nodelay(true).ok()?;
+                stream.try_clone().ok().map(Self::Tcp)
+            }
+            Self::Unix(stream) => stream.try_clone().ok().map(Self::Unix),
+        }
+    }
+
+    fn reader(&mut self) -> &mut dyn Read {
+        match self {
+            Self::Tcp(stream) => stream,
+            Self::Unix(stream) => stream,
+        }
+    }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Tcp(stream) => stream,
+            Self::Unix(stream) => stream,
+        }
+    }
+
+    fn shut(&self) {
+        // A stream that the other side has shut already is as good.
+        let _ = match self {
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
+/// A port of the loopback interface that nobody listens on now.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn free_port() -> Result<u16, Failure> {
+    TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|error| broken(format!("no free port: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_pass_and_are_counted() {
+        let server = Echo::start();
+        let relay = Relay::new(&Place::Tcp(0), Place::Tcp(server.0)).unwrap();
+        let Place::Tcp(port) = relay.place() else { panic!() };
+        let mut client = TcpStream::connect(("127.0.0.1", *port)).unwrap();
+        for _ in 0..10 {
+            client.write_all(b"question").unwrap();
+            let mut answer = [0; 3];
+            client.read_exact(&mut answer).unwrap();
+            assert_eq!(&answer, b"yes");
+        }
+        let passed = relay.take();
+        assert_eq!((passed.streams.len(), passed.bytes()), (2, 110));
+        assert_eq!(
+            passed.frames(|stream| if stream[0] == b'q' { stream.len() / 8 } else { stream.len() / 3 }),
+            20
+        );
+    }
+
+    struct Echo(u16);
+
+    impl Echo {
+        /// Answers each eight bytes by three.
+        fn start() -> Self {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+            let port = listener.local_addr().unwrap().port();
+            thread::spawn(move || {
+                for stream in listener.incoming() {
+                    let mut stream = stream.unwrap();
+                    let mut question = [0; 8];
+                    while stream.read_exact(&mut question).is_ok() {
+                        stream.write_all(b"yes").unwrap();
+                    }
+                }
+            });
+            Self(port)
+        }
+    }
+}

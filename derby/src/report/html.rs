@@ -1,0 +1,488 @@
+//! The page: self-contained, readable in light and in dark, and on paper. No network, no script.
+
+use super::chart::{Strip, bars, dots, escape};
+use super::table::PLACEMENTS;
+use super::{Report, Row, grouped, short};
+use crate::race::{ALL, Operation, Race};
+use std::fmt::Write;
+
+/// The whole page.
+pub(super) fn page(report: &Report) -> String {
+    let races: Vec<&Race> =
+        ALL.iter().filter(|race| report.rows.iter().any(|row| row.race == race.name)).collect();
+    let mut body = String::new();
+    let _ = write!(
+        body,
+        "<h1>Everywire derby</h1><p class=\"lead\">{}. {}, {}.</p>",
+        escape(&races.iter().map(|race| race.title).collect::<Vec<_>>().join(" · ")),
+        escape(&report.machine.cpu),
+        escape(&report.machine.date)
+    );
+    body.push_str(&cards(report));
+    body.push_str(&absent(report));
+    for race in races {
+        body.push_str(&section(report, race));
+    }
+    body.push_str(&split(report));
+    body.push_str(&method(report));
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, \
+         initial-scale=1\"><title>Everywire derby</title><style>\n{}</style></head><body><main>\n{body}\n</main></body></html>\n",
+        include_str!("style.css")
+    )
+}
+
+/// The colour of a row.
+fn class(contestant: &str) -> &'static str {
+    match contestant {
+        "everywire" => "ours",
+        "raw" => "raw",
+        _ => "rival",
+    }
+}
+
+/// A time with the unit that suits it.
+fn time(us: f64) -> String {
+    let (number, unit) = time_parts(us);
+    format!("{number} {unit}")
+}
+
+fn time_parts(us: f64) -> (String, &'static str) {
+    if us < 0.1 { (short(us * 1e3), "ns") } else { (short(us), "µs") }
+}
+
+/// Label and note of a row in a chart: the mode goes below the name.
+fn names(row: &Row, traffic: bool) -> (String, String) {
+    let mode = (row.mode == "lowest-latency").then(|| "lowest latency".to_owned());
+    let label = row.title.split(", lowest").next().unwrap_or_default().to_owned();
+    let traffic = row.frames.zip(row.bytes).filter(|_| traffic);
+    let traffic = traffic.map(|(frames, bytes)| format!("{frames} frames, {} bytes", grouped(bytes)));
+    (label, mode.into_iter().chain(traffic).collect::<Vec<_>>().join(" · "))
+}
+
+/// What a visitor wants to know first: ours, beside the rival and beside the machine.
+fn cards(report: &Report) -> String {
+    let mut out = String::new();
+    for race in ALL {
+        let placement = PLACEMENTS.iter().map(|(name, _)| *name).find(|name| {
+            report
+                .rows
+                .iter()
+                .any(|row| row.race == race.name && row.placement == *name && row.contestant != "raw")
+        });
+        let Some(placement) = placement else { continue };
+        let headline = |row: &&Row| {
+            row.race == race.name && row.operation == race.headline && row.placement == placement
+        };
+        for row in
+            report.rows.iter().filter(headline).filter(|row| row.contestant != "raw" && row.mode == "default")
+        {
+            // In process nothing is transferred: a throughput would say nothing.
+            let (number, unit) = match row.kb_per_s.filter(|_| row.transport != "in-process") {
+                Some(kb) => (short(kb / 1e6), "GB/s"),
+                None => time_parts(row.median_us),
+            };
+            let beside = row
+                .ratio_to_raw
+                .map_or_else(|| "nothing is copied".to_owned(), |ratio| format!("{ratio:.2} × raw"));
+            let _ = write!(
+                out,
+                "<div class=\"card {}\"><span>{}</span><b>{number} <small>{unit}</small></b><span>{}<br>{placement} CPU, {beside}</span></div>",
+                class(row.contestant),
+                escape(&row.title),
+                escape(race.headline)
+            );
+        }
+    }
+    // An unpinned run has no CPU to speak of.
+    format!(
+        "<div class=\"cards\">{}</div>",
+        out.replace("unpinned CPU", "unpinned").replace("different CPU,", "different CPUs,")
+    )
+}
+
+fn absent(report: &Report) -> String {
+    let one = |absent: &super::Absent| {
+        format!(
+            "<div class=\"absent\"><b>{}</b> is missing from this page: {}.<br><code>{}</code></div>",
+            escape(&absent.name),
+            escape(&absent.why),
+            escape(&absent.remedy)
+        )
+    };
+    report.absent.iter().map(one).collect()
+}
+
+fn section(report: &Report, race: &Race) -> String {
+    let mut out = format!(
+        "<h2>{}</h2><p class=\"soft\">Published race {}. {}</p>\
+         <ul class=\"legend\"><li class=\"ours\"><i></i>Everywire</li><li class=\"rival\"><i></i>rivals</li><li class=\"raw\"><i></i>raw \
+         bytes: what the machine can do</li><li class=\"past\"><i></i>as published, on the machines of its time</li></ul>",
+        escape(race.title),
+        race.number,
+        escape(race.about)
+    );
+    for (placement, title) in PLACEMENTS {
+        let rows: Vec<&Row> =
+            report.rows.iter().filter(|row| row.race == race.name && row.placement == *placement).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let _ = write!(out, "<h3>{}</h3>", escape(&capital(title)));
+        out.push_str(&times(race, title, &rows));
+        out.push_str(&ratios(race, title, &rows));
+        out.push_str(&cpu(race, title, &rows));
+        let headline: Vec<&Operation> = race.operations.iter().filter(|o| o.name == race.headline).collect();
+        let all: Vec<&Operation> = race.operations.iter().collect();
+        if all.len() <= 2 {
+            out.push_str(&numbers(&all, &rows));
+        } else {
+            let table = numbers(&all, &rows);
+            out.push_str(&numbers(&headline, &rows));
+            let _ = write!(out, "<details><summary>All functions, {title}</summary>{table}</details>");
+        }
+    }
+    out.push_str(&past(race, report));
+    out
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn headlines<'r>(race: &Race, rows: &[&'r Row]) -> Vec<&'r Row> {
+    rows.iter().copied().filter(|row| row.operation == race.headline).collect()
+}
+
+fn times(race: &Race, title: &str, rows: &[&Row]) -> String {
+    let mut strips: Vec<Strip> = headlines(race, rows)
+        .into_iter()
+        .map(|row| (row, names(row, true)))
+        .map(|(row, (label, note))| Strip {
+            label,
+            note,
+            class: class(row.contestant),
+            value: row.median_us,
+            interval: Some((row.p25_us, row.p75_us)),
+            tail: Some(row.p99_us),
+            companions: rows
+                .iter()
+                .filter(|other| other.name == row.name)
+                .map(|other| other.median_us)
+                .collect(),
+            text: match row.kb_per_s.filter(|_| row.transport != "in-process") {
+                Some(kb) => format!("{}, {} GB/s", time(row.median_us), short(kb / 1e6)),
+                None => time(row.median_us),
+            },
+        })
+        .collect();
+    strips.sort_by(|a, b| a.value.total_cmp(&b.value));
+    let others: Vec<&str> = race.operations.iter().map(|operation| operation.short).collect();
+    format!(
+        "<figure><h3>Time of a call: {}</h3>{}<figcaption>Logarithmic scale. Dot: median of {}; bar: the middle half of the \
+         calls; thin line: up to the 99th percentile. Pale dots: the medians of {}.</figcaption></figure>",
+        escape(race.headline),
+        dots(&format!("{}, {title}", race.headline), " µs", &strips),
+        escape(race.headline),
+        escape(&others.join(", "))
+    )
+}
+
+fn ratios(race: &Race, title: &str, rows: &[&Row]) -> String {
+    let mut strips: Vec<Strip> = headlines(race, rows)
+        .into_iter()
+        .filter(|row| row.contestant != "raw")
+        .filter_map(|row| {
+            let ratio = row.ratio_to_raw?;
+            let scale = ratio / row.median_us;
+            let (label, note) = names(row, false);
+            Some(Strip {
+                label,
+                note,
+                class: class(row.contestant),
+                value: ratio,
+                interval: Some((row.median_low_us * scale, row.median_high_us * scale)),
+                tail: None,
+                companions: Vec::new(),
+                text: format!("{ratio:.2} ×"),
+            })
+        })
+        .collect();
+    if strips.is_empty() {
+        return String::new();
+    }
+    strips.sort_by(|a, b| a.value.total_cmp(&b.value));
+    format!(
+        "<figure><h3>Beside raw bytes on the same transport</h3>{}<figcaption>Median of {} over that of raw bytes of the same size on the \
+         same transport, at the same placement, in the same rounds. Dashed: as fast as raw blocking I/O. Thin lines: 95 % \
+         confidence intervals.</figcaption></figure>",
+        bars(&format!("{}, ratio to raw, {title}", race.headline), " ×", Some(1.0), &strips),
+        escape(race.headline)
+    )
+}
+
+fn cpu(race: &Race, title: &str, rows: &[&Row]) -> String {
+    let mut strips: Vec<Strip> = headlines(race, rows)
+        .into_iter()
+        .filter_map(|row| {
+            let client = row.client_cpu_us?;
+            let server = row.server_cpu_us.unwrap_or(0.0);
+            let (label, note) = names(row, false);
+            Some(Strip {
+                label,
+                note,
+                class: class(row.contestant),
+                value: client + server,
+                interval: None,
+                tail: None,
+                companions: vec![client, server],
+                text: if row.server_cpu_us.is_some() {
+                    format!("{} + {} µs", short(client), short(server))
+                } else {
+                    time(client)
+                },
+            })
+        })
+        .collect();
+    strips.sort_by(|a, b| a.value.total_cmp(&b.value));
+    format!(
+        "<figure><h3>CPU time of a call</h3>{}<figcaption>{}: the client's part and, paler, the server's; user and system \
+         together. Who spins spends the time of the call, whatever it does.</figcaption></figure>",
+        bars(&format!("{}, CPU time, {title}", race.headline), " µs", None, &strips),
+        escape(race.headline)
+    )
+}
+
+fn numbers(operations: &[&Operation], rows: &[&Row]) -> String {
+    let transfers = operations.iter().any(|operation| operation.payload.is_some());
+    let several = operations.len() > 1;
+    let mut head =
+        vec!["contestant", "median µs", "95 % interval", "p99 µs", "rounds µs", "× raw", "× published"];
+    head.extend(transfers.then_some("KB/s"));
+    head.extend(["CPU µs", "frames", "bytes", "calls"]);
+    let columns = head.len();
+    let mut out = String::from("<div class=\"scroll\"><table><thead><tr>");
+    for cell in head {
+        let _ = write!(out, "<th>{cell}</th>");
+    }
+    out.push_str("</tr></thead><tbody>");
+    for operation in operations {
+        if several {
+            let name = escape(operation.name);
+            let _ = write!(out, "<tr class=\"group\"><td colspan=\"{columns}\">{name}</td></tr>");
+        }
+        for row in rows.iter().filter(|row| row.operation == operation.name) {
+            let _ = write!(out, "<tr class=\"{}\"><td>{}</td>", class(row.contestant), escape(&row.title));
+            for cell in cells(row, transfers) {
+                let _ = write!(out, "<td>{}</td>", escape(&cell));
+            }
+            out.push_str("</tr>");
+        }
+    }
+    out.push_str("</tbody></table></div>");
+    out
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn cells(row: &Row, transfers: bool) -> Vec<String> {
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    let mut cells = vec![
+        short(row.median_us),
+        format!("{} – {}", short(row.median_low_us), short(row.median_high_us)),
+        short(row.p99_us),
+        format!("{} – {}", short(row.rounds_low_us), short(row.rounds_high_us)),
+        or_dash(row.ratio_to_raw.map(|ratio| format!("{ratio:.2}"))),
+        or_dash(row.ratio_to_published.map(short)),
+    ];
+    if transfers {
+        cells.push(or_dash(row.kb_per_s.filter(|_| row.transport != "in-process").map(grouped)));
+    }
+    let server = row.server_cpu_us.map(|us| format!(" + {}", short(us))).unwrap_or_default();
+    cells.push(or_dash(row.client_cpu_us.map(|us| format!("{}{server}", short(us)))));
+    cells.push(or_dash(row.frames.map(|frames| format!("{frames}"))));
+    cells.push(or_dash(row.bytes.map(grouped)));
+    cells.push(grouped(row.calls as f64));
+    cells
+}
+
+/// The published figures, beside the default contestants of today at the placement that comes nearest to theirs.
+fn past(race: &Race, report: &Report) -> String {
+    let mut strips: Vec<Strip> = race
+        .published
+        .iter()
+        .filter(|figure| figure.operation == race.headline)
+        .map(|figure| strip_of(figure.system, "as published", "past", figure.us, figure.kb_per_s))
+        .collect();
+    let placement = ["unpinned", "same", "different"]
+        .into_iter()
+        .find(|name| report.rows.iter().any(|row| row.placement == *name));
+    let today = report.rows.iter().filter(|row| {
+        row.race == race.name
+            && row.operation == race.headline
+            && Some(row.placement) == placement
+            && row.mode != "lowest-latency"
+            && row.transport != "in-process"
+    });
+    strips.extend(
+        today.map(|row| strip_of(&row.title, "today", class(row.contestant), row.median_us, row.kb_per_s)),
+    );
+    strips.sort_by(|a, b| a.value.total_cmp(&b.value));
+    format!(
+        "<figure><h3>Then and now</h3>{}<figcaption>{}: the published figures, on the machines of their time, and today's medians \
+         ({}).</figcaption></figure>",
+        dots(&format!("{}, then and now", race.headline), " µs", &strips),
+        escape(race.headline),
+        placement.unwrap_or("")
+    )
+}
+
+fn strip_of(label: &str, note: &str, class: &'static str, us: f64, kb_per_s: Option<f64>) -> Strip {
+    Strip {
+        label: label.to_owned(),
+        note: note.to_owned(),
+        class,
+        value: us,
+        interval: None,
+        tail: None,
+        companions: Vec::new(),
+        text: kb_per_s.map_or_else(|| time(us), |kb| format!("{} MB/s", grouped(kb / 1e3))),
+    }
+}
+
+fn split(report: &Report) -> String {
+    let Some(split) = report.split.as_ref().filter(|split| !split.calls.is_empty()) else {
+        return String::new();
+    };
+    let strips: Vec<Strip> = split
+        .calls
+        .iter()
+        .map(|call| {
+            let parts = vec![
+                split.stub_us,
+                split.marshalling_us,
+                split.lookup_us,
+                split.session_us,
+                call.transport_us,
+                call.rest_us.max(0.0),
+            ];
+            Strip {
+                label: format!("over {}", call.transport),
+                note: String::new(),
+                class: "ours",
+                value: parts.iter().sum(),
+                interval: None,
+                tail: None,
+                companions: parts,
+                text: format!("{} µs", short(call.whole_us)),
+            }
+        })
+        .collect();
+    let mut rows = String::new();
+    for call in &split.calls {
+        let _ = write!(rows, "<tr class=\"ours\"><td>over {}</td>", call.transport);
+        for part in [
+            call.whole_us,
+            split.stub_us,
+            split.marshalling_us,
+            split.lookup_us,
+            split.session_us,
+            call.transport_us,
+            call.rest_us,
+        ] {
+            let _ = write!(rows, "<td>{}</td>", short(part));
+        }
+        rows.push_str("</tr>");
+    }
+    format!(
+        "<h2>Where a call goes</h2><p class=\"soft\">{} of Everywire in its default mode, {} CPU. Stub, marshalling, look-up \
+         and session (the protocol of both sides) are measured alone, in one process and without I/O; the transport is what raw \
+         bytes take (grey); the rest is the links and the runtime. A rest below zero means that waiting was cheaper than blocking.</p><figure>{}</figure>\
+         <div class=\"scroll\"><table><thead><tr><th></th><th>whole µs</th><th>stub</th><th>marshalling</th><th>look-up</th>\
+         <th>session</th><th>transport</th><th>rest</th></tr></thead><tbody>{rows}</tbody></table></div>",
+        escape(&split.operation),
+        split.placement,
+        bars("Where a call goes", " µs", None, &strips)
+    )
+}
+
+fn method(report: &Report) -> String {
+    let machine = &report.machine;
+    let mut facts = String::new();
+    let mut fact = |name: &str, value: String| {
+        let _ = write!(facts, "<dt>{name}</dt><dd>{}</dd>", escape(&value));
+    };
+    fact(
+        "CPU",
+        format!(
+            "{} × {}{}",
+            machine.cpus,
+            machine.cpu,
+            if machine.virtual_machine { ", a virtual machine" } else { "" }
+        ),
+    );
+    fact("Memory", format!("{} MiB", grouped(machine.memory_mib as f64)));
+    fact("System", format!("{}, {}", machine.system, machine.kernel));
+    if let Some(governor) = &machine.governor {
+        fact("Governor", governor.clone());
+    }
+    if let Some(load) = machine.load {
+        fact("Load before", format!("{load:.2}"));
+    }
+    fact("Everywire", format!("{}, {} build", machine.everywire, machine.build));
+    let mut versions: Vec<&str> =
+        report.contestants.iter().filter_map(|contestant| contestant.version.as_deref()).collect();
+    versions.dedup();
+    if !versions.is_empty() {
+        fact("Rivals", versions.join(", "));
+    }
+    fact("Begun", format!("{}, {:.0} s in all", machine.date, report.seconds));
+    let debug = if machine.build == "debug" {
+        "<p class=\"over\">This is a debug build: these are no figures to quote.</p>"
+    } else {
+        ""
+    };
+    format!(
+        "<h2>How it was measured</h2>{debug}<p>Client and server are two processes for everybody but the contestants in process. They are placed \
+         on the same CPU, on different CPUs, or nowhere in particular, because a wake-up across CPUs costs more than a call. The \
+         contestants come in turn, {} rounds of {} calls each (large transfers fewer), a new client process each time; the first \
+         round is dropped. Percentiles are of the merged histograms of all kept rounds. Confidence intervals come from a \
+         bootstrap over rounds and over blocks of calls within them. Raw bytes are requests and replies of the same size through plain \
+         blocking I/O. Frames and bytes were counted by a relay in between, in a run of their own. A kilobyte has 1000 bytes.</p>\
+         <p>The same again:</p><pre>{}</pre><dl class=\"facts\">{facts}</dl>",
+        report.rounds,
+        grouped(report.calls as f64),
+        escape(&report.command)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample;
+
+    #[test]
+    fn the_page_needs_nothing_else() {
+        let page = sample().to_html();
+        for word in ["http:", "https:", "<script", "@import", "url("] {
+            assert!(!page.contains(word), "{word}");
+        }
+        assert!(page.contains("<svg") && page.contains("prefers-color-scheme"));
+    }
+
+    #[test]
+    fn text_from_outside_is_escaped() {
+        let page = sample().to_html();
+        assert!(page.contains("is &lt;not&gt; here") && page.contains("--only &lt;raw&gt;"));
+        assert!(!page.contains("<not>"));
+    }
+
+    #[test]
+    fn every_tag_that_opens_closes() {
+        let page = sample().to_html();
+        for tag in ["svg", "figure", "table", "div", "details", "p", "text", "tr", "td"] {
+            let opened =
+                page.matches(&format!("<{tag} ")).count() + page.matches(&format!("<{tag}>")).count();
+            assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "{tag}");
+        }
+    }
+}

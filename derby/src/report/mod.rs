@@ -1,0 +1,405 @@
+//! What a derby found: rows for machines, a table for the terminal, a page for the browser.
+
+mod chart;
+mod html;
+mod table;
+
+use crate::broken;
+use crate::machine::Machine;
+use crate::options::Options;
+use everywire_model::Failure;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The results of a derby.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// What it ran on.
+    pub machine: Machine,
+    /// A row for each race, contestant, placement and operation.
+    pub rows: Vec<Row>,
+    /// The command that makes such a report.
+    pub command: String,
+    /// Rounds, the dropped first one included.
+    pub rounds: usize,
+    /// Calls of each small operation in a round.
+    pub calls: u64,
+    /// How long the races took.
+    pub seconds: f64,
+    /// Who raced, with versions.
+    pub contestants: Vec<Entered>,
+    /// Who could not, why, and what to do about it.
+    pub absent: Vec<Absent>,
+    /// Where the time of one of our calls goes.
+    pub split: Option<Split>,
+}
+
+/// One operation of one contestant at one placement. `None` where something does not apply or cannot be known.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// The race.
+    pub race: &'static str,
+    /// `everywire`, `raw`, or the rival.
+    pub contestant: &'static str,
+    /// The wire.
+    pub wire: Option<&'static str>,
+    /// `in-process`, `shm`, `unix` or `tcp`.
+    pub transport: &'static str,
+    /// `default`, `lowest-latency`, or what a raw contestant does.
+    pub mode: &'static str,
+    /// `same`, `different` or `unpinned`.
+    pub placement: &'static str,
+    /// The operation.
+    pub operation: &'static str,
+    /// Calls that were timed, in all kept rounds.
+    pub calls: u64,
+    /// Median of all calls of all kept rounds, in microseconds.
+    pub median_us: f64,
+    /// 99th percentile of the same.
+    pub p99_us: f64,
+    /// Median over that of raw bytes on the same transport at the same placement.
+    pub ratio_to_raw: Option<f64>,
+    /// The published time of a call.
+    pub published_us: Option<f64>,
+    /// Kilobytes (1000 bytes) a second, at the median.
+    pub kb_per_s: Option<f64>,
+    /// CPU time of the client for a call, user and system.
+    pub client_cpu_us: Option<f64>,
+    /// The same of the server.
+    pub server_cpu_us: Option<f64>,
+    /// Frames of a call, both directions together.
+    pub frames: Option<f64>,
+    /// Bytes of a call, both directions together.
+    pub bytes: Option<f64>,
+    /// The contestant's full name, as for `--only`.
+    pub name: String,
+    /// The same for people.
+    pub title: String,
+    /// The median's 95 % confidence interval.
+    pub median_low_us: f64,
+    /// Its upper end.
+    pub median_high_us: f64,
+    /// First quartile of all calls.
+    pub p25_us: f64,
+    /// Third quartile.
+    pub p75_us: f64,
+    /// Rounds kept.
+    pub rounds: usize,
+    /// Median of the medians of the rounds.
+    pub rounds_median_us: f64,
+    /// The smallest of them.
+    pub rounds_low_us: f64,
+    /// The largest.
+    pub rounds_high_us: f64,
+    /// Whose published figure it is.
+    pub published_by: Option<&'static str>,
+    /// That figure, where it was a throughput.
+    pub published_kb_per_s: Option<f64>,
+    /// Median over the published time.
+    pub ratio_to_published: Option<f64>,
+}
+
+/// A contestant that raced.
+#[derive(Debug, Clone, Serialize)]
+pub struct Entered {
+    /// Its name.
+    pub name: String,
+    /// The same for people.
+    pub title: String,
+    /// Its version, if it has one of its own.
+    pub version: Option<String>,
+}
+
+/// A contestant that could not race, or not to the end.
+#[derive(Debug, Clone, Serialize)]
+pub struct Absent {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// Where the time of one call goes. The parts are measured alone, in one process; the transport is what raw bytes take.
+#[derive(Debug, Clone, Serialize)]
+pub struct Split {
+    /// The operation.
+    pub operation: String,
+    /// Where it ran.
+    pub placement: &'static str,
+    /// The stub without the call: everything above encoding.
+    pub stub_us: f64,
+    /// Encoding and decoding on both sides.
+    pub marshalling_us: f64,
+    /// Finding the object and the operation.
+    pub lookup_us: f64,
+    /// The protocol of both sides, for a call that carries nothing.
+    pub session_us: f64,
+    /// Whole calls, one line for each transport.
+    pub calls: Vec<SplitCall>,
+}
+
+/// A whole call over one transport.
+#[derive(Debug, Clone, Serialize)]
+pub struct SplitCall {
+    /// The transport.
+    pub transport: &'static str,
+    /// Its median.
+    pub whole_us: f64,
+    /// What raw bytes take on it.
+    pub transport_us: f64,
+    /// What is left: the links and the runtime; below zero if waiting was cheaper than blocking.
+    pub rest_us: f64,
+}
+
+#[derive(Deserialize)]
+struct Parts {
+    operation: String,
+    stub_ns: f64,
+    marshalling_ns: f64,
+    lookup_ns: f64,
+    session_ns: f64,
+}
+
+impl Split {
+    /// Reads what the splitting child says, and puts it beside the whole calls of the report.
+    pub(crate) fn read(text: &str, report: &Report, placement: &'static str) -> Result<Self, Failure> {
+        let parts: Parts =
+            serde_json::from_str(text).map_err(|error| broken(format!("the parts of a call: {error}")))?;
+        let [stub_us, marshalling_us, lookup_us, session_us] =
+            [parts.stub_ns, parts.marshalling_ns, parts.lookup_ns, parts.session_ns].map(|ns| ns / 1e3);
+        let alone = stub_us + marshalling_us + lookup_us + session_us;
+        let fits = |row: &&Row| row.operation == parts.operation && row.placement == placement;
+        let calls = report
+            .rows
+            .iter()
+            .filter(fits)
+            .filter(|row| row.contestant == "everywire" && row.mode == "default");
+        let calls = calls
+            .filter_map(|row| {
+                let raw = report.raw_of(row)?;
+                let rest_us = row.median_us - raw.median_us - alone;
+                let (transport, whole_us, transport_us) = (row.transport, row.median_us, raw.median_us);
+                Some(SplitCall { transport, whole_us, transport_us, rest_us })
+            })
+            .collect();
+        Ok(Self {
+            operation: parts.operation,
+            placement,
+            stub_us,
+            marshalling_us,
+            lookup_us,
+            session_us,
+            calls,
+        })
+    }
+}
+
+impl Report {
+    pub(crate) fn new(machine: Machine, command: String, rounds: usize, calls: u64) -> Self {
+        Self {
+            machine,
+            rows: Vec::new(),
+            command,
+            rounds,
+            calls,
+            seconds: 0.0,
+            contestants: Vec::new(),
+            absent: Vec::new(),
+            split: None,
+        }
+    }
+
+    /// Puts each row in relation to the raw one of the same transport, placement and operation.
+    pub(crate) fn relate(&mut self) {
+        let ratios: Vec<Option<f64>> =
+            self.rows.iter().map(|row| Some(row.median_us / self.raw_of(row)?.median_us)).collect();
+        for (row, ratio) in self.rows.iter_mut().zip(ratios) {
+            row.ratio_to_raw = ratio;
+        }
+    }
+
+    /// The raw row of the same transport, placement and operation.
+    pub fn raw_of(&self, row: &Row) -> Option<&Row> {
+        self.rows.iter().find(|raw| {
+            raw.contestant == "raw"
+                && raw.median_us > 0.0
+                && (raw.race, raw.transport, raw.placement, raw.operation)
+                    == (row.race, row.transport, row.placement, row.operation)
+        })
+    }
+
+    /// As JSON: `machine`, `rows`, and what else is known.
+    ///
+    /// # Errors
+    /// Never, unless memory ends.
+    pub fn to_json(&self) -> Result<String, Failure> {
+        serde_json::to_string_pretty(self).map_err(|error| broken(error.to_string()))
+    }
+
+    /// As one page that needs nothing else: no network, no script.
+    pub fn to_html(&self) -> String {
+        html::page(self)
+    }
+
+    /// As a table for a terminal.
+    pub fn to_table(&self) -> String {
+        table::text(self)
+    }
+
+    pub(crate) fn deliver(&self, options: &Options) -> Result<(), Failure> {
+        if let Some(path) = &options.json {
+            write(path, &self.to_json()?)?;
+        }
+        if let Some(path) = &options.html {
+            write(path, &self.to_html())?;
+        }
+        if !options.silent {
+            println!("{}", self.to_table());
+        }
+        Ok(())
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| broken(format!("{}: {error}", path.display())))
+}
+
+/// A number with as many digits as are worth reading: three, and no more than three decimals.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 0.1 || v == 0.0 => format!("{value:.2}"),
+        v if v >= 0.01 => format!("{value:.3}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// A whole number in groups of three.
+pub(crate) fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A report of made-up rows, for the tests of its forms.
+    pub(crate) fn sample() -> Report {
+        let mut report = Report::new(Machine::this(), "everywire derby calls --only <raw>".into(), 3, 100);
+        let row = |contestant, name: &str, transport, operation, median: f64| Row {
+            race: if operation == "GetBytes 1 MB" { "bytes" } else { "calls" },
+            contestant,
+            wire: None,
+            transport,
+            mode: "default",
+            placement: "same",
+            operation,
+            calls: 200,
+            median_us: median,
+            p99_us: median * 2.0,
+            ratio_to_raw: None,
+            published_us: Some(68.685),
+            kb_per_s: (operation == "GetBytes 1 MB").then_some(1e9 / median),
+            client_cpu_us: Some(3.0),
+            server_cpu_us: None,
+            frames: Some(2.0),
+            bytes: Some(104.0),
+            name: name.into(),
+            title: name.into(),
+            median_low_us: median * 0.98,
+            median_high_us: median * 1.02,
+            p25_us: median * 0.95,
+            p75_us: median * 1.1,
+            rounds: 2,
+            rounds_median_us: median,
+            rounds_low_us: median * 0.97,
+            rounds_high_us: median * 1.03,
+            published_by: Some("ORBit2 (CORBA)"),
+            published_kb_per_s: None,
+            ratio_to_published: Some(median / 68.685),
+        };
+        report.rows = vec![
+            row("raw", "raw-tcp", "tcp", "in_out_int_call", 10.0),
+            row("omniorb", "omniorb-tcp", "tcp", "in_out_int_call", 11.0),
+            row("everywire", "everywire-shm", "shm", "in_out_int_call", 0.5),
+            row("raw", "raw-tcp", "tcp", "GetBytes 1 MB", 200.0),
+        ];
+        report.absent.push(Absent {
+            name: "ghost".into(),
+            why: "is <not> here".into(),
+            remedy: "call it".into(),
+        });
+        report.relate();
+        report
+    }
+
+    #[test]
+    fn rows_are_related_to_raw_of_the_same_transport() {
+        let report = sample();
+        let ratios: Vec<_> = report.rows.iter().map(|row| row.ratio_to_raw).collect();
+        assert_eq!(ratios, [Some(1.0), Some(1.1), None, Some(1.0)]);
+    }
+
+    #[test]
+    fn json_has_the_promised_keys() {
+        let json: serde_json::Value = serde_json::from_str(&sample().to_json().unwrap()).unwrap();
+        assert!(json["machine"]["cpu"].is_string());
+        for key in [
+            "race",
+            "contestant",
+            "wire",
+            "transport",
+            "mode",
+            "placement",
+            "operation",
+            "calls",
+            "median_us",
+            "p99_us",
+            "ratio_to_raw",
+            "published_us",
+            "kb_per_s",
+            "client_cpu_us",
+            "server_cpu_us",
+            "frames",
+            "bytes",
+        ] {
+            assert!(json["rows"][0].get(key).is_some(), "{key}");
+        }
+        assert!(json["rows"][2]["ratio_to_raw"].is_null());
+    }
+
+    #[test]
+    fn a_call_is_split_beside_the_whole() {
+        let report = {
+            let mut report = sample();
+            let mut own = report.rows[1].clone();
+            own.contestant = "everywire";
+            report.rows.push(own);
+            report
+        };
+        let text = r#"{"operation":"in_out_int_call","stub_ns":100.0,"marshalling_ns":200.0,"lookup_ns":50.0,"session_ns":150.0}"#;
+        let split = Split::read(text, &report, "same").unwrap();
+        assert_eq!(split.calls.len(), 1);
+        assert!((split.calls[0].rest_us - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            [0.0, 0.0034, 0.012, 0.5, 9.876, 12.34, 1234.5].map(short).join(" "),
+            "0.00 0.0034 0.012 0.50 9.88 12.3 1234"
+        );
+        assert_eq!([7.0, 1234.0, 1_234_567.0].map(grouped).join(" "), "7 1,234 1,234,567");
+    }
+}

@@ -1,0 +1,235 @@
+//! The table for a terminal: one block for each race and placement, one line for each contestant.
+
+use super::{Report, Row, grouped, short};
+use crate::race::{ALL, Race};
+
+/// The whole report.
+pub(super) fn text(report: &Report) -> String {
+    let mut out = String::new();
+    for race in ALL {
+        for (placement, title) in PLACEMENTS {
+            let rows: Vec<&Row> = report
+                .rows
+                .iter()
+                .filter(|row| row.race == race.name && row.placement == *placement)
+                .collect();
+            if !rows.is_empty() {
+                out.push_str(&format!("\n{} (race {}), {title}\n", race.title, race.number));
+                out.push_str(&Grid::of(race, &rows).to_string());
+            }
+        }
+        if report.rows.iter().any(|row| row.race == race.name) {
+            out.push_str(&published(race));
+        }
+    }
+    out.push_str(&split(report));
+    for absent in &report.absent {
+        out.push_str(&format!("\nabsent: {}: {}\n        {}\n", absent.name, absent.why, absent.remedy));
+    }
+    let machine = &report.machine;
+    out.push_str(&format!(
+        "\n{} x {}, {}; {} {}; {} rounds, the first dropped; {:.0} s",
+        machine.cpus,
+        machine.cpu,
+        machine.kernel,
+        machine.everywire,
+        machine.build,
+        report.rounds,
+        report.seconds
+    ));
+    if machine.build == "debug" {
+        out.push_str("\nA debug build: these are no figures to quote.");
+    }
+    out
+}
+
+/// Placements in the order of the report, and what to call them.
+pub(super) const PLACEMENTS: &[(&str, &str)] =
+    &[("same", "same CPU"), ("different", "different CPUs"), ("unpinned", "unpinned")];
+
+fn published(race: &Race) -> String {
+    let mut systems: Vec<&str> = Vec::new();
+    for figure in race.published {
+        if !systems.contains(&figure.system) {
+            systems.push(figure.system);
+        }
+    }
+    let mut grid = Grid { head: vec!["published".into()], lines: Vec::new() };
+    grid.head.extend(race.operations.iter().map(|operation| operation.short.to_owned()));
+    for system in systems {
+        let mut line = vec![system.to_owned()];
+        line.extend(race.operations.iter().map(|operation| {
+            match race.published_by(system, operation.name) {
+                Some(figure) => figure
+                    .kb_per_s
+                    .map_or_else(|| format!("{} us", short(figure.us)), |kb| format!("{} KB/s", grouped(kb))),
+                None => "-".into(),
+            }
+        }));
+        grid.lines.push(line);
+    }
+    format!("\n{grid}")
+}
+
+fn split(report: &Report) -> String {
+    let Some(split) = &report.split else { return String::new() };
+    let mut grid = Grid {
+        head: [
+            "where a call goes, us",
+            "whole",
+            "stub",
+            "marshalling",
+            "look-up",
+            "session",
+            "transport",
+            "rest",
+        ]
+        .map(String::from)
+        .into(),
+        lines: Vec::new(),
+    };
+    for call in &split.calls {
+        let parts = [
+            call.whole_us,
+            split.stub_us,
+            split.marshalling_us,
+            split.lookup_us,
+            split.session_us,
+            call.transport_us,
+            call.rest_us,
+        ];
+        let mut line = vec![format!("{}, {}, {}", split.operation, call.transport, split.placement)];
+        line.extend(parts.map(short));
+        grid.lines.push(line);
+    }
+    format!("\n{grid}")
+}
+
+struct Grid {
+    head: Vec<String>,
+    lines: Vec<Vec<String>>,
+}
+
+impl Grid {
+    fn of(race: &Race, rows: &[&Row]) -> Self {
+        let headline = race.operations.iter().find(|operation| operation.name == race.headline);
+        let transfers = headline.is_some_and(|operation| operation.payload.is_some());
+        let mut head = vec!["us a call".to_owned()];
+        for operation in race.operations {
+            head.push(operation.short.to_owned());
+            if transfers {
+                head.extend(["KB/s", "x raw"].map(String::from));
+            }
+        }
+        let about = headline.map_or("", |operation| operation.short);
+        if !transfers {
+            head.push(format!("x raw ({about})"));
+        }
+        head.extend(
+            ["95 % interval", "p99", "x published", "CPU client", "server", "frames", "bytes"]
+                .map(String::from),
+        );
+
+        let mut lines = Vec::new();
+        let mut names: Vec<&str> = Vec::new();
+        for row in rows {
+            if !names.contains(&row.name.as_str()) {
+                names.push(&row.name);
+            }
+        }
+        for name in names {
+            let find =
+                |operation: &str| rows.iter().find(|row| row.name == name && row.operation == operation);
+            let mut line = vec![find(race.headline).map_or_else(|| name.to_owned(), |row| row.title.clone())];
+            for operation in race.operations {
+                let row = find(operation.name);
+                line.push(row.map_or_else(dash, |row| short(row.median_us)));
+                if transfers {
+                    // In process nothing is transferred.
+                    let rate = row.filter(|row| row.transport != "in-process").and_then(|row| row.kb_per_s);
+                    line.push(rate.map_or_else(dash, grouped));
+                    line.push(ratio(row.and_then(|row| row.ratio_to_raw)));
+                }
+            }
+            let row = find(race.headline);
+            if !transfers {
+                line.push(ratio(row.and_then(|row| row.ratio_to_raw)));
+            }
+            let number = |value: Option<f64>| value.map_or_else(dash, short);
+            line.push(row.map_or_else(dash, |row| {
+                format!("{}..{}", short(row.median_low_us), short(row.median_high_us))
+            }));
+            line.push(number(row.map(|row| row.p99_us)));
+            line.push(row.and_then(|row| row.ratio_to_published).map_or_else(dash, short));
+            line.push(number(row.and_then(|row| row.client_cpu_us)));
+            line.push(number(row.and_then(|row| row.server_cpu_us)));
+            line.push(row.and_then(|row| row.frames).map_or_else(dash, |n| format!("{n}")));
+            line.push(row.and_then(|row| row.bytes).map_or_else(dash, |n| format!("{n}")));
+            lines.push(line);
+        }
+        Self { head, lines }
+    }
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+fn ratio(value: Option<f64>) -> String {
+    value.map_or_else(dash, |ratio| format!("{ratio:.2}"))
+}
+
+impl std::fmt::Display for Grid {
+    /// The first column to the left, numbers to the right.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let width = |column: usize| {
+            let cells = std::iter::once(&self.head).chain(&self.lines).filter_map(|line| line.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
+        let all: usize = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
+        for (i, line) in std::iter::once(&self.head).chain(&self.lines).enumerate() {
+            for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
+                if column == 0 {
+                    write!(f, "{cell:width$}")?;
+                } else {
+                    write!(f, "  {cell:>width$}")?;
+                }
+            }
+            writeln!(f)?;
+            if i == 0 {
+                writeln!(f, "{}", "─".repeat(all))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample;
+
+    #[test]
+    fn columns_are_aligned() {
+        let text = sample().to_table();
+        let block: Vec<&str> =
+            text.lines().skip_while(|line| !line.starts_with("us a call")).take(5).collect();
+        let width = |line: &&str| line.chars().count();
+        assert!(block.len() == 5 && block.iter().all(|line| width(line) == width(&block[0])), "{text}");
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_remedy() {
+        let text = sample().to_table();
+        assert!(text.contains("ghost: is <not> here") && text.contains("call it"), "{text}");
+    }
+
+    #[test]
+    fn published_figures_stand_below() {
+        let text = sample().to_table();
+        assert!(
+            text.contains("ORBit2 (CORBA)") && text.contains("68.7 us") && text.contains("249,840 KB/s"),
+            "{text}"
+        );
+    }
+}
