@@ -1,0 +1,44 @@
+//! JSON for values whose shape a contract gives.
+//!
+//! | shape | JSON |
+//! |---|---|
+//! | numbers | numbers, exact to the last digit; `"NaN"`, `"Infinity"`, `"-Infinity"` |
+//! | octets | `{"base64": "..."}`; read also: an array of numbers, `{"hex": "..."}`, text |
+//! | enum | the member's name |
+//! | struct | an object |
+//! | union | `{"discriminator": ..., "arm": value}`; read also with the arm's own name for `arm` |
+//! | map | an object where keys are text, else an array of pairs |
+//! | optional value, pointer | the value, or `null` |
+//! | any | `{"shape": "i32", "value": 1}`; read also: plain text, numbers, booleans |
+//! | object reference | its text, or `null` |
+
+mod kinds;
+mod read;
+mod template;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub(crate) use read::{Misfit, read, read_word};
+pub(crate) use template::template;
+pub(crate) use write::write;
+
+use everywire::{Failure, Node, Reference};
+
+/// Reads and writes references: values contain them as text.
+pub(crate) trait Notation {
+    /// From text in any notation.
+    fn parse(&self, text: &str) -> Result<Reference, Failure>;
+    /// To the notation that foreign programs read.
+    fn print(&self, reference: &Reference) -> String;
+}
+
+impl Notation for Node {
+    fn parse(&self, text: &str) -> Result<Reference, Failure> {
+        (**self).parse(text)
+    }
+
+    fn print(&self, reference: &Reference) -> String {
+        (**self).print(reference)
+    }
+}

@@ -1,0 +1,59 @@
+//! A value to fill in, as JSON.
+
+use super::write::discriminator;
+use everywire::model::shape::Shape;
+use serde_json::{Map, Value as Json, json};
+
+/// How deep types that contain themselves are unfolded.
+const DEPTH: usize = 6;
+
+/// A value of this shape with nothing in it, to be filled in.
+pub(crate) fn template(shape: &Shape) -> Json {
+    unfold(shape, DEPTH)
+}
+
+fn unfold(shape: &Shape, depth: usize) -> Json {
+    let inner = |shape| unfold(shape, depth.saturating_sub(1));
+    match shape.resolved() {
+        Shape::Bool => Json::Bool(false),
+        Shape::Text(_) => Json::from(""),
+        Shape::Char | Shape::WideChar => Json::from("a"),
+        Shape::F32 | Shape::F64 => json!(0.0),
+        Shape::Struct(fields) => Json::Object(
+            fields.fields.iter().map(|field| (field.name.to_string(), inner(&field.shape))).collect(),
+        ),
+        Shape::Union(union) => {
+            let arm = union.arms.first();
+            let label = arm.and_then(|arm| arm.labels.first()).copied().unwrap_or_default();
+            let mut out = Map::new();
+            out.insert("discriminator".into(), discriminator(&union.discriminator, label));
+            if let Some(arm) = arm {
+                out.insert("arm".into(), inner(&arm.field.shape));
+            }
+            Json::Object(out)
+        }
+        Shape::Enum(members) => {
+            members.members.first().map_or(Json::Null, |(name, _)| Json::from(name.as_ref()))
+        }
+        Shape::Sequence(sequence) if matches!(sequence.element.resolved(), Shape::U8) => {
+            json!({"base64": ""})
+        }
+        Shape::Sequence(_) if depth == 0 => json!([]),
+        Shape::Sequence(sequence) => json!([inner(&sequence.element)]),
+        Shape::Array(array) => {
+            // A template for people: the elements of a large array need not all be shown to be copied.
+            let shown = array.len.min(1024);
+            (0..shown).map(|_| inner(&array.element)).collect()
+        }
+        Shape::Map(_) => json!({}),
+        Shape::Optional(_) | Shape::Pointer(_) if depth == 0 => Json::Null,
+        Shape::Optional(target) => inner(target),
+        Shape::Pointer(pointer) => inner(&pointer.target),
+        Shape::Variant => json!({"shape": "text", "value": ""}),
+        Shape::Void | Shape::Reference(_) | Shape::Handle => Json::Null,
+        other => match other.width() {
+            Some(_) => json!(0),
+            None => Json::Null,
+        },
+    }
+}

@@ -1,0 +1,211 @@
+//! Round trips and exact mistakes.
+
+use super::{Misfit, Notation, read, read_word, template, write};
+use everywire::model::shape::{
+    Arm, Array, Enum, Field, Hold, Map, Referent, Sequence, Shape, Struct, Text, Union,
+};
+use everywire::{Failure, Initiator, Kind, Reference, Value};
+use serde_json::{Value as Json, json};
+use std::borrow::Cow;
+
+/// References by their type's identity.
+struct Plain;
+
+impl Notation for Plain {
+    fn parse(&self, text: &str) -> Result<Reference, Failure> {
+        match text.strip_prefix("ref:") {
+            Some(id) => Ok(Reference { type_id: id.into(), ..Reference::default() }),
+            None => Err(Failure::new(
+                Kind::BadReference,
+                Initiator::User,
+                format!("`{text}` is of no known kind"),
+            )),
+        }
+    }
+
+    fn print(&self, reference: &Reference) -> String {
+        format!("ref:{}", reference.type_id)
+    }
+}
+
+fn text() -> Shape {
+    Shape::Text(Text::NARROW)
+}
+
+fn field(name: &'static str, shape: Shape) -> Field {
+    Field { name: name.into(), shape }
+}
+
+fn record(name: &'static str, fields: Vec<Field>) -> Shape {
+    Shape::Struct(Hold::new(Struct { name: name.into(), id: "".into(), fields: Cow::Owned(fields) }))
+}
+
+fn colour() -> Shape {
+    let members = vec![("red".into(), 0), ("green".into(), 1)];
+    Shape::Enum(Hold::new(Enum {
+        name: "Colour".into(),
+        id: "".into(),
+        members: Cow::Owned(members),
+        bits: 32,
+    }))
+}
+
+fn figure() -> Shape {
+    let arm = |labels: &'static [i64], default, name, shape| Arm {
+        labels: Cow::Borrowed(labels),
+        default,
+        field: field(name, shape),
+    };
+    let arms = vec![arm(&[0], false, "radius", Shape::F64), arm(&[1], false, "side", Shape::I32)];
+    Shape::Union(Hold::new(Union {
+        name: "Figure".into(),
+        id: "".into(),
+        discriminator: colour(),
+        arms: Cow::Owned(arms),
+    }))
+}
+
+fn order() -> Shape {
+    let item = record("Item", vec![field("name", text()), field("count", Shape::U16)]);
+    record("", vec![field("items", Shape::sequence(item)), field("total", Shape::U64)])
+}
+
+fn both_ways(shape: &Shape, json: &Json) -> Value {
+    let value = read(shape, json, "value", &Plain).unwrap();
+    assert_eq!(write(shape, &value, &Plain), *json);
+    value
+}
+
+fn wrong(shape: &Shape, json: &Json) -> String {
+    read(shape, json, "arguments", &Plain).unwrap_err().to_string()
+}
+
+#[test]
+fn numbers_are_exact() {
+    assert_eq!(both_ways(&Shape::U64, &json!(u64::MAX)), Value::Integer(u64::MAX.into()));
+    assert_eq!(both_ways(&Shape::I64, &json!(i64::MIN)), Value::Integer(i64::MIN.into()));
+    both_ways(&Shape::F64, &json!(0.1));
+    both_ways(&Shape::F64, &json!("NaN"));
+    both_ways(&Shape::F64, &json!("-Infinity"));
+    assert_eq!(write(&Shape::F32, &Value::Float(f64::from(0.1_f32)), &Plain), json!(0.1));
+    assert_eq!(wrong(&Shape::U8, &json!(300)), "arguments: 300 does not fit u8");
+    assert_eq!(wrong(&Shape::I32, &json!(1.5)), "arguments: 1.5 does not fit i32");
+    assert_eq!(wrong(&Shape::U32, &json!(-1)), "arguments: -1 does not fit u32");
+}
+
+#[test]
+fn composites_survive_a_round_trip() {
+    both_ways(&order(), &json!({"items": [{"name": "pen", "count": 3}], "total": 7}));
+    both_ways(&colour(), &json!("green"));
+    both_ways(&figure(), &json!({"discriminator": "red", "arm": 1.5}));
+    let by_name = read(&figure(), &json!({"discriminator": "green", "side": 4}), "value", &Plain).unwrap();
+    assert_eq!(by_name, Value::Union(1, Some(Box::new(("side".into(), Value::Integer(4))))));
+    both_ways(&Shape::Map(Hold::new(Map { key: text(), value: Shape::Bool })), &json!({"a": true}));
+    both_ways(&Shape::Map(Hold::new(Map { key: Shape::I32, value: text() })), &json!([[1, "a"], [2, "b"]]));
+    both_ways(&Shape::Optional(Hold::new(Shape::I32)), &Json::Null);
+    both_ways(&Shape::Optional(Hold::new(Shape::I32)), &json!(5));
+    let referent = Shape::Reference(Hold::new(Referent { name: "Sink".into(), id: "".into() }));
+    both_ways(&referent, &json!("ref:Sink"));
+    both_ways(&referent, &Json::Null);
+    assert_eq!(wrong(&referent, &json!("x")), "arguments: `x` is of no known kind");
+}
+
+#[test]
+fn any_value_brings_its_shape() {
+    both_ways(&Shape::Variant, &json!({"shape": "i32", "value": -5}));
+    both_ways(&Shape::Variant, &json!({"shape": "sequence<text>", "value": ["a"]}));
+    both_ways(&Shape::Variant, &json!({"shape": "octets", "value": {"base64": "AAE="}}));
+    for (plain, shape) in
+        [(json!(1), "i32"), (json!("x"), "text"), (json!(true), "boolean"), (json!(1.5), "f64")]
+    {
+        let value = read(&Shape::Variant, &plain, "value", &Plain).unwrap();
+        assert_eq!(write(&Shape::Variant, &value, &Plain), json!({"shape": shape, "value": plain}));
+    }
+    assert!(
+        wrong(&Shape::Variant, &json!({"shape": "quux", "value": 1})).contains("shape `quux` is unknown")
+    );
+}
+
+#[test]
+fn octets_are_read_in_four_forms() {
+    let shape = Shape::sequence(Shape::U8);
+    let base64 = json!({"base64": "aGk="});
+    let value = both_ways(&shape, &base64);
+    for form in [json!([104, 105]), json!("hi"), json!({"hex": "68 69"})] {
+        assert_eq!(read(&shape, &form, "value", &Plain).unwrap(), value);
+    }
+    assert_eq!(wrong(&shape, &json!([1, 256])), "arguments[1]: 256 does not fit u8");
+    assert!(wrong(&shape, &json!({"base64": "?"})).contains("not base64"));
+    assert!(wrong(&shape, &json!({"hex": "123"})).contains("hexadecimal"));
+    assert!(wrong(&shape, &json!(5)).contains("octets are"));
+    let array = Shape::Array(Hold::new(Array { element: Shape::U8, len: 3 }));
+    assert_eq!(wrong(&array, &json!("hi")), "arguments: 3 elements are expected, not 2");
+}
+
+#[test]
+fn mistakes_say_where_and_what() {
+    let cases = [
+        (
+            json!({"items": [{"name": 5, "count": 1}], "total": 1}),
+            "arguments.items[0].name: text is expected, not a number",
+        ),
+        (
+            json!({"items": [{"name": "a"}], "total": 1}),
+            "arguments.items[0]: `count` is missing; the fields are name, count",
+        ),
+        (json!({"items": {}, "total": 1}), "arguments.items: a list is expected, not an object"),
+        (
+            json!({"items": [], "total": 1, "x": 1}),
+            "arguments: there is no field `x`; there are items, total",
+        ),
+        (json!({"items": [], "total": true}), "arguments.total: a number (u64) is expected, not a boolean"),
+    ];
+    for (json, message) in cases {
+        assert_eq!(wrong(&order(), &json), message);
+    }
+    assert_eq!(
+        wrong(&colour(), &json!("blue")),
+        "arguments: `blue` is no member of Colour; members are red, green"
+    );
+    assert_eq!(
+        wrong(&figure(), &json!({"discriminator": "red"})),
+        "arguments: discriminator \"red\" selects `radius`: give `arm`, a f64"
+    );
+    let bounded = Shape::Text(Text { bound: Some(2), ..Text::NARROW });
+    assert_eq!(wrong(&bounded, &json!("abc")), "arguments: at most 2 characters are allowed, not 3");
+    let few = Shape::Sequence(Hold::new(Sequence {
+        element: Shape::I32,
+        bound: Some(1),
+        order: everywire::model::shape::Order::Conformant,
+    }));
+    assert_eq!(wrong(&few, &json!([1, 2])), "arguments: at most 1 elements are allowed, not 2");
+}
+
+#[test]
+fn words_of_a_command_line_need_few_quotes() {
+    let word = |shape: &Shape, word: &str| read_word(shape, word, "arguments.v", &Plain);
+    assert_eq!(word(&text(), "5"), Ok(Value::Text("5".into())));
+    assert_eq!(word(&text(), "\"5\""), Ok(Value::Text("5".into())));
+    assert_eq!(word(&text(), "true"), Ok(Value::Text("true".into())));
+    assert_eq!(word(&Shape::I32, "-5"), Ok(Value::Integer(-5)));
+    assert_eq!(word(&Shape::F64, "Infinity"), Ok(Value::Float(f64::INFINITY)));
+    assert_eq!(word(&colour(), "red"), Ok(Value::Member("red".into())));
+    assert_eq!(word(&Shape::Char, "7"), Ok(Value::Char('7')));
+    assert_eq!(
+        word(&Shape::sequence(Shape::U8), "hi there"),
+        word(&Shape::sequence(Shape::U8), "\"hi there\"")
+    );
+    assert_eq!(word(&Shape::sequence(Shape::U8), "7"), Ok(Value::Bytes("7".into())));
+    let error = word(&Shape::I32, "five").unwrap_err();
+    assert_eq!(error.to_string(), "arguments.v: a number (i32) is expected, not text");
+    let missing = read(&order(), &json!({}), "arguments", &Plain).unwrap_err();
+    assert!(matches!(missing, Misfit { missing: true, .. }));
+}
+
+#[test]
+fn templates_fit_their_shape() {
+    for shape in [order(), figure(), colour(), Shape::Variant, Shape::sequence(Shape::U8)] {
+        let json = template(&shape);
+        read(&shape, &json, "template", &Plain).unwrap();
+    }
+}

@@ -1,0 +1,108 @@
+//! Values to JSON.
+
+use super::{Notation, kinds};
+use base64::Engine as _;
+use everywire::Value;
+use everywire::model::shape::{Shape, Union};
+use serde_json::{Map, Number, Value as Json, json};
+
+/// The value as JSON.
+pub(crate) fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Json {
+    match (shape.resolved(), value) {
+        (_, Value::Nothing) => Json::Null,
+        (_, Value::Bool(value)) => Json::Bool(*value),
+        (_, Value::Integer(value)) => integer(*value),
+        (shape, Value::Float(value)) => float(*value, matches!(shape, Shape::F32)),
+        (_, Value::Char(value)) => Json::String(value.to_string()),
+        (_, Value::Text(value) | Value::Member(value)) => Json::String(value.clone()),
+        (_, Value::Bytes(value)) => {
+            json!({"base64": base64::engine::general_purpose::STANDARD.encode(value)})
+        }
+        (shape, Value::List(items)) => {
+            let element = shape.element().unwrap_or(&Shape::Void);
+            items.iter().map(|item| write(element, item, notation)).collect()
+        }
+        (shape, Value::Struct(values)) => {
+            let fields =
+                shape.fields().iter().map(|field| &field.shape).chain(std::iter::repeat(&Shape::Void));
+            let pairs =
+                values.iter().zip(fields).map(|((name, v), shape)| (name.clone(), write(shape, v, notation)));
+            Json::Object(pairs.collect())
+        }
+        (Shape::Union(union), Value::Union(label, arm)) => {
+            let mut out = Map::new();
+            out.insert("discriminator".into(), discriminator(&union.discriminator, *label));
+            if let Some(arm) = arm {
+                out.insert("arm".into(), write(arm_shape(union, *label), &arm.1, notation));
+            }
+            Json::Object(out)
+        }
+        (_, Value::Union(label, _)) => json!({"discriminator": label}),
+        (Shape::Map(map), Value::Map(pairs)) => {
+            if matches!(map.key.resolved(), Shape::Text(_) | Shape::Enum(_)) {
+                let pairs = pairs.iter().map(|(key, value)| {
+                    let key = match key {
+                        Value::Text(key) | Value::Member(key) => key.clone(),
+                        other => other.noun().to_owned(),
+                    };
+                    (key, write(&map.value, value, notation))
+                });
+                Json::Object(pairs.collect())
+            } else {
+                let pair = |(key, value): &(_, _)| {
+                    json!([write(&map.key, key, notation), write(&map.value, value, notation)])
+                };
+                pairs.iter().map(pair).collect()
+            }
+        }
+        (_, Value::Map(_)) => Json::Null,
+        (_, Value::Variant(content)) => {
+            json!({"shape": kinds::word_of(&content.0.0), "value": write(&content.0.0, &content.1, notation)})
+        }
+        (_, Value::Reference(None)) => Json::Null,
+        (_, Value::Reference(Some(reference))) => Json::String(notation.print(reference)),
+    }
+}
+
+/// The shape of the arm that a discriminator selects.
+pub(super) fn arm_shape(union: &Union, label: i64) -> &Shape {
+    union.select(label).and_then(|index| union.arms.get(index)).map_or(&Shape::Void, |arm| &arm.field.shape)
+}
+
+/// A discriminator, as its own shape has it.
+pub(super) fn discriminator(shape: &Shape, label: i64) -> Json {
+    let character = || u32::try_from(label).ok().and_then(char::from_u32);
+    match shape.resolved() {
+        Shape::Bool => Json::Bool(label != 0),
+        Shape::U64 => Json::from(label.cast_unsigned()),
+        Shape::Char | Shape::WideChar => {
+            character().map_or_else(|| Json::from(label), |c| Json::String(c.to_string()))
+        }
+        Shape::Enum(members) => {
+            let name = i32::try_from(label).ok().and_then(|value| members.name_of(value));
+            name.map_or_else(|| Json::from(label), Json::from)
+        }
+        _ => Json::from(label),
+    }
+}
+
+fn integer(value: i128) -> Json {
+    match (i64::try_from(value), u64::try_from(value)) {
+        (Ok(value), _) => Json::from(value),
+        (_, Ok(value)) => Json::from(value),
+        // No shape is that wide; still, no digit is lost.
+        _ => Json::String(value.to_string()),
+    }
+}
+
+/// Numbers that JSON has no notation for become words; a binary32 shows no more digits than it has.
+fn float(value: f64, single: bool) -> Json {
+    #[allow(clippy::cast_possible_truncation)]
+    let shortest = if single { (value as f32).to_string().parse().unwrap_or(value) } else { value };
+    match Number::from_f64(shortest) {
+        Some(number) => Json::Number(number),
+        None if value.is_nan() => Json::from("NaN"),
+        None if value > 0.0 => Json::from("Infinity"),
+        None => Json::from("-Infinity"),
+    }
+}

@@ -1,0 +1,215 @@
+//! The operation that is meant, and its arguments from a command line.
+
+use crate::json::{self, Misfit, Notation};
+use crate::people::signature;
+use crate::trouble::{Done, Trouble};
+use everywire::model::Operation;
+use everywire::{Interface, Value};
+use serde_json::{Map, Value as Json};
+
+/// Whether an interface itself declares (not merely inherits) what `word` names.
+pub(crate) fn declares(interface: &Interface, word: &str) -> bool {
+    let word = word.split('=').next().unwrap_or(word);
+    let own = interface.operations.get(interface.inherited..).unwrap_or_default();
+    let inherited = interface.operations.get(..interface.inherited).unwrap_or_default();
+    let attribute = |index: usize| {
+        interface.attributes.iter().any(|attribute| attribute.name == word && attribute.getter == index)
+    };
+    own.iter().enumerate().any(|(index, operation)| {
+        operation.name == word || operation.label == word || attribute(index + inherited.len())
+    })
+}
+
+/// Finds an operation by its wire name, its label or an attribute's name. `title=x` and `title x` write an attribute;
+/// what is to be written comes back as an argument.
+pub(crate) fn find<'i>(
+    interface: &'i Interface,
+    word: &str,
+    arguments: &[String],
+) -> Done<(&'i Operation, Vec<String>)> {
+    let (name, assigned) = match word.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (word, None),
+    };
+    let given: Vec<String> = assigned.into_iter().chain(arguments.iter().cloned()).collect();
+    if let Some(operation) = interface.operations.iter().find(|operation| operation.name == name) {
+        return Ok((operation, given));
+    }
+    if let Some(attribute) = interface.attributes.iter().find(|attribute| attribute.name == name) {
+        let index = match (given.is_empty(), attribute.setter) {
+            (true, _) => attribute.getter,
+            (false, Some(setter)) => setter,
+            (false, None) => {
+                let why = format!("attribute `{name}` of {} is read-only", interface.name);
+                return Err(
+                    Trouble::usage(format!("cannot set `{name}`"), why).hint("read it by its name alone")
+                );
+            }
+        };
+        if let Some(operation) = interface.operations.get(index) {
+            return Ok((operation, given));
+        }
+    }
+    if let Some(operation) = interface.operations.iter().find(|operation| operation.label == name) {
+        return Ok((operation, given));
+    }
+    let known: Vec<_> = interface.operations.iter().map(|operation| operation.name.as_ref()).collect();
+    let why =
+        format!("{} has {}", interface.name, if known.is_empty() { "none".into() } else { known.join(", ") });
+    let trouble = Trouble::usage(format!("there is no operation `{name}`"), why);
+    Err(match nearest(name, &known) {
+        Some(near) => trouble.hint(format!("did you mean `{near}`?")),
+        None => trouble.hint("choose one of these, or name another --interface"),
+    })
+}
+
+/// The arguments as one struct: from words by position or name, and from a JSON document.
+pub(crate) fn arguments(
+    operation: &Operation,
+    words: &[String],
+    document: Option<Json>,
+    notation: &dyn Notation,
+) -> Done<Value> {
+    let fields = operation.arguments.fields();
+    let mut values: Vec<Option<Value>> = vec![None; fields.len()];
+    let mut next = 0;
+    for word in words {
+        let named = word.split_once('=').and_then(|(name, rest)| {
+            fields.iter().position(|field| field.name == name).map(|position| (position, rest))
+        });
+        let (position, word) = match named {
+            Some((position, rest)) => (position, rest),
+            None => {
+                while values.get(next).is_some_and(Option::is_some) {
+                    next += 1;
+                }
+                (next, word.as_str())
+            }
+        };
+        let (Some(field), Some(value)) = (fields.get(position), values.get_mut(position)) else {
+            let why = format!("{} takes {}, and `{word}` is one more", operation.name, counted(fields.len()));
+            return Err(
+                Trouble::usage("too many arguments", why).hint(format!("it is {}", signature(operation)))
+            );
+        };
+        if value.is_some() {
+            let why = format!("`{}` is given twice", field.name);
+            return Err(Trouble::usage("the arguments do not fit", why)
+                .hint(format!("it is {}", signature(operation))));
+        }
+        let path = format!("arguments.{}", field.name);
+        *value = Some(
+            json::read_word(&field.shape, word, &path, notation)
+                .map_err(|misfit| unfit(operation, &misfit))?,
+        );
+    }
+    if let Some(document) = document {
+        fill_in(operation, document, &mut values, notation)?;
+    }
+    let missing: Vec<_> =
+        fields.iter().zip(&values).filter(|(_, v)| v.is_none()).map(|(f, _)| f.name.as_ref()).collect();
+    if !missing.is_empty() {
+        let what = format!("`{}` needs {}", operation.name, counted(fields.len()));
+        let trouble = Trouble::usage(what, format!("missing: {}", missing.join(", ")));
+        return Err(
+            trouble.hint(format!("it is {}; --template prints a request to fill in", signature(operation)))
+        );
+    }
+    let named = fields.iter().zip(values).filter_map(|(field, value)| Some((field.name.to_string(), value?)));
+    Ok(Value::Struct(named.collect()))
+}
+
+/// Takes from a document what the words did not give.
+fn fill_in(
+    operation: &Operation,
+    document: Json,
+    values: &mut [Option<Value>],
+    notation: &dyn Notation,
+) -> Done {
+    let fields = operation.arguments.fields();
+    let document: Map<String, Json> = match document {
+        Json::Object(object) => object,
+        Json::Array(items) if items.len() <= fields.len() => {
+            fields.iter().zip(items).map(|(field, item)| (field.name.to_string(), item)).collect()
+        }
+        _ => {
+            let why = format!("an object with {} is expected", counted(fields.len()));
+            return Err(Trouble::usage("the arguments do not fit", why)
+                .hint(format!("it is {}; --template prints a request to fill in", signature(operation))));
+        }
+    };
+    for (name, json) in document {
+        let Some((field, value)) = fields.iter().zip(values.iter_mut()).find(|(field, _)| field.name == name)
+        else {
+            let why = format!("arguments: there is no `{name}`");
+            return Err(Trouble::usage("the arguments do not fit", why)
+                .hint(format!("it is {}", signature(operation))));
+        };
+        if value.is_none() {
+            let path = format!("arguments.{name}");
+            *value = Some(
+                json::read(&field.shape, &json, &path, notation)
+                    .map_err(|misfit| unfit(operation, &misfit))?,
+            );
+        }
+    }
+    Ok(())
+}
+
+fn unfit(operation: &Operation, misfit: &Misfit) -> Box<Trouble> {
+    let hint = if misfit.missing { "; --template prints a request to fill in" } else { "" };
+    Trouble::usage("the arguments do not fit", misfit.to_string())
+        .hint(format!("it is {}{hint}", signature(operation)))
+}
+
+fn counted(count: usize) -> String {
+    match count {
+        0 => "no argument".into(),
+        1 => "1 argument".into(),
+        count => format!("{count} arguments"),
+    }
+}
+
+/// The known word nearest to a mistyped one.
+fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    let lower = word.to_ascii_lowercase();
+    let distance = |other: &str| distance(&lower, &other.to_ascii_lowercase());
+    known
+        .iter()
+        .copied()
+        .map(|other| (distance(other), other))
+        .min()
+        .filter(|(d, _)| *d <= 1 + word.len() / 4)
+        .map(|(_, o)| o)
+}
+
+/// Edits (insert, delete, replace) between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut previous = i;
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (to, up) in b.iter().zip(row.iter().skip(1)) {
+            left = (previous + usize::from(from != *to)).min(left + 1).min(up + 1);
+            previous = *up;
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_found() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(nearest("depositt", &["withdraw", "deposit"]), Some("deposit"));
+        assert_eq!(nearest("zzz", &["withdraw", "deposit"]), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! What the program prints: data on standard output, envelopes for `--json`.
+
+use serde_json::{Map, Value as Json, json};
+use std::io::{ErrorKind, IsTerminal, Write};
+
+/// Whether to use colours, on each of the two outputs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Style {
+    /// On standard output.
+    pub(crate) out: bool,
+    /// On standard error.
+    pub(crate) err: bool,
+}
+
+impl Style {
+    /// Colours are for terminals, unless somebody objects (`--no-color`, or the variable `NO_COLOR`).
+    pub(crate) fn detect(no_color: bool) -> Self {
+        let wanted = !no_color && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Self {
+            out: wanted && std::io::stdout().is_terminal(),
+            err: wanted && std::io::stderr().is_terminal(),
+        }
+    }
+}
+
+/// Text in a colour of the terminal (an SGR code), if colours are wanted.
+pub(crate) fn tinted(text: &str, code: &str, wanted: bool) -> String {
+    if wanted { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+/// Prints text and a line end.
+pub(crate) fn line(text: &str) {
+    raw(&format!("{text}\n"));
+}
+
+/// Prints text as it is. Whoever closed the pipe has seen enough: then the program ends.
+pub(crate) fn raw(text: &str) {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        _ => {}
+    }
+}
+
+/// Tells something that is no data.
+pub(crate) fn note(text: &str) {
+    // Nobody left to tell, if this fails.
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// The envelope that every verb prints with `--json`.
+#[derive(Debug, Default)]
+pub(crate) struct Envelope {
+    /// What was asked for.
+    pub(crate) value: Json,
+    /// Who answered, where anybody was asked.
+    pub(crate) peer: Option<String>,
+    /// By which wire.
+    pub(crate) wire: Option<&'static str>,
+    /// Octets of encoded values, without headers: (sent, received).
+    pub(crate) bytes: Option<(usize, usize)>,
+    /// How long the peer took.
+    pub(crate) elapsed: Option<std::time::Duration>,
+    /// What else is worth knowing.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Envelope {
+    /// An envelope of a value alone.
+    pub(crate) fn of(value: Json) -> Self {
+        Self { value, ..Self::default() }
+    }
+
+    /// As JSON.
+    pub(crate) fn json(&self) -> Json {
+        let mut out = Map::new();
+        out.insert("ok".into(), true.into());
+        out.insert("value".into(), self.value.clone());
+        out.insert("peer".into(), json!(self.peer));
+        out.insert("wire".into(), json!(self.wire));
+        out.insert(
+            "bytes".into(),
+            json!(self.bytes.map(|(sent, received)| json!({"sent": sent, "received": received}))),
+        );
+        let nanoseconds = self.elapsed.map(|elapsed| u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
+        out.insert("elapsed_ns".into(), json!(nanoseconds));
+        out.insert("notes".into(), json!(self.notes));
+        Json::Object(out)
+    }
+
+    /// Prints it on one line.
+    pub(crate) fn print(&self) {
+        line(&self.json().to_string());
+    }
+}

@@ -1,0 +1,113 @@
+//! Answers: what the program says about a call, and what is said for it if it says nothing.
+
+use super::Pending;
+use crate::{contract, json};
+use everywire::model::failure::Completed;
+use everywire::model::{Answer, Hold, Operation, Shape, Sink};
+use everywire::{Failure, Initiator, Interface, Kind, Node};
+use serde_json::{Map, Value as Json};
+use std::io;
+
+/// The call that a line of the program answers, and the line as an object.
+pub(super) fn parse(line: &[u8]) -> Result<(u64, Map<String, Json>), String> {
+    let json: Json = serde_json::from_slice(line).map_err(|error| format!("a line is not JSON ({error})"))?;
+    let Json::Object(object) = json else { return Err("a line is not a JSON object".into()) };
+    match object.get("id").and_then(Json::as_u64) {
+        Some(id) => Ok((id, object)),
+        None => Err("a line has no `id`".into()),
+    }
+}
+
+/// Answers a call as the program says.
+///
+/// # Errors
+/// The program's answer does not fit the contract; the caller was told.
+pub(super) fn give(
+    mut call: Pending,
+    said: &Map<String, Json>,
+    interface: &Hold<Interface>,
+    node: &Node,
+) -> Result<(), String> {
+    let Some(operation) = interface.operations.get(call.index) else { return Ok(()) };
+    let done = if let Some(message) = said.get("fail") {
+        let message = message.as_str().map_or_else(|| message.to_string(), ToOwned::to_owned);
+        let failure = Failure::new(Kind::Internal, Initiator::Peer, message).with_completed(Completed::Yes);
+        call.request.answer(Answer::Failed(&failure));
+        Ok(())
+    } else if let Some(name) = said.get("raise") {
+        raise(&mut call, operation, name, said.get("fields"), node)
+    } else {
+        results(&mut call, operation, said.get("results"), node)
+    };
+    done.map_err(|why| {
+        let why = format!("the answer to `{}` does not fit: {why}", operation.name);
+        let failure =
+            Failure::new(Kind::Internal, Initiator::Peer, why.clone()).with_completed(Completed::Yes);
+        call.request.answer(Answer::Failed(&failure));
+        why
+    })
+}
+
+fn results(
+    call: &mut Pending,
+    operation: &Operation,
+    said: Option<&Json>,
+    node: &Node,
+) -> Result<(), String> {
+    let nothing = Json::Object(Map::new());
+    let said = said.filter(|said| !said.is_null()).unwrap_or(&nothing);
+    let value = json::read(&operation.results, said, "results", node).map_err(|misfit| misfit.to_string())?;
+    call.request.answer(Answer::Done(&|sink: &mut dyn Sink| value.encode(&operation.results, sink)));
+    Ok(())
+}
+
+fn raise(
+    call: &mut Pending,
+    operation: &Operation,
+    name: &Json,
+    fields: Option<&Json>,
+    node: &Node,
+) -> Result<(), String> {
+    let name = name.as_str().ok_or("`raise` is the name of an exception")?;
+    let fits = |raised: &&Hold<_>| {
+        let raised: &everywire::model::shape::Struct = raised;
+        raised.name == name || raised.id == name || contract::last_part(&raised.name) == name
+    };
+    let Some(known) = operation.raises.iter().find(fits) else {
+        let names: Vec<_> = operation.raises.iter().map(|raised| raised.name.as_ref()).collect();
+        let names = if names.is_empty() { "nothing".into() } else { names.join(", ") };
+        return Err(format!("it raises `{name}`, and the contract lets it raise {names}"));
+    };
+    let shape = Shape::Struct(known.clone());
+    let nothing = Json::Object(Map::new());
+    let value = json::read(&shape, fields.unwrap_or(&nothing), "fields", node)
+        .map_err(|misfit| misfit.to_string())?;
+    call.request
+        .answer(Answer::Raised { shape: known, fields: &|sink: &mut dyn Sink| value.encode(&shape, sink) });
+    Ok(())
+}
+
+/// The program ended before it answered.
+pub(super) fn ended(mut call: Pending, status: &str) {
+    let message = format!("the program behind this object ended ({status}) before it answered");
+    let failure = Failure::new(Kind::Internal, Initiator::Peer, message).with_completed(Completed::Maybe);
+    call.request.answer(Answer::Failed(&failure));
+}
+
+/// The program could not be started.
+pub(super) fn not_started(call: Option<Pending>, error: &io::Error) {
+    let message = format!("the program behind this object cannot be started: {error}");
+    refuse(call, &Failure::new(Kind::Internal, Initiator::Peer, message));
+}
+
+/// The program does not keep up.
+pub(super) fn too_slow(call: Option<Pending>, queue: usize) {
+    let message = format!("the program behind this object has {queue} calls to read already");
+    refuse(call, &Failure::new(Kind::Busy, Initiator::Peer, message));
+}
+
+fn refuse(call: Option<Pending>, failure: &Failure) {
+    if let Some(mut call) = call {
+        call.request.answer(Answer::Failed(failure));
+    }
+}

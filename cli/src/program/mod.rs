@@ -1,0 +1,125 @@
+//! Objects implemented by a program that speaks JSON lines on its standard input and output.
+//!
+//! A call goes in as one line and its answer comes out as one, in any order:
+//!
+//! ```text
+//! {"id":1,"operation":"deposit","arguments":{"amount":5}}
+//! {"id":1,"results":{"return":105}}
+//! {"id":1,"raise":"Bank::Overdrawn","fields":{"missing":7}}
+//! {"id":1,"fail":"the disk is full"}
+//! ```
+//!
+//! A oneway call has `"oneway":true` and wants no answer. The program runs as long as the server; if it ends, the calls
+//! that wait for it fail, and the next call starts it again. What it prints on standard error is passed on.
+
+mod answer;
+mod process;
+
+use crate::json;
+use everywire::model::{Answer, Hold, Request, Servant, Source};
+use everywire::{Interface, Node, Value};
+use process::Process;
+use serde_json::json;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A call that the program has not answered yet.
+struct Pending {
+    request: Request,
+    index: usize,
+}
+
+/// An object whose operations a program carries out.
+pub(crate) struct ProgramServant {
+    interface: Hold<Interface>,
+    command: String,
+    node: Node,
+    process: Mutex<Option<Arc<Process>>>,
+    next: AtomicU64,
+}
+
+impl ProgramServant {
+    /// Starts the program: `command` is a command line of the shell. References in values are read and printed by
+    /// `node`.
+    pub(crate) fn start(interface: Hold<Interface>, command: &str, node: Node) -> io::Result<Self> {
+        let process = Process::start(command, interface.clone(), node.clone())?;
+        Ok(Self {
+            interface,
+            command: command.to_owned(),
+            node,
+            process: Mutex::new(Some(Arc::new(process))),
+            next: AtomicU64::new(1),
+        })
+    }
+
+    /// Ends the program: first kindly, by closing its input.
+    pub(crate) fn stop(&self) {
+        let process = lock(&self.process).take();
+        if let Some(process) = process {
+            process.stop();
+        }
+    }
+
+    /// The program, started again if it has ended.
+    fn process(&self) -> io::Result<Arc<Process>> {
+        let mut held = lock(&self.process);
+        match &*held {
+            Some(process) if !process.is_over() => Ok(Arc::clone(process)),
+            _ => {
+                let fresh =
+                    Arc::new(Process::start(&self.command, self.interface.clone(), self.node.clone())?);
+                *held = Some(Arc::clone(&fresh));
+                Ok(fresh)
+            }
+        }
+    }
+
+    fn forward(&self, request: Request) {
+        let index = request.index();
+        let Some(operation) = self.interface.operations.get(index) else { return };
+        let decode = |source: &mut dyn Source<'_>| Value::decode(&operation.arguments, source);
+        let arguments = match request.body().read(decode) {
+            Ok(arguments) => arguments,
+            Err(failure) => {
+                let failure = failure.at(format_args!("arguments of {}", operation.name));
+                let mut request = request;
+                return request.answer(Answer::Failed(&failure));
+            }
+        };
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let arguments = json::write(&operation.arguments, &arguments, &self.node);
+        let mut line = json!({"id": id, "operation": operation.name, "arguments": arguments});
+        if let (true, Some(line)) = (operation.oneway, line.as_object_mut()) {
+            line.insert("oneway".into(), true.into());
+        }
+        let mut call = Some(Pending { request, index });
+        // A program that ended between two calls is started again once.
+        for _ in 0..2 {
+            match self.process() {
+                Ok(process) => {
+                    if process.send(id, &line.to_string(), operation.oneway, &mut call) {
+                        return;
+                    }
+                }
+                Err(error) => return answer::not_started(call.take(), &error),
+            }
+        }
+        answer::not_started(call.take(), &io::Error::other("it ended as soon as it was started"));
+    }
+}
+
+impl Servant for ProgramServant {
+    fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    fn dispatch(&self, request: Request) {
+        self.forward(request);
+    }
+}
+
+/// What a lock guards here is whole at any time.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

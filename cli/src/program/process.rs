@@ -1,0 +1,180 @@
+//! The running program, and the threads that write to it and read from it.
+
+use super::{Pending, answer, lock};
+use crate::output::note;
+use everywire::model::Hold;
+use everywire::{Interface, Node};
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Calls that may wait for the program to read them.
+const QUEUE: usize = 1024;
+/// How long the program may take to end once its input is closed.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the program may take to end once it closed its output.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// One run of the program.
+pub(super) struct Process {
+    input: Mutex<Option<SyncSender<String>>>,
+    shared: Arc<Shared>,
+}
+
+/// What the threads share.
+struct Shared {
+    child: Mutex<Child>,
+    /// Calls without an answer; nothing once the program has ended, so that no call can be added too late.
+    pending: Mutex<Option<HashMap<u64, Pending>>>,
+    stopping: AtomicBool,
+    interface: Hold<Interface>,
+    node: Node,
+}
+
+impl Process {
+    pub(super) fn start(command: &str, interface: Hold<Interface>, node: Node) -> io::Result<Self> {
+        let mut child = Command::new("/bin/sh")
+            .arg("-c")
+            .arg(format!("exec {command}"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::Error::other("its input and output are not connected"));
+        };
+        let shared = Arc::new(Shared {
+            child: Mutex::new(child),
+            pending: Mutex::new(Some(HashMap::new())),
+            stopping: AtomicBool::new(false),
+            interface,
+            node,
+        });
+        let (input, lines) = sync_channel(QUEUE);
+        let (writer, reader) = (Arc::clone(&shared), Arc::clone(&shared));
+        let named = |name: &str| std::thread::Builder::new().name(name.into());
+        named("program-input").spawn(move || writer.write(stdin, &lines))?;
+        named("program-output").spawn(move || reader.read(stdout))?;
+        Ok(Self { input: Mutex::new(Some(input)), shared })
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        lock(&self.shared.pending).is_none()
+    }
+
+    /// Sends a call. Returns false, and leaves the call where it was, if the program has ended.
+    pub(super) fn send(&self, id: u64, line: &str, oneway: bool, call: &mut Option<Pending>) -> bool {
+        let input = match &*lock(&self.input) {
+            Some(input) => input.clone(),
+            None => return false,
+        };
+        {
+            let mut pending = lock(&self.shared.pending);
+            let Some(pending) = &mut *pending else { return false };
+            if !oneway && let Some(call) = call.take() {
+                pending.insert(id, call);
+            }
+        }
+        let give_back = || lock(&self.shared.pending).as_mut().and_then(|pending| pending.remove(&id));
+        match input.try_send(format!("{line}\n")) {
+            Ok(()) => true,
+            Err(TrySendError::Full(_)) => {
+                answer::too_slow(give_back().or_else(|| call.take()), QUEUE);
+                true
+            }
+            Err(TrySendError::Disconnected(_)) => {
+                // The program closed its input: it takes no more calls.
+                self.shared.kill();
+                match give_back() {
+                    Some(back) => {
+                        *call = Some(back);
+                        false
+                    }
+                    // Whoever saw the end has answered it already, unless nobody waits at all.
+                    None => !oneway,
+                }
+            }
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        // The writing thread ends with its queue, and with it the program's input.
+        lock(&self.input).take();
+        let until = Instant::now() + FAREWELL;
+        while Instant::now() < until && !self.is_over() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.shared.kill();
+    }
+}
+
+impl Shared {
+    fn write(&self, mut stdin: ChildStdin, lines: &Receiver<String>) {
+        while let Ok(line) = lines.recv() {
+            if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn read(&self, stdout: ChildStdout) {
+        let mut lines = BufReader::new(stdout);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match lines.read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => break,
+                Ok(_) if line.trim_ascii().is_empty() => {}
+                Ok(_) => self.take(line.trim_ascii()),
+            }
+        }
+        self.end();
+    }
+
+    /// Takes one line of the program.
+    fn take(&self, line: &[u8]) {
+        let (id, json) = match answer::parse(line) {
+            Ok(parsed) => parsed,
+            Err(why) => return note(&format!("program: {why}: {}", crate::people::octets(line))),
+        };
+        let call = lock(&self.pending).as_mut().and_then(|pending| pending.remove(&id));
+        let Some(call) = call else { return };
+        if let Err(why) = answer::give(call, &json, &self.interface, &self.node) {
+            note(&format!("program: {why}"));
+        }
+    }
+
+    /// The program closed its output: nothing will be answered any more.
+    fn end(&self) {
+        let waiting = lock(&self.pending).take().unwrap_or_default();
+        // It closed its output because it ends: leave it a moment to say how.
+        let until = Instant::now() + GRACE;
+        while matches!(lock(&self.child).try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.kill();
+        let status = match lock(&self.child).wait() {
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        if !self.stopping.load(Ordering::Relaxed) {
+            let again = "the next call starts it again";
+            note(&format!("program: ended ({status}) with {} calls unanswered; {again}", waiting.len()));
+        }
+        for (_, call) in waiting {
+            answer::ended(call, &status);
+        }
+    }
+
+    fn kill(&self) {
+        let mut child = lock(&self.child);
+        // One that has ended cannot be killed, and need not be.
+        if matches!(child.try_wait(), Ok(None)) {
+            let _ = child.kill();
+        }
+    }
+}

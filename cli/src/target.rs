@@ -1,0 +1,50 @@
+//! References as people give them: text, `@FILE`, or `@FILE:NAME` of a file of named references.
+
+use crate::trouble::{Done, Trouble};
+
+/// The text of a reference.
+pub(crate) fn text(given: &str) -> Done<String> {
+    let Some(file) = given.strip_prefix('@') else { return Ok(given.trim().to_owned()) };
+    let (file, name) = split(file);
+    let what = || format!("the reference in `{file}` cannot be read");
+    let content = std::fs::read_to_string(file).map_err(|error| {
+        Trouble::local(what(), &error)
+            .hint("@FILE reads a reference, @FILE:NAME the one of that name, from a file")
+    })?;
+    let lines: Vec<&str> = content.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let named: Vec<(&str, &str)> = lines.iter().filter_map(|line| line.split_once('\t')).collect();
+    let names = || named.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let found = match (name, lines.as_slice()) {
+        (Some(wanted), _) => named.iter().find(|(name, _)| *name == wanted).map(|(_, text)| *text),
+        (None, [only]) => Some(only.split_once('\t').map_or(*only, |(_, text)| text)),
+        (None, _) => None,
+    };
+    match (found, name) {
+        (Some(text), _) => Ok(text.trim().to_owned()),
+        (None, Some(name)) if !named.is_empty() => {
+            Err(Trouble::usage(what(), format!("it has no `{name}`; it has {}", names()))
+                .hint("choose one of these"))
+        }
+        (None, _) if !named.is_empty() => {
+            Err(Trouble::usage(what(), format!("it holds several: {}", names()))
+                .hint(format!("choose one: @{file}:NAME")))
+        }
+        (None, _) => {
+            Err(Trouble::usage(what(), "it does not hold one reference, nor lines of NAME, tab, reference"))
+        }
+    }
+}
+
+/// Names contain colons, and files may: the longest beginning that is a file is meant.
+fn split(text: &str) -> (&str, Option<&str>) {
+    let is_file = |file: &str| std::fs::metadata(file).is_ok();
+    if is_file(text) {
+        return (text, None);
+    }
+    let mut parts =
+        text.rmatch_indices(':').filter_map(|(at, _)| Some((text.get(..at)?, text.get(at + 1..)?)));
+    match parts.find(|(file, _)| is_file(file)) {
+        Some((file, name)) => (file, Some(name)),
+        None => (text, None),
+    }
+}

@@ -1,0 +1,304 @@
+//! A relay between clients and a server, which prints what passes.
+//!
+//! Octets are passed on first and explained afterwards, on another thread.
+
+use super::show::{Detail, Narrator, Passed};
+use super::{Known, wire_of};
+use crate::output::note;
+use everywire::model::{Endpoint, Wire};
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener, UnixStream};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, SystemTime};
+
+/// Chunks that may wait to be explained before the relay waits for the screen.
+const BACKLOG: usize = 1024;
+/// Octets of one message that are kept to explain it.
+const MOST: usize = 256 << 20;
+
+/// Listens; the endpoint tells the port that was bound.
+pub(crate) fn listen(endpoint: &Endpoint) -> io::Result<(Listener, Endpoint)> {
+    match endpoint {
+        Endpoint::Tcp { host, port } => {
+            let socket = TcpListener::bind((host.as_str(), *port))?;
+            let port = socket.local_addr()?.port();
+            Ok((Listener::Tcp(socket), Endpoint::Tcp { host: host.clone(), port }))
+        }
+        Endpoint::Unix { path } => {
+            Ok((Listener::Unix(UnixListener::bind_addr(&unix(path)?)?), endpoint.clone()))
+        }
+        Endpoint::Shm { .. } | Endpoint::InProcess { .. } => Err(unsuitable(endpoint)),
+    }
+}
+
+/// Relays until the process ends.
+pub(crate) fn run(listener: Listener, server: Endpoint, detail: Detail) -> io::Result<()> {
+    let (events, incoming) = sync_channel(BACKLOG);
+    let there = server.to_string();
+    std::thread::Builder::new()
+        .name("explain".into())
+        .spawn(move || Screen::new(detail, there).show(&incoming))?;
+    std::thread::Builder::new().name("accept".into()).spawn(move || accept(&listener, &server, &events))?;
+    Ok(())
+}
+
+/// A listening socket.
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// A connected socket.
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// Something that happened on a connection.
+enum Event {
+    Opened { connection: usize, peer: String },
+    Chunk { connection: usize, outward: bool, time: Duration, bytes: Vec<u8> },
+    Ended { connection: usize, outward: bool },
+    Failed { connection: usize, why: String },
+}
+
+fn accept(listener: &Listener, server: &Endpoint, events: &SyncSender<Event>) {
+    for connection in 1.. {
+        let accepted = match listener {
+            Listener::Tcp(socket) => {
+                socket.accept().map(|(stream, peer)| (Stream::Tcp(stream), peer.to_string()))
+            }
+            Listener::Unix(socket) => {
+                socket.accept().map(|(stream, _)| (Stream::Unix(stream), "unix".to_owned()))
+            }
+        };
+        let (client, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                note(&format!("accepting failed: {error}"));
+                std::thread::sleep(Duration::from_millis(50));
+                continue;
+            }
+        };
+        tell(events, Event::Opened { connection, peer });
+        if let Err(error) = join(connection, client, server, events) {
+            tell(events, Event::Failed { connection, why: format!("cannot connect to {server}: {error}") });
+        }
+    }
+}
+
+fn join(connection: usize, client: Stream, server: &Endpoint, events: &SyncSender<Event>) -> io::Result<()> {
+    let server = Stream::connect(server)?;
+    client.prompt();
+    server.prompt();
+    let (client_too, server_too) = (client.try_clone()?, server.try_clone()?);
+    let (events, events_too) = (events.clone(), events.clone());
+    let named = || std::thread::Builder::new().name(format!("relay {connection}"));
+    named().spawn(move || pass(connection, true, client, server, &events))?;
+    named().spawn(move || pass(connection, false, server_too, client_too, &events_too))?;
+    Ok(())
+}
+
+fn pass(connection: usize, outward: bool, mut from: Stream, mut to: Stream, events: &SyncSender<Event>) {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let got = match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(got) => got,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        };
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let bytes = buffer.get(..got).unwrap_or_default();
+        let passed = to.write_all(bytes);
+        tell(events, Event::Chunk { connection, outward, time, bytes: bytes.to_vec() });
+        if passed.is_err() {
+            from.shutdown(Shutdown::Read);
+            break;
+        }
+    }
+    to.shutdown(Shutdown::Write);
+    tell(events, Event::Ended { connection, outward });
+}
+
+fn tell(events: &SyncSender<Event>, event: Event) {
+    // The screen outlives the connections; if it is gone, so is the program.
+    let _ = events.send(event);
+}
+
+impl Stream {
+    fn connect(endpoint: &Endpoint) -> io::Result<Self> {
+        match endpoint {
+            Endpoint::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).map(Self::Tcp),
+            Endpoint::Unix { path } => UnixStream::connect_addr(&unix(path)?).map(Self::Unix),
+            Endpoint::Shm { .. } | Endpoint::InProcess { .. } => Err(unsuitable(endpoint)),
+        }
+    }
+
+    fn try_clone(&self) -> io::Result<Self> {
+        match self {
+            Self::Tcp(stream) => stream.try_clone().map(Self::Tcp),
+            Self::Unix(stream) => stream.try_clone().map(Self::Unix),
+        }
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(into),
+            Self::Unix(stream) => stream.read(into),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.write_all(bytes),
+            Self::Unix(stream) => stream.write_all(bytes),
+        }
+    }
+
+    /// Small messages are not to wait for others.
+    fn prompt(&self) {
+        if let Self::Tcp(stream) = self {
+            // Only slower, if refused.
+            let _ = stream.set_nodelay(true);
+        }
+    }
+
+    fn shutdown(&self, how: Shutdown) {
+        // The other side may have done so first.
+        let _ = match self {
+            Self::Tcp(stream) => stream.shutdown(how),
+            Self::Unix(stream) => stream.shutdown(how),
+        };
+    }
+}
+
+fn unix(path: &str) -> io::Result<UnixAddr> {
+    match path.strip_prefix('@') {
+        Some(name) => UnixAddr::from_abstract_name(name),
+        None => UnixAddr::from_pathname(path),
+    }
+}
+
+fn unsuitable(endpoint: &Endpoint) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, format!("{endpoint} has no socket that a relay could sit on"))
+}
+
+/// Explains what passes.
+struct Screen {
+    narrator: Narrator,
+    server: String,
+    connections: HashMap<usize, Conversation>,
+}
+
+/// A connection as far as it is explained.
+struct Conversation {
+    peer: String,
+    wire: Option<&'static dyn Wire>,
+    outward: Direction,
+    inward: Direction,
+}
+
+#[derive(Default)]
+struct Direction {
+    /// Octets that are no whole message yet.
+    held: Vec<u8>,
+    /// Octets that passed before them.
+    before: u64,
+    ended: bool,
+}
+
+impl Screen {
+    fn new(detail: Detail, server: String) -> Self {
+        Self { narrator: Narrator::new(detail), server, connections: HashMap::new() }
+    }
+
+    fn show(&mut self, events: &Receiver<Event>) {
+        while let Ok(event) = events.recv() {
+            match event {
+                Event::Opened { connection, peer } => {
+                    note(&format!("#{connection} opened by {peer}"));
+                    let (outward, inward) = (Direction::default(), Direction::default());
+                    self.connections.insert(connection, Conversation { peer, wire: None, outward, inward });
+                }
+                Event::Chunk { connection, outward, time, bytes } => {
+                    self.chunk(connection, outward, time, &bytes)
+                }
+                Event::Ended { connection, outward } => self.ended(connection, outward),
+                Event::Failed { connection, why } => {
+                    note(&format!("#{connection} {why}"));
+                    self.connections.remove(&connection);
+                }
+            }
+        }
+    }
+
+    fn chunk(&mut self, connection: usize, outward: bool, time: Duration, bytes: &[u8]) {
+        let Some(conversation) = self.connections.get_mut(&connection) else { return };
+        let Conversation { peer, wire, outward: there, inward: back } = conversation;
+        let (direction, from, to) = if outward {
+            (there, peer.as_str(), self.server.as_str())
+        } else {
+            (back, self.server.as_str(), peer.as_str())
+        };
+        direction.held.extend_from_slice(bytes);
+        let arrow = if outward { "->" } else { "<-" };
+        let wire = match (*wire, wire_of(&direction.held)) {
+            (Some(wire), _) => wire,
+            (None, Known::Wire(found)) => *wire.insert(found),
+            (None, Known::NotYet) => return,
+            (None, Known::Nothing) => {
+                note(&format!("#{connection} {arrow} {} octets of no known wire", direction.held.len()));
+                return direction.skip(direction.held.len());
+            }
+        };
+        let listing = wire.explain(&direction.held);
+        let whole = direction.held.len() - listing.rest.min(direction.held.len());
+        for explained in &listing.messages {
+            let end = explained.offset.saturating_add(explained.len);
+            if end > whole {
+                break;
+            }
+            self.narrator.tell(&Passed {
+                time,
+                connection,
+                outward,
+                from,
+                to,
+                wire: wire.name(),
+                offset: direction.before + explained.offset as u64,
+                explained,
+                bytes: direction.held.get(explained.offset..end).unwrap_or_default(),
+            });
+        }
+        direction.skip(whole);
+        if direction.held.len() > MOST {
+            note(&format!("#{connection} {arrow} a message of more than {MOST} octets is not explained"));
+            direction.skip(direction.held.len());
+        }
+    }
+
+    fn ended(&mut self, connection: usize, outward: bool) {
+        let Some(conversation) = self.connections.get_mut(&connection) else { return };
+        let direction = if outward { &mut conversation.outward } else { &mut conversation.inward };
+        direction.ended = true;
+        let (arrow, who) = if outward { ("->", "client") } else { ("<-", "server") };
+        let rest = direction.held.len();
+        let rest =
+            if rest > 0 { format!(", {rest} octets at the end are no whole message") } else { String::new() };
+        note(&format!("#{connection} {arrow} ended by the {who}{rest}"));
+        if conversation.outward.ended && conversation.inward.ended {
+            self.connections.remove(&connection);
+        }
+    }
+}
+
+impl Direction {
+    fn skip(&mut self, count: usize) {
+        self.held.drain(..count.min(self.held.len()));
+        self.before += count as u64;
+    }
+}

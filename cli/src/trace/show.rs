@@ -1,0 +1,231 @@
+//! Messages for people and for programs.
+
+use super::clock::{time_of_day, timestamp};
+use crate::output::{Style, line, tinted};
+use everywire::model::{Explained, Part};
+use serde_json::{Value as Json, json};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Octets of one part that are shown at most.
+const MOST: usize = 4096;
+/// Octets on one line.
+const ROW: usize = 16;
+/// Questions that are remembered until their answer comes.
+const QUESTIONS: usize = 1 << 16;
+
+/// How much is told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Detail {
+    /// 0: a line a message; 1: its parts; 2: its octets.
+    pub(crate) level: u8,
+    /// As JSON.
+    pub(crate) json: bool,
+    /// With colours.
+    pub(crate) style: Style,
+}
+
+/// A message that passed.
+pub(super) struct Passed<'m> {
+    /// When its last octet did, counted from 1970.
+    pub(super) time: Duration,
+    /// Number of its connection, from 1.
+    pub(super) connection: usize,
+    /// Whether it went from the connecting to the accepting side.
+    pub(super) outward: bool,
+    /// Who sent it.
+    pub(super) from: &'m str,
+    /// To whom.
+    pub(super) to: &'m str,
+    /// The wire's name.
+    pub(super) wire: &'static str,
+    /// Octets of its direction that passed before it.
+    pub(super) offset: u64,
+    /// What it says.
+    pub(super) explained: &'m Explained,
+    /// Its octets, as far as they are there.
+    pub(super) bytes: &'m [u8],
+}
+
+/// What an answer answers.
+struct Question {
+    operation: String,
+    asked: Duration,
+}
+
+/// Prints messages, and says of answers what they answer, where the parts of messages tell.
+pub(super) struct Narrator {
+    detail: Detail,
+    /// By connection, direction and number.
+    questions: HashMap<(usize, bool, String), Question>,
+}
+
+impl Narrator {
+    pub(super) fn new(detail: Detail) -> Self {
+        Self { detail, questions: HashMap::new() }
+    }
+
+    /// Prints a message.
+    pub(super) fn tell(&mut self, passed: &Passed<'_>) {
+        let question = self.question(passed);
+        if self.detail.json {
+            return line(&passed.json(self.detail.level, question.as_ref()).to_string());
+        }
+        let colour = self.detail.style.out;
+        let arrow = if passed.outward { tinted("->", "32", colour) } else { tinted("<-", "33", colour) };
+        let time = tinted(&time_of_day(passed.time), "2", colour);
+        let answered = match &question {
+            Some(Question { operation, asked }) => {
+                let after = passed.time.saturating_sub(*asked);
+                tinted(&format!(", to {operation} after {after:.1?}"), "2", colour)
+            }
+            None => String::new(),
+        };
+        line(&format!("{time} #{} {arrow} {}{answered}", passed.connection, passed.explained.summary));
+        match self.detail.level {
+            0 => {}
+            1 => passed.explained.parts.iter().for_each(|part| {
+                line(&format!("    @{:<5} {:>5}  {:<24} {}", part.offset, part.len, part.name, part.value));
+            }),
+            _ => annotated(passed.bytes, passed.explained).iter().for_each(|row| line(row)),
+        }
+    }
+
+    /// Remembers a question; finds the question of an answer.
+    fn question(&mut self, passed: &Passed<'_>) -> Option<Question> {
+        let part = |name| {
+            passed.explained.parts.iter().find(|part| part.name == name).map(|part| part.value.clone())
+        };
+        let number = part("request id")?;
+        match part("operation") {
+            Some(operation) => {
+                if self.questions.len() >= QUESTIONS {
+                    // Those that nobody answers, most likely.
+                    self.questions.clear();
+                }
+                let key = (passed.connection, passed.outward, number);
+                self.questions.insert(key, Question { operation, asked: passed.time });
+                None
+            }
+            None => self.questions.remove(&(passed.connection, !passed.outward, number)),
+        }
+    }
+}
+
+impl Passed<'_> {
+    fn json(&self, level: u8, question: Option<&Question>) -> Json {
+        let mut out = json!({
+            "time": timestamp(self.time),
+            "connection": self.connection,
+            "direction": if self.outward { "->" } else { "<-" },
+            "from": self.from,
+            "to": self.to,
+            "wire": self.wire,
+            "kind": self.explained.kind,
+            "summary": self.explained.summary,
+            "answers": question.map(|question| &question.operation),
+            "after_ns": question.map(|question| {
+                u64::try_from(self.time.saturating_sub(question.asked).as_nanos()).unwrap_or(u64::MAX)
+            }),
+            "offset": self.offset,
+            "len": self.explained.len,
+        });
+        if let Some(out) = out.as_object_mut() {
+            if level > 0 {
+                let part = |part: &Part| json!({"offset": part.offset, "len": part.len, "name": part.name, "value": part.value});
+                out.insert("parts".into(), self.explained.parts.iter().map(part).collect());
+            }
+            if level > 1 {
+                let digits: String = self.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                out.insert("hex".into(), digits.into());
+            }
+        }
+        out
+    }
+}
+
+/// All octets of a message in order, each run with what it means.
+fn annotated(bytes: &[u8], explained: &Explained) -> Vec<String> {
+    // Octets of values speak for themselves; what stands beside them is their text.
+    let value = |part: &Part| match explained.body {
+        Some(body) if body == (part.offset, part.len) => part.name.to_owned(),
+        _ => format!("{}: {}", part.name, part.value),
+    };
+    let mut parts: Vec<(usize, usize, String)> =
+        explained.parts.iter().map(|part| (part.offset, part.len, value(part))).collect();
+    if let Some((at, len)) = explained.body
+        && !parts.iter().any(|(offset, size, _)| (*offset, *size) == (at, len))
+    {
+        parts.push((at, len, "values".into()));
+    }
+    parts.sort_by_key(|(offset, len, _)| (*offset, std::cmp::Reverse(*len)));
+    let mut rows = Vec::new();
+    let mut shown = 0;
+    for (offset, len, text) in &parts {
+        if *offset > shown {
+            dump(bytes, shown, *offset - shown, "", &mut rows);
+        }
+        // A part inside one that was shown is named, not shown again.
+        let end = offset.saturating_add(*len);
+        if *offset >= shown || *len == 0 {
+            dump(bytes, *offset, *len, text, &mut rows);
+        } else {
+            rows.push(format!("    {offset:04x}  {:<48}  | {text}", ""));
+        }
+        shown = shown.max(end);
+    }
+    if shown < bytes.len() {
+        dump(bytes, shown, bytes.len() - shown, "", &mut rows);
+    }
+    rows
+}
+
+fn dump(bytes: &[u8], offset: usize, len: usize, text: &str, rows: &mut Vec<String>) {
+    let end = offset.saturating_add(len).min(bytes.len());
+    let run = bytes.get(offset..end).unwrap_or_default();
+    if run.is_empty() {
+        return rows.push(format!("    {offset:04x}  {:<48}  {text}", ""));
+    }
+    let head = run.get(..MOST).unwrap_or(run);
+    for (index, row) in head.chunks(ROW).enumerate() {
+        let digits: Vec<_> = row.iter().map(|byte| format!("{byte:02x}")).collect();
+        let printable: String = row
+            .iter()
+            .map(|byte| if byte.is_ascii_graphic() || *byte == b' ' { char::from(*byte) } else { '.' })
+            .collect();
+        let note = if index == 0 && !text.is_empty() { text } else { &printable };
+        rows.push(format!("    {:04x}  {:<48}  {note}", offset + index * ROW, digits.join(" ")));
+    }
+    if run.len() > MOST {
+        rows.push(format!("    ...   {} octets more", run.len() - MOST));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_octet_is_left_out() {
+        let part = |offset, len, name| Part { offset, len, name, value: "v".into() };
+        let explained = Explained {
+            parts: vec![
+                part(2, 2, "second"),
+                part(0, 1, "first"),
+                part(3, 1, "inner"),
+                part(90, 9, "beyond"),
+            ],
+            body: Some((5, 20)),
+            ..Explained::default()
+        };
+        let bytes: Vec<u8> = (0..30).collect();
+        let rows = annotated(&bytes, &explained);
+        let text = rows.join("\n");
+        for byte in &bytes {
+            assert!(text.contains(&format!("{byte:02x}")), "{byte:02x} is missing in\n{text}");
+        }
+        for name in ["first: v", "second: v", "inner: v", "beyond: v", "values"] {
+            assert!(text.contains(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What went wrong, for people in three lines and for programs as JSON, and the exit code that says which kind it was.
+
+use crate::output::{Style, line, note, tinted};
+use everywire::model::failure::Completed;
+use everywire::{Failure, Initiator, Kind};
+use serde_json::{Value as Json, json};
+
+/// The peer answered with an error.
+pub(crate) const ANSWERED: u8 = 1;
+/// Wrong options, arguments or contract.
+pub(crate) const USAGE: u8 = 2;
+/// The peer cannot be reached.
+pub(crate) const UNREACHABLE: u8 = 3;
+/// Authentication, policy or limits.
+pub(crate) const REFUSED: u8 = 4;
+/// The time was over.
+pub(crate) const TIMED_OUT: u8 = 5;
+/// The peer broke the protocol.
+pub(crate) const VIOLATION: u8 = 6;
+
+/// What every verb returns.
+pub(crate) type Done<T = ()> = Result<T, Box<Trouble>>;
+
+/// Something that went wrong.
+#[derive(Debug, Default)]
+pub(crate) struct Trouble {
+    exit: u8,
+    kind: String,
+    /// What the program was about to do.
+    what: String,
+    /// Why it failed, in the words of whoever said so.
+    message: String,
+    code: Option<String>,
+    place: String,
+    completed: Option<&'static str>,
+    hint: Option<String>,
+    /// The fields of an exception, or what was found out before it failed.
+    value: Option<Json>,
+    /// Text that is shown as it is instead of the three lines.
+    verbatim: Option<String>,
+}
+
+impl Trouble {
+    /// The command cannot be carried out as it was given.
+    pub(crate) fn usage(what: impl Into<String>, message: impl Into<String>) -> Box<Self> {
+        Box::new(Self {
+            exit: USAGE,
+            kind: "usage".into(),
+            what: what.into(),
+            message: message.into(),
+            ..Self::default()
+        })
+    }
+
+    /// Something of this machine failed: a file, a socket, a program.
+    pub(crate) fn local(what: impl Into<String>, error: &std::io::Error) -> Box<Self> {
+        Box::new(Self { kind: "io".into(), ..*Self::usage(what, error.to_string()) })
+    }
+
+    /// A call, or anything else on a wire, failed.
+    pub(crate) fn failure(what: impl Into<String>, failure: &Failure) -> Box<Self> {
+        Box::new(Self {
+            exit: exit_of(failure),
+            kind: failure.kind().word().into(),
+            what: what.into(),
+            message: failure.message().into(),
+            code: failure.code().map(Into::into),
+            place: failure.place().into(),
+            completed: Some(completed_word(failure.completed())),
+            hint: failure.hint().map(Into::into),
+            ..Self::default()
+        })
+    }
+
+    /// The peer raised an exception that the contract names.
+    pub(crate) fn raised(
+        what: impl Into<String>,
+        name: &str,
+        id: &str,
+        fields: Json,
+        shown: &str,
+    ) -> Box<Self> {
+        let shown = if shown.is_empty() { String::new() } else { format!(": {shown}") };
+        Box::new(Self {
+            exit: ANSWERED,
+            kind: "exception".into(),
+            what: what.into(),
+            message: format!("the peer raised {name}{shown}"),
+            code: Some(id.into()),
+            completed: Some("yes"),
+            value: Some(fields),
+            ..Self::default()
+        })
+    }
+
+    /// A contract has mistakes; `text` shows all of them.
+    pub(crate) fn contract(text: String) -> Box<Self> {
+        let message = text.lines().next().unwrap_or_default().to_owned();
+        Box::new(Self {
+            kind: "contract".into(),
+            verbatim: Some(text),
+            ..*Self::usage("the contract cannot be read", message)
+        })
+    }
+
+    /// With something to try.
+    pub(crate) fn hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// With another exit code and kind.
+    pub(crate) fn as_kind(mut self: Box<Self>, exit: u8, kind: &str) -> Box<Self> {
+        self.exit = exit;
+        kind.clone_into(&mut self.kind);
+        self
+    }
+
+    /// With what was found out before it failed.
+    pub(crate) fn with_value(mut self: Box<Self>, value: Json) -> Box<Self> {
+        self.value = Some(value);
+        self
+    }
+
+    /// The exit code.
+    pub(crate) fn exit(&self) -> u8 {
+        self.exit
+    }
+
+    /// Why it failed, on one line.
+    pub(crate) fn why(&self) -> String {
+        let mut why = self.message.clone();
+        if let Some(code) = &self.code {
+            why.push_str(&format!(" [{code}]"));
+        }
+        if !self.place.is_empty() {
+            why.push_str(&format!(" ({})", self.place));
+        }
+        match (self.completed, self.exit) {
+            (Some("yes"), exit) if exit != ANSWERED => why.push_str("; the call was executed"),
+            (Some("maybe"), _) => why.push_str("; the call may have been executed"),
+            _ => {}
+        }
+        why
+    }
+
+    /// Shows it: three lines on standard error, or an envelope on standard output.
+    pub(crate) fn show(&self, json: bool, style: Style) {
+        if json {
+            line(&self.json().to_string());
+        } else if let Some(text) = &self.verbatim {
+            note(text.trim_end());
+        } else {
+            note(&format!("{} {}", tinted("error:", "1;31", style.err), self.what));
+            note(&format!("  {} {}", tinted("why:", "1", style.err), self.why()));
+            note(&format!(" {} {}", tinted("hint:", "1;36", style.err), self.advice()));
+        }
+    }
+
+    /// The envelope.
+    pub(crate) fn json(&self) -> Json {
+        let mut envelope = json!({
+            "ok": false,
+            "error": {
+                "kind": self.kind,
+                "message": format!("{}: {}", self.what, self.message),
+                "code": self.code,
+                "place": if self.place.is_empty() { None } else { Some(&self.place) },
+                "completed": self.completed,
+                "hint": self.advice(),
+            },
+        });
+        if let (Some(value), Some(envelope)) = (&self.value, envelope.as_object_mut()) {
+            envelope.insert("value".into(), value.clone());
+        }
+        if let (Some(text), Some(error)) =
+            (&self.verbatim, envelope.get_mut("error").and_then(Json::as_object_mut))
+        {
+            error.insert("diagnostics".into(), text.trim_end().into());
+        }
+        envelope
+    }
+
+    fn advice(&self) -> &str {
+        self.hint.as_deref().unwrap_or(match self.exit {
+            ANSWERED if self.kind == "exception" => "the contract says when the operation raises it",
+            ANSWERED => "look at the server's log",
+            UNREACHABLE => "is the server running, and is this its address?",
+            REFUSED => "raise the limit (--max-message), or ask whoever runs the server",
+            TIMED_OUT => "raise --deadline, or look whether the server hangs",
+            VIOLATION => "`everywire trace` between both shows the bytes; is this the right port?",
+            _ => "`everywire VERB --help` has examples",
+        })
+    }
+}
+
+fn completed_word(completed: Completed) -> &'static str {
+    match completed {
+        Completed::Yes => "yes",
+        Completed::No => "no",
+        Completed::Maybe => "maybe",
+    }
+}
+
+/// A failure that carries a code was told by the peer in its own terms; others were found here.
+fn exit_of(failure: &Failure) -> u8 {
+    let answered = failure.code().is_some();
+    match failure.kind() {
+        Kind::Unreachable => UNREACHABLE,
+        Kind::Refused | Kind::LimitExceeded | Kind::Busy => REFUSED,
+        Kind::TimedOut => TIMED_OUT,
+        Kind::Violation => VIOLATION,
+        Kind::Malformed if !answered && failure.initiator() == Initiator::Peer => VIOLATION,
+        _ if !answered && failure.initiator() == Initiator::User => USAGE,
+        _ => ANSWERED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_have_the_documented_exit_codes() {
+        for (kind, initiator, code, exit) in [
+            (Kind::NoObject, Initiator::Peer, Some("OBJECT_NOT_EXIST"), 1),
+            (Kind::Malformed, Initiator::User, Some("MARSHAL"), 1),
+            (Kind::BadArgument, Initiator::User, None, 2),
+            (Kind::BadReference, Initiator::User, None, 2),
+            (Kind::Unreachable, Initiator::Here, None, 3),
+            (Kind::LimitExceeded, Initiator::User, None, 4),
+            (Kind::Refused, Initiator::Peer, Some("NO_PERMISSION"), 4),
+            (Kind::TimedOut, Initiator::User, None, 5),
+            (Kind::Violation, Initiator::Peer, None, 6),
+            (Kind::Malformed, Initiator::Peer, None, 6),
+        ] {
+            let mut failure = Failure::new(kind, initiator, "text");
+            if let Some(code) = code {
+                failure = failure.with_code(code);
+            }
+            assert_eq!(exit_of(&failure), exit, "{failure:?}");
+        }
+    }
+}

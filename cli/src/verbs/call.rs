@@ -1,0 +1,216 @@
+//! `everywire call`: calls an operation whose types are known no earlier than now.
+
+use crate::json::Notation;
+use crate::output::{self, Envelope, Style, line, tinted};
+use crate::trouble::{Done, Trouble};
+use crate::units::{self, Deadline};
+use crate::{contract, json, operation, people, target};
+use clap::Args;
+use everywire::model::object::unexpected;
+use everywire::model::{Body, Operation, Outcome, Sink, Source};
+use everywire::{Failure, Initiator, Kind, Node, Object, Reference, Value};
+use serde_json::Value as Json;
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const EXAMPLES: &str = include_str!("../../help/call.txt");
+
+/// Call an operation of an object, and print its results.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The object: an address, a reference, @FILE, or @FILE:NAME.
+    reference: String,
+    /// Operation or attribute; ATTRIBUTE=VALUE writes the attribute.
+    operation: String,
+    /// Arguments by position, or NAME=VALUE.
+    #[arg(allow_negative_numbers = true)]
+    arguments: Vec<String>,
+    /// The contract that describes the object.
+    #[arg(short, long, value_name = "FILE")]
+    contract: PathBuf,
+    /// The object's interface, if its reference does not tell.
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+    /// Arguments as a JSON object, @FILE, or - for standard input.
+    #[arg(short, long, value_name = "JSON", allow_hyphen_values = true)]
+    data: Option<String>,
+    /// Print a request to fill in, and do not call.
+    #[arg(long)]
+    template: bool,
+    /// Time limit of the call, such as 5s, 250ms or none.
+    #[arg(long, value_name = "TIME", value_parser = units::deadline, default_value = "30s")]
+    deadline: Deadline,
+    /// Largest message to send or to accept, such as 64MiB (4 MiB unless raised).
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    max_message: Option<u64>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Calls.
+pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
+    let contract = contract::load(&arguments.contract)?;
+    let mut builder = Node::builder().deadline(arguments.deadline.0).shards(1);
+    if let Some(bytes) = arguments.max_message {
+        builder = builder.max_message(bytes);
+    }
+    let node = Node::from(builder.build());
+    let text = target::text(&arguments.reference)?;
+    let object = node
+        .object(&text)
+        .map_err(|f| Trouble::failure(format!("`{}` is no reference", short(&text)), &f))?;
+    let asked = arguments.interface.as_deref();
+    let type_id = &object.reference().type_id;
+    let interface =
+        contract::interface_of(&contract, &arguments.contract, asked, type_id, Some(&arguments.operation))?;
+    let (operation, words) = operation::find(interface, &arguments.operation, &arguments.arguments)?;
+    if arguments.template {
+        return template(operation, arguments.json);
+    }
+    let document = arguments.data.as_deref().map(document).transpose()?;
+    let values = operation::arguments(operation, &words, document, &node)?;
+    let what = format!("cannot call `{}` at {}", operation.name, place(&node, object.reference()));
+    let answer = call(&object, operation, &values, &node, &what)?;
+    print(&answer, operation, &object, &node, arguments.json, style);
+    Ok(())
+}
+
+/// What came back.
+struct Answer {
+    value: Value,
+    sent: usize,
+    received: usize,
+    elapsed: Duration,
+}
+
+fn call(
+    object: &Object,
+    operation: &Operation,
+    values: &Value,
+    notation: &dyn Notation,
+    what: &str,
+) -> Done<Answer> {
+    let failed = |failure: &Failure| Trouble::failure(what, failure);
+    let encode = |sink: &mut dyn Sink| values.encode(&operation.arguments, sink);
+    let sent = sent(object.reference(), operation, values);
+    let begun = Instant::now();
+    if operation.oneway {
+        object.target().notify(operation, &encode).map_err(|failure| failed(&failure))?;
+        return Ok(Answer { value: Value::Struct(Vec::new()), sent, received: 0, elapsed: begun.elapsed() });
+    }
+    let outcome = object.target().invoke(operation, &encode);
+    let elapsed = begun.elapsed();
+    match outcome {
+        Outcome::Done(body) => {
+            let decode = |source: &mut dyn Source<'_>| Value::decode(&operation.results, source);
+            let value = body.read(decode).map_err(|failure| {
+                failed(&failure.at(format_args!("results of {}", operation.name)))
+                    .hint("compare the contract of both sides")
+            })?;
+            Ok(Answer { value, sent, received: body.bytes.len(), elapsed })
+        }
+        Outcome::Raised { id, body } => Err(raised(operation, &id, &body, notation, what)),
+        Outcome::Failed(failure) => Err(failed(&failure)),
+        Outcome::Moved(_) => Err(failed(&Failure::new(
+            Kind::Unreachable,
+            Initiator::Peer,
+            "the object pointed elsewhere too often",
+        ))),
+    }
+}
+
+fn raised(operation: &Operation, id: &str, body: &Body, notation: &dyn Notation, what: &str) -> Box<Trouble> {
+    let Some(known) = operation.raises.iter().find(|raised| raised.id == id || raised.name == id) else {
+        return Trouble::failure(what, &unexpected(id));
+    };
+    let shape = everywire::model::Shape::Struct(known.clone());
+    match body.read(|source| Value::decode(&shape, source)) {
+        Ok(value) => {
+            let shown = match &value {
+                Value::Struct(fields) if fields.is_empty() => String::new(),
+                value => people::shown(&shape, value, notation),
+            };
+            Trouble::raised(what, &known.name, id, json::write(&shape, &value, notation), &shown)
+        }
+        Err(failure) => Trouble::failure(what, &failure.at(format_args!("exception {id}"))),
+    }
+}
+
+fn print(answer: &Answer, operation: &Operation, object: &Object, node: &Node, json: bool, style: Style) {
+    let reference = object.reference();
+    if json {
+        let notes = if operation.oneway {
+            vec!["oneway: nobody tells whether it arrived".into()]
+        } else {
+            Vec::new()
+        };
+        let profile = reference.profiles.first();
+        return Envelope {
+            value: json::write(&operation.results, &answer.value, node),
+            peer: profile.and_then(|profile| profile.endpoints.first()).map(ToString::to_string),
+            wire: profile.map(|profile| profile.wire),
+            bytes: Some((answer.sent, answer.received)),
+            elapsed: Some(answer.elapsed),
+            notes,
+        }
+        .print();
+    }
+    if !operation.results.fields().is_empty() {
+        line(&people::results(&operation.results, &answer.value, node));
+    } else if style.out {
+        let done = if operation.oneway { "sent" } else { "done" };
+        output::note(&tinted(&format!("{done} in {:?}", answer.elapsed), "2", style.err));
+    }
+}
+
+fn template(operation: &Operation, envelope: bool) -> Done {
+    let value = json::template(&operation.arguments);
+    if envelope {
+        Envelope::of(value).print();
+    } else {
+        line(&serde_json::to_string_pretty(&value).unwrap_or_default());
+    }
+    Ok(())
+}
+
+fn document(given: &str) -> Done<Json> {
+    let (text, place) = match given.strip_prefix('@') {
+        Some(file) => (std::fs::read_to_string(file), file),
+        None if given == "-" => {
+            let mut text = String::new();
+            (std::io::stdin().read_to_string(&mut text).map(|_| text), "standard input")
+        }
+        None => (Ok(given.to_owned()), "--data"),
+    };
+    let text =
+        text.map_err(|error| Trouble::local(format!("the arguments in {place} cannot be read"), &error))?;
+    serde_json::from_str(&text).map_err(|error| {
+        Trouble::usage(format!("the arguments in {place} are not JSON"), error.to_string())
+            .hint("--template prints a request to fill in")
+    })
+}
+
+/// Octets of the encoded arguments: what a call costs on its wire, without headers.
+fn sent(reference: &Reference, operation: &Operation, values: &Value) -> usize {
+    let wire = reference.profiles.first().and_then(|profile| everywire::wires::named(profile.wire));
+    let encoded = wire.map(|wire| wire.codec().write(&mut |sink| values.encode(&operation.arguments, sink)));
+    // A value that does not encode is reported by the call itself.
+    encoded.and_then(Result::ok).map_or(0, |body| body.bytes.len())
+}
+
+/// Where an object is, for people.
+fn place(node: &Node, reference: &Reference) -> String {
+    short(&node.print_friendly(reference))
+}
+
+/// References can be very long.
+fn short(text: &str) -> String {
+    if text.chars().count() > 80 {
+        format!("{}...", text.chars().take(76).collect::<String>())
+    } else {
+        text.to_owned()
+    }
+}

@@ -1,0 +1,144 @@
+//! `everywire derby`: the races, and the server that foreign clients can race.
+
+use super::serve::Eagerness;
+use crate::trouble::{Done, Trouble};
+use crate::units;
+use clap::{Args, Subcommand};
+use everywire_derby::{Options, Serve};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = include_str!("../../help/derby.txt");
+/// Enough for the largest transfer of the races.
+const LARGEST_MESSAGE: u64 = 128 << 20;
+
+/// Race object systems against each other, on this machine.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Seven functions, many small calls (the second published race).
+    #[command(after_help = EXAMPLES)]
+    Calls(Course),
+    /// Large replies (the fourth published race).
+    #[command(after_help = EXAMPLES)]
+    Bytes(Course),
+    /// Every race that runs.
+    #[command(after_help = EXAMPLES)]
+    All(Course),
+    /// Serve the interfaces of the races, so that any client can race this server.
+    #[command(after_help = EXAMPLES)]
+    Serve(Served),
+}
+
+#[derive(Args)]
+struct Course {
+    /// Fewer calls and rounds: ends within 45 s.
+    #[arg(long)]
+    quick: bool,
+    /// Contestants, by name or the beginning of names up to a `-`.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Rounds; the first is dropped.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..))]
+    rounds: Option<u16>,
+    /// Calls of each operation in a round.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    calls: Option<u64>,
+    /// Where client and server run: same, different (CPUs) or unpinned.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    placement: Vec<String>,
+    /// Race a foreign server too: its reference, or a file of lines NAME, tab, reference.
+    #[arg(long, value_name = "REF")]
+    against: Option<String>,
+    /// Write the results as JSON; - for standard output.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the results as one self-contained page with charts.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct Served {
+    /// Where to listen; may be given several times. Port 0 takes a free one.
+    #[arg(long, value_name = "URL", required = true)]
+    on: Vec<String>,
+    /// Write the references as lines of NAME, tab, reference.
+    #[arg(long, value_name = "FILE")]
+    ref_file: Option<PathBuf>,
+    /// How eagerly to wait for calls.
+    #[arg(long, value_enum, default_value = "default")]
+    latency: Eagerness,
+    /// Largest message to accept or to send (128 MiB unless given: the races transfer 64 MB).
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    max_message: Option<u64>,
+    /// Report failures as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Arguments {
+    /// Races write their JSON to a file.
+    pub(crate) fn json(&self) -> bool {
+        matches!(&self.what, What::Serve(served) if served.json)
+    }
+}
+
+/// Races, or serves.
+pub(crate) fn run(arguments: &Arguments) -> Done {
+    match &arguments.what {
+        What::Calls(course) => race(vec!["calls".into()], course),
+        What::Bytes(course) => race(vec!["bytes".into()], course),
+        What::All(course) => race(Vec::new(), course),
+        What::Serve(served) => serve(served),
+    }
+}
+
+/// One side of a race.
+pub(crate) fn child(rest: &[String]) -> ExitCode {
+    everywire_derby::child::main(rest)
+}
+
+fn race(races: Vec<String>, course: &Course) -> Done {
+    let to_stdout = course.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
+    let options = Options {
+        races,
+        quick: course.quick,
+        only: course.only.clone(),
+        rounds: course.rounds.map(usize::from),
+        calls: course.calls,
+        placements: course.placement.clone(),
+        against: course.against.clone(),
+        json: if to_stdout { Some("/dev/stdout".into()) } else { course.json.clone() },
+        html: course.html.clone(),
+        silent: to_stdout,
+        command: String::new(),
+    };
+    everywire_derby::run(&options)
+        .map_err(|failure| Trouble::failure("the race did not take place", &failure))?;
+    Ok(())
+}
+
+fn serve(served: &Served) -> Done {
+    let serve = Serve { on: served.on.clone(), ref_file: served.ref_file.clone() };
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    // Serving goes on until the process ends, and being asked to end is no failure.
+    let watch = move || {
+        signals.forever().next();
+        std::process::exit(0);
+    };
+    let watching = std::thread::Builder::new().name("signals".into()).spawn(watch);
+    watching.map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    let largest = served.max_message.unwrap_or(LARGEST_MESSAGE);
+    everywire_derby::serve_with(&serve, served.latency.into(), largest)
+        .map_err(|failure| Trouble::failure("cannot serve the interfaces of the races", &failure))
+}

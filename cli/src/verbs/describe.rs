@@ -1,0 +1,127 @@
+//! `everywire describe`: what a contract says, or what a reference says and whether its object answers.
+
+mod document;
+mod reference;
+
+use crate::output::{self, Envelope, line};
+use crate::trouble::{Done, Trouble};
+use crate::units::{self, Deadline};
+use crate::{contract, target};
+use clap::{Args, ValueEnum};
+use everywire::model::{Contract, Definition, Shape};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = include_str!("../../help/describe.txt");
+
+/// Describe a contract, or an object by its reference.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A contract file, an address, a reference, @FILE or @FILE:NAME.
+    target: String,
+    /// One definition of the contract: its scoped name, or the module around it.
+    name: Option<String>,
+    /// How to print a contract.
+    #[arg(long = "as", value_name = "FORM")]
+    form: Option<Form>,
+    /// For a reference: the contract that describes the object's interface.
+    #[arg(short, long, value_name = "FILE")]
+    contract: Option<PathBuf>,
+    /// For a reference: do not ask whether the object answers.
+    #[arg(long)]
+    offline: bool,
+    /// How long to wait for the object's answer.
+    #[arg(long, value_name = "TIME", value_parser = units::deadline, default_value = "5s")]
+    deadline: Deadline,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
+enum Form {
+    /// OMG IDL.
+    Omg,
+    /// JSON.
+    Json,
+}
+
+/// Describes.
+pub(crate) fn run(arguments: &Arguments) -> Done {
+    let path = Path::new(&arguments.target);
+    if path.is_file() || is_contract(path) {
+        return describe_contract(arguments, path);
+    }
+    if arguments.name.is_some() || arguments.form.is_some() {
+        let why = format!("`{}` is no contract file", arguments.target);
+        return Err(Trouble::usage("only a contract has named definitions and forms", why)
+            .hint("for a reference, name the contract with --contract"));
+    }
+    let text = target::text(&arguments.target)?;
+    reference::describe(
+        &text,
+        arguments.contract.as_deref(),
+        !arguments.offline,
+        arguments.deadline.0,
+        arguments.json,
+    )
+}
+
+fn describe_contract(arguments: &Arguments, path: &Path) -> Done {
+    let mut contract = contract::load(path)?;
+    if let Some(name) = &arguments.name {
+        contract = pick(contract, name, path)?;
+    }
+    let form = arguments.form.unwrap_or(Form::Omg);
+    match (form, arguments.json) {
+        (Form::Json, false) => {
+            line(&serde_json::to_string_pretty(&document::contract(&contract)).unwrap_or_default())
+        }
+        (Form::Omg, false) => output::raw(&everywire_idl::omg::print(&contract)),
+        (Form::Omg, true) if arguments.form.is_some() => {
+            Envelope::of(everywire_idl::omg::print(&contract).into()).print();
+        }
+        (_, true) => Envelope::of(document::contract(&contract)).print(),
+    }
+    Ok(())
+}
+
+fn is_contract(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let known =
+        everywire_idl::languages().iter().any(|language| language.extensions.contains(&extension.as_str()));
+    known && !path.to_string_lossy().contains("://")
+}
+
+/// The definitions with this name, with this last part of a name, or inside the module of this name.
+fn pick(contract: Contract, name: &str, path: &Path) -> Done<Contract> {
+    let inside = format!("{name}::");
+    let all: Vec<String> =
+        contract.definitions.iter().map(|definition| name_of(definition).to_owned()).collect();
+    let exact = all.iter().any(|held| held == name || held.starts_with(&inside));
+    let wanted = |held: &str| {
+        if exact { held == name || held.starts_with(&inside) } else { contract::last_part(held) == name }
+    };
+    let definitions: Vec<_> =
+        contract.definitions.into_iter().filter(|definition| wanted(name_of(definition))).collect();
+    if definitions.is_empty() {
+        let why = format!("{} defines {}", path.display(), all.join(", "));
+        return Err(
+            Trouble::usage(format!("there is no definition `{name}`"), why).hint("choose one of these")
+        );
+    }
+    Ok(Contract { definitions })
+}
+
+/// The scoped name of a definition.
+fn name_of(definition: &Definition) -> &str {
+    match definition {
+        Definition::Type(Shape::Struct(shape)) | Definition::Exception(shape) => &shape.name,
+        Definition::Type(Shape::Union(shape)) => &shape.name,
+        Definition::Type(Shape::Enum(shape)) => &shape.name,
+        Definition::Type(Shape::Alias(shape)) => &shape.name,
+        Definition::Type(_) => "",
+        Definition::Constant(constant) => &constant.name,
+        Definition::Interface(interface) => &interface.name,
+    }
+}

@@ -1,0 +1,9 @@
+//! One file for each verb: its options, its help, and what it does.
+
+pub(crate) mod call;
+pub(crate) mod completion;
+pub(crate) mod derby;
+pub(crate) mod describe;
+pub(crate) mod generate;
+pub(crate) mod serve;
+pub(crate) mod trace;

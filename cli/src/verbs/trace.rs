@@ -1,0 +1,151 @@
+//! `everywire trace`: explains what passes between two peers, from a capture or through a relay.
+
+use crate::output::{Envelope, Style, line, note};
+use crate::target;
+use crate::trace::{Detail, capture, relay};
+use crate::trouble::{Done, Trouble, UNREACHABLE};
+use clap::{ArgAction, Args};
+use everywire::model::{Endpoint, Profile};
+use everywire::{Node, Reference};
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::path::Path;
+
+const EXAMPLES: &str = include_str!("../../help/trace.txt");
+
+/// Explain what passes between two peers: from a capture, or as a relay between them.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A capture file; or the server to relay to: an address, a reference, @FILE, @FILE:NAME, HOST:PORT, unix:PATH.
+    #[arg(value_name = "FILE|ADDRESS")]
+    target: String,
+    /// Where the relay listens: an address, HOST:PORT or unix:PATH. Port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS")]
+    on: Option<String>,
+    /// -v: the parts of each message; -vv: every octet.
+    #[arg(short, long, action = ArgAction::Count)]
+    verbose: u8,
+    /// Print one JSON object a message.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Traces.
+pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
+    let detail = Detail { level: arguments.verbose, json: arguments.json, style };
+    let file = Path::new(&arguments.target);
+    match &arguments.on {
+        None if file.is_file() => capture::print(file, detail),
+        None => Err(Trouble::usage(
+            format!("cannot trace `{}`", arguments.target),
+            "there is no such capture file, and a relay needs a place to listen",
+        )
+        .hint("give the relay an address with --on, such as --on 127.0.0.1:9999")),
+        Some(on) => live(&arguments.target, on, detail),
+    }
+}
+
+fn live(server: &str, on: &str, detail: Detail) -> Done {
+    let node = Node::new();
+    let text = target::text(server)?;
+    let server = destination(&text, &node)?;
+    let on = listening(on)?;
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    let failed = |error| {
+        Trouble::local(format!("cannot relay from {on}"), &error)
+            .as_kind(UNREACHABLE, "unreachable")
+            .hint("choose another address, or port 0 for a free one")
+    };
+    let (listener, bound) = relay::listen(&on).map_err(failed)?;
+    announce(&server, &bound, &node, detail.json);
+    relay::run(listener, server.endpoint, detail).map_err(failed)?;
+    signals.forever().next();
+    if let Endpoint::Unix { path } = &bound
+        && !path.starts_with('@')
+    {
+        // Somebody else may have removed it.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
+/// Where a relay passes things on to, and the reference that led there.
+struct Destination {
+    endpoint: Endpoint,
+    reference: Option<Reference>,
+}
+
+fn destination(text: &str, node: &Node) -> Done<Destination> {
+    if let Some(endpoint) = plain(text) {
+        return Ok(Destination { endpoint, reference: None });
+    }
+    let what = || "cannot tell where to relay to".to_owned();
+    let reference = node.parse(text).map_err(|failure| Trouble::failure(what(), &failure))?;
+    let endpoints = reference.profiles.iter().flat_map(|profile| &profile.endpoints);
+    let relayed = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Tcp { .. } | Endpoint::Unix { .. });
+    let found = endpoints.clone().find(relayed).cloned();
+    match found {
+        Some(endpoint) => Ok(Destination { endpoint, reference: Some(reference) }),
+        None => {
+            let known: Vec<_> = endpoints.map(ToString::to_string).collect();
+            let why = format!("a relay needs a TCP or Unix socket; the reference has {}", known.join(", "));
+            Err(Trouble::usage(what(), why).hint("let the server listen on a socket too"))
+        }
+    }
+}
+
+fn listening(on: &str) -> Done<Endpoint> {
+    if let Some(endpoint) = plain(on) {
+        return Ok(endpoint);
+    }
+    let scheme = on.split([':', '+']).next().unwrap_or_default();
+    let wire = everywire::wires::ALL.iter().find(|wire| wire.schemes().contains(&scheme));
+    match wire {
+        Some(wire) => {
+            wire.listen(on).map_err(|failure| Trouble::failure(format!("cannot relay from `{on}`"), &failure))
+        }
+        None => Err(Trouble::usage(format!("cannot relay from `{on}`"), "it is no address")
+            .hint("an address is HOST:PORT, unix:PATH, or one of a wire, such as SCHEME://HOST:PORT")),
+    }
+}
+
+/// `HOST:PORT`, `tcp:HOST:PORT` or `unix:PATH`.
+fn plain(text: &str) -> Option<Endpoint> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return Some(Endpoint::Unix { path: path.to_owned() });
+    }
+    let (host, port) = text.strip_prefix("tcp:").unwrap_or(text).rsplit_once(':')?;
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let clean = !host.is_empty() && !host.contains(['/', '@', ',']);
+    if clean { Some(Endpoint::Tcp { host: host.to_owned(), port: port.parse().ok()? }) } else { None }
+}
+
+/// Tells where the relay listens, and which reference leads through it.
+fn announce(server: &Destination, bound: &Endpoint, node: &Node, json: bool) {
+    let patched = server.reference.as_ref().map(|reference| through(reference, bound));
+    let text = patched.as_ref().map(|reference| node.print(reference));
+    let address = patched.as_ref().map(|reference| node.print_friendly(reference));
+    if json {
+        let value = json!({"listening": bound.to_string(), "server": server.endpoint.to_string(),
+            "address": address, "reference": text});
+        return Envelope::of(value).print();
+    }
+    note(&format!("relaying from {bound} to {}; clients use:", server.endpoint));
+    match (address, text) {
+        (Some(address), Some(text)) => {
+            line(&address);
+            line(&text);
+        }
+        _ => line(&bound.to_string()),
+    }
+}
+
+/// The same object, reached through the relay only: other ways to it would pass it by.
+fn through(reference: &Reference, relay: &Endpoint) -> Reference {
+    let profiles = reference.profiles.iter().take(1);
+    let patched = profiles.map(|profile| Profile { endpoints: vec![relay.clone()], ..profile.clone() });
+    Reference { type_id: reference.type_id.clone(), profiles: patched.collect(), foreign: Vec::new() }
+}

@@ -1,0 +1,143 @@
+//! What needs no server: contracts, generated code, captures, help.
+
+mod support;
+
+use serde_json::{Value as Json, json};
+use support::{Bank, Scratch, data, run};
+
+#[test]
+fn a_contract_is_printed_back() {
+    let scratch = Scratch::new();
+    let text = run(&["describe", &data("bank.idl")]);
+    // What is printed reads as the same contract.
+    let file = scratch.path("again.idl");
+    std::fs::write(&file, text.good()).unwrap();
+    assert_eq!(run(&["describe", &file]).good(), text.good());
+    let json = |file: &str| run(&["describe", file, "--as", "json"]).json();
+    assert_eq!(json(&file), json(&data("bank.idl")));
+
+    let one = run(&["describe", &data("bank.idl"), "Branch"]);
+    assert!(one.good().contains("interface Branch") && !one.good().contains("Account"), "{}", one.out);
+    let none = run(&["describe", &data("bank.idl"), "Nope"]);
+    assert!(none.failed(2)[1].contains("Bank::Account"));
+}
+
+#[test]
+fn a_contract_is_json() {
+    let whole = run(&["describe", &data("bank.idl"), "--json"]).json();
+    let definitions = whole["value"]["definitions"].as_array().unwrap();
+    let account = definitions.iter().find(|definition| definition["name"] == "Bank::Account").unwrap();
+    assert_eq!(account["id"], json!("IDL:Bank/Account:1.0"));
+    let operations = account["operations"].as_array().unwrap();
+    let withdraw = operations.iter().find(|operation| operation["name"] == "withdraw").unwrap();
+    assert_eq!(
+        withdraw["signature"],
+        json!("withdraw(amount: f64) -> f64 raises Bank::Overdrawn, Bank::Closed")
+    );
+    assert_eq!(withdraw["parameters"], json!([{"direction": "in", "name": "amount", "shape": "f64"}]));
+    let title = json!({"name": "title", "shape": {"kind": "text", "bound": null, "text": "narrow"}, "readonly": false});
+    assert_eq!(account["attributes"][0], title);
+}
+
+#[test]
+fn a_reference_is_described_and_asked() {
+    let bank = Bank::at(&["tcp", "unix"], &[]);
+    let told = run(&["describe", &bank.reference, "-c", &bank.contract]);
+    for part in [
+        "IDL:Bank/Account:1.0",
+        "tcp:127.0.0.1:",
+        "unix:/",
+        "no authentication, no encryption",
+        "yes, in",
+        "deposit(amount: f64)",
+    ] {
+        assert!(told.good().contains(part), "{part} in {}", told.out);
+    }
+    let json = run(&["describe", &bank.addresses[0], "--json"]).json();
+    assert_eq!((&json["ok"], &json["value"]["answers"]), (&json!(true), &json!(true)));
+
+    let absent = bank.addresses[0].replace("Account", "Nobody");
+    let no = run(&["describe", &absent, "--json"]);
+    assert_eq!((no.code, &no.json()["value"]["answers"]), (1, &json!(false)));
+    let asked = run(&["describe", &absent, "--offline", "--json"]).json();
+    assert_eq!(asked["value"]["answers"], Json::Null);
+    assert_eq!(run(&["describe", "iiop://127.0.0.1:1/x"]).code, 3);
+}
+
+#[test]
+fn code_is_generated_and_checked() {
+    let scratch = Scratch::new();
+    let (contract, out) = (data("bank.idl"), scratch.path("generated"));
+    let text = run(&["gen", "rust", &contract]);
+    assert!(text.good().contains("trait Account"), "{}", text.out);
+    let gen_to = |more: &[&str]| run(&[&["gen", "rust", &contract, "-o", &out], more].concat());
+    assert!(gen_to(&["--check"]).failed(1)[0].contains("out of date"));
+    assert!(gen_to(&[]).err.contains("bank.rs"));
+    gen_to(&["--check"]).good();
+    let file = format!("{out}/bank.rs");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text.out);
+    std::fs::write(&file, "stale").unwrap();
+    assert_eq!(gen_to(&["--check", "--json"]).json()["error"]["kind"], json!("out-of-date"));
+    assert!(run(&["gen", "rust", &contract, &contract]).failed(2)[2].contains("--out"));
+}
+
+#[test]
+fn a_capture_is_explained() {
+    let capture = data("callback.pcapng");
+    let lines = run(&["trace", &capture]);
+    let lines: Vec<&str> = lines.good().lines().collect();
+    assert_eq!(lines.len(), 12);
+    assert!(
+        lines[0].starts_with("02:39:21.718530 #1 -> Request") && lines[0].contains("Advise"),
+        "{}",
+        lines[0]
+    );
+    assert!(lines[1].contains("#2 -> Request") && lines[1].contains("HelloSync"), "{}", lines[1]);
+    assert!(
+        lines[2].contains("#2 <- Reply") && lines[2].ends_with("to HelloSync after 9.9ms"),
+        "{}",
+        lines[2]
+    );
+
+    let parts = run(&["trace", &capture, "-v"]);
+    assert!(
+        parts.good().lines().any(|line| line.contains("magic") && line.contains("GIOP")),
+        "{}",
+        parts.out
+    );
+    let octets = run(&["trace", &capture, "-vv"]);
+    assert!(
+        octets.good().lines().any(|line| line.trim_start().starts_with("0000  47 49 4f 50")),
+        "{}",
+        octets.out
+    );
+
+    let json = run(&["trace", &capture, "--json", "-vv"]);
+    let messages: Vec<Json> = json.good().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(messages.len(), 12);
+    for message in &messages {
+        let hex = message["hex"].as_str().unwrap();
+        assert!(hex.starts_with("47494f50") && hex.len() as u64 == 2 * message["len"].as_u64().unwrap());
+        assert!(message["time"].as_str().unwrap().ends_with('Z') && message["wire"] == "giop");
+    }
+    assert!(run(&["trace", &data("bank.idl")]).failed(2)[1].contains("neither pcap nor pcapng"));
+    assert!(run(&["trace", "nothing.pcap"]).failed(2)[2].contains("--on"));
+}
+
+#[test]
+fn shells_complete() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = run(&["completion", shell]);
+        assert!(script.good().contains("everywire") && script.out.contains("describe"), "{shell}");
+    }
+    assert!(run(&["completion", "bash", "--json"]).json()["value"].as_str().unwrap().contains("everywire"));
+}
+
+#[test]
+fn help_tells_exit_codes_and_examples() {
+    assert!(run(&["--help"]).good().contains("6  the peer broke the protocol"));
+    for verb in ["call", "describe", "gen", "serve", "trace", "derby", "completion"] {
+        assert!(run(&[verb, "--help"]).good().contains("Examples:"), "{verb}");
+    }
+    assert!(run(&["--version"]).good().starts_with("everywire "));
+}

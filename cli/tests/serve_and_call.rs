@@ -1,0 +1,166 @@
+//! A program served, and called, over every transport.
+
+mod support;
+
+use serde_json::json;
+use support::{Bank, Scratch, data, run, run_with_input};
+
+#[test]
+fn every_transport_carries_calls() {
+    let bank = Bank::at(&["tcp", "unix", "shm"], &[]);
+    assert!(bank.addresses[0].starts_with("iiop://127.0.0.1:") && bank.addresses[0].ends_with("/Account"));
+    assert!(bank.addresses[1].starts_with("iiop+unix:///") && bank.addresses[2].starts_with("iiop+shm:///"));
+    for (index, balance) in ["1.5", "3", "4.5"].iter().enumerate() {
+        let out = bank.call_at(index, &["deposit", "1.5"]);
+        assert_eq!(out.good().parse::<f64>().unwrap(), balance.parse::<f64>().unwrap());
+    }
+    let whole = run(&["call", &bank.reference, "deposit", "1", "-c", &bank.contract, "--json"]);
+    assert_eq!(whole.json()["value"]["return"], json!(5.5));
+}
+
+#[test]
+fn attributes_are_read_and_written() {
+    let bank = Bank::open();
+    assert_eq!(bank.call(&["title"]).good(), "Savings");
+    assert_eq!(bank.call(&["title=Rainy days"]).good(), "");
+    assert_eq!(bank.call(&["title", "Rainy = days"]).good(), "");
+    assert_eq!(bank.call(&["_get_title"]).good(), "Rainy = days");
+    assert_eq!(bank.call(&["number"]).good(), "18446744073709551615");
+    let refused = bank.call(&["number=5"]);
+    assert!(refused.failed(2)[1].contains("read-only"), "{}", refused.err);
+}
+
+#[test]
+fn values_of_every_kind_survive() {
+    let bank = Bank::open();
+    let entry = json!({"note": "tea", "amount": 2.5, "unit": "CHF"});
+    let data = json!({"filter": [entry], "most": 41}).to_string();
+    let history = bank.call(&["history", "-d", &data, "--json"]).json();
+    assert_eq!(history["value"], json!({"return": [entry, entry], "most": 42, "complete": true}));
+    let shown = bank.call(&["history", "[]", "41"]);
+    assert_eq!(shown.good(), "return = []\nmost = 42\ncomplete = true");
+
+    let value = |words: &[&str]| bank.call(&[words, &["--json"]].concat()).json()["value"]["return"].clone();
+    assert_eq!(value(&["statement", "plain text"]), json!({"base64": "cGxhaW4gdGV4dA=="}));
+    assert_eq!(value(&["statement", r#"{"hex":"00ff"}"#]), json!({"base64": "AP8="}));
+    let figure = json!({"discriminator": "CHF", "arm": "five"});
+    assert_eq!(value(&["convert", &figure.to_string()]), figure);
+    assert_eq!(value(&["remember", r#"{"shape":"u16","value":7}"#]), json!({"shape": "u16", "value": 7}));
+    assert_eq!(value(&["shout", "grüße"]), json!("GRÜSSE"));
+    assert_eq!(value(&["sibling", "null"]), json!(null));
+    assert_eq!(value(&["sibling", &format!("other={}", bank.reference)]), json!(bank.reference));
+    assert_eq!(bank.call(&["statement", "plain"]).good(), "\"plain\"");
+}
+
+#[test]
+fn arguments_come_from_files_and_standard_input() {
+    let (bank, scratch) = (Bank::open(), Scratch::new());
+    let file = scratch.path("request.json");
+    std::fs::write(&file, r#"{"amount": 2}"#).unwrap();
+    assert_eq!(bank.call(&["deposit", "-d", &format!("@{file}")]).good(), "2.0");
+    let call = ["call", &bank.addresses[0], "deposit", "-d", "-", "-c", &bank.contract];
+    assert_eq!(run_with_input(&call, "[3]").good(), "5.0");
+    assert_eq!(bank.call(&["statement", &format!("@{file}")]).good(), r#""{\"amount\": 2}""#);
+    let template = bank.call(&["history", "--template"]);
+    std::fs::write(&file, template.good()).unwrap();
+    bank.call(&["history", "-d", &format!("@{file}")]).good();
+}
+
+#[test]
+fn oneway_calls_arrive() {
+    let bank = Bank::open();
+    let sent = bank.call(&["hint", "psst", "--json"]).json();
+    assert_eq!((&sent["ok"], &sent["bytes"]["received"]), (&json!(true), &json!(0)));
+    // Nobody tells when it arrived: ask until it has.
+    assert!((0..100).any(|_| bank.call(&["title"]).good() == "psst"));
+}
+
+#[test]
+fn the_envelope_tells_who_what_and_how_long() {
+    let bank = Bank::open();
+    let answer = bank.call(&["deposit", "8", "--json"]).json();
+    let keys: Vec<_> = answer.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(keys, ["ok", "value", "peer", "wire", "bytes", "elapsed_ns", "notes"]);
+    assert_eq!((&answer["ok"], &answer["wire"]), (&json!(true), &json!("giop")));
+    assert!(answer["peer"].as_str().unwrap().starts_with("tcp:127.0.0.1:"));
+    assert_eq!(answer["bytes"], json!({"sent": 8, "received": 8}));
+    assert!(answer["elapsed_ns"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_program_that_ends_is_started_again() {
+    let mut bank = Bank::open();
+    bank.call(&["title=Old"]).good();
+    let lines = bank.call(&["dies"]);
+    assert!(lines.failed(1)[1].contains("ended (exit status: 3) before it answered"), "{}", lines.err);
+    assert!(lines.err.contains("may have been executed"));
+    assert_eq!(bank.call(&["title"]).good(), "Savings");
+    let (code, err) = bank.server.end("-TERM");
+    assert_eq!(code, 0);
+    assert!(err.contains("program: ended (exit status: 3) with 1 calls unanswered"), "{err}");
+}
+
+#[test]
+fn answers_come_in_any_order() {
+    let bank = Bank::open();
+    let waiting = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| bank.call(&["hangs", "--json"]));
+        // The parked call is answered after a later one; try until it was parked.
+        while !waiting.is_finished() {
+            bank.call(&["deposit", "1"]).good();
+        }
+        waiting.join().unwrap()
+    });
+    assert_eq!(waiting.json()["value"], json!({}));
+}
+
+#[test]
+fn answers_that_do_not_fit_are_failures() {
+    let mut bank = Bank::open();
+    let lies = bank.call(&["lies"]);
+    assert!(lies.failed(1)[1].contains("nonsense"), "{}", lies.err);
+    let fails = bank.call(&["fails"]);
+    assert!(fails.failed(1)[1].contains("the vault is stuck"), "{}", fails.err);
+    assert!(bank.server.end("-INT").1.contains("the answer to `lies` does not fit"));
+}
+
+#[test]
+fn references_come_from_files() {
+    let scratch = Scratch::new();
+    let file = scratch.path("bank.refs");
+    let bank = Bank::at(&["tcp"], &["--ref-file", &file, "--key", "my key", "-v"]);
+    assert!(bank.addresses[0].ends_with("/my%20key"), "{}", bank.addresses[0]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(text, format!("Bank::Account\t{}\n", bank.reference));
+    let call = |reference: &str| run(&["call", reference, "title", "-c", &bank.contract]);
+    assert_eq!(call(&format!("@{file}")).good(), "Savings");
+    assert_eq!(call(&format!("@{file}:Bank::Account")).good(), "Savings");
+    assert!(call(&format!("@{file}:Other")).failed(2)[1].contains("it has Bank::Account"));
+}
+
+#[test]
+fn a_server_ends_in_order_and_leaves_no_socket() {
+    let mut bank = Bank::at(&["unix", "shm"], &["-v"]);
+    bank.call(&["title"]).good();
+    let paths: Vec<String> = bank
+        .addresses
+        .iter()
+        .map(|a| a.split("://").nth(1).unwrap().split('#').next().unwrap().to_owned())
+        .collect();
+    assert!(paths.iter().all(|path| std::fs::exists(path).unwrap()));
+    let (code, err) = bank.server.end("-INT");
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("accepted: unix pid "), "{err}");
+    assert!(paths.iter().all(|path| !std::fs::exists(path).unwrap()));
+}
+
+#[test]
+fn a_contract_with_one_interface_needs_no_name() {
+    let (bank, scratch) = (Bank::open(), Scratch::new());
+    let file = scratch.path("one.idl");
+    std::fs::write(&file, "interface Anything { attribute string title; };").unwrap();
+    assert_eq!(run(&["call", &bank.addresses[0], "title", "-c", &file]).good(), "Savings");
+    let asked =
+        run(&["call", &bank.addresses[0], "deposit", "1", "-c", &data("bank.idl"), "--interface", "Nope"]);
+    assert!(asked.failed(2)[1].contains("Bank::Account, Bank::Branch"));
+}
