@@ -1,5 +1,18 @@
 //! Helpers of the tests that span rooms.
 
-#![forbid(unsafe_code)]
+#![warn(unsafe_op_in_unsafe_fn)]
 
 pub mod peers;
+pub mod servants;
+
+/// `bench.idl`, the contract of the races.
+#[allow(missing_docs)]
+pub mod bench {
+    everywire::include_contract!("bench");
+}
+
+/// `interop.idl`, every construct that a peer is likely to use.
+#[allow(missing_docs)]
+pub mod kitchen {
+    everywire::include_contract!("interop");
+}

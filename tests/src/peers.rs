@@ -58,3 +58,33 @@ pub fn output(command: &mut Command) -> String {
     );
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
+
+/// How many descriptors this process may hold; raised to what the system allows.
+#[must_use]
+pub fn descriptor_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both calls get a pointer to a live struct of the right type.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+    }
+    limit.rlim_cur
+}
+
+/// The most memory a process has held, in bytes.
+#[must_use]
+pub fn peak(pid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or("");
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+/// Clock ticks of CPU that a process has used.
+#[must_use]
+pub fn cpu_ticks(pid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in parentheses may hold spaces; user and system time are the 12th and 13th field after it.
+    let after = text.rsplit(')').next().unwrap_or("");
+    after.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
+}

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// What each room may use of the others.
 fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
-    let stands_on_top = vec!["everywire", "model", "idl", "codegen", "runtime", "derby", "giop", "dcom", "wcf"];
+    let stands_on_top =
+        vec!["everywire", "model", "idl", "codegen", "runtime", "derby", "giop", "dcom", "wcf"];
     BTreeMap::from([
         ("model", vec![]),
         ("idl", vec!["model"]),
@@ -26,13 +27,25 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
 
 fn manifests() -> Vec<(String, String)> {
     let root = root();
-    ["model", "idl", "codegen", "runtime", "wires/giop", "wires/dcom", "wires/wcf", "derby", "cli", "everywire", "tests"]
-        .iter()
-        .map(|room| {
-            let name = room.rsplit('/').next().unwrap_or(room).to_string();
-            (name, fs::read_to_string(root.join(room).join("Cargo.toml")).expect("each room has a manifest"))
-        })
-        .collect()
+    [
+        "model",
+        "idl",
+        "codegen",
+        "runtime",
+        "wires/giop",
+        "wires/dcom",
+        "wires/wcf",
+        "derby",
+        "cli",
+        "everywire",
+        "tests",
+    ]
+    .iter()
+    .map(|room| {
+        let name = room.rsplit('/').next().unwrap_or(room).to_string();
+        (name, fs::read_to_string(root.join(room).join("Cargo.toml")).expect("each room has a manifest"))
+    })
+    .collect()
 }
 
 /// Names of our own crates in the `[dependencies]` and `[build-dependencies]` of a manifest (tests may use anything).
@@ -42,7 +55,9 @@ fn uses(manifest: &str) -> Vec<String> {
     for line in manifest.lines() {
         if line.starts_with('[') {
             section = line.trim();
-        } else if matches!(section, "[dependencies]" | "[build-dependencies]") && line.starts_with("everywire") {
+        } else if matches!(section, "[dependencies]" | "[build-dependencies]")
+            && line.starts_with("everywire")
+        {
             let name: String = line.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
             found.push(name.strip_prefix("everywire-").unwrap_or(&name).to_owned());
         }
@@ -108,7 +123,11 @@ fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
 /// Code without comments and documentation, and without test modules.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]").next().unwrap_or(text);
-    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n").to_lowercase()
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+        .to_lowercase()
 }
 
 fn names(text: &str, word: &str) -> bool {

@@ -1,0 +1,3 @@
+//! What the contract became: `target/.../out/account.rs` is worth a look.
+
+everywire::include_contract!("account");

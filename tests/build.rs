@@ -1,0 +1,6 @@
+//! The contracts that foreign programs implement too.
+
+fn main() {
+    everywire_codegen::compile("../derby/contracts/bench.idl");
+    everywire_codegen::compile("../derby/rivals/omniorb/interop.idl");
+}

@@ -1,0 +1,149 @@
+//! What the tests with peers share: servers as processes, scratch directories, captures.
+
+#![allow(dead_code)]
+
+pub mod capture;
+
+use everywire_derby::contestants::omniorb::{Built, build};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A directory of this test run's own, empty.
+pub fn scratch(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("everywire-{}-{name}", std::process::id()));
+    // Left over from a process with the same number: it is nobody's any more.
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).expect("a scratch directory");
+    dir
+}
+
+/// omniORB's client and server, built; or nothing, said loudly.
+pub fn omniorb(test: &str) -> Option<Built> {
+    if !everywire_tests::peers::here(test, &["g++", "omniidl"], "apt-get install g++ omniidl libomniorb4-dev")
+    {
+        return None;
+    }
+    match build() {
+        Ok(built) => Some(built),
+        Err(missing) => panic!("{}; {}", missing.what, missing.install),
+    }
+}
+
+/// A server in a process of its own; it ends with this value.
+pub struct Server {
+    child: Child,
+    file: PathBuf,
+    pub address: String,
+}
+
+impl Server {
+    /// Our server of both contracts.
+    pub fn ours(address: &str, dir: &Path, mebibytes: u32) -> Self {
+        fs::create_dir_all(dir).expect("a directory");
+        let file = dir.join("refs");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_peer"))
+            .arg(address)
+            .arg(&file)
+            .arg(mebibytes.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(dir.join("stderr")).expect("a log"))
+            .spawn()
+            .expect("our server starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let address = lines.next().expect("an address").expect("text");
+        assert_eq!(lines.next().expect("a second line").expect("text"), "ready");
+        Self { child, file, address }
+    }
+
+    /// omniORB's.
+    pub fn omniorb(built: &Built, transport: &str, dir: &Path) -> Self {
+        fs::create_dir_all(dir).expect("a directory");
+        let file = dir.join("refs");
+        let endpoint = match transport {
+            "tcp" => "giop:tcp:127.0.0.1:".to_owned(),
+            _ => format!("giop:unix:{}/omni.sock", dir.display()),
+        };
+        let child = Command::new(&built.server)
+            .arg("--ref-file")
+            .arg(&file)
+            .args(["-ORBendPoint", &endpoint, "-ORBgiopMaxMsgSize", "134217728"])
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("omniORB's server starts");
+        let mut server = Self { child, file, address: endpoint };
+        server.wait_for_references();
+        server
+    }
+
+    fn wait_for_references(&mut self) {
+        let end = Instant::now() + Duration::from_secs(30);
+        while !self.file.exists() {
+            assert!(Instant::now() < end, "the server did not come up");
+            assert!(self.child.try_wait().expect("it can be asked").is_none(), "the server ended");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The file of references.
+    pub fn references(&self) -> &Path {
+        &self.file
+    }
+
+    /// The reference with this name.
+    pub fn reference(&self, name: &str) -> String {
+        let text = fs::read_to_string(&self.file).expect("references");
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name}\t")));
+        line.unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
+    }
+
+    /// The TCP port of its objects.
+    pub fn port(&self) -> u16 {
+        let reference = everywire::Node::new().parse(&self.reference("benchmarking")).expect("it parses");
+        reference
+            .profiles
+            .iter()
+            .flat_map(|profile| &profile.endpoints)
+            .find_map(|endpoint| match endpoint {
+                everywire::model::Endpoint::Tcp { port, .. } => Some(*port),
+                _ => None,
+            })
+            .expect("a TCP endpoint")
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it said on standard error so far.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.file.with_file_name("stderr")).unwrap_or_default()
+    }
+
+    /// Bytes of memory it holds now.
+    pub fn resident(&self) -> u64 {
+        let text = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.pid())).expect("it runs");
+        let line = text.lines().find(|line| line.starts_with("Rss:")).expect("a size");
+        let kib: u64 = line.split_whitespace().nth(1).expect("a number").parse().expect("a number");
+        kib * 1024
+    }
+
+    /// Its threads and its descriptors.
+    pub fn threads_and_descriptors(&self) -> (usize, usize) {
+        let count =
+            |what: &str| fs::read_dir(format!("/proc/{}/{what}", self.pid())).expect("it runs").count();
+        (count("task"), count("fd"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
