@@ -143,7 +143,8 @@ fn a_message_that_announces_too_much_is_refused_by_name() {
         let words = last_words(stream);
         assert!(words.starts_with(b"GIOP"), "size {size}: {words:?}");
     }
-    assert_eq!(server.log().matches("violation").count(), 4, "{}", server.log());
+    // The last one could have been let pass and thrown away, had it been sent to its end.
+    assert_eq!(server.log().matches("violation OverLimit").count(), 3, "{}", server.log());
     honest(&server, 50);
 }
 

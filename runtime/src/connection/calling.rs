@@ -7,7 +7,7 @@ use super::{Connection, Core, Waiter, Waiting, timed_out};
 use crate::shard;
 use crate::sync::lock;
 use everywire_model::object::Completion;
-use everywire_model::{Body, Call, CallId, Event, Expects, Failure, Outcome, Profile};
+use everywire_model::{Body, Call, CallId, Event, Expects, Failure, Kind, Outcome, Profile};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -161,10 +161,18 @@ impl Connection {
         if let Some(failure) = &core.failed {
             return Err(failure.clone());
         }
-        Ok(match ask {
+        let begun = match ask {
             Ask::Call(call) => core.session.start(now, &call),
             Ask::Probe(profile) => core.session.probe(now, profile),
-        })
+        };
+        match begun {
+            // The peer has said goodbye, but nobody has looked yet: the call belongs on another connection.
+            Err(failure) if failure.kind() == Kind::Unreachable => {
+                self.fail(core, failure.clone());
+                Err(failure)
+            }
+            begun => Ok(begun),
+        }
     }
 
     /// Waits until everything is handed to the transport.

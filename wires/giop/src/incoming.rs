@@ -168,7 +168,10 @@ impl GiopSession {
         input.advance(here);
         discarding.left -= here as u64;
         if discarding.left == 0 {
-            return Err(discarding.violation.clone());
+            let violation = discarding.violation.clone();
+            // The refusal was the answer; a goodbye after it lets the peer try its next call on a new connection.
+            self.say_goodbye();
+            return Err(violation);
         }
         self.missing = usize::try_from(discarding.left).unwrap_or(usize::MAX).min(limits::CHUNK);
         Ok(false)

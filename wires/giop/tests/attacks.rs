@@ -378,7 +378,9 @@ fn a_request_over_the_limit_is_refused_in_words_and_costs_nothing() {
     let violation = result.unwrap_err();
     assert_eq!(violation.name, "OverLimit");
     assert!(violation.message.contains("4096"), "{violation}");
-    match pair.back().unwrap().pop() {
+    let mut told = pair.back().unwrap();
+    assert!(matches!(told.pop(), Some(Event::Closed)), "a goodbye: the next call may go elsewhere");
+    match told.pop() {
         Some(Event::Reply { id: of, outcome }) => {
             let failure = failure(outcome);
             assert_eq!((of, failure.kind()), (id, Kind::LimitExceeded));
