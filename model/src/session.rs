@@ -97,18 +97,18 @@ pub struct PeerAddress {
 /// An authenticated peer. Only a session can obtain one, by reaching the state in which its protocol lets calls through;
 /// code that needs an authenticated peer takes `&Peer`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Peer {
     /// Where it is.
     pub address: PeerAddress,
     /// How it was authenticated, such as `none`, `unix credentials`.
     pub authentication: &'static str,
-    _proof: (),
 }
 
 impl Peer {
     /// For sessions only: the protocol of `address` reached the state in which calls are let through.
     pub fn admitted(address: PeerAddress, authentication: &'static str) -> Self {
-        Self { address, authentication, _proof: () }
+        Self { address, authentication }
     }
 }
 

@@ -594,10 +594,11 @@ impl Shard {
 /// Tells the runtime that the calling thread is about to block: if it leads a shard, another thread takes over.
 pub(crate) fn about_to_block() {
     LEADING.with_borrow(|leading| {
-        if let Some(lead) = leading {
-            if lead.shard.running.load(Ordering::Relaxed) != 0 && lead.leads() {
-                lead.shard.hand_over(lead.term);
-            }
+        if let Some(lead) = leading
+            && lead.shard.running.load(Ordering::Relaxed) != 0
+            && lead.leads()
+        {
+            lead.shard.hand_over(lead.term);
         }
     });
 }

@@ -1,5 +1,7 @@
 //! The runtime under calls: every transport, many threads, blocked servants, dying peers.
 
+#![allow(clippy::unwrap_used)]
+
 mod plain;
 
 use everywire_model::visit::Nothing;

@@ -103,9 +103,7 @@ fn neutral_files() -> Vec<PathBuf> {
     for room in ["model/src", "runtime/src", "codegen/src"] {
         walk(&root.join(room), &mut files);
     }
-    for file in ["everywire/src/lib.rs"] {
-        files.push(root.join(file));
-    }
+    files.push(root.join("everywire/src/lib.rs"));
     files
 }
 

@@ -87,6 +87,10 @@ fn body(types: &Types<'_, '_>, owner: &Interface, operation: &Operation, number:
             })
             .collect();
         match typed.as_slice() {
+            // With a failure as the error type the question mark would convert nothing.
+            [one] if operation.raises.is_empty() && one.ends_with('?') => {
+                page.line(one.trim_end_matches('?'))
+            }
             [one] => page.line(format!("Ok({one})")),
             several => page.list("Ok((", several, "))"),
         }

@@ -159,8 +159,8 @@ impl Session for PlainSession {
             match kind {
                 0 => {
                     let oneway = frame.try_get_u8().map_err(|_| Self::violation("Call"))? != 0;
-                    let key = take_short(&mut frame).ok_or(Self::violation("Key"))?;
-                    let operation = take_short(&mut frame).ok_or(Self::violation("Operation"))?;
+                    let key = take_short(&mut frame).ok_or_else(|| Self::violation("Key"))?;
+                    let operation = take_short(&mut frame).ok_or_else(|| Self::violation("Operation"))?;
                     let expects = if oneway { Expects::Nothing } else { Expects::Reply };
                     if !oneway {
                         self.open.push(call);
@@ -180,7 +180,7 @@ impl Session for PlainSession {
                     self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) });
                 }
                 3 => {
-                    let key = take_short(&mut frame).ok_or(Self::violation("Key"))?;
+                    let key = take_short(&mut frame).ok_or_else(|| Self::violation("Key"))?;
                     self.open.push(call);
                     self.events.push_back(Event::Probe { id, key, type_id: None });
                 }

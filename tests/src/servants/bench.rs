@@ -91,7 +91,13 @@ impl Sink for CountingSink {
 /// Fires at the sinks that advised.
 #[derive(Default)]
 pub struct Firing {
-    sinks: Mutex<(u32, BTreeMap<u32, Ref<dyn Sink>>)>,
+    sinks: Mutex<Sinks>,
+}
+
+#[derive(Default)]
+struct Sinks {
+    last: u32,
+    advised: BTreeMap<u32, Ref<dyn Sink>>,
 }
 
 impl Source for Firing {
@@ -99,14 +105,14 @@ impl Source for Firing {
         let sink =
             s.ok_or_else(|| Failure::new(Kind::BadArgument, Initiator::User, "nil cannot be advised"))?;
         let mut sinks = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
-        sinks.0 += 1;
-        let cookie = sinks.0;
-        sinks.1.insert(cookie, sink);
+        sinks.last += 1;
+        let cookie = sinks.last;
+        sinks.advised.insert(cookie, sink);
         Ok(cookie)
     }
 
     fn unadvise(&self, cookie: u32) -> Result<(), Failure> {
-        match self.sinks.lock().unwrap_or_else(PoisonError::into_inner).1.remove(&cookie) {
+        match self.sinks.lock().unwrap_or_else(PoisonError::into_inner).advised.remove(&cookie) {
             Some(_) => Ok(()),
             None => Err(Failure::new(
                 Kind::BadArgument,
@@ -121,7 +127,7 @@ impl FiringSource for Firing {
     fn fire(&self, n: u32) -> Result<(), Failure> {
         // Without the lock, so that a sink may advise or unadvise meanwhile.
         let sinks: Vec<_> =
-            self.sinks.lock().unwrap_or_else(PoisonError::into_inner).1.values().cloned().collect();
+            self.sinks.lock().unwrap_or_else(PoisonError::into_inner).advised.values().cloned().collect();
         for sink in sinks {
             for _ in 0..n {
                 sink.hello()?;

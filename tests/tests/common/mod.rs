@@ -1,6 +1,6 @@
 //! What the tests with peers share: servers as processes, scratch directories, captures.
 
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 pub mod capture;
 
