@@ -45,6 +45,7 @@ pub(crate) fn friendly(text: &str) -> Result<Address, Failure> {
 
 fn parse_friendly(text: &str) -> Result<Reference, Failure> {
     let address = friendly(text)?;
+    check_port(&address.endpoint)?;
     Ok(one_profile((1, 2), vec![address.endpoint], address.key))
 }
 
@@ -91,7 +92,9 @@ fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
             None => ((1, 0), address),
         };
         lowest = lowest.min(version);
-        endpoints.push(Address::parse(&format!("iiop://{address}/"), Some(CORBALOC_PORT))?.endpoint);
+        let endpoint = Address::parse(&format!("iiop://{address}/"), Some(CORBALOC_PORT))?.endpoint;
+        check_port(&endpoint)?;
+        endpoints.push(endpoint);
     }
     Ok(one_profile(lowest, endpoints, key.into()))
 }
@@ -104,6 +107,14 @@ fn parse_version(text: &str) -> Result<(u8, u8), Failure> {
 }
 
 /// A reference of one profile, with a component for each endpoint beyond the first over TCP.
+/// In a profile port 0 says that there is no TCP, so nothing can be there.
+fn check_port(endpoint: &Endpoint) -> Result<(), Failure> {
+    match endpoint {
+        Endpoint::Tcp { port: 0, .. } => Err(wrong("port 0 is for listening: no object can be reached there")),
+        _ => Ok(()),
+    }
+}
+
 fn one_profile(version: (u8, u8), endpoints: Vec<Endpoint>, key: Bytes) -> Reference {
     let components = beside_primary(&endpoints);
     let profile = Profile { wire: "giop", version, endpoints, key, components };
