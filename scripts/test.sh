@@ -12,6 +12,7 @@ bash scripts/check.sh
 cargo build --locked --release -p everywire-cli
 cargo test --locked --workspace --all-targets
 cargo test --locked --workspace --doc
+bash scripts/sanitize.sh
 bash scripts/fuzz.sh "${FUZZ_SECONDS:-10}"
 
 skipped=$(wc -l <"$EVERYWIRE_SKIPS")

@@ -58,6 +58,14 @@ impl Directory {
         removed
     }
 
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        let entries = std::mem::take(&mut *write(&self.entries));
+        self.version.fetch_add(1, Ordering::Release);
+        // Without the lock: dropping servants runs code of the user's.
+        drop(entries);
+    }
+
     pub(crate) fn get(&self, key: &[u8]) -> Option<Entry> {
         read(&self.entries).get(key).cloned()
     }

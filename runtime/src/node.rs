@@ -179,6 +179,8 @@ struct Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.shared.stop();
+        // Servants may hold references that hold this node.
+        self.shared.directory.clear();
     }
 }
 

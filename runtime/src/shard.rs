@@ -205,6 +205,9 @@ impl Shard {
     /// Stops watching everything and ends all threads.
     pub(crate) fn stop(&self, why: &Failure) {
         self.over.store(true, Ordering::Release);
+        // What serves points to its node and the node to its shards: here the circle is cut.
+        let serving = lock(&self.serving).take();
+        drop(serving);
         let watched: Vec<_> = lock(&self.watched).drain().collect();
         for (_, watched) in watched {
             if let Watched::Connection(connection) = watched {
@@ -392,7 +395,7 @@ impl Lead {
 
     /// A servant begins to serve a call of this connection.
     pub(crate) fn enter_servant(&self, connection: &Arc<Connection>) {
-        {
+        if !self.shard.over.load(Ordering::Relaxed) {
             let mut serving = lock(&self.shard.serving);
             if !serving.as_ref().is_some_and(|held| Arc::ptr_eq(held, connection)) {
                 *serving = Some(Arc::clone(connection));
