@@ -30,6 +30,7 @@ impl Connection {
         let mut served = Served::Nothing;
         let mut core = self.enter();
         let mut read = false;
+        let unsent = core.session.transmit().len();
         for _ in 0..BATCH {
             let Some(event) = core.session.poll() else {
                 // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
@@ -78,6 +79,10 @@ impl Connection {
                 self.send_replies(&mut core);
             }
         }
+        if served == Served::Nothing && core.session.transmit().len() < unsent {
+            // A large reply goes on its way: that is progress, too.
+            served = Served::Something;
+        }
         if core.failed.is_some() {
             served = Served::Over;
         } else if let Some(deadline) = self.next_deadline(&core)
@@ -109,7 +114,9 @@ impl Connection {
         if core.session.transmit().is_empty() {
             if core.writing {
                 core.writing = false;
-                if let Some(seat) = self.seat() {
+                if let (_, None) = self.stream().watched()
+                    && let Some(seat) = self.seat()
+                {
                     seat.watch_writing(self.stream().watched().0, false, true);
                 }
             }
@@ -132,6 +139,10 @@ impl Connection {
             && let Some(seat) = self.seat()
         {
             core.writing = true;
+            if let (_, Some(_)) = self.stream().watched() {
+                // A bell cannot be watched for room; the peer rings it when there is some.
+                return;
+            }
             let reads = core.session.transmit().len() <= self.node.quotas.unsent;
             seat.watch_writing(self.stream().watched().0, true, reads);
         }
