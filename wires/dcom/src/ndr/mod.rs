@@ -1,0 +1,44 @@
+//! Network Data Representation: values of DCE/RPC and DCOM calls.
+//!
+//! Where a neutral shape leaves open how NDR holds a value, its place decides:
+//!
+//! * the fields of the nameless struct are the parameters of an operation; what their pointers point to follows each;
+//! * a string or sequence that is a parameter, or stands directly behind a pointer, is written in place;
+//! * a sequence that ends a struct is part of it, and its maximum count is moved in front of the outermost struct;
+//! * any other string, sequence or map inside a struct, array or union is carried by a pointer that is never null;
+//! * an optional value is a unique pointer.
+
+mod layout;
+mod objref;
+mod segment;
+mod sink;
+mod skip;
+mod source;
+mod variant;
+mod window;
+
+pub use sink::NdrSink;
+pub use source::NdrSource;
+
+use everywire_model::visit::{Sink, Source, Visit};
+use everywire_model::{Body, Budget, Codec};
+
+/// The codec of transfer syntax 8a885d04-1ceb-11c9-9fe8-08002b104860, version 2.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ndr;
+
+/// The codec, for [`Body::codec`]. [`Body::base`] is the offset of the body in its stub, [`Body::little`] what the
+/// PDU's data representation label says.
+pub static NDR: Ndr = Ndr;
+
+impl Codec for Ndr {
+    fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
+        visit(&mut NdrSource::new(body))
+    }
+
+    fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
+        let mut sink = NdrSink::new(true);
+        visit(&mut sink)?;
+        sink.into_body(Budget::default())
+    }
+}

@@ -1,0 +1,71 @@
+//! Passing over values in place: how a source finds where the referents of a construct begin.
+
+use super::layout::{alignment, enum_width, least};
+use super::window::Window;
+use crate::violations::Violation;
+use everywire_model::shape::{Order, Shape};
+use everywire_model::visit::Visit;
+
+/// Passes over a value in place, without its referents; `hoist` is the count for the array that ends it.
+pub(super) fn skip(window: &mut Window<'_>, shape: &Shape, hoist: Option<u32>) -> Visit<()> {
+    match shape.resolved() {
+        Shape::Void | Shape::Alias(_) => Ok(()),
+        Shape::Char => skip_width(window, 1, 1),
+        Shape::WideChar => skip_width(window, 2, 1),
+        Shape::Enum(shape) => skip_width(window, enum_width(shape), 1),
+        resolved @ Shape::Struct(fields) => {
+            window.align(alignment(resolved, hoist.is_some()));
+            let last = fields.fields.len().saturating_sub(1);
+            for (index, field) in fields.fields.iter().enumerate() {
+                skip(window, &field.shape, hoist.filter(|_| index == last))?;
+            }
+            Ok(())
+        }
+        Shape::Array(array) => skip_items(window, &array.element, array.len),
+        Shape::Sequence(sequence) => match (sequence.order, hoist) {
+            (Order::Conformant, Some(count)) => skip_items(window, &sequence.element, count),
+            (Order::Varying, _) | (_, Some(_)) => {
+                window.u32()?;
+                let actual = window.u32()?;
+                skip_items(window, &sequence.element, actual)
+            }
+            _ => skip_width(window, 4, 1),
+        },
+        Shape::Union(union) => {
+            let discriminator = match union.discriminator.resolved() {
+                Shape::Bool | Shape::U8 | Shape::Char => window.u8()?.into(),
+                Shape::I8 => window.i8()?.into(),
+                Shape::U16 | Shape::WideChar => window.u16()?.into(),
+                Shape::I16 => window.i16()?.into(),
+                Shape::U32 => window.u32()?.into(),
+                Shape::I64 | Shape::U64 => window.i64()?,
+                Shape::Enum(shape) if enum_width(shape) == 2 => window.u16()?.into(),
+                _ => window.i32()?.into(),
+            };
+            match union.select(discriminator).and_then(|arm| union.arms.get(arm)) {
+                Some(arm) => skip(window, &arm.field.shape, None),
+                None => Ok(()),
+            }
+        }
+        other => skip_width(window, other.width().unwrap_or(4), 1),
+    }
+}
+
+fn skip_items(window: &mut Window<'_>, element: &Shape, count: u32) -> Visit<()> {
+    if let Some(width) = element.width() {
+        return skip_width(window, width, count as usize);
+    }
+    if (count as usize).checked_mul(least(element).max(1)).is_none_or(|bytes| bytes > window.rest()) {
+        return Err(Violation::CountBeyondMessage.at(window.at));
+    }
+    (0..count).try_for_each(|_| skip(window, element, None))
+}
+
+fn skip_width(window: &mut Window<'_>, width: usize, count: usize) -> Visit<()> {
+    if count > 0 {
+        window.align(width);
+        let at = window.at;
+        window.take(width.checked_mul(count).ok_or_else(|| Violation::Truncated.at(at))?)?;
+    }
+    Ok(())
+}

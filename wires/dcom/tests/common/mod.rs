@@ -1,0 +1,331 @@
+//! Shapes of real interfaces, written by hand, and the captured stubs that they describe.
+
+#![allow(dead_code, clippy::unwrap_used)] // each test file uses a part
+
+use everywire_dcom::{NDR, NdrSink, NdrSource};
+use everywire_model::shape::{
+    Arm, Array, Enum, Field, Hold, Order, Pointer, PointerKind, Referent, Sequence, Shape, Struct, Text,
+    TextKind, Union,
+};
+use everywire_model::{Body, Budget, Failure, Value};
+
+pub(crate) fn fields(list: &[(&str, Shape)]) -> Vec<Field> {
+    list.iter().map(|(name, shape)| Field { name: (*name).to_owned().into(), shape: shape.clone() }).collect()
+}
+
+pub(crate) fn structure(name: &str, list: &[(&str, Shape)]) -> Shape {
+    let (name, id) = (name.to_owned().into(), "".into());
+    Shape::Struct(Hold::new(Struct { name, id, fields: fields(list).into() }))
+}
+
+pub(crate) fn parameters(list: &[(&str, Shape)]) -> Shape {
+    structure("", list)
+}
+
+pub(crate) fn pointer(kind: PointerKind, target: Shape) -> Shape {
+    Shape::Pointer(Hold::new(Pointer { kind, target }))
+}
+
+pub(crate) fn unique(target: Shape) -> Shape {
+    pointer(PointerKind::Unique, target)
+}
+
+pub(crate) fn array(len: u32, element: Shape) -> Shape {
+    Shape::Array(Hold::new(Array { element, len }))
+}
+
+pub(crate) fn ordered(order: Order, element: Shape) -> Shape {
+    Shape::Sequence(Hold::new(Sequence { element, bound: None, order }))
+}
+
+pub(crate) fn sequence(element: Shape) -> Shape {
+    Shape::sequence(element)
+}
+
+pub(crate) fn wide() -> Shape {
+    Shape::Text(Text::WIDE)
+}
+
+pub(crate) fn bstr() -> Shape {
+    Shape::Text(Text { kind: TextKind::Counted, bound: None })
+}
+
+pub(crate) fn enumeration(bits: u8, members: &[(&str, i32)]) -> Shape {
+    let members: Vec<_> = members.iter().map(|(name, value)| ((*name).to_owned().into(), *value)).collect();
+    Shape::Enum(Hold::new(Enum { name: "Enumeration".into(), id: "".into(), members: members.into(), bits }))
+}
+
+pub(crate) fn union(discriminator: Shape, arms: &[(i64, &str, Shape)]) -> Shape {
+    let arms = arms.iter().map(|(label, name, shape)| Arm {
+        labels: vec![*label].into(),
+        default: false,
+        field: Field { name: (*name).to_owned().into(), shape: shape.clone() },
+    });
+    let arms: Vec<Arm> = arms.collect();
+    Shape::Union(Hold::new(Union { name: "Union".into(), id: "".into(), discriminator, arms: arms.into() }))
+}
+
+pub(crate) fn guid() -> Shape {
+    structure("GUID", &[("a", Shape::U32), ("b", Shape::U16), ("c", Shape::U16), ("d", array(8, Shape::U8))])
+}
+
+pub(crate) fn interface() -> Shape {
+    Shape::Reference(Hold::new(Referent { name: "IUnknown".into(), id: "".into() }))
+}
+
+fn filetime() -> Shape {
+    structure("FILETIME", &[("low", Shape::U32), ("high", Shape::U32)])
+}
+
+fn this() -> (&'static str, Shape) {
+    let version = structure("COMVERSION", &[("major", Shape::U16), ("minor", Shape::U16)]);
+    let shape = structure(
+        "ORPCTHIS",
+        &[
+            ("version", version),
+            ("flags", Shape::U32),
+            ("reserved", Shape::U32),
+            ("cid", guid()),
+            ("extensions", unique(Shape::U32)),
+        ],
+    );
+    ("this", shape)
+}
+
+fn that() -> (&'static str, Shape) {
+    ("that", structure("ORPCTHAT", &[("flags", Shape::U32), ("extensions", unique(Shape::U32))]))
+}
+
+fn dispparams() -> Shape {
+    structure(
+        "DISPPARAMS",
+        &[
+            ("rgvarg", unique(sequence(Shape::Variant))),
+            ("named", unique(sequence(Shape::I32))),
+            ("cArgs", Shape::U32),
+            ("cNamedArgs", Shape::U32),
+        ],
+    )
+}
+
+fn excepinfo() -> Shape {
+    structure(
+        "EXCEPINFO",
+        &[
+            ("wCode", Shape::U16),
+            ("wReserved", Shape::U16),
+            ("source", bstr()),
+            ("description", bstr()),
+            ("help", bstr()),
+            ("context", Shape::U32),
+            ("pvReserved", Shape::U32),
+            ("deferred", Shape::U32),
+            ("scode", Shape::U32),
+        ],
+    )
+}
+
+fn stdobjref() -> Shape {
+    structure(
+        "STDOBJREF",
+        &[
+            ("flags", Shape::U32),
+            ("refs", Shape::U32),
+            ("oxid", Shape::U64),
+            ("oid", Shape::U64),
+            ("ipid", guid()),
+        ],
+    )
+}
+
+/// The shape of a captured stub, by the name it has in `golden/stubs.tsv`.
+pub(crate) fn shape_of(name: &str) -> Shape {
+    let hresult = ("hresult", Shape::U32);
+    let itemdef = structure(
+        "OPCITEMDEF",
+        &[
+            ("szAccessPath", unique(wide())),
+            ("szItemID", unique(wide())),
+            ("bActive", Shape::U32),
+            ("hClient", Shape::U32),
+            ("dwBlobSize", Shape::U32),
+            ("pBlob", unique(sequence(Shape::U8))),
+            ("vt", Shape::U16),
+            ("wReserved", Shape::U16),
+        ],
+    );
+    let itemresult = structure(
+        "OPCITEMRESULT",
+        &[
+            ("hServer", Shape::U32),
+            ("vt", Shape::U16),
+            ("wReserved", Shape::U16),
+            ("dwAccessRights", Shape::U32),
+            ("dwBlobSize", Shape::U32),
+            ("pBlob", unique(sequence(Shape::U8))),
+        ],
+    );
+    let itemstate = structure(
+        "OPCITEMSTATE",
+        &[
+            ("hClient", Shape::U32),
+            ("ftTimeStamp", filetime()),
+            ("wQuality", Shape::U16),
+            ("wReserved", Shape::U16),
+            ("vDataValue", Shape::Variant),
+        ],
+    );
+    let errors = || unique(sequence(Shape::U32));
+    let source = enumeration(16, &[("cache", 1), ("device", 2)]);
+    let remqi = structure("REMQIRESULT", &[("hResult", Shape::U32), ("std", stdobjref())]);
+    let dsa = structure(
+        "DUALSTRINGARRAY",
+        &[
+            ("wNumEntries", Shape::U16),
+            ("wSecurityOffset", Shape::U16),
+            ("aStringArray", sequence(Shape::U16)),
+        ],
+    );
+    match name.trim_end_matches(|c: char| c == '.' || c.is_ascii_digit()) {
+        "AddItems.request" | "AddItems.request.two" => {
+            parameters(&[this(), ("dwCount", Shape::U32), ("pItemArray", sequence(itemdef))])
+        }
+        "AddItems.response" => parameters(&[
+            that(),
+            ("ppAddResults", unique(sequence(itemresult))),
+            ("ppErrors", errors()),
+            hresult,
+        ]),
+        "RemQueryInterface.request" => parameters(&[
+            this(),
+            ("ripid", guid()),
+            ("cRefs", Shape::U32),
+            ("cIids", Shape::U16),
+            ("iids", sequence(guid())),
+        ]),
+        "RemQueryInterface.response" => {
+            parameters(&[that(), ("ppQIResults", unique(sequence(remqi))), hresult])
+        }
+        "RemRelease.request" => {
+            let reference = structure(
+                "REMINTERFACEREF",
+                &[("ipid", guid()), ("public", Shape::U32), ("private", Shape::U32)],
+            );
+            parameters(&[this(), ("cInterfaceRefs", Shape::U16), ("refs", sequence(reference))])
+        }
+        "SyncIO.Read.request" => parameters(&[
+            this(),
+            ("dwSource", source),
+            ("dwCount", Shape::U32),
+            ("phServer", sequence(Shape::U32)),
+        ]),
+        "SyncIO.Read.response.empty" | "SyncIO.Read.response.r" | "SyncIO.Read.response.junk" => {
+            parameters(&[
+                that(),
+                ("ppItemValues", unique(sequence(itemstate))),
+                ("ppErrors", errors()),
+                hresult,
+            ])
+        }
+        "OnDataChange.request" => parameters(&[
+            this(),
+            ("dwTransid", Shape::U32),
+            ("hGroup", Shape::U32),
+            ("hrMasterquality", Shape::U32),
+            ("hrMastererror", Shape::U32),
+            ("dwCount", Shape::U32),
+            ("phClientItems", sequence(Shape::U32)),
+            ("pvValues", sequence(Shape::Variant)),
+            ("pwQualities", sequence(Shape::U16)),
+            ("pftTimeStamps", sequence(filetime())),
+            ("pErrors", sequence(Shape::U32)),
+        ]),
+        "Invoke.request" | "Invoke.request.noargs" => parameters(&[
+            this(),
+            ("dispIdMember", Shape::I32),
+            ("riid", guid()),
+            ("lcid", Shape::U32),
+            ("dwFlags", Shape::U32),
+            ("pDispParams", pointer(PointerKind::Ref, dispparams())),
+            ("cVarRef", Shape::U32),
+            ("rgVarRefIdx", sequence(Shape::U32)),
+            ("rgVarRef", sequence(Shape::Variant)),
+        ]),
+        "Invoke.response.dispatch" | "Invoke.response.empty" => parameters(&[
+            that(),
+            ("pVarResult", Shape::Variant),
+            ("pExcepInfo", excepinfo()),
+            ("pArgErr", Shape::U32),
+            ("rgVarRef", sequence(Shape::Variant)),
+            hresult,
+        ]),
+        "GetTypeInfo.response" => parameters(&[that(), ("ppTInfo", interface()), hresult]),
+        "ServerAlive2.response" => parameters(&[
+            ("major", Shape::U16),
+            ("minor", Shape::U16),
+            ("bindings", unique(dsa)),
+            ("reserved", Shape::U32),
+            ("status", Shape::U32),
+        ]),
+        "AddGroup.request.utgard" => parameters(&[
+            this(),
+            ("szName", wide()),
+            ("bActive", Shape::U32),
+            ("dwRequestedUpdateRate", Shape::U32),
+            ("hClientGroup", Shape::U32),
+            ("pTimeBias", unique(Shape::I32)),
+            ("pPercentDeadband", unique(Shape::F32)),
+            ("dwLCID", Shape::U32),
+            ("riid", guid()),
+        ]),
+        "SetState.request" => parameters(&[
+            this(),
+            ("pRequestedUpdateRate", unique(Shape::U32)),
+            ("pActive", unique(Shape::U32)),
+            ("pTimeBias", unique(Shape::I32)),
+            ("pPercentDeadband", unique(Shape::F32)),
+            ("pLCID", unique(Shape::U32)),
+            ("phClientGroup", unique(Shape::U32)),
+        ]),
+        other => panic!("no shape for {other}"),
+    }
+}
+
+/// The captured stubs: name and bytes.
+pub(crate) fn stubs() -> Vec<(String, Vec<u8>)> {
+    let rows = include_str!("../golden/stubs.tsv").lines();
+    rows.map(|row| {
+        let mut columns = row.split('\t');
+        (columns.next().unwrap().to_owned(), unhex(columns.nth(1).unwrap()))
+    })
+    .collect()
+}
+
+pub(crate) fn unhex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+pub(crate) fn body(bytes: &[u8], little: bool) -> Body {
+    let bytes = bytes.to_vec().into();
+    let budget = Budget::default();
+    Body { bytes, base: 0, little, dialect: 0, budget, codec: &NDR, handles: None }
+}
+
+/// The value, and how many bytes were not read.
+pub(crate) fn decode(bytes: &[u8], little: bool, shape: &Shape) -> Result<(Value, usize), Failure> {
+    let body = body(bytes, little);
+    let mut source = NdrSource::new(&body);
+    let value = Value::decode(shape, &mut source)?;
+    Ok((value, source.rest()))
+}
+
+pub(crate) fn encode(value: &Value, little: bool, shape: &Shape) -> Vec<u8> {
+    let mut sink = NdrSink::new(little);
+    value.encode(shape, &mut sink).unwrap();
+    sink.into_bytes().unwrap()
+}
+
+pub(crate) fn code(failure: &Failure) -> &str {
+    failure.code().unwrap_or_default()
+}
