@@ -110,7 +110,9 @@ fn parse_version(text: &str) -> Result<(u8, u8), Failure> {
 /// In a profile port 0 says that there is no TCP, so nothing can be there.
 fn check_port(endpoint: &Endpoint) -> Result<(), Failure> {
     match endpoint {
-        Endpoint::Tcp { port: 0, .. } => Err(wrong("port 0 is for listening: no object can be reached there")),
+        Endpoint::Tcp { port: 0, .. } => {
+            Err(wrong("port 0 is for listening: no object can be reached there"))
+        }
         _ => Ok(()),
     }
 }

@@ -1,0 +1,334 @@
+//! Reading records.
+
+use super::integer;
+use super::record::{Decimal, Item, Prefix, Record, Text, Word};
+use crate::limits::{MAX_ATTRIBUTES, MAX_DEPTH, MAX_NAME};
+use crate::violations::Violation;
+use everywire_model::visit::Visit;
+
+/// Reads a document, or a part of one that is balanced in itself. Copies are cheap: they look ahead.
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    depth: usize,
+    /// Attributes that the element which just started has so far; `None` if attributes may not stand here.
+    attributes: Option<usize>,
+    array: Array,
+    in_list: bool,
+}
+
+/// How far an array record has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Array {
+    No,
+    Element,
+    Header,
+    Items,
+}
+
+/// 100 ns in the years 1 to 9999.
+const MAX_TICKS: u64 = 3_155_378_975_999_999_999;
+
+impl<'a> Reader<'a> {
+    /// A reader over bytes that are not nested in anything.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, depth: 0, attributes: None, array: Array::No, in_list: false }
+    }
+
+    /// Offset of the next record.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// How many elements are open.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The next record, or nothing at the end of the document.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn read(&mut self) -> Visit<Option<Record<'a>>> {
+        if self.array == Array::Items {
+            return self.items().map(Some);
+        }
+        if self.at == self.bytes.len() {
+            let whole = self.depth == 0 && self.array == Array::No;
+            return if whole { Ok(None) } else { self.wrong(Violation::Truncated) };
+        }
+        let code = self.byte()?;
+        if self.array == Array::Element && !(0x40..=0x77).contains(&code) {
+            return self.wrong(Violation::BadArray);
+        }
+        // Before the items stands one element with its attributes, and nothing inside it.
+        if self.array == Array::Header && !matches!(code, 0x01 | 0x04..=0x3f) {
+            return self.wrong(Violation::BadArray);
+        }
+        if self.in_list && !(0x80..=0xbd).contains(&code) {
+            return self.wrong(Violation::UnexpectedRecord);
+        }
+        let record = match code {
+            0x01 => {
+                self.leave()?;
+                Record::End
+            }
+            0x02 => Record::Comment(self.string(usize::MAX)?),
+            0x03 if self.array == Array::No => {
+                self.array = Array::Element;
+                Record::Array
+            }
+            0x04..=0x07 | 0x0c..=0x3f => self.attribute(code)?,
+            0x08..=0x0b => self.xmlns(code)?,
+            0x40..=0x77 => self.element(code)?,
+            0x80..=0xbd => self.text(code)?,
+            _ => return self.wrong(Violation::UnexpectedRecord),
+        };
+        if !matches!(record, Record::Element(..) | Record::Attribute(..) | Record::Xmlns(..)) {
+            self.attributes = None;
+        }
+        match (self.array, record) {
+            (Array::Element, Record::Element(..)) => self.array = Array::Header,
+            (Array::Header, Record::End) => self.array = Array::Items,
+            _ => {}
+        }
+        Ok(Some(record))
+    }
+
+    fn wrong<T>(&self, violation: Violation) -> Visit<T> {
+        Err(violation.at(self.at))
+    }
+
+    fn element(&mut self, code: u8) -> Visit<Record<'a>> {
+        if self.depth >= MAX_DEPTH {
+            return self.wrong(Violation::TooDeep);
+        }
+        self.depth += 1;
+        self.attributes = Some(0);
+        let prefix = match code {
+            0x40 | 0x42 => Prefix::None,
+            0x41 | 0x43 => Prefix::Inline(self.string(MAX_NAME)?),
+            0x44..=0x5d => Prefix::Letter(code - 0x44),
+            _ => Prefix::Letter(code - 0x5e),
+        };
+        let by_id = matches!(code, 0x42..=0x5d);
+        Ok(Record::Element(prefix, self.word(by_id)?))
+    }
+
+    fn attribute(&mut self, code: u8) -> Visit<Record<'a>> {
+        self.count_attribute()?;
+        let prefix = match code {
+            0x04 | 0x06 => Prefix::None,
+            0x05 | 0x07 => Prefix::Inline(self.string(MAX_NAME)?),
+            0x0c..=0x25 => Prefix::Letter(code - 0x0c),
+            _ => Prefix::Letter(code - 0x26),
+        };
+        let name = self.word(matches!(code, 0x06 | 0x07 | 0x0c..=0x25))?;
+        let code = self.byte()?;
+        // An attribute's text ends no element, and a list does not fit one record.
+        if !code.is_multiple_of(2) || matches!(code, 0xa4 | 0xa6) {
+            return self.wrong(Violation::UnexpectedRecord);
+        }
+        Ok(Record::Attribute(prefix, name, self.value(code)?))
+    }
+
+    fn xmlns(&mut self, code: u8) -> Visit<Record<'a>> {
+        self.count_attribute()?;
+        let prefix = if matches!(code, 0x09 | 0x0b) { Some(self.string(MAX_NAME)?) } else { None };
+        Ok(Record::Xmlns(prefix, self.word(code >= 0x0a)?))
+    }
+
+    fn count_attribute(&mut self) -> Visit<()> {
+        match &mut self.attributes {
+            Some(count) if *count < MAX_ATTRIBUTES => {
+                *count += 1;
+                Ok(())
+            }
+            Some(_) => self.wrong(Violation::TooManyAttributes),
+            None => self.wrong(Violation::UnexpectedRecord),
+        }
+    }
+
+    fn text(&mut self, code: u8) -> Visit<Record<'a>> {
+        if self.depth == 0 {
+            return self.wrong(Violation::Unbalanced);
+        }
+        let ends = !code.is_multiple_of(2);
+        let text = self.value(code & 0xfe)?;
+        match text {
+            Text::ListStart if self.in_list || ends => return self.wrong(Violation::UnexpectedRecord),
+            Text::ListEnd if !self.in_list => return self.wrong(Violation::UnexpectedRecord),
+            Text::ListStart => self.in_list = true,
+            Text::ListEnd => self.in_list = false,
+            _ if self.in_list && ends => return self.wrong(Violation::UnexpectedRecord),
+            _ => {}
+        }
+        if ends {
+            self.leave()?;
+        }
+        Ok(Record::Text(text, ends))
+    }
+
+    fn leave(&mut self) -> Visit<()> {
+        match self.depth.checked_sub(1) {
+            Some(depth) => {
+                self.depth = depth;
+                Ok(())
+            }
+            None => self.wrong(Violation::Unbalanced),
+        }
+    }
+
+    fn items(&mut self) -> Visit<Record<'a>> {
+        let code = self.byte()?;
+        let Some(item) = Item::of(code) else { return self.wrong(Violation::BadArray) };
+        let count = self.integer()?;
+        let len = (count as usize).checked_mul(item.width());
+        let data = match len {
+            Some(len) if len <= self.bytes.len() - self.at => self.take(len)?,
+            _ => return self.wrong(Violation::BadLength),
+        };
+        self.array = Array::No;
+        Ok(Record::Items(item, count, data))
+    }
+
+    /// The payload of a text record; `code` is even.
+    fn value(&mut self, code: u8) -> Visit<Text<'a>> {
+        Ok(match code {
+            0x80 => Text::Zero,
+            0x82 => Text::One,
+            0x84 => Text::False,
+            0x86 => Text::True,
+            0x88 => Text::I8(i8::from_le_bytes(self.array()?)),
+            0x8a => Text::I16(i16::from_le_bytes(self.array()?)),
+            0x8c => Text::I32(i32::from_le_bytes(self.array()?)),
+            0x8e => Text::I64(i64::from_le_bytes(self.array()?)),
+            0x90 => Text::F32(f32::from_le_bytes(self.array()?)),
+            0x92 => Text::F64(f64::from_le_bytes(self.array()?)),
+            0x94 => Text::Decimal(decimal(self.array()?).ok_or_else(|| Violation::OutOfRange.at(self.at))?),
+            0x96 => Text::DateTime(self.ticks()?),
+            0x98..=0x9c => {
+                let raw = self.sized(code - 0x98)?;
+                Text::Chars(std::str::from_utf8(raw).map_err(|_| Violation::BadText.at(self.at))?)
+            }
+            0x9e..=0xa2 => Text::Bytes(self.sized(code - 0x9e)?),
+            0xa4 => Text::ListStart,
+            0xa6 => Text::ListEnd,
+            0xa8 => Text::Empty,
+            0xaa => Text::Word(self.integer()?),
+            0xac => Text::UniqueId(self.array()?),
+            0xae => Text::TimeSpan(i64::from_le_bytes(self.array()?)),
+            0xb0 => Text::Uuid(self.array()?),
+            0xb2 => Text::U64(u64::from_le_bytes(self.array()?)),
+            0xb4 => match self.byte()? {
+                0 => Text::Bool(false),
+                1 => Text::Bool(true),
+                _ => return self.wrong(Violation::OutOfRange),
+            },
+            0xb6..=0xba => match self.sized(code - 0xb6)? {
+                raw if raw.len() % 2 == 0 => Text::Wide(raw),
+                _ => return self.wrong(Violation::BadText),
+            },
+            0xbc => {
+                let letter = self.byte()?;
+                if letter > 25 {
+                    return self.wrong(Violation::OutOfRange);
+                }
+                Text::QName(letter, self.integer()?)
+            }
+            _ => return self.wrong(Violation::UnexpectedRecord),
+        })
+    }
+
+    fn ticks(&mut self) -> Visit<u64> {
+        let raw = u64::from_le_bytes(self.array()?);
+        if raw & (u64::MAX >> 2) > MAX_TICKS || raw >> 62 == 3 {
+            return self.wrong(Violation::OutOfRange);
+        }
+        Ok(raw)
+    }
+
+    /// Bytes with a length of 8, 16 or 32 bits before them, by `kind` 0, 2 or 4; the last is signed.
+    fn sized(&mut self, kind: u8) -> Visit<&'a [u8]> {
+        let len = match kind {
+            0 => usize::from(self.byte()?),
+            2 => usize::from(u16::from_le_bytes(self.array()?)),
+            _ => match usize::try_from(i32::from_le_bytes(self.array()?)) {
+                Ok(len) => len,
+                Err(_) => return self.wrong(Violation::BadLength),
+            },
+        };
+        if len > self.bytes.len() - self.at {
+            return self.wrong(Violation::BadLength);
+        }
+        self.take(len)
+    }
+
+    fn word(&mut self, by_id: bool) -> Visit<Word<'a>> {
+        Ok(if by_id { Word::Id(self.integer()?) } else { Word::Inline(self.string(MAX_NAME)?) })
+    }
+
+    fn string(&mut self, limit: usize) -> Visit<&'a str> {
+        let len = self.integer()? as usize;
+        if len > limit {
+            return self.wrong(Violation::NameTooLong);
+        }
+        if len > self.bytes.len() - self.at {
+            return self.wrong(Violation::BadLength);
+        }
+        std::str::from_utf8(self.take(len)?).map_err(|_| Violation::BadText.at(self.at))
+    }
+
+    fn integer(&mut self) -> Visit<u32> {
+        let (value, at) = integer::read(self.bytes, self.at)?;
+        self.at = at;
+        Ok(value)
+    }
+
+    fn byte(&mut self) -> Visit<u8> {
+        Ok(u8::from_le_bytes(self.array()?))
+    }
+
+    fn array<const N: usize>(&mut self) -> Visit<[u8; N]> {
+        let raw = self.take(N)?;
+        raw.try_into().map_err(|_| Violation::Truncated.at(self.at))
+    }
+
+    fn take(&mut self, len: usize) -> Visit<&'a [u8]> {
+        match self.bytes.get(self.at..).and_then(|rest| rest.get(..len)) {
+            Some(taken) => {
+                self.at += len;
+                Ok(taken)
+            }
+            None => self.wrong(Violation::Truncated),
+        }
+    }
+}
+
+/// The decimal of OLE automation: reserved, scale, sign, high 32 bits, low 64 bits.
+fn decimal(raw: [u8; 16]) -> Option<Decimal> {
+    let number = u128::from_le_bytes(raw);
+    let (scale, sign) = ((number >> 16) as u8, (number >> 24) as u8);
+    let (high, low) = (number >> 32 & u128::from(u32::MAX), number >> 64);
+    if scale > 28 || sign & 0x7f != 0 {
+        return None;
+    }
+    Some(Decimal { scale, negative: sign != 0, magnitude: high << 64 | low })
+}
+
+/// One item of an array as the text it stands for.
+pub fn item(kind: Item, raw: &[u8]) -> Option<Text<'static>> {
+    Some(match kind {
+        Item::Bool => Text::Bool(*raw.first()? != 0),
+        Item::I16 => Text::I16(i16::from_le_bytes(raw.try_into().ok()?)),
+        Item::I32 => Text::I32(i32::from_le_bytes(raw.try_into().ok()?)),
+        Item::I64 => Text::I64(i64::from_le_bytes(raw.try_into().ok()?)),
+        Item::F32 => Text::F32(f32::from_le_bytes(raw.try_into().ok()?)),
+        Item::F64 => Text::F64(f64::from_le_bytes(raw.try_into().ok()?)),
+        Item::Decimal => Text::Decimal(decimal(raw.try_into().ok()?)?),
+        Item::DateTime => Text::DateTime(u64::from_le_bytes(raw.try_into().ok()?)),
+        Item::TimeSpan => Text::TimeSpan(i64::from_le_bytes(raw.try_into().ok()?)),
+        Item::Uuid => Text::Uuid(raw.try_into().ok()?),
+    })
+}

@@ -1,0 +1,304 @@
+//! Binary XML as text, for people.
+
+use super::record::{Decimal, Prefix, Record, Text, Word};
+use super::{Reader, item};
+use everywire_model::visit::Visit;
+use std::fmt::Write;
+
+/// The XML text of a document. Words of dictionaries come from `word`; one it does not know is shown as `{number}`.
+///
+/// # Errors
+/// The document's first violation.
+pub fn to_xml<'w>(document: &[u8], word: impl Fn(u32) -> Option<&'w str>) -> Visit<String> {
+    let mut printer = Printer { out: String::new(), open: Vec::new(), in_tag: false, listed: None, word };
+    let mut reader = Reader::new(document);
+    while let Some(record) = reader.read()? {
+        printer.record(&record, &mut reader)?;
+    }
+    Ok(printer.out)
+}
+
+struct Printer<F> {
+    out: String,
+    open: Vec<String>,
+    in_tag: bool,
+    /// In a list: whether something stands in it already.
+    listed: Option<bool>,
+    word: F,
+}
+
+impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
+    fn record(&mut self, record: &Record<'_>, reader: &mut Reader<'_>) -> Visit<()> {
+        match *record {
+            Record::Element(prefix, name) => {
+                self.close_tag();
+                let name = self.name(prefix, name);
+                self.out.push('<');
+                self.out.push_str(&name);
+                self.open.push(name);
+                self.in_tag = true;
+            }
+            Record::Attribute(prefix, name, text) => {
+                let (name, value) = (self.name(prefix, name), self.text(&text));
+                let _ = write!(self.out, " {name}=\"{}\"", escape(&value));
+            }
+            Record::Xmlns(prefix, namespace) => {
+                let colon = if prefix.is_some() { ":" } else { "" };
+                let namespace = self.word(namespace);
+                let _ = write!(
+                    self.out,
+                    " xmlns{colon}{}=\"{}\"",
+                    prefix.unwrap_or_default(),
+                    escape(&namespace)
+                );
+            }
+            Record::Text(text, ends) => {
+                self.close_tag();
+                match text {
+                    Text::ListStart => self.listed = Some(false),
+                    Text::ListEnd => self.listed = None,
+                    _ => {
+                        if let Some(any) = &mut self.listed
+                            && std::mem::replace(any, true)
+                        {
+                            self.out.push(' ');
+                        }
+                        let value = self.text(&text);
+                        self.out.push_str(&escape(&value));
+                    }
+                }
+                if ends {
+                    self.end();
+                }
+            }
+            Record::End => self.end(),
+            Record::Comment(text) => {
+                self.close_tag();
+                let _ = write!(self.out, "<!--{text}-->");
+            }
+            Record::Array => self.array(reader)?,
+            Record::Items(..) => {}
+        }
+        Ok(())
+    }
+
+    /// An array stands for its element once for each item.
+    fn array(&mut self, reader: &mut Reader<'_>) -> Visit<()> {
+        self.close_tag();
+        let outer = std::mem::take(&mut self.out);
+        let mut name = String::new();
+        while let Some(record) = reader.read()? {
+            match record {
+                Record::End => name = self.open.pop().unwrap_or_default(),
+                Record::Items(kind, _, data) => {
+                    let start = std::mem::replace(&mut self.out, outer);
+                    self.in_tag = false;
+                    for raw in data.chunks_exact(kind.width()) {
+                        let value = item(kind, raw).map(|text| self.text(&text)).unwrap_or_default();
+                        let _ = write!(self.out, "{start}>{}</{name}>", escape(&value));
+                    }
+                    return Ok(());
+                }
+                other => self.record(&other, reader)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn close_tag(&mut self) {
+        if std::mem::take(&mut self.in_tag) {
+            self.out.push('>');
+        }
+    }
+
+    fn end(&mut self) {
+        let name = self.open.pop().unwrap_or_default();
+        if std::mem::take(&mut self.in_tag) {
+            self.out.push_str("/>");
+        } else {
+            let _ = write!(self.out, "</{name}>");
+        }
+    }
+
+    fn name(&self, prefix: Prefix<'_>, name: Word<'_>) -> String {
+        let name = self.word(name);
+        match prefix {
+            Prefix::None => name,
+            Prefix::Letter(letter) => format!("{}:{name}", char::from(b'a' + letter)),
+            Prefix::Inline(prefix) => format!("{prefix}:{name}"),
+        }
+    }
+
+    fn word(&self, word: Word<'_>) -> String {
+        match word {
+            Word::Inline(text) => text.to_owned(),
+            Word::Id(id) => match (self.word)(id) {
+                Some(word) => word.to_owned(),
+                None => format!("{{{id}}}"),
+            },
+        }
+    }
+
+    fn text(&self, text: &Text<'_>) -> String {
+        match *text {
+            Text::Word(id) => self.word(Word::Id(id)),
+            Text::QName(letter, id) => format!("{}:{}", char::from(b'a' + letter), self.word(Word::Id(id))),
+            _ => lexical(text),
+        }
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// The XML Schema notation of a text that needs no dictionary.
+pub fn lexical(text: &Text<'_>) -> String {
+    match *text {
+        Text::Zero => "0".into(),
+        Text::One => "1".into(),
+        Text::False | Text::Bool(false) => "false".into(),
+        Text::True | Text::Bool(true) => "true".into(),
+        Text::I8(value) => value.to_string(),
+        Text::I16(value) => value.to_string(),
+        Text::I32(value) => value.to_string(),
+        Text::I64(value) => value.to_string(),
+        Text::U64(value) => value.to_string(),
+        Text::F32(value) => floating(value.into(), &value.to_string(), &format!("{value:e}")),
+        Text::F64(value) => floating(value, &value.to_string(), &format!("{value:e}")),
+        Text::Decimal(value) => decimal(&value),
+        Text::DateTime(value) => date_time(value),
+        Text::TimeSpan(value) => duration(value),
+        Text::Chars(value) => value.to_owned(),
+        Text::Bytes(value) => base64(value),
+        Text::UniqueId(value) => format!("urn:uuid:{}", uuid(&value)),
+        Text::Uuid(value) => uuid(&value),
+        Text::Wide(value) => {
+            let units = value.chunks_exact(2).filter_map(|pair| pair.try_into().ok()).map(u16::from_le_bytes);
+            char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+        }
+        Text::ListStart | Text::ListEnd | Text::Empty => String::new(),
+        Text::Word(id) => format!("{{{id}}}"),
+        Text::QName(letter, id) => format!("{}:{{{id}}}", char::from(b'a' + letter)),
+    }
+}
+
+/// The shorter notation for ordinary numbers, the scientific one for others.
+fn floating(value: f64, plain: &str, scientific: &str) -> String {
+    if value.is_nan() {
+        return "NaN".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "INF".into() } else { "-INF".into() };
+    }
+    if value == 0.0 || (1e-5..1e15).contains(&value.abs()) {
+        return plain.to_owned();
+    }
+    match scientific.split_once('e') {
+        Some((mantissa, power)) if power.starts_with('-') => format!("{mantissa}E{power}"),
+        Some((mantissa, power)) => format!("{mantissa}E+{power}"),
+        None => scientific.to_owned(),
+    }
+}
+
+fn decimal(value: &Decimal) -> String {
+    let sign = if value.negative { "-" } else { "" };
+    let scale = usize::from(value.scale);
+    let digits = format!("{:0>width$}", value.magnitude, width = scale + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - scale);
+    if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
+}
+
+const TICKS_A_SECOND: u64 = 10_000_000;
+
+fn date_time(raw: u64) -> String {
+    let ticks = raw & (u64::MAX >> 2);
+    let (seconds, fraction) = (ticks / TICKS_A_SECOND, ticks % TICKS_A_SECOND);
+    let (days, seconds) = (seconds / 86_400, seconds % 86_400);
+    // Civil date from days, in years that begin in March.
+    let shifted = days + 306;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_index = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_index + 2) / 5 + 1;
+    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let zone = if raw >> 62 == 1 { "Z" } else { "" };
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{}{zone}", fractional(fraction))
+}
+
+fn duration(ticks: i64) -> String {
+    let sign = if ticks < 0 { "-" } else { "" };
+    let ticks = ticks.unsigned_abs();
+    let (seconds, fraction) = (ticks / TICKS_A_SECOND, ticks % TICKS_A_SECOND);
+    let mut out = format!("{sign}P");
+    let (days, hours, minutes, rest) =
+        (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    if days > 0 {
+        let _ = write!(out, "{days}D");
+    }
+    if days > 0 && hours + minutes + rest + fraction == 0 {
+        return out;
+    }
+    out.push('T');
+    for (value, unit) in [(hours, 'H'), (minutes, 'M')] {
+        if value > 0 {
+            let _ = write!(out, "{value}{unit}");
+        }
+    }
+    if rest + fraction > 0 || out.ends_with('T') {
+        let _ = write!(out, "{rest}{}S", fractional(fraction));
+    }
+    out
+}
+
+fn fractional(ticks: u64) -> String {
+    if ticks == 0 {
+        return String::new();
+    }
+    format!(".{ticks:07}").trim_end_matches('0').to_owned()
+}
+
+/// A GUID, whose first three numbers are little-endian.
+fn uuid(raw: &[u8; 16]) -> String {
+    let number = u128::from_be_bytes(*raw);
+    let a = ((number >> 96) as u32).swap_bytes();
+    let (b, c) = (((number >> 80) as u16).swap_bytes(), ((number >> 64) as u16).swap_bytes());
+    format!("{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", (number >> 48) as u16, number as u64 & 0xffff_ffff_ffff)
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+fn base64(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let word =
+            group.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
+        for index in 0..4 {
+            let digit = (word >> (18 - 6 * index)) as usize & 63;
+            out.push(if index > group.len() { '=' } else { char::from(ALPHABET[digit]) });
+        }
+    }
+    out
+}
+
+/// The octets that base64 text stands for; white space is skipped.
+pub fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut word, mut bits) = (0_u32, 0);
+    let text = text.trim_end_matches(|c: char| c == '=' || c.is_ascii_whitespace());
+    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
+        let digit = ALPHABET.iter().position(|known| *known == byte)?;
+        word = word << 6 | u32::try_from(digit).ok()?;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            out.push((word >> bits) as u8);
+            word &= (1 << bits) - 1;
+        }
+    }
+    Some(out)
+}
