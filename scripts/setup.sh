@@ -7,7 +7,6 @@ need() { command -v "$1" >/dev/null 2>&1; }
 missing=()
 need g++ || missing+=(g++)
 need make || missing+=(make)
-need curl || missing+=(curl)
 need python3 || missing+=(python3)
 need omniidl || missing+=(omniidl omniorb)
 [ -d /usr/share/idl/omniORB/COS ] || missing+=(omniorb-idl)
@@ -16,7 +15,6 @@ need omniNames || missing+=(omniorb-nameserver)
 need tshark || missing+=(tshark)
 need tcpdump || missing+=(tcpdump)
 need valgrind || missing+=(valgrind)
-need ip || missing+=(iproute2)
 
 if [ ${#missing[@]} -gt 0 ]; then
   echo "setup: installing ${missing[*]}"
