@@ -3,7 +3,7 @@
 #
 #   fuzz/run.sh [SECONDS [TARGET ...]]
 #
-# New inputs go to fuzz/target/corpus; a crash is left in fuzz/artifacts and fails the run.
+# The seed is fixed unless FUZZ_SEED is set, so that a short run finds the same things everywhere. New inputs go to fuzz/target/corpus; a crash is left in fuzz/artifacts and fails the run.
 set -euo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-10}
@@ -26,7 +26,7 @@ for target in "${targets[@]}"; do
   mkdir -p "target/corpus/$target" "corpus/$target"
   log="target/$target.log"
   if "target/$host/release/$target" "target/corpus/$target" "corpus/$target" -max_total_time="$seconds" -timeout=10 \
-    -rss_limit_mb=2048 -max_len=8192 -artifact_prefix="artifacts/$target-" -print_final_stats=1 >"$log" 2>&1; then
+    -rss_limit_mb=2048 -max_len=8192 -seed="${FUZZ_SEED:-1}" -artifact_prefix="artifacts/$target-" -print_final_stats=1 >"$log" 2>&1; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     edges=$(grep -oE 'cov: [0-9]+' "$log" | tail -n 1)
     echo "fuzz $target: $runs runs, ${edges:-cov: ?}"

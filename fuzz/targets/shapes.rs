@@ -89,6 +89,8 @@ pub fn corba(choice: u8) -> Shape {
 #[allow(dead_code)]
 pub fn ndr(choice: u8) -> Shape {
     match choice % 18 {
+        // A struct without members is not in the language: MIDL and C706 want one at least.
+        9 => pointer(PointerKind::Ref, basics()),
         12 => pointer(PointerKind::Unique, basics()),
         13 => Shape::sequence(pointer(PointerKind::Unique, Shape::Text(Text::WIDE))),
         14 => structure("Last", vec![field("n", Shape::U32), field("items", sequence(Shape::U16, Order::ConformantVarying, None))]),
