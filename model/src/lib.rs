@@ -39,7 +39,7 @@ pub use budget::{Budget, Limits};
 pub use bytes::Bytes;
 pub use contract::{Attribute, Constant, Contract, Definition, Direction, Interface, Operation, Parameter};
 pub use failure::{Completed, Failure, Initiator, Kind, Violation};
-pub use marshal::{Marshal, MarshalList, Octets, Unmarshal, UnmarshalList};
+pub use marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
 pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
 pub use reference::{Address, Endpoint, Profile, Reference};
 pub use rope::Rope;

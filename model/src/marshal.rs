@@ -330,26 +330,6 @@ impl<'a, T: Unmarshal<'a>, const N: usize> Unmarshal<'a> for [T; N] {
     }
 }
 
-/// Octets as `Vec<u8>`, for fixed arrays of octets: `[u8; N]` goes through the byte lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Octets<const N: usize>(pub [u8; N]);
-
-impl<const N: usize> Marshal for Octets<N> {
-    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
-        sink.bytes(shape, &self.0)
-    }
-}
-
-impl<'a, const N: usize> Unmarshal<'a> for Octets<N> {
-    fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
-        let bytes = source.bytes(shape)?;
-        let found = bytes.len();
-        bytes.as_ref().try_into().map(Self).map_err(|_| {
-            crate::Failure::malformed(format_args!("an array of {N} octets arrived with {found}"), 0)
-        })
-    }
-}
-
 /// A list of values that fills the fields of a nameless struct: the arguments or the results of an operation.
 pub trait MarshalList {
     /// Writes the struct.

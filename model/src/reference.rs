@@ -1,7 +1,6 @@
 //! References: where an object is, on one or more wires, without saying how to get there.
 
 use crate::failure::{Failure, Initiator, Kind};
-use crate::shape::Name;
 use bytes::Bytes;
 use std::fmt;
 
@@ -195,11 +194,6 @@ pub fn unescape(text: &str) -> Option<Vec<u8>> {
         }
     }
     Some(out)
-}
-
-/// Text for the place of a failure.
-pub fn place(endpoint: &Endpoint, operation: &Name) -> String {
-    format!("{endpoint}, operation {operation}")
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -215,6 +215,7 @@ impl Shard {
             }
         }
         self.called_up.notify_all();
+        self.supervisor.wake();
         self.ring();
     }
 
@@ -620,7 +621,6 @@ struct Supervisor {
     awake: Mutex<bool>,
     bell: Condvar,
     drowsy: AtomicBool,
-    quiet: AtomicUsize,
 }
 
 impl Supervisor {
@@ -634,6 +634,7 @@ impl Supervisor {
 
     fn run(shard: &Weak<Shard>) {
         let mut last = (0, 0);
+        let mut quiet = 0;
         loop {
             let Some(shard) = shard.upgrade() else { return };
             if shard.over.load(Ordering::Acquire) {
@@ -645,33 +646,28 @@ impl Supervisor {
             if running != 0 && running == last.0 {
                 shard.hand_over(shard.term.load(Ordering::Acquire));
             }
-            let quiet = if running == 0 && calls == last.1 {
-                this.quiet.fetch_add(1, Ordering::Relaxed) + 1
-            } else {
-                0
-            };
-            this.quiet.store(quiet, Ordering::Relaxed);
+            quiet = if running == 0 && calls == last.1 { quiet + 1 } else { 0 };
             last = (running, calls);
             if quiet < 10 {
                 drop(shard);
                 std::thread::sleep(STEP);
                 continue;
             }
-            // Nothing has happened for a while: sleep until the shard wakes us (or look whether it still exists).
-            this.drowsy.store(true, Ordering::Release);
+            // Nothing has happened for a while: sleep until the shard wakes us. A call that began just now is seen by the
+            // count, at the latest when the time is over.
+            this.drowsy.store(true, Ordering::SeqCst);
             let mut awake = lock(&this.awake);
-            while !*awake && this.drowsy.load(Ordering::Acquire) && !shard.over.load(Ordering::Acquire) {
-                let (back, _) = this
-                    .bell
-                    .wait_timeout(awake, Duration::from_secs(5))
-                    .unwrap_or_else(PoisonError::into_inner);
-                awake = back;
-                if Arc::strong_count(&shard) == 1 {
-                    return;
-                }
+            while !*awake
+                && shard.calls.load(Ordering::SeqCst) == calls
+                && !shard.over.load(Ordering::Acquire)
+                && Arc::strong_count(&shard) > 1
+            {
+                let waited = this.bell.wait_timeout(awake, Duration::from_secs(1));
+                awake = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
             *awake = false;
-            this.quiet.store(0, Ordering::Relaxed);
+            this.drowsy.store(false, Ordering::SeqCst);
+            quiet = 0;
         }
     }
 }
