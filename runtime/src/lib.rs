@@ -19,6 +19,7 @@ mod node;
 mod patience;
 mod quotas;
 mod shard;
+mod supervisor;
 mod sync;
 mod target;
 mod tasks;

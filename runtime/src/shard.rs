@@ -9,6 +9,7 @@
 use crate::connection::{Connection, Served, flush_before_blocking};
 use crate::node::Shared;
 use crate::patience::{Latency, Patience};
+use crate::supervisor::Supervisor;
 use crate::sync::lock;
 use crate::tasks::Task;
 use crate::transport::Stream;
@@ -23,7 +24,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -33,8 +34,6 @@ const HOT: usize = 4;
 const LOOKS: u32 = 16;
 /// Threads that wait to take over.
 const SPARES: usize = 4;
-/// The supervisor's step: a servant that is still running after two of them has blocked.
-const STEP: Duration = Duration::from_millis(10);
 /// The least time between two looks at all connections' deadlines.
 const TICK: Duration = Duration::from_millis(10);
 /// Marks an event of a stream's control socket.
@@ -56,6 +55,8 @@ pub(crate) struct Shard {
     /// The number of the servant call that is running, 0 for none: what the supervisor watches.
     running: AtomicU64,
     calls: AtomicU64,
+    /// The thread that leads, by the kernel's number.
+    leader: AtomicI32,
     /// The connection whose calls are being served: its replies are sent together, or when a servant blocks.
     serving: Mutex<Option<Arc<Connection>>>,
     asleep: AtomicBool,
@@ -85,6 +86,14 @@ enum Watched {
     Connection(Arc<Connection>),
 }
 
+/// How a shard is doing.
+pub(crate) struct Pulse {
+    pub(crate) running: u64,
+    pub(crate) calls: u64,
+    pub(crate) leader: i32,
+    pub(crate) over: bool,
+}
+
 /// A connection's place in a shard.
 #[derive(Clone)]
 pub(crate) struct Seat {
@@ -108,6 +117,7 @@ impl Shard {
             term: AtomicU64::new(1),
             running: AtomicU64::new(0),
             calls: AtomicU64::new(0),
+            leader: AtomicI32::new(0),
             serving: Mutex::default(),
             asleep: AtomicBool::new(false),
             tasks: Mutex::default(),
@@ -285,6 +295,26 @@ impl Shard {
         }
     }
 
+    /// What the supervisor watches: the call that is running, calls so far, the leading thread, and whether it is all over.
+    pub(crate) fn pulse(&self) -> Pulse {
+        Pulse {
+            running: self.running.load(Ordering::Relaxed),
+            calls: self.calls.load(Ordering::SeqCst),
+            leader: self.leader.load(Ordering::Relaxed),
+            over: self.over.load(Ordering::Acquire),
+        }
+    }
+
+    /// The supervisor of this shard.
+    pub(crate) fn supervisor(&self) -> &Supervisor {
+        &self.supervisor
+    }
+
+    /// Another thread takes the lead from the one that has it now.
+    pub(crate) fn depose(self: &Arc<Self>) {
+        self.hand_over(self.term.load(Ordering::Acquire));
+    }
+
     /// Another thread takes the lead from the one whose term is `term`.
     fn hand_over(self: &Arc<Self>, term: u64) {
         let mut bench = lock(&self.bench);
@@ -422,6 +452,7 @@ impl Lead {
         let mut patience = Patience::new(shard.latency);
         let mut events: Vec<epoll::Event> = Vec::with_capacity(64);
         let mut looks = 0;
+        shard.leader.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
         if self.term > 1 {
             shard.recall_bells();
         }
@@ -613,61 +644,4 @@ pub(crate) fn about_to_block() {
 pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
     about_to_block();
     work()
-}
-
-/// Watches for servants that block without telling. Sleeps while its shard does.
-#[derive(Default)]
-struct Supervisor {
-    awake: Mutex<bool>,
-    bell: Condvar,
-    drowsy: AtomicBool,
-}
-
-impl Supervisor {
-    /// The shard has work again.
-    fn wake(&self) {
-        if self.drowsy.swap(false, Ordering::AcqRel) {
-            *lock(&self.awake) = true;
-            self.bell.notify_one();
-        }
-    }
-
-    fn run(shard: &Weak<Shard>) {
-        let mut last = (0, 0);
-        let mut quiet = 0;
-        loop {
-            let Some(shard) = shard.upgrade() else { return };
-            if shard.over.load(Ordering::Acquire) {
-                return;
-            }
-            let this = &shard.supervisor;
-            let running = shard.running.load(Ordering::Relaxed);
-            let calls = shard.calls.load(Ordering::Relaxed);
-            if running != 0 && running == last.0 {
-                shard.hand_over(shard.term.load(Ordering::Acquire));
-            }
-            quiet = if running == 0 && calls == last.1 { quiet + 1 } else { 0 };
-            last = (running, calls);
-            if quiet < 10 {
-                drop(shard);
-                std::thread::sleep(STEP);
-                continue;
-            }
-            // Nothing has happened for a while: sleep until the shard wakes us. A call that began just now is seen by the
-            // count, at the latest when the time is over.
-            this.drowsy.store(true, Ordering::SeqCst);
-            let mut awake = lock(&this.awake);
-            while !*awake
-                && shard.calls.load(Ordering::SeqCst) == calls
-                && !shard.over.load(Ordering::Acquire)
-                && Arc::strong_count(&shard) > 1
-            {
-                let waited = this.bell.wait_timeout(awake, Duration::from_secs(1));
-                awake = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-            *awake = false;
-            this.drowsy.store(false, Ordering::SeqCst);
-            quiet = 0;
-        }
-    }
 }

@@ -369,7 +369,10 @@ impl Reader<'_> {
 
     fn names(&mut self, get: &mut Get<'_>) -> Visit<(Name, Name)> {
         let id = get.text()?;
-        let name = get.text()?;
+        let mut name = get.text()?;
+        if let Some((_, bare)) = name.rsplit_once("::") {
+            name = bare.to_owned();
+        }
         // The code holds the bare name; the scopes are part of an OMG identity.
         let scoped = id
             .strip_prefix("IDL:")
