@@ -34,6 +34,7 @@ fn its_client_calls_our_server() {
                 .arg(server.references())
                 .args(mode)
                 .args(["-ORBgiopMaxMsgSize", "134217728", "-ORBendPoint", "giop:tcp:127.0.0.1:"])
+                .args(common::IN_ORDER)
                 .args(["-ORBclientTransportRule", &format!("* {transport},tcp")])
                 .output()
                 .expect("it starts");
@@ -96,6 +97,7 @@ fn a_capture_has_no_malformed_frame() {
     let output = Command::new(&peer.client)
         .arg(ours.references())
         .args(["check-interop", "--without-recursion", "-ORBendPoint", "giop:tcp:127.0.0.1:"])
+        .args(common::IN_ORDER)
         .output()
         .expect("it starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// omniORB serves calls of one connection on several threads unless told otherwise; the checks count on their order.
+pub const IN_ORDER: [&str; 2] = ["-ORBmaxServerThreadPerConnection", "1"];
+
 /// A directory of this test run's own, empty.
 pub fn scratch(name: &str) -> PathBuf {
     let dir = std::env::temp_dir().join(format!("everywire-{}-{name}", std::process::id()));
@@ -71,6 +74,7 @@ impl Server {
             .arg("--ref-file")
             .arg(&file)
             .args(["-ORBendPoint", &endpoint, "-ORBgiopMaxMsgSize", "134217728"])
+            .args(IN_ORDER)
             .stdin(Stdio::null())
             .spawn()
             .expect("omniORB's server starts");
