@@ -32,6 +32,8 @@ const LINGER: Duration = Duration::from_secs(5);
 const PIECE: usize = 1 << 20;
 /// How often a full transport is tried again, in the middle of a large message, before other connections get their turn.
 const YIELDS: u32 = 8;
+/// Bytes allocated for a message on the word of its header alone.
+const ANNOUNCED: usize = 256 << 10;
 /// Buffers above this size are given back when a connection has been quiet.
 const KEEP: usize = 64 << 10;
 
@@ -260,6 +262,8 @@ impl Connection {
 
     fn read_into(&self, core: &mut Core, wanted: usize) -> Result<bool, ()> {
         let before = core.input.len();
+        // What a caller announces is not allocated before some of it has come: at most as much again, or a little.
+        let wanted = if self.accepted { wanted.min(before.max(ANNOUNCED)) } else { wanted };
         match self.stream.read(&mut core.input, wanted) {
             Ok(0) => {
                 let failure =
