@@ -59,6 +59,8 @@ pub(crate) struct Shard {
     leader: AtomicI32,
     /// The connection whose calls are being served: its replies are sent together, or when a servant blocks.
     serving: Mutex<Option<Arc<Connection>>>,
+    /// The connection whose servant blocked: calls that came together with that one are the next leader's.
+    inherited: Mutex<Option<Arc<Connection>>>,
     asleep: AtomicBool,
     tasks: Mutex<VecDeque<Arc<Task>>>,
     has_tasks: AtomicBool,
@@ -119,6 +121,7 @@ impl Shard {
             calls: AtomicU64::new(0),
             leader: AtomicI32::new(0),
             serving: Mutex::default(),
+            inherited: Mutex::default(),
             asleep: AtomicBool::new(false),
             tasks: Mutex::default(),
             has_tasks: AtomicBool::new(false),
@@ -182,6 +185,12 @@ impl Shard {
         (u64::from(*generation) == token >> 32).then(|| watched.clone())
     }
 
+    /// Whether an event is for a connection with servants.
+    fn serves(&self, token: u64) -> bool {
+        token != BELL
+            && matches!(self.find(token & !CONTROL), Some(Watched::Connection(connection)) if connection.is_accepted())
+    }
+
     /// Connections, for quotas and for deadlines.
     pub(crate) fn connections(&self) -> Vec<Arc<Connection>> {
         lock(&self.watched)
@@ -216,8 +225,8 @@ impl Shard {
     pub(crate) fn stop(&self, why: &Failure) {
         self.over.store(true, Ordering::Release);
         // What serves points to its node and the node to its shards: here the circle is cut.
-        let serving = lock(&self.serving).take();
-        drop(serving);
+        let held = (lock(&self.serving).take(), lock(&self.inherited).take());
+        drop(held);
         let watched: Vec<_> = lock(&self.watched).drain().collect();
         for (_, watched) in watched {
             if let Watched::Connection(connection) = watched {
@@ -325,6 +334,8 @@ impl Shard {
         if !spare && bench.threads > self.blocked_threads {
             return;
         }
+        let blocked = lock(&self.serving).take();
+        lock(&self.inherited).clone_from(&blocked);
         self.term.store(term + 1, Ordering::Release);
         self.running.store(0, Ordering::Relaxed);
         if spare {
@@ -339,7 +350,7 @@ impl Shard {
                 return;
             }
         }
-        if let Some(connection) = lock(&self.serving).take() {
+        if let Some(connection) = blocked {
             flush_before_blocking(&connection);
         }
     }
@@ -455,6 +466,7 @@ impl Lead {
         shard.leader.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
         if self.term > 1 {
             shard.recall_bells();
+            hot.extend(lock(&shard.inherited).take());
         }
         while self.leads() {
             let mut busy = shard.run_tasks();
@@ -507,6 +519,10 @@ impl Lead {
             }
             if !events.is_empty() {
                 patience.rewarded();
+            }
+            // Whoever serves may be deposed; what is told only once must have been seen to by then.
+            if events.len() > 1 {
+                events.sort_by_cached_key(|event| shard.serves(event.data.u64()));
             }
             for event in &events {
                 if !self.handle(*event, &mut hot) {

@@ -96,6 +96,49 @@ fn a_servant_that_blocks_does_not_block_others() {
     });
 }
 
+/// A call of the plain wire, as bytes.
+fn frame(call: u64, operation: &str, argument: i32) -> Vec<u8> {
+    let mut rest = vec![0];
+    rest.extend_from_slice(&call.to_le_bytes());
+    rest.extend_from_slice(b"\0\x05probe");
+    rest.push(u8::try_from(operation.len()).unwrap());
+    rest.extend_from_slice(operation.as_bytes());
+    rest.extend_from_slice(&argument.to_le_bytes());
+    [u32::try_from(rest.len()).unwrap().to_le_bytes().to_vec(), rest].concat()
+}
+
+#[test]
+fn calls_that_came_with_a_blocking_one_are_served() {
+    use std::io::{Read, Write};
+    let server = node();
+    let bound = server.listen("plain://127.0.0.1:0").unwrap();
+    server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let mut peers: Vec<_> = (0..6)
+        .map(|_| {
+            let address = bound.trim_start_matches("plain://").trim_end_matches('/');
+            let peer = std::net::TcpStream::connect(address).unwrap();
+            peer.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            peer
+        })
+        .collect();
+    // One segment: a call that blocks, and many behind it, on more connections than are looked at directly.
+    for peer in &mut peers {
+        let mut all = frame(1, "wait_ms", 300);
+        (2..200).for_each(|call| all.extend(frame(call, "add_one", 1)));
+        peer.write_all(&all).unwrap();
+    }
+    for peer in &mut peers {
+        let mut replies = vec![0; 199 * 17];
+        peer.read_exact(&mut replies).unwrap();
+        let first: Vec<u64> =
+            replies.chunks(17).map(|reply| u64::from_le_bytes(reply[5..13].try_into().unwrap())).collect();
+        let mut sorted = first.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (1..200).collect::<Vec<u64>>());
+        assert_ne!(first[0], 1, "the others waited for the blocking one");
+    }
+}
+
 #[test]
 fn callbacks_reach_the_caller_while_it_waits() {
     each("callbacks", |address, object, _, client| {

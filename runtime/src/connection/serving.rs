@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-/// Calls served in one go before others get their turn.
-const BATCH: usize = 64;
+/// Reads for one connection in one go, while a message is incomplete, before others get their turn.
+const READS: u32 = 64;
 
 /// How serving a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,19 +29,23 @@ impl Connection {
     pub(crate) fn serve(self: &Arc<Self>, lead: &Lead) -> Served {
         let mut served = Served::Nothing;
         let mut core = self.enter();
-        let mut read = false;
+        let mut reads = 0;
         let unsent = core.session.transmit().len();
-        for _ in 0..BATCH {
+        // Everything that was read is served before this ends: nobody would be told of a call left in the session.
+        loop {
             let Some(event) = core.session.poll() else {
                 // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
                 // still incomplete.
-                if !self.send_replies(&mut core) || (read && core.session.wanted() == 0) {
+                if !self.send_replies(&mut core)
+                    || (reads > 0 && core.session.wanted() == 0)
+                    || reads == READS
+                {
                     break;
                 }
                 match self.fill(&mut core) {
                     Ok(true) => {
                         served = Served::Something;
-                        read = true;
+                        reads += 1;
                         continue;
                     }
                     Ok(false) | Err(()) => break,
