@@ -1,0 +1,52 @@
+//! Hexadecimal text, strictly.
+
+/// Appends the lower-case digits of the bytes.
+pub(crate) fn encode(bytes: &[u8], out: &mut Vec<u8>) {
+    for byte in bytes {
+        out.extend(
+            [byte >> 4, byte & 15].map(|digit| if digit < 10 { b'0' + digit } else { b'a' - 10 + digit }),
+        );
+    }
+}
+
+/// The lower-case digits of the bytes.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    let mut out = Vec::with_capacity(bytes.len() * 2);
+    encode(bytes, &mut out);
+    out.into_iter().map(char::from).collect()
+}
+
+/// The bytes that the digits say; `None` if their number is odd, or anything is no digit. Either case is accepted.
+pub(crate) fn decode(digits: &[u8]) -> Option<Vec<u8>> {
+    let (pairs, []) = digits.as_chunks::<2>() else { return None };
+    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back() {
+        let all: Vec<u8> = (0..=255).collect();
+        assert_eq!(decode(text(&all).as_bytes()), Some(all.clone()));
+        assert_eq!(decode(text(&all).to_uppercase().as_bytes()), Some(all));
+        assert_eq!(decode(b""), Some(vec![]));
+    }
+
+    #[test]
+    fn strictly() {
+        for bad in ["3", "3g", "g3", "0x30", "30 ", "+3", "30\n", "30\r"] {
+            assert_eq!(decode(bad.as_bytes()), None, "{bad:?}");
+        }
+    }
+}

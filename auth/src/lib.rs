@@ -1,0 +1,29 @@
+//! Authentication without I/O on sockets.
+//!
+//! * [`sasl`]: the authentication protocol of D-Bus, both sides, as state machines over bytes.
+//! * [`ice`]: the authority file of the Inter-Client Exchange protocol, which holds DCOP's cookies.
+//!
+//! Secrets live in files. A file is trusted only if it is regular, belongs to this user, and gives nobody else any
+//! access; symbolic links are not followed ([`Untrusted`] says which of these failed).
+
+#![forbid(unsafe_code)]
+
+mod hex;
+pub mod ice;
+mod private;
+mod random;
+pub mod sasl;
+
+pub use private::Untrusted;
+pub use random::{Random, system_random};
+
+/// Whether two secrets are equal, in a time that depends on their lengths only.
+pub fn same_secret(one: &[u8], other: &[u8]) -> bool {
+    use subtle::ConstantTimeEq;
+    one.ct_eq(other).into()
+}
+
+/// The user whom this process acts for.
+pub fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}

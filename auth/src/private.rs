@@ -1,0 +1,139 @@
+//! Files that hold secrets: read only if nobody else could have read or written them, and replaced as a whole.
+
+use crate::{hex, own_uid, system_random};
+use rustix::fs::OFlags;
+use std::fmt;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Why a file or directory is not trusted with a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Untrusted {
+    /// A symbolic link, a pipe, a directory: anything but a regular file.
+    NotAFile,
+    /// A symbolic link, or anything else but a directory.
+    NotADirectory,
+    /// It belongs to another user.
+    Owner {
+        /// That user.
+        uid: u32,
+    },
+    /// Others may read, write or enter it.
+    Mode {
+        /// Its permission bits.
+        mode: u32,
+    },
+}
+
+impl fmt::Display for Untrusted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAFile => write!(f, "is no regular file"),
+            Self::NotADirectory => write!(f, "is no directory"),
+            Self::Owner { uid } => write!(f, "belongs to user {uid}, not to user {}", own_uid()),
+            Self::Mode { mode } => write!(f, "has mode {mode:o}, which lets others in"),
+        }
+    }
+}
+
+/// Why a file was not read.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    Missing,
+    Untrusted(Untrusted),
+    TooLarge,
+    Io(io::Error),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Missing,
+            // What opening a symbolic link that may not be followed yields.
+            _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+                Self::Untrusted(Untrusted::NotAFile)
+            }
+            _ => Self::Io(error),
+        }
+    }
+}
+
+/// The whole file, if it is trusted and no longer than `limit` bytes.
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Trouble> {
+    // Checked after it is opened: what was checked is what is read. Not blocking, lest a named pipe stops us.
+    let mut file = open(path, OpenOptions::new().read(true))?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(Trouble::Untrusted(Untrusted::NotAFile));
+    }
+    check(&about).map_err(Trouble::Untrusted)?;
+    if about.len() > limit {
+        return Err(Trouble::TooLarge);
+    }
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut file).take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit { Err(Trouble::TooLarge) } else { Ok(bytes) }
+}
+
+/// A directory that is this user's, with no access for others.
+pub(crate) fn check_directory(path: &Path) -> Result<(), Trouble> {
+    let about = fs::symlink_metadata(path)?;
+    if !about.is_dir() {
+        return Err(Trouble::Untrusted(Untrusted::NotADirectory));
+    }
+    check(&about).map_err(Trouble::Untrusted)
+}
+
+/// A directory in which nobody but this user and root may put or replace files. Others may look.
+pub(crate) fn check_parent(path: &Path) -> Result<(), Trouble> {
+    let about = fs::metadata(path)?;
+    if !about.is_dir() {
+        return Err(Trouble::Untrusted(Untrusted::NotADirectory));
+    }
+    if about.uid() != own_uid() && about.uid() != 0 {
+        return Err(Trouble::Untrusted(Untrusted::Owner { uid: about.uid() }));
+    }
+    let mode = about.mode() & 0o7777;
+    if mode & 0o022 != 0 { Err(Trouble::Untrusted(Untrusted::Mode { mode })) } else { Ok(()) }
+}
+
+/// Puts a file of mode 0600 in place of what is there, at once: readers see the old or the new, never a part.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut salt = [0; 8];
+    system_random(&mut salt)?;
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", hex::text(&salt)));
+    let fresh = Path::new(&name);
+    let written = create(fresh).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(fresh, path)
+    });
+    if written.is_err() {
+        // What it was made for failed; that is what the caller wants to know.
+        drop(fs::remove_file(fresh));
+    }
+    written
+}
+
+/// A new file of mode 0600; fails if anything has that name.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    open(path, OpenOptions::new().write(true).create_new(true))
+}
+
+/// Opens for this process only, with mode 0600 if it is created, never through a symbolic link and never waiting.
+pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    options.mode(0o600).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+fn check(about: &Metadata) -> Result<(), Untrusted> {
+    if about.uid() != own_uid() {
+        return Err(Untrusted::Owner { uid: about.uid() });
+    }
+    let mode = about.mode() & 0o7777;
+    if mode & 0o077 != 0 { Err(Untrusted::Mode { mode }) } else { Ok(()) }
+}
