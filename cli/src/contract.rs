@@ -2,8 +2,8 @@
 
 use crate::operation;
 use crate::trouble::{Done, Trouble};
-use everywire::Interface;
-use everywire::model::{Contract, Hold};
+use everywire::model::{Contract, Hold, Wire};
+use everywire::{Failure, Initiator, Interface, Kind, Object, Reference};
 use std::path::Path;
 
 /// Reads a contract.
@@ -11,8 +11,59 @@ pub(crate) fn load(path: &Path) -> Done<Contract> {
     everywire_idl::read(path).map_err(|diagnostics| Trouble::contract(diagnostics.to_string()))
 }
 
+/// A contract, and where it is from.
+pub(crate) struct Known {
+    pub(crate) contract: Contract,
+    /// For messages: the file, or the object itself.
+    pub(crate) source: String,
+    /// How many of its interfaces, from the first, are the object's own; others every object of its wire has.
+    pub(crate) own: usize,
+    /// Keys of objects below the object, if it told.
+    pub(crate) children: Vec<everywire::Bytes>,
+}
+
+impl Known {
+    /// A contract from a file.
+    pub(crate) fn of_file(path: &Path) -> Done<Self> {
+        let contract = load(path)?;
+        let own = contract.interfaces().count();
+        Ok(Self { contract, source: path.display().to_string(), own, children: Vec::new() })
+    }
+
+    /// What an object tells of itself.
+    pub(crate) fn of_object(object: &Object) -> Result<Self, Failure> {
+        let wire = wire_of(object.reference())?;
+        let told = wire.discover(object)?;
+        let source = "the object".to_owned();
+        Ok(Self { contract: told.contract, source, own: told.own, children: told.children })
+    }
+
+    /// From a file if one is given, else from the object itself.
+    pub(crate) fn of(object: &Object, path: Option<&Path>) -> Done<Self> {
+        match path {
+            Some(path) => Self::of_file(path),
+            None => Self::of_object(object).map_err(|failure| {
+                let trouble = Trouble::failure("the object does not tell its contract", &failure);
+                if failure.kind() == Kind::Unsupported {
+                    trouble.hint("give the contract with --contract FILE")
+                } else {
+                    trouble
+                }
+            }),
+        }
+    }
+}
+
+/// The wire by which an object is reached first.
+pub(crate) fn wire_of(reference: &Reference) -> Result<&'static dyn Wire, Failure> {
+    let wire = reference.profiles.iter().find_map(|profile| everywire::wires::named(profile.wire));
+    wire.ok_or_else(|| {
+        Failure::new(Kind::Unsupported, Initiator::User, "objects of this process need no contract told")
+    })
+}
+
 /// The interface of a contract with this scoped name, identity or last part of a name.
-pub(crate) fn interface<'c>(contract: &'c Contract, name: &str, path: &Path) -> Done<&'c Hold<Interface>> {
+pub(crate) fn interface<'c>(contract: &'c Contract, name: &str, source: &str) -> Done<&'c Hold<Interface>> {
     if let Some(found) = contract.interface(name) {
         return Ok(found);
     }
@@ -21,12 +72,12 @@ pub(crate) fn interface<'c>(contract: &'c Contract, name: &str, path: &Path) -> 
         (Some(found), None) => Ok(found),
         (Some(_), Some(_)) => Err(Trouble::usage(
             format!("`{name}` is more than one interface"),
-            format!("{} defines {}", path.display(), names(contract)),
+            format!("{source} defines {}", names(contract)),
         )
         .hint("give the whole name")),
         (None, _) => Err(Trouble::usage(
             format!("there is no interface `{name}`"),
-            format!("{} defines {}", path.display(), names(contract)),
+            format!("{source} defines {}", names(contract)),
         )
         .hint("choose one of these")),
     }
@@ -36,17 +87,22 @@ pub(crate) fn interface<'c>(contract: &'c Contract, name: &str, path: &Path) -> 
 /// declares the operation.
 pub(crate) fn interface_of<'c>(
     contract: &'c Contract,
-    path: &Path,
+    source: &str,
     asked: Option<&str>,
     type_id: &str,
     wanted: Option<&str>,
 ) -> Done<&'c Hold<Interface>> {
     if let Some(name) = asked {
-        return interface(contract, name, path);
+        return interface(contract, name, source);
     }
     if let Some(found) =
         contract.interfaces().find(|interface| !type_id.is_empty() && interface.id == type_id)
     {
+        return Ok(found);
+    }
+    // INTERFACE.OPERATION, where an interface has such a name.
+    let prefix = wanted.and_then(|word| word.split('=').next()?.rsplit_once('.')).map(|(prefix, _)| prefix);
+    if let Some(found) = prefix.and_then(|prefix| contract.interface(prefix)) {
         return Ok(found);
     }
     let mut all = contract.interfaces();
@@ -62,7 +118,7 @@ pub(crate) fn interface_of<'c>(
     let told = if type_id.is_empty() { "says nothing".into() } else { format!("says `{type_id}`") };
     Err(Trouble::usage(
         "the object's interface is not known",
-        format!("its reference {told}, and {} defines {}", path.display(), names(contract)),
+        format!("its reference {told}, and {source} defines {}", names(contract)),
     )
     .hint("name it with --interface"))
 }

@@ -42,8 +42,10 @@ enum Verb {
     Call(call::Arguments),
     Describe(describe::Arguments),
     Gen(generate::Arguments),
+    List(verbs::list::Arguments),
     Serve(verbs::serve::Arguments),
     Trace(verbs::trace::Arguments),
+    Watch(verbs::watch::Arguments),
     Derby(derby::Arguments),
     Completion(completion::Arguments),
     /// One side of a race, in a process of its own.
@@ -57,11 +59,20 @@ enum Verb {
 fn main() -> ExitCode {
     let raw: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let plain = raw.iter().any(|word| word == "--no-color");
-    let mut command = Program::command();
+    let mut command = verbs::hub::with_programs(Program::command());
     if plain {
         command = command.color(ColorChoice::Never);
     }
-    let program = match command.try_get_matches().and_then(|matches| Program::from_arg_matches(&matches)) {
+    let matches = match command.try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return misused(&error, raw.iter().any(|word| word == "--json")),
+    };
+    if let Some((name, given)) = matches.subcommand()
+        && let Some(hub) = verbs::hub::programs().find(|program| program.name == name)
+    {
+        return end(verbs::hub::run(hub, given), false, Style::detect(plain));
+    }
+    let program = match Program::from_arg_matches(&matches) {
         Ok(program) => program,
         Err(error) => return misused(&error, raw.iter().any(|word| word == "--json")),
     };
@@ -72,10 +83,18 @@ fn main() -> ExitCode {
         Verb::Gen(arguments) => (arguments.json(), generate::run(&arguments)),
         Verb::Serve(arguments) => (arguments.json, verbs::serve::run(&arguments)),
         Verb::Trace(arguments) => (arguments.json, verbs::trace::run(&arguments, style)),
+        Verb::List(arguments) => (arguments.json, verbs::list::run(&arguments, style)),
+        Verb::Watch(arguments) => (arguments.json, verbs::watch::run(&arguments, style)),
         Verb::Derby(arguments) => (arguments.json(), derby::run(&arguments)),
-        Verb::Completion(arguments) => (arguments.json, completion::run(&arguments, Program::command())),
+        Verb::Completion(arguments) => {
+            (arguments.json, completion::run(&arguments, verbs::hub::with_programs(Program::command())))
+        }
         Verb::DerbyChild { rest } => return derby::child(&rest),
     };
+    end(done, json, style)
+}
+
+fn end(done: trouble::Done, json: bool, style: Style) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(trouble) => {
@@ -110,7 +129,7 @@ mod tests {
 
     #[test]
     fn every_verb_has_examples_in_its_help() {
-        let command = Program::command();
+        let command = verbs::hub::with_programs(Program::command());
         command.clone().debug_assert();
         for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
             let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();

@@ -146,7 +146,9 @@ pub(crate) fn signature(operation: &Operation) -> String {
         })
         .collect();
     let oneway = if operation.oneway { "oneway " } else { "" };
-    let mut line = format!("{oneway}{}({})", operation.name, parameters.join(", "));
+    // A wire name may hold the types; people see them once.
+    let name = if operation.name.contains('(') { &operation.label } else { &operation.name };
+    let mut line = format!("{oneway}{name}({})", parameters.join(", "));
     if !matches!(operation.returns, Shape::Void) {
         let _ = write!(line, " -> {}", noun(&operation.returns));
     }

@@ -99,6 +99,11 @@ impl Builder {
                 println!("cargo::rerun-if-changed={}", watched.display());
             }
             match self.one(path, &out) {
+                Ok(file) if written.contains(&file) => problems.push(format!(
+                    "{} and another contract both become {}",
+                    path.display(),
+                    file.display()
+                )),
                 Ok(file) => written.push(file),
                 Err(problem) => problems.push(problem.0),
             }
@@ -114,7 +119,8 @@ impl Builder {
             _ => self.options.clone(),
         };
         let text = rust::generate(&contract, &options);
-        let file = out.join(path.file_stem().unwrap_or_default()).with_extension("rs");
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let file = out.join(format!("{stem}.rs"));
         std::fs::create_dir_all(out)
             .and_then(|()| std::fs::write(&file, text))
             .map_err(|error| Problem(format!("cannot write {}: {error}", file.display())))?;

@@ -11,16 +11,21 @@ const KEYWORDS: [&str; 47] = [
 ];
 
 /// Words that no identifier may be, raw or not.
-const FORBIDDEN: [&str; 5] = ["self", "super", "crate", "_", ""];
+const FORBIDDEN: [&str; 3] = ["self", "super", "crate"];
 
 /// Names that generated code uses itself: a type of a contract that is named so gets a number.
-const TYPES: [&str; 14] = [
+const TYPES: [&str; 15] = [
     "Self", "Option", "Some", "None", "Result", "Ok", "Err", "Vec", "String", "Box", "Send", "Sync", "Into",
-    "From",
+    "From", "BTreeMap",
 ];
 
 /// Names that generated code uses for modules.
 const MODULES: [&str; 6] = ["ew", "std", "core", "alloc", "describe", "everywire"];
+
+/// Methods that a typed reference has itself, or that every type has which can be copied: a method of a trait that is
+/// named so could not be called through the reference.
+const METHODS: [&str; 8] =
+    ["as_arc", "clone", "clone_from", "into", "reference", "signals", "to_owned", "try_into"];
 
 /// `GetBytes`, `get_bytes` and `GETBytes` as `get`, `bytes`.
 fn words(name: &str) -> Vec<String> {
@@ -44,7 +49,25 @@ fn words(name: &str) -> Vec<String> {
     if !word.is_empty() {
         words.push(word);
     }
+    if words.is_empty() {
+        words.push("unnamed".to_owned());
+    }
     words
+}
+
+/// The scope and the last part of a scoped name; a name with angle brackets has its scope before them.
+pub(crate) fn split(name: &str) -> (&str, &str) {
+    let plain = name.split('<').next().unwrap_or_default();
+    match plain.rfind("::").and_then(|at| Some((name.get(..at)?, name.get(at + 2..)?))) {
+        Some(parts) => parts,
+        None => ("", name),
+    }
+}
+
+/// Whether a name could be one of a programming language's.
+pub(crate) fn is_identifier(name: &str) -> bool {
+    name.split("::")
+        .all(|part| !part.is_empty() && part.chars().all(|letter| letter.is_alphanumeric() || letter == '_'))
 }
 
 /// `get_bytes`, without regard to keywords.
@@ -56,6 +79,12 @@ pub(crate) fn plain_snake(name: &str) -> String {
 /// `get_bytes`: functions, parameters, fields.
 pub(crate) fn snake(name: &str) -> String {
     escaped(plain_snake(name))
+}
+
+/// `get_bytes`: methods.
+pub(crate) fn method(name: &str) -> String {
+    let snake = plain_snake(name);
+    if METHODS.contains(&snake.as_str()) { snake + "_" } else { escaped(snake) }
 }
 
 /// `get_bytes`: modules.
@@ -81,7 +110,7 @@ pub(crate) fn camel(name: &str) -> String {
     if camel.starts_with(|first: char| first.is_ascii_digit()) {
         camel.insert(0, 'N');
     }
-    if camel.is_empty() || camel == "Self" { camel + "_" } else { camel }
+    if camel == "Self" { camel + "_" } else { camel }
 }
 
 /// `GET_BYTES`: constants and statics.
@@ -176,12 +205,24 @@ mod tests {
             ("type", "r#type", "Type"),
             ("self", "self_", "Self_"),
             ("_2d", "n2d", "N2d"),
+            ("long int", "long_int", "LongInt"),
+            ("QMap<QString,int>", "q_map_q_string_int", "QMapQStringInt"),
+            ("", "unnamed", "Unnamed"),
         ] {
             assert_eq!(snake(name), is_snake);
             assert_eq!(camel(name), is_camel);
         }
         assert_eq!(screaming("maxItems"), "MAX_ITEMS");
         assert_eq!(module("std"), "std_");
+        assert_eq!((method("Reference"), method("watchAll")), ("reference_".into(), "watch_all".into()));
+    }
+
+    #[test]
+    fn scopes() {
+        assert_eq!(split("a::b::C"), ("a::b", "C"));
+        assert_eq!(split("QMap<KIO::Item,int>"), ("", "QMap<KIO::Item,int>"));
+        assert_eq!(split("KIO::List<KIO::Item>"), ("KIO", "List<KIO::Item>"));
+        assert!(is_identifier("a::b_2") && !is_identifier("long int") && !is_identifier("a::"));
     }
 
     #[test]

@@ -43,9 +43,11 @@ impl Page {
         self.text.len()
     }
 
-    /// Puts a line, and an empty one, where `mark` bytes were written.
-    pub(crate) fn insert(&mut self, mark: usize, line: &str) {
-        self.text.insert_str(mark, &format!("{}{line}\n\n", " ".repeat(self.level * TAB)));
+    /// Puts lines, and an empty one, where `mark` bytes were written.
+    pub(crate) fn insert(&mut self, mark: usize, lines: &[&str]) {
+        let indent = " ".repeat(self.level * TAB);
+        let lines: String = lines.iter().map(|line| format!("{indent}{line}\n")).collect();
+        self.text.insert_str(mark, &(lines + "\n"));
     }
 
     /// An empty line, but not at the beginning of a block and not twice.

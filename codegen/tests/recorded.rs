@@ -11,14 +11,15 @@ use everywire_codegen::{Options, rust};
 use everywire_model::Contract;
 use std::path::Path;
 
-fn check(stem: &str) {
-    let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/contracts/{stem}.idl"));
-    compare(stem, &everywire_idl::read(&contract).unwrap_or_else(|mistakes| panic!("{mistakes}")));
+fn check(file: &str) {
+    let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contracts").join(file);
+    compare(file, &everywire_idl::read(&contract).unwrap_or_else(|mistakes| panic!("{mistakes}")));
 }
 
-fn compare(stem: &str, contract: &Contract) {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{stem}.rs"));
-    let options = Options { source: format!("{stem}.idl"), ..Options::default() };
+fn compare(file: &str, contract: &Contract) {
+    let golden = file.strip_suffix(".idl").unwrap_or(file).replace('.', "_");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{golden}.rs"));
+    let options = Options { source: file.to_owned(), ..Options::default() };
     let generated = rust::generate(contract, &options);
     assert_eq!(generated, rust::generate(contract, &options), "the same contract, the same text");
     if std::env::var_os("EVERYWIRE_RECORD").is_some() {
@@ -36,17 +37,37 @@ fn compare(stem: &str, contract: &Contract) {
 
 #[test]
 fn bench_is_current() {
-    check("bench");
+    check("bench.idl");
 }
 
 #[test]
 fn everything_is_current() {
-    check("everything");
+    check("everything.idl");
 }
 
 #[test]
 fn foreign_is_current() {
-    compare("foreign", &foreign::contract());
+    compare("foreign.idl", &foreign::contract());
+}
+
+#[test]
+fn bench_of_d_bus_is_current() {
+    check("bench.dbus.xml");
+}
+
+#[test]
+fn bench_of_dcop_is_current() {
+    check("bench.kidl");
+}
+
+#[test]
+fn types_of_dcop_are_current() {
+    check("types.kidl");
+}
+
+#[test]
+fn gallery_is_current() {
+    check("gallery.xml");
 }
 
 #[test]

@@ -34,8 +34,8 @@ serve() { # CONTESTANT REFS [PREFIX...]
   case "$who-$transport" in
     omniorb-tcp) set -- "$@" "$omniorb/server" --ref-file "$refs" -ORBendPoint giop:tcp:127.0.0.1: ;;
     omniorb-unix) set -- "$@" "$omniorb/server" --ref-file "$refs" -ORBendPoint "giop:unix:$socket" ;;
-    everywire-tcp) set -- "$@" "$everywire" derby-child serve default "$refs" iiop://127.0.0.1:0 ;;
-    everywire-unix) set -- "$@" "$everywire" derby-child serve default "$refs" "iiop+unix://$socket" ;;
+    everywire-tcp) set -- "$@" "$everywire" derby-child serve default "$refs" giop iiop://127.0.0.1:0 ;;
+    everywire-unix) set -- "$@" "$everywire" derby-child serve default "$refs" giop "iiop+unix://$socket" ;;
   esac
   "$@" >"$dir/out" 2>&1 &
   servers+=($!)
@@ -55,7 +55,7 @@ call() { # CONTESTANT REFS CALLS [PREFIX...]
   local plan=(--calls "$calls" --warmup 100 --operation in_out_int_call)
   case $who in
     omniorb) "$@" "$omniorb/client" "$refs" race calls "${plan[@]}" ;;
-    everywire) "$@" "$everywire" derby-child race default "$refs" calls "${plan[@]}" ;;
+    everywire) "$@" "$everywire" derby-child race default "$refs" giop calls "${plan[@]}" ;;
   esac >/dev/null 2>>"$dir/client.log"
 }
 

@@ -4,7 +4,7 @@
 //! each time, and the first round is dropped. So whatever changes in the machine meanwhile befalls everybody.
 
 use crate::broken;
-use crate::contestants::{self, Contestant, Stand, ours};
+use crate::contestants::{self, Contestant, Router, Stand, ours};
 use crate::machine::Machine;
 use crate::measure::{Line, Plan};
 use crate::options::Options;
@@ -39,7 +39,7 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
     let all = contestants::all(options.against.as_deref())?;
     let picked = contestants::picked(all, &only(options))?;
     let rounds = options.rounds();
-    let runs = races.len() * placements.len() * rounds * picked.len();
+    let runs = races.iter().map(|race| entries(race, &picked)).sum::<usize>() * placements.len() * rounds;
     let progress = Progress::new(options.silent, runs);
 
     let mut report = Report::new(Machine::this(), command(options), rounds, options.calls());
@@ -79,7 +79,12 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
         placements: &placements,
         progress: &progress,
         failed: BTreeMap::new(),
-        runs_left: races.len() * placements.len() * rounds * ready.len(),
+        operations_left: races
+            .iter()
+            .map(|race| entries(race, &ready) * race.operations.len())
+            .sum::<usize>()
+            * placements.len()
+            * rounds,
         deadline: options.quick.then(|| begun + QUICK),
     };
     for race in &races {
@@ -99,6 +104,11 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
     drop(progress);
     report.deliver(options)?;
     Ok(report)
+}
+
+/// How many of them enter the race.
+fn entries(race: &Race, contestants: &[Contestant]) -> usize {
+    contestants.iter().filter(|contestant| contestant.setup.enters(race)).count()
 }
 
 /// Against a foreign server only that one and the raw ones race, unless others are picked.
@@ -127,7 +137,8 @@ struct Derby<'a> {
     progress: &'a Progress,
     /// Contestant and what happened to it first.
     failed: BTreeMap<String, String>,
-    runs_left: usize,
+    /// Operations of single client processes that are still to come.
+    operations_left: usize,
     deadline: Option<Instant>,
 }
 
@@ -156,7 +167,9 @@ impl Derby<'_> {
             self.progress.stage(&format!("{}: {}", race.title, placement.title));
             self.placement(race, at, placement, &mut cells)?;
         }
-        self.progress.stage(&format!("{}: counting frames and bytes", race.title));
+        if !race.signals {
+            self.progress.stage(&format!("{}: counting frames and bytes", race.title));
+        }
         let traffic: Vec<Vec<Option<Traffic>>> =
             self.contestants.iter().map(|contestant| self.traffic(race, contestant)).collect();
 
@@ -184,7 +197,10 @@ impl Derby<'_> {
         let mut servers = Vec::new();
         for contestant in self.contestants {
             servers.push(
-                if contestant.setup.runs_at(placement) && !self.failed.contains_key(&contestant.name) {
+                if contestant.setup.enters(race)
+                    && contestant.setup.runs_at(placement)
+                    && !self.failed.contains_key(&contestant.name)
+                {
                     self.serve(&fresh, contestant, placement)
                 } else {
                     None
@@ -193,7 +209,10 @@ impl Derby<'_> {
         }
         for round in 0..self.options.rounds() {
             for (who, (contestant, server)) in self.contestants.iter().zip(&servers).enumerate() {
-                self.runs_left = self.runs_left.saturating_sub(1);
+                if !contestant.setup.enters(race) {
+                    continue;
+                }
+                self.operations_left = self.operations_left.saturating_sub(race.operations.len());
                 self.progress.step(|| {
                     format!("{}, {}: {} (round {round})", race.name, placement.name, contestant.name)
                 });
@@ -201,7 +220,7 @@ impl Derby<'_> {
                 if self.failed.contains_key(&contestant.name) {
                     continue;
                 }
-                let plan = self.plan(race, server.running.as_ref().map(Running::id));
+                let plan = self.plan(race, server.processes());
                 let stand = server.stand(placement);
                 match client(&stand, contestant, race, &plan) {
                     // The first round warms caches, page tables and the CPU's clock.
@@ -219,7 +238,8 @@ impl Derby<'_> {
     }
 
     fn serve(&mut self, fresh: &Fresh, contestant: &Contestant, placement: &Placement) -> Option<Server> {
-        let result = Server::start(fresh, contestant, placement, None, None);
+        let result = Server::prepare(fresh, contestant, placement)
+            .and_then(|server| server.start(contestant, placement, None, None));
         result.map_err(|failure| self.fails(contestant, &failure)).ok()
     }
 
@@ -229,14 +249,14 @@ impl Derby<'_> {
     }
 
     /// A quick derby shares out the time that is left.
-    fn plan(&self, race: &Race, server_pid: Option<u32>) -> Plan {
-        let operations = u32::try_from(race.operations.len()).unwrap_or(1).max(1);
+    fn plan(&self, race: &Race, server_pids: Vec<u32>) -> Plan {
         let budget = match self.deadline {
             Some(deadline) => {
                 let left = deadline.saturating_duration_since(Instant::now());
-                let runs = u32::try_from(self.runs_left).unwrap_or(u32::MAX).saturating_add(1);
+                let operations = self.operations_left.saturating_add(race.operations.len());
+                let operations = u32::try_from(operations).unwrap_or(u32::MAX).max(1);
                 // Half of a client's time goes to starting it, to warming up, and to its way out.
-                (left / runs / operations / 2).clamp(Duration::from_millis(1), OPERATION)
+                (left / operations / 2).clamp(Duration::from_millis(1), OPERATION)
             }
             None => OPERATION,
         };
@@ -246,7 +266,7 @@ impl Derby<'_> {
             warmup: (calls / 20).max(20),
             budget,
             large_divisor: LARGE_DIVISOR,
-            server_pid,
+            server_pids,
             operation: None,
         }
     }
@@ -254,22 +274,23 @@ impl Derby<'_> {
     /// Frames and bytes of one call of each operation, if a relay can see them.
     fn traffic(&self, race: &Race, contestant: &Contestant) -> Vec<Option<Traffic>> {
         let none = || vec![None; race.operations.len()];
-        let (Some(frames), false) = (contestant.setup.frames(), self.failed.contains_key(&contestant.name))
-        else {
-            return none();
-        };
+        // A burst of signals is not one call.
+        let out =
+            race.signals || !contestant.setup.enters(race) || self.failed.contains_key(&contestant.name);
+        let (Some(frames), false) = (contestant.setup.frames(), out) else { return none() };
         let Some(placement) = self.placements.last() else { return none() };
         let count = || -> Result<Vec<Option<Traffic>>, Failure> {
             let fresh = Fresh::new()?;
+            let server = Server::prepare(&fresh, contestant, placement)?;
             let (behind, before, port) = if contestant.transport == "tcp" {
                 let port = free_port()?;
                 (Place::Tcp(port), Place::Tcp(0), Some(port))
             } else {
-                let dir = fresh.path().join(&contestant.name);
-                (Place::Unix(dir.join("server.sock")), Place::Unix(fresh.path().join("relay.sock")), None)
+                // The client's side of a router, or that of the server itself.
+                (Place::Unix(server.socket(placement)), Place::Unix(fresh.path().join("relay.sock")), None)
             };
             let relay = Relay::new(&before, behind)?;
-            let server = Server::start(&fresh, contestant, placement, port, Some(relay.place()))?;
+            let server = server.start(contestant, placement, port, Some(relay.place()))?;
             let stand = Stand { publish: Some(relay.place()), port, ..server.stand(placement) };
             race.operations
                 .iter()
@@ -305,7 +326,7 @@ impl Derby<'_> {
             warmup: 0,
             budget: Duration::ZERO,
             large_divisor: 1,
-            server_pid: None,
+            server_pids: Vec::new(),
             operation: Some(operation.name.to_owned()),
         };
         relay.take();
@@ -334,31 +355,55 @@ impl Derby<'_> {
 struct Server {
     dir: std::path::PathBuf,
     running: Option<Running>,
+    router: Option<Router>,
 }
 
 impl Server {
+    /// Only its directory, and its router if it needs one.
+    fn prepare(fresh: &Fresh, contestant: &Contestant, placement: &Placement) -> Result<Self, Failure> {
+        let dir = fresh.path().join(&contestant.name);
+        std::fs::create_dir_all(&dir).map_err(|error| broken(format!("{}: {error}", dir.display())))?;
+        let router = contestant.route.start(&dir, placement)?;
+        Ok(Self { dir, running: None, router })
+    }
+
     fn start(
-        fresh: &Fresh,
+        mut self,
         contestant: &Contestant,
         placement: &Placement,
         port: Option<u16>,
         publish: Option<&Place>,
     ) -> Result<Self, Failure> {
-        let dir = fresh.path().join(&contestant.name);
-        std::fs::create_dir_all(&dir).map_err(|error| broken(format!("{}: {error}", dir.display())))?;
-        let mut server = Self { dir, running: None };
-        let stand = Stand { port, publish, ..server.stand(placement) };
+        let stand = Stand { port, publish, ..self.stand(placement) };
         let ref_file = stand.ref_file.clone();
         if let Some(launch) = contestant.setup.server(&stand)? {
-            let mut running = Running::start(&launch, placement.server, &server.dir, "server")?;
+            let mut running = Running::start(&launch, placement.server, &self.dir, "server")?;
             running.await_file(&ref_file, READY)?;
-            server.running = Some(running);
+            self.running = Some(running);
         }
-        Ok(server)
+        Ok(self)
     }
 
     fn stand<'a>(&'a self, placement: &'a Placement) -> Stand<'a> {
-        Stand { dir: &self.dir, ref_file: self.dir.join("refs"), port: None, publish: None, placement }
+        Stand {
+            dir: &self.dir,
+            ref_file: self.dir.join("refs"),
+            router: self.router.as_ref().map(|router| router.address.as_str()),
+            port: None,
+            publish: None,
+            placement,
+        }
+    }
+
+    /// The socket that a client connects to.
+    fn socket(&self, placement: &Placement) -> std::path::PathBuf {
+        self.router.as_ref().map_or_else(|| self.stand(placement).socket(), |router| router.socket.clone())
+    }
+
+    /// Its process, and that of its router.
+    fn processes(&self) -> Vec<u32> {
+        let router = self.router.as_ref().map(|router| router.id);
+        self.running.as_ref().map(Running::id).into_iter().chain(router).collect()
     }
 }
 
@@ -444,6 +489,7 @@ fn row(
         wire: contestant.wire,
         transport: contestant.transport,
         mode: contestant.mode,
+        route: contestant.route,
         placement: placement.name,
         operation: operation.name,
         calls,

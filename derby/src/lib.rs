@@ -7,6 +7,7 @@
 //! * [`race`] is what is raced, `contestants` who races, [`stats`] what is made of the samples.
 //! * Nothing here knows how a contestant speaks; [`contestants`] is the one place where foreign things have names.
 
+pub mod buses;
 pub mod child;
 pub mod contestants;
 mod engine;

@@ -19,8 +19,8 @@ pub struct Plan {
     pub budget: Duration,
     /// Large transfers are done so many times fewer.
     pub large_divisor: u64,
-    /// The process whose CPU time is reported as the server's.
-    pub server_pid: Option<u32>,
+    /// The processes whose CPU time is reported as the server's: the server, and what routes between.
+    pub server_pids: Vec<u32>,
     /// The one operation to measure; without it all.
     pub operation: Option<String>,
 }
@@ -38,7 +38,7 @@ impl Plan {
             "--large-divisor".to_owned(),
             self.large_divisor.to_string(),
         ];
-        if let Some(pid) = self.server_pid {
+        for pid in &self.server_pids {
             arguments.extend(["--server-pid".to_owned(), pid.to_string()]);
         }
         if let Some(operation) = &self.operation {
@@ -57,7 +57,7 @@ impl Plan {
             warmup: 500,
             budget: Duration::ZERO,
             large_divisor: 1,
-            server_pid: None,
+            server_pids: Vec::new(),
             operation: None,
         };
         for pair in arguments.chunks(2) {
@@ -71,7 +71,7 @@ impl Plan {
                 "--warmup" => plan.warmup = number()?,
                 "--budget-ms" => plan.budget = Duration::from_millis(number()?),
                 "--large-divisor" => plan.large_divisor = number()?.max(1),
-                "--server-pid" => plan.server_pid = u32::try_from(number()?).ok(),
+                "--server-pid" => plan.server_pids.extend(u32::try_from(number()?).ok()),
                 "--operation" => plan.operation = Some(value.clone()),
                 other => return Err(unknown(format!("unknown argument `{other}`"))),
             }
@@ -86,6 +86,12 @@ impl Plan {
         } else {
             self.calls
         }
+    }
+
+    /// CPU time of the server and of what routes between, all of it or none.
+    fn server_cpu_us(&self) -> Option<f64> {
+        (!self.server_pids.is_empty()).then_some(())?;
+        self.server_pids.iter().map(|&pid| cpu_us(Some(pid))).sum()
     }
 
     /// Whether this operation is to be measured.
@@ -125,28 +131,39 @@ pub fn measure(
     batch: u32,
     mut call: impl FnMut() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    let batches = plan.calls_of(payload).div_ceil(u64::from(batch));
+    measure_bursts(plan, operation, batches, batch, || (0..batch).try_for_each(|_| call()))
+}
+
+/// Times `burst`, so many times; each does `batch` of what is counted. Otherwise as [`measure`].
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_bursts(
+    plan: &Plan,
+    operation: &str,
+    bursts: u64,
+    batch: u32,
+    mut burst: impl FnMut() -> Result<(), Failure>,
+) -> Result<(), Failure> {
     if !plan.wants(operation) {
         return Ok(());
     }
-    let calls = plan.calls_of(payload);
     let over = |since: Instant, share: u32| !plan.budget.is_zero() && since.elapsed() > plan.budget / share;
     let begun = Instant::now();
-    for _ in 0..plan.warmup.min(calls) {
-        call()?;
+    for _ in 0..plan.warmup.div_ceil(u64::from(batch)).min(bursts) {
+        burst()?;
         if over(begun, 5) {
             break;
         }
     }
 
-    let batches = calls.div_ceil(u64::from(batch));
-    let mut samples: Vec<u64> = Vec::with_capacity(usize::try_from(batches).unwrap_or(0));
-    let (own, server) = (cpu_us(None), plan.server_pid.and_then(|pid| cpu_us(Some(pid))));
+    let mut samples: Vec<u64> = Vec::with_capacity(usize::try_from(bursts).unwrap_or(0));
+    let (own, server) = (cpu_us(None), plan.server_cpu_us());
     let start = Instant::now();
     let mut last = start;
-    for _ in 0..batches {
-        for _ in 0..batch {
-            call()?;
-        }
+    for _ in 0..bursts {
+        burst()?;
         let now = Instant::now();
         samples.push(ps(now - last) / u64::from(batch));
         last = now;
@@ -154,7 +171,7 @@ pub fn measure(
             break;
         }
     }
-    let (own_after, server_after) = (cpu_us(None), plan.server_pid.and_then(|pid| cpu_us(Some(pid))));
+    let (own_after, server_after) = (cpu_us(None), plan.server_cpu_us());
     let spent = |before: Option<f64>, after: Option<f64>| Some(after? - before?);
 
     let line = Line {
@@ -222,7 +239,7 @@ mod tests {
             warmup: 0,
             budget: Duration::from_millis(9),
             large_divisor: 3,
-            server_pid: Some(11),
+            server_pids: vec![11, 12],
             operation: Some("GetBytes 1 MB".into()),
         };
         let copy = Plan::parse(&plan.arguments()).unwrap();

@@ -5,7 +5,8 @@ use crate::{broken, unknown};
 use everywire_model::Failure;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -19,12 +20,15 @@ use std::time::{Duration, Instant};
 pub struct Launch {
     program: PathBuf,
     arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    /// A descriptor that the program keeps.
+    handed: Option<RawFd>,
 }
 
 impl Launch {
     /// A program without arguments.
     pub(crate) fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), arguments: Vec::new() }
+        Self { program: program.into(), arguments: Vec::new(), environment: Vec::new(), handed: None }
     }
 
     /// This program, becoming a child of the derby of this kind.
@@ -44,9 +48,25 @@ impl Launch {
         self
     }
 
+    /// With this in its environment.
+    #[must_use]
+    pub(crate) fn where_is(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// With a descriptor that it keeps, under the same number; it must stay open until the program runs.
+    #[must_use]
+    pub(crate) fn handing(mut self, descriptor: &impl AsRawFd) -> Self {
+        self.handed = Some(descriptor.as_raw_fd());
+        self
+    }
+
     fn command(&self, cpu: Option<usize>) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        let handed = self.handed;
         let set = cpu.map(only);
         let parent = std::process::id();
         // SAFETY: between fork and exec the closure only makes system calls on values it owns, and allocates nothing.
@@ -58,6 +78,11 @@ impl Launch {
                 // The parent may have died before the line above.
                 if u32::try_from(libc::getppid()) != Ok(parent) {
                     return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+                }
+                if let Some(descriptor) = handed
+                    && libc::fcntl(descriptor, libc::F_SETFD, 0) != 0
+                {
+                    return Err(std::io::Error::last_os_error());
                 }
                 if let Some(set) = &set
                     && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) != 0
@@ -90,6 +115,32 @@ impl Running {
         name: &str,
     ) -> Result<Self, Failure> {
         Self::spawn(launch, cpu, dir, name, Stdio::null())
+    }
+
+    /// The same, and its standard output as far as its first line, which it has this long for.
+    ///
+    /// # Errors
+    /// It cannot be started, or says nothing.
+    pub(crate) fn start_and_hear(
+        launch: &Launch,
+        cpu: Option<usize>,
+        dir: &Path,
+        name: &str,
+        limit: Duration,
+    ) -> Result<(Self, String), Failure> {
+        let mut running = Self::spawn(launch, cpu, dir, name, Stdio::piped())?;
+        let Some(output) = running.child.stdout.take() else { return Err(broken("a pipe is missing")) };
+        let (done, wait) = mpsc::channel();
+        thread::spawn(move || {
+            let mut line = String::new();
+            let read = BufReader::new(output).read_line(&mut line);
+            // Nobody listens any more after the limit.
+            let _ = done.send(read.map(|_| line));
+        });
+        match wait.recv_timeout(limit) {
+            Ok(Ok(line)) if line.ends_with('\n') => Ok((running, line.trim_end().to_owned())),
+            _ => Err(running.complaint("does not say where it is")),
+        }
     }
 
     fn spawn(
@@ -130,7 +181,8 @@ impl Running {
         Ok(())
     }
 
-    fn complaint(&self, what: &str) -> Failure {
+    /// A failure that quotes what it said last.
+    pub(crate) fn complaint(&self, what: &str) -> Failure {
         let said = fs::read_to_string(&self.errors).unwrap_or_default();
         let said = said
             .trim()

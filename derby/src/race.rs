@@ -20,6 +20,10 @@ pub struct Race {
     pub headline: &'static str,
     /// What was published.
     pub published: &'static [Published],
+    /// Whether a call has the server send signals, which the client then waits for: the time is that of one signal.
+    pub signals: bool,
+    /// What is to be said beside its figures.
+    pub notes: &'static [&'static str],
     /// What is missing before it can be run; empty if nothing is.
     pub waits_for: &'static str,
 }
@@ -74,6 +78,8 @@ pub static ALL: &[Race] = &[
         operations: &[],
         headline: "cycle",
         published: published::CALLBACKS,
+        signals: false,
+        notes: &[],
         waits_for: "the DCOM wire",
     },
     Race {
@@ -93,6 +99,21 @@ pub static ALL: &[Race] = &[
         ],
         headline: "in_out_int_call",
         published: published::CALLS,
+        signals: false,
+        notes: published::CALLS_NOTES,
+        waits_for: "",
+    },
+    Race {
+        number: 2,
+        name: "signals",
+        title: "Signals to one subscriber",
+        about: "The server is told to send 1,000 signals; the client counts those that reach it. The time is that of one \
+                signal.",
+        operations: &[call("Hello", "signal")],
+        headline: "Hello",
+        published: &[],
+        signals: true,
+        notes: &[],
         waits_for: "",
     },
     Race {
@@ -103,6 +124,8 @@ pub static ALL: &[Race] = &[
         operations: &[],
         headline: "read 100",
         published: published::ITEMS,
+        signals: false,
+        notes: &[],
         waits_for: "OPC Data Access",
     },
     Race {
@@ -116,6 +139,8 @@ pub static ALL: &[Race] = &[
         ],
         headline: "GetBytes 1 MB",
         published: published::BYTES,
+        signals: false,
+        notes: &[],
         waits_for: "",
     },
     Race {
@@ -126,11 +151,13 @@ pub static ALL: &[Race] = &[
         operations: &[],
         headline: "copy, forward",
         published: published::BROKER,
+        signals: false,
+        notes: &[],
         waits_for: "the broker",
     },
 ];
 
-/// The races with these names; without names every race that runs.
+/// The races with these names; without names every race that runs. Signals belong to the race that they have the number of.
 ///
 /// # Errors
 /// A name is unknown, or its race waits for something.
@@ -148,7 +175,11 @@ pub fn named(names: &[String]) -> Result<Vec<&'static Race>, Failure> {
         .with_hint(known())),
         None => Err(crate::unknown(format!("there is no race `{name}`")).with_hint(known())),
     };
-    names.iter().map(find).collect()
+    let found: Vec<&'static Race> = names.iter().map(find).collect::<Result<_, _>>()?;
+    let fits = |race: &&Race| {
+        found.iter().any(|found| found.name == race.name || (race.signals && found.number == race.number))
+    };
+    Ok(ALL.iter().filter(fits).collect())
 }
 
 fn known() -> String {
@@ -163,10 +194,15 @@ mod tests {
     #[test]
     fn races_are_found_by_name() {
         let names = |list: &[&str]| named(&list.iter().map(ToString::to_string).collect::<Vec<_>>());
-        assert_eq!(names(&[]).unwrap().len(), 2);
+        assert_eq!(names(&[]).unwrap().len(), 3);
+        assert_eq!(
+            names(&["calls"]).unwrap().iter().map(|race| race.name).collect::<Vec<_>>(),
+            ["calls", "signals"]
+        );
+        assert_eq!(names(&["signals"]).unwrap().len(), 1);
         assert_eq!(names(&["bytes"]).unwrap()[0].number, 4);
         assert!(names(&["items"]).unwrap_err().message().contains("OPC Data Access"));
-        assert!(names(&["horses"]).unwrap_err().hint().unwrap().contains("calls, bytes"));
+        assert!(names(&["horses"]).unwrap_err().hint().unwrap().contains("calls, signals, bytes"));
     }
 
     #[test]

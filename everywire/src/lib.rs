@@ -28,7 +28,7 @@ pub use everywire_model as model;
 pub use everywire_model::{
     Failure, Initiator, Interface, Kind, Limits, Object, Ref, Reference, Remote, Value,
 };
-pub use everywire_runtime::{Builder, Latency, Notice, Observer, Quotas, blocking};
+pub use everywire_runtime::{Builder, Latency, Monitor, Notice, Observer, Quotas, blocking, hub};
 
 use std::ops::Deref;
 use std::sync::OnceLock;

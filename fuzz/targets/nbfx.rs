@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
         little: true,
         // Alone, or behind a table of session words.
         dialect: u32::from(dialect & 1),
-        budget: Budget::for_message(rest.len() as u64),
+        context: Bytes::new(),        budget: Budget::for_message(rest.len() as u64),
         codec: &BINARY_XML,
         handles: None,
     };

@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
         base: 0,
         little: flags & 1 == 1,
         dialect: 0,
-        budget: Budget::for_message(rest.len() as u64),
+        context: Bytes::new(),        budget: Budget::for_message(rest.len() as u64),
         codec: &NDR,
         handles: None,
     };

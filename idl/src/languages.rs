@@ -1,8 +1,9 @@
 //! The contract languages that can be read, and the choice between them.
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::omg;
+use crate::{dbus_xml, kidl, omg};
 use everywire_model::Contract;
+use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
 /// A contract language.
@@ -16,16 +17,54 @@ pub struct Language {
     pub extensions: &'static [&'static str],
     /// Reads a file; included files are looked for beside it and in these directories.
     pub read: fn(&Path, &[PathBuf]) -> Result<Contract, Diagnostics>,
+    /// Prints a contract of any language in this one.
+    pub print: fn(&Contract) -> Result<String, Unprintable>,
 }
+
+/// What a contract says that the language it should be printed in cannot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unprintable {
+    /// The language, by its name for people.
+    pub language: &'static str,
+    /// What cannot be said: an interface, or `interface.member`.
+    pub place: String,
+    /// Why not.
+    pub reason: String,
+}
+
+impl Display for Unprintable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot say {}: {}", self.language, self.place, self.reason)
+    }
+}
+
+impl std::error::Error for Unprintable {}
 
 /// All languages that can be read.
 pub fn languages() -> &'static [Language] {
-    &[Language {
-        name: "omg",
-        title: "OMG IDL",
-        extensions: &["idl"],
-        read: |path, directories| omg::parse_file(path, directories),
-    }]
+    &[
+        Language {
+            name: "omg",
+            title: "OMG IDL",
+            extensions: &["idl"],
+            read: |path, directories| omg::parse_file(path, directories),
+            print: |contract| Ok(omg::print(contract)),
+        },
+        Language {
+            name: "dbus",
+            title: "D-Bus introspection XML",
+            extensions: &["xml"],
+            read: |path, _| dbus_xml::parse_file(path),
+            print: dbus_xml::print,
+        },
+        Language {
+            name: "kidl",
+            title: "kidl",
+            extensions: &["kidl"],
+            read: |path, _| kidl::parse_file(path),
+            print: kidl::print,
+        },
+    ]
 }
 
 /// Reads the contract in a file; its extension says in which language.

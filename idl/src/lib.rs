@@ -1,7 +1,8 @@
 //! Contract languages in, one interface model out, and back.
 //!
 //! [`read`] picks the language by the file's extension; each language has a module of its own. Mistakes in a contract
-//! come back as [`Diagnostics`]: several at once, each with its place, the line itself and what was expected.
+//! come back as [`Diagnostics`]: several at once, each with its place, the line itself and what was expected. A
+//! [`Language`] also prints contracts, those of other languages too; what it cannot say is [`Unprintable`].
 //!
 //! ```
 //! let contract = everywire_idl::omg::parse("interface Clock { long long now(); };", "clock.idl").unwrap();
@@ -10,10 +11,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod dbus_xml;
 mod diagnostics;
+mod file;
+pub mod kidl;
 mod languages;
 pub mod omg;
 mod report;
+pub mod signature;
+mod unique;
+mod xml;
 
 pub use diagnostics::{Diagnostic, Diagnostics, Note};
-pub use languages::{Language, languages, read};
+pub use languages::{Language, Unprintable, languages, read};

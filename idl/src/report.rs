@@ -3,6 +3,9 @@
 use crate::diagnostics::{Diagnostic, Diagnostics, MOST, Note};
 use std::sync::Arc;
 
+/// Bytes of source lines that mistakes carry along, all together; a file may be one line.
+const LINES: usize = 1 << 20;
+
 /// A stretch of one file, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -115,7 +118,16 @@ impl Report {
     /// All mistakes, in the order of the text.
     pub(crate) fn finish(mut self) -> Diagnostics {
         self.problems.sort_by_key(|problem| (problem.span.file, problem.span.start));
-        let list = self.problems.iter().map(|problem| self.diagnostic(problem)).collect();
+        let (mut list, mut bytes) = (Vec::with_capacity(self.problems.len()), 0);
+        for problem in &self.problems {
+            if bytes > LINES {
+                self.omitted += 1;
+                continue;
+            }
+            let diagnostic = self.diagnostic(problem);
+            bytes += diagnostic.source.len();
+            list.push(diagnostic);
+        }
         Diagnostics { list, omitted: self.omitted }
     }
 

@@ -19,6 +19,11 @@ pub trait Codec: Send + Sync {
 
     /// Encodes values into a body of their own: for tests, for bridges, for storage.
     fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body>;
+
+    /// The shape of the values in a body, as one nameless struct, on wires whose messages describe themselves.
+    fn shape(&self, _body: &Body) -> Option<Shape> {
+        None
+    }
 }
 
 /// Encoded values: shared, immutable bytes and what is needed to read them. Copying one is counting a reference.
@@ -32,6 +37,8 @@ pub struct Body {
     pub little: bool,
     /// What else the codec needs to know, in its own terms (protocol version, character sets).
     pub dialect: u32,
+    /// What else it needs of the message, opaque to everybody else (a type signature); mostly empty.
+    pub context: Bytes,
     /// What decoding may cost.
     pub budget: Budget,
     /// Who can read it.

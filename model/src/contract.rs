@@ -69,6 +69,8 @@ pub struct Interface {
     pub inherited: usize,
     /// The attributes, own and inherited; each points to its accessors in `operations`.
     pub attributes: Cow<'static, [Attribute]>,
+    /// Signals that an object of this interface emits, own and inherited.
+    pub signals: Cow<'static, [Signal]>,
     /// Documentation, from comments before the definition.
     pub doc: Name,
 }
@@ -77,6 +79,28 @@ impl Interface {
     /// The number of the operation with this wire name.
     pub fn index_of(&self, operation: &[u8]) -> Option<usize> {
         self.operations.iter().position(|candidate| candidate.name.as_bytes() == operation)
+    }
+
+    /// The signal with this wire name.
+    pub fn signal(&self, name: &[u8]) -> Option<&Signal> {
+        self.signals.iter().find(|candidate| candidate.name.as_bytes() == name)
+    }
+
+    /// The attribute that the operation with this number reads, or writes (`true`).
+    pub fn attribute_of(&self, index: usize) -> Option<(&Attribute, bool)> {
+        self.attributes.iter().find_map(|attribute| {
+            if attribute.getter == index {
+                Some((attribute, false))
+            } else {
+                (attribute.setter == Some(index)).then_some((attribute, true))
+            }
+        })
+    }
+
+    /// The interface, this one or a base, whose own operation has this wire name.
+    pub fn declaring(&self, operation: &str) -> &Self {
+        let inherits = |base: &&Hold<Self>| base.operations.iter().any(|held| held.name == operation);
+        self.bases.iter().find(inherits).map_or(self, |base| base.declaring(operation))
     }
 
     /// Whether an object of this interface is also one of the interface with that identity.
@@ -96,6 +120,43 @@ pub struct Attribute {
     pub getter: usize,
     /// Number of the writing operation, unless the attribute is read-only.
     pub setter: Option<usize>,
+    /// What subscribers are told of a change.
+    pub notify: Notify,
+}
+
+/// What subscribers are told when an attribute changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Notify {
+    /// The new value.
+    #[default]
+    Value,
+    /// That it changed.
+    Change,
+    /// Nothing, because it never changes.
+    Constant,
+    /// Nothing.
+    Nothing,
+}
+
+/// A signal: what an object tells whoever listens.
+#[derive(Debug, Clone)]
+pub struct Signal {
+    /// The name on wires that send names.
+    pub name: Name,
+    /// The name people see and generated code uses.
+    pub label: Name,
+    /// What it carries, as one nameless struct.
+    pub fields: Shape,
+    /// Documentation, from comments before the definition.
+    pub doc: Name,
+}
+
+impl Signal {
+    /// Makes a signal at run time.
+    pub fn new(name: impl Into<Name>, fields: Vec<Field>) -> Self {
+        let name = name.into();
+        Self { label: name.clone(), name, fields: nameless(fields), doc: Cow::Borrowed("") }
+    }
 }
 
 /// One operation.
@@ -135,22 +196,23 @@ impl Operation {
             results.push(Field { name: Cow::Borrowed("return"), shape: returns.clone() });
         }
         results.extend(pick(Direction::comes_out));
-        let list = |fields| {
-            let (name, id) = (Cow::Borrowed(""), Cow::Borrowed(""));
-            Shape::Struct(Hold::new(Struct { name, id, fields: Cow::Owned(fields) }))
-        };
         Self {
             label: name.clone(),
             name,
             returns,
-            arguments: list(arguments),
-            results: list(results),
+            arguments: nameless(arguments),
+            results: nameless(results),
             parameters: Cow::Owned(parameters),
             raises: Cow::Borrowed(&[]),
             oneway: false,
             doc: Cow::Borrowed(""),
         }
     }
+}
+
+fn nameless(fields: Vec<Field>) -> Shape {
+    let (name, id) = (Cow::Borrowed(""), Cow::Borrowed(""));
+    Shape::Struct(Hold::new(Struct { name, id, fields: Cow::Owned(fields) }))
 }
 
 /// One parameter.

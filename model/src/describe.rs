@@ -17,7 +17,7 @@
 //! assert_eq!(CANVAS.operations[0].results.fields().len(), 2);
 //! ```
 
-pub use crate::contract::{Attribute, Direction, Interface, Operation, Parameter};
+pub use crate::contract::{Attribute, Direction, Interface, Notify, Operation, Parameter, Signal};
 pub use crate::shape::{
     Alias, Arm, Array, Enum, Field, Hold, Map, Order, Pointer, PointerKind, Referent, Sequence, Shape,
     Struct, Text, TextKind, Union,
@@ -69,7 +69,18 @@ pub const fn parameter(direction: Direction, name: &'static str, shape: Shape) -
 
 /// An attribute with the numbers of its accessors.
 pub const fn attribute(name: &'static str, shape: Shape, getter: usize, setter: Option<usize>) -> Attribute {
-    Attribute { name: Cow::Borrowed(name), shape, getter, setter }
+    notifying(name, shape, getter, setter, Notify::Value)
+}
+
+/// An attribute, and what subscribers are told when it changes.
+pub const fn notifying(
+    name: &'static str,
+    shape: Shape,
+    getter: usize,
+    setter: Option<usize>,
+    notify: Notify,
+) -> Attribute {
+    Attribute { name: Cow::Borrowed(name), shape, getter, setter, notify }
 }
 
 /// An arm of a union.
@@ -110,6 +121,30 @@ macro_rules! __describe_record {
     };
 }
 
+/// The shape of a struct without a name: `nameless!({ "field_1": Shape::I32, "field_2": TEXT })`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_nameless {
+    ($fields:tt) => {
+        $crate::shape::Shape::Struct($crate::__describe_held!(in Struct =
+            $crate::__describe_record!("", "", $fields)))
+    };
+}
+
+/// The same with the field names that languages without them go by: `tuple!(Shape::I32, TEXT)`, up to 12.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_tuple {
+    (@ [$($fields:tt)*] [$($names:literal)*]) => { $crate::__describe_nameless!({ $($fields)* }) };
+    (@ [$($fields:tt)*] [$name:literal $($names:literal)*] $shape:expr $(, $rest:expr)*) => {
+        $crate::__describe_tuple!(@ [$($fields)* $name: $shape,] [$($names)*] $($rest),*)
+    };
+    ($($shape:expr),* $(,)?) => {
+        $crate::__describe_tuple!(@ [] ["field_1" "field_2" "field_3" "field_4" "field_5" "field_6" "field_7"
+            "field_8" "field_9" "field_10" "field_11" "field_12"] $($shape),*)
+    };
+}
+
 /// An [`Enum`] of 32 bits: `variants!("Color", "IDL:Color:1.0", { "red" = 0, "green" = 1 })`.
 #[doc(hidden)]
 #[macro_export]
@@ -144,6 +179,18 @@ macro_rules! __describe_arms {
                     &[$($label),*], $crate::__describe_flag!($($default)?), $arm, $shape,
                 )),*),
         }
+    };
+}
+
+/// What stands there, or an empty list.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_or_none {
+    () => {
+        &[]
+    };
+    ($list:expr) => {
+        $list
     };
 }
 
@@ -293,11 +340,31 @@ macro_rules! __describe_operation {
     ($($rest:tt)*) => { $crate::__describe_operation!(@names (false) $($rest)*) };
 }
 
-/// An [`Interface`]: name, identity, bases, how many operations are inherited, all operations, and attributes if any.
+/// A [`Signal`]: `signal!("Hello", { "i": Shape::U32 })`; a second name is the one people see, where it differs.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_signal {
+    ($name:literal, $fields:tt) => {
+        $crate::__describe_signal!($name as $name, $fields)
+    };
+    ($name:literal as $label:literal, $fields:tt) => {
+        $crate::contract::Signal {
+            name: ::std::borrow::Cow::Borrowed($name),
+            label: ::std::borrow::Cow::Borrowed($label),
+            fields: $crate::shape::Shape::Struct($crate::__describe_held!(in Struct =
+                $crate::__describe_record!("", "", $fields))),
+            doc: ::std::borrow::Cow::Borrowed(""),
+        }
+    };
+}
+
+/// An [`Interface`]: name, identity, bases, how many operations are inherited, all operations, then attributes and
+/// signals if any: `interface!("A", "IDL:A:1.0", [], 0, &OPERATIONS, [attribute(..)], signals &SIGNALS)`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __describe_interface {
-    ($name:expr, $id:expr, [$($base:expr),*], $inherited:expr, $operations:expr $(, [$($attribute:expr),* $(,)?])? $(,)?) => {
+    ($name:expr, $id:expr, [$($base:expr),*], $inherited:expr, $operations:expr
+        $(, [$($attribute:expr),* $(,)?])? $(, signals $signals:expr)? $(,)?) => {
         $crate::contract::Interface {
             name: ::std::borrow::Cow::Borrowed($name),
             id: ::std::borrow::Cow::Borrowed($id),
@@ -308,6 +375,7 @@ macro_rules! __describe_interface {
             inherited: $inherited,
             attributes: $crate::__describe_held!([$crate::contract::Attribute]
                 $($($attribute),*)?),
+            signals: ::std::borrow::Cow::Borrowed($crate::__describe_or_none!($($signals)?)),
             doc: ::std::borrow::Cow::Borrowed(""),
         }
     };
@@ -315,7 +383,8 @@ macro_rules! __describe_interface {
 
 pub use crate::{
     __describe_arms as arms, __describe_array as array, __describe_interface as interface,
-    __describe_map as map, __describe_operation as operation, __describe_optional as optional,
-    __describe_pointer as pointer, __describe_record as record, __describe_reference as reference,
-    __describe_sequence as sequence, __describe_variants as variants,
+    __describe_map as map, __describe_nameless as nameless, __describe_operation as operation,
+    __describe_optional as optional, __describe_pointer as pointer, __describe_record as record,
+    __describe_reference as reference, __describe_sequence as sequence, __describe_signal as signal,
+    __describe_tuple as tuple, __describe_variants as variants,
 };

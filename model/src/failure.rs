@@ -239,6 +239,8 @@ impl Violation {
     /// The name that every wire gives to a message larger than the limit: it may be legal, only this side does not take
     /// it.
     pub const OVER_LIMIT: &'static str = "OverLimit";
+    /// The names that wires give to a peer which keeps to the protocol, but does not let this side in.
+    pub const REFUSALS: [&'static str; 4] = ["Refused", "Unwelcome", "Authentication", "NameTaken"];
 }
 
 impl From<Violation> for Failure {
@@ -248,6 +250,8 @@ impl From<Violation> for Failure {
         if violation.name == Violation::OVER_LIMIT {
             failure(Kind::LimitExceeded)
                 .with_hint("raise the limit on messages on this side, if the message is wanted")
+        } else if Violation::REFUSALS.contains(&violation.name) {
+            Self::new(Kind::Refused, Initiator::Peer, violation.message)
         } else {
             failure(Kind::Violation)
         }

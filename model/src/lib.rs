@@ -21,6 +21,7 @@ pub mod budget;
 pub mod contract;
 pub mod describe;
 pub mod failure;
+pub mod hub;
 pub mod marshal;
 pub mod object;
 pub mod pipe;
@@ -37,17 +38,24 @@ pub mod wire;
 pub use body::{Body, Codec, Handle};
 pub use budget::{Budget, Limits};
 pub use bytes::Bytes;
-pub use contract::{Attribute, Constant, Contract, Definition, Direction, Interface, Operation, Parameter};
+pub use contract::{
+    Attribute, Constant, Contract, Definition, Direction, Interface, Notify, Operation, Parameter, Signal,
+};
 pub use failure::{Completed, Failure, Initiator, Kind, Violation};
+pub use hub::{Hub, HubEvent, PeerId, Program};
 pub use marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
-pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
+pub use object::{
+    Ambient, BoxFuture, Emits, Emitter, Exception, Object, Objects, Occasion, Raises, Ref, Remote, Request,
+    Resolver, Servant, Subscription, Target, Tidings,
+};
 pub use reference::{Address, Endpoint, Profile, Reference};
 pub use rope::Rope;
 pub use session::{
-    Answer, Call, CallId, Config, Event, Expects, Incoming, Link, Outcome, Peer, PeerAddress, Session,
+    Answer, Call, CallId, Config, Emission, Event, Expects, Heard, Incoming, Interest, Link, Outcome, Peer,
+    PeerAddress, Purpose, Session,
 };
 pub use shape::{Hold, Shape};
 pub use value::Value;
 pub use variant::Variant;
 pub use visit::{Encode, Sink, Source, Visit};
-pub use wire::{Capabilities, Explained, Listing, Part, Sniff, Wire};
+pub use wire::{Capabilities, Discovery, Explained, Listing, Part, Place, Presence, Sniff, Wire};

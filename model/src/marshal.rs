@@ -9,6 +9,7 @@ use crate::shape::{Field, Shape, Text};
 use crate::visit::{Numbers, NumbersMut, Sink, Source, Visit};
 use bytes::Bytes;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// A type that can be written.
 pub trait Marshal {
@@ -263,30 +264,43 @@ impl<'a, T: Unmarshal<'a>> Unmarshal<'a> for Option<T> {
     }
 }
 
-/// The pairs of a map, in order.
-impl<K: Marshal, V: Marshal> Marshal for Vec<(K, V)> {
+/// A map; keys that arrive twice count once, with the value that came last.
+impl<K: Marshal + Ord, V: Marshal> Marshal for BTreeMap<K, V> {
     fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
-        let (keys, values) = pair_of(shape);
-        sink.open(shape, self.len())?;
-        for (key, value) in self {
-            key.marshal(keys, sink)?;
-            value.marshal(values, sink)?;
-        }
-        sink.close(shape)
+        put_pairs(self.iter(), shape, sink)
     }
 }
 
-impl<'a, K: Unmarshal<'a>, V: Unmarshal<'a>> Unmarshal<'a> for Vec<(K, V)> {
+impl<'a, K: Unmarshal<'a> + Ord, V: Unmarshal<'a>> Unmarshal<'a> for BTreeMap<K, V> {
     fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
         let (keys, values) = pair_of(shape);
         let len = source.open(shape)?;
-        let mut pairs = Self::with_capacity(len.min(4096 / size_of::<(K, V)>().max(1)));
+        let mut map = Self::new();
         for _ in 0..len {
-            pairs.push((K::unmarshal(keys, source)?, V::unmarshal(values, source)?));
+            map.insert(K::unmarshal(keys, source)?, V::unmarshal(values, source)?);
         }
         source.close(shape)?;
-        Ok(pairs)
+        Ok(map)
     }
+}
+
+fn put_pairs<'v, K, V, S>(
+    pairs: impl ExactSizeIterator<Item = (&'v K, &'v V)>,
+    shape: &Shape,
+    sink: &mut S,
+) -> Visit<()>
+where
+    K: Marshal + 'v,
+    V: Marshal + 'v,
+    S: Sink + ?Sized,
+{
+    let (keys, values) = pair_of(shape);
+    sink.open(shape, pairs.len())?;
+    for (key, value) in pairs {
+        key.marshal(keys, sink)?;
+        value.marshal(values, sink)?;
+    }
+    sink.close(shape)
 }
 
 fn pair_of(shape: &Shape) -> (&Shape, &Shape) {
@@ -385,6 +399,70 @@ tuples!(
     14 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13),
     15 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14),
     16 (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14, P 15)
+);
+
+/// Tuples as values: structs without a name.
+macro_rules! nameless {
+    ($(($($name:ident),*) $({ $($slice:item)* } { $($vec:item)* })?),*) => {$(
+        impl<$($name: Marshal),*> Marshal for ($($name,)*) {
+            #[inline]
+            fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+                self.marshal_list(shape, sink)
+            }
+            $($($slice)*)?
+        }
+
+        impl<'a, $($name: Unmarshal<'a>),*> Unmarshal<'a> for ($($name,)*) {
+            #[inline]
+            fn unmarshal<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Self> {
+                Self::unmarshal_list(shape, source)
+            }
+            $($($vec)*)?
+        }
+    )*};
+}
+
+nameless!(
+    (A),
+    // Where a map is expected, pairs are its keys and values, in order.
+    (A, B)
+    {
+        fn marshal_slice<S: Sink + ?Sized>(items: &[Self], shape: &Shape, sink: &mut S) -> Visit<()> {
+            if matches!(shape.resolved(), Shape::Map(_)) {
+                return put_pairs(items.iter().map(|(key, value)| (key, value)), shape, sink);
+            }
+            sink.open(shape, items.len())?;
+            Self::marshal_all(items, shape.element().unwrap_or(&Shape::Void), sink)?;
+            sink.close(shape)
+        }
+    }
+    {
+        fn unmarshal_vec<S: Source<'a> + ?Sized>(shape: &Shape, source: &mut S) -> Visit<Vec<Self>> {
+            let len = source.open(shape)?;
+            let items = if matches!(shape.resolved(), Shape::Map(_)) {
+                let (keys, values) = pair_of(shape);
+                let mut pairs = Vec::with_capacity(len.min(4096 / size_of::<Self>().max(1)));
+                for _ in 0..len {
+                    pairs.push((A::unmarshal(keys, source)?, B::unmarshal(values, source)?));
+                }
+                pairs
+            } else {
+                Self::unmarshal_all(len, shape.element().unwrap_or(&Shape::Void), source)?
+            };
+            source.close(shape)?;
+            Ok(items)
+        }
+    },
+    (A, B, C),
+    (A, B, C, D),
+    (A, B, C, D, E),
+    (A, B, C, D, E, F),
+    (A, B, C, D, E, F, G),
+    (A, B, C, D, E, F, G, H),
+    (A, B, C, D, E, F, G, H, I),
+    (A, B, C, D, E, F, G, H, I, J),
+    (A, B, C, D, E, F, G, H, I, J, K),
+    (A, B, C, D, E, F, G, H, I, J, K, L)
 );
 
 #[inline]

@@ -1,13 +1,14 @@
 //! Objects on the caller's side, servants on the other, and the typed reference that hides which is which.
 
 use crate::body::Body;
-use crate::contract::{Interface, Operation};
+use crate::contract::{Attribute, Interface, Operation, Signal};
 use crate::failure::{Completed, Failure, Initiator, Kind};
 use crate::marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
 use crate::reference::Reference;
-use crate::session::{Answer, CallId, Expects, Incoming, Link, Outcome, Peer};
-use crate::shape::Shape;
+use crate::session::{Answer, CallId, Expects, Heard, Incoming, Link, Outcome, Peer};
+use crate::shape::{Hold, Shape};
 use crate::visit::{Encode, Sink, Visit};
+use bytes::Bytes;
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
@@ -22,22 +23,86 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// An object somewhere else, without a type: what stubs are made of. Cloning shares the connection.
 #[derive(Clone)]
-pub struct Object(Arc<dyn Target>);
+pub struct Object {
+    target: Arc<dyn Target>,
+    /// What the caller believes it to be: some wires name the interface in every call.
+    interface: Option<Hold<Interface>>,
+}
+
+/// What to ask an object.
+#[derive(Clone, Copy)]
+pub struct Method<'a> {
+    /// The interface that the operation is of, where it is known.
+    pub interface: Option<&'a Interface>,
+    /// The operation.
+    pub operation: &'a Operation,
+}
+
+/// What a subscriber gets.
+#[derive(Debug, Clone)]
+pub enum Tidings<T> {
+    /// A signal.
+    Signal(T),
+    /// Whoever emits it has left, or the connection to them broke. If it broke, the subscription is over.
+    Lost(Failure),
+}
+
+/// Gets signals, on the runtime's threads, in order.
+pub type Listener = Arc<dyn Fn(Tidings<Heard>) + Send + Sync>;
+
+/// Ends when dropped.
+#[must_use = "a subscription ends when it is dropped"]
+pub struct Subscription(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl Subscription {
+    /// A subscription that is ended by `end`.
+    pub fn new(end: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(end)))
+    }
+
+    /// Lets it last as long as the connection, or the process.
+    pub fn forever(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if let Some(end) = self.0.take() {
+            end();
+        }
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Subscription")
+    }
+}
 
 /// The way to an object; implemented by the runtime.
 pub trait Target: Send + Sync {
     /// Where it is.
     fn reference(&self) -> &Reference;
     /// Calls and waits, on the calling thread.
-    fn invoke(&self, operation: &Operation, arguments: &dyn Encode) -> Outcome<Body>;
+    fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body>;
     /// Calls without a reply; returns when the call was handed to the transport.
-    fn notify(&self, operation: &Operation, arguments: &dyn Encode) -> Result<(), Failure>;
+    fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure>;
     /// Begins a call; `done` gets its outcome, on some thread. Returns a number to cancel it by.
-    fn submit(&self, operation: &Operation, arguments: &dyn Encode, done: Completion) -> Ticket;
+    fn submit(&self, method: Method<'_>, arguments: &dyn Encode, done: Completion) -> Ticket;
     /// Withdraws a call begun by `submit`; `done` is dropped.
     fn withdraw(&self, ticket: Ticket);
     /// Asks the peer whether it has the object.
     fn probe(&self) -> Result<(), Failure>;
+    /// Listens to signals of the object: those of one interface, or all; one of them, or all.
+    fn subscribe(
+        &self,
+        _interface: Option<&Interface>,
+        _signal: Option<&Signal>,
+        _listener: Listener,
+    ) -> Result<Subscription, Failure> {
+        Err(Failure::new(Kind::Unsupported, Initiator::Here, "this way to the object carries no signals"))
+    }
     /// The same way with another time limit for each call.
     fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target>;
     /// Turns references received from this object into objects.
@@ -55,30 +120,66 @@ pub struct Ticket(pub u64);
 pub trait Resolver: Send + Sync {
     /// The way to the object. Connects at the first call, not here.
     fn resolve(&self, reference: &Reference) -> Result<Object, Failure>;
-    /// The servant itself, if it lives in this process: an `Arc<dyn Trait>` behind `Any`.
-    fn local(&self, reference: &Reference) -> Option<Arc<dyn Any + Send + Sync>>;
+    /// The servants themselves, if they live in this process: the key, what emits their signals, and an `Arc<dyn Trait>`
+    /// behind `Any`.
+    fn local(&self, reference: &Reference, type_id: &str) -> Option<Local>;
 }
+
+/// A servant of this process: its key, what emits its signals, and an `Arc<dyn Trait>` behind `Any`.
+pub type Local = (Bytes, Arc<dyn Emitter>, Arc<dyn Any + Send + Sync>);
 
 impl Object {
     /// An object reached this way.
     pub fn new(target: Arc<dyn Target>) -> Self {
-        Self(target)
+        Self { target, interface: None }
+    }
+
+    /// The same object, known to be of this interface.
+    #[must_use]
+    pub fn typed(mut self, interface: Hold<Interface>) -> Self {
+        self.interface = Some(interface);
+        self
+    }
+
+    /// What it is known to be.
+    pub fn interface(&self) -> Option<&Interface> {
+        self.interface.as_deref()
+    }
+
+    fn method<'a>(&'a self, operation: &'a Operation) -> Method<'a> {
+        Method { interface: self.interface(), operation }
+    }
+
+    /// Calls, and waits for an outcome that nobody has decoded.
+    pub fn invoke(&self, operation: &Operation, arguments: &dyn Encode) -> Outcome<Body> {
+        self.target.invoke(self.method(operation), arguments)
+    }
+
+    /// Calls without a reply.
+    pub fn send(&self, operation: &Operation, arguments: &dyn Encode) -> Result<(), Failure> {
+        self.target.notify(self.method(operation), arguments)
+    }
+
+    /// Listens to signals: this one, or all of the object's interface; `interface` of `None` and no interface known
+    /// means all signals of the object.
+    pub fn subscribe(&self, signal: Option<&Signal>, listener: Listener) -> Result<Subscription, Failure> {
+        self.target.subscribe(self.interface(), signal, listener)
     }
 
     /// Where it is.
     pub fn reference(&self) -> &Reference {
-        self.0.reference()
+        self.target.reference()
     }
 
     /// The way to it.
     pub fn target(&self) -> &Arc<dyn Target> {
-        &self.0
+        &self.target
     }
 
     /// The same object with another time limit for each call; `None` waits for ever.
     #[must_use]
     pub fn with_deadline(&self, deadline: Option<Duration>) -> Self {
-        Self(self.0.with_deadline(deadline))
+        Self { target: self.target.with_deadline(deadline), interface: self.interface.clone() }
     }
 
     /// Calls, and waits for typed results.
@@ -88,15 +189,16 @@ impl Object {
         R: for<'a> UnmarshalList<'a>,
         E: Raises,
     {
-        let outcome = self
-            .0
-            .invoke(operation, &|sink: &mut dyn Sink| arguments.marshal_list(&operation.arguments, sink));
+        let outcome =
+            self.invoke(operation, &|sink: &mut dyn Sink| arguments.marshal_list(&operation.arguments, sink));
         conclude(operation, outcome)
     }
 
     /// Calls without waiting for anything but the transport.
     pub fn notify<A: MarshalList>(&self, operation: &Operation, arguments: A) -> Result<(), Failure> {
-        self.0.notify(operation, &|sink: &mut dyn Sink| arguments.marshal_list(&operation.arguments, sink))
+        self.target.notify(self.method(operation), &|sink: &mut dyn Sink| {
+            arguments.marshal_list(&operation.arguments, sink)
+        })
     }
 
     /// Calls, and returns a future of the typed results. Dropping the future withdraws the call.
@@ -119,8 +221,8 @@ impl Object {
     pub fn submit(&self, operation: &Operation, arguments: &dyn Encode) -> Pending {
         let slot = Arc::new(Mutex::new(Slot { outcome: None, waker: None }));
         let filled = Arc::clone(&slot);
-        let ticket = self.0.submit(
-            operation,
+        let ticket = self.target.submit(
+            self.method(operation),
             arguments,
             Box::new(move |outcome| {
                 let waker = match filled.lock() {
@@ -135,7 +237,7 @@ impl Object {
                 }
             }),
         );
-        Pending { slot, target: Some((Arc::clone(&self.0), ticket)) }
+        Pending { slot, target: Some((Arc::clone(&self.target), ticket)) }
     }
 
     /// A typed reference to an object that this one gave.
@@ -143,13 +245,13 @@ impl Object {
         &self,
         reference: Option<Reference>,
     ) -> Result<Option<Ref<I>>, Failure> {
-        reference.map(|reference| Ref::resolve(&*self.0.resolver(), reference)).transpose()
+        reference.map(|reference| Ref::resolve(&*self.target.resolver(), reference)).transpose()
     }
 
     /// Typed, if you know better than its reference what it is.
     pub fn into_typed<I: Remote + ?Sized>(self) -> Ref<I> {
         let reference = self.reference().clone();
-        Ref { object: I::stub(self), reference: Arc::new(reference) }
+        Ref::remote(self, reference)
     }
 }
 
@@ -332,7 +434,12 @@ impl Request {
         &self.incoming.key
     }
 
-    /// Who calls.
+    /// Who calls, in the wire's terms, where a router stands between; mostly empty.
+    pub fn sender(&self) -> &[u8] {
+        &self.incoming.sender
+    }
+
+    /// The other end of the connection.
     pub fn peer(&self) -> Option<Peer> {
         self.link.peer()
     }
@@ -440,12 +547,20 @@ pub trait Remote: Send + Sync + 'static {
 pub struct Ref<I: ?Sized> {
     object: Arc<I>,
     reference: Arc<Reference>,
+    side: Side,
+}
+
+/// Where the object of a typed reference lives, for what the trait does not say: its signals.
+#[derive(Clone)]
+enum Side {
+    Here(Arc<dyn Emitter>, Bytes),
+    There(Object),
 }
 
 impl<I: ?Sized> Ref<I> {
-    /// For the runtime: a servant of this process, published under this reference.
-    pub fn local(object: Arc<I>, reference: Reference) -> Self {
-        Self { object, reference: Arc::new(reference) }
+    /// For the runtime: a servant of this process, exported under `key` and published under this reference.
+    pub fn local(object: Arc<I>, reference: Reference, key: Bytes, emitter: Arc<dyn Emitter>) -> Self {
+        Self { object, reference: Arc::new(reference), side: Side::Here(emitter, key) }
     }
 
     /// Where the object is.
@@ -462,19 +577,195 @@ impl<I: ?Sized> Ref<I> {
 impl<I: Remote + ?Sized> Ref<I> {
     /// The object behind a reference: the servant itself if it lives here, else a stub.
     pub fn resolve(resolver: &dyn Resolver, reference: Reference) -> Result<Self, Failure> {
-        if let Some(held) = resolver.local(&reference)
+        if let Some((held_key, emitter, held)) = resolver.local(&reference, &I::interface().id)
             && let Some(local) = held.downcast_ref::<Arc<I>>()
         {
-            return Ok(Self { object: Arc::clone(local), reference: Arc::new(reference) });
+            return Ok(Self {
+                object: Arc::clone(local),
+                reference: Arc::new(reference),
+                side: Side::Here(emitter, held_key),
+            });
         }
         let object = resolver.resolve(&reference)?;
-        Ok(Self { object: I::stub(object), reference: Arc::new(reference) })
+        Ok(Self::remote(object, reference))
+    }
+}
+
+impl<I: Remote + ?Sized> Ref<I> {
+    fn remote(object: Object, reference: Reference) -> Self {
+        let object = object.typed(Hold::Static(I::interface()));
+        Self { object: I::stub(object.clone()), reference: Arc::new(reference), side: Side::There(object) }
+    }
+
+    /// What the object emits, and what there is to hear of it.
+    pub fn signals(&self) -> Signals<'_, I> {
+        Signals { of: self }
+    }
+}
+
+/// The signals of an object: to listen to from anywhere, to emit where it lives.
+pub struct Signals<'r, I: ?Sized> {
+    of: &'r Ref<I>,
+}
+
+impl<I: Remote + ?Sized> Signals<'_, I> {
+    /// Calls `listener` for each signal of this kind, on the runtime's threads, until the subscription is dropped.
+    pub fn on<S: Occasion>(
+        &self,
+        listener: impl Fn(S) + Send + Sync + 'static,
+    ) -> Result<Subscription, Failure>
+    where
+        I: Emits<S>,
+    {
+        self.watch(move |tidings| {
+            if let Tidings::Signal(signal) = tidings {
+                listener(signal);
+            }
+        })
+    }
+
+    /// As [`Signals::on`]; the listener is also told when the emitter is lost, and of signals that do not decode.
+    pub fn watch<S: Occasion>(
+        &self,
+        listener: impl Fn(Tidings<S>) + Send + Sync + 'static,
+    ) -> Result<Subscription, Failure>
+    where
+        I: Emits<S>,
+    {
+        let listener: Listener = Arc::new(move |tidings| {
+            listener(match tidings {
+                Tidings::Signal(heard) => match S::read(&heard.body) {
+                    Ok(signal) => Tidings::Signal(signal),
+                    Err(failure) => Tidings::Lost(failure.at(format_args!("signal {}", S::signal().label))),
+                },
+                Tidings::Lost(failure) => Tidings::Lost(failure),
+            });
+        });
+        match &self.of.side {
+            Side::Here(emitter, key) => {
+                Ok(emitter.listen(key, Some(S::interface()), Some(S::signal()), listener))
+            }
+            Side::There(object) => {
+                object.clone().typed(Hold::Static(S::interface())).subscribe(Some(S::signal()), listener)
+            }
+        }
+    }
+
+    /// Emits a signal of this object, which must live here.
+    pub fn emit<S: Occasion>(&self, signal: &S) -> Result<(), Failure>
+    where
+        I: Emits<S>,
+    {
+        let (emitter, key) = self.emitter()?;
+        emitter.emit(key, S::interface(), S::signal(), &|sink: &mut dyn Sink| signal.write(sink))
+    }
+
+    /// Tells whoever listens that an attribute of this object, which must live here, has changed.
+    pub fn changed(&self, attribute: &str) -> Result<(), Failure> {
+        let (emitter, key) = self.emitter()?;
+        let interface = I::interface();
+        let Some(attribute) = interface.attributes.iter().find(|held| held.name == attribute) else {
+            let message = format!("{} has no attribute `{attribute}`", interface.name);
+            return Err(Failure::new(Kind::BadArgument, Initiator::User, message));
+        };
+        emitter.changed(key, interface, attribute)
+    }
+
+    fn emitter(&self) -> Result<(&Arc<dyn Emitter>, &Bytes), Failure> {
+        match &self.of.side {
+            Side::Here(emitter, key) => Ok((emitter, key)),
+            Side::There(_) => Err(Failure::new(
+                Kind::BadArgument,
+                Initiator::User,
+                "only the process that serves an object emits its signals",
+            )),
+        }
+    }
+}
+
+/// A generated signal.
+pub trait Occasion: Send + Sized + 'static {
+    /// The interface that declares it.
+    fn interface() -> &'static Interface;
+    /// Its description.
+    fn signal() -> &'static Signal;
+    /// Its fields, from a message.
+    fn read(body: &Body) -> Result<Self, Failure>;
+    /// Its fields, to a message.
+    fn write(&self, sink: &mut dyn Sink) -> Visit<()>;
+}
+
+/// Implemented by generated traits for each signal that their objects emit, inherited ones too.
+pub trait Emits<S: Occasion> {}
+
+/// What tells the world of signals; implemented by the runtime.
+pub trait Emitter: Send + Sync {
+    /// Sends a signal of an object that is exported here to everybody who listens, on every wire that carries signals.
+    ///
+    /// # Errors
+    /// The arguments do not encode. That nobody listens is no error.
+    fn emit(
+        &self,
+        key: &[u8],
+        interface: &Interface,
+        signal: &Signal,
+        arguments: &dyn Encode,
+    ) -> Result<(), Failure>;
+
+    /// Tells whoever listens that an attribute has changed, in the way of each wire.
+    fn changed(&self, key: &[u8], interface: &Interface, attribute: &Attribute) -> Result<(), Failure>;
+
+    /// Listens within this process.
+    fn listen(
+        &self,
+        key: &[u8],
+        interface: Option<&Interface>,
+        signal: Option<&Signal>,
+        listener: Listener,
+    ) -> Subscription;
+}
+
+/// The objects that a process serves, as [`Ambient`] servants see them; implemented by the runtime.
+pub trait Objects: Send + Sync {
+    /// The keys, sorted.
+    fn keys(&self) -> Vec<Bytes>;
+    /// The servants under a key, one for each interface.
+    fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>>;
+    /// Sends a signal on connections of this wire only.
+    fn emit(
+        &self,
+        key: &[u8],
+        interface: &Interface,
+        signal: &Signal,
+        arguments: &dyn Encode,
+    ) -> Result<(), Failure>;
+    /// A link whose answers go nowhere but to `done`: for asking a servant on one's own account. `done` runs once, unless
+    /// the servant never answers.
+    fn aside(&self, done: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link>;
+}
+
+/// What a wire's peers expect of everybody who serves, beside the exported objects: introspection, properties. A call
+/// that no exported servant answers is offered to these servants, whatever its key.
+pub trait Ambient: Send + Sync {
+    /// The servants. A request knows the key that was asked ([`Request::key`]).
+    fn servants(&self) -> Vec<Arc<dyn Servant>>;
+    /// An object was exported.
+    fn exported(&self, _key: &[u8], _servant: &Arc<dyn Servant>) {}
+    /// An object is served no longer.
+    fn withdrawn(&self, _key: &[u8], _interface: &Interface) {}
+    /// An attribute changed.
+    fn changed(&self, _key: &[u8], _interface: &Interface, _attribute: &Attribute) -> Result<(), Failure> {
+        Ok(())
     }
 }
 
 impl<I: ?Sized> Clone for Ref<I> {
     fn clone(&self) -> Self {
-        Self { object: Arc::clone(&self.object), reference: Arc::clone(&self.reference) }
+        Self {
+            object: Arc::clone(&self.object),
+            reference: Arc::clone(&self.reference),
+            side: self.side.clone(),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ pub struct Reference {
 }
 
 /// One way to reach an object.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Profile {
     /// Name of the wire.
     pub wire: &'static str,
@@ -55,6 +55,13 @@ pub enum Endpoint {
         /// Name of the server.
         name: String,
     },
+}
+
+impl Profile {
+    /// The data of the component with this tag.
+    pub fn component(&self, tag: u32) -> Option<&Bytes> {
+        self.components.iter().find(|(held, _)| *held == tag).map(|(_, data)| data)
+    }
 }
 
 impl Endpoint {

@@ -1,6 +1,8 @@
 //! Ropes: outgoing bytes, where large parts are spliced in by reference.
 
+use crate::body::Handle;
 use bytes::Bytes;
+use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// Parts at least this long are spliced in by reference; shorter ones are cheaper to copy.
@@ -16,6 +18,8 @@ pub struct Rope {
     spliced: usize,
     /// Bytes already taken from the front, counted over both.
     taken: usize,
+    /// (position of the byte they travel with, handles), in ascending order.
+    attached: VecDeque<(usize, Vec<Handle>)>,
 }
 
 impl Rope {
@@ -55,6 +59,27 @@ impl Rope {
         }
     }
 
+    /// Has handles travel with the byte at `position` (counted as [`Rope::position`] does), mostly the first of a
+    /// message that is put in already. Positions ascend.
+    pub fn attach(&mut self, position: usize, handles: Vec<Handle>) {
+        self.attached.push_back((position, handles));
+    }
+
+    /// The handles that travel with the next byte to send, and how many bytes may be sent with them, or without any,
+    /// before the next ones.
+    pub fn handles(&self) -> (Option<&[Handle]>, usize) {
+        let mut attached = self.attached.iter();
+        let mut next = attached.next();
+        let mut now = None;
+        if let Some((at, handles)) = next
+            && *at <= self.taken
+        {
+            now = Some(handles.as_slice());
+            next = attached.next();
+        }
+        (now, next.map_or(usize::MAX, |(at, _)| at.saturating_sub(self.taken)))
+    }
+
     /// A mark to return to with [`Rope::truncate`].
     pub fn mark(&self) -> Mark {
         Mark { flat: self.flat.len(), splices: self.splices.len() }
@@ -63,6 +88,7 @@ impl Rope {
     /// Takes back everything put in since the mark: an encoding that failed half-way leaves no trace.
     pub fn truncate(&mut self, mark: Mark) {
         self.flat.truncate(mark.flat);
+        // Handles are attached once a message is whole: none belongs to what is taken back.
         for (_, part) in self.splices.drain(mark.splices..) {
             self.spliced -= part.len();
         }
@@ -100,12 +126,16 @@ impl Rope {
 
     /// Takes `n` bytes from the front: they were sent. An emptied rope starts anew and keeps a small buffer only.
     pub fn consume(&mut self, n: usize) {
+        if n > 0 && self.attached.front().is_some_and(|(at, _)| *at <= self.taken) {
+            self.attached.pop_front();
+        }
         self.taken += n;
         debug_assert!(self.taken <= self.position());
         if self.is_empty() {
             self.taken = 0;
             self.spliced = 0;
             self.splices.clear();
+            self.attached.clear();
             self.flat.clear();
             if self.flat.capacity() > 64 << 10 {
                 self.flat = Vec::new();

@@ -7,8 +7,8 @@
 
 use crate::body::{Body, Handle};
 use crate::budget::Limits;
-use crate::contract::Operation;
-use crate::failure::{Failure, Violation};
+use crate::contract::{Interface, Operation, Signal};
+use crate::failure::{Failure, Initiator, Kind, Violation};
 use crate::reference::{Endpoint, Profile, Reference};
 use crate::rope::Rope;
 use crate::shape::Struct;
@@ -51,6 +51,20 @@ pub trait Session: Send {
     /// [`Outcome::Moved`]. Wires that cannot ask answer [`crate::Kind::Unsupported`].
     fn probe(&mut self, now: Instant, profile: &Profile) -> Result<CallId, Failure>;
 
+    /// Tells the peer, or everybody behind it who listens, of a signal of an object served here.
+    fn emit(&mut self, _now: Instant, _emission: &Emission<'_>) -> Result<(), Failure> {
+        Err(Failure::new(Kind::Unsupported, Initiator::Here, "this wire carries no signals"))
+    }
+
+    /// Asks for signals. An [`Event::Reply`] confirms or refuses; from then on they come as [`Event::Signal`] until
+    /// [`Session::unsubscribe`].
+    fn subscribe(&mut self, _now: Instant, _interest: &Interest<'_>) -> Result<CallId, Failure> {
+        Err(Failure::new(Kind::Unsupported, Initiator::Here, "this wire carries no signals"))
+    }
+
+    /// Ends a subscription. No event follows.
+    fn unsubscribe(&mut self, _id: CallId) {}
+
     /// Answers an [`Event::Call`] or an [`Event::Probe`]. Answers to unknown, cancelled or oneway calls are dropped.
     ///
     /// # Errors
@@ -65,6 +79,11 @@ pub trait Session: Send {
 
     /// The connection ended. Outstanding calls come out of `poll` as failures.
     fn disconnected(&mut self, failure: &Failure);
+
+    /// After this side was refused: the way by which another connection may be let in, if there is one.
+    fn again(&self) -> Option<Profile> {
+        None
+    }
 
     /// When `expire` wants to be called.
     fn deadline(&self) -> Option<Instant>;
@@ -83,6 +102,23 @@ pub struct Config {
     pub limits: Limits,
     /// What is known about the peer before the first byte.
     pub peer: PeerAddress,
+    /// The way that leads, or led the peer, here: of the object that is asked for first when connecting, of the place
+    /// listened at when accepting. Its components are the wire's to read.
+    pub profile: Profile,
+    /// What the connection is for.
+    pub purpose: Purpose,
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Purpose {
+    /// Calls to objects at the other end, or behind it; or the accepting side of any connection.
+    #[default]
+    Calls,
+    /// Serving objects through a router: calls come in on a connection that this side made.
+    Serving,
+    /// Overhearing what others say: everything comes out as [`Event::Overheard`].
+    Monitoring,
 }
 
 /// What the transport knows about the peer.
@@ -121,12 +157,53 @@ pub struct CallId(pub u64);
 pub struct Call<'a> {
     /// The object.
     pub profile: &'a Profile,
+    /// The interface that the operation is of, where the caller knows it.
+    pub interface: Option<&'a Interface>,
     /// What to ask it.
     pub operation: &'a Operation,
     /// With what.
     pub arguments: &'a dyn Encode,
     /// Whether a reply is wanted.
     pub expects: Expects,
+}
+
+/// A signal to send.
+#[derive(Clone, Copy)]
+pub struct Emission<'a> {
+    /// The key of the object that emits it.
+    pub key: &'a [u8],
+    /// The interface that the signal is of.
+    pub interface: &'a Interface,
+    /// Which.
+    pub signal: &'a Signal,
+    /// With what.
+    pub arguments: &'a dyn Encode,
+}
+
+/// Which signals are asked for.
+#[derive(Clone, Copy)]
+pub struct Interest<'a> {
+    /// The object; an empty key means every object there.
+    pub profile: &'a Profile,
+    /// The interface; `None` means every interface.
+    pub interface: Option<&'a Interface>,
+    /// The signal; `None` means all of the interface.
+    pub signal: Option<&'a Signal>,
+}
+
+/// A signal that came.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    /// Who sent it, in the wire's terms; empty where the connection has one peer only.
+    pub sender: Bytes,
+    /// The key of the object that emitted it.
+    pub key: Bytes,
+    /// The interface's name on the wire; may be empty.
+    pub interface: Bytes,
+    /// The signal's name on the wire.
+    pub signal: Bytes,
+    /// What it carries.
+    pub body: Body,
 }
 
 /// Whether the caller wants a reply.
@@ -162,6 +239,22 @@ pub enum Event {
         /// With what.
         outcome: Outcome<Body>,
     },
+    /// A signal came, for these subscriptions.
+    Signal {
+        /// Subscriptions that it is for, as `subscribe` numbered them.
+        subscriptions: Vec<CallId>,
+        /// The signal.
+        heard: Heard,
+    },
+    /// Whoever a subscription listens to has left. It stands: should they come back, signals go on.
+    Lost {
+        /// Which.
+        subscription: CallId,
+        /// Why.
+        failure: Failure,
+    },
+    /// A message between others, as it was sent (monitoring only).
+    Overheard(Bytes),
     /// The peer withdrew a call; an answer to it will be dropped.
     Cancelled(CallId),
     /// The peer said goodbye. Calls that it did not execute came back as failures that may be tried again.
@@ -173,8 +266,12 @@ pub enum Event {
 pub struct Incoming {
     /// To answer.
     pub id: CallId,
+    /// Who calls, in the wire's terms, where a router stands between; mostly empty.
+    pub sender: Bytes,
     /// The object's key.
     pub key: Bytes,
+    /// The interface's name on the wire; empty where the wire or the caller names none.
+    pub interface: Bytes,
     /// The operation's name on the wire.
     pub operation: Bytes,
     /// The arguments.

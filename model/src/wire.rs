@@ -2,9 +2,15 @@
 
 use crate::body::Codec;
 use crate::budget::Limits;
+use crate::contract::{Contract, Interface};
 use crate::failure::Failure;
-use crate::reference::{Endpoint, Reference};
-use crate::session::{Config, Session};
+use crate::failure::{Initiator, Kind};
+use crate::hub::Program;
+use crate::object::{Ambient, Object, Objects, Resolver};
+use crate::reference::{Endpoint, Profile, Reference};
+use crate::session::{Config, Incoming, Session};
+use bytes::Bytes;
+use std::sync::Arc;
 
 /// A protocol.
 pub trait Wire: Send + Sync {
@@ -37,13 +43,15 @@ pub trait Wire: Send + Sync {
     /// Writes a reference in the friendly notation, for people.
     fn print_friendly(&self, reference: &Reference) -> String;
 
-    /// Makes a reference to an object that this process serves at these endpoints.
-    fn publish(&self, type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Reference;
+    /// Makes a reference to an object that this process serves at these places (each as `listen` returned it, with the
+    /// endpoint that was bound).
+    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference;
 
-    /// Where to listen, from a friendly address such as `iiop://127.0.0.1:0`.
-    fn listen(&self, text: &str) -> Result<Endpoint, Failure>;
+    /// Where to serve, from a friendly address such as `iiop://127.0.0.1:0`.
+    fn listen(&self, text: &str) -> Result<Place, Failure>;
 
     /// A session for the connecting side.
+    /// Speaks first.
     fn connect(&self, config: &Config) -> Box<dyn Session>;
 
     /// A session for the accepting side.
@@ -52,8 +60,96 @@ pub trait Wire: Send + Sync {
     /// Its values.
     fn codec(&self) -> &'static dyn Codec;
 
+    /// The number of the operation that a call asks for. Called when a connection asks something new, not for each call.
+    fn operation(&self, interface: &Interface, asked: &Incoming) -> Option<usize> {
+        interface.index_of(&asked.operation)
+    }
+
+    /// Another key under which the object may have been exported, where the wire cannot spell every key.
+    fn respell(&self, _key: &[u8]) -> Option<Bytes> {
+        None
+    }
+
+    /// What this wire's peers expect of everybody who serves: introspection, properties.
+    fn ambient(&self, _objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
+        None
+    }
+
+    /// Asks an object for its contract, and for objects below it.
+    fn discover(&self, _object: &Object) -> Result<Discovery, Failure> {
+        Err(self.without("objects do not tell their contract").with_hint("give the contract's file"))
+    }
+
+    /// Who is there to be called, at an address of this wire.
+    fn list(&self, _text: &str, _resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+        Err(self.without("nobody keeps a list of servers"))
+    }
+
+    /// Servers of its own that the wire needs, to be run by `everywire NAME`.
+    fn programs(&self) -> &'static [Program] {
+        &[]
+    }
+
+    /// The failure of something this wire does not have.
+    #[doc(hidden)]
+    fn without(&self, what: &str) -> Failure {
+        Failure::new(Kind::Unsupported, Initiator::User, format!("on {}, {what}", self.name()))
+    }
+
     /// An annotated listing of one direction of a connection; works on truncated and on broken input.
     fn explain(&self, bytes: &[u8]) -> Listing;
+}
+
+/// Where a process serves: a way to it with an empty key. Its components are the wire's to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// At a listening socket, the first endpoint of the profile.
+    Listen(Profile),
+    /// Behind a router that this process connects to.
+    Join(Profile),
+}
+
+impl Place {
+    /// A listening socket of this wire, without anything else to know about it.
+    pub fn socket(wire: &'static str, endpoint: Endpoint) -> Self {
+        Self::Listen(Profile { wire, endpoints: vec![endpoint], ..Profile::default() })
+    }
+
+    /// The way to it.
+    pub fn profile(&self) -> &Profile {
+        match self {
+            Self::Listen(profile) | Self::Join(profile) => profile,
+        }
+    }
+
+    /// The way to it.
+    pub fn profile_mut(&mut self) -> &mut Profile {
+        match self {
+            Self::Listen(profile) | Self::Join(profile) => profile,
+        }
+    }
+}
+
+/// What an object told of itself.
+#[derive(Debug, Clone, Default)]
+pub struct Discovery {
+    /// Its interfaces; those that every object of the wire has come last.
+    pub contract: Contract,
+    /// How many interfaces are its own.
+    pub own: usize,
+    /// Keys of the objects below it.
+    pub children: Vec<Bytes>,
+}
+
+/// Somebody who can be called.
+#[derive(Debug, Clone, Default)]
+pub struct Presence {
+    /// A name.
+    pub name: String,
+    /// Where to find out more, in the friendly notation.
+    pub address: String,
+    /// What is known: (what, value), such as `("pid", "17")`; the same ones in the same order for each.
+    pub details: Vec<(&'static str, String)>,
 }
 
 /// Whether bytes belong to a wire.

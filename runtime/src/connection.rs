@@ -4,26 +4,30 @@
 //! session, never while a servant runs or a thread sleeps.
 
 pub(crate) mod calling;
+mod listening;
 mod serving;
 
 pub(crate) use serving::{Served, flush_before_blocking};
 
 use crate::directory::Remembered;
-use crate::node::Shared;
 use crate::patience::Patience;
 use crate::shard::Seat;
+use crate::shared::Shared;
+use crate::signals::Courier;
 use crate::sync::lock;
 use crate::transport::Stream;
-use bytes::BytesMut;
-use everywire_model::{Answer, Violation};
+use bytes::{Bytes, BytesMut};
+use everywire_model::object::Listener;
+use everywire_model::{Answer, Profile, Purpose, Tidings, Violation};
 use everywire_model::{
-    Body, BoxFuture, CallId, Completed, Config, Endpoint, Event, Failure, Handle, Initiator, Kind, Link,
-    Outcome, Peer, Resolver, Session, Wire,
+    Body, BoxFuture, CallId, Capabilities, Completed, Config, Endpoint, Event, Failure, Handle, Initiator,
+    Kind, Link, Outcome, Peer, Resolver, Session, Wire,
 };
 use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// How long the rest of a refused peer's bytes are read and thrown away, so that it gets to read why.
@@ -44,18 +48,41 @@ thread_local! {
     static SERVING: Cell<usize> = const { Cell::new(0) };
 }
 
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A peer made it, to call.
+    Accepted,
+    /// This process made it, to serve behind a router.
+    Joined,
+    /// This process made it, to call.
+    Calling,
+    /// This process made it, to overhear what others say.
+    Monitoring,
+}
+
 /// One connection, of either side.
 pub(crate) struct Connection {
+    this: Weak<Self>,
     stream: Stream,
     endpoint: Endpoint,
+    /// The way that led here.
+    profile: Profile,
     node: Arc<Shared>,
+    wire: &'static dyn Wire,
+    role: Role,
+    /// What the wire carries.
+    capabilities: Capabilities,
+    /// Whether operating-system handles may come along.
+    handles: bool,
+    /// Signals for listeners here.
+    courier: Arc<Courier>,
     core: Mutex<Core>,
     /// Threads that want the lock while another looks for bytes: then that one lets go for a moment.
     contenders: AtomicUsize,
     /// Where an event loop watches it, once one does.
     seat: OnceLock<Seat>,
     over: AtomicBool,
-    accepted: bool,
 }
 
 struct Core {
@@ -67,6 +94,10 @@ struct Core {
     peer: Option<Peer>,
     /// Calls of other threads and of futures.
     waiting: Vec<Waiting>,
+    /// Who listens to which signals. While somebody does, the connection is always read.
+    listeners: HashMap<CallId, Listener>,
+    /// What was overheard.
+    overheard: VecDeque<Bytes>,
     /// Outcomes for futures, to be handed over once the lock is free.
     ready: Vec<(everywire_model::object::Completion, Outcome<Body>)>,
     /// Whether a calling thread is reading; it hands the others their replies.
@@ -99,14 +130,23 @@ enum Waiter {
 impl Connection {
     pub(crate) fn new(
         stream: Stream,
-        endpoint: Endpoint,
+        profile: &Profile,
         node: Arc<Shared>,
         wire: &'static dyn Wire,
-        accepted: bool,
+        role: Role,
     ) -> Arc<Self> {
+        let endpoint =
+            profile.endpoints.first().cloned().unwrap_or(Endpoint::InProcess { name: String::new() });
         let peer = stream.peer(endpoint.transport());
-        let config = Config { limits: node.limits.clone(), peer };
-        let session = if accepted { wire.accept(&config) } else { wire.connect(&config) };
+        let purpose = match role {
+            Role::Accepted | Role::Calling => Purpose::Calls,
+            Role::Joined => Purpose::Serving,
+            Role::Monitoring => Purpose::Monitoring,
+        };
+        let config = Config { limits: node.limits(wire), peer, profile: profile.clone(), purpose };
+        let session = if role == Role::Accepted { wire.accept(&config) } else { wire.connect(&config) };
+        let capabilities = wire.capabilities();
+        let handles = capabilities.handles && matches!(endpoint, Endpoint::Unix { .. });
         let now = Instant::now();
         let core = Core {
             session,
@@ -115,6 +155,8 @@ impl Connection {
             handles: Vec::new(),
             peer: None,
             waiting: Vec::new(),
+            listeners: HashMap::new(),
+            overheard: VecDeque::new(),
             ready: Vec::new(),
             reading: false,
             armed: false,
@@ -127,15 +169,21 @@ impl Connection {
             used: now,
             served: false,
         };
-        Arc::new(Self {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
             stream,
             endpoint,
+            profile: profile.clone(),
             node,
+            wire,
+            role,
+            capabilities,
+            handles,
+            courier: Arc::default(),
             core: Mutex::new(core),
             contenders: AtomicUsize::new(0),
             seat: OnceLock::new(),
             over: AtomicBool::new(false),
-            accepted,
         })
     }
 
@@ -146,7 +194,16 @@ impl Connection {
 
     /// Whether it was accepted, not made.
     pub(crate) fn is_accepted(&self) -> bool {
-        self.accepted
+        self.role == Role::Accepted
+    }
+
+    /// Whether servants answer on it.
+    pub(crate) fn is_serving(&self) -> bool {
+        matches!(self.role, Role::Accepted | Role::Joined)
+    }
+
+    pub(crate) fn wire(&self) -> &'static dyn Wire {
+        self.wire
     }
 
     /// When it was made.
@@ -156,7 +213,7 @@ impl Connection {
 
     /// Whether it was accepted and has not sent a whole message yet.
     pub(crate) fn is_half_open(&self) -> bool {
-        self.accepted && !lock(&self.core).served
+        self.is_accepted() && !lock(&self.core).served
     }
 
     pub(crate) fn stream(&self) -> &Stream {
@@ -195,11 +252,15 @@ impl Connection {
 
     /// Lets go of the lock, then hands outcomes to futures.
     fn release(&self, mut core: MutexGuard<'_, Core>) {
-        if core.ready.is_empty() {
+        if core.ready.is_empty() && core.listeners.is_empty() {
             return;
         }
         let ready = std::mem::take(&mut core.ready);
+        let listening = !core.listeners.is_empty();
         drop(core);
+        if listening {
+            self.rouse();
+        }
         for (done, outcome) in ready {
             done(outcome);
         }
@@ -263,8 +324,9 @@ impl Connection {
     fn read_into(&self, core: &mut Core, wanted: usize) -> Result<bool, ()> {
         let before = core.input.len();
         // What a caller announces is not allocated before some of it has come: at most as much again, or a little.
-        let wanted = if self.accepted { wanted.min(before.max(ANNOUNCED)) } else { wanted };
-        match self.stream.read(&mut core.input, wanted) {
+        let wanted = if self.is_accepted() { wanted.min(before.max(ANNOUNCED)) } else { wanted };
+        let handles = if self.handles { Some(&mut core.handles) } else { None };
+        match self.stream.read(&mut core.input, wanted, handles) {
             Ok(0) => {
                 let failure =
                     Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closed the connection")
@@ -313,7 +375,7 @@ impl Connection {
         while let Some(event) = core.session.poll() {
             self.deliver(core, event);
         }
-        if self.accepted && core.draining.is_none() && self.flush(core).is_ok() {
+        if self.is_accepted() && core.draining.is_none() && self.flush(core).is_ok() {
             // Closing now would discard what the peer has not read yet; so it may finish talking first.
             core.draining = Some(Instant::now() + LINGER);
             core.input.clear();
@@ -341,7 +403,13 @@ impl Connection {
         for waiting in std::mem::take(&mut core.waiting) {
             core.complete(waiting.waiter, Outcome::Failed(failure.clone()));
         }
+        for listener in core.listeners.values() {
+            self.courier.post(Arc::clone(listener), Tidings::Lost(failure.clone()));
+        }
         self.stream.shutdown();
+        if self.role == Role::Joined && core.peer.is_some() {
+            self.node.left(self.wire, &self.profile, &failure);
+        }
     }
 
     /// Hands an event of the calling side to whom it concerns.
@@ -359,7 +427,15 @@ impl Connection {
                     .at(&self.endpoint);
                 self.fail(core, failure);
             }
-            // Servants are served by `serving`; a connection that was not accepted has none.
+            // Connections that serve do so in `serving`. On others an event loop answers callbacks.
+            Event::Call(incoming) if self.capabilities.callbacks_on_connection => {
+                let this = Weak::clone(&self.this);
+                self.node.queue(Box::pin(async move {
+                    if let Some(connection) = this.upgrade() {
+                        connection.call_back(incoming);
+                    }
+                }));
+            }
             Event::Call(incoming) => {
                 let failure =
                     Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
@@ -370,6 +446,13 @@ impl Connection {
                     Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
                 let _ = core.session.answer(id, Answer::Failed(&failure));
             }
+            Event::Signal { subscriptions, heard } => self.hear(core, &subscriptions, heard),
+            Event::Lost { subscription, failure } => {
+                if let Some(listener) = core.listeners.get(&subscription) {
+                    self.courier.post(Arc::clone(listener), Tidings::Lost(failure));
+                }
+            }
+            Event::Overheard(message) => core.overheard.push_back(message),
             Event::Cancelled(_) => {}
         }
     }
@@ -426,8 +509,13 @@ impl Connection {
         next
     }
 
+    /// When a connection that was just accepted wants to be looked at.
+    pub(crate) fn first_deadline(&self) -> Option<Instant> {
+        self.next_deadline(&lock(&self.core))
+    }
+
     fn silence_deadline(&self, core: &Core) -> Option<Instant> {
-        if !self.accepted || core.session.outstanding() > 0 {
+        if !self.is_accepted() || core.session.outstanding() > 0 {
             None
         } else if core.served {
             self.node.quotas.idle.map(|idle| core.used + idle)

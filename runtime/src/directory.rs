@@ -1,14 +1,14 @@
-//! The object directory: which servant answers for which key.
+//! The object directory: which servants answer for which key.
 
 use crate::sync::{read, write};
 use bytes::Bytes;
-use everywire_model::Servant;
+use everywire_model::{Incoming, Servant, Wire};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
-/// What an exported object is.
+/// What an exported object is, as far as one of its interfaces goes.
 #[derive(Clone)]
 pub(crate) struct Entry {
     /// Answers calls.
@@ -20,7 +20,8 @@ pub(crate) struct Entry {
 /// Keys and servants.
 #[derive(Default)]
 pub(crate) struct Directory {
-    entries: RwLock<HashMap<Bytes, Entry>>,
+    /// An object may have several interfaces: one entry for each.
+    entries: RwLock<HashMap<Bytes, Vec<Entry>>>,
     /// Grows with each change, so that what connections remember of look-ups goes stale.
     version: AtomicU64,
     /// Numbers keys for objects that were exported without one.
@@ -30,8 +31,9 @@ pub(crate) struct Directory {
 /// What a connection remembers of its last look-up: a peer mostly asks the same thing again.
 pub(crate) struct Remembered {
     version: u64,
-    key: Vec<u8>,
-    operation: Vec<u8>,
+    key: Bytes,
+    interface: Bytes,
+    operation: Bytes,
     servant: Arc<dyn Servant>,
     index: usize,
 }
@@ -41,19 +43,35 @@ pub(crate) enum Found {
     /// The servant, and the number of the operation.
     Operation(Arc<dyn Servant>, usize),
     /// The object, but no such operation.
-    NoOperation(Arc<dyn Servant>),
+    NoOperation,
     /// No object.
     NoObject,
 }
 
 impl Directory {
+    /// Adds an interface to an object, in place of an earlier one of the same identity.
     pub(crate) fn insert(&self, key: Bytes, entry: Entry) {
-        write(&self.entries).insert(key, entry);
+        let mut entries = write(&self.entries);
+        let held = entries.entry(key).or_default();
+        let before = match held
+            .iter_mut()
+            .find(|other| other.servant.interface().id == entry.servant.interface().id)
+        {
+            Some(other) => Some(std::mem::replace(other, entry)),
+            None => {
+                held.push(entry);
+                None
+            }
+        };
         self.version.fetch_add(1, Ordering::Release);
+        drop(entries);
+        // Without the lock: dropping servants runs code of the user's.
+        drop(before);
     }
 
-    pub(crate) fn remove(&self, key: &[u8]) -> bool {
-        let removed = write(&self.entries).remove(key).is_some();
+    /// Removes an object with all its interfaces.
+    pub(crate) fn remove(&self, key: &[u8]) -> Vec<Entry> {
+        let removed = write(&self.entries).remove(key).unwrap_or_default();
         self.version.fetch_add(1, Ordering::Release);
         removed
     }
@@ -66,8 +84,23 @@ impl Directory {
         drop(entries);
     }
 
-    pub(crate) fn get(&self, key: &[u8]) -> Option<Entry> {
-        read(&self.entries).get(key).cloned()
+    /// The interfaces of the object under this very key.
+    pub(crate) fn get(&self, key: &[u8]) -> Vec<Entry> {
+        read(&self.entries).get(key).cloned().unwrap_or_default()
+    }
+
+    /// The interfaces of the object under this key, as the wire spells it.
+    pub(crate) fn spelled(&self, wire: &dyn Wire, key: &[u8]) -> Vec<Entry> {
+        let held = self.get(key);
+        match wire.respell(key) {
+            Some(other) if held.is_empty() => self.get(&other),
+            _ => held,
+        }
+    }
+
+    /// Whether nothing is served.
+    pub(crate) fn is_empty(&self) -> bool {
+        read(&self.entries).is_empty()
     }
 
     /// The keys, sorted.
@@ -82,27 +115,46 @@ impl Directory {
         Bytes::from(format!("object-{}", self.next.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Who answers. No text is searched when the connection asks what it asked the last time.
-    pub(crate) fn find(&self, key: &[u8], operation: &[u8], remembered: &mut Option<Remembered>) -> Found {
+    /// Who answers: a servant of the object, else one of those that stand by for every object (`ambient`). No text is
+    /// searched when the connection asks what it asked the last time.
+    pub(crate) fn find(
+        &self,
+        wire: &dyn Wire,
+        asked: &Incoming,
+        remembered: &mut Option<Remembered>,
+        ambient: impl FnOnce() -> Vec<Arc<dyn Servant>>,
+    ) -> Found {
         let version = self.version.load(Ordering::Acquire);
         if let Some(last) = remembered
             && last.version == version
-            && last.operation == operation
-            && last.key == key
+            && last.operation == asked.operation
+            && last.interface == asked.interface
+            && last.key == asked.key
         {
             return Found::Operation(Arc::clone(&last.servant), last.index);
         }
-        let Some(entry) = self.get(key) else { return Found::NoObject };
-        let Some(index) = entry.servant.interface().index_of(operation) else {
-            return Found::NoOperation(entry.servant);
+        let own = self.spelled(wire, &asked.key);
+        let here = !own.is_empty();
+        let answers = |servant: Arc<dyn Servant>| {
+            wire.operation(servant.interface(), asked).map(|index| (servant, index))
         };
-        *remembered = Some(Remembered {
-            version,
-            key: key.to_vec(),
-            operation: operation.to_vec(),
-            servant: Arc::clone(&entry.servant),
-            index,
-        });
-        Found::Operation(entry.servant, index)
+        let found = own.into_iter().map(|entry| entry.servant).find_map(answers);
+        match found.or_else(|| ambient().into_iter().find_map(answers)) {
+            Some((servant, index)) => {
+                // Copies: what came with the message would keep the whole of it in memory.
+                let own = |bytes: &Bytes| Bytes::copy_from_slice(bytes);
+                *remembered = Some(Remembered {
+                    version,
+                    key: own(&asked.key),
+                    interface: own(&asked.interface),
+                    operation: own(&asked.operation),
+                    servant: Arc::clone(&servant),
+                    index,
+                });
+                Found::Operation(servant, index)
+            }
+            None if here => Found::NoOperation,
+            None => Found::NoObject,
+        }
     }
 }

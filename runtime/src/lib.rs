@@ -13,19 +13,28 @@
 
 #![warn(unsafe_op_in_unsafe_fn)]
 
+mod accepting;
+mod builder;
 mod connection;
 mod directory;
+pub mod hub;
+mod joining;
+mod monitor;
 mod node;
 mod patience;
 mod quotas;
 mod shard;
+mod shared;
+mod signals;
 mod supervisor;
 mod sync;
 mod target;
 mod tasks;
 mod transport;
 
-pub use node::{Builder, Node, Notice, Observer};
+pub use builder::{Builder, Notice, Observer};
+pub use monitor::Monitor;
+pub use node::Node;
 pub use patience::Latency;
 pub use quotas::Quotas;
 pub use shard::blocking;

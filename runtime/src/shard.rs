@@ -7,8 +7,8 @@
 //! otherwise.
 
 use crate::connection::{Connection, Served, flush_before_blocking};
-use crate::node::Shared;
 use crate::patience::{Latency, Patience};
+use crate::shared::Shared;
 use crate::supervisor::Supervisor;
 use crate::sync::lock;
 use crate::tasks::Task;
@@ -188,7 +188,7 @@ impl Shard {
     /// Whether an event is for a connection with servants.
     fn serves(&self, token: u64) -> bool {
         token != BELL
-            && matches!(self.find(token & !CONTROL), Some(Watched::Connection(connection)) if connection.is_accepted())
+            && matches!(self.find(token & !CONTROL), Some(Watched::Connection(connection)) if connection.is_serving())
     }
 
     /// Connections, for quotas and for deadlines.
@@ -355,17 +355,6 @@ impl Shard {
         }
     }
 
-    fn run_tasks(&self) -> bool {
-        if !self.has_tasks.swap(false, Ordering::SeqCst) {
-            return false;
-        }
-        let tasks = std::mem::take(&mut *lock(&self.tasks));
-        for task in tasks {
-            task.run();
-        }
-        true
-    }
-
     /// Looks at deadlines if one has come. Returns when the next one does.
     fn tick(&self, now: Instant) -> Option<Instant> {
         {
@@ -443,6 +432,32 @@ impl Lead {
                 *serving = Some(Arc::clone(connection));
             }
         }
+        self.begin_call();
+    }
+
+    /// Continues the futures that can go on now. Returns whether there were any; the lead may be lost meanwhile.
+    fn run_tasks(&self) -> bool {
+        let shard = &self.shard;
+        if !shard.has_tasks.swap(false, Ordering::SeqCst) {
+            return false;
+        }
+        // Those that are queued meanwhile get their turn after the connections.
+        let due = lock(&shard.tasks).len();
+        for _ in 0..due {
+            let Some(task) = lock(&shard.tasks).pop_front() else { break };
+            self.begin_call();
+            task.run();
+            if self.leave_servant() {
+                break;
+            }
+        }
+        if !lock(&shard.tasks).is_empty() {
+            shard.has_tasks.store(true, Ordering::SeqCst);
+        }
+        true
+    }
+
+    fn begin_call(&self) {
         let call = self.shard.calls.load(Ordering::Relaxed) + 1;
         self.shard.calls.store(call, Ordering::Relaxed);
         self.shard.running.store(call, Ordering::Relaxed);
@@ -469,7 +484,10 @@ impl Lead {
             hot.extend(lock(&shard.inherited).take());
         }
         while self.leads() {
-            let mut busy = shard.run_tasks();
+            let mut busy = self.run_tasks();
+            if !self.leads() {
+                break;
+            }
             let mut index = 0;
             while let Some(connection) = hot.get(index) {
                 match connection.serve(self) {
@@ -569,7 +587,7 @@ impl Lead {
                 node.accept(&listener);
                 true
             }
-            Some(Watched::Connection(connection)) if !connection.is_accepted() => {
+            Some(Watched::Connection(connection)) if !connection.is_serving() => {
                 connection.pump();
                 if connection.is_over() {
                     shard.forget(&connection);
@@ -624,7 +642,7 @@ impl Shard {
     /// A new leader does not know which connections the old one was looking at: all are to ring from now on.
     fn recall_bells(&self) {
         for connection in self.connections() {
-            if connection.is_accepted()
+            if connection.is_serving()
                 && let (bell, Some(_)) = connection.stream().watched()
                 && connection.stream().before_sleep(connection.has_unsent())
             {

@@ -2,12 +2,12 @@
 
 use crate::connection::Connection;
 use crate::connection::calling::Ask;
-use crate::node::Shared;
+use crate::shared::Shared;
 use crate::sync::lock;
-use everywire_model::object::{Completion, Ticket};
+use everywire_model::object::{Completion, Listener, Method, Ticket};
 use everywire_model::{
-    Body, Call, Completed, Encode, Expects, Failure, Initiator, Kind, Operation, Outcome, Profile, Reference,
-    Resolver, Target,
+    Body, Call, Completed, Encode, Expects, Failure, Initiator, Interest, Interface, Kind, Operation,
+    Outcome, Profile, Reference, Resolver, Signal, Subscription, Target,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -55,7 +55,7 @@ impl Remote {
         let mut last = None;
         for profile in &reference.profiles {
             for endpoint in &profile.endpoints {
-                match self.node.connection(profile.wire, endpoint, until) {
+                match self.node.connection(profile, endpoint, until) {
                     Ok(connection) => return Ok(Arc::new(Way { connection, profile: profile.clone() })),
                     Err(failure) => last = Some(failure),
                 }
@@ -107,7 +107,9 @@ impl Remote {
                     return Some(Outcome::Failed(Failure::new(Kind::Unreachable, Initiator::Peer, message)));
                 }
                 Ok(Some(Outcome::Failed(failure)))
-                    if failure.kind() == Kind::Unreachable && failure.completed() == Completed::No =>
+                    if failure.kind() == Kind::Unreachable
+                        && failure.completed() == Completed::No
+                        && way.connection.is_over() =>
                 {
                     failure
                 }
@@ -136,11 +138,11 @@ impl Target for Remote {
         &self.reference
     }
 
-    fn invoke(&self, operation: &Operation, arguments: &dyn Encode) -> Outcome<Body> {
+    fn invoke(&self, Method { interface, operation }: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
         let expects = if operation.oneway { Expects::Nothing } else { Expects::Reply };
         let (now, until) = self.times();
         let outcome = self.ask(until, |way| {
-            let call = Call { profile: &way.profile, operation, arguments, expects };
+            let call = Call { profile: &way.profile, interface, operation, arguments, expects };
             way.connection.call_and_wait(Ask::Call(call), now, until)
         });
         match outcome {
@@ -154,10 +156,15 @@ impl Target for Remote {
         }
     }
 
-    fn notify(&self, operation: &Operation, arguments: &dyn Encode) -> Result<(), Failure> {
+    fn notify(
+        &self,
+        Method { interface, operation }: Method<'_>,
+        arguments: &dyn Encode,
+    ) -> Result<(), Failure> {
         let (now, until) = self.times();
         let outcome = self.ask(until, |way| {
-            let call = Call { profile: &way.profile, operation, arguments, expects: Expects::Nothing };
+            let call =
+                Call { profile: &way.profile, interface, operation, arguments, expects: Expects::Nothing };
             way.connection.call_and_wait(Ask::Call(call), now, until)
         });
         match outcome {
@@ -166,7 +173,12 @@ impl Target for Remote {
         }
     }
 
-    fn submit(&self, operation: &Operation, arguments: &dyn Encode, done: Completion) -> Ticket {
+    fn submit(
+        &self,
+        Method { interface, operation }: Method<'_>,
+        arguments: &dyn Encode,
+        done: Completion,
+    ) -> Ticket {
         let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
         let (now, until) = self.times();
         let expects = Expects::Reply;
@@ -179,7 +191,7 @@ impl Target for Remote {
                     break;
                 }
             };
-            let call = Call { profile: &way.profile, operation, arguments, expects };
+            let call = Call { profile: &way.profile, interface, operation, arguments, expects };
             match way.connection.call_and_go(call, now, until, ticket, done) {
                 Ok(()) => break,
                 Err((failure, back)) if attempt == 1 => {
@@ -209,6 +221,34 @@ impl Target for Remote {
         match outcome {
             Some(Outcome::Failed(failure)) => Err(failure),
             _ => Ok(()),
+        }
+    }
+
+    fn subscribe(
+        &self,
+        interface: Option<&Interface>,
+        signal: Option<&Signal>,
+        listener: Listener,
+    ) -> Result<Subscription, Failure> {
+        let (now, until) = self.times();
+        let mut way = self.way(until)?;
+        let mut retried = false;
+        // Once more if the connection turned out to be closed.
+        loop {
+            self.node.seat(&way.connection)?;
+            let interest = Interest { profile: &way.profile, interface, signal };
+            match way.connection.subscribe(&interest, &listener, now, until) {
+                Err(_) if way.connection.is_over() && !retried => {
+                    *lock(&self.way) = None;
+                    way = self.way(until)?;
+                    retried = true;
+                }
+                Err(failure) => return Err(failure),
+                Ok(id) => {
+                    let connection = Arc::clone(&way.connection);
+                    return Ok(Subscription::new(move || connection.unsubscribe(id)));
+                }
+            }
         }
     }
 

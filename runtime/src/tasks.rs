@@ -26,6 +26,16 @@ impl Task {
         task.run();
     }
 
+    /// Has the shard run the future, and continue it.
+    pub(crate) fn queue(future: BoxFuture<'static, ()>, shard: &Arc<Shard>) {
+        let task = Arc::new(Self {
+            future: Mutex::new(Some(future)),
+            queued: AtomicBool::new(true),
+            shard: Arc::downgrade(shard),
+        });
+        shard.enqueue(task);
+    }
+
     /// Continues the future.
     pub(crate) fn run(self: &Arc<Self>) {
         self.queued.store(false, Ordering::Release);

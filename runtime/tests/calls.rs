@@ -241,7 +241,7 @@ fn unknown_objects_and_operations_are_failures() {
         assert!(failure.message().contains("nobody"), "{address}: {failure}");
         let operation = everywire_model::Operation::new("fly", vec![], everywire_model::Shape::Void);
         let untyped = client.resolve(object.reference()).unwrap();
-        match untyped.target().invoke(&operation, &Nothing) {
+        match untyped.invoke(&operation, &Nothing) {
             Outcome::Failed(failure) => assert!(failure.message().contains("fly"), "{failure}"),
             other => panic!("{other:?}"),
         }

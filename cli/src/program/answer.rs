@@ -8,14 +8,18 @@ use everywire::{Failure, Initiator, Interface, Kind, Node};
 use serde_json::{Map, Value as Json};
 use std::io;
 
-/// The call that a line of the program answers, and the line as an object.
-pub(super) fn parse(line: &[u8]) -> Result<(u64, Map<String, Json>), String> {
+/// A line of the program as an object.
+pub(super) fn parse(line: &[u8]) -> Result<Map<String, Json>, String> {
     let json: Json = serde_json::from_slice(line).map_err(|error| format!("a line is not JSON ({error})"))?;
-    let Json::Object(object) = json else { return Err("a line is not a JSON object".into()) };
-    match object.get("id").and_then(Json::as_u64) {
-        Some(id) => Ok((id, object)),
-        None => Err("a line has no `id`".into()),
+    match json {
+        Json::Object(object) => Ok(object),
+        _ => Err("a line is not a JSON object".into()),
     }
+}
+
+/// The call that it answers. Calls are numbered from 1.
+pub(super) fn number(said: &Map<String, Json>) -> Option<u64> {
+    said.get("id").and_then(Json::as_u64)
 }
 
 /// Answers a call as the program says.
@@ -31,7 +35,11 @@ pub(super) fn give(
     let Some(operation) = interface.operations.get(call.index) else { return Ok(()) };
     let done = if let Some(message) = said.get("fail") {
         let message = message.as_str().map_or_else(|| message.to_string(), ToOwned::to_owned);
-        let failure = Failure::new(Kind::Internal, Initiator::Peer, message).with_completed(Completed::Yes);
+        let mut failure =
+            Failure::new(Kind::Internal, Initiator::Peer, message).with_completed(Completed::Yes);
+        if let Some(code) = said.get("code").and_then(Json::as_str) {
+            failure = failure.with_code(code);
+        }
         call.request.answer(Answer::Failed(&failure));
         Ok(())
     } else if let Some(name) = said.get("raise") {

@@ -6,7 +6,9 @@
 //! {"id":1,"operation":"deposit","arguments":{"amount":5}}
 //! {"id":1,"results":{"return":105}}
 //! {"id":1,"raise":"Bank::Overdrawn","fields":{"missing":7}}
-//! {"id":1,"fail":"the disk is full"}
+//! {"id":1,"fail":"the disk is full","code":"org.example.Full"}
+//! {"signal":"Emptied","fields":{"by":"Ada"}}
+//! {"changed":"balance"}
 //! ```
 //!
 //! A oneway call has `"oneway":true` and wants no answer. The program runs as long as the server; if it ends, the calls
@@ -14,6 +16,7 @@
 
 mod answer;
 mod process;
+mod tell;
 
 use crate::json;
 use everywire::model::{Answer, Hold, Request, Servant, Source};
@@ -35,19 +38,26 @@ pub(crate) struct ProgramServant {
     interface: Hold<Interface>,
     command: String,
     node: Node,
+    key: String,
     process: Mutex<Option<Arc<Process>>>,
     next: AtomicU64,
 }
 
 impl ProgramServant {
     /// Starts the program: `command` is a command line of the shell. References in values are read and printed by
-    /// `node`.
-    pub(crate) fn start(interface: Hold<Interface>, command: &str, node: Node) -> io::Result<Self> {
-        let process = Process::start(command, interface.clone(), node.clone())?;
+    /// `node`, which serves the object under `key`.
+    pub(crate) fn start(
+        interface: Hold<Interface>,
+        command: &str,
+        node: Node,
+        key: &str,
+    ) -> io::Result<Self> {
+        let process = Process::start(command, interface.clone(), node.clone(), key)?;
         Ok(Self {
             interface,
             command: command.to_owned(),
             node,
+            key: key.to_owned(),
             process: Mutex::new(Some(Arc::new(process))),
             next: AtomicU64::new(1),
         })
@@ -67,8 +77,8 @@ impl ProgramServant {
         match &*held {
             Some(process) if !process.is_over() => Ok(Arc::clone(process)),
             _ => {
-                let fresh =
-                    Arc::new(Process::start(&self.command, self.interface.clone(), self.node.clone())?);
+                let (interface, node) = (self.interface.clone(), self.node.clone());
+                let fresh = Arc::new(Process::start(&self.command, interface, node, &self.key)?);
                 *held = Some(Arc::clone(&fresh));
                 Ok(fresh)
             }

@@ -1,6 +1,6 @@
 //! The running program, and the threads that write to it and read from it.
 
-use super::{Pending, answer, lock};
+use super::{Pending, answer, lock, tell};
 use crate::output::note;
 use everywire::model::Hold;
 use everywire::{Interface, Node};
@@ -33,10 +33,16 @@ struct Shared {
     stopping: AtomicBool,
     interface: Hold<Interface>,
     node: Node,
+    key: String,
 }
 
 impl Process {
-    pub(super) fn start(command: &str, interface: Hold<Interface>, node: Node) -> io::Result<Self> {
+    pub(super) fn start(
+        command: &str,
+        interface: Hold<Interface>,
+        node: Node,
+        key: &str,
+    ) -> io::Result<Self> {
         let mut child = Command::new("/bin/sh")
             .arg("-c")
             .arg(format!("exec {command}"))
@@ -52,6 +58,7 @@ impl Process {
             stopping: AtomicBool::new(false),
             interface,
             node,
+            key: key.to_owned(),
         });
         let (input, lines) = sync_channel(QUEUE);
         let (writer, reader) = (Arc::clone(&shared), Arc::clone(&shared));
@@ -137,7 +144,11 @@ impl Shared {
 
     /// Takes one line of the program.
     fn take(&self, line: &[u8]) {
-        let (id, json) = match answer::parse(line) {
+        let parsed = answer::parse(line).and_then(|said| match answer::number(&said) {
+            Some(id) => Ok((id, said)),
+            None => tell::news(&said, &self.key, &self.interface, &self.node).map(|()| (0, said)),
+        });
+        let (id, json) = match parsed {
             Ok(parsed) => parsed,
             Err(why) => return note(&format!("program: {why}: {}", crate::people::octets(line))),
         };

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 /// The time of day (UTC) of a moment counted from 1970.
-pub(super) fn time_of_day(moment: Duration) -> String {
+pub(crate) fn time_of_day(moment: Duration) -> String {
     let seconds = moment.as_secs() % 86_400;
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     format!("{hours:02}:{minutes:02}:{:02}.{:06}", seconds % 60, moment.subsec_micros())
 }
 
 /// The moment as RFC 3339 writes it.
-pub(super) fn timestamp(moment: Duration) -> String {
+pub(crate) fn timestamp(moment: Duration) -> String {
     let (year, month, day) = date(moment.as_secs() / 86_400);
     format!("{year:04}-{month:02}-{day:02}T{}Z", time_of_day(moment))
 }

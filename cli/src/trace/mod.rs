@@ -2,11 +2,13 @@
 
 pub(crate) mod capture;
 mod clock;
+pub(crate) mod monitor;
 mod packets;
 pub(crate) mod relay;
 mod show;
 mod streams;
 
+pub(crate) use clock::{time_of_day, timestamp};
 pub(crate) use show::Detail;
 
 use everywire::model::{Sniff, Wire};

@@ -1,5 +1,6 @@
 //! `everywire call`: calls an operation whose types are known no earlier than now.
 
+use crate::contract::Known;
 use crate::json::Notation;
 use crate::output::{self, Envelope, Style, line, tinted};
 use crate::trouble::{Done, Trouble};
@@ -27,9 +28,9 @@ pub(crate) struct Arguments {
     /// Arguments by position, or NAME=VALUE.
     #[arg(allow_negative_numbers = true)]
     arguments: Vec<String>,
-    /// The contract that describes the object.
+    /// The contract that describes the object; not needed where objects tell it themselves.
     #[arg(short, long, value_name = "FILE")]
-    contract: PathBuf,
+    contract: Option<PathBuf>,
     /// The object's interface, if its reference does not tell.
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
@@ -52,7 +53,6 @@ pub(crate) struct Arguments {
 
 /// Calls.
 pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
-    let contract = contract::load(&arguments.contract)?;
     let mut builder = Node::builder().deadline(arguments.deadline.0).shards(1);
     if let Some(bytes) = arguments.max_message {
         builder = builder.max_message(bytes);
@@ -62,11 +62,13 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let object = node
         .object(&text)
         .map_err(|f| Trouble::failure(format!("`{}` is no reference", short(&text)), &f))?;
+    let known = Known::of(&object, arguments.contract.as_deref())?;
     let asked = arguments.interface.as_deref();
     let type_id = &object.reference().type_id;
-    let interface =
-        contract::interface_of(&contract, &arguments.contract, asked, type_id, Some(&arguments.operation))?;
-    let (operation, words) = operation::find(interface, &arguments.operation, &arguments.arguments)?;
+    let word = &arguments.operation;
+    let interface = contract::interface_of(&known.contract, &known.source, asked, type_id, Some(word))?;
+    let object = object.typed(interface.clone());
+    let (operation, words) = operation::find(interface, word, &arguments.arguments)?;
     if arguments.template {
         return template(operation, arguments.json);
     }
@@ -98,10 +100,10 @@ fn call(
     let sent = sent(object.reference(), operation, values);
     let begun = Instant::now();
     if operation.oneway {
-        object.target().notify(operation, &encode).map_err(|failure| failed(&failure))?;
+        object.send(operation, &encode).map_err(|failure| failed(&failure))?;
         return Ok(Answer { value: Value::Struct(Vec::new()), sent, received: 0, elapsed: begun.elapsed() });
     }
-    let outcome = object.target().invoke(operation, &encode);
+    let outcome = object.invoke(operation, &encode);
     let elapsed = begun.elapsed();
     match outcome {
         Outcome::Done(body) => {

@@ -7,8 +7,9 @@ use crate::output::{self, Envelope, line};
 use crate::trouble::{Done, Trouble};
 use crate::units::{self, Deadline};
 use crate::{contract, target};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use everywire::model::{Contract, Definition, Shape};
+use everywire_idl::Language;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = include_str!("../../help/describe.txt");
@@ -21,8 +22,8 @@ pub(crate) struct Arguments {
     target: String,
     /// One definition of the contract: its scoped name, or the module around it.
     name: Option<String>,
-    /// How to print a contract.
-    #[arg(long = "as", value_name = "FORM")]
+    /// How to print a contract: the name of a contract language (omg, dbus, kidl), or json.
+    #[arg(long = "as", value_name = "FORM", value_parser = form)]
     form: Option<Form>,
     /// For a reference: the contract that describes the object's interface.
     #[arg(short, long, value_name = "FILE")]
@@ -38,12 +39,25 @@ pub(crate) struct Arguments {
     pub(crate) json: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum, PartialEq, Eq)]
+/// How a contract is printed.
+#[derive(Clone, Copy)]
 enum Form {
-    /// OMG IDL.
-    Omg,
-    /// JSON.
+    /// In a contract language.
+    Language(&'static Language),
     Json,
+}
+
+/// What clap calls for `--as`.
+fn form(word: &str) -> Result<Form, String> {
+    if word == "json" {
+        return Ok(Form::Json);
+    }
+    let languages = everywire_idl::languages();
+    let found = languages.iter().find(|language| language.name == word);
+    found.map(Form::Language).ok_or_else(|| {
+        let names: Vec<_> = languages.iter().map(|language| language.name).collect();
+        format!("known are {} and json", names.join(", "))
+    })
 }
 
 /// Describes.
@@ -52,18 +66,21 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     if path.is_file() || is_contract(path) {
         return describe_contract(arguments, path);
     }
-    if arguments.name.is_some() || arguments.form.is_some() {
+    if arguments.name.is_some() {
         let why = format!("`{}` is no contract file", arguments.target);
-        return Err(Trouble::usage("only a contract has named definitions and forms", why)
+        return Err(Trouble::usage("only a contract has named definitions", why)
             .hint("for a reference, name the contract with --contract"));
     }
     let text = target::text(&arguments.target)?;
     reference::describe(
         &text,
-        arguments.contract.as_deref(),
-        !arguments.offline,
-        arguments.deadline.0,
-        arguments.json,
+        &reference::Asked {
+            with: arguments.contract.as_deref(),
+            ask: !arguments.offline,
+            form: arguments.form,
+            deadline: arguments.deadline.0,
+            json: arguments.json,
+        },
     )
 }
 
@@ -72,18 +89,32 @@ fn describe_contract(arguments: &Arguments, path: &Path) -> Done {
     if let Some(name) = &arguments.name {
         contract = pick(contract, name, path)?;
     }
-    let form = arguments.form.unwrap_or(Form::Omg);
-    match (form, arguments.json) {
-        (Form::Json, false) => {
-            line(&serde_json::to_string_pretty(&document::contract(&contract)).unwrap_or_default())
+    // Unless told otherwise, in the language that it was written in.
+    let own = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let own = everywire_idl::languages().iter().find(|language| language.extensions.contains(&own.as_str()));
+    match (arguments.form, own) {
+        (None, _) if arguments.json => Envelope::of(document::contract(&contract)).print(),
+        (Some(Form::Json), _) if arguments.json => Envelope::of(document::contract(&contract)).print(),
+        (Some(Form::Json), _) | (None, None) => {
+            line(&serde_json::to_string_pretty(&document::contract(&contract)).unwrap_or_default());
         }
-        (Form::Omg, false) => output::raw(&everywire_idl::omg::print(&contract)),
-        (Form::Omg, true) if arguments.form.is_some() => {
-            Envelope::of(everywire_idl::omg::print(&contract).into()).print();
+        (Some(Form::Language(language)), _) | (None, Some(language)) => {
+            let text = printed(&contract, language)?;
+            if arguments.json { Envelope::of(text.into()).print() } else { output::raw(&text) }
         }
-        (_, true) => Envelope::of(document::contract(&contract)).print(),
     }
     Ok(())
+}
+
+/// A contract in a contract language.
+fn printed(contract: &Contract, language: &Language) -> Done<String> {
+    (language.print)(contract).map_err(|unprintable| {
+        Trouble::usage(
+            format!("the contract cannot be printed as {}", language.title),
+            unprintable.to_string(),
+        )
+        .hint("choose another form with --as")
+    })
 }
 
 fn is_contract(path: &Path) -> bool {

@@ -5,5 +5,8 @@ pub(crate) mod completion;
 pub(crate) mod derby;
 pub(crate) mod describe;
 pub(crate) mod generate;
+pub(crate) mod hub;
+pub(crate) mod list;
 pub(crate) mod serve;
 pub(crate) mod trace;
+pub(crate) mod watch;

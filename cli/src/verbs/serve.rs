@@ -73,7 +73,8 @@ impl From<Eagerness> for Latency {
 /// Serves until it is told to end.
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let contract = contract::load(&arguments.contract)?;
-    let interface = contract::interface(&contract, &arguments.interface, &arguments.contract)?;
+    let interface =
+        contract::interface(&contract, &arguments.interface, &arguments.contract.display().to_string())?;
     // From here on these signals end the server in order.
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
@@ -89,10 +90,10 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         node.listen(address)
             .map_err(|failure| Trouble::failure(format!("cannot listen on `{address}`"), &failure))?;
     }
-    let servant = ProgramServant::start(interface.clone(), &arguments.exec, node.clone())
+    let key = arguments.key.as_deref().unwrap_or_else(|| contract::last_part(&interface.name));
+    let servant = ProgramServant::start(interface.clone(), &arguments.exec, node.clone(), key)
         .map_err(|error| Trouble::local(format!("cannot start `{}`", arguments.exec), &error))?;
     let servant = Arc::new(servant);
-    let key = arguments.key.as_deref().unwrap_or_else(|| contract::last_part(&interface.name));
     let exported: Arc<ProgramServant> = Arc::clone(&servant);
     let reference = node.export_servant(key, exported);
     let announced = announce(arguments, &interface.name, key, &reference, &node);
@@ -147,6 +148,8 @@ fn told(notice: &Notice) -> String {
         Notice::Refused { peer, why } => format!("refused: {peer}: {why}"),
         Notice::Violation { peer, violation } => format!("violation: {peer}: {violation}"),
         Notice::Unanswered { failure } => format!("unanswered: {failure}"),
+        Notice::Left { failure } => format!("left: {failure}"),
+        Notice::Joined { place } => format!("joined: {place}"),
         Notice::Starved { why } => format!("starved: {why}"),
         other => format!("{other:?}"),
     }

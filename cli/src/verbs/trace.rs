@@ -2,15 +2,17 @@
 
 use crate::output::{Envelope, Style, line, note};
 use crate::target;
-use crate::trace::{Detail, capture, relay};
+use crate::trace::{Detail, capture, monitor, relay};
 use crate::trouble::{Done, Trouble, UNREACHABLE};
 use clap::{ArgAction, Args};
 use everywire::model::{Endpoint, Profile};
-use everywire::{Node, Reference};
+use everywire::{Kind, Node, Reference};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const EXAMPLES: &str = include_str!("../../help/trace.txt");
 
@@ -38,6 +40,9 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let file = Path::new(&arguments.target);
     match &arguments.on {
         None if file.is_file() => capture::print(file, detail),
+        None if plain(&arguments.target).is_none() && arguments.target.contains(':') => {
+            overhear(&arguments.target, detail)
+        }
         None => Err(Trouble::usage(
             format!("cannot trace `{}`", arguments.target),
             "there is no such capture file, and a relay needs a place to listen",
@@ -45,6 +50,29 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         .hint("give the relay an address with --on, such as --on 127.0.0.1:9999")),
         Some(on) => live(&arguments.target, on, detail),
     }
+}
+
+/// Listens in at a router.
+fn overhear(target: &str, detail: Detail) -> Done {
+    let node = Node::new();
+    let text = target::text(target)?;
+    let monitor = node.monitor(&text).map_err(|failure| {
+        let trouble = Trouble::failure(format!("cannot overhear `{text}`"), &failure);
+        if failure.kind() == Kind::Unsupported {
+            trouble.hint("put a relay in between, with --on ADDRESS")
+        } else {
+            trouble
+        }
+    })?;
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    let ended = Arc::new(AtomicBool::new(false));
+    let end = Arc::clone(&ended);
+    std::thread::spawn(move || {
+        signals.forever().next();
+        end.store(true, Ordering::Relaxed);
+    });
+    monitor::print(&monitor, &ended, detail)
 }
 
 fn live(server: &str, on: &str, detail: Detail) -> Done {
@@ -105,7 +133,14 @@ fn listening(on: &str) -> Done<Endpoint> {
     let wire = everywire::wires::ALL.iter().find(|wire| wire.schemes().contains(&scheme));
     match wire {
         Some(wire) => {
-            wire.listen(on).map_err(|failure| Trouble::failure(format!("cannot relay from `{on}`"), &failure))
+            let failed = |failure| Trouble::failure(format!("cannot relay from `{on}`"), &failure);
+            let place = wire.listen(on).map_err(failed)?;
+            place
+                .profile()
+                .endpoints
+                .first()
+                .cloned()
+                .ok_or_else(|| Trouble::usage(format!("cannot relay from `{on}`"), "it names no socket"))
         }
         None => Err(Trouble::usage(format!("cannot relay from `{on}`"), "it is no address")
             .hint("an address is HOST:PORT, unix:PATH, or one of a wire, such as SCHEME://HOST:PORT")),

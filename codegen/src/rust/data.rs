@@ -1,10 +1,11 @@
 //! Structs, enumerations, exceptions, other names, constants.
 
+use super::interface::COMPLEX;
 use super::plan::{field_names, member_names};
 use super::types::{Types, comparable};
 use super::unions;
 use crate::page::Page;
-use everywire_model::shape::{Enum, Shape, Struct};
+use everywire_model::shape::{Alias, Enum, Field, Shape, Struct};
 use everywire_model::{Constant, Value};
 
 /// Writes the definition of a named type.
@@ -13,12 +14,7 @@ pub(super) fn define(types: &Types<'_, '_>, shape: &Shape, page: &mut Page) {
         Shape::Struct(fields) => define_record(types, fields, page),
         Shape::Enum(members) => define_enumeration(types, members, page),
         Shape::Union(union) => unions::define(types, union, page),
-        Shape::Alias(alias) => {
-            page.gap();
-            page.doc(&format!("`{}` of the contract.", alias.name));
-            let name = types.named(&alias.name).unwrap_or_default();
-            page.line(format!("pub type {name} = {};", types.owned(&alias.target)));
-        }
+        Shape::Alias(alias) => define_alias(types, alias, page),
         _ => {}
     }
 }
@@ -53,29 +49,54 @@ pub(super) fn implement_exception(types: &Types<'_, '_>, exception: &Struct, pag
     page.line(format!("impl std::error::Error for {} {{}}", place.name));
 }
 
+fn define_alias(types: &Types<'_, '_>, alias: &Alias, page: &mut Page) {
+    let Some(name) = types.named(&alias.name) else { return };
+    page.gap();
+    page.doc(&format!("`{}` of the contract.", alias.name));
+    page.line(format!("pub type {name} = {};", types.owned(&alias.target)));
+}
+
 /// Writes a struct or an exception.
-pub(super) fn define_record(types: &Types<'_, '_>, fields: &Struct, page: &mut Page) {
-    let name = types.named(&fields.name).unwrap_or_default();
+pub(super) fn define_record(types: &Types<'_, '_>, shape: &Struct, page: &mut Page) {
+    let doc = match shape.name.as_ref() {
+        "" => "A struct that has no name in the contract.".to_owned(),
+        name => format!("`{name}` of the contract."),
+    };
+    let name = types.plan.find_struct(shape).map_or("", |place| place.name.as_str());
+    define_fields(types, name, shape, &doc, page);
+}
+
+/// Writes a struct with these fields under another name.
+pub(super) fn define_fields(types: &Types<'_, '_>, name: &str, fields: &Struct, doc: &str, page: &mut Page) {
     let names = field_names(fields);
     let comparable =
         fields.fields.iter().all(|field| comparable(&field.shape, &mut vec![fields.name.to_string()]));
     page.gap();
-    page.doc(&format!("`{}` of the contract.", fields.name));
+    page.doc(doc);
     page.line(format!("#[derive(Debug, Clone{})]", if comparable { ", PartialEq" } else { "" }));
     if names.is_empty() {
         page.line(format!("pub struct {name} {{}}"));
     } else {
         page.line("#[allow(missing_docs)]");
         page.block(&format!("pub struct {name}"), |page| {
-            for (field, name) in fields.fields.iter().zip(&names) {
-                page.line(format!("pub {name}: {},", types.owned(&field.shape)));
+            for (Field { shape, .. }, name) in fields.fields.iter().zip(&names) {
+                let kind = types.owned(shape);
+                if kind.len() > COMPLEX {
+                    page.line("#[allow(clippy::type_complexity)]");
+                }
+                page.line(format!("pub {name}: {kind},"));
             }
         });
     }
 }
 
-fn implement_record(types: &Types<'_, '_>, fields: &Struct, page: &mut Page) {
-    let name = types.named(&fields.name).unwrap_or_default();
+fn implement_record(types: &Types<'_, '_>, shape: &Struct, page: &mut Page) {
+    let name = types.plan.find_struct(shape).map_or("", |place| place.name.as_str());
+    implement_fields(name, shape, page);
+}
+
+/// Writes how a struct with these fields under another name is marshalled.
+pub(super) fn implement_fields(name: &str, fields: &Struct, page: &mut Page) {
     let names = field_names(fields);
     page.gap();
     page.block(&format!("impl ew::Marshal for {name}"), |page| {
@@ -122,7 +143,7 @@ fn define_enumeration(types: &Types<'_, '_>, members: &Enum, page: &mut Page) {
     let names = member_names(members);
     page.gap();
     page.doc(&format!("`{}` of the contract.", members.name));
-    page.line("#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]");
+    page.line("#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]");
     page.line("#[allow(missing_docs)]");
     page.block(&format!("pub enum {}", place.name), |page| {
         for ((_, value), name) in members.members.iter().zip(&names) {

@@ -1,9 +1,9 @@
 //! The descriptions at the foot of each module: statics made with `everywire_model::describe`.
 
-use super::plan::{Item, Module, Plan};
+use super::plan::{Family, Item, Module, Place, Plan, is_tuple};
 use super::types::{Face, Types};
 use crate::page::Page;
-use everywire_model::contract::{Direction, Interface, Operation};
+use everywire_model::contract::{Attribute, Direction, Interface, Notify, Operation, Signal};
 use everywire_model::shape::{Field, Order, Shape, Struct, Text, TextKind};
 
 /// Writes `mod describe` of a module.
@@ -23,7 +23,7 @@ pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
                 Item::Type(shape) => describe.named_type(shape, page),
                 Item::Exception(exception) => describe.record(exception, page),
                 Item::Constant(..) => {}
-                Item::Interface(interface, family) => describe.interface(interface, &family.operations, page),
+                Item::Interface(interface, family) => describe.interface(interface, family, page),
             }
         }
     });
@@ -83,14 +83,15 @@ impl Describe<'_, '_> {
         let fields: Vec<_> = shape.fields.iter().map(|field| self.field(field)).collect();
         let head = format!(
             "pub static {}: Struct = record!({:?}, {:?}, ",
-            self.own(&shape.name),
+            self.types.plan.find_struct(shape).map_or("", |place| place.described.as_str()),
             shape.name,
             shape.id
         );
         braces(page, &head, &fields);
     }
 
-    fn interface(&self, interface: &Interface, operations: &str, page: &mut Page) {
+    fn interface(&self, interface: &Interface, family: &Family, page: &mut Page) {
+        let operations = &family.operations;
         page.gap();
         let count = interface.operations.len();
         let own: Vec<_> =
@@ -98,19 +99,9 @@ impl Describe<'_, '_> {
         page.binding(&format!("pub static {operations}: [Operation; {count}] ="), "[", &own, "]");
         let bases: Vec<_> =
             interface.bases.iter().map(|base| format!("&{}", self.described(&base.name))).collect();
-        let attributes: Vec<_> = interface
-            .attributes
-            .iter()
-            .map(|attribute| {
-                format!(
-                    "attribute({:?}, {}, {}, {:?})",
-                    attribute.name,
-                    self.shape(&attribute.shape),
-                    attribute.getter,
-                    attribute.setter
-                )
-            })
-            .collect();
+        let attributes: Vec<_> =
+            interface.attributes.iter().map(|attribute| self.attribute(attribute)).collect();
+        self.signals(interface, &family.signals, page);
         let mut items = vec![
             format!("{:?}", interface.name),
             format!("{:?}", interface.id),
@@ -120,8 +111,11 @@ impl Describe<'_, '_> {
         ];
         if !attributes.is_empty() {
             let line = format!("[{}]", attributes.join(", "));
-            let broken = format!("[\n    {}\n]", attributes.join(",\n    "));
+            let broken = format!("[\n    {},\n]", attributes.join(",\n    "));
             items.push(if page.fits(&format!("    {line},")) { line } else { broken });
+        }
+        if !interface.signals.is_empty() {
+            items.push(format!("signals &{}", family.signals));
         }
         page.gap();
         page.binding(
@@ -130,6 +124,38 @@ impl Describe<'_, '_> {
             &items,
             ")",
         );
+    }
+
+    fn signals(&self, interface: &Interface, signals: &str, page: &mut Page) {
+        if interface.signals.is_empty() {
+            return;
+        }
+        let all: Vec<_> = interface.signals.iter().map(|signal| self.signal(signal, page)).collect();
+        page.gap();
+        page.binding(&format!("pub static {signals}: [Signal; {}] =", all.len()), "[", &all, "]");
+    }
+
+    fn signal(&self, signal: &Signal, page: &Page) -> String {
+        let fields: Vec<_> = signal.fields.fields().iter().map(|field| self.field(field)).collect();
+        let head = format!("signal!({:?}{}, ", signal.name, label(&signal.label, &signal.name));
+        if fields.is_empty() {
+            return head + "{})";
+        }
+        let line = format!("{head}{{ {} }})", fields.join(", "));
+        if page.fits(&format!("    {line},")) {
+            line
+        } else {
+            format!("{head}{{\n    {},\n}})", fields.join(",\n    "))
+        }
+    }
+
+    fn attribute(&self, attribute: &Attribute) -> String {
+        let Attribute { name, shape, getter, setter, notify } = attribute;
+        let shape = self.shape(shape);
+        match notify {
+            Notify::Value => format!("attribute({name:?}, {shape}, {getter}, {setter:?})"),
+            other => format!("notifying({name:?}, {shape}, {getter}, {setter:?}, Notify::{other:?})"),
+        }
     }
 
     fn operation(&self, operation: &Operation, page: &Page) -> String {
@@ -146,11 +172,7 @@ impl Describe<'_, '_> {
             })
             .collect();
         let oneway = if operation.oneway { "oneway " } else { "" };
-        let label = if operation.label == operation.name {
-            String::new()
-        } else {
-            format!(" as {:?}", operation.label)
-        };
+        let label = label(&operation.label, &operation.name);
         let raises: Vec<_> =
             operation.raises.iter().map(|raised| format!("&{}", self.described(&raised.name))).collect();
         let raises =
@@ -200,7 +222,19 @@ impl Describe<'_, '_> {
                 };
                 format!("text(TextKind::{kind}, {:?})", text.bound)
             }
-            Shape::Struct(shape) => format!("structure(&{})", self.described(&shape.name)),
+            Shape::Struct(shape) if is_tuple(shape) => {
+                let numbered = |(number, field): (usize, &Field)| field.name == format!("field_{number}");
+                if (1..).zip(shape.fields.iter()).all(numbered) {
+                    let shapes: Vec<_> = shape.fields.iter().map(|field| self.shape(&field.shape)).collect();
+                    return format!("tuple!({})", shapes.join(", "));
+                }
+                let fields: Vec<_> = shape.fields.iter().map(|field| self.field(field)).collect();
+                format!("nameless!({{ {} }})", fields.join(", "))
+            }
+            Shape::Struct(shape) => match self.types.plan.find_struct(shape) {
+                Some(place) => format!("structure(&{})", self.path(place)),
+                None => format!("structure(&{})", self.described(&shape.name)),
+            },
             Shape::Union(shape) => format!("union(&{})", self.described(&shape.name)),
             Shape::Enum(shape) => format!("enumeration(&{})", self.described(&shape.name)),
             Shape::Alias(shape) if self.types.plan.find(&shape.name).is_none() => self.shape(&shape.target),
@@ -233,11 +267,22 @@ impl Describe<'_, '_> {
 
     /// The path to the static of something defined anywhere.
     fn described(&self, name: &str) -> String {
-        let Some(place) = self.types.plan.find(name) else { return crate::names::screaming(name) };
+        match self.types.plan.find(name) {
+            Some(place) => self.path(place),
+            None => crate::names::screaming(name),
+        }
+    }
+
+    fn path(&self, place: &Place) -> String {
         let mut path = place.path.clone();
         path.push("describe".into());
         Plan::path(self.types.from, &path, &place.described)
     }
+}
+
+/// The name people see, where it is another one.
+fn label(label: &str, name: &str) -> String {
+    if label == name { String::new() } else { format!(" as {label:?}") }
 }
 
 /// `head{ items });` on one line if it fits, else an item a line.

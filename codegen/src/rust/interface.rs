@@ -9,7 +9,7 @@ use everywire_model::{Interface, Operation};
 
 /// The most values a request or a reply may carry: the longest tuple that can be marshalled.
 const MOST: usize = 16;
-/// Parameters above which a linter would complain.
+/// Parameters, with the object itself, above which a linter would complain.
 pub(super) const MANY: usize = 7;
 /// Characters of a type above which a linter might complain.
 pub(super) const COMPLEX: usize = 60;
@@ -36,6 +36,7 @@ pub(super) fn define(types: &Types<'_, '_>, interface: &Interface, family: &Fami
         (true, Face::Asynchronous) => format!("`{}` of the contract, asynchronous.", interface.name),
     };
     page.doc(&about);
+    super::signals::mention(interface, family, page);
     if types.face == Face::Asynchronous {
         page.line("#[::everywire::async_trait]");
     }
@@ -70,6 +71,9 @@ pub(super) fn implement(types: &Types<'_, '_>, interface: &Interface, family: &F
             page.line(format!("std::sync::Arc::new({skeleton}(servant))"));
         });
     });
+    for emitted in super::signals::emitted(types, interface) {
+        page.line(format!("impl ew::Emits<{emitted}> for dyn {name} {{}}"));
+    }
 }
 
 /// Trait, stub and skeleton of one face.
@@ -97,20 +101,24 @@ pub(super) fn signature(
             operation.name
         ));
     }
-    if arguments.len() > MANY && end == ";" {
+    if arguments.len() + 1 > MANY && end == ";" {
         page.line("#[allow(clippy::too_many_arguments)]");
     }
     let ok = ok_type(types, operation);
-    if ok.len() > COMPLEX && end == ";" {
+    let kinds: Vec<String> = arguments.iter().map(|field| types.parameter(&field.shape)).collect();
+    if end == ";" && kinds.iter().chain([&ok]).any(|kind| kind.len() > COMPLEX) {
         page.line("#[allow(clippy::type_complexity)]");
     }
     let mut parameters = vec!["&self".to_owned()];
-    for (name, field) in argument_names(operation).iter().zip(arguments) {
-        parameters.push(format!("{name}: {}", types.parameter(&field.shape)));
+    for (name, kind) in argument_names(operation).iter().zip(kinds) {
+        parameters.push(format!("{name}: {kind}"));
     }
     let fun = if types.face == Face::Asynchronous { "async fn" } else { "fn" };
     let error = types.plan.error(types.from, owner, operation);
-    let tail = format!(") -> Result<{ok}, {error}>{end}");
+    let mut tail = format!(") -> Result<{ok}, {error}>{end}");
+    if !page.fits(&tail) {
+        tail = format!(") -> Result<\n    {},\n    {error},\n>{end}", broken(types, operation, &ok, page));
+    }
     page.list(&format!("{fun} {method}("), &parameters, &tail);
 }
 
@@ -122,6 +130,17 @@ fn ok_type(types: &Types<'_, '_>, operation: &Operation) -> String {
         [one] => one.clone(),
         several => format!("({})", several.join(", ")),
     }
+}
+
+/// What a call yields, one level deeper, a value a line if it must be.
+fn broken(types: &Types<'_, '_>, operation: &Operation, ok: &str, page: &Page) -> String {
+    let results = operation.results.fields();
+    if results.len() < 2 || page.fits(&format!("    {ok},")) {
+        return ok.to_owned();
+    }
+    let values: Vec<_> =
+        results.iter().map(|field| format!("        {},\n", types.result(&field.shape))).collect();
+    format!("(\n{}    )", values.concat())
 }
 
 /// Names of the in and inout parameters.

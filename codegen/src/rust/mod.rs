@@ -3,8 +3,10 @@
 mod data;
 mod describe;
 mod errors;
+mod gather;
 mod interface;
 mod plan;
+mod signals;
 mod skeleton;
 mod stub;
 mod types;
@@ -66,6 +68,7 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             Item::Interface(interface, family) => {
                 errors::define(&types, family, page);
                 faces.iter().for_each(|types| interface::define(types, interface, family, page));
+                signals::define(&types, interface, family, page);
             }
         }
     }
@@ -81,11 +84,18 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
                     stub::write(types, interface, family, page);
                     skeleton::write(types, interface, family, page);
                 }
+                signals::implement(&types, interface, family, page);
             }
         }
     }
-    if page.since(mark).contains("ew::") {
-        page.insert(mark, "use ::everywire::model as ew;");
+    let text = page.since(mark);
+    let used = [
+        (text.contains("ew::"), "use ::everywire::model as ew;"),
+        (text.contains("BTreeMap<"), "use std::collections::BTreeMap;"),
+    ];
+    let used: Vec<&str> = used.into_iter().filter(|(used, _)| *used).map(|(_, line)| line).collect();
+    if !used.is_empty() {
+        page.insert(mark, &used);
     }
     for number in &module.inner {
         if let Some(inner) = plan.modules.get(*number) {

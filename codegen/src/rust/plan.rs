@@ -1,5 +1,6 @@
 //! The plan: which module each definition goes to, and what everything is called.
 
+use super::gather::{Found, fingerprint, gather};
 use crate::names::{self, Taken, camel, distinct, screaming, snake};
 use everywire_model::shape::{Enum, Shape, Struct, Union};
 use everywire_model::{Contract, Definition, Hold, Interface, Operation};
@@ -12,6 +13,8 @@ pub(super) struct Place {
     pub(super) name: String,
     /// The static of [`super::describe`] that describes it.
     pub(super) described: String,
+    /// Whether it has a name in Rust; else it is another spelling of a type that has.
+    pub(super) shown: bool,
 }
 
 /// One module of the generated text.
@@ -35,7 +38,7 @@ pub(super) enum Item<'c> {
     Type(&'c Shape),
     Exception(&'c Struct),
     Constant(&'c everywire_model::Constant, String),
-    Interface(&'c Interface, Family),
+    Interface(&'c Interface, Box<Family>),
 }
 
 /// The names of what an interface becomes.
@@ -51,6 +54,10 @@ pub(super) struct Family {
     pub(super) errors: Vec<(String, Vec<Hold<Struct>>)>,
     /// The static that holds its operations.
     pub(super) operations: String,
+    /// The static that holds its signals.
+    pub(super) signals: String,
+    /// The types of its own signals: number among all its signals, name.
+    pub(super) occasions: Vec<(usize, String)>,
 }
 
 /// The plan.
@@ -73,10 +80,18 @@ impl<'c> Plan<'c> {
         // Primary names first, so that what follows from them gives way.
         for definition in &contract.definitions {
             let scope = plan.scope(scope_of(name_of(definition)));
-            plan.place(scope, name_of(definition), matches!(definition, Definition::Constant(_)));
+            let shown = match definition {
+                Definition::Type(Shape::Alias(alias)) => names::is_identifier(&alias.name),
+                _ => true,
+            };
+            let constant = matches!(definition, Definition::Constant(_));
+            plan.place(scope, name_of(definition), local(name_of(definition)), constant, shown);
             pending.push((scope, definition));
         }
-        for (scope, definition) in pending {
+        for ((scope, definition), found) in pending.into_iter().zip(gather(contract)) {
+            for found in found {
+                plan.found(scope, found);
+            }
             let item = match definition {
                 Definition::Type(shape) => Item::Type(shape),
                 Definition::Exception(exception) => Item::Exception(exception),
@@ -88,7 +103,7 @@ impl<'c> Plan<'c> {
                 Definition::Interface(interface) => {
                     let family = plan.family(scope, interface);
                     plan.interfaces.insert(interface.name.to_string(), (interface, family.clone()));
-                    Item::Interface(interface, family)
+                    Item::Interface(interface, Box::new(family))
                 }
             };
             if let Some(module) = plan.modules.get_mut(scope) {
@@ -132,19 +147,39 @@ impl<'c> Plan<'c> {
         number
     }
 
-    fn place(&mut self, scope: usize, name: &str, constant: bool) {
+    /// Gives a place to a type that is used and nowhere defined.
+    fn found(&mut self, scope: usize, found: Found<'c>) {
+        let (scope, shape) = match found {
+            Found::Named(shape, name) => {
+                let scope = self.scope(scope_of(name));
+                let shown = !matches!(shape, Shape::Alias(_)) || like_a_type(name);
+                self.place(scope, name, local(name), false, shown);
+                (scope, shape)
+            }
+            Found::Nameless(shape, wanted) => {
+                self.place(scope, &fingerprint(shape), &wanted, false, true);
+                (scope, shape)
+            }
+        };
+        if let Some(module) = self.modules.get_mut(scope) {
+            module.items.push(Item::Type(shape));
+        }
+    }
+
+    fn place(&mut self, scope: usize, name: &str, wanted: &str, constant: bool, shown: bool) {
         let Some(module) = self.modules.get_mut(scope) else { return };
-        let described = screaming(local(name));
+        let described = screaming(wanted);
         let place = if constant {
             Place {
                 path: module.path.clone(),
                 name: module.values.name_value(described),
                 described: String::new(),
+                shown,
             }
         } else {
-            let given = module.types.name_type(camel(local(name)));
+            let given = if shown { module.types.name_type(camel(wanted)) } else { String::new() };
             let described = module.statics.name_value(described);
-            Place { path: module.path.clone(), name: given, described }
+            Place { path: module.path.clone(), name: given, described, shown }
         };
         self.places.insert(name.to_owned(), place);
     }
@@ -162,7 +197,20 @@ impl<'c> Plan<'c> {
             methods,
             errors: Vec::new(),
             operations: module.statics.name_value(format!("{}_OPERATIONS", place.described)),
+            signals: String::new(),
+            occasions: Vec::new(),
         };
+        if !interface.signals.is_empty() {
+            family.signals = module.statics.name_value(format!("{}_SIGNALS", place.described));
+        }
+        let inherited =
+            |name: &str| interface.bases.iter().any(|base| base.signal(name.as_bytes()).is_some());
+        for (index, signal) in interface.signals.iter().enumerate() {
+            if !inherited(&signal.name) {
+                let name = module.types.name_type(format!("{}{}", place.name, camel(&signal.label)));
+                family.occasions.push((index, name));
+            }
+        }
         // Operations of one interface that raise the same exceptions share an error type, named by the interface.
         let own = interface.operations.get(interface.inherited..).unwrap_or_default();
         let mut groups: Vec<(Vec<&str>, Vec<&Operation>)> = Vec::new();
@@ -189,7 +237,12 @@ impl<'c> Plan<'c> {
             }
             family.errors.push((name.clone(), exceptions));
             for operation in operations {
-                let error = Place { path: place.path.clone(), name: name.clone(), described: String::new() };
+                let error = Place {
+                    path: place.path.clone(),
+                    name: name.clone(),
+                    described: String::new(),
+                    shown: true,
+                };
                 self.errors.insert((interface.name.to_string(), operation.name.to_string()), error);
             }
         }
@@ -214,9 +267,11 @@ impl<'c> Plan<'c> {
                     .iter()
                     .find(|attribute| attribute.getter == index || attribute.setter == Some(index));
                 taken.name_value(match attribute {
-                    Some(attribute) if attribute.getter == index => snake(&attribute.name),
+                    // A reader that gives accessors names for people has seen to it that they differ.
+                    _ if operation.label != operation.name => names::method(&operation.label),
+                    Some(attribute) if attribute.getter == index => names::method(&attribute.name),
                     Some(attribute) => format!("set_{}", names::plain_snake(&attribute.name)),
-                    None => snake(&operation.label),
+                    None => names::method(&operation.label),
                 })
             })
             .collect()
@@ -235,6 +290,14 @@ impl<'c> Plan<'c> {
     /// Where a named definition is.
     pub(super) fn find(&self, name: &str) -> Option<&Place> {
         self.places.get(name)
+    }
+
+    /// Where a struct is; a nameless one that is a tuple is nowhere.
+    pub(super) fn find_struct(&self, shape: &Struct) -> Option<&Place> {
+        if !shape.name.is_empty() {
+            return self.find(&shape.name);
+        }
+        if is_tuple(shape) { None } else { self.find(&fingerprint(&Shape::Struct(Hold::new(shape.clone())))) }
     }
 
     /// An interface of the contract.
@@ -278,6 +341,19 @@ impl<'c> Plan<'c> {
     }
 }
 
+/// Whether a struct is a tuple in Rust: it has no name, and no more fields than tuples that can be compared.
+pub(super) fn is_tuple(shape: &Struct) -> bool {
+    const MOST: usize = 12;
+    shape.name.is_empty() && (1..=MOST).contains(&shape.fields.len())
+}
+
+/// Whether the name of a type that the contract uses as known tells more than the type behind it: `QDate`, not
+/// `Q_LONG` or `unsigned int`.
+fn like_a_type(name: &str) -> bool {
+    let local = local(name);
+    names::is_identifier(name) && local.starts_with(char::is_uppercase) && !local.contains('_')
+}
+
 /// Names of a struct's fields.
 pub(super) fn field_names(shape: &Struct) -> Vec<String> {
     distinct(shape.fields.iter().map(|field| field.name.as_ref()), snake)
@@ -298,22 +374,29 @@ pub(super) fn arm_names(shape: &Union) -> (Vec<String>, String) {
 /// The scoped name of a definition.
 pub(super) fn name_of(definition: &Definition) -> &str {
     match definition {
-        Definition::Type(Shape::Struct(shape)) => &shape.name,
-        Definition::Type(Shape::Union(shape)) => &shape.name,
-        Definition::Type(Shape::Enum(shape)) => &shape.name,
-        Definition::Type(Shape::Alias(shape)) => &shape.name,
-        Definition::Type(_) => "",
+        Definition::Type(shape) => type_name(shape),
         Definition::Exception(exception) => &exception.name,
         Definition::Constant(constant) => &constant.name,
         Definition::Interface(interface) => &interface.name,
     }
 }
 
+/// The scoped name of a type; empty if it has none.
+pub(super) fn type_name(shape: &Shape) -> &str {
+    match shape {
+        Shape::Struct(shape) => &shape.name,
+        Shape::Union(shape) => &shape.name,
+        Shape::Enum(shape) => &shape.name,
+        Shape::Alias(shape) => &shape.name,
+        _ => "",
+    }
+}
+
 /// The last part of a scoped name.
 pub(super) fn local(name: &str) -> &str {
-    name.rsplit_once("::").map_or(name, |(_, local)| local)
+    names::split(name).1
 }
 
 fn scope_of(name: &str) -> &str {
-    name.rsplit_once("::").map_or("", |(scope, _)| scope)
+    names::split(name).0
 }

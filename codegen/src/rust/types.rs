@@ -1,8 +1,8 @@
 //! Shapes as types of Rust.
 
-use super::plan::Plan;
+use super::plan::{Plan, is_tuple};
 use everywire_model::Shape;
-use everywire_model::shape::PointerKind;
+use everywire_model::shape::{Map, PointerKind, Struct};
 
 /// Which of the two faces of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Types<'_, '_> {
             Shape::F64 => "f64".into(),
             Shape::Char | Shape::WideChar => "char".into(),
             Shape::Text(_) => "String".into(),
-            Shape::Struct(shape) => self.named(&shape.name).unwrap_or_else(|| unknown(&shape.name)),
+            Shape::Struct(shape) => self.record(shape),
             Shape::Union(shape) => self.named(&shape.name).unwrap_or_else(|| unknown(&shape.name)),
             Shape::Enum(shape) => self.named(&shape.name).unwrap_or_else(|| unknown(&shape.name)),
             Shape::Sequence(sequence) => match sequence.element.resolved() {
@@ -48,7 +48,7 @@ impl Types<'_, '_> {
                 _ => format!("Vec<{}>", self.owned(&sequence.element)),
             },
             Shape::Array(array) => format!("[{}; {}]", self.owned(&array.element), array.len),
-            Shape::Map(map) => format!("Vec<({}, {})>", self.owned(&map.key), self.owned(&map.value)),
+            Shape::Map(map) => self.map(map),
             Shape::Optional(target) => format!("Option<{}>", self.owned(target)),
             Shape::Pointer(pointer) if pointer.kind == PointerKind::Ref => {
                 format!("Box<{}>", self.owned(&pointer.target))
@@ -59,6 +59,23 @@ impl Types<'_, '_> {
             Shape::Handle => "ew::Handle".into(),
             Shape::Alias(alias) => self.named(&alias.name).unwrap_or_else(|| self.owned(&alias.target)),
         }
+    }
+
+    fn record(&self, shape: &Struct) -> String {
+        if is_tuple(shape) {
+            let fields: Vec<_> = shape.fields.iter().map(|field| self.owned(&field.shape)).collect();
+            return super::interface::tuple(&fields);
+        }
+        match self.plan.find_struct(shape) {
+            Some(place) => Plan::path(self.from, &place.path, &place.name),
+            None => unknown(&shape.name),
+        }
+    }
+
+    /// A map, or the pairs of one whose keys have no order.
+    fn map(&self, map: &Map) -> String {
+        let (key, value) = (self.owned(&map.key), self.owned(&map.value));
+        if ordered(&map.key) { format!("BTreeMap<{key}, {value}>") } else { format!("Vec<({key}, {value})>") }
     }
 
     /// The type of a result, or of a parameter passed by value: references are typed.
@@ -76,12 +93,15 @@ impl Types<'_, '_> {
             Shape::Sequence(sequence) if !is_octet(&sequence.element) => {
                 format!("&[{}]", self.owned(&sequence.element))
             }
-            Shape::Map(map) => format!("&[({}, {})]", self.owned(&map.key), self.owned(&map.value)),
+            Shape::Map(map) if !ordered(&map.key) => {
+                format!("&[({}, {})]", self.owned(&map.key), self.owned(&map.value))
+            }
             Shape::Optional(_)
             | Shape::Pointer(_)
             | Shape::Struct(_)
             | Shape::Union(_)
             | Shape::Array(_)
+            | Shape::Map(_)
             | Shape::Variant => {
                 format!("&{}", self.owned(shape))
             }
@@ -116,7 +136,8 @@ impl Types<'_, '_> {
 
     /// The path to a named type.
     pub(super) fn named(&self, name: &str) -> Option<String> {
-        self.plan.find(name).map(|place| Plan::path(self.from, &place.path, &place.name))
+        let place = self.plan.find(name).filter(|place| place.shown)?;
+        Some(Plan::path(self.from, &place.path, &place.name))
     }
 }
 
@@ -132,7 +153,7 @@ fn unknown(name: &str) -> String {
 /// Whether values of this shape can be compared: all but operating-system handles.
 pub(super) fn comparable(shape: &Shape, within: &mut Vec<String>) -> bool {
     let mut all = |name: &str, shapes: Vec<&Shape>| {
-        if within.iter().any(|outer| outer == name) {
+        if !name.is_empty() && within.iter().any(|outer| outer == name) {
             return true;
         }
         within.push(name.to_owned());
@@ -150,5 +171,29 @@ pub(super) fn comparable(shape: &Shape, within: &mut Vec<String>) -> bool {
         Shape::Optional(target) => comparable(target, within),
         Shape::Pointer(pointer) => comparable(&pointer.target, within),
         _ => true,
+    }
+}
+
+/// Whether values of this shape have an order, and so can be keys.
+fn ordered(shape: &Shape) -> bool {
+    match shape.resolved() {
+        Shape::Bool
+        | Shape::U8
+        | Shape::I8
+        | Shape::U16
+        | Shape::I16
+        | Shape::U32
+        | Shape::I32
+        | Shape::U64
+        | Shape::I64
+        | Shape::Char
+        | Shape::WideChar
+        | Shape::Text(_)
+        | Shape::Enum(_) => true,
+        Shape::Struct(shape) => is_tuple(shape) && shape.fields.iter().all(|field| ordered(&field.shape)),
+        Shape::Sequence(shape) => ordered(&shape.element),
+        Shape::Array(shape) => ordered(&shape.element),
+        Shape::Optional(target) => ordered(target),
+        _ => false,
     }
 }

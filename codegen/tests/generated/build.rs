@@ -54,3 +54,24 @@ fn a_file_that_is_not_there_is_named() {
         Builder::new().contract("nowhere/lost.idl").out_dir(folder("lost")).try_compile().unwrap_err();
     assert!(problem.to_string().contains("lost.idl"), "{problem}");
 }
+
+#[test]
+fn dots_in_a_name_stay_and_two_files_of_one_name_are_a_mistake() {
+    let folder = folder("dots");
+    std::fs::write(folder.join("org.example.Clock.idl"), "interface Clock { long now(); };\n").unwrap();
+    std::fs::write(folder.join("org.example.Alarm.idl"), "interface Alarm { void ring(); };\n").unwrap();
+    let builder = Builder::new()
+        .contract(folder.join("org.example.Clock.idl"))
+        .contract(folder.join("org.example.Alarm.idl"))
+        .out_dir(folder.join("out"));
+    let out = folder.join("out");
+    assert_eq!(
+        builder.try_compile().unwrap(),
+        [out.join("org.example.Clock.rs"), out.join("org.example.Alarm.rs")]
+    );
+    std::fs::create_dir_all(folder.join("more")).unwrap();
+    let again = folder.join("more/org.example.Clock.idl");
+    std::fs::write(&again, "interface Other {};\n").unwrap();
+    let problem = builder.contract(&again).try_compile().unwrap_err().to_string();
+    assert!(problem.contains("more/org.example.Clock.idl and another contract both become"), "{problem}");
+}

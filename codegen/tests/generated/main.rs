@@ -25,8 +25,35 @@ pub mod foreign {
     include!("../golden/foreign.rs");
 }
 
+/// The contract of the races in introspection XML.
+#[deny(warnings)]
+pub mod bench_dbus_xml {
+    include!("../golden/bench_dbus_xml.rs");
+}
+
+/// Every type and construct of introspection XML.
+#[deny(warnings)]
+pub mod gallery_xml {
+    include!("../golden/gallery_xml.rs");
+}
+
+/// The contract of the races in kidl.
+#[deny(warnings)]
+pub mod bench_kidl {
+    include!("../golden/bench_kidl.rs");
+}
+
+/// Types of kidl, as its tool writes them.
+#[deny(warnings)]
+pub mod types_kidl {
+    include!("../golden/types_kidl.rs");
+}
+
 mod build;
 mod calls;
 mod foreign_contract;
+mod introspected;
+mod kidl;
 mod memory;
+mod tape;
 mod values;

@@ -35,7 +35,7 @@ pub mod figures {
     pub type Numbers = Vec<i32>;
 
     /// `figures::Color` of the contract.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[allow(missing_docs)]
     pub enum Color {
         Red = 0,
@@ -233,7 +233,10 @@ pub mod figures {
             &self,
             to: Option<ew::Ref<dyn Listener>>,
             other: Option<ew::Reference>,
-        ) -> Result<(Option<ew::Ref<dyn Listener>>, Option<ew::Ref<dyn Listener>>, i32), ew::Failure>;
+        ) -> Result<
+            (Option<ew::Ref<dyn Listener>>, Option<ew::Ref<dyn Listener>>, i32),
+            ew::Failure,
+        >;
         fn forget(&self, request: &str, numbering: &[i32]) -> Result<(), ew::Failure>;
         #[allow(clippy::too_many_arguments)]
         fn lots(
@@ -284,7 +287,10 @@ pub mod figures {
             &self,
             to: Option<ew::Ref<dyn ListenerAsync>>,
             other: Option<ew::Reference>,
-        ) -> Result<(Option<ew::Ref<dyn ListenerAsync>>, Option<ew::Ref<dyn ListenerAsync>>, i32), ew::Failure>;
+        ) -> Result<
+            (Option<ew::Ref<dyn ListenerAsync>>, Option<ew::Ref<dyn ListenerAsync>>, i32),
+            ew::Failure,
+        >;
         async fn forget(&self, request: &str, numbering: &[i32]) -> Result<(), ew::Failure>;
         #[allow(clippy::too_many_arguments)]
         async fn lots(
@@ -1118,7 +1124,10 @@ pub mod figures {
             &self,
             to: Option<ew::Ref<dyn Listener>>,
             other: Option<ew::Reference>,
-        ) -> Result<(Option<ew::Ref<dyn Listener>>, Option<ew::Ref<dyn Listener>>, i32), ew::Failure> {
+        ) -> Result<
+            (Option<ew::Ref<dyn Listener>>, Option<ew::Ref<dyn Listener>>, i32),
+            ew::Failure,
+        > {
             let (value_0, value_1, value_2): (Option<ew::Reference>, Option<ew::Reference>, i32) =
                 self.0.call::<_, _, ew::Failure>(&describe::CANVAS_OPERATIONS[12], (to, other))?;
             Ok((self.0.narrow(value_0)?, self.0.narrow(value_1)?, value_2))
@@ -1347,7 +1356,10 @@ pub mod figures {
             &self,
             to: Option<ew::Ref<dyn ListenerAsync>>,
             other: Option<ew::Reference>,
-        ) -> Result<(Option<ew::Ref<dyn ListenerAsync>>, Option<ew::Ref<dyn ListenerAsync>>, i32), ew::Failure> {
+        ) -> Result<
+            (Option<ew::Ref<dyn ListenerAsync>>, Option<ew::Ref<dyn ListenerAsync>>, i32),
+            ew::Failure,
+        > {
             let (value_0, value_1, value_2): (Option<ew::Reference>, Option<ew::Reference>, i32) = self.0.call_async::<_, _, ew::Failure>(&describe::CANVAS_OPERATIONS[12], (to, other)).await?;
             Ok((self.0.narrow(value_0)?, self.0.narrow(value_1)?, value_2))
         }
@@ -1628,7 +1640,7 @@ pub mod figures {
         use ::everywire::model as ew;
 
         /// `figures::Node::State` of the contract.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(missing_docs)]
         pub enum State {
             Idle = 0,
@@ -1988,7 +2000,10 @@ pub mod figures {
                 &self,
                 to: Option<ew::Ref<dyn super::Listener>>,
                 other: Option<ew::Reference>,
-            ) -> Result<(Option<ew::Ref<dyn super::Listener>>, Option<ew::Ref<dyn super::Listener>>, i32), ew::Failure> {
+            ) -> Result<
+                (Option<ew::Ref<dyn super::Listener>>, Option<ew::Ref<dyn super::Listener>>, i32),
+                ew::Failure,
+            > {
                 let (value_0, value_1, value_2): (Option<ew::Reference>, Option<ew::Reference>, i32) =
                     self.0.call::<_, _, ew::Failure>(&describe::BOTH_OPERATIONS[13], (to, other))?;
                 Ok((self.0.narrow(value_0)?, self.0.narrow(value_1)?, value_2))
@@ -2259,7 +2274,14 @@ pub mod figures {
                 &self,
                 to: Option<ew::Ref<dyn super::ListenerAsync>>,
                 other: Option<ew::Reference>,
-            ) -> Result<(Option<ew::Ref<dyn super::ListenerAsync>>, Option<ew::Ref<dyn super::ListenerAsync>>, i32), ew::Failure> {
+            ) -> Result<
+                (
+                    Option<ew::Ref<dyn super::ListenerAsync>>,
+                    Option<ew::Ref<dyn super::ListenerAsync>>,
+                    i32,
+                ),
+                ew::Failure,
+            > {
                 let (value_0, value_1, value_2): (Option<ew::Reference>, Option<ew::Reference>, i32) = self.0.call_async::<_, _, ew::Failure>(&describe::BOTH_OPERATIONS[13], (to, other)).await?;
                 Ok((self.0.narrow(value_0)?, self.0.narrow(value_1)?, value_2))
             }
@@ -2542,7 +2564,7 @@ pub mod figures {
                 [
                     attribute("name", TEXT, 1, None),
                     attribute("weight", Shape::I32, 2, Some(3)),
-                    attribute("mood", enumeration(&super::super::node::describe::STATE), 4, Some(5))
+                    attribute("mood", enumeration(&super::super::node::describe::STATE), 4, Some(5)),
                 ],
             );
         }
@@ -2666,7 +2688,7 @@ pub mod figures {
             [
                 attribute("name", TEXT, 0, None),
                 attribute("weight", Shape::I32, 1, Some(2)),
-                attribute("mood", enumeration(&super::node::describe::STATE), 3, Some(4))
+                attribute("mood", enumeration(&super::node::describe::STATE), 3, Some(4)),
             ],
         );
 
@@ -2734,7 +2756,7 @@ pub mod figures {
             [
                 attribute("name", TEXT, 0, None),
                 attribute("weight", Shape::I32, 1, Some(2)),
-                attribute("mood", enumeration(&super::node::describe::STATE), 3, Some(4))
+                attribute("mood", enumeration(&super::node::describe::STATE), 3, Some(4)),
             ],
         );
 

@@ -76,7 +76,7 @@ int run(CORBA::ORB_ptr orb, int argc, char** argv) {
     else if (word == "--warmup") plan.warmup = number();
     else if (word == "--budget-ms") plan.budget_ms = number();
     else if (word == "--large-divisor") plan.large_divisor = std::max(1ULL, number());
-    else if (word == "--server-pid") plan.server_pid = int(number());
+    else if (word == "--server-pid") plan.server_pids.push_back(int(number()));
     else if (word == "--operation") plan.only = value();
     else if (word == "--largest") largest = number();
     else if (word == "--without-pantry") pantry = false;

@@ -1,9 +1,14 @@
 //! Who races: raw sockets and raw memory as the measure of the machine, our own wires, and the real rivals.
 
+pub mod dbus;
 pub mod omniorb;
 pub mod ours;
 pub mod published;
 pub(crate) mod raw;
+mod router;
+mod workshop;
+
+pub use router::{Route, Router};
 
 use crate::measure::Plan;
 use crate::placement::Placement;
@@ -27,6 +32,8 @@ pub struct Contestant {
     pub transport: &'static str,
     /// `default`, `lowest-latency`, or what a raw contestant does.
     pub mode: &'static str,
+    /// What stands between its client and its server.
+    pub route: Route,
     /// The system whose published figures stand beside, in race 2 and in race 4.
     pub published: Option<[&'static str; 2]>,
     /// How to start it.
@@ -37,6 +44,10 @@ pub struct Contestant {
 pub trait Setup {
     /// Builds what is to be built, once. Returns its version, if it has one of its own.
     fn prepare(&self) -> Result<Option<String>, Missing>;
+    /// Whether it has what a race asks for. Only some have signals.
+    fn enters(&self, race: &Race) -> bool {
+        !race.signals
+    }
     /// Its server, which writes `stand.ref_file` when it is ready and then runs until it is killed. `None`: it needs
     /// none.
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure>;
@@ -56,6 +67,8 @@ pub struct Stand<'a> {
     pub dir: &'a Path,
     /// Written by the server: `NAME<TAB>REFERENCE` lines.
     pub ref_file: PathBuf,
+    /// The address of the router that both sides connect to, if there is one.
+    pub router: Option<&'a str>,
     /// The port to listen on; `None`: any.
     pub port: Option<u16>,
     /// Where the references point instead of to the server itself.
@@ -88,19 +101,21 @@ pub fn all(against: Option<&str>) -> Result<Vec<Contestant>, Failure> {
     let mut all = raw::all();
     all.extend(ours::all());
     all.extend(omniorb::all());
+    all.extend(dbus::all());
     if let Some(reference) = against {
         all.push(ours::against(reference)?);
     }
     Ok(all)
 }
 
-/// Those picked by name, or by the beginning of names up to a `-`; everybody if nothing is picked.
+/// Those picked by name, by the beginning of names up to a `-`, or by the name of a wire; everybody if nothing is picked.
 ///
 /// # Errors
 /// Nobody has such a name.
 pub fn picked(all: Vec<Contestant>, only: &[String]) -> Result<Vec<Contestant>, Failure> {
     let fits = |contestant: &Contestant, pick: &str| {
-        contestant.name.strip_prefix(pick).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        contestant.wire == Some(pick)
+            || contestant.name.strip_prefix(pick).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
     for pick in only {
         if !all.iter().any(|contestant| fits(contestant, pick)) {
@@ -126,6 +141,8 @@ mod tests {
         assert_eq!(names(&["raw-tcp"]).unwrap(), ["raw-tcp"]);
         assert_eq!(names(&["raw"]).unwrap(), ["raw-unix", "raw-tcp", "raw-shm"]);
         assert!(names(&["omniorb"]).unwrap().contains(&"omniorb-unix".to_owned()));
+        let wire = names(&["dbus"]).unwrap();
+        assert!(wire.contains(&"sdbus-broker".to_owned()) && wire.contains(&"zbus-unix".to_owned()));
         assert!(names(&["om"]).unwrap_err().hint().unwrap().contains("omniorb-tcp"));
     }
 

@@ -1,27 +1,30 @@
 //! Our own: in process, and our wire over shared memory, Unix sockets and TCP, each as it comes and at its lowest latency.
 
 mod client;
+mod courses;
+mod dbus;
+mod dcop;
+mod hearing;
 mod servants;
 mod split;
 
-use super::published::{BYTES_CORBA, CALLS_CORBA};
-use super::{Contestant, Missing, Setup, Stand};
+use super::{Contestant, Missing, Route, Setup, Stand};
 use crate::measure::Plan;
 use crate::placement::Placement;
 use crate::process::Launch;
 use crate::race::{ALL, Race};
 use crate::relay::Place;
 use crate::{broken, unknown};
-use everywire::model::{Endpoint, Reference, Wire};
+use courses::Course;
+use everywire::model::{Endpoint, Reference};
 use everywire::{Failure, Latency, Node};
 use std::path::{Path, PathBuf};
 
 /// The first word of the names of our contestants.
 pub(crate) const FAMILY: &str = "everywire";
 
-/// The wire that races: it has real rivals.
-const WIRE: &str = "giop";
-const SCHEME: &str = "iiop";
+/// The course without a name in its contestants' names: it came first.
+const USUAL: Course = Course::Giop;
 
 /// Messages of this size are let through by both sides.
 const LARGEST_MESSAGE: u64 = 128 << 20;
@@ -38,22 +41,39 @@ pub(super) fn all() -> Vec<Contestant> {
         wire: None,
         transport: "in-process",
         mode: DEFAULT,
+        route: Route::Direct,
         published: None,
-        setup: Box::new(Ours { transport: "in-process", mode: DEFAULT }),
+        setup: Box::new(Ours { course: USUAL, route: Route::Direct, transport: "in-process", mode: DEFAULT }),
     }];
     for (mode, suffix, note) in [(DEFAULT, "", ""), (LOWEST, "-lowest", ", lowest latency")] {
-        for (transport, title) in [("shm", "shared memory"), ("unix", "Unix socket"), ("tcp", "TCP")] {
-            all.push(Contestant {
-                name: format!("{FAMILY}-{transport}{suffix}"),
-                title: format!("Everywire, {title}{note}"),
+        all.extend(USUAL.routes().iter().map(|(route, second, title)| Contestant {
+            name: format!("{FAMILY}-{second}{suffix}"),
+            title: format!("Everywire, {title}{note}"),
+            family: FAMILY,
+            wire: Some(USUAL.wire()),
+            transport: second,
+            mode,
+            route: *route,
+            published: Some(USUAL.published()),
+            setup: Box::new(Ours { course: USUAL, route: *route, transport: second, mode }),
+        }));
+    }
+    for course in Course::ALL.into_iter().filter(|course| *course != USUAL) {
+        all.extend(course.routes().iter().map(|(route, second, title)| {
+            // A router is reached over its Unix socket.
+            let transport = if *route == Route::Direct { second } else { "unix" };
+            Contestant {
+                name: format!("{FAMILY}-{}-{second}", course.wire()),
+                title: format!("Everywire {}, {title}", course.title()),
                 family: FAMILY,
-                wire: Some(WIRE),
+                wire: Some(course.wire()),
                 transport,
-                mode,
-                published: Some([CALLS_CORBA, BYTES_CORBA]),
-                setup: Box::new(Ours { transport, mode }),
-            });
-        }
+                mode: DEFAULT,
+                route: *route,
+                published: Some(course.published()),
+                setup: Box::new(Ours { course, route: *route, transport, mode: DEFAULT }),
+            }
+        }));
     }
     all
 }
@@ -73,38 +93,49 @@ pub(super) fn against(reference: &str) -> Result<Contestant, Failure> {
             .with_hint("a line of it is NAME<TAB>REFERENCE"));
     };
     let parsed = Node::new().parse(first)?;
-    let endpoint = parsed.profiles.first().and_then(|profile| profile.endpoints.first());
+    let profile = parsed.profiles.first();
+    let course = profile.and_then(|profile| Course::of(profile.wire)).unwrap_or(USUAL);
+    let endpoint = profile.and_then(|profile| profile.endpoints.first());
     Ok(Contestant {
         name: "against".to_owned(),
         title: "foreign server, called by Everywire".to_owned(),
         family: "against",
-        wire: parsed.profiles.first().map(|profile| profile.wire),
+        wire: profile.map(|profile| profile.wire),
         transport: endpoint.map_or("tcp", Endpoint::transport),
         mode: DEFAULT,
-        published: Some([CALLS_CORBA, BYTES_CORBA]),
-        setup: Box::new(Against { references: text }),
+        route: Route::Direct,
+        published: Some(course.published()),
+        setup: Box::new(Against { course, references: text }),
     })
 }
 
 struct Ours {
+    course: Course,
+    route: Route,
     transport: &'static str,
     mode: &'static str,
 }
 
 impl Setup for Ours {
     fn prepare(&self) -> Result<Option<String>, Missing> {
-        Ok(None)
+        self.route.version()
+    }
+
+    fn enters(&self, race: &Race) -> bool {
+        !race.signals || self.course.signals()
     }
 
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
-        let socket = stand.socket();
-        let address = match self.transport {
-            "tcp" => format!("{SCHEME}://127.0.0.1:{}", stand.port.unwrap_or(0)),
-            "unix" => format!("{SCHEME}+unix://{}", socket.display()),
-            "shm" => format!("{SCHEME}+shm://{}", socket.display()),
-            _ => return Ok(None),
-        };
-        let launch = Launch::own("serve")?.with([self.mode]).with([&stand.ref_file]).with([address]);
+        if self.transport == "in-process" {
+            return Ok(None);
+        }
+        let address = self.course.address(self.transport, &stand.socket(), stand.port, stand.router);
+        let launch = self
+            .route
+            .at_home(Launch::own("serve")?, stand.dir)
+            .with([self.mode])
+            .with([&stand.ref_file])
+            .with([self.course.wire(), &address]);
         Ok(Some(match stand.publish {
             Some(Place::Tcp(port)) => launch.with(["tcp".to_owned(), port.to_string()]),
             Some(Place::Unix(path)) => launch.with(["unix"]).with([path]),
@@ -114,7 +145,13 @@ impl Setup for Ours {
 
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         let launch = Launch::own(if self.transport == "in-process" { "race-in-process" } else { "race" })?;
-        Ok(launch.with([self.mode]).with([&stand.ref_file]).with([race.name]).with(plan.arguments()))
+        Ok(self
+            .route
+            .at_home(launch, stand.dir)
+            .with([self.mode])
+            .with([&stand.ref_file])
+            .with([self.course.wire(), race.name])
+            .with(plan.arguments()))
     }
 
     fn runs_at(&self, placement: &Placement) -> bool {
@@ -122,11 +159,14 @@ impl Setup for Ours {
     }
 
     fn frames(&self) -> Option<fn(&[u8]) -> usize> {
-        matches!(self.transport, "unix" | "tcp").then_some(frames)
+        // The secret of our hub is that of its own socket: nobody gets past a relay.
+        let seen = matches!(self.transport, "unix" | "tcp") && self.route != Route::Dcopserver;
+        seen.then_some(self.course.frames())
     }
 }
 
 struct Against {
+    course: Course,
     references: String,
 }
 
@@ -145,7 +185,7 @@ impl Setup for Against {
         Ok(Launch::own("race")?
             .with([DEFAULT])
             .with([&stand.ref_file])
-            .with([race.name])
+            .with([self.course.wire(), race.name])
             .with(plan.arguments()))
     }
 
@@ -164,28 +204,31 @@ pub(crate) fn split() -> Result<Launch, Failure> {
     Launch::own("split")
 }
 
-/// Messages in one direction of a connection.
-pub(super) fn frames(stream: &[u8]) -> usize {
-    wire().map_or(0, |wire| wire.explain(stream).messages.len())
+/// GIOP messages in one direction of a connection.
+pub(super) fn giop_frames(stream: &[u8]) -> usize {
+    Course::Giop.messages(stream)
 }
 
-fn wire() -> Option<&'static dyn Wire> {
-    everywire::wires::named(WIRE)
+/// D-Bus messages in one direction of a connection.
+pub(super) fn dbus_frames(stream: &[u8]) -> usize {
+    Course::Dbus.messages(stream)
 }
 
 /// Becomes one of our servers or clients.
 pub(crate) fn child(kind: &str, arguments: &[String]) -> Result<(), Failure> {
     match (kind, arguments) {
-        ("serve", [mode, ref_file, address, publish @ ..]) => {
-            serve_child(mode, Path::new(ref_file), address, publish)
+        ("serve", [mode, ref_file, course, address, publish @ ..]) => {
+            serve_child(mode, Path::new(ref_file), taken(course)?, address, publish)
         }
-        ("race", [mode, ref_file, race, plan @ ..]) => {
-            client::remote(&node(mode), Path::new(ref_file), known(race)?, &Plan::parse(plan)?)
+        ("race", [mode, ref_file, course, race, plan @ ..]) => {
+            let plan = Plan::parse(plan)?;
+            client::remote(&node(mode), Path::new(ref_file), taken(course)?, known(race)?, &plan)
         }
-        ("race-in-process", [mode, _, race, plan @ ..]) => {
+        ("race-in-process", [mode, _, _, race, plan @ ..]) => {
             client::in_process(&node(mode), known(race)?, &Plan::parse(plan)?)
         }
-        ("split", []) => split::run(wire().ok_or_else(|| broken("the wire is not there"))?),
+        ("hub", [socket]) => hub(socket),
+        ("split", []) => split::run(USUAL.speech().ok_or_else(|| broken("the wire is not there"))?),
         _ => {
             Err(unknown(format!("unknown kind of child, or wrong arguments: {kind} {}", arguments.join(" "))))
         }
@@ -196,12 +239,30 @@ fn known(race: &str) -> Result<&'static Race, Failure> {
     ALL.iter().find(|known| known.name == race).ok_or_else(|| unknown(format!("unknown race `{race}`")))
 }
 
+/// Routes between the peers at a socket, until it is killed.
+fn hub(socket: &str) -> Result<(), Failure> {
+    let program = Course::Dcop.speech().and_then(|wire| wire.programs().first());
+    let program = program.ok_or_else(|| broken("no wire brings a hub"))?;
+    let mut server = (program.open)(&[("socket", Some(socket))])?;
+    everywire::hub::run(&mut *server, &everywire::hub::Settings::default(), &everywire::hub::Stop::new()?)
+}
+
+fn taken(course: &str) -> Result<Course, Failure> {
+    Course::of(course).ok_or_else(|| unknown(format!("unknown course `{course}`")))
+}
+
 fn node(mode: &str) -> Node {
     let latency = if mode == LOWEST { Latency::Lowest } else { Latency::Default };
     Node::from(Node::builder().latency(latency).max_message(LARGEST_MESSAGE).build())
 }
 
-fn serve_child(mode: &str, ref_file: &Path, address: &str, publish: &[String]) -> Result<(), Failure> {
+fn serve_child(
+    mode: &str,
+    ref_file: &Path,
+    course: Course,
+    address: &str,
+    publish: &[String],
+) -> Result<(), Failure> {
     let node = node(mode);
     node.listen(address)?;
     let elsewhere = match publish {
@@ -212,14 +273,20 @@ fn serve_child(mode: &str, ref_file: &Path, address: &str, publish: &[String]) -
         }
         _ => None,
     };
-    let lines: Vec<String> = servants::export(&node, LARGEST_MESSAGE)
+    let lines: Vec<String> = course
+        .export(&node, LARGEST_MESSAGE)
         .into_iter()
         .map(|(name, mut reference)| {
             if let Some(endpoint) = &elsewhere {
                 publish_at(&mut reference, endpoint);
             }
             // The friendly notation knows every transport.
-            format!("{name}\t{}\n", node.print_friendly(&reference))
+            let text = node.print_friendly(&reference);
+            let text = match &elsewhere {
+                Some(Endpoint::Unix { path }) => course.moved(&text, address, path),
+                _ => text,
+            };
+            format!("{name}\t{text}\n")
         })
         .collect();
     write_whole(ref_file, &lines.concat())?;
@@ -255,7 +322,7 @@ pub struct Serve {
     pub ref_file: Option<PathBuf>,
 }
 
-/// Serves every interface of the contract until the process is killed. The references go to standard output and to the
+/// Serves every interface of the contract of each address's wire until the process is killed. The references go to standard output and to the
 /// file, in the notation that foreign programs read.
 ///
 /// # Errors
@@ -270,18 +337,30 @@ pub fn serve(serve: &Serve) -> Result<(), Failure> {
 /// As for [`serve`].
 pub fn serve_with(serve: &Serve, latency: Latency, max_message: u64) -> Result<(), Failure> {
     if serve.on.is_empty() {
-        return Err(
-            unknown("there is no address to serve on").with_hint(format!("try {SCHEME}://127.0.0.1:0"))
-        );
+        return Err(unknown("there is no address to serve on").with_hint("try iiop://127.0.0.1:0"));
     }
-    let node = Node::from(Node::builder().latency(latency).max_message(max_message).build());
+    let mut nodes: Vec<(Course, Node)> = Vec::new();
     for address in &serve.on {
+        let course = Course::at(address);
+        let node = match nodes.iter().find(|(held, _)| *held == course) {
+            Some((_, node)) => node.clone(),
+            None => {
+                let node = Node::from(Node::builder().latency(latency).max_message(max_message).build());
+                nodes.push((course, node.clone()));
+                node
+            }
+        };
         eprintln!("serving on {}", node.listen(address)?);
     }
-    let lines: Vec<String> = servants::export(&node, max_message)
-        .into_iter()
-        .map(|(name, reference)| format!("{name}\t{}\n", node.print(&reference)))
-        .collect();
+    let mut lines: Vec<String> = Vec::new();
+    for (i, (course, node)) in nodes.iter().enumerate() {
+        // Contracts of several wires have objects of the same name.
+        let suffix = if i == 0 { String::new() } else { format!("@{}", course.wire()) };
+        let references = course.export(node, max_message).into_iter();
+        lines.extend(
+            references.map(|(name, reference)| format!("{name}{suffix}\t{}\n", node.print(&reference))),
+        );
+    }
     print!("{}", lines.concat());
     if let Some(path) = &serve.ref_file {
         write_whole(path, &lines.concat())?;
@@ -317,6 +396,6 @@ mod tests {
             caller.connect::<dyn servants::Benchmarking>(&caller.print_friendly(&reference)).unwrap();
         assert_eq!(object.in_out_int_call(41).unwrap(), 42);
         let first = relay.take();
-        assert_eq!(first.frames(frames), 2);
+        assert_eq!(first.frames(giop_frames), 2);
     }
 }

@@ -4,7 +4,7 @@
 mod memory;
 mod stream;
 
-use super::{Contestant, Missing, Setup, Stand};
+use super::{Contestant, Missing, Route, Setup, Stand};
 use crate::measure::{Plan, measure};
 use crate::process::Launch;
 use crate::race::{ALL, Operation, Race};
@@ -22,6 +22,7 @@ pub(super) fn all() -> Vec<Contestant> {
         wire: None,
         transport,
         mode,
+        route: Route::Direct,
         published: None,
         setup: Box::new(Raw { transport }),
     };

@@ -2,7 +2,8 @@
 
 use super::chart::{Strip, bars, dots, escape};
 use super::table::PLACEMENTS;
-use super::{Report, Row, grouped, short};
+use super::{Report, Row, columns, grouped, short};
+use crate::contestants::Route;
 use crate::race::{ALL, Operation, Race};
 use std::fmt::Write;
 
@@ -74,17 +75,31 @@ fn cards(report: &Report) -> String {
         let headline = |row: &&Row| {
             row.race == race.name && row.operation == race.headline && row.placement == placement
         };
-        for row in
-            report.rows.iter().filter(headline).filter(|row| row.contestant != "raw" && row.mode == "default")
-        {
+        let rows: Vec<&Row> = report
+            .rows
+            .iter()
+            .filter(headline)
+            .filter(|row| row.contestant != "raw" && row.mode == "default")
+            .collect();
+        // Of rivals only the fastest of each kind: the charts have all of them.
+        let rival = |row: &Row| class(row.contestant) == "rival";
+        let alike =
+            |a: &Row, b: &Row| a.wire == b.wire && (a.route == Route::Direct) == (b.route == Route::Direct);
+        let beaten = |row: &Row| {
+            rows.iter().any(|other| rival(other) && alike(row, other) && other.median_us < row.median_us)
+        };
+        for row in rows.iter().filter(|row| !rival(row) || !beaten(row)) {
             // In process nothing is transferred: a throughput would say nothing.
             let (number, unit) = match row.kb_per_s.filter(|_| row.transport != "in-process") {
+                None if race.signals => (grouped(1e6 / row.median_us), "signals/s"),
                 Some(kb) => (short(kb / 1e6), "GB/s"),
                 None => time_parts(row.median_us),
             };
             let beside = row
                 .ratio_to_raw
-                .map_or_else(|| "nothing is copied".to_owned(), |ratio| format!("{ratio:.2} × raw"));
+                .map(|ratio| format!("{ratio:.2} × raw"))
+                .or_else(|| (row.transport == "in-process").then(|| "nothing is copied".to_owned()))
+                .unwrap_or_else(|| row.route.title().to_owned());
             let _ = write!(
                 out,
                 "<div class=\"card {}\"><span>{}</span><b>{number} <small>{unit}</small></b><span>{}<br>{placement} CPU, {beside}</span></div>",
@@ -142,7 +157,36 @@ fn section(report: &Report, race: &Race) -> String {
             let _ = write!(out, "<details><summary>All functions, {title}</summary>{table}</details>");
         }
     }
-    out.push_str(&past(race, report));
+    if !race.published.is_empty() {
+        out.push_str(&past(race, report));
+        out.push_str(&then_and_now(report, race));
+    }
+    for note in race.notes {
+        let _ = write!(out, "<p class=\"soft\">{}</p>", escape(note));
+    }
+    out
+}
+
+/// The published table with today's columns in it.
+fn then_and_now(report: &Report, race: &Race) -> String {
+    let columns = columns::of(report, race);
+    if columns.iter().all(|column| column.past) {
+        return String::new();
+    }
+    let mut out = String::from("<div class=\"scroll\"><table><thead><tr><th>µs a call</th>");
+    for column in &columns {
+        let _ = write!(out, "<th>{}</th>", escape(&column.title));
+    }
+    out.push_str("</tr></thead><tbody>");
+    for (i, operation) in race.operations.iter().enumerate() {
+        let _ = write!(out, "<tr><td>{}</td>", escape(operation.name));
+        for column in &columns {
+            let us = column.us.get(i).copied().flatten();
+            let _ = write!(out, "<td>{}</td>", us.map_or_else(|| "–".to_owned(), short));
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</tbody></table></div>");
     out
 }
 
@@ -172,6 +216,9 @@ fn times(race: &Race, title: &str, rows: &[&Row]) -> String {
                 .map(|other| other.median_us)
                 .collect(),
             text: match row.kb_per_s.filter(|_| row.transport != "in-process") {
+                None if race.signals => {
+                    format!("{}, {} signals/s", time(row.median_us), grouped(1e6 / row.median_us))
+                }
                 Some(kb) => format!("{}, {} GB/s", time(row.median_us), short(kb / 1e6)),
                 None => time(row.median_us),
             },

@@ -1,10 +1,12 @@
 //! What a derby found: rows for machines, a table for the terminal, a page for the browser.
 
 mod chart;
+mod columns;
 mod html;
 mod table;
 
 use crate::broken;
+use crate::contestants::Route;
 use crate::machine::Machine;
 use crate::options::Options;
 use everywire_model::Failure;
@@ -47,6 +49,8 @@ pub struct Row {
     pub transport: &'static str,
     /// `default`, `lowest-latency`, or what a raw contestant does.
     pub mode: &'static str,
+    /// What stands between client and server.
+    pub route: Route,
     /// `same`, `different` or `unpinned`.
     pub placement: &'static str,
     /// The operation.
@@ -156,6 +160,8 @@ pub struct SplitCall {
 #[derive(Deserialize)]
 struct Parts {
     operation: String,
+    /// The wire whose calls these are the parts of.
+    wire: Option<String>,
     stub_ns: f64,
     marshalling_ns: f64,
     lookup_ns: f64,
@@ -171,11 +177,9 @@ impl Split {
             [parts.stub_ns, parts.marshalling_ns, parts.lookup_ns, parts.session_ns].map(|ns| ns / 1e3);
         let alone = stub_us + marshalling_us + lookup_us + session_us;
         let fits = |row: &&Row| row.operation == parts.operation && row.placement == placement;
-        let calls = report
-            .rows
-            .iter()
-            .filter(fits)
-            .filter(|row| row.contestant == "everywire" && row.mode == "default");
+        let calls = report.rows.iter().filter(fits).filter(|row| {
+            row.contestant == "everywire" && row.mode == "default" && row.wire == parts.wire.as_deref()
+        });
         let calls = calls
             .filter_map(|row| {
                 let raw = report.raw_of(row)?;
@@ -303,6 +307,7 @@ pub(crate) mod tests {
             wire: None,
             transport,
             mode: "default",
+            route: Route::Direct,
             placement: "same",
             operation,
             calls: 200,

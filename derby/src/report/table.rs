@@ -1,6 +1,6 @@
 //! The table for a terminal: one block for each race and placement, one line for each contestant.
 
-use super::{Report, Row, grouped, short};
+use super::{Report, Row, columns, grouped, short};
 use crate::race::{ALL, Race};
 
 /// The whole report.
@@ -20,6 +20,10 @@ pub(super) fn text(report: &Report) -> String {
         }
         if report.rows.iter().any(|row| row.race == race.name) {
             out.push_str(&published(race));
+            out.push_str(&then_and_now(report, race));
+            for note in race.notes {
+                out.push_str(&format!("\n{note}\n"));
+            }
         }
     }
     out.push_str(&split(report));
@@ -48,15 +52,12 @@ pub(super) const PLACEMENTS: &[(&str, &str)] =
     &[("same", "same CPU"), ("different", "different CPUs"), ("unpinned", "unpinned")];
 
 fn published(race: &Race) -> String {
-    let mut systems: Vec<&str> = Vec::new();
-    for figure in race.published {
-        if !systems.contains(&figure.system) {
-            systems.push(figure.system);
-        }
+    if race.published.is_empty() {
+        return String::new();
     }
     let mut grid = Grid { head: vec!["published".into()], lines: Vec::new() };
     grid.head.extend(race.operations.iter().map(|operation| operation.short.to_owned()));
-    for system in systems {
+    for system in columns::systems(race) {
         let mut line = vec![system.to_owned()];
         line.extend(race.operations.iter().map(|operation| {
             match race.published_by(system, operation.name) {
@@ -71,8 +72,26 @@ fn published(race: &Race) -> String {
     format!("\n{grid}")
 }
 
+/// A line for each column of the published table: there are more of today's than fit beside each other.
+fn then_and_now(report: &Report, race: &Race) -> String {
+    let columns = columns::of(report, race);
+    if columns.iter().all(|column| column.past) {
+        return String::new();
+    }
+    let mut grid = Grid { head: vec!["then and now, us".into()], lines: Vec::new() };
+    grid.head.extend(race.operations.iter().map(|operation| operation.short.to_owned()));
+    for column in columns {
+        let mut line = vec![if column.past { column.title } else { format!("  {}", column.title) }];
+        line.extend(column.us.iter().map(|us| us.map_or_else(dash, short)));
+        grid.lines.push(line);
+    }
+    format!("\n{grid}")
+}
+
 fn split(report: &Report) -> String {
-    let Some(split) = &report.split else { return String::new() };
+    let Some(split) = report.split.as_ref().filter(|split| !split.calls.is_empty()) else {
+        return String::new();
+    };
     let mut grid = Grid {
         head: [
             "where a call goes, us",
@@ -114,6 +133,9 @@ impl Grid {
     fn of(race: &Race, rows: &[&Row]) -> Self {
         let headline = race.operations.iter().find(|operation| operation.name == race.headline);
         let transfers = headline.is_some_and(|operation| operation.payload.is_some());
+        if race.signals {
+            return Self::of_signals(race, rows);
+        }
         let mut head = vec!["us a call".to_owned()];
         for operation in race.operations {
             head.push(operation.short.to_owned());
@@ -168,6 +190,31 @@ impl Grid {
             lines.push(line);
         }
         Self { head, lines }
+    }
+
+    /// Signals are quoted by the second, and no relay counts them.
+    fn of_signals(race: &Race, rows: &[&Row]) -> Self {
+        let head = [
+            "signals to one subscriber",
+            "signals/s",
+            "us a signal",
+            "95 % interval",
+            "CPU client",
+            "server",
+        ];
+        let number = |value: Option<f64>| value.map_or_else(dash, short);
+        let line = |row: &&&Row| {
+            vec![
+                row.title.clone(),
+                grouped(1e6 / row.median_us),
+                short(row.median_us),
+                format!("{}..{}", short(row.median_low_us), short(row.median_high_us)),
+                number(row.client_cpu_us),
+                number(row.server_cpu_us),
+            ]
+        };
+        let rows = rows.iter().filter(|row| row.operation == race.headline);
+        Self { head: head.map(String::from).into(), lines: rows.map(|row| line(&row)).collect() }
     }
 }
 

@@ -6,13 +6,13 @@ mod names;
 use everywire_model::shape::{Name, TextKind};
 use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
 use names::{Names, parent, parts};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 /// The contract as OMG IDL: modules nested again, identities kept by `#pragma`, announcements where they are needed.
 ///
-/// What other languages have and OMG IDL has not (maps, pointers, handles, signed octets) is written as `any` with a
-/// comment that says so.
+/// What other languages have and OMG IDL has not (maps, pointers, handles, signed octets, nameless structs) is written as
+/// `any` with a comment that says so; signals are comments.
 pub fn print(contract: &Contract) -> String {
     let mut printer = Printer {
         contract,
@@ -24,6 +24,7 @@ pub fn print(contract: &Contract) -> String {
         announced: HashSet::new(),
         prefix: String::new(),
         given: String::new(),
+        made: HashMap::new(),
     };
     printer.contract();
     printer.out
@@ -44,6 +45,8 @@ struct Printer<'a> {
     prefix: String,
     /// `#pragma ID` lines for what is inside the definition at hand.
     given: String,
+    /// Names made for types of the interface at hand that must have one, by how they are written.
+    made: HashMap<String, String>,
 }
 
 impl Printer<'_> {
@@ -93,6 +96,7 @@ impl Printer<'_> {
         let bases = if bases.is_empty() { String::new() } else { format!(" : {}", bases.join(", ")) };
         self.line(format_args!("interface {}{bases} {{", names::ident(&interface.name)));
         self.open(&interface.name);
+        self.made.clear();
         let contract = self.contract;
         for definition in &contract.definitions {
             if let Some((name, _)) = identity(definition)
@@ -113,6 +117,11 @@ impl Printer<'_> {
                     self.attribute(interface, attribute);
                 }
                 None => self.operation(operation),
+            }
+        }
+        for signal in interface.signals.iter() {
+            if !interface.bases.iter().any(|base| base.signal(signal.name.as_bytes()).is_some()) {
+                self.signal(signal);
             }
         }
         self.close("");
@@ -181,7 +190,7 @@ impl Printer<'_> {
             "" => format!("IDL:{}:1.0", name.replace("::", "/")),
             prefix => format!("IDL:{prefix}/{}:1.0", name.replace("::", "/")),
         };
-        if *id != made && id.contains(':') {
+        if *id != made && id != name && id.contains(':') {
             let path: Vec<String> = parts(name).map(names::ident).collect();
             let _ = writeln!(self.given, "#pragma ID ::{} \"{id}\"", path.join("::"));
         }

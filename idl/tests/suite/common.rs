@@ -11,6 +11,11 @@ pub(crate) fn corpus(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(folder)
 }
 
+/// A file of the data that other programs wrote.
+pub(crate) fn data(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(file)
+}
+
 /// The contracts in a folder, in order.
 pub(crate) fn contracts(folder: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -78,6 +83,11 @@ pub(crate) fn outline(contract: &Contract) -> Vec<String> {
                 }
                 for a in i.attributes.iter() {
                     write!(line, "\n  @{} {} {} {:?}", a.name, used(&a.shape), a.getter, a.setter).unwrap();
+                    write!(line, " {:?}", a.notify).unwrap();
+                }
+                for s in i.signals.iter() {
+                    write!(line, "\n  !{} {} {} {:?}", s.name, s.label, fields(s.fields.fields()), s.doc)
+                        .unwrap();
                 }
             }
         }
@@ -111,6 +121,8 @@ fn body(shape: &Shape) -> String {
 
 fn used(shape: &Shape) -> String {
     match shape {
+        Shape::Struct(s) if s.name.is_empty() => format!("({})", fields(&s.fields)),
+        Shape::Map(m) => format!("map<{}, {}>", used(&m.key), used(&m.value)),
         Shape::Struct(s) => s.name.to_string(),
         Shape::Union(u) => u.name.to_string(),
         Shape::Enum(e) => e.name.to_string(),

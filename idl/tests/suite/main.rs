@@ -4,4 +4,7 @@
 
 mod common;
 mod corpus;
+mod dbus_xml;
+mod kidl;
 mod omniidl;
+mod signature;

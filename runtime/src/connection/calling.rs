@@ -76,12 +76,22 @@ impl Connection {
             self.pass_on(core);
             return Ok(None);
         }
+        Ok(Some(self.await_outcome(core, id, until)))
+    }
+
+    /// Waits for the outcome of a call that was begun: reads, unless another thread does.
+    pub(super) fn await_outcome(
+        &self,
+        mut core: MutexGuard<'_, Core>,
+        id: CallId,
+        until: Option<Instant>,
+    ) -> Outcome<Body> {
         if core.reading {
             let chair = Arc::new(Chair { seat: Mutex::default(), bell: Condvar::new() });
             core.waiting.push(Waiting { id, until, waiter: Waiter::Thread(Arc::clone(&chair)) });
-            return Ok(Some(self.sit_and_wait(core, &chair, id, until)));
+            return self.sit_and_wait(core, &chair, id, until);
         }
-        Ok(Some(self.read_until(core, id, until)))
+        self.read_until(core, id, until)
     }
 
     /// Calls without waiting; `done` gets the outcome on some thread.
@@ -134,7 +144,9 @@ impl Connection {
         core.armed = false;
         if !core.reading {
             let _ = self.flush(&mut core);
-            while let Ok(true) = self.fill(&mut core) {
+            while !self.is_behind()
+                && let Ok(true) = self.fill(&mut core)
+            {
                 while let Some(event) = core.session.poll() {
                     self.deliver(&mut core, event);
                 }
@@ -265,7 +277,7 @@ impl Connection {
     }
 
     /// Moves bytes. Returns whether any came in.
-    fn make_progress(&self, core: &mut Core) -> bool {
+    pub(super) fn make_progress(&self, core: &mut Core) -> bool {
         if !core.session.transmit().is_empty()
             && let Err(error) = self.flush(core)
         {
@@ -275,10 +287,18 @@ impl Connection {
     }
 
     /// Sleeps without the lock until something can be done.
-    fn sleep<'c>(&'c self, mut core: MutexGuard<'c, Core>, until: Option<Instant>) -> MutexGuard<'c, Core> {
+    pub(super) fn sleep<'c>(
+        &'c self,
+        mut core: MutexGuard<'c, Core>,
+        until: Option<Instant>,
+    ) -> MutexGuard<'c, Core> {
         let writing = !core.session.transmit().is_empty();
         let ready = std::mem::take(&mut core.ready);
+        let listening = !core.listeners.is_empty();
         drop(core);
+        if listening {
+            self.rouse();
+        }
         // Outcomes for futures that this thread read must not wait until it has its own.
         for (done, outcome) in ready {
             done(outcome);
@@ -295,7 +315,9 @@ impl Connection {
 
     /// This thread reads no more: appoints the next one, or the event loop if only futures wait.
     fn pass_on(&self, mut core: MutexGuard<'_, Core>) {
-        if !core.reading && !core.waiting.is_empty() {
+        if !core.reading && core.waiting.is_empty() && self.is_listening(&core) {
+            self.arm(&mut core);
+        } else if !core.reading && !core.waiting.is_empty() {
             let next = core.waiting.iter().find_map(|waiting| match &waiting.waiter {
                 Waiter::Thread(chair) => Some(Arc::clone(chair)),
                 Waiter::Future(..) => None,
@@ -312,8 +334,9 @@ impl Connection {
     }
 
     /// Asks an event loop to read for the futures that wait.
-    fn arm(&self, core: &mut Core) {
-        if core.armed || core.reading || core.failed.is_some() || core.waiting.is_empty() {
+    pub(super) fn arm(&self, core: &mut Core) {
+        let wanted = !core.waiting.is_empty() || (self.is_listening(core) && !self.is_behind());
+        if core.armed || core.reading || core.failed.is_some() || !wanted {
             return;
         }
         core.armed = true;

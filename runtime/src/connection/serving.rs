@@ -3,7 +3,7 @@
 use super::{Connection, Core, SERVING};
 use crate::directory::Found;
 use crate::shard::Lead;
-use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, visit::Nothing};
+use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, Servant, visit::Nothing};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
@@ -72,7 +72,14 @@ impl Connection {
                     // What cannot be told about an object is no reason to end the connection.
                     let _ = answer;
                 }
-                Event::Ready(peer) => core.peer = Some(peer),
+                Event::Ready(peer) => {
+                    core.peer = Some(peer);
+                    if self.capabilities.signals {
+                        // Whoever only listens may be silent for ever.
+                        core.served = true;
+                        self.node.join_audience(self);
+                    }
+                }
                 other => self.deliver(&mut core, other),
             }
             served = Served::Something;
@@ -100,9 +107,12 @@ impl Connection {
 
     /// Whether the object is here, and of that interface.
     fn present(&self, key: &[u8], type_id: Option<&str>) -> Result<(), Failure> {
-        let entry = self.node.directory.get(key).ok_or_else(|| no_object(key))?;
+        let entries = self.node.directory.spelled(self.wire, key);
+        if entries.is_empty() {
+            return Err(no_object(key));
+        }
         match type_id {
-            Some(id) if !entry.servant.interface().is_a(id) => {
+            Some(id) if !entries.iter().any(|entry| entry.servant.interface().is_a(id)) => {
                 let what = format!("the object is no `{id}`");
                 Err(Failure::new(Kind::BadReference, Initiator::Peer, what))
             }
@@ -164,32 +174,56 @@ impl Connection {
         incoming: Incoming,
         lead: &Lead,
     ) -> (MutexGuard<'c, Core>, bool) {
-        let found = self.node.directory.find(&incoming.key, &incoming.operation, &mut core.remembered);
-        let failure = match found {
-            Found::Operation(servant, index) => {
+        let failure = match self.look_up(&mut core, &incoming) {
+            Ok((servant, index)) => {
                 drop(core);
                 SERVING.set(std::ptr::from_ref(&**self).addr());
                 lead.enter_servant(self);
-                let request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(&servant));
-                // A servant that panics drops its request, which answers the caller; the panic hook has told the log.
-                let _ = catch_unwind(AssertUnwindSafe(|| servant.dispatch(request)));
+                self.dispatch(incoming, &servant, index);
                 let deposed = lead.leave_servant();
                 SERVING.set(0);
                 return (self.enter(), deposed);
             }
-            Found::NoObject => no_object(&incoming.key),
-            Found::NoOperation(servant) => {
-                let name = String::from_utf8_lossy(&incoming.operation).into_owned();
-                Failure::new(
-                    Kind::NoOperation,
-                    Initiator::Peer,
-                    format!("the object has no operation `{name}`"),
-                )
-                .at(&servant.interface().name)
-            }
+            Err(failure) => failure,
         };
         let _ = core.session.answer(incoming.id, Answer::Failed(&failure));
         (core, false)
+    }
+
+    /// Who answers a call.
+    fn look_up(&self, core: &mut Core, incoming: &Incoming) -> Result<(Arc<dyn Servant>, usize), Failure> {
+        let standing_by = || self.node.standing_by(self.wire);
+        match self.node.directory.find(self.wire, incoming, &mut core.remembered, standing_by) {
+            Found::Operation(servant, index) => Ok((servant, index)),
+            Found::NoObject => Err(no_object(&incoming.key)),
+            Found::NoOperation => {
+                let name = String::from_utf8_lossy(&incoming.operation);
+                let what = format!("the object has no operation `{name}`");
+                Err(Failure::new(Kind::NoOperation, Initiator::Peer, what)
+                    .at(String::from_utf8_lossy(&incoming.interface)))
+            }
+        }
+    }
+
+    fn dispatch(self: &Arc<Self>, incoming: Incoming, servant: &Arc<dyn Servant>, index: usize) {
+        let request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(servant));
+        // A servant that panics drops its request, which answers the caller; the panic hook has told the log.
+        let _ = catch_unwind(AssertUnwindSafe(|| servant.dispatch(request)));
+    }
+
+    /// Serves a call that came in on a connection of the calling side: a callback.
+    pub(super) fn call_back(self: &Arc<Self>, incoming: Incoming) {
+        let mut core = self.enter();
+        match self.look_up(&mut core, &incoming) {
+            Ok((servant, index)) => {
+                drop(core);
+                self.dispatch(incoming, &servant, index);
+            }
+            Err(failure) => {
+                drop(core);
+                everywire_model::Link::answer(&**self, incoming.id, Answer::Failed(&failure));
+            }
+        }
     }
 }
 

@@ -1,16 +1,68 @@
 //! Listening sockets.
 
 use super::{Stream, handshake, shm, unix_address};
-use everywire_model::{Endpoint, Failure, Initiator, Kind};
+use everywire_model::{Endpoint, Failure, Initiator, Kind, Profile, Wire};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 
-/// A listening socket, and what to do with what it accepts.
+/// A listening socket, and who speaks on what it accepts.
 pub(crate) struct Listener {
-    socket: Socket,
+    acceptor: Acceptor,
+    wire: &'static dyn Wire,
+    /// The place as the wire described it, with the endpoint that was bound.
+    profile: Profile,
     endpoint: Endpoint,
+}
+
+impl Listener {
+    /// Binds and listens at the first endpoint of the profile.
+    pub(crate) fn bind(wire: &'static dyn Wire, mut profile: Profile) -> Result<Self, Failure> {
+        let Some(endpoint) = profile.endpoints.first() else {
+            return Err(Failure::new(
+                Kind::BadReference,
+                Initiator::User,
+                "there is no address to listen at",
+            ));
+        };
+        let (acceptor, endpoint) = Acceptor::bind(endpoint)?;
+        profile.endpoints = vec![endpoint.clone()];
+        Ok(Self { acceptor, wire, profile, endpoint })
+    }
+
+    /// Who speaks on what it accepts.
+    pub(crate) fn wire(&self) -> &'static dyn Wire {
+        self.wire
+    }
+
+    /// The place, with the endpoint that was bound.
+    pub(crate) fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Where it listens.
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// What an event loop watches.
+    pub(crate) fn watched(&self) -> BorrowedFd<'_> {
+        self.acceptor.watched()
+    }
+
+    /// Accepts one connection; `WouldBlock` when there is none.
+    pub(crate) fn accept(&self) -> io::Result<Stream> {
+        self.acceptor.accept()
+    }
+}
+
+/// A listening socket, and what to do with what it accepts.
+pub(crate) struct Acceptor {
+    socket: Socket,
+    transport: &'static str,
+    /// The socket file, to be removed at the end.
+    path: Option<String>,
 }
 
 enum Socket {
@@ -18,9 +70,9 @@ enum Socket {
     Unix(UnixListener),
 }
 
-impl Listener {
+impl Acceptor {
     /// Binds and listens. A port of 0 becomes the one the kernel chose; a socket file whose server is gone is replaced.
-    pub(crate) fn bind(endpoint: &Endpoint) -> Result<Self, Failure> {
+    pub(crate) fn bind(endpoint: &Endpoint) -> Result<(Self, Endpoint), Failure> {
         let failed = |error: io::Error| {
             Failure::new(Kind::Unreachable, Initiator::Here, format!("cannot listen on {endpoint}: {error}"))
                 .with_hint("choose another address, or port 0 for a free one")
@@ -32,7 +84,8 @@ impl Listener {
                 // std listens with a backlog of 128: thousands that connect at once would wait for retries.
                 rustix::net::listen(&socket, 4096).map_err(|error| failed(error.into()))?;
                 let port = socket.local_addr().map_err(failed)?.port();
-                Ok(Self { socket: Socket::Tcp(socket), endpoint: Endpoint::Tcp { host: host.clone(), port } })
+                let bound = Endpoint::Tcp { host: host.clone(), port };
+                Ok((Self { socket: Socket::Tcp(socket), transport: "tcp", path: None }, bound))
             }
             Endpoint::Unix { path } | Endpoint::Shm { path } => {
                 let address = unix_address(path).map_err(failed)?;
@@ -42,15 +95,17 @@ impl Listener {
                 let socket = UnixListener::bind_addr(&address).map_err(failed)?;
                 socket.set_nonblocking(true).map_err(failed)?;
                 rustix::net::listen(&socket, 4096).map_err(|error| failed(error.into()))?;
-                Ok(Self { socket: Socket::Unix(socket), endpoint: endpoint.clone() })
+                let (path, transport) =
+                    ((!path.starts_with('@')).then(|| path.clone()), endpoint.transport());
+                Ok((Self { socket: Socket::Unix(socket), transport, path }, endpoint.clone()))
             }
             Endpoint::InProcess { .. } => Err(failed(io::Error::other("in-process servers have no socket"))),
         }
     }
 
-    /// Where it listens.
-    pub(crate) fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+    /// The transport's name.
+    pub(crate) fn transport(&self) -> &'static str {
+        self.transport
     }
 
     /// What an event loop watches.
@@ -71,7 +126,7 @@ impl Listener {
             }
             Socket::Unix(socket) => {
                 let control: OwnedFd = socket.accept()?.0.into();
-                if !matches!(self.endpoint, Endpoint::Shm { .. }) {
+                if self.transport != "shm" {
                     return Ok(Stream::Socket(control));
                 }
                 let (channel, offer) = shm::Channel::create(control.try_clone()?)?;
@@ -82,11 +137,9 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for Acceptor {
     fn drop(&mut self) {
-        if let Endpoint::Unix { path } | Endpoint::Shm { path } = &self.endpoint
-            && !path.starts_with('@')
-        {
+        if let Some(path) = &self.path {
             // Somebody else may have removed it.
             let _ = std::fs::remove_file(path);
         }

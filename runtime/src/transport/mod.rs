@@ -2,10 +2,11 @@
 
 pub(crate) mod handshake;
 pub(crate) mod listener;
+mod rights;
 pub(crate) mod shm;
 
 use bytes::BytesMut;
-use everywire_model::{Endpoint, Failure, Initiator, Kind, PeerAddress, Rope};
+use everywire_model::{Endpoint, Failure, Handle, Initiator, Kind, PeerAddress, Rope};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg, sockopt};
@@ -71,15 +72,24 @@ impl Stream {
 
     /// Reads what is there into the spare room of `into`; `wanted` bytes are known to be missing from a message.
     ///
-    /// `Ok(0)` is the end; `WouldBlock` means nothing is there now.
-    pub(crate) fn read(&self, into: &mut BytesMut, wanted: usize) -> io::Result<usize> {
+    /// Handles that come along are put into `handles`, where the wire carries any. `Ok(0)` is the end; `WouldBlock` means
+    /// nothing is there now.
+    pub(crate) fn read(
+        &self,
+        into: &mut BytesMut,
+        wanted: usize,
+        handles: Option<&mut Vec<Handle>>,
+    ) -> io::Result<usize> {
         if into.capacity() - into.len() < READ.max(wanted) {
             into.reserve(READ.max(wanted));
         }
         match self {
             Self::Socket(fd) => {
                 let spare = into.spare_capacity_mut();
-                let n = recv(fd, spare, RecvFlags::DONTWAIT)?.1;
+                let n = match handles {
+                    None => recv(fd, spare, RecvFlags::DONTWAIT)?.1,
+                    Some(handles) => rights::receive(fd, spare, handles)?,
+                };
                 let filled = into.len() + n;
                 // SAFETY: the kernel has just written `n` bytes to the start of the spare room.
                 unsafe { into.set_len(filled) };
@@ -98,6 +108,11 @@ impl Stream {
         match self {
             Self::Socket(fd) => {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                let (handles, room) = rope.handles();
+                let most = most.min(room);
+                if let Some(handles) = handles {
+                    return rights::send(fd, &rope.slices(GATHER, most), handles);
+                }
                 Ok(match rope.contiguous() {
                     Some(flat) => send(fd, &flat[..flat.len().min(most)], flags)?,
                     None => {

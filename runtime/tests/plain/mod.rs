@@ -4,6 +4,7 @@
 //! u32 length of the rest | u8 kind | u64 call | kind-specific
 //! kind 0 call    u8 oneway | u8 len, key | u8 len, operation | values
 //! kind 1 results values        kind 2 failure text        kind 3 probe  u8 len, key        kind 4 goodbye
+//! kind 5 signal  u8 len, key | u8 len, name | values      (sent to every peer; subscribing is local)
 //! ```
 //! Values: little-endian numbers, text and bytes with a u32 length.
 
@@ -31,14 +32,14 @@ impl Wire for Plain {
         &["plain"]
     }
     fn capabilities(&self) -> Capabilities {
-        Capabilities { oneway: true, probe: true, ..Capabilities::default() }
+        Capabilities { oneway: true, probe: true, signals: true, ..Capabilities::default() }
     }
     fn sniff(&self, _: &[u8]) -> Sniff {
         Sniff::Yes
     }
     fn parse(&self, text: &str) -> Result<Reference, Failure> {
         let address = Address::parse(text, None)?;
-        Ok(self.publish("", &[address.endpoint], &address.key))
+        Ok(self.publish("", &[Place::socket("plain", address.endpoint)], &address.key))
     }
     fn print(&self, reference: &Reference) -> String {
         let profile = &reference.profiles[0];
@@ -48,18 +49,18 @@ impl Wire for Plain {
     fn print_friendly(&self, reference: &Reference) -> String {
         self.print(reference)
     }
-    fn publish(&self, type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Reference {
+    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
         let profile = Profile {
             wire: "plain",
             version: (1, 0),
-            endpoints: endpoints.to_vec(),
+            endpoints: places.iter().flat_map(|place| place.profile().endpoints.clone()).collect(),
             key: Bytes::copy_from_slice(key),
             components: vec![],
         };
         Reference { type_id: type_id.into(), profiles: vec![profile], foreign: vec![] }
     }
-    fn listen(&self, text: &str) -> Result<Endpoint, Failure> {
-        Ok(Address::parse(text, None)?.endpoint)
+    fn listen(&self, text: &str) -> Result<Place, Failure> {
+        Ok(Place::socket("plain", Address::parse(text, None)?.endpoint))
     }
     fn connect(&self, config: &Config) -> Box<dyn Session> {
         Box::new(PlainSession::new(config))
@@ -80,6 +81,7 @@ struct PlainSession {
     events: VecDeque<Event>,
     next: u64,
     open: Vec<u64>,
+    subscribed: Vec<(u64, Option<String>)>,
     missing: usize,
     since: Option<Instant>,
     limits: Limits,
@@ -89,9 +91,10 @@ impl PlainSession {
     fn new(config: &Config) -> Self {
         Self {
             out: Rope::new(),
-            events: VecDeque::new(),
+            events: VecDeque::from([Event::Ready(Peer::admitted(config.peer.clone(), "none"))]),
             next: 1,
             open: Vec::new(),
+            subscribed: Vec::new(),
             missing: 0,
             since: None,
             limits: config.limits.clone(),
@@ -151,6 +154,7 @@ impl Session for PlainSession {
                 base: 0,
                 little: true,
                 dialect: 0,
+                context: Bytes::new(),
                 budget: Budget::default(),
                 codec: &PlainCodec,
                 handles: None,
@@ -167,7 +171,9 @@ impl Session for PlainSession {
                     }
                     self.events.push_back(Event::Call(Incoming {
                         id,
+                        sender: Bytes::new(),
                         key,
+                        interface: Bytes::new(),
                         operation,
                         body: body(frame),
                         expects,
@@ -185,6 +191,16 @@ impl Session for PlainSession {
                     self.events.push_back(Event::Probe { id, key, type_id: None });
                 }
                 4 => self.events.push_back(Event::Closed),
+                5 => {
+                    let key = take_short(&mut frame).ok_or_else(|| Self::violation("Key"))?;
+                    let signal = take_short(&mut frame).ok_or_else(|| Self::violation("Signal"))?;
+                    let wants = |name: &Option<String>| name.as_ref().is_none_or(|n| n.as_bytes() == signal);
+                    let subscriptions: Vec<CallId> =
+                        self.subscribed.iter().filter(|(_, n)| wants(n)).map(|(id, _)| CallId(*id)).collect();
+                    let (sender, interface) = (Bytes::new(), Bytes::new());
+                    let heard = Heard { sender, key, interface, signal, body: body(frame) };
+                    self.events.push_back(Event::Signal { subscriptions, heard });
+                }
                 _ => return Err(Self::violation("Kind")),
             }
         }
@@ -220,6 +236,24 @@ impl Session for PlainSession {
             Ok(())
         })?;
         Ok(CallId(id))
+    }
+    fn emit(&mut self, _: Instant, emission: &Emission<'_>) -> Result<(), Failure> {
+        self.frame(5, 0, &mut |out| {
+            short(out.flat(), emission.key);
+            short(out.flat(), emission.signal.name.as_bytes());
+            emission.arguments.encode(&mut PlainSink(out))
+        })
+    }
+    fn subscribe(&mut self, _: Instant, interest: &Interest<'_>) -> Result<CallId, Failure> {
+        let id = self.next;
+        self.next += 1;
+        self.subscribed.push((id, interest.signal.map(|signal| signal.name.to_string())));
+        let body = PlainCodec.write(&mut |_| Ok(()))?;
+        self.events.push_back(Event::Reply { id: CallId(id), outcome: Outcome::Done(body) });
+        Ok(CallId(id))
+    }
+    fn unsubscribe(&mut self, id: CallId) {
+        self.subscribed.retain(|(held, _)| *held != id.0);
     }
     fn answer(&mut self, id: CallId, answer: Answer<'_>) -> Result<(), Failure> {
         let Some(at) = self.open.iter().position(|open| *open == id.0) else { return Ok(()) };
@@ -261,8 +295,19 @@ impl Codec for PlainCodec {
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
         visit(&mut PlainSource { whole: &body.bytes, rest: &body.bytes, budget: body.budget })
     }
-    fn write(&self, _: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
-        unsupported()
+    fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
+        let mut out = Rope::new();
+        visit(&mut PlainSink(&mut out))?;
+        Ok(Body {
+            bytes: out.to_vec().into(),
+            base: 0,
+            little: true,
+            dialect: 0,
+            context: Bytes::new(),
+            budget: Budget::default(),
+            codec: &PlainCodec,
+            handles: None,
+        })
     }
 }
 
@@ -431,9 +476,34 @@ pub fn interface() -> &'static Interface {
             ]),
             inherited: 0,
             attributes: Cow::Borrowed(&[]),
+            signals: Cow::Owned(vec![
+                Signal::new("ticked", vec![field("n", Shape::I32)]),
+                Signal::new("other", vec![]),
+            ]),
             doc: "".into(),
         }
     })
+}
+
+/// The signal `ticked`.
+#[derive(Debug, PartialEq)]
+pub struct Ticked(pub i32);
+
+impl Emits<Ticked> for dyn Probe {}
+
+impl Occasion for Ticked {
+    fn interface() -> &'static Interface {
+        interface()
+    }
+    fn signal() -> &'static Signal {
+        &interface().signals[0]
+    }
+    fn read(body: &Body) -> Result<Self, Failure> {
+        body.decode(&Self::signal().fields).map(|(n,)| Self(n))
+    }
+    fn write(&self, sink: &mut dyn Sink) -> Visit<()> {
+        (self.0,).marshal_list(&Self::signal().fields, sink)
+    }
 }
 
 pub struct Stub(pub Object);

@@ -38,7 +38,7 @@ pub use address::CORBALOC_PORT;
 pub use values::{CDR, Cdr};
 
 use everywire_model::wire::{Capabilities, Listing, Sniff};
-use everywire_model::{Codec, Config, Endpoint, Failure, Reference, Session, Wire};
+use everywire_model::{Codec, Config, Endpoint, Failure, Place, Reference, Session, Wire};
 use session::{GiopSession, Role};
 
 /// The wire, as it is registered.
@@ -113,12 +113,14 @@ impl Wire for Giop {
         address::print_friendly(reference)
     }
 
-    fn publish(&self, type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Reference {
-        address::publish(type_id, endpoints, key)
+    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+        let endpoints: Vec<Endpoint> =
+            places.iter().flat_map(|place| place.profile().endpoints.iter().cloned()).collect();
+        address::publish(type_id, &endpoints, key)
     }
 
-    fn listen(&self, text: &str) -> Result<Endpoint, Failure> {
-        address::friendly(text).map(|address| address.endpoint)
+    fn listen(&self, text: &str) -> Result<Place, Failure> {
+        address::friendly(text).map(|address| Place::socket(self.name(), address.endpoint))
     }
 
     fn connect(&self, config: &Config) -> Box<dyn Session> {

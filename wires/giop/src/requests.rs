@@ -184,7 +184,15 @@ impl GiopSession {
         let base = body.min(bytes.len());
         bytes::Buf::advance(&mut bytes, base);
         let body = Cdr::body(bytes, base, header.little, dialect, self.limits.budget);
-        self.events.push_back(Event::Call(Incoming { id: call, key, operation, body, expects }));
+        self.events.push_back(Event::Call(Incoming {
+            id: call,
+            sender: Bytes::new(),
+            key,
+            interface: Bytes::new(),
+            operation,
+            body,
+            expects,
+        }));
         Ok(())
     }
 

@@ -1,34 +1,68 @@
 //! What a reference says, and whether its object answers.
 
-use super::document;
-use crate::contract;
-use crate::output::{Envelope, line};
+use super::{Form, document};
+use crate::contract::{self, Known};
+use crate::output::{self, Envelope, line};
 use crate::people;
 use crate::trouble::{Done, Trouble};
-use everywire::model::Endpoint;
-use everywire::{Failure, Interface, Kind, Node, Reference};
+use everywire::model::{Contract, Definition, Endpoint};
+use everywire::{Failure, Interface, Kind, Node, Object, Reference};
 use serde_json::{Value as Json, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// What is asked for.
+pub(super) struct Asked<'a> {
+    /// The contract of the object.
+    pub(super) with: Option<&'a Path>,
+    /// Whether to ask the object itself.
+    pub(super) ask: bool,
+    /// How to print a contract that it tells.
+    pub(super) form: Option<Form>,
+    /// How long to wait.
+    pub(super) deadline: Option<Duration>,
+    /// Whether to print JSON.
+    pub(super) json: bool,
+}
+
 /// Describes the object behind a reference. If it does not answer, the exit code says how: 1 no such object, 3 no such
 /// server, 5 no answer in time.
-pub(super) fn describe(
-    text: &str,
-    with: Option<&Path>,
-    ask: bool,
-    deadline: Option<Duration>,
-    json: bool,
-) -> Done {
+pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
+    let Asked { with, ask, form, deadline, json } = *asked;
     let node = Node::from(Node::builder().deadline(deadline).shards(1).build());
     let object = node
         .object(text)
         .map_err(|failure| Trouble::failure("this is neither a file nor a reference", &failure))?;
     let reference = object.reference();
-    let loaded = with.map(|path| contract::load(path).map(|contract| (path, contract))).transpose()?;
-    let interface = match &loaded {
-        Some((path, contract)) => {
-            Some(contract::interface_of(contract, path, None, &reference.type_id, None)?)
+    let known = match with {
+        Some(path) => Some(Known::of_file(path)?),
+        None if ask => match Known::of_object(&object) {
+            Ok(known) => Some(known),
+            // Not to tell is one thing, not to be there another: that shows below.
+            Err(failure) if failure.kind() == Kind::Unsupported => None,
+            Err(failure) => return Err(Trouble::failure("the object does not answer", &failure)),
+        },
+        None => None,
+    };
+    if let (Some(known), None) = (&known, with) {
+        return match form {
+            Some(Form::Language(language)) => {
+                output::raw(&super::printed(&own(known), language)?);
+                Ok(())
+            }
+            Some(Form::Json) => told(known, &object, &node, true),
+            None => told(known, &object, &node, json),
+        };
+    }
+    if form.is_some() {
+        let why = "it did not tell its contract";
+        return Err(Trouble::usage("there is no contract to print in any form", why)
+            .hint("describe the contract's file instead"));
+    }
+    let interface = match &known {
+        Some(known) => {
+            let (contract, source) = (&known.contract, &known.source);
+            Some(contract::interface_of(contract, source, None, &reference.type_id, None)?)
         }
         None => None,
     };
@@ -60,6 +94,72 @@ pub(super) fn describe(
             print(&node, reference, interface.map(|held| &**held), answer.as_ref(), elapsed);
             Ok(())
         }
+    }
+}
+
+/// The contract of an object alone, without what every object of its wire has.
+fn own(known: &Known) -> Contract {
+    let mut left = known.own;
+    let mut keep = |definition: &Definition| match definition {
+        Definition::Interface(_) => {
+            let own = left > 0;
+            left = left.saturating_sub(1);
+            own
+        }
+        _ => true,
+    };
+    Contract { definitions: known.contract.definitions.iter().filter(|d| keep(d)).cloned().collect() }
+}
+
+/// What an object told of itself: its own interfaces, and the objects below it.
+fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
+    let interfaces: Vec<&Interface> =
+        known.contract.interfaces().take(known.own).map(|interface| &**interface).collect();
+    let address = node.print_friendly(object.reference());
+    let children: Vec<String> = known.children.iter().map(|key| people::octets(key)).collect();
+    if json {
+        let profile = object.reference().profiles.first();
+        let own: Vec<Json> = interfaces.iter().map(|interface| document::interface(interface)).collect();
+        Envelope {
+            value: json!({"address": address, "interfaces": own, "children": children, "answers": true}),
+            peer: profile.and_then(|profile| profile.endpoints.first()).map(ToString::to_string),
+            wire: profile.map(|profile| profile.wire),
+            ..Envelope::default()
+        }
+        .print();
+        return Ok(());
+    }
+    line(&format!("{:<12} {address}", "address"));
+    for interface in interfaces {
+        line(&format!("{:<12} {}", "interface", interface.id));
+        print_members(interface);
+    }
+    let others: Vec<&str> =
+        known.contract.interfaces().skip(known.own).map(|interface| interface.id.as_ref()).collect();
+    if !others.is_empty() {
+        line(&format!("{:<12} {}", "also", others.join(", ")));
+    }
+    children.iter().for_each(|child| line(&format!("{:<12} {child}", "below")));
+    Ok(())
+}
+
+fn print_members(interface: &Interface) {
+    let accessor = |index: usize| interface.attribute_of(index).is_some();
+    for (_, operation) in interface.operations.iter().enumerate().filter(|(index, _)| !accessor(*index)) {
+        line(&format!("  {}", people::signature(operation)));
+    }
+    for attribute in interface.attributes.iter() {
+        let access = if attribute.setter.is_some() { "" } else { "readonly " };
+        line(&format!("  {access}attribute {} {}", people::noun(&attribute.shape), attribute.name));
+    }
+    for signal in interface.signals.iter() {
+        let fields: Vec<String> = signal
+            .fields
+            .fields()
+            .iter()
+            .map(|field| format!("{} {}", people::noun(&field.shape), field.name))
+            .collect();
+        line(&format!("  signal {}({})", signal.label, fields.join(", ")));
     }
 }
 
@@ -95,9 +195,7 @@ fn print(
     }
     if let Some(interface) = interface {
         row("interface", &interface.name);
-        for operation in interface.operations.iter() {
-            line(&format!("  {}", people::signature(operation)));
-        }
+        print_members(interface);
     }
 }
 

@@ -1,10 +1,10 @@
 //! Our clients: one generated trait, wherever the object lives.
 
-use super::servants::{Benchmarking, IRemoteObject, TEXT, export};
+use super::courses::{Course, Stubs};
+use super::servants::{Benchmarking, IRemoteObject, TEXT};
 use crate::broken;
-use crate::measure::{Plan, measure};
+use crate::measure::{Plan, measure, measure_bursts};
 use crate::race::Race;
-use everywire::model::Ref;
 use everywire::{Failure, Node};
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -13,32 +13,50 @@ use std::path::Path;
 /// A call in process takes less time than reading the clock: so many are timed together.
 const BATCH: u32 = 100;
 
+/// Signals of one burst.
+const BURST: u32 = 1000;
+
 /// Calls objects of another process.
-pub(super) fn remote(node: &Node, ref_file: &Path, race: &Race, plan: &Plan) -> Result<(), Failure> {
+pub(super) fn remote(
+    node: &Node,
+    ref_file: &Path,
+    course: Course,
+    race: &Race,
+    plan: &Plan,
+) -> Result<(), Failure> {
     let text = std::fs::read_to_string(ref_file)
         .map_err(|error| broken(format!("{}: {error}", ref_file.display())))?;
     let references: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once('\t')).collect();
-    let find = |name: &str| {
-        references.get(name).copied().ok_or_else(|| broken(format!("{} has no {name}", ref_file.display())))
-    };
-    match race.number {
-        2 => calls(&node.connect(find("benchmarking")?)?, race, plan, 1),
-        _ => bytes(&node.connect(find("IRemoteObject")?)?, race, plan, 1),
-    }
+    run(course.connect(node, &references)?, race, plan, 1)
 }
 
 /// Calls objects of this process: the reference is the servant itself.
 pub(super) fn in_process(node: &Node, race: &Race, plan: &Plan) -> Result<(), Failure> {
     let address = node.listen("inproc://derby")?;
-    export(node, super::LARGEST_MESSAGE);
-    match race.number {
-        2 => calls(&node.connect(&format!("{address}benchmarking"))?, race, plan, BATCH),
-        _ => bytes(&node.connect(&format!("{address}IRemoteObject"))?, race, plan, BATCH),
+    let course = Course::Giop;
+    let names = course.export(node, super::LARGEST_MESSAGE);
+    let places: Vec<String> = names.iter().map(|(name, _)| format!("{address}{name}")).collect();
+    let references = names.iter().map(|(name, _)| *name).zip(places.iter().map(String::as_str)).collect();
+    run(course.connect(node, &references)?, race, plan, BATCH)
+}
+
+fn run(stubs: Stubs, race: &Race, plan: &Plan, batch: u32) -> Result<(), Failure> {
+    match (race.number, stubs.hear) {
+        (2, Some(hear)) if race.signals => signals(hear, race, plan),
+        (2, _) => calls(&*stubs.calls, race, plan, batch),
+        _ => bytes(&*stubs.bytes, race, plan, batch),
     }
 }
 
-fn calls(object: &Ref<dyn Benchmarking>, race: &Race, plan: &Plan, batch: u32) -> Result<(), Failure> {
-    let object: &dyn Benchmarking = &**object;
+fn signals(
+    mut hear: impl FnMut(u32) -> Result<(), Failure>,
+    race: &Race,
+    plan: &Plan,
+) -> Result<(), Failure> {
+    measure_bursts(plan, race.headline, (plan.calls / 100).max(1), BURST, || hear(BURST))
+}
+
+fn calls(object: &dyn Benchmarking, race: &Race, plan: &Plan, batch: u32) -> Result<(), Failure> {
     for operation in race.operations {
         let measure =
             |call: &mut dyn FnMut() -> Result<(), Failure>| measure(plan, operation.name, None, batch, call);
@@ -66,8 +84,7 @@ fn calls(object: &Ref<dyn Benchmarking>, race: &Race, plan: &Plan, batch: u32) -
     Ok(())
 }
 
-fn bytes(object: &Ref<dyn IRemoteObject>, race: &Race, plan: &Plan, batch: u32) -> Result<(), Failure> {
-    let object: &dyn IRemoteObject = &**object;
+fn bytes(object: &dyn IRemoteObject, race: &Race, plan: &Plan, batch: u32) -> Result<(), Failure> {
     for operation in race.operations {
         let n = operation.payload.and_then(|n| i32::try_from(n).ok()).unwrap_or(0);
         measure(plan, operation.name, operation.payload, batch, || {

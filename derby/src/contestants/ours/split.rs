@@ -9,11 +9,10 @@ use super::servants::{Benchmarking, Seven, describe};
 use crate::broken;
 use everywire::model::{
     Answer, Body, Bytes, Call, Config, Endpoint, Event, Expects, Failure, MarshalList, Object, Operation,
-    Outcome, Profile, Reference, Remote, Resolver, Servant, Session, Target, Wire,
-    object::{Completion, Ticket},
+    Outcome, Place, Profile, Reference, Remote, Resolver, Servant, Session, Target, Wire,
+    object::{Completion, Local, Method, Ticket},
     visit::{Encode, Sink},
 };
-use std::any::Any;
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -26,7 +25,8 @@ const IN_OUT_INT: usize = 3;
 pub(super) fn run(wire: &'static dyn Wire) -> Result<(), Failure> {
     let key = Bytes::from_static(b"benchmarking");
     let endpoint = Endpoint::InProcess { name: "split".into() };
-    let reference = wire.publish("IDL:benchmarking:1.0", &[Endpoint::Unix { path: "/split".into() }], &key);
+    let place = Place::socket(wire.name(), Endpoint::Unix { path: "/split".into() });
+    let reference = wire.publish("IDL:benchmarking:1.0", &[place], &key);
     let profile = reference.profiles.first().ok_or_else(|| broken(format!("no profile for {endpoint}")))?;
 
     let empty = wire.codec().write(&mut |_| Ok(()))?;
@@ -49,6 +49,7 @@ pub(super) fn run(wire: &'static dyn Wire) -> Result<(), Failure> {
     })?;
     let parts = serde_json::json!({
         "operation": "in_out_int_call",
+        "wire": wire.name(),
         "stub_ns": stub_ns,
         "marshalling_ns": (with_number_ns - session_ns).max(0.0),
         "lookup_ns": lookup_ns,
@@ -106,7 +107,8 @@ impl Pair {
                 ().marshal_list(&operation.arguments, sink)
             }
         };
-        let call = Call { profile, operation, arguments: &arguments, expects: Expects::Reply };
+        let call =
+            Call { profile, interface: None, operation, arguments: &arguments, expects: Expects::Reply };
         self.client.start(now, &call)?;
         pass(&mut *self.client, &mut *self.server, &mut self.to_server, now)?;
         while let Some(event) = self.server.poll() {
@@ -157,15 +159,15 @@ impl Target for Echo {
         &self.reference
     }
 
-    fn invoke(&self, _: &Operation, _: &dyn Encode) -> Outcome<Body> {
+    fn invoke(&self, _: Method<'_>, _: &dyn Encode) -> Outcome<Body> {
         Outcome::Done(self.body.clone())
     }
 
-    fn notify(&self, _: &Operation, _: &dyn Encode) -> Result<(), Failure> {
+    fn notify(&self, _: Method<'_>, _: &dyn Encode) -> Result<(), Failure> {
         Ok(())
     }
 
-    fn submit(&self, _: &Operation, _: &dyn Encode, done: Completion) -> Ticket {
+    fn submit(&self, _: Method<'_>, _: &dyn Encode, done: Completion) -> Ticket {
         done(Outcome::Done(self.body.clone()));
         Ticket(0)
     }
@@ -192,7 +194,7 @@ impl Resolver for Nowhere {
         Err(broken("nothing is resolved here"))
     }
 
-    fn local(&self, _: &Reference) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn local(&self, _: &Reference, _: &str) -> Option<Local> {
         None
     }
 }
@@ -203,8 +205,9 @@ mod tests {
 
     #[test]
     fn two_sessions_carry_both_calls() {
-        let wire = super::super::wire().unwrap();
-        let reference = wire.publish("", &[Endpoint::Unix { path: "/split".into() }], b"key");
+        let wire = super::super::USUAL.speech().unwrap();
+        let place = Place::socket(wire.name(), Endpoint::Unix { path: "/split".into() });
+        let reference = wire.publish("", &[place], b"key");
         let mut pair = Pair::new(wire);
         for _ in 0..3 {
             pair.call(&reference.profiles[0], VOID).unwrap();

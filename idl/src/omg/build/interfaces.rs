@@ -6,7 +6,9 @@ use super::Builder;
 use super::names::What;
 use crate::report::{Problem, Span};
 use everywire_model::shape::{Field, Name, Struct};
-use everywire_model::{Attribute, Definition, Direction, Hold, Interface, Operation, Parameter, Shape};
+use everywire_model::{
+    Attribute, Definition, Direction, Hold, Interface, Notify, Operation, Parameter, Shape,
+};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -68,6 +70,7 @@ impl Builder<'_> {
             operations: Cow::Owned(draft.operations),
             inherited,
             attributes: Cow::Owned(draft.attributes),
+            signals: Cow::Borrowed(&[]),
             doc: Name::from(doc.to_owned()),
         });
         let built = Built { hold: hold.clone(), ancestors, origins: draft.origins, ways };
@@ -170,6 +173,7 @@ impl Builder<'_> {
                         shape,
                         getter: at,
                         setter: (!attribute.readonly).then_some(at + 1),
+                        notify: Notify::Value,
                     });
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::{Printer, names};
 use everywire_model::shape::{Enum, Field, Struct, Text, TextKind, Union};
-use everywire_model::{Attribute, Direction, Hold, Interface, Operation, Shape};
+use everywire_model::{Attribute, Direction, Hold, Interface, Operation, Shape, Signal};
 
 impl Printer<'_> {
     /// A type's definition. Where it stands inside another, `lead` are the labels of its arm and `tail` is the member.
@@ -106,10 +106,13 @@ impl Printer<'_> {
     }
 
     pub(super) fn operation(&mut self, operation: &Operation) {
-        self.doc(&operation.doc);
         let oneway = if operation.oneway { "oneway " } else { "" };
-        let returns = self.shape(&operation.returns);
-        let name = names::ident(&operation.name);
+        let name = names::ident(&operation.label);
+        let returns = self.usable(&operation.returns, &operation.label);
+        for parameter in operation.parameters.iter() {
+            self.usable(&parameter.field.shape, &format!("{}_{}", operation.label, parameter.field.name));
+        }
+        self.doc(&operation.doc);
         // Parameters stand in a scope of the operation, where types may have other names than around it.
         self.scope.push(operation.name.to_string());
         let parameters: Vec<String> = operation
@@ -121,7 +124,10 @@ impl Printer<'_> {
                     Direction::Out => "out",
                     Direction::InOut => "inout",
                 };
-                format!("{direction} {}", self.declarator(&parameter.field.shape, &parameter.field.name))
+                let shape = &parameter.field.shape;
+                let made = self.made.get(&self.declarator(self.bare(shape), "")).cloned();
+                let kind = made.unwrap_or_else(|| self.shape(shape));
+                format!("{direction} {kind} {}", names::ident(&parameter.field.name))
             })
             .collect();
         self.scope.pop();
@@ -129,16 +135,54 @@ impl Printer<'_> {
         self.line(format_args!("{oneway}{returns} {name}({}){raises};", parameters.join(", ")));
     }
 
+    /// OMG IDL has no signals.
+    pub(super) fn signal(&mut self, signal: &Signal) {
+        self.doc(&signal.doc);
+        let fields = signal.fields.fields().iter();
+        let fields: Vec<String> = fields.map(|field| self.declarator(&field.shape, &field.name)).collect();
+        self.line(format_args!("// signal {}({})", names::ident(&signal.label), fields.join(", ")));
+    }
+
     pub(super) fn attribute(&mut self, interface: &Interface, attribute: &Attribute) {
         let getter = interface.operations.get(attribute.getter);
         let setter = attribute.setter.and_then(|setter| interface.operations.get(setter));
+        let kind = self.usable(&attribute.shape, &attribute.name);
         self.doc(getter.map_or("", |getter| &getter.doc));
-        let declared = self.declarator(&attribute.shape, &attribute.name);
+        let declared = format!("{kind} {}", names::ident(&attribute.name));
         let get = if setter.is_some() { "getraises" } else { "raises" };
         let get = getter.map(|getter| self.raises(get, getter)).unwrap_or_default();
         let set = setter.map(|setter| self.raises("setraises", setter)).unwrap_or_default();
         let readonly = if setter.is_some() { "" } else { "readonly " };
         self.line(format_args!("{readonly}attribute {declared}{get}{set};"));
+    }
+
+    /// A type as an operation or attribute uses it: sequences and arrays need a name there, which is made where another
+    /// language gave none.
+    fn usable(&mut self, shape: &Shape, hint: &str) -> String {
+        let target = self.bare(shape);
+        if !matches!(target, Shape::Sequence(_) | Shape::Array(_)) {
+            return self.shape(shape);
+        }
+        let written = self.declarator(target, "");
+        if let Some(name) = self.made.get(&written) {
+            return name.clone();
+        }
+        let name = format!("{}_t", names::last(hint));
+        let declared = self.declarator(target, &name);
+        self.line(format_args!("typedef {declared};"));
+        self.made.insert(written, name.clone());
+        name
+    }
+
+    /// The shape behind names that another language has built in, which are no definitions.
+    fn bare<'s>(&self, mut shape: &'s Shape) -> &'s Shape {
+        while let Shape::Alias(alias) = shape {
+            if !alias.id.is_empty() || self.names.contains(&alias.name) {
+                break;
+            }
+            shape = &alias.target;
+        }
+        shape
     }
 
     fn raises(&self, keyword: &str, operation: &Operation) -> String {
@@ -155,8 +199,13 @@ impl Printer<'_> {
 
     /// A type as it is used.
     pub(super) fn shape(&self, shape: &Shape) -> String {
-        if let Some((_, name, _)) = names::of_shape(shape) {
-            return self.name(name);
+        let shape = self.bare(shape);
+        match names::of_shape(shape) {
+            Some((_, name, _)) if name.is_empty() => {
+                return "any /* a struct without a name: not expressible in OMG IDL */".to_owned();
+            }
+            Some((_, name, _)) => return self.name(name),
+            None => {}
         }
         let bounded = |word: &str, bound: Option<u32>| match bound {
             Some(bound) => format!("{word}<{bound}>"),

@@ -125,7 +125,16 @@ impl NdrSink {
     pub fn into_body(self, budget: Budget) -> Visit<Body> {
         let (base, little) = (self.base, self.stub_little);
         let bytes = self.into_bytes()?.into();
-        Ok(Body { bytes, base, little, dialect: 0, budget, codec: &NDR, handles: None })
+        Ok(Body {
+            bytes,
+            base,
+            little,
+            dialect: 0,
+            budget,
+            codec: &NDR,
+            context: Bytes::new(),
+            handles: None,
+        })
     }
 
     /// A value begins: where does it stand?

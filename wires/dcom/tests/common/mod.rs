@@ -309,7 +309,16 @@ pub(crate) fn unhex(text: &str) -> Vec<u8> {
 pub(crate) fn body(bytes: &[u8], little: bool) -> Body {
     let bytes = bytes.to_vec().into();
     let budget = Budget::default();
-    Body { bytes, base: 0, little, dialect: 0, budget, codec: &NDR, handles: None }
+    Body {
+        bytes,
+        base: 0,
+        little,
+        dialect: 0,
+        budget,
+        codec: &NDR,
+        context: bytes::Bytes::new(),
+        handles: None,
+    }
 }
 
 /// The value, and how many bytes were not read.

@@ -106,7 +106,7 @@ pub fn in_out(name: &'static str, shape: Shape) -> Operation {
 
 /// A profile with this key, and this side's components if `components`.
 pub fn profile(key: &[u8]) -> Profile {
-    GIOP.publish("IDL:x:1.0", &[Endpoint::Tcp { host: "h".into(), port: 1 }], key).profiles.remove(0)
+    GIOP.publish("IDL:x:1.0", &[Place::socket("giop", Endpoint::Tcp { host: "h".into(), port: 1 })], key).profiles.remove(0)
 }
 
 /// Everything a session would send, taken.
@@ -173,7 +173,7 @@ impl Pair {
         operation: &Operation,
         value: &dyn Encode,
     ) -> (CallId, Incoming) {
-        let call = Call { profile, operation, arguments: value, expects: Expects::Reply };
+        let call = Call { profile, interface: None, operation, arguments: value, expects: Expects::Reply };
         let id = self.client.start(Instant::now(), &call).unwrap();
         match self.forth().unwrap().pop() {
             Some(Event::Call(incoming)) => (id, incoming),

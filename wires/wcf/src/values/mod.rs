@@ -111,5 +111,14 @@ pub fn body(element: Vec<u8>, words: Option<&Incoming>, budget: Budget) -> Body 
         }
         None => (element, PLAIN),
     };
-    Body { bytes: bytes.into(), base: 0, little: true, dialect, budget, codec: &BINARY_XML, handles: None }
+    Body {
+        bytes: bytes.into(),
+        base: 0,
+        little: true,
+        dialect,
+        budget,
+        codec: &BINARY_XML,
+        context: bytes::Bytes::new(),
+        handles: None,
+    }
 }

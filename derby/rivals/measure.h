@@ -15,7 +15,7 @@ struct Plan {
   std::uint64_t warmup = 500;
   std::uint64_t budget_ms = 0;   // ends an operation early; 0 = never
   std::uint64_t large_divisor = 1;
-  int server_pid = 0;            // whose CPU time is reported as the server's; 0 = unknown
+  std::vector<int> server_pids;  // whose CPU time is reported as the server's; none = unknown
   std::string only;              // one operation; empty = all of them
 };
 
@@ -41,31 +41,42 @@ inline double cpu_us_of(int pid) {
   return double(t.tv_sec) * 1e6 + double(t.tv_nsec) / 1e3;
 }
 
-// Times `call`. Between two calls the clock is read once.
-template <class F> void measure(const Plan& plan, const char* operation, std::uint64_t calls, F&& call) {
+// The sum of the same of several; -1 if any of them cannot be told, or there is none.
+inline double cpu_us_of(const std::vector<int>& pids) {
+  double sum = pids.empty() ? -1 : 0;
+  for (int pid : pids) {
+    const double one = cpu_us_of(pid);
+    if (one < 0) return -1;
+    sum += one;
+  }
+  return sum;
+}
+
+// Times `call`, which does `batch` of what is counted. Between two calls the clock is read once.
+template <class F> void measure(const Plan& plan, const char* operation, std::uint64_t calls, F&& call, std::uint64_t batch = 1) {
   if (!plan.only.empty() && plan.only != operation) return;
   const std::uint64_t budget = plan.budget_ms * 1000000u;
   const std::uint64_t begun = now_ns();
-  for (std::uint64_t i = 0; i < std::min(plan.warmup, calls); ++i) {
+  for (std::uint64_t i = 0; i < std::min((plan.warmup + batch - 1) / batch, calls); ++i) {
     call();
     if (budget != 0 && now_ns() - begun > budget / 5) break;
   }
-  std::vector<std::uint64_t> samples;
+  std::vector<std::uint64_t> samples;   // picoseconds of one
   samples.reserve(calls);
-  const double own = own_cpu_us(), server = cpu_us_of(plan.server_pid);
+  const double own = own_cpu_us(), server = cpu_us_of(plan.server_pids);
   const std::uint64_t start = now_ns();
   std::uint64_t last = start;
   for (std::uint64_t i = 0; i < calls; ++i) {
     call();
     const std::uint64_t now = now_ns();
-    samples.push_back(now - last);
+    samples.push_back((now - last) * 1000u / batch);
     last = now;
     if (budget != 0 && now - start > budget) break;
   }
-  const double own_after = own_cpu_us(), server_after = cpu_us_of(plan.server_pid);
+  const double own_after = own_cpu_us(), server_after = cpu_us_of(plan.server_pids);
 
   std::printf("{\"operation\":\"%s\",\"calls\":%zu,\"total_ns\":%llu,\"client_cpu_us\":%.3f,\"server_cpu_us\":", operation,
-              samples.size(), static_cast<unsigned long long>(last - start), own_after - own);
+              samples.size() * std::size_t(batch), static_cast<unsigned long long>(last - start), own_after - own);
   if (server < 0 || server_after < 0) std::printf("null");
   else std::printf("%.3f", server_after - server);
 
@@ -76,14 +87,14 @@ template <class F> void measure(const Plan& plan, const char* operation, std::ui
     std::vector<std::uint64_t> part(samples.begin() + long(samples.size() * b / blocks),
                                     samples.begin() + long(samples.size() * (b + 1) / blocks));
     std::nth_element(part.begin(), part.begin() + long(part.size() / 2), part.end());
-    std::printf("%s%llu", b ? "," : "", static_cast<unsigned long long>(part[part.size() / 2] * 1000));
+    std::printf("%s%llu", b ? "," : "", static_cast<unsigned long long>(part[part.size() / 2]));
   }
   std::printf("],\"histogram_ps\":[");
   std::sort(samples.begin(), samples.end());
   for (std::size_t i = 0; i < samples.size();) {
     std::size_t same = i;
     while (same < samples.size() && samples[same] == samples[i]) ++same;
-    std::printf("%s[%llu,%zu]", i ? "," : "", static_cast<unsigned long long>(samples[i] * 1000), same - i);
+    std::printf("%s[%llu,%zu]", i ? "," : "", static_cast<unsigned long long>(samples[i]), (same - i) * std::size_t(batch));
     i = same;
   }
   std::printf("]}\n");

@@ -1,0 +1,50 @@
+//! What the program tells unasked: signals, and changes of attributes.
+
+use crate::json;
+use everywire::model::{Hold, Sink};
+use everywire::{Interface, Node};
+use serde_json::{Map, Value as Json};
+
+/// Emits the signal, or tells of the change, that a line of the program speaks of.
+///
+/// # Errors
+/// It does not fit the contract.
+pub(super) fn news(
+    said: &Map<String, Json>,
+    key: &str,
+    interface: &Hold<Interface>,
+    node: &Node,
+) -> Result<(), String> {
+    if let Some(name) = said.get("signal").and_then(Json::as_str) {
+        signal(name, said.get("fields"), key, interface, node)
+    } else if let Some(name) = said.get("changed").and_then(Json::as_str) {
+        let Some(attribute) = interface.attributes.iter().find(|attribute| attribute.name == name) else {
+            return Err(format!("the contract has no attribute `{name}`"));
+        };
+        node.emitter().changed(key.as_bytes(), interface, attribute).map_err(|failure| failure.to_string())
+    } else {
+        Err("a line has neither `id` nor `signal` nor `changed`".into())
+    }
+}
+
+fn signal(
+    name: &str,
+    fields: Option<&Json>,
+    key: &str,
+    interface: &Hold<Interface>,
+    node: &Node,
+) -> Result<(), String> {
+    let Some(signal) = interface.signals.iter().find(|signal| signal.label == name || signal.name == name)
+    else {
+        let known: Vec<_> = interface.signals.iter().map(|signal| signal.label.as_ref()).collect();
+        let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+        return Err(format!("the contract has no signal `{name}`; it has {known}"));
+    };
+    let nothing = Json::Object(Map::new());
+    let value = json::read(&signal.fields, fields.unwrap_or(&nothing), "fields", node)
+        .map_err(|misfit| format!("signal `{name}` does not fit: {misfit}"))?;
+    let encode = |sink: &mut dyn Sink| value.encode(&signal.fields, sink);
+    node.emitter()
+        .emit(key.as_bytes(), interface, signal, &encode)
+        .map_err(|failure| format!("signal `{name}` was not sent: {failure}"))
+}

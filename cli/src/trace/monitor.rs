@@ -1,0 +1,41 @@
+//! What others say to each other through a router that lets one overhear it.
+
+use super::show::{Detail, Narrator, Passed};
+use crate::trouble::{Done, Trouble};
+use everywire::Monitor;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How often the end is looked for while nobody says anything.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Prints until `ended`.
+pub(crate) fn print(monitor: &Monitor, ended: &AtomicBool, detail: Detail) -> Done {
+    let mut narrator = Narrator::new(detail);
+    let mut offset = 0;
+    while !ended.load(Ordering::Relaxed) {
+        let next = monitor.next(Some(Instant::now() + GLANCE));
+        let message = match next {
+            Ok(Some(message)) => message,
+            Ok(None) => continue,
+            Err(failure) => return Err(Trouble::failure("the monitor ended", &failure)),
+        };
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        for explained in &monitor.wire().explain(&message).messages {
+            let end = explained.offset.saturating_add(explained.len).min(message.len());
+            narrator.tell(&Passed {
+                time,
+                connection: 1,
+                outward: true,
+                from: "",
+                to: "",
+                wire: monitor.wire().name(),
+                offset: offset + explained.offset as u64,
+                explained,
+                bytes: message.get(explained.offset..end).unwrap_or_default(),
+            });
+        }
+        offset += message.len() as u64;
+    }
+    Ok(())
+}

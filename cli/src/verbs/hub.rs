@@ -1,0 +1,75 @@
+//! Servers that wires bring along, each run by a verb of its own name.
+
+use crate::output::note;
+use crate::trouble::{Done, Trouble};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use everywire::hub::{self, Settings, Stop};
+use everywire::model::Program;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::sync::Arc;
+
+/// All of them.
+pub(crate) fn programs() -> impl Iterator<Item = &'static Program> {
+    everywire::wires::ALL.iter().flat_map(|wire| wire.programs())
+}
+
+/// Adds a verb for each.
+pub(crate) fn with_programs(command: Command) -> Command {
+    programs().fold(command, |command, program| command.subcommand(verb(program)))
+}
+
+fn verb(program: &Program) -> Command {
+    let mut verb = Command::new(program.name)
+        .about(program.about)
+        .after_help(format!("Examples:\n  everywire {}", program.name));
+    for option in program.options {
+        let argument = Arg::new(option.name).long(option.name).help(option.help);
+        verb = verb.arg(match option.value {
+            Some(name) => argument.value_name(name),
+            None => argument.action(ArgAction::SetTrue),
+        });
+    }
+    verb.arg(
+        Arg::new("verbose")
+            .short('v')
+            .long("verbose")
+            .action(ArgAction::SetTrue)
+            .help("Tell about peers that break the protocol"),
+    )
+}
+
+/// Runs a program until it finishes, or a signal ends it.
+pub(crate) fn run(program: &Program, matches: &ArgMatches) -> Done {
+    let mut given: Vec<(&str, Option<&str>)> = Vec::new();
+    for option in program.options {
+        match option.value {
+            Some(_) => {
+                if let Some(value) = matches.get_one::<String>(option.name) {
+                    given.push((option.name, Some(value)));
+                }
+            }
+            None if matches.get_flag(option.name) => given.push((option.name, None)),
+            None => {}
+        }
+    }
+    let what = || format!("cannot run `{}`", program.name);
+    // A hang-up asks nothing of a server: others use it to see whether one lives.
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
+        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    let failed = |failure: &everywire::Failure| Trouble::failure(what(), failure);
+    let mut server = (program.open)(&given).map_err(|failure| failed(&failure))?;
+    let stop = Stop::new().map_err(|failure| failed(&failure))?;
+    let bell = stop.clone();
+    std::thread::spawn(move || {
+        if signals.forever().any(|signal| signal != SIGHUP) {
+            bell.stop();
+        }
+    });
+    let mut settings = Settings::default();
+    if matches.get_flag("verbose") {
+        settings.observer =
+            Some(Arc::new(|peer, violation| note(&format!("violation: {peer}: {violation}"))));
+    }
+    hub::run(&mut *server, &settings, &stop).map_err(|failure| failed(&failure))
+}

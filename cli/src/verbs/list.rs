@@ -1,0 +1,77 @@
+//! `everywire list`: who is there to be called.
+
+use crate::output::{Envelope, Style, line, tinted};
+use crate::target;
+use crate::trouble::{Done, Trouble};
+use crate::units::{self, Deadline};
+use clap::Args;
+use everywire::Node;
+use everywire::model::Presence;
+use serde_json::{Map, Value as Json, json};
+
+const EXAMPLES: &str = include_str!("../../help/list.txt");
+
+/// List who is there to be called, or the objects of a server.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Where to look: a router, or a server behind it.
+    address: String,
+    /// How long to wait for each answer.
+    #[arg(long, value_name = "TIME", value_parser = units::deadline, default_value = "5s")]
+    deadline: Deadline,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Lists.
+pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
+    let node = Node::from(Node::builder().deadline(arguments.deadline.0).shards(1).build());
+    let text = target::text(&arguments.address)?;
+    let found = node
+        .list(&text)
+        .map_err(|failure| Trouble::failure(format!("cannot list `{}`", arguments.address), &failure))?;
+    if arguments.json {
+        Envelope::of(found.iter().map(as_json).collect()).print();
+    } else {
+        print(&found, style);
+    }
+    Ok(())
+}
+
+/// A table: the name, what is known, the address.
+fn print(found: &[Presence], style: Style) {
+    let Some(first) = found.first() else { return };
+    let heads = first.details.iter().map(|(what, _)| *what);
+    let titles: Vec<String> = std::iter::once("name").chain(heads).map(str::to_owned).collect();
+    let rows: Vec<Vec<String>> = found
+        .iter()
+        .map(|one| {
+            let details = one.details.iter().map(|(_, value)| value.clone());
+            std::iter::once(one.name.clone()).chain(details).collect()
+        })
+        .collect();
+    let mut widths: Vec<usize> = titles.iter().map(|title| title.chars().count()).collect();
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let lay = |row: &[String]| {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    // A list of names alone needs no title: it goes to other programs.
+    if titles.len() > 1 {
+        line(&tinted(&lay(&titles), "2", style.out));
+    }
+    rows.iter().for_each(|row| line(&lay(row)));
+}
+
+fn as_json(one: &Presence) -> Json {
+    let details: Map<String, Json> =
+        one.details.iter().map(|(what, value)| ((*what).to_owned(), Json::from(value.as_str()))).collect();
+    json!({"name": one.name, "address": one.address, "details": details})
+}

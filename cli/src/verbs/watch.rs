@@ -1,0 +1,256 @@
+//! `everywire watch`: prints the signals of an object as they come.
+
+use crate::contract::{Known, last_part};
+use crate::json::{self, Notation};
+use crate::output::{Style, line, note, tinted};
+use crate::people;
+use crate::target;
+use crate::trace::{time_of_day, timestamp};
+use crate::trouble::{Done, Trouble};
+use crate::units::{self, Deadline};
+use clap::Args;
+use everywire::model::{Heard, Shape, Signal, Source, Tidings};
+use everywire::{Bytes, Failure, Interface, Kind, Node, Object, Value};
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+const EXAMPLES: &str = include_str!("../../help/watch.txt");
+
+/// Objects that are asked what their signals' fields are called.
+const MOST_OTHERS: usize = 1024;
+
+/// Print signals and changes of attributes as they come.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The object, or the server whose objects are meant.
+    reference: String,
+    /// Only this signal.
+    signal: Option<String>,
+    /// The contract that describes the object; not needed where objects tell it themselves.
+    #[arg(short, long, value_name = "FILE")]
+    contract: Option<PathBuf>,
+    /// Only signals of this interface.
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+    /// End after so many signals.
+    #[arg(long, value_name = "NUMBER")]
+    count: Option<u64>,
+    /// End after this time.
+    #[arg(long = "for", value_name = "TIME", value_parser = units::deadline, default_value = "none")]
+    duration: Deadline,
+    /// Print one JSON object a signal.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Watches.
+pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
+    let node = Node::from(Node::builder().shards(1).build());
+    let text = target::text(&arguments.reference)?;
+    let object = node
+        .object(&text)
+        .map_err(|failure| Trouble::failure(format!("`{text}` is no reference"), &failure))?;
+    // What a signal's fields are called is good to know, but not needed.
+    let known = match &arguments.contract {
+        Some(path) => Some(Known::of_file(path)?),
+        None => Known::of_object(&object).ok(),
+    };
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    let (tell, told) = mpsc::channel();
+    let stop = tell.clone();
+    let interfaces: Vec<Interface> = known
+        .iter()
+        .flat_map(|known| known.contract.interfaces().map(|interface| (**interface).clone()))
+        .collect();
+    let subscriptions = subscribe(arguments, &object, &interfaces, &tell)?;
+    std::thread::spawn(move || {
+        signals.forever().next();
+        // The main thread may have ended first.
+        let _ = stop.send(None);
+    });
+    let others = RefCell::default();
+    let printer = Printer {
+        node: &node,
+        object: &object,
+        interfaces: &interfaces,
+        others,
+        json: arguments.json,
+        style,
+    };
+    let until = arguments.duration.0.map(|duration| Instant::now() + duration);
+    let mut left = arguments.count.unwrap_or(u64::MAX);
+    while left > 0 {
+        let news = match until {
+            Some(until) => told.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
+            None => told.recv().ok(),
+        };
+        match news {
+            Some(Some(Tidings::Signal(heard))) => {
+                printer.print(&heard);
+                left -= 1;
+            }
+            Some(Some(Tidings::Lost(failure))) => printer.lost(&failure),
+            Some(None) | None => break,
+        }
+    }
+    drop(subscriptions);
+    Ok(())
+}
+
+/// What was told; nothing when it is time to end.
+type News = Option<Tidings<Heard>>;
+
+fn subscribe(
+    arguments: &Arguments,
+    object: &Object,
+    interfaces: &[Interface],
+    tell: &mpsc::Sender<News>,
+) -> Done<Vec<everywire::model::Subscription>> {
+    let failed =
+        |failure: &Failure| Trouble::failure(format!("cannot watch `{}`", arguments.reference), failure);
+    let listener = |tell: mpsc::Sender<News>| -> everywire::model::object::Listener {
+        let tell = std::sync::Mutex::new(tell);
+        Arc::new(move |tidings| {
+            if let Ok(tell) = tell.lock() {
+                // The program is ending.
+                let _ = tell.send(Some(tidings));
+            }
+        })
+    };
+    if arguments.interface.is_none() && arguments.signal.is_none() {
+        match object.subscribe(None, listener(tell.clone())) {
+            Ok(subscription) => return Ok(vec![subscription]),
+            Err(failure) if failure.kind() != Kind::Unsupported || interfaces.is_empty() => {
+                return Err(failed(&failure));
+            }
+            // This wire wants each signal named.
+            Err(_) => {}
+        }
+    }
+    let meant = |interface: &&Interface| {
+        arguments.interface.as_ref().is_none_or(|name| {
+            interface.id == *name || interface.name == *name || last_part(&interface.name) == name
+        })
+    };
+    let mut made = Vec::new();
+    for interface in interfaces.iter().filter(meant) {
+        for signal in interface.signals.iter().filter(|signal| is_meant(signal, arguments.signal.as_deref()))
+        {
+            let object = object.clone().typed(everywire::model::Hold::new(interface.clone()));
+            made.push(
+                object.subscribe(Some(signal), listener(tell.clone())).map_err(|failure| failed(&failure))?,
+            );
+        }
+    }
+    if made.is_empty() {
+        let all: Vec<&str> =
+            interfaces.iter().flat_map(|i| i.signals.iter().map(|signal| signal.label.as_ref())).collect();
+        let why =
+            if all.is_empty() { "none is known".into() } else { format!("known are {}", all.join(", ")) };
+        return Err(Trouble::usage(format!("`{}` has no such signal", arguments.reference), why)
+            .hint("name the contract with --contract FILE"));
+    }
+    Ok(made)
+}
+
+fn is_meant(signal: &Signal, name: Option<&str>) -> bool {
+    name.is_none_or(|name| signal.label == name || signal.name == name)
+}
+
+struct Printer<'p> {
+    node: &'p Node,
+    /// The one that was asked for.
+    object: &'p Object,
+    interfaces: &'p [Interface],
+    /// What other objects of the service told of themselves, by their keys.
+    others: RefCell<HashMap<Bytes, Vec<Interface>>>,
+    json: bool,
+    style: Style,
+}
+
+impl Printer<'_> {
+    fn print(&self, heard: &Heard) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        let (interface, name) = (text(&heard.interface), text(&heard.signal));
+        let known = find(self.interfaces, heard).or_else(|| self.ask(heard));
+        let decode = |shape: &Shape| {
+            heard
+                .body
+                .read(|source: &mut dyn Source<'_>| Value::decode(shape, source))
+                .map(|value| (shape.clone(), value))
+        };
+        let told = heard.body.codec.shape(&heard.body);
+        let read = known.and_then(|fields| decode(&fields).ok());
+        let read = read.or_else(|| told.as_ref().and_then(|shape| decode(shape).ok()));
+        let notation: &dyn Notation = self.node;
+        if self.json {
+            let value = read.as_ref().map(|(shape, value)| json::write(shape, value, notation));
+            let octets = heard.body.bytes.len();
+            line(
+                &json!({
+                    "time": timestamp(now), "sender": text(&heard.sender), "key": text(&heard.key),
+                    "interface": interface, "signal": name, "fields": value, "octets": octets,
+                })
+                .to_string(),
+            );
+            return;
+        }
+        let fields = match &read {
+            Some((_, Value::Struct(fields))) if fields.is_empty() => String::new(),
+            Some((shape, value)) => people::shown(shape, value, notation),
+            None => format!("({} octets)", heard.body.bytes.len()),
+        };
+        let dot = if interface.is_empty() { "" } else { "." };
+        let from =
+            if heard.sender.is_empty() { String::new() } else { format!(" from {}", text(&heard.sender)) };
+        line(&format!(
+            "{} {} {interface}{dot}{} {fields}{}",
+            tinted(&time_of_day(now), "2", self.style.out),
+            text(&heard.key),
+            tinted(&name, "36", self.style.out),
+            tinted(&from, "2", self.style.out),
+        ));
+    }
+
+    /// What the fields of a signal of another object are called, as that object says.
+    fn ask(&self, heard: &Heard) -> Option<Shape> {
+        let mut others = self.others.borrow_mut();
+        if !others.contains_key(&heard.key) && others.len() < MOST_OTHERS {
+            let mut reference = self.object.reference().clone();
+            reference.profiles.iter_mut().for_each(|profile| profile.key = heard.key.clone());
+            let told = self.node.resolve(&reference).and_then(|object| Known::of_object(&object));
+            let interfaces = told.map(|known| known.contract.interfaces().map(|i| (**i).clone()).collect());
+            others.insert(heard.key.clone(), interfaces.unwrap_or_default());
+        }
+        find(others.get(&heard.key)?, heard)
+    }
+
+    fn lost(&self, failure: &Failure) {
+        if self.json {
+            line(&json!({"lost": failure.message()}).to_string());
+        } else {
+            note(&format!("lost: {failure}"));
+        }
+    }
+}
+
+/// The fields of a signal, if one of these interfaces has it.
+fn find(interfaces: &[Interface], heard: &Heard) -> Option<Shape> {
+    interfaces
+        .iter()
+        .filter(|held| heard.interface.is_empty() || held.id.as_bytes() == heard.interface)
+        .find_map(|held| held.signal(&heard.signal))
+        .map(|signal| signal.fields.clone())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,92 @@
+//! Signals: a struct for each, that listeners get and servants emit.
+
+use super::data::{define_fields, implement_fields};
+use super::plan::{Family, Plan};
+use super::types::Types;
+use crate::page::Page;
+use everywire_model::shape::{Shape, Struct};
+use everywire_model::{Interface, Signal};
+
+/// Writes the lines of a trait's documentation that name its signals.
+pub(super) fn mention(interface: &Interface, family: &Family, page: &mut Page) {
+    let mut own = own(interface, family).peekable();
+    if own.peek().is_some() {
+        page.line("///");
+    }
+    for (_, signal, name) in own {
+        let about = signal.doc.lines().next().unwrap_or_default().trim();
+        let about = if about.is_empty() { ".".to_owned() } else { format!(": {about}") };
+        page.line(format!("/// * Emits [`{name}`]{about}"));
+    }
+}
+
+/// Writes the types of an interface's own signals.
+pub(super) fn define(types: &Types<'_, '_>, interface: &Interface, family: &Family, page: &mut Page) {
+    for (_, signal, name) in own(interface, family) {
+        let Some(fields) = fields(signal) else { continue };
+        let doc = match signal.doc.as_ref() {
+            "" => format!("The signal `{}` of `{}`.", signal.name, interface.name),
+            doc => doc.to_owned(),
+        };
+        define_fields(types, name, fields, &doc, page);
+    }
+}
+
+/// The types of all signals that objects of an interface emit, inherited ones too.
+pub(super) fn emitted(types: &Types<'_, '_>, interface: &Interface) -> Vec<String> {
+    let mut all = Vec::new();
+    for ancestor in Plan::lineage(interface) {
+        let (Some((_, family)), Some(place)) =
+            (types.plan.interface(&ancestor.name), types.plan.find(&ancestor.name))
+        else {
+            continue;
+        };
+        all.extend(family.occasions.iter().map(|(_, name)| Plan::path(types.from, &place.path, name)));
+    }
+    all
+}
+
+/// Writes what makes them signals.
+pub(super) fn implement(types: &Types<'_, '_>, interface: &Interface, family: &Family, page: &mut Page) {
+    let described = types.plan.find(&interface.name).map_or("", |place| place.described.as_str());
+    for (index, signal, name) in own(interface, family) {
+        let Some(fields) = fields(signal) else { continue };
+        implement_fields(name, fields, page);
+        page.gap();
+        page.block(&format!("impl ew::Occasion for {name}"), |page| {
+            page.block("fn interface() -> &'static ew::Interface", |page| {
+                page.line(format!("&describe::{described}"));
+            });
+            page.gap();
+            page.block("fn signal() -> &'static ew::Signal", |page| {
+                page.line(format!("&describe::{}[{index}]", family.signals));
+            });
+            page.gap();
+            page.block("fn read(body: &ew::Body) -> Result<Self, ew::Failure>", |page| {
+                page.line("body.read(|source| ew::Unmarshal::unmarshal(&Self::signal().fields, source))");
+            });
+            page.gap();
+            page.block("fn write(&self, sink: &mut dyn ew::Sink) -> ew::Visit<()>", |page| {
+                page.line("ew::Marshal::marshal(self, &Self::signal().fields, sink)");
+            });
+        });
+    }
+}
+
+/// Number, description and type of each signal that is not inherited.
+fn own<'i>(
+    interface: &'i Interface,
+    family: &'i Family,
+) -> impl Iterator<Item = (usize, &'i Signal, &'i str)> {
+    family
+        .occasions
+        .iter()
+        .filter_map(|(index, name)| Some((*index, interface.signals.get(*index)?, name.as_str())))
+}
+
+fn fields(signal: &Signal) -> Option<&Struct> {
+    match signal.fields.resolved() {
+        Shape::Struct(fields) => Some(fields),
+        _ => None,
+    }
+}

@@ -1,0 +1,147 @@
+//! The contract of D-Bus, `bench.dbus.xml`: the seven functions, bytes and signals of one object.
+
+use super::courses::Stubs;
+use super::hearing::Countdown;
+use super::servants::{Benchmarking, IRemoteObject, OctetSeq, Remote, Seven};
+use contract::benchmarking::dbus::{Interface, InterfaceHello};
+use everywire::model::{Bytes, Ref, Reference};
+use everywire::{Failure, Node};
+use std::sync::{Arc, OnceLock};
+
+#[allow(unreachable_pub, clippy::pedantic)]
+mod contract {
+    everywire::include_contract!("bench.dbus");
+}
+
+/// The name that the server owns on a bus.
+pub(super) const NAME: &str = "benchmarking.dbus";
+const KEY: &str = "benchmarking/dbus";
+
+/// What follows the lines of the authentication, in one direction of a connection.
+pub(super) fn without_greeting(stream: &[u8]) -> &[u8] {
+    // The first message begins with the letter of its byte order and a type from 1 to 4; lines do not.
+    let begins = |rest: &[u8]| matches!(rest, [b'l' | b'B', 1..=4, ..]);
+    let mut rest = stream;
+    while !begins(rest) {
+        let Some(end) = rest.windows(2).position(|pair| pair == b"\r\n") else { return &[] };
+        rest = rest.get(end + 2..).unwrap_or_default();
+    }
+    rest
+}
+
+/// Serves the contract.
+pub(super) fn export(node: &Node, largest: u64) -> Reference {
+    let servant = Arc::new(Served { remote: Remote::new(largest), own: OnceLock::new() });
+    let own = node.export(KEY, Arc::clone(&servant) as Arc<dyn Interface>);
+    let reference = own.reference().clone();
+    // It was not set before: the servant is new.
+    let _ = servant.own.set(own);
+    reference
+}
+
+/// Finds the object.
+pub(super) fn connect(node: &Node, reference: &str) -> Result<Stubs, Failure> {
+    let object: Ref<dyn Interface> = node.connect(reference)?;
+    let stub = Arc::new(Stub(object.clone()));
+    // Whoever never listens has no use for a subscription: it is made at the first burst.
+    let mut heard = None;
+    let hear = move |signals: u32| {
+        let (countdown, _) = match &mut heard {
+            Some(heard) => heard,
+            none => {
+                let countdown = Countdown::new();
+                let counted = Arc::clone(&countdown);
+                let subscription = object.signals().on::<InterfaceHello>(move |_| counted.heard())?;
+                none.insert((countdown, subscription))
+            }
+        };
+        countdown.expect(signals);
+        object.fire(signals)?;
+        countdown.wait()
+    };
+    Ok(Stubs { calls: Arc::clone(&stub) as _, bytes: stub, hear: Some(Box::new(hear)) })
+}
+
+struct Served {
+    remote: Remote,
+    /// What it emits signals by.
+    own: OnceLock<Ref<dyn Interface>>,
+}
+
+impl Interface for Served {
+    fn void_call(&self) -> Result<(), Failure> {
+        Seven.void_call()
+    }
+
+    fn in_int_call(&self, v: i32) -> Result<(), Failure> {
+        Seven.in_int_call(v)
+    }
+
+    fn out_int_call(&self) -> Result<i32, Failure> {
+        Seven.out_int_call()
+    }
+
+    fn in_out_int_call(&self, v: i32) -> Result<i32, Failure> {
+        Seven.in_out_int_call(v)
+    }
+
+    fn in_string_call(&self, v: &str) -> Result<(), Failure> {
+        Seven.in_string_call(v)
+    }
+
+    fn out_string_call(&self) -> Result<String, Failure> {
+        Seven.out_string_call()
+    }
+
+    fn in_out_string_call(&self, v: &str) -> Result<String, Failure> {
+        Seven.in_out_string_call(v)
+    }
+
+    fn get_bytes(&self, n: i32) -> Result<Bytes, Failure> {
+        self.remote.get_bytes(n)
+    }
+
+    fn fire(&self, n: u32) -> Result<(), Failure> {
+        let Some(own) = self.own.get() else { return Ok(()) };
+        (0..n).try_for_each(|i| own.signals().emit(&InterfaceHello { i }))
+    }
+}
+
+/// The face that the races call.
+struct Stub(Ref<dyn Interface>);
+
+impl Benchmarking for Stub {
+    fn void_call(&self) -> Result<(), Failure> {
+        self.0.void_call()
+    }
+
+    fn in_int_call(&self, v: i32) -> Result<(), Failure> {
+        self.0.in_int_call(v)
+    }
+
+    fn out_int_call(&self) -> Result<i32, Failure> {
+        self.0.out_int_call()
+    }
+
+    fn in_out_int_call(&self, v: i32) -> Result<i32, Failure> {
+        self.0.in_out_int_call(v)
+    }
+
+    fn in_string_call(&self, v: &str) -> Result<(), Failure> {
+        self.0.in_string_call(v)
+    }
+
+    fn out_string_call(&self) -> Result<String, Failure> {
+        self.0.out_string_call()
+    }
+
+    fn in_out_string_call(&self, v: &str) -> Result<String, Failure> {
+        self.0.in_out_string_call(v)
+    }
+}
+
+impl IRemoteObject for Stub {
+    fn get_bytes(&self, n: i32) -> Result<OctetSeq, Failure> {
+        self.0.get_bytes(n)
+    }
+}

@@ -1,0 +1,113 @@
+//! What may stand between a client and a server: nothing, or a program through which every message goes.
+
+use super::Missing;
+use crate::broken;
+use crate::buses::{Bus, Program, Settings};
+use crate::placement::Placement;
+use crate::process::{Launch, Running};
+use everywire_model::Failure;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A router has this long to become ready.
+const READY: Duration = Duration::from_secs(20);
+
+/// Where our `dcopserver` says where it is.
+const AUTHORITY: &str = "authority";
+
+/// What stands between client and server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Route {
+    /// Nothing: both sides are peers.
+    Direct,
+    /// `dbus-daemon`.
+    DbusDaemon,
+    /// `dbus-broker`.
+    DbusBroker,
+    /// Our own `dcopserver`.
+    Dcopserver,
+}
+
+impl Route {
+    /// For tables.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Direct => "peer to peer",
+            Self::DbusDaemon => "dbus-daemon",
+            Self::DbusBroker => "dbus-broker",
+            Self::Dcopserver => "dcopserver",
+        }
+    }
+
+    /// Name and version of the router.
+    ///
+    /// # Errors
+    /// It is not installed.
+    pub(super) fn version(self) -> Result<Option<String>, Missing> {
+        self.bus().map(Program::version).transpose()
+    }
+
+    fn bus(self) -> Option<Program> {
+        match self {
+            Self::DbusDaemon => Some(Program::Daemon),
+            Self::DbusBroker => Some(Program::Broker),
+            Self::Direct | Self::Dcopserver => None,
+        }
+    }
+
+    /// The program finds the router's secrets, and no others, in the directory of the router.
+    pub(super) fn at_home(self, launch: Launch, dir: &Path) -> Launch {
+        if self != Self::Dcopserver {
+            return launch;
+        }
+        launch
+            .where_is("HOME", dir)
+            .where_is("ICEAUTHORITY", dir.join("cookies"))
+            .where_is("DCOPAUTHORITY", dir.join(AUTHORITY))
+    }
+
+    /// Starts it, on the CPU of the server.
+    pub(crate) fn start(self, dir: &Path, placement: &Placement) -> Result<Option<Router>, Failure> {
+        if let Some(program) = self.bus() {
+            let settings = Settings { cpu: placement.server, ..Settings::default() };
+            let bus = Bus::start(program, &settings)?;
+            return Ok(Some(Router {
+                address: bus.address().to_owned(),
+                socket: bus.socket(),
+                id: bus.id(),
+                _program: Held::Bus(bus),
+            }));
+        }
+        if self == Self::Direct {
+            return Ok(None);
+        }
+        let socket = dir.join("hub.sock");
+        let launch = self.at_home(Launch::own("hub")?, dir).with([&socket]);
+        let mut running = Running::start(&launch, placement.server, dir, "hub")?;
+        // It tells its clients where it is when it is ready for them.
+        running.await_file(&dir.join(AUTHORITY), READY)?;
+        let address = socket.to_str().ok_or_else(|| broken("a path that is no text"))?.to_owned();
+        Ok(Some(Router { address, id: running.id(), socket, _program: Held::Own(running) }))
+    }
+}
+
+/// A router that is ready, and ends when this is dropped.
+pub struct Router {
+    /// Where it is, in the words of its contestants.
+    pub address: String,
+    /// Its socket.
+    pub socket: PathBuf,
+    /// Its process.
+    pub id: u32,
+    _program: Held,
+}
+
+/// Kept only to be ended.
+#[allow(dead_code)]
+enum Held {
+    Bus(Bus),
+    Own(Running),
+}

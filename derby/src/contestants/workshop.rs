@@ -1,0 +1,125 @@
+//! Where rivals' programs are built: from sources that this program carries, once for these sources and this version of the
+//! rival's library, into the user's cache directory.
+
+use super::Missing;
+use crate::process::Fresh;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+/// How a rival's programs are built.
+pub(super) struct Workshop {
+    /// The rival, for people.
+    pub(super) rival: &'static str,
+    /// For the cache directory.
+    pub(super) name: &'static str,
+    /// File names and texts.
+    pub(super) sources: &'static [(&'static str, &'static str)],
+    /// What else the programs depend on: the compiler's arguments.
+    pub(super) flags: &'static [&'static str],
+    /// What to do if it cannot be built.
+    pub(super) install: &'static str,
+}
+
+/// Each rival comes as two programs of these names.
+const PROGRAMS: [&str; 2] = ["client", "server"];
+
+impl Workshop {
+    /// The directory with `client` and `server`; `make` builds them in the directory it is given, where the sources are.
+    ///
+    /// # Errors
+    /// What `make` says, or a file cannot be written.
+    pub(super) fn programs(
+        &self,
+        version: &str,
+        make: impl FnOnce(&Path) -> Result<(), Missing>,
+    ) -> Result<PathBuf, Missing> {
+        // Two threads of one process need not build the same twice.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+
+        let dir = cache().join(format!("{}-{:016x}", self.name, self.hash(version)));
+        if PROGRAMS.iter().all(|program| dir.join(program).exists()) {
+            return Ok(dir);
+        }
+        let fresh = Fresh::new().map_err(|failure| self.missing(failure.to_string()))?;
+        for (name, text) in self.sources {
+            let file = fresh.path().join(name);
+            let parent = file.parent().unwrap_or_else(|| fresh.path());
+            fs::create_dir_all(parent)
+                .and_then(|()| fs::write(&file, text))
+                .map_err(|error| self.missing(format!("{name}: {error}")))?;
+        }
+        make(fresh.path())?;
+        // Whoever comes second finds the directory there, and that is as good.
+        let io = |error: std::io::Error| self.missing(format!("{}: {error}", dir.display()));
+        fs::create_dir_all(&dir).map_err(io)?;
+        for program in PROGRAMS {
+            let partial = dir.join(format!("{program}.{}", std::process::id()));
+            fs::copy(fresh.path().join(program), &partial).map_err(io)?;
+            fs::rename(&partial, dir.join(program)).map_err(io)?;
+        }
+        Ok(dir)
+    }
+
+    /// It cannot be built, because of this.
+    pub(super) fn missing(&self, what: impl Into<String>) -> Missing {
+        Missing { what: what.into(), install: self.install.to_owned() }
+    }
+
+    /// Runs a C++ compiler.
+    pub(super) fn cxx(&self, dir: &Path, arguments: &[&str]) -> Result<(), Missing> {
+        self.run(dir, &compiler(), arguments).map(|_| ())
+    }
+
+    /// Runs a program of the build, and returns its standard output.
+    pub(super) fn run(&self, dir: &Path, program: &str, arguments: &[&str]) -> Result<String, Missing> {
+        let cannot = format!("{} cannot be built", self.rival);
+        let output = Command::new(program)
+            .args(arguments)
+            .current_dir(dir)
+            .output()
+            .map_err(|error| self.missing(format!("{cannot}: `{program}`: {error}")))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let line = said.lines().find(|line| line.contains("error")).or_else(|| said.lines().next());
+        Err(self.missing(format!(
+            "{cannot}: `{program} {}`: {}",
+            arguments.join(" "),
+            line.unwrap_or_default()
+        )))
+    }
+
+    /// Fails unless the program is installed.
+    pub(super) fn needs(&self, program: &str, argument: &str) -> Result<(), Missing> {
+        match Command::new(program).arg(argument).output() {
+            Ok(output) if output.status.success() => Ok(()),
+            _ => Err(self.missing(format!("{} cannot be built: `{program}` is not installed", self.rival))),
+        }
+    }
+
+    /// FNV-1a over everything that the programs depend on.
+    fn hash(&self, version: &str) -> u64 {
+        let texts = self.sources.iter().flat_map(|(name, text)| [*name, *text]);
+        texts
+            .chain(self.flags.iter().copied())
+            .chain([version])
+            .flat_map(str::bytes)
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+}
+
+/// The C++ compiler.
+pub(super) fn compiler() -> String {
+    std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned())
+}
+
+fn cache() -> PathBuf {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let base =
+        std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()).or_else(home);
+    base.unwrap_or_else(std::env::temp_dir).join("everywire/derby")
+}

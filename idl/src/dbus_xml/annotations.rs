@@ -1,0 +1,85 @@
+//! Annotations and documentation of an element.
+
+use crate::report::{Problem, Report};
+use crate::xml::Element;
+use everywire_model::Notify;
+
+/// The line of a documentation that says what is deprecated.
+pub(super) const DEPRECATED: &str = "Deprecated.";
+/// The annotations that are understood.
+pub(super) const IS_DEPRECATED: &str = "org.freedesktop.DBus.Deprecated";
+pub(super) const NO_REPLY: &str = "org.freedesktop.DBus.Method.NoReply";
+pub(super) const EMITS: &str = "org.freedesktop.DBus.Property.EmitsChangedSignal";
+pub(super) const DOCUMENTATION: &str = "org.gtk.GDBus.DocString";
+
+/// What the annotations of an element say.
+#[derive(Default)]
+pub(super) struct Annotations {
+    pub(super) doc: String,
+    pub(super) no_reply: bool,
+    pub(super) notify: Option<Notify>,
+}
+
+impl Annotations {
+    pub(super) fn of(element: &Element<'_>, report: &mut Report) -> Self {
+        let mut found = Self::default();
+        let (mut documented, mut annotated, mut deprecated) = (String::new(), String::new(), false);
+        for child in element.elements() {
+            match child.name {
+                "doc:doc" | "tp:docstring" => documented = child.text(),
+                "annotation" => {
+                    let Some(name) = child.attribute("name") else {
+                        let problem = Problem::new(child.span, "this annotation has no name");
+                        report.add(problem.expected(["attribute `name`"]));
+                        continue;
+                    };
+                    let value = child.attribute("value").map_or("", |value| value.value.as_ref());
+                    match name.value.as_ref() {
+                        IS_DEPRECATED => deprecated = value == "true",
+                        NO_REPLY => found.no_reply = value == "true",
+                        DOCUMENTATION => value.clone_into(&mut annotated),
+                        EMITS => found.notify = notify(child, report),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        found.doc = paragraphs(if documented.trim().is_empty() { &annotated } else { &documented });
+        if deprecated && !found.doc.lines().any(|line| line == DEPRECATED) {
+            if !found.doc.is_empty() {
+                found.doc.push('\n');
+            }
+            found.doc.push_str(DEPRECATED);
+        }
+        found
+    }
+}
+
+/// The value of the annotation for change signals, as it is written.
+pub(super) fn emits(notify: Notify) -> &'static str {
+    match notify {
+        Notify::Value => "true",
+        Notify::Change => "invalidates",
+        Notify::Constant => "const",
+        Notify::Nothing => "false",
+    }
+}
+
+fn notify(annotation: &Element<'_>, report: &mut Report) -> Option<Notify> {
+    let all = [Notify::Value, Notify::Change, Notify::Constant, Notify::Nothing];
+    let value = annotation.attribute("value");
+    let known = value.and_then(|value| all.into_iter().find(|notify| emits(*notify) == value.value));
+    if known.is_none() {
+        let span = value.map_or(annotation.span, |value| value.span);
+        let problem = Problem::new(span, "this says not how changes are told");
+        report.add(problem.expected(all.map(|notify| format!("`{}`", emits(notify)))));
+    }
+    known
+}
+
+/// Lines without white space around them, and no empty ones before the first and after the last.
+fn paragraphs(text: &str) -> String {
+    let lines: Vec<&str> = text.trim().lines().map(str::trim).collect();
+    lines.join("\n")
+}

@@ -1,0 +1,235 @@
+//! Interfaces to elements.
+
+use super::annotations::{DEPRECATED, DOCUMENTATION, EMITS, IS_DEPRECATED, NO_REPLY, emits};
+use super::names;
+use crate::languages::Unprintable;
+use crate::signature::{self, SignatureError};
+use crate::xml::escape;
+use everywire_model::{Attribute, Contract, Direction, Interface, Notify, Operation, Shape, Signal};
+use std::collections::HashSet;
+
+const HEAD: &str = "<!DOCTYPE node PUBLIC \"-//freedesktop//DTD D-BUS Object Introspection 1.0//EN\"\n \
+                    \"http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd\">\n<node>\n";
+/// Interfaces of a node: inheritance may multiply them.
+const INTERFACES: usize = 4096;
+
+/// A whole contract.
+pub(super) fn contract(contract: &Contract) -> Result<String, Unprintable> {
+    let mut printer = Printer { out: HEAD.to_owned(), strict: true };
+    let mut done = HashSet::new();
+    for interface in contract.interfaces() {
+        if done.insert(names::of_interface(interface).into_owned()) {
+            printer.interface(interface)?;
+        }
+    }
+    printer.out.push_str("</node>\n");
+    Ok(printer.out)
+}
+
+/// One object.
+pub(super) fn node(interfaces: &[&Interface], children: &[String]) -> String {
+    let mut all = Vec::new();
+    let mut done = HashSet::new();
+    for interface in interfaces {
+        with_bases(interface, &mut all, &mut done);
+    }
+    let mut printer = Printer { out: HEAD.to_owned(), strict: false };
+    for interface in all {
+        // Not strict: nothing fails.
+        let _ = printer.interface(interface);
+    }
+    for child in children {
+        printer.open(1, "node", &[("name", child)]);
+        printer.out.push_str("/>\n");
+    }
+    printer.out.push_str("</node>\n");
+    printer.out
+}
+
+/// An interface after all it inherits from, each once.
+fn with_bases<'i>(interface: &'i Interface, all: &mut Vec<&'i Interface>, done: &mut HashSet<String>) {
+    if done.len() == INTERFACES || !done.insert(names::of_interface(interface).into_owned()) {
+        return;
+    }
+    for base in interface.bases.iter() {
+        with_bases(base, all, done);
+    }
+    all.push(interface);
+}
+
+struct Printer {
+    out: String,
+    /// Whether a member that cannot be printed is an error; else a comment stands in its place.
+    strict: bool,
+}
+
+impl Printer {
+    fn interface(&mut self, interface: &Interface) -> Result<(), Unprintable> {
+        let name = names::of_interface(interface);
+        self.open(1, "interface", &[("name", &name)]);
+        self.out.push_str(">\n");
+        self.notes(2, &interface.doc);
+        for (number, operation) in interface.operations.iter().enumerate().skip(interface.inherited) {
+            if interface.attribute_of(number).is_none() {
+                let member = names::of_operation(operation);
+                self.member(interface, member, |printer| printer.method(operation, member))?;
+            }
+        }
+        for signal in interface.signals.iter() {
+            if !interface.bases.iter().any(|base| base.signal(signal.name.as_bytes()).is_some()) {
+                let member = names::of_signal(signal);
+                self.member(interface, member, |printer| printer.signal(signal, member))?;
+            }
+        }
+        for attribute in interface.attributes.iter().filter(|own| own.getter >= interface.inherited) {
+            let getter = interface.operations.get(attribute.getter);
+            self.member(interface, &attribute.name, |printer| printer.property(attribute, getter))?;
+        }
+        self.out.push_str("  </interface>\n");
+        Ok(())
+    }
+
+    /// Prints a member whole or not at all.
+    fn member(
+        &mut self,
+        interface: &Interface,
+        name: &str,
+        print: impl FnOnce(&mut Self) -> Result<(), SignatureError>,
+    ) -> Result<(), Unprintable> {
+        let at = self.out.len();
+        match print(self) {
+            Ok(()) => Ok(()),
+            Err(error) if self.strict => Err(Unprintable {
+                language: "D-Bus introspection XML",
+                place: format!("{}.{name}", interface.name),
+                reason: error.to_string(),
+            }),
+            Err(error) => {
+                self.out.truncate(at);
+                let comment = format!("{}: {error}", names::identifier(name)).replace("--", "-");
+                self.out.push_str(&format!("    <!-- {comment} -->\n"));
+                Ok(())
+            }
+        }
+    }
+
+    fn method(&mut self, operation: &Operation, name: &str) -> Result<(), SignatureError> {
+        self.open(2, "method", &[("name", name)]);
+        let head = self.out.len();
+        self.out.push_str(">\n");
+        let body = self.out.len();
+        self.notes(3, &operation.doc);
+        if operation.oneway {
+            self.annotation(3, NO_REPLY, "true");
+        }
+        for parameter in operation.parameters.iter().filter(|p| p.direction.goes_in()) {
+            self.argument(&parameter.field.shape, &parameter.field.name, Some(Direction::In))?;
+        }
+        if !matches!(operation.returns, Shape::Void) {
+            self.argument(&operation.returns, "result", Some(Direction::Out))?;
+        }
+        for parameter in operation.parameters.iter().filter(|p| p.direction.comes_out()) {
+            self.argument(&parameter.field.shape, &parameter.field.name, Some(Direction::Out))?;
+        }
+        self.end("method", head, body);
+        Ok(())
+    }
+
+    fn signal(&mut self, signal: &Signal, name: &str) -> Result<(), SignatureError> {
+        self.open(2, "signal", &[("name", name)]);
+        let head = self.out.len();
+        self.out.push_str(">\n");
+        let body = self.out.len();
+        self.notes(3, &signal.doc);
+        for field in signal.fields.fields() {
+            self.argument(&field.shape, &field.name, None)?;
+        }
+        self.end("signal", head, body);
+        Ok(())
+    }
+
+    fn property(&mut self, attribute: &Attribute, getter: Option<&Operation>) -> Result<(), SignatureError> {
+        let read = getter.is_none_or(|getter| !matches!(getter.returns, Shape::Void));
+        let access = match (read, attribute.setter.is_some()) {
+            (_, false) => "read",
+            (false, true) => "write",
+            (true, true) => "readwrite",
+        };
+        let mut kind = String::new();
+        signature::of(&attribute.shape, &mut kind)?;
+        self.open(2, "property", &[("name", &attribute.name), ("type", &kind), ("access", access)]);
+        let head = self.out.len();
+        self.out.push_str(">\n");
+        let body = self.out.len();
+        self.notes(3, getter.map_or("", |getter| &getter.doc));
+        if attribute.notify != Notify::Value {
+            self.annotation(3, EMITS, emits(attribute.notify));
+        }
+        self.end("property", head, body);
+        Ok(())
+    }
+
+    fn argument(
+        &mut self,
+        shape: &Shape,
+        name: &str,
+        direction: Option<Direction>,
+    ) -> Result<(), SignatureError> {
+        let mut kind = String::new();
+        signature::of(shape, &mut kind)?;
+        self.open(3, "arg", &[("type", &kind), ("name", name)]);
+        if let Some(direction) = direction {
+            self.out.push_str(if direction == Direction::In {
+                " direction=\"in\""
+            } else {
+                " direction=\"out\""
+            });
+        }
+        self.out.push_str("/>\n");
+        Ok(())
+    }
+
+    /// Documentation, and whether this is deprecated.
+    fn notes(&mut self, depth: usize, doc: &str) {
+        let deprecated = doc.lines().any(|line| line == DEPRECATED);
+        let lines: Vec<&str> = doc.lines().filter(|line| *line != DEPRECATED).collect();
+        let text = lines.join("\n");
+        if !text.trim().is_empty() {
+            self.annotation(depth, DOCUMENTATION, text.trim());
+        }
+        if deprecated {
+            self.annotation(depth, IS_DEPRECATED, "true");
+        }
+    }
+
+    fn annotation(&mut self, depth: usize, name: &str, value: &str) {
+        self.open(depth, "annotation", &[("name", name), ("value", value)]);
+        self.out.push_str("/>\n");
+    }
+
+    /// The start of a tag, which is left open.
+    fn open(&mut self, depth: usize, name: &str, attributes: &[(&str, &str)]) {
+        for _ in 0..depth {
+            self.out.push_str("  ");
+        }
+        self.out.push('<');
+        self.out.push_str(name);
+        for (name, value) in attributes {
+            self.out.push(' ');
+            self.out.push_str(name);
+            self.out.push_str("=\"");
+            escape(value, &mut self.out);
+            self.out.push('"');
+        }
+    }
+
+    /// Ends a member; one with nothing in it is a single tag.
+    fn end(&mut self, name: &str, head: usize, body: usize) {
+        if self.out.len() == body {
+            self.out.truncate(head);
+            self.out.push_str("/>\n");
+        } else {
+            self.out.push_str(&format!("    </{name}>\n"));
+        }
+    }
+}

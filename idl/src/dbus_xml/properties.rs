@@ -1,0 +1,63 @@
+//! Properties: attributes and their accessors.
+
+use super::annotations::Annotations;
+use super::names::{self, identifier};
+use super::read::Reader;
+use crate::report::Problem;
+use crate::unique::Unique;
+use crate::xml::Element;
+use everywire_model::shape::{Field, Name};
+use everywire_model::{Attribute, Direction, Notify, Operation, Parameter, Shape};
+use std::borrow::Cow;
+
+/// Reads a property and appends its accessors.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    element: &Element<'_>,
+    usual: Notify,
+    operations: &mut Vec<Operation>,
+    labels: &mut Unique,
+) -> Option<Attribute> {
+    let name = reader.needed(element, "name")?;
+    if name.value.is_empty() || name.value.len() > names::LENGTH || name.value.contains(['(', ':']) {
+        reader.report.add(Problem::new(name.span, "this is no name of a property"));
+        return None;
+    }
+    let name = name.value.to_string();
+    let shape = reader.shape(element)?;
+    let access = reader.needed(element, "access")?;
+    let (read, write) = match access.value.as_ref() {
+        "read" => (true, false),
+        "write" => (false, true),
+        "readwrite" => (true, true),
+        _ => {
+            let problem = Problem::new(access.span, "this is no access to a property");
+            reader.report.add(problem.expected(["`read`", "`write`", "`readwrite`"]));
+            return None;
+        }
+    };
+    let annotations = Annotations::of(element, reader.report);
+    let label = identifier(&name);
+    let label = if labels.has(&label) { format!("get_{label}") } else { label };
+    let returns = if read { shape.clone() } else { Shape::Void };
+    let mut getter = Operation::new(format!("_get_{name}"), Vec::new(), returns);
+    getter.label = Name::from(labels.name(&label));
+    getter.doc = Name::from(annotations.doc.clone());
+    let at = operations.len();
+    operations.push(getter);
+    if write {
+        let field = Field { name: Cow::Borrowed("value"), shape: shape.clone() };
+        let parameter = Parameter { direction: Direction::In, field };
+        let mut setter = Operation::new(format!("_set_{name}"), vec![parameter], Shape::Void);
+        setter.label = Name::from(labels.name(&format!("set_{}", identifier(&name))));
+        setter.doc = Name::from(annotations.doc);
+        operations.push(setter);
+    }
+    Some(Attribute {
+        name: Name::from(name),
+        shape,
+        getter: at,
+        setter: write.then_some(at + 1),
+        notify: annotations.notify.unwrap_or(usual),
+    })
+}

@@ -1,0 +1,247 @@
+//! Elements to interfaces.
+
+use super::annotations::Annotations;
+use super::names::{self, identifier};
+use super::{Node, properties};
+use crate::report::{Problem, Report, Span};
+use crate::signature;
+use crate::unique::Unique;
+use crate::xml::{Attribute, Element, shown};
+use everywire_model::shape::{Field, Name};
+use everywire_model::{
+    Contract, Definition, Direction, Hold, Interface, Operation, Parameter, Shape, Signal,
+};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Bytes of all signatures of a file.
+const SIGNATURES: usize = 256 << 10;
+
+/// The interfaces of a node and of all nodes in it.
+pub(super) fn all(root: &Element<'_>, report: &mut Report) -> Contract {
+    let mut reader = Reader { report, seen: HashMap::new(), signatures: 0 };
+    let mut contract = Contract::default();
+    if reader.is_node(root) {
+        reader.node(root, &mut contract, true, &mut Vec::new());
+    }
+    contract
+}
+
+/// What one object says of itself.
+pub(super) fn node(root: &Element<'_>, report: &mut Report) -> Node {
+    let mut reader = Reader { report, seen: HashMap::new(), signatures: 0 };
+    let mut node = Node::default();
+    if reader.is_node(root) {
+        node.name = root.attribute("name").map_or_else(String::new, |name| name.value.to_string());
+        reader.node(root, &mut node.contract, false, &mut node.children);
+    }
+    node
+}
+
+pub(super) struct Reader<'r> {
+    pub(super) report: &'r mut Report,
+    /// Where each interface was found first.
+    seen: HashMap<String, Span>,
+    /// Bytes of signatures so far.
+    signatures: usize,
+}
+
+impl Reader<'_> {
+    fn is_node(&mut self, root: &Element<'_>) -> bool {
+        let is = root.name == "node";
+        if !is {
+            let message = format!("the file is about {}, not about an object", shown(root.name));
+            self.report.add(Problem::new(root.span, message).expected(["`<node>`"]));
+        }
+        is
+    }
+
+    /// Recursion is bounded by the depth of the tree.
+    fn node(&mut self, node: &Element<'_>, contract: &mut Contract, deep: bool, children: &mut Vec<String>) {
+        if let Some(name) = node.attribute("name")
+            && !names::is_path(&name.value)
+            && !names::is_relative(&name.value)
+        {
+            let problem = Problem::new(name.span, "this is no path of an object");
+            self.report.add(problem.expected(["elements of letters, digits and `_`, joined by `/`"]));
+        }
+        for child in node.elements() {
+            match child.name {
+                "interface" => {
+                    if let Some(interface) = self.interface(child, !deep) {
+                        contract.definitions.push(Definition::Interface(Hold::new(interface)));
+                    }
+                }
+                "node" if deep => self.node(child, contract, true, children),
+                "node" => {
+                    if let Some(name) = self.child(child) {
+                        children.push(name);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn child(&mut self, node: &Element<'_>) -> Option<String> {
+        let name = self.needed(node, "name")?;
+        // The specification wants relative names; whole paths are seen as well.
+        if !names::is_relative(&name.value) && !names::is_path(&name.value) {
+            let problem = Problem::new(name.span, "this is no name of a child");
+            self.report.add(problem.expected(["elements of letters, digits and `_`, joined by `/`"]));
+            return None;
+        }
+        Some(name.value.to_string())
+    }
+
+    fn interface(&mut self, element: &Element<'_>, strict: bool) -> Option<Interface> {
+        let name = self.needed(element, "name")?;
+        if !names::is_interface(&name.value) {
+            let message = format!("{} is no name of an interface", shown(&name.value));
+            self.report.add(Problem::new(name.span, message).expected(["at least two names joined by dots"]));
+            return None;
+        }
+        let id = name.value.to_string();
+        if let Some(first) = self.seen.get(&id) {
+            if strict {
+                let problem = Problem::new(name.span, format!("`{id}` is defined twice"));
+                self.report.add(problem.note(*first, "the first definition"));
+            }
+            return None;
+        }
+        self.seen.insert(id.clone(), name.span);
+        let annotations = Annotations::of(element, self.report);
+        let mut labels = Unique::default();
+        let (mut operations, mut signals) = (Vec::new(), Vec::new());
+        for child in element.elements() {
+            match child.name {
+                "method" => operations.extend(self.method(child, &mut labels)),
+                "signal" => signals.extend(self.signal(child)),
+                _ => {}
+            }
+        }
+        let mut labels_of_signals = Unique::default();
+        for signal in &mut signals {
+            signal.label = Name::from(labels_of_signals.name(&signal.name));
+        }
+        let mut attributes = Vec::new();
+        for child in element.elements().filter(|child| child.name == "property") {
+            let notify = annotations.notify.unwrap_or_default();
+            attributes.extend(properties::read(self, child, notify, &mut operations, &mut labels));
+        }
+        Some(Interface {
+            name: Name::from(id.replace('.', "::")),
+            id: Name::from(id),
+            identities: Cow::Borrowed(&[]),
+            bases: Cow::Borrowed(&[]),
+            operations: Cow::Owned(operations),
+            inherited: 0,
+            attributes: Cow::Owned(attributes),
+            signals: Cow::Owned(signals),
+            doc: Name::from(annotations.doc),
+        })
+    }
+
+    fn method(&mut self, element: &Element<'_>, labels: &mut Unique) -> Option<Operation> {
+        let name = self.member(element)?;
+        let annotations = Annotations::of(element, self.report);
+        let arguments = self.arguments(element, Direction::In)?;
+        let outs = arguments.iter().filter(|argument| argument.direction == Direction::Out).count();
+        let (mut parameters, mut returns) = (Vec::with_capacity(arguments.len()), Shape::Void);
+        for argument in arguments {
+            match argument.direction {
+                Direction::Out if outs == 1 => returns = argument.field.shape,
+                _ => parameters.push(argument),
+            }
+        }
+        let mut operation = Operation::new(name.clone(), parameters, returns);
+        operation.label = Name::from(labels.name(&name));
+        // An answer that is promised is waited for, whatever the annotation says.
+        operation.oneway = annotations.no_reply && outs == 0;
+        operation.doc = Name::from(annotations.doc);
+        Some(operation)
+    }
+
+    fn signal(&mut self, element: &Element<'_>) -> Option<Signal> {
+        let name = self.member(element)?;
+        let arguments = self.arguments(element, Direction::Out)?;
+        let fields = arguments.into_iter().map(|argument| argument.field).collect();
+        let mut signal = Signal::new(name, fields);
+        signal.doc = Name::from(Annotations::of(element, self.report).doc);
+        Some(signal)
+    }
+
+    fn arguments(&mut self, element: &Element<'_>, usual: Direction) -> Option<Vec<Parameter>> {
+        let (mut parameters, mut names, mut right) = (Vec::new(), Unique::default(), true);
+        for (number, argument) in (1..).zip(element.elements().filter(|child| child.name == "arg")) {
+            let direction = match argument.attribute("direction") {
+                // A signal's arguments go one way, whatever is written.
+                Some(direction) if usual == Direction::In => match direction.value.as_ref() {
+                    "in" => Direction::In,
+                    "out" => Direction::Out,
+                    _ => {
+                        let problem = Problem::new(direction.span, "this is no direction of an argument");
+                        self.report.add(problem.expected(["`in`", "`out`"]));
+                        right = false;
+                        continue;
+                    }
+                },
+                _ => usual,
+            };
+            let Some(shape) = self.shape(argument) else {
+                right = false;
+                continue;
+            };
+            let name = match argument.attribute("name").map(|name| name.value.as_ref()) {
+                None | Some("") => format!("arg_{number}"),
+                Some(name) => identifier(name),
+            };
+            let field = Field { name: Name::from(names.name(&name)), shape };
+            parameters.push(Parameter { direction, field });
+        }
+        right.then_some(parameters)
+    }
+
+    /// The type of an argument or a property.
+    pub(super) fn shape(&mut self, element: &Element<'_>) -> Option<Shape> {
+        let text = self.needed(element, "type")?;
+        self.signatures += text.value.len();
+        if self.signatures > SIGNATURES {
+            self.report.add(Problem::new(text.span, "the file has too many types"));
+            return None;
+        }
+        match signature::parse_one(&text.value) {
+            Ok(shape) => Some(shape),
+            Err(error) => {
+                let message = format!("{} is no type: {error}", shown(&text.value));
+                self.report.add(Problem::new(text.span, message).expected(["one complete type"]));
+                None
+            }
+        }
+    }
+
+    fn member(&mut self, element: &Element<'_>) -> Option<String> {
+        let name = self.needed(element, "name")?;
+        if !names::is_member(&name.value) {
+            let message = format!("{} is no name of a {}", shown(&name.value), element.name);
+            let problem = Problem::new(name.span, message);
+            self.report.add(problem.expected(["letters, digits and `_`, no digit first"]));
+            return None;
+        }
+        Some(name.value.to_string())
+    }
+
+    /// An attribute that must be there.
+    pub(super) fn needed<'e, 'a>(
+        &mut self,
+        element: &'e Element<'a>,
+        name: &str,
+    ) -> Option<&'e Attribute<'a>> {
+        let found = element.attribute(name);
+        if found.is_none() {
+            let problem = Problem::new(element.span, format!("this {} has no {name}", element.name));
+            self.report.add(problem.expected([format!("attribute `{name}`")]));
+        }
+        found
+    }
+}

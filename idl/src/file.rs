@@ -1,0 +1,22 @@
+//! Whole files of bounded size.
+
+use crate::diagnostics::{Diagnostic, Diagnostics};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// The text of a file of at most `limit` bytes.
+pub(crate) fn text(path: &Path, limit: usize) -> Result<String, Diagnostics> {
+    let mistake = |message: String| Diagnostics::from(Diagnostic::of_file(&path.to_string_lossy(), message));
+    let mut bytes = Vec::new();
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    File::open(path)
+        .and_then(|file| file.take(most).read_to_end(&mut bytes))
+        .map_err(|error| mistake(format!("cannot be read: {error}")))?;
+    if bytes.len() > limit {
+        return Err(mistake(format!("the file is larger than {} MiB", limit >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        mistake(format!("the file is not UTF-8 (byte {})", error.utf8_error().valid_up_to()))
+    })
+}

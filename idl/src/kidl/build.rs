@@ -1,0 +1,229 @@
+//! A document to a contract.
+
+use super::document::{Class, Member, Type};
+use super::read::{ClassPlace, Found, MemberPlace};
+use super::types;
+use crate::report::{Problem, Report, Span};
+use crate::unique::Unique;
+use crate::xml::shown;
+use everywire_model::shape::{Field, Name};
+use everywire_model::{
+    Contract, Definition, Direction, Hold, Interface, Operation, Parameter, Shape, Signal,
+};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// Functions, signals and arguments of all classes, the inherited ones counted in each.
+const INHERITED: usize = 100_000;
+/// Parts of the types of all classes.
+const SHAPES: usize = 100_000;
+
+/// Makes a contract; where the report then has mistakes, it must not be used.
+pub(super) fn contract(found: &Found, report: &mut Report) -> Contract {
+    let mut builder = Builder {
+        report,
+        types: Vec::new(),
+        known: HashSet::new(),
+        classes: HashMap::new(),
+        interfaces: Vec::new(),
+        inherited: 0,
+        shapes: 0,
+    };
+    for (class, place) in found.document.classes.iter().zip(&found.places) {
+        builder.class(class, place);
+    }
+    let types = builder.types.into_iter().map(Definition::Type);
+    let definitions = types.chain(builder.interfaces.into_iter().map(Definition::Interface)).collect();
+    Contract { definitions }
+}
+
+struct Builder<'r> {
+    report: &'r mut Report,
+    /// The structs that functions use, each once.
+    types: Vec<Shape>,
+    known: HashSet<String>,
+    /// The classes so far.
+    classes: HashMap<String, (Hold<Interface>, Span)>,
+    interfaces: Vec<Hold<Interface>>,
+    inherited: usize,
+    shapes: usize,
+}
+
+/// A class while it is read.
+#[derive(Default)]
+struct Draft {
+    operations: Vec<Operation>,
+    signals: Vec<Signal>,
+    /// The signatures so far.
+    functions: HashSet<String>,
+    emitted: HashSet<String>,
+    labels: Unique,
+    signal_labels: Unique,
+}
+
+impl Builder<'_> {
+    fn class(&mut self, class: &Class, place: &ClassPlace) {
+        if let Some((_, first)) = self.classes.get(&class.name) {
+            let problem = Problem::new(place.name, format!("{} is defined twice", shown(&class.name)));
+            self.report.add(problem.note(*first, "the first definition"));
+            return;
+        }
+        if types::shape(&class.name).is_some() {
+            let message = format!("{} is the name of a type already", shown(&class.name));
+            self.report.add(Problem::new(place.name, message));
+            return;
+        }
+        let mut bases: Vec<Hold<Interface>> = Vec::new();
+        for base in &class.bases {
+            if let Some((base, _)) = self.classes.get(base)
+                && !bases.iter().any(|known| known.name == base.name)
+            {
+                bases.push(base.clone());
+            }
+        }
+        let mut draft = Draft::default();
+        for base in &bases {
+            self.inherit(base, &mut draft, place.name);
+        }
+        let inherited = draft.operations.len();
+        for (member, at) in class.members.iter().zip(&place.members) {
+            self.weigh(1 + member.arguments.len(), at.name);
+            if member.signal {
+                self.signal(member, at, &mut draft);
+            } else {
+                self.function(member, at, &mut draft);
+            }
+        }
+        let name = Name::from(class.name.clone());
+        let hold = Hold::new(Interface {
+            id: name.clone(),
+            name,
+            identities: Cow::Borrowed(&[]),
+            bases: Cow::Owned(bases),
+            operations: Cow::Owned(draft.operations),
+            inherited,
+            attributes: Cow::Borrowed(&[]),
+            signals: Cow::Owned(draft.signals),
+            doc: Cow::Borrowed(""),
+        });
+        self.classes.insert(class.name.clone(), (hold.clone(), place.name));
+        self.interfaces.push(hold);
+    }
+
+    fn inherit(&mut self, base: &Interface, draft: &mut Draft, span: Span) {
+        for operation in base.operations.iter() {
+            self.weigh(1 + operation.parameters.len(), span);
+            if draft.functions.insert(operation.name.to_string()) {
+                let label = draft.labels.name(bare(&operation.name));
+                draft.operations.push(Operation { label: Name::from(label), ..operation.clone() });
+            }
+        }
+        for signal in base.signals.iter() {
+            self.weigh(1, span);
+            if draft.emitted.insert(signal.name.to_string()) {
+                let label = draft.signal_labels.name(bare(&signal.name));
+                draft.signals.push(Signal { label: Name::from(label), ..signal.clone() });
+            }
+        }
+    }
+
+    fn function(&mut self, member: &Member, place: &MemberPlace, draft: &mut Draft) -> Option<()> {
+        let oneway = member.returns.name == "ASYNC";
+        let returns = match member.returns.name.as_str() {
+            "ASYNC" | "void" => Some(Shape::Void),
+            _ => self.shape(&member.returns, place.returns),
+        };
+        let fields = self.fields(member, place);
+        let (returns, fields) = (returns?, fields?);
+        let parameters =
+            fields.into_iter().map(|field| Parameter { direction: Direction::In, field }).collect();
+        let name = signature(member);
+        // A function that overrides an inherited one is that one.
+        if draft.functions.insert(name.clone()) {
+            let mut operation = Operation::new(name, parameters, returns);
+            operation.label = Name::from(draft.labels.name(&member.name));
+            operation.oneway = oneway;
+            draft.operations.push(operation);
+        }
+        Some(())
+    }
+
+    fn signal(&mut self, member: &Member, place: &MemberPlace, draft: &mut Draft) -> Option<()> {
+        let fields = self.fields(member, place)?;
+        let name = signature(member);
+        if draft.emitted.insert(name.clone()) {
+            let mut signal = Signal::new(name, fields);
+            signal.label = Name::from(draft.signal_labels.name(&member.name));
+            draft.signals.push(signal);
+        }
+        Some(())
+    }
+
+    fn fields(&mut self, member: &Member, place: &MemberPlace) -> Option<Vec<Field>> {
+        let mut names = Unique::default();
+        let mut fields = Vec::with_capacity(member.arguments.len());
+        for (number, (argument, span)) in (1..).zip(member.arguments.iter().zip(&place.arguments)) {
+            let name = argument.name.clone().unwrap_or_else(|| format!("arg_{number}"));
+            let shape = self.shape(&argument.kind, *span);
+            fields.push(shape.map(|shape| Field { name: Name::from(names.name(&name)), shape }));
+        }
+        fields.into_iter().collect()
+    }
+
+    fn shape(&mut self, kind: &Type, span: Span) -> Option<Shape> {
+        let Some(shape) = types::shape(&kind.name) else {
+            let message = format!("the type {} is not known", shown(&kind.name));
+            let problem = Problem::new(span, message);
+            self.report.add(problem.help(
+                "only types whose encoding is known can be called: numbers, `QString`, \
+                `QCString`, `QByteArray`, `QStringList`, `QVariant`, `DCOPRef`, `KURL`, `QValueList<...>`, \
+                `QMap<...>` and the like",
+            ));
+            return None;
+        };
+        self.shapes += 1 + kind.name.matches(['<', ',']).count();
+        if self.shapes > SHAPES {
+            self.report.add(Problem::new(span, "the file has too many types"));
+            return None;
+        }
+        self.define(&shape);
+        Some(shape)
+    }
+
+    /// Notes the structs in a shape, inner ones first; recursion is bounded by the nesting of templates.
+    fn define(&mut self, shape: &Shape) {
+        match shape {
+            Shape::Struct(named) if !self.known.contains(named.name.as_ref()) => {
+                named.fields.iter().for_each(|field| self.define(&field.shape));
+                self.known.insert(named.name.to_string());
+                self.types.push(shape.clone());
+            }
+            Shape::Sequence(list) => self.define(&list.element),
+            Shape::Alias(alias) => self.define(&alias.target),
+            Shape::Map(map) => {
+                self.define(&map.key);
+                self.define(&map.value);
+            }
+            _ => {}
+        }
+    }
+
+    /// Bounds what inheritance can multiply.
+    fn weigh(&mut self, parts: usize, span: Span) {
+        self.inherited += parts;
+        if self.inherited > INHERITED {
+            self.report.add(Problem::new(span, "the file has too many functions"));
+        }
+    }
+}
+
+/// What a message names a function or signal by.
+fn signature(member: &Member) -> String {
+    let types: Vec<&str> = member.arguments.iter().map(|argument| argument.kind.name.as_str()).collect();
+    format!("{}({})", member.name, types.join(","))
+}
+
+/// The name in a signature.
+fn bare(signature: &str) -> &str {
+    signature.split('(').next().unwrap_or_default()
+}

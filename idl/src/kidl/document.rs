@@ -1,0 +1,69 @@
+//! A kidl file, part by part.
+
+/// A file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Document {
+    /// The header it was made from.
+    pub source: Option<String>,
+    /// What that header includes.
+    pub includes: Vec<String>,
+    /// Its classes.
+    pub classes: Vec<Class>,
+}
+
+/// A class with DCOP functions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Class {
+    /// Its name, namespaces included.
+    pub name: String,
+    /// The macro that exports it.
+    pub link_scope: Option<String>,
+    /// Its base classes.
+    pub bases: Vec<String>,
+    /// Its functions and signals.
+    pub members: Vec<Member>,
+}
+
+/// A function or a signal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Member {
+    /// Whether it is a signal.
+    pub signal: bool,
+    /// Whether it is `const` (`qual`).
+    pub qualifier: Option<String>,
+    /// Whether it is left out of lists of functions.
+    pub hidden: bool,
+    /// What it returns; the name `ASYNC` where nobody waits for it.
+    pub returns: Type,
+    /// Its name.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Vec<Argument>,
+}
+
+/// An argument.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Argument {
+    /// Its type.
+    pub kind: Type,
+    /// Its name, which a declaration need not give.
+    pub name: Option<String>,
+}
+
+/// A type as it is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Type {
+    /// What stands before it (`qleft`).
+    pub left: Option<String>,
+    /// What stands behind it (`qright`).
+    pub right: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl Type {
+    /// A type without qualifiers.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { left: None, right: None, name: name.into() }
+    }
+}

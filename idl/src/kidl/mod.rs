@@ -1,0 +1,74 @@
+//! kidl: the contract language of DCOP, XML as the tool `dcopidl` of KDE 3 writes it from C++ headers.
+//!
+//! A class is an interface; the wire name of a function or signal is its whole signature (`find(QString,bool)`), its
+//! label the bare name, with `_2`, `_3`, ... for overloads. `ASYNC` functions are oneway. Base classes of the same file
+//! are bases, others are left out. Qualifiers (`const`, `&`) are no part of a signature; they, the name of the header
+//! and what it includes are kept in a [`Document`] only.
+
+mod build;
+mod document;
+mod print;
+mod read;
+mod sketch;
+pub mod types;
+
+use crate::diagnostics::Diagnostics;
+use crate::file;
+use crate::languages::Unprintable;
+use crate::report::Report;
+use crate::xml;
+use everywire_model::Contract;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use document::{Argument, Class, Document, Member, Type};
+
+/// Reads a contract; `file_name` is for messages only.
+///
+/// # Errors
+/// All that is wrong with the text; types whose encoding is not known are wrong.
+pub fn parse(text: &str, file_name: &str) -> Result<Contract, Diagnostics> {
+    let mut report = Report::default();
+    let contract = document(text, file_name, &mut report).map(|found| build::contract(&found, &mut report));
+    match contract {
+        Some(contract) if !report.failed() => Ok(contract),
+        _ => Err(report.finish()),
+    }
+}
+
+/// Reads a contract from a file.
+///
+/// # Errors
+/// All that is wrong with the file, or that it cannot be read.
+pub fn parse_file(path: impl AsRef<Path>) -> Result<Contract, Diagnostics> {
+    let path = path.as_ref();
+    parse(&file::text(path, xml::BYTES)?, &path.to_string_lossy())
+}
+
+/// Reads a file as it is, with everything the tool wrote; types need not be known. [`Document`]'s `Display` writes it
+/// back byte for byte as `dcopidl` does.
+///
+/// # Errors
+/// All that is wrong with the text.
+pub fn parse_document(text: &str, file_name: &str) -> Result<Document, Diagnostics> {
+    let mut report = Report::default();
+    match document(text, file_name, &mut report) {
+        Some(found) if !report.failed() => Ok(found.document),
+        _ => Err(report.finish()),
+    }
+}
+
+/// The contract as kidl, as if `dcopidl` had read a header with these classes. Attributes are their accessors;
+/// exceptions are not part of the language.
+///
+/// # Errors
+/// A function with more than one result, or a type that DCOP has not.
+pub fn print(contract: &Contract) -> Result<String, Unprintable> {
+    sketch::document(contract).map(|document| document.to_string())
+}
+
+fn document(text: &str, file_name: &str, report: &mut Report) -> Option<read::Found> {
+    let file = report.add_file(file_name, Arc::from(text));
+    let root = xml::parse(text, file, report)?;
+    read::document(&root, report)
+}

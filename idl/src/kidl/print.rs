@@ -1,0 +1,104 @@
+//! A document as `dcopidl` writes it, blank by blank.
+
+use super::document::{Argument, Class, Document, Member, Type};
+use super::types;
+use crate::xml::escape;
+use std::fmt::{self, Display, Formatter};
+
+impl Display for Document {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "<!DOCTYPE DCOP-IDL><DCOP-IDL>")?;
+        if let Some(source) = &self.source {
+            writeln!(f, "<SOURCE>{}</SOURCE>", escaped(source))?;
+        }
+        for include in &self.includes {
+            writeln!(f, "<INCLUDE>{}</INCLUDE>", escaped(include))?;
+        }
+        self.classes.iter().try_for_each(|class| write!(f, "{class}"))?;
+        writeln!(f, "</DCOP-IDL>")
+    }
+}
+
+impl Display for Class {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "<CLASS>\n    <NAME>{}</NAME>", escaped(&self.name))?;
+        if let Some(scope) = &self.link_scope {
+            writeln!(f, "    <LINK_SCOPE>{}</LINK_SCOPE>", escaped(scope))?;
+        }
+        for base in &self.bases {
+            writeln!(f, "    <SUPER>{}</SUPER>", template(base))?;
+        }
+        self.members.iter().try_for_each(|member| write!(f, "{member}"))?;
+        writeln!(f, "</CLASS>")
+    }
+}
+
+impl Display for Member {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let tag = if self.signal { "SIGNAL" } else { "FUNC" };
+        write!(f, "    <{tag}")?;
+        if self.hidden {
+            write!(f, " hidden=\"yes\"")?;
+        }
+        if let Some(qualifier) = &self.qualifier {
+            write!(f, " qual=\"{}\"", escaped(qualifier))?;
+        }
+        write!(f, ">\n        {}\n        <NAME>{}</NAME>", self.returns, escaped(&self.name))?;
+        for argument in &self.arguments {
+            write!(f, "\n        {argument}")?;
+        }
+        writeln!(f, "\n     </{tag}>")
+    }
+}
+
+impl Display for Argument {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "<ARG>{}", self.kind)?;
+        if let Some(name) = &self.name {
+            write!(f, "<NAME>{}</NAME>", escaped(name))?;
+        }
+        write!(f, "</ARG>")
+    }
+}
+
+impl Display for Type {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "<TYPE")?;
+        // The tool writes two blanks before the first qualifier.
+        if self.left.is_some() || self.right.is_some() {
+            write!(f, " ")?;
+        }
+        if let Some(left) = &self.left {
+            write!(f, " qleft=\"{}\"", escaped(left))?;
+        }
+        if let Some(right) = &self.right {
+            write!(f, " qright=\"{}\"", escaped(right))?;
+        }
+        write!(f, ">{}</TYPE>", escaped(&self.name))
+    }
+}
+
+/// A base class: the arguments of a template are types of their own.
+fn template(base: &str) -> String {
+    match base.split_once('<').and_then(|(name, rest)| Some((name, rest.strip_suffix('>')?))) {
+        Some((name, mut rest)) => {
+            let mut all = Vec::new();
+            loop {
+                let (first, others) = types::split(rest);
+                all.push(Type::new(first).to_string());
+                match others {
+                    Some(others) => rest = others,
+                    None => break,
+                }
+            }
+            format!("{}&lt;{}&gt;", escaped(name), all.join(","))
+        }
+        None => escaped(base),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    escape(text, &mut out);
+    out
+}

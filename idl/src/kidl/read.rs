@@ -1,0 +1,141 @@
+//! Elements to a document.
+
+use super::document::{Argument, Class, Document, Member, Type};
+use super::types;
+use crate::report::{Problem, Report, Span};
+use crate::xml::{Element, shown};
+
+/// Bytes of a name.
+const NAME: usize = 255;
+
+/// A document and where its parts stand.
+pub(super) struct Found {
+    pub(super) document: Document,
+    pub(super) places: Vec<ClassPlace>,
+}
+
+/// Where the parts of a class stand.
+pub(super) struct ClassPlace {
+    pub(super) name: Span,
+    pub(super) members: Vec<MemberPlace>,
+}
+
+/// Where the parts of a member stand.
+pub(super) struct MemberPlace {
+    pub(super) name: Span,
+    pub(super) returns: Span,
+    pub(super) arguments: Vec<Span>,
+}
+
+/// Reads a whole file.
+pub(super) fn document(root: &Element<'_>, report: &mut Report) -> Option<Found> {
+    if root.name != "DCOP-IDL" {
+        let message = format!("the file is about {}, not about DCOP classes", shown(root.name));
+        report.add(Problem::new(root.span, message).expected(["`<DCOP-IDL>`"]));
+        return None;
+    }
+    let mut document = Document::default();
+    let mut places = Vec::new();
+    for element in root.elements() {
+        match element.name {
+            "SOURCE" => document.source = Some(element.text()),
+            "INCLUDE" => document.includes.push(element.text()),
+            "CLASS" => {
+                if let Some((class, place)) = class(element, report) {
+                    document.classes.push(class);
+                    places.push(place);
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(Found { document, places })
+}
+
+fn class(element: &Element<'_>, report: &mut Report) -> Option<(Class, ClassPlace)> {
+    let (name, span) = name(element, report, is_scoped)?;
+    let mut class = Class { name, ..Class::default() };
+    let mut place = ClassPlace { name: span, members: Vec::new() };
+    for child in element.elements() {
+        match child.name {
+            "LINK_SCOPE" => class.link_scope = Some(child.text()),
+            "SUPER" => class.bases.push(types::normal(&child.text())),
+            "FUNC" | "SIGNAL" => {
+                if let Some((member, at)) = member(child, report) {
+                    class.members.push(member);
+                    place.members.push(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    Some((class, place))
+}
+
+fn member(element: &Element<'_>, report: &mut Report) -> Option<(Member, MemberPlace)> {
+    let (name, name_span) = name(element, report, is_identifier)?;
+    let (returns, returns_span) = kind(element, report)?;
+    let mut member = Member {
+        signal: element.name == "SIGNAL",
+        qualifier: element.attribute("qual").map(|qualifier| qualifier.value.to_string()),
+        hidden: element.attribute("hidden").is_some_and(|hidden| hidden.value == "yes"),
+        returns,
+        name,
+        arguments: Vec::new(),
+    };
+    let mut place = MemberPlace { name: name_span, returns: returns_span, arguments: Vec::new() };
+    for child in element.elements().filter(|child| child.name == "ARG") {
+        let (kind, span) = kind(child, report)?;
+        let named = child.elements().any(|part| part.name == "NAME");
+        let name = if named { Some(name_of(child, report)?) } else { None };
+        member.arguments.push(Argument { kind, name });
+        place.arguments.push(span);
+    }
+    Some((member, place))
+}
+
+fn name_of(element: &Element<'_>, report: &mut Report) -> Option<String> {
+    name(element, report, is_identifier).map(|(name, _)| name)
+}
+
+/// The name of a class, a function or an argument.
+fn name(element: &Element<'_>, report: &mut Report, right: fn(&str) -> bool) -> Option<(String, Span)> {
+    let Some(found) = element.elements().find(|child| child.name == "NAME") else {
+        let problem = Problem::new(element.span, format!("this {} has no name", element.name));
+        report.add(problem.expected(["`<NAME>`"]));
+        return None;
+    };
+    let text = found.text();
+    let name = text.trim();
+    if name.len() > NAME || !right(name) {
+        let message = format!("{} is no name of a C++ declaration", shown(name));
+        report.add(Problem::new(found.span, message).expected(["letters, digits and `_`, no digit first"]));
+        return None;
+    }
+    Some((name.to_owned(), found.span))
+}
+
+/// The type of a function or an argument.
+fn kind(element: &Element<'_>, report: &mut Report) -> Option<(Type, Span)> {
+    let Some(found) = element.elements().find(|child| child.name == "TYPE") else {
+        let problem = Problem::new(element.span, format!("this {} has no type", element.name));
+        report.add(problem.expected(["`<TYPE>`"]));
+        return None;
+    };
+    let attribute = |name| found.attribute(name).map(|qualifier| qualifier.value.to_string());
+    let name = types::normal(&found.text());
+    if name.is_empty() || name.len() > types::LENGTH {
+        report.add(Problem::new(found.span, "this is no name of a type"));
+        return None;
+    }
+    Some((Type { left: attribute("qleft"), right: attribute("qright"), name }, found.span))
+}
+
+fn is_identifier(name: &str) -> bool {
+    let start = |b: u8| b.is_ascii_alphabetic() || b == b'_';
+    name.bytes().next().is_some_and(start) && name.bytes().all(|b| start(b) || b.is_ascii_digit())
+}
+
+fn is_scoped(name: &str) -> bool {
+    name.split("::").all(is_identifier)
+}

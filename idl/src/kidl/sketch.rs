@@ -1,0 +1,117 @@
+//! A contract of any language to a document.
+
+use super::document::{Argument, Class, Document, Member, Type};
+use super::types;
+use crate::languages::Unprintable;
+use everywire_model::{Contract, Interface, Operation, Shape, Signal};
+use std::collections::BTreeSet;
+
+/// Headers that declare types.
+const HEADERS: &[(&str, &str)] = &[
+    ("DCOPRef", "dcopref.h"),
+    ("KURL", "kurl.h"),
+    ("QByteArray", "qcstring.h"),
+    ("QCString", "qcstring.h"),
+    ("QCStringList", "qvaluelist.h"),
+    ("QColor", "qcolor.h"),
+    ("QDate", "qdatetime.h"),
+    ("QTime", "qdatetime.h"),
+    ("QMap", "qmap.h"),
+    ("QPoint", "qpoint.h"),
+    ("QRect", "qrect.h"),
+    ("QSize", "qsize.h"),
+    ("QString", "qstring.h"),
+    ("QStringList", "qstringlist.h"),
+    ("QValueList", "qvaluelist.h"),
+    ("QValueVector", "qvaluevector.h"),
+    ("QVariant", "qvariant.h"),
+];
+
+/// The document that describes a contract.
+pub(super) fn document(contract: &Contract) -> Result<Document, Unprintable> {
+    let mut document = Document::default();
+    for interface in contract.interfaces() {
+        document.classes.push(class(interface)?);
+    }
+    let first = document.classes.first().map_or("contract", |class| class.name.as_str());
+    let stem = first.rsplit("::").next().unwrap_or(first).to_ascii_lowercase();
+    document.source = Some(format!("{stem}.h"));
+    document.includes = includes(&document.classes);
+    Ok(document)
+}
+
+fn class(interface: &Interface) -> Result<Class, Unprintable> {
+    let mut bases: Vec<String> = interface.bases.iter().map(|base| base.name.to_string()).collect();
+    if bases.is_empty() {
+        bases.push("DCOPObject".to_owned());
+    }
+    let mut class = Class { name: interface.name.to_string(), link_scope: None, bases, members: Vec::new() };
+    for operation in interface.operations.iter().skip(interface.inherited) {
+        class.members.push(
+            function(operation)
+                .map_err(|reason| unprintable(format!("{}.{}", interface.name, operation.label), reason))?,
+        );
+    }
+    for signal in interface.signals.iter() {
+        if !interface.bases.iter().any(|base| base.signal(signal.name.as_bytes()).is_some()) {
+            class.members.push(
+                emission(signal)
+                    .map_err(|reason| unprintable(format!("{}.{}", interface.name, signal.label), reason))?,
+            );
+        }
+    }
+    Ok(class)
+}
+
+fn function(operation: &Operation) -> Result<Member, String> {
+    let returns = match operation.results.fields() {
+        [] if operation.oneway => Type::new("ASYNC"),
+        [] => Type::new("void"),
+        [only] => Type::new(named(&only.shape)?),
+        _ => return Err("a function has one result at most".to_owned()),
+    };
+    let arguments = arguments(operation.arguments.fields())?;
+    Ok(Member { returns, name: bare(&operation.name), arguments, ..Member::default() })
+}
+
+fn emission(signal: &Signal) -> Result<Member, String> {
+    let arguments = arguments(signal.fields.fields())?;
+    let returns = Type::new("void");
+    Ok(Member { signal: true, returns, name: bare(&signal.name), arguments, ..Member::default() })
+}
+
+fn arguments(fields: &[everywire_model::shape::Field]) -> Result<Vec<Argument>, String> {
+    let argument = |field: &everywire_model::shape::Field| {
+        Ok(Argument { kind: Type::new(named(&field.shape)?), name: Some(field.name.to_string()) })
+    };
+    fields.iter().map(argument).collect()
+}
+
+fn named(shape: &Shape) -> Result<String, String> {
+    types::name(shape).ok_or_else(|| match shape.noun() {
+        noun if noun.is_empty() => "DCOP has no nameless struct".to_owned(),
+        noun => format!("DCOP has no type for `{noun}`"),
+    })
+}
+
+/// The headers of all types that are used, and that of every DCOP object.
+fn includes(classes: &[Class]) -> Vec<String> {
+    let mut headers = BTreeSet::from(["dcopobject.h"]);
+    let members = classes.iter().flat_map(|class| &class.members);
+    let kinds = members
+        .flat_map(|member| member.arguments.iter().map(|argument| &argument.kind).chain([&member.returns]));
+    for word in kinds.flat_map(|kind| kind.name.split(|c: char| !c.is_ascii_alphanumeric())) {
+        let word = if word == "QDateTime" { "QDate" } else { word };
+        headers.extend(HEADERS.iter().find(|(name, _)| *name == word).map(|(_, header)| header));
+    }
+    headers.into_iter().map(str::to_owned).collect()
+}
+
+fn unprintable(place: String, reason: String) -> Unprintable {
+    Unprintable { language: "kidl", place, reason }
+}
+
+/// The name in a signature.
+fn bare(signature: &str) -> String {
+    signature.split('(').next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,31 @@
+//! Names made unique where a language allows the same name twice.
+
+use std::collections::{HashMap, HashSet};
+
+/// The names given so far.
+#[derive(Default)]
+pub(crate) struct Unique {
+    given: HashSet<String>,
+    /// The number that each wanted name tries next.
+    next: HashMap<String, u32>,
+}
+
+impl Unique {
+    /// This name, or where it is taken, the name with `_2`, `_3`, ...
+    pub(crate) fn name(&mut self, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
+        if self.given.contains(wanted) {
+            let number = self.next.entry(wanted.to_owned()).or_insert(1);
+            while self.given.contains(&name) {
+                *number += 1;
+                name = format!("{wanted}_{number}");
+            }
+        }
+        self.given.insert(name.clone());
+        name
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.given.contains(name)
+    }
+}

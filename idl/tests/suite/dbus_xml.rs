@@ -1,0 +1,288 @@
+//! Introspection data: real ones, everything the format has, mistakes with their places, and hostile texts.
+
+use crate::common::{data, outline};
+use everywire_idl::dbus_xml::{self, names, parse, parse_node, print, print_node};
+use everywire_model::{Contract, Direction, Notify, Shape};
+use std::path::Path;
+use std::process::Command;
+
+const FILES: [&str; 4] = ["bench.dbus.xml", "dbus_daemon.xml", "dbus_daemon_root.xml", "manager.xml"];
+
+fn settled(contract: &Contract, file: &str) -> String {
+    let printed = print(contract).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let again = parse(&printed, "printed.xml").unwrap_or_else(|e| panic!("{file}:\n{printed}\n{e}"));
+    assert_eq!(outline(&again), outline(contract), "{file}:\n{printed}");
+    assert_eq!(print(&again).unwrap(), printed, "printing settles");
+    printed
+}
+
+#[test]
+fn contracts_survive_printing() {
+    for file in FILES {
+        let contract = everywire_idl::read(data(file)).unwrap_or_else(|e| panic!("{e}"));
+        assert!(contract.interfaces().count() > 0);
+        settled(&contract, file);
+    }
+}
+
+/// What GLib's compiler accepts is well-formed and valid.
+#[test]
+fn printed_contracts_are_accepted_by_gdbus_codegen() {
+    if Command::new("gdbus-codegen").arg("--help").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "gdbus-codegen is missing; install libglib2.0-dev");
+        eprintln!("SKIPPED: gdbus-codegen is missing; install libglib2.0-dev");
+        return;
+    }
+    for file in FILES {
+        let printed = print(&dbus_xml::parse_file(data(file)).unwrap()).unwrap();
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file);
+        std::fs::write(&path, printed).unwrap();
+        let arguments = ["--interface-info-header", "--output", "/dev/null"];
+        let out = Command::new("gdbus-codegen").args(arguments).arg(&path).output().unwrap();
+        assert!(out.status.success(), "{file}: {}", String::from_utf8_lossy(&out.stderr));
+    }
+}
+
+/// Interfaces that packages of a system ship, where there are any.
+#[test]
+fn shipped_contracts_are_read() {
+    let Ok(folder) = std::fs::read_dir("/usr/share/dbus-1/interfaces") else { return };
+    for entry in folder {
+        let path = entry.unwrap().path();
+        let contract = dbus_xml::parse_file(&path).unwrap_or_else(|e| panic!("{e}"));
+        settled(&contract, &path.to_string_lossy());
+    }
+}
+
+#[test]
+fn everything_the_format_has_is_read() {
+    let contract = dbus_xml::parse_file(data("manager.xml")).unwrap();
+    let names: Vec<&str> = contract.interfaces().map(|interface| interface.id.as_ref()).collect();
+    assert_eq!(names, ["org.example.Manager1", "org.example.Reloadable", "org.example.Unit"]);
+    let manager = contract.interface("org::example::Manager1").unwrap();
+    assert_eq!(manager.doc, "Units & jobs,\none manager.");
+    let operations: Vec<(&str, &str)> =
+        manager.operations.iter().map(|o| (o.name.as_ref(), o.label.as_ref())).collect();
+    assert_eq!(
+        operations,
+        [
+            ("ListUnits", "ListUnits"),
+            ("StartTransientUnit", "StartTransientUnit"),
+            ("GetUnitProcesses", "GetUnitProcesses"),
+            ("Reexecute", "Reexecute"),
+            ("Status", "Status"),
+            ("_get_Version", "Version"),
+            ("_get_Environment", "Environment"),
+            ("_set_Environment", "set_Environment"),
+            ("_get_Secret", "Secret"),
+            ("_set_Secret", "set_Secret"),
+            ("_get_Status", "get_Status"),
+        ]
+    );
+    assert!(matches!(manager.operations[0].returns, Shape::Sequence(_)));
+    let processes = &manager.operations[2];
+    let parameters: Vec<(Direction, &str)> =
+        processes.parameters.iter().map(|p| (p.direction, p.field.name.as_ref())).collect();
+    use Direction::{In, Out};
+    assert_eq!(parameters, [(In, "unit_name"), (Out, "arg_2"), (Out, "name"), (Out, "name_2")]);
+    assert!(manager.operations[3].oneway && manager.operations[3].doc == "Deprecated.");
+    assert_eq!(manager.operations[4].doc, "How it <goes>.\nIn words.");
+    let notify: Vec<(&str, Notify, Option<usize>)> =
+        manager.attributes.iter().map(|a| (a.name.as_ref(), a.notify, a.setter)).collect();
+    assert_eq!(
+        notify,
+        [
+            ("Version", Notify::Constant, None),
+            ("Environment", Notify::Value, Some(7)),
+            ("Secret", Notify::Nothing, Some(9)),
+            ("Status", Notify::Change, None),
+        ]
+    );
+    let fields: Vec<&str> = manager.signals[0].fields.fields().iter().map(|f| f.name.as_ref()).collect();
+    assert_eq!(fields, ["id", "job", "unit", "arg_4"]);
+    assert_eq!(manager.attribute_of(7).map(|(a, set)| (a.name.as_ref(), set)), Some(("Environment", true)));
+}
+
+#[test]
+fn a_node_is_one_object() {
+    let node = parse_node(&std::fs::read_to_string(data("manager.xml")).unwrap()).unwrap();
+    assert_eq!(node.name, "/org/example/manager");
+    assert_eq!(node.children, ["unit", "jobs/one"]);
+    assert_eq!(node.contract.interfaces().count(), 2);
+    let interfaces: Vec<_> = node.contract.interfaces().map(|interface| &**interface).collect();
+    let again = parse_node(&print_node(&interfaces, &node.children)).unwrap();
+    assert_eq!(again.children, node.children);
+    assert_eq!(outline(&again.contract), outline(&node.contract));
+    let empty = parse_node(&print_node(&[], &[])).unwrap();
+    assert!(empty.contract.definitions.is_empty() && empty.children.is_empty() && empty.name.is_empty());
+}
+
+#[test]
+fn contracts_of_other_languages_are_printed() {
+    let idl = "struct P { string name; sequence<long> n; };
+        interface Base { attribute long n; void f(inout long v, out string s); };
+        interface Shop : Base { P find(in string key); oneway void poke(in wchar c); };
+        module M { interface Deep { any ask(in Shop who); }; };";
+    let contract = everywire_idl::omg::parse(idl, "shop.idl").unwrap();
+    let printed = print(&contract).unwrap();
+    let again = parse(&printed, "printed.xml").unwrap();
+    let names: Vec<&str> = again.interfaces().map(|interface| interface.id.as_ref()).collect();
+    assert_eq!(names, ["everywire.Base", "everywire.Shop", "M.Deep"]);
+    assert!(printed.contains(r#"<arg type="(sai)" name="result" direction="out"/>"#), "{printed}");
+    assert!(printed.contains(r#"<property name="n" type="i" access="readwrite"/>"#), "{printed}");
+    let shop = again.interface("everywire.Shop").unwrap();
+    assert_eq!((shop.operations.len(), shop.operations[1].oneway), (2, true));
+    let base = again.interface("everywire.Base").unwrap();
+    assert_eq!(base.operations[0].parameters.len(), 3);
+    // An object shows what it inherits under the name of the base, once.
+    let shop = contract.interface("Shop").unwrap();
+    let node = print_node(&[shop, contract.interface("Base").unwrap()], &[]);
+    let names: Vec<String> =
+        parse_node(&node).unwrap().contract.interfaces().map(|interface| interface.id.to_string()).collect();
+    assert_eq!(names, ["everywire.Base", "everywire.Shop"]);
+}
+
+#[test]
+fn what_has_no_signature_is_said() {
+    let idl = "struct L { sequence<L> next; }; interface Tree { void good(); L bad(); };";
+    let contract = everywire_idl::omg::parse(idl, "tree.idl").unwrap();
+    let refused = print(&contract).unwrap_err();
+    assert_eq!(refused.place, "Tree.bad");
+    assert!(refused.to_string().starts_with("D-Bus introspection XML cannot say Tree.bad: "), "{refused}");
+    let node = print_node(&[contract.interface("Tree").unwrap()], &[]);
+    assert!(node.contains("<!-- bad: "), "{node}");
+    assert_eq!(parse_node(&node).unwrap().contract.interfaces().next().unwrap().operations.len(), 1);
+}
+
+#[test]
+fn names_are_those_of_the_specification() {
+    for good in ["a.b", "org.freedesktop.DBus", "_._", "a1.b2"] {
+        assert!(names::is_interface(good), "{good}");
+    }
+    let long = format!("a.{}", "b".repeat(254));
+    for bad in ["", "a", ".a", "a.", "a..b", "1a.b", "a.1b", "a-b.c", "a.é", &long] {
+        assert!(!names::is_interface(bad), "{bad}");
+    }
+    assert!(names::is_member("_a1") && names::is_member(&"a".repeat(255)));
+    assert!(!names::is_member("") && !names::is_member("1a") && !names::is_member("a.b"));
+    assert!(!names::is_member(&"a".repeat(256)));
+    for good in ["/", "/a", "/a/_/1"] {
+        assert!(names::is_path(good), "{good}");
+    }
+    for bad in ["", "a", "//", "/a/", "/a//b", "/a-b", "/é"] {
+        assert!(!names::is_path(bad), "{bad}");
+    }
+}
+
+/// Each mistake, its line and column, and what was expected.
+#[test]
+fn mistakes_have_a_place() {
+    let inside = |body: &str| format!("<node>\n <interface name=\"a.b\">\n{body}\n </interface>\n</node>");
+    let cases = [
+        ("<interface name=\"a.b\"/>".to_owned(), 1, 2, "`<node>`"),
+        ("<node><interface/></node>".to_owned(), 1, 8, "attribute `name`"),
+        ("<node>\n<interface name=\"plain\"/></node>".to_owned(), 2, 18, "at least two names"),
+        ("<node name=\"a-b\"/>".to_owned(), 1, 13, "joined by `/`"),
+        (inside("<method name=\"1\"/>"), 3, 15, "no digit first"),
+        (inside("<method/>"), 3, 2, "attribute `name`"),
+        (inside("<method name=\"m\"><arg/></method>"), 3, 19, "attribute `type`"),
+        (inside("<method name=\"m\"><arg type=\"ii\"/></method>"), 3, 29, "one complete type"),
+        (inside("<method name=\"m\"><arg type=\"\u{e9}\"/></method>"), 3, 29, "one complete type"),
+        (inside("<method name=\"m\"><arg type=\"i\" direction=\"up\"/></method>"), 3, 43, "`in` or `out`"),
+        (inside("<property name=\"p\" type=\"i\"/>"), 3, 2, "attribute `access`"),
+        (inside("<property name=\"p\" type=\"i\" access=\"rw\"/>"), 3, 37, "`readwrite`"),
+        (inside("<signal name=\"s\"><arg type=\"a{vs}\"/></signal>"), 3, 29, "one complete type"),
+        (inside("</method>"), 3, 1, "`</interface>`"),
+        (inside("&evil;"), 3, 1, "`&amp;`"),
+        ("<node>\n  <interface name='a.b'>".to_owned(), 2, 4, "`</interface>`"),
+        ("<node name=\"&evil;\"/>".to_owned(), 1, 13, "evil"),
+        ("<node name=\"/\" name=\"/\"/>".to_owned(), 1, 16, "duplicate"),
+        ("<node/><node/>".to_owned(), 1, 8, "second element"),
+        ("<node/>text".to_owned(), 1, 8, "outside"),
+        ("".to_owned(), 1, 1, "no element"),
+        ("<node>\u{1}</node>".to_owned(), 1, 7, "no character"),
+        ("<node>&#1;</node>".to_owned(), 1, 7, "has not"),
+        ("<node/><!DOCTYPE node>".to_owned(), 1, 8, "before the first element"),
+        ("<?xml version='1.0' encoding='UTF-16'?><node a='\u{e9}'/>".to_owned(), 1, 1, "UTF-8"),
+    ];
+    for (text, line, column, told) in cases {
+        let found = parse(&text, "bad.xml").expect_err(&text);
+        let first = &found.list[0];
+        assert_eq!((first.line, first.column), (line, column), "{text}\n{found}");
+        assert!(found.to_string().contains(told), "{text}\n{found}");
+    }
+    let twice = "<node><interface name=\"a.b\"/>\n<interface name=\"a.b\"/></node>";
+    assert!(parse_node(twice).unwrap_err().to_string().contains("note: the first definition"));
+    let both = inside("<method name=\"1\"/><signal name=\"2\"/>");
+    assert_eq!(parse(&both, "two.xml").unwrap_err().list.len(), 2);
+    let not_text = Path::new(env!("CARGO_TARGET_TMPDIR")).join("latin1.xml");
+    std::fs::write(&not_text, b"<node name=\"\xe9\"/>").unwrap();
+    assert!(dbus_xml::parse_file(&not_text).unwrap_err().to_string().contains("not UTF-8 (byte 12)"));
+}
+
+/// Text made to be dear: each is answered, and none takes long or much.
+#[test]
+fn hostile_data_are_answered() {
+    let interface = |body: &str| format!("<node><interface name=\"a.b\">{body}</interface></node>");
+    let attributes: String = (0..65).map(|n| format!(" a{n}=\"\"")).collect();
+    let cases = [
+        "<a>".repeat(1_000_000),
+        "<node>".repeat(65) + &"</node>".repeat(65),
+        format!("<node{attributes}/>"),
+        format!("<node>{}</node>", "<a/>".repeat(300_000)),
+        format!("<{}/>", "n".repeat(1_000_000)),
+        format!("<node name=\"{}\"/>", "-".repeat(1_000_000)),
+        interface(&format!("<method name=\"{}\"/>", "m".repeat(256))),
+        interface(&"<method name=\"1\"/>".repeat(10_000)),
+        interface(&format!("<method name=\"m\"><arg type=\"{}\"/></method>", "a".repeat(1_000_000))),
+        interface(&format!("<method name=\"m\"><arg type=\"{}y\"/></method>", "y".repeat(254)).repeat(2000)),
+        "<node ".repeat(100_000),
+        "<!--".to_owned(),
+        "<node><![CDATA[".to_owned(),
+        "<!DOCTYPE ".repeat(1000),
+        "&".repeat(1000),
+        "<".repeat(100_000),
+        "\u{feff}".repeat(1000),
+        " ".repeat((4 << 20) + 1),
+    ];
+    for (number, text) in cases.iter().enumerate() {
+        let refused = parse(text, "hostile.xml").expect_err(&format!("case {number}"));
+        assert!(refused.list.len() <= 40 && refused.to_string().len() < 60_000, "case {number}: {refused}");
+        assert!(parse_node(text).is_err(), "case {number}");
+    }
+    let deep = "<node>".repeat(64) + &"</node>".repeat(64);
+    assert!(parse(&deep, "deep.xml").is_ok());
+}
+
+/// What a document type declares is neither fetched nor expanded.
+#[test]
+fn entities_are_never_expanded() {
+    let lol: String =
+        (1..10).map(|n| format!("<!ENTITY l{n} \"{}\">", format!("&l{};", n - 1).repeat(10))).collect();
+    let file = "<!ENTITY f SYSTEM \"file:///etc/passwd\">";
+    let text = |body: &str| {
+        format!(
+            "<!DOCTYPE node SYSTEM \"file:///etc/passwd\" [<!ENTITY l0 \"lol\">{lol}{file}]><node>{body}</node>"
+        )
+    };
+    let doc = "<interface name=\"a.b\"><doc:doc>see &l9;&f;&lt;</doc:doc></interface>";
+    let contract = parse(&text(doc), "lol.xml").unwrap();
+    assert_eq!(contract.interface("a.b").unwrap().doc, "see &l9;&f;<");
+    let name = parse(&text("<interface name=\"a.&l9;\"/>"), "lol.xml").unwrap_err();
+    assert!(name.to_string().contains("`a.&l9;` is no name of an interface"), "{name}");
+    assert!(parse("<!DOCTYPE node><node>&l9;</node>", "lol.xml").is_err());
+    settled(&contract, "lol.xml");
+}
+
+/// Whatever stands in the middle of a file, reading ends with an answer.
+#[test]
+fn damaged_data_are_answered() {
+    for file in FILES {
+        let text = std::fs::read_to_string(data(file)).unwrap();
+        for (at, _) in text.char_indices().step_by(17) {
+            let _ = parse(&text[..at], "cut.xml");
+            let _ = parse(&text[at..], "cut.xml");
+            let _ = parse_node(&format!("{}\"{}", &text[..at], &text[at..]));
+        }
+    }
+}

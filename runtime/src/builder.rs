@@ -1,0 +1,138 @@
+//! How a node is made, and what it tells.
+
+use crate::node::Node;
+use crate::patience::Latency;
+use crate::quotas::Quotas;
+use crate::shared::Shared;
+use everywire_model::{Failure, Limits, Violation, Wire};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Something worth telling about a peer.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Notice {
+    /// A connection was accepted.
+    Accepted {
+        /// Who.
+        peer: String,
+    },
+    /// A connection was closed because a quota was reached.
+    Refused {
+        /// Who.
+        peer: String,
+        /// Which quota, and how to raise it.
+        why: String,
+    },
+    /// A peer broke the protocol; its connection ends.
+    Violation {
+        /// Who.
+        peer: String,
+        /// How.
+        violation: Violation,
+    },
+    /// A servant's answer could not be sent as it was.
+    Unanswered {
+        /// Why.
+        failure: Failure,
+    },
+    /// The router behind which this process serves is gone; it is looked for again by itself.
+    Left {
+        /// Why.
+        failure: Failure,
+    },
+    /// The router is back, and this process serves behind it again.
+    Joined {
+        /// Where.
+        place: String,
+    },
+    /// Accepting failed for want of something; it goes on by itself.
+    Starved {
+        /// Of what.
+        why: String,
+    },
+}
+
+/// Gets notices, on the runtime's threads: it must not block.
+pub type Observer = Arc<dyn Fn(&Notice) + Send + Sync>;
+
+/// How a node is made.
+#[derive(Clone)]
+pub struct Builder {
+    pub(crate) wires: Vec<&'static dyn Wire>,
+    pub(crate) latency: Latency,
+    pub(crate) limits: Option<Limits>,
+    pub(crate) quotas: Quotas,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) shards: usize,
+    pub(crate) observer: Option<Observer>,
+}
+
+impl Builder {
+    /// A builder for a node that speaks these wires; `everywire::Node::builder` knows all of them.
+    pub fn new(wires: &[&'static dyn Wire]) -> Self {
+        Self {
+            wires: wires.to_vec(),
+            latency: Latency::Default,
+            limits: None,
+            quotas: Quotas::default(),
+            deadline: Some(Duration::from_secs(30)),
+            shards: std::thread::available_parallelism().map_or(1, usize::from),
+            observer: None,
+        }
+    }
+
+    /// How eagerly to wait for bytes.
+    #[must_use]
+    pub fn latency(mut self, latency: Latency) -> Self {
+        self.latency = latency;
+        self
+    }
+
+    /// Limits of each connection; by default those of the wire.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
+        self
+    }
+
+    /// The largest message, in bytes (4 MiB unless raised).
+    #[must_use]
+    pub fn max_message(self, bytes: u64) -> Self {
+        let limits = self.limits.clone().unwrap_or_default().with_message(bytes);
+        self.limits(limits)
+    }
+
+    /// What peers may hold of this process.
+    #[must_use]
+    pub fn quotas(mut self, quotas: Quotas) -> Self {
+        self.quotas = quotas;
+        self
+    }
+
+    /// The time limit of each call, 30 s unless set; `None` waits for ever.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Option<Duration>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Event loops, one a CPU unless set.
+    #[must_use]
+    pub fn shards(mut self, shards: usize) -> Self {
+        self.shards = shards.max(1);
+        self
+    }
+
+    /// Who gets notices.
+    #[must_use]
+    pub fn observer(mut self, observer: Observer) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// The node. Nothing is started yet: event loops begin with the first listener or asynchronous call.
+    pub fn build(self) -> Node {
+        Node::of(Shared::new(self))
+    }
+}

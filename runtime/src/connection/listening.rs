@@ -1,0 +1,228 @@
+//! Signals on a connection: those it brings, those it carries away.
+
+use super::{Connection, Core, SERVING};
+use crate::Notice;
+use crate::shard;
+use crate::signals::{FLOOD, WAITING};
+use crate::sync::lock;
+use bytes::Bytes;
+use everywire_model::object::Listener;
+use everywire_model::{
+    CallId, Emission, Failure, Heard, Initiator, Interest, Kind, Outcome, Profile, Tidings,
+};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Bytes of signals that are sent together by a servant that emits many.
+const TOGETHER: usize = 64 << 10;
+/// How long an emitter waits for a peer that does not read its signals.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Connection {
+    /// Waits until the peer lets calls through.
+    pub(crate) fn admit(&self, until: Instant) -> Result<(), Failure> {
+        let mut core = self.enter();
+        loop {
+            while core.peer.is_none()
+                && let Some(event) = core.session.poll()
+            {
+                self.deliver(&mut core, event);
+            }
+            if core.peer.is_some() {
+                // What was sent along with the last word of the greeting must not wait for the first call.
+                let _ = self.flush(&mut core);
+                return Ok(());
+            }
+            if let Some(failure) = core.failed.clone() {
+                return Err(failure);
+            }
+            if until <= Instant::now() {
+                let failure = Failure::new(
+                    Kind::TimedOut,
+                    Initiator::Peer,
+                    "the peer did not finish its greeting in time",
+                )
+                .at(&self.endpoint);
+                self.fail(&mut core, failure.clone());
+                return Err(failure);
+            }
+            if !self.make_progress(&mut core) && core.failed.is_none() {
+                core = self.sleep(core, Some(until));
+            }
+        }
+    }
+
+    /// After this side was refused: the way by which another connection may be let in.
+    pub(crate) fn again(&self) -> Option<Profile> {
+        lock(&self.core).session.again()
+    }
+
+    /// Waits for the next message that is overheard; `None` when `until` has passed.
+    pub(crate) fn next_overheard(&self, until: Option<Instant>) -> Result<Option<Bytes>, Failure> {
+        let mut core = self.enter();
+        loop {
+            if let Some(message) = core.overheard.pop_front() {
+                return Ok(Some(message));
+            }
+            while let Some(event) = core.session.poll() {
+                self.deliver(&mut core, event);
+            }
+            if !core.overheard.is_empty() {
+                continue;
+            }
+            if let Some(failure) = core.failed.clone() {
+                return Err(failure);
+            }
+            if until.is_some_and(|until| until <= Instant::now()) {
+                return Ok(None);
+            }
+            if !self.make_progress(&mut core) && core.failed.is_none() {
+                core = self.sleep(core, until);
+            }
+        }
+    }
+
+    /// An event loop has adopted a connection that was made to serve: what came with the greeting is served now.
+    pub(crate) fn begin_serving(self: &Arc<Self>) {
+        if self.capabilities.signals {
+            self.node.join_audience(self);
+        }
+        let mut core = self.enter();
+        core.served = true;
+        // There is room to write, so the loop comes by at once.
+        self.await_room(&mut core);
+    }
+
+    /// Sends a signal to the peer. A peer that does not read in time is cut off.
+    ///
+    /// # Errors
+    /// The arguments do not encode.
+    pub(crate) fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        let mut core = self.enter();
+        if core.failed.is_some() || core.peer.is_none() {
+            return Ok(());
+        }
+        let now = core.used;
+        core.session.emit(now, emission)?;
+        let serving = SERVING.get() == std::ptr::from_ref(self).addr();
+        if serving && core.session.transmit().len() < TOGETHER {
+            return Ok(());
+        }
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Err(error) = self.flush(&mut core) {
+                self.fail(&mut core, self.broken(&error));
+            }
+            if core.failed.is_some() || core.session.transmit().is_empty() {
+                break;
+            }
+            if core.session.transmit().len() <= self.node.quotas.unsent {
+                if !serving {
+                    self.await_room(&mut core);
+                }
+                break;
+            }
+            if until <= Instant::now() {
+                let why =
+                    "it does not read its signals; the quota `unsent` says how much may wait".to_owned();
+                self.node
+                    .notice(&Notice::Refused { peer: self.stream.peer(self.endpoint.transport()).text, why });
+                let what = "the peer did not read its signals";
+                self.fail(&mut core, Failure::new(Kind::TimedOut, Initiator::Peer, what));
+                break;
+            }
+            drop(core);
+            shard::about_to_block();
+            // Whether it became writable shows at the next flush.
+            let _ = self.stream.wait(true, Some(until));
+            core = self.enter();
+        }
+        self.release(core);
+        Ok(())
+    }
+
+    /// Listens to signals, from when the peer has confirmed it.
+    pub(crate) fn subscribe(
+        &self,
+        interest: &Interest<'_>,
+        listener: &Listener,
+        now: Instant,
+        until: Option<Instant>,
+    ) -> Result<CallId, Failure> {
+        let mut core = self.enter();
+        core.used = now;
+        if let Some(failure) = &core.failed {
+            return Err(failure.clone());
+        }
+        let id = core.session.subscribe(now, interest)?;
+        core.listeners.insert(id, Arc::clone(listener));
+        if let Err(error) = self.flush(&mut core) {
+            self.fail(&mut core, self.broken(&error));
+        }
+        match self.await_outcome(core, id, until) {
+            Outcome::Done(_) => {
+                // From now on an event loop reads, whenever no caller does.
+                let mut core = self.enter();
+                self.arm(&mut core);
+                self.release(core);
+                Ok(id)
+            }
+            Outcome::Failed(failure) => {
+                lock(&self.core).listeners.remove(&id);
+                Err(failure)
+            }
+            Outcome::Raised { .. } | Outcome::Moved(_) => {
+                lock(&self.core).listeners.remove(&id);
+                Err(Failure::new(Kind::Internal, Initiator::Peer, "the peer refused the subscription"))
+            }
+        }
+    }
+
+    /// Listens no longer.
+    pub(crate) fn unsubscribe(&self, id: CallId) {
+        let mut core = self.enter();
+        let removed = core.listeners.remove(&id);
+        if removed.is_some() && core.failed.is_none() {
+            core.session.unsubscribe(id);
+            // The peer is told when it can be; if the connection breaks, there is nothing to tell.
+            let _ = self.flush(&mut core);
+        }
+        self.release(core);
+        drop(removed);
+    }
+
+    /// Hands a signal to those it is for.
+    pub(super) fn hear(&self, core: &mut Core, subscriptions: &[CallId], heard: Heard) {
+        if self.courier.waiting() > FLOOD {
+            let what = format!("more than {FLOOD} signals wait for a listener that does not return");
+            self.fail(core, Failure::new(Kind::LimitExceeded, Initiator::Here, what).at(&self.endpoint));
+            return;
+        }
+        for listener in subscriptions.iter().filter_map(|id| core.listeners.get(id)) {
+            self.courier.post(Arc::clone(listener), Tidings::Signal(heard.clone()));
+        }
+    }
+
+    /// Whether something may come that nobody has called for: signals, callbacks.
+    pub(super) fn is_listening(&self, core: &Core) -> bool {
+        !core.listeners.is_empty()
+            || (self.capabilities.callbacks_on_connection && !self.node.directory.is_empty())
+    }
+
+    /// Whether listeners are so far behind that no more is read for them.
+    pub(super) fn is_behind(&self) -> bool {
+        self.courier.waiting() > WAITING
+    }
+
+    /// Sees to it that signals reach their listeners.
+    pub(super) fn rouse(&self) {
+        self.node.dispatch(&self.courier, Some(self.this.clone()));
+    }
+
+    /// Listeners have caught up: signals are read again.
+    pub(crate) fn listen_on(&self) {
+        let mut core = self.enter();
+        self.arm(&mut core);
+        self.release(core);
+    }
+}

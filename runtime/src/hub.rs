@@ -1,0 +1,362 @@
+//! Hubs over real sockets: one thread drives a [`Hub`] and all its peers.
+//!
+//! A hub does little for each message, so a second thread would cost more in waking than it saves. Peers that were busy
+//! last are looked at directly, in the order in which they are expected to talk; the kernel is asked about the others.
+
+use crate::patience::{Latency, Patience};
+use crate::transport::Stream;
+use crate::transport::listener::Acceptor;
+use bytes::BytesMut;
+use everywire_model::{Failure, Handle, Hub, HubEvent, Initiator, Kind, PeerAddress, PeerId, Violation};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use slab::Slab;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Peers that are looked at without asking the kernel.
+const HOT: usize = 4;
+/// Looks between two questions to the kernel.
+const LOOKS: u32 = 16;
+/// Bytes written to one peer in one go.
+const PIECE: usize = 1 << 20;
+/// Marks a listener's token.
+const LISTENER: u64 = 1 << 63;
+/// The token of the stop bell.
+const BELL: u64 = u64::MAX;
+
+/// Gets the peer and what it did, on the hub's thread.
+pub type Observer = Arc<dyn Fn(&str, &Violation) + Send + Sync>;
+
+/// How a hub is driven.
+#[derive(Clone)]
+pub struct Settings {
+    /// How eagerly to wait for bytes.
+    pub latency: Latency,
+    /// Connections at one time; newcomers beyond that are closed.
+    pub connections: usize,
+    /// Told of peers that broke the protocol: who, and how.
+    pub observer: Option<Observer>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { latency: Latency::Default, connections: 4096, observer: None }
+    }
+}
+
+/// Ends a hub from another thread, or from a signal's watcher.
+#[derive(Clone)]
+pub struct Stop(Arc<OwnedFd>);
+
+impl Stop {
+    /// A bell that has not been rung.
+    pub fn new() -> Result<Self, Failure> {
+        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map(|bell| Self(Arc::new(bell)))
+            .map_err(|error| broken(&error.into()))
+    }
+
+    /// Asks the hub to end: it says goodbye to everybody first.
+    pub fn stop(&self) {
+        // A bell that cannot be rung any louder has been heard.
+        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
+}
+
+/// Runs a hub until it finishes or is stopped.
+///
+/// # Errors
+/// It cannot listen where it wants to, or what it needs of the system is not to be had.
+pub fn run(hub: &mut dyn Hub, settings: &Settings, stop: &Stop) -> Result<(), Failure> {
+    let mut acceptors = Vec::new();
+    let mut bound = Vec::new();
+    for endpoint in hub.endpoints() {
+        let (acceptor, endpoint) = Acceptor::bind(&endpoint)?;
+        acceptors.push(acceptor);
+        bound.push(endpoint);
+    }
+    crate::accepting::raise_descriptor_limit();
+    let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| broken(&error.into()))?;
+    let watch = |fd, token: u64| epoll::add(&epoll, fd, EventData::new_u64(token), EventFlags::IN);
+    watch(&stop.0, BELL).map_err(|error| broken(&error.into()))?;
+    for (index, acceptor) in acceptors.iter().enumerate() {
+        epoll::add(&epoll, acceptor.watched(), EventData::new_u64(LISTENER | index as u64), EventFlags::IN)
+            .map_err(|error| broken(&error.into()))?;
+    }
+    hub.opened(&bound)?;
+    let mut driver = Driver {
+        hub,
+        settings,
+        epoll: &epoll,
+        peers: Slab::new(),
+        generation: 0,
+        hot: VecDeque::new(),
+        finished: false,
+    };
+    driver.run(&acceptors);
+    driver.hub.close();
+    driver.settle();
+    Ok(())
+}
+
+struct Driver<'h> {
+    hub: &'h mut dyn Hub,
+    settings: &'h Settings,
+    epoll: &'h OwnedFd,
+    peers: Slab<Peer>,
+    generation: u64,
+    /// Who is expected to talk next, first.
+    hot: VecDeque<PeerId>,
+    finished: bool,
+}
+
+struct Peer {
+    id: PeerId,
+    stream: Stream,
+    address: PeerAddress,
+    input: BytesMut,
+    handles: Vec<Handle>,
+    /// Whether the kernel was asked to tell of room to write.
+    writing: bool,
+}
+
+impl Driver<'_> {
+    fn run(&mut self, acceptors: &[Acceptor]) {
+        let mut patience = Patience::new(self.settings.latency);
+        let mut events: Vec<epoll::Event> = Vec::with_capacity(64);
+        let mut looks = 0;
+        while !self.finished {
+            let mut busy = false;
+            for index in 0..self.hot.len() {
+                let Some(id) = self.hot.get(index).copied() else { break };
+                if self.read(id) {
+                    busy = true;
+                    break;
+                }
+            }
+            if busy {
+                patience.rewarded();
+                patience.after_sending(None);
+            }
+            looks += 1;
+            let idle = !busy && !patience.look_again();
+            if !idle && looks < LOOKS && !self.hot.is_empty() {
+                continue;
+            }
+            looks = 0;
+            events.clear();
+            let timeout = if idle { self.rest() } else { Some(Timespec { tv_sec: 0, tv_nsec: 0 }) };
+            // Interrupted: the loop comes back here.
+            let _ = epoll::wait(self.epoll, spare_capacity(&mut events), timeout.as_ref());
+            if !events.is_empty() {
+                if idle {
+                    patience.slept();
+                }
+                patience.rewarded();
+            }
+            for event in &events {
+                self.handle(event.data.u64(), event.flags, acceptors);
+            }
+            let now = Instant::now();
+            if self.hub.deadline().is_some_and(|deadline| deadline <= now) {
+                self.hub.expire(now);
+                self.settle();
+            }
+        }
+    }
+
+    /// How long nothing needs to be done by itself.
+    fn rest(&self) -> Option<Timespec> {
+        let rest =
+            self.hub.deadline()?.saturating_duration_since(Instant::now()) + Duration::from_micros(500);
+        Some(Timespec {
+            tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: rest.subsec_nanos().into(),
+        })
+    }
+
+    fn handle(&mut self, token: u64, flags: EventFlags, acceptors: &[Acceptor]) {
+        if token == BELL {
+            self.finished = true;
+        } else if token & LISTENER != 0 {
+            let index = usize::try_from(token & !LISTENER).unwrap_or(usize::MAX);
+            if let Some(acceptor) = acceptors.get(index) {
+                self.accept(acceptor);
+            }
+        } else {
+            let id = PeerId(token);
+            if flags.contains(EventFlags::OUT) {
+                self.flush(id);
+            }
+            if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+                self.read(id);
+                self.expect(id, false);
+            }
+        }
+    }
+
+    fn accept(&mut self, acceptor: &Acceptor) {
+        for _ in 0..64 {
+            let stream = match acceptor.accept() {
+                Ok(stream) => stream,
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) =>
+                {
+                    continue;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    // Out of descriptors or memory; the listener stays readable: give others a moment to let go.
+                    std::thread::sleep(Duration::from_millis(1));
+                    return;
+                }
+            };
+            if self.peers.len() >= self.settings.connections {
+                continue;
+            }
+            let address = stream.peer(acceptor.transport());
+            self.generation = (self.generation + 1) & 0x3fff_ffff;
+            let entry = self.peers.vacant_entry();
+            let id = PeerId(self.generation << 32 | entry.key() as u64);
+            let watched =
+                epoll::add(self.epoll, stream.watched().0, EventData::new_u64(id.0), EventFlags::IN);
+            if watched.is_err() {
+                continue;
+            }
+            let (input, handles) = (BytesMut::new(), Vec::new());
+            entry.insert(Peer { id, stream, address: address.clone(), input, handles, writing: false });
+            self.hub.connected(id, address, Instant::now());
+            self.settle();
+        }
+    }
+
+    fn peer(&mut self, id: PeerId) -> Option<&mut Peer> {
+        let index = usize::try_from(id.0 & 0xffff_ffff).ok()?;
+        self.peers.get_mut(index).filter(|peer| peer.id == id)
+    }
+
+    /// Reads from a peer and has the hub look at it. Returns whether anything came.
+    fn read(&mut self, id: PeerId) -> bool {
+        let wanted = self.hub.wanted(id);
+        let Some(peer) = self.peer(id) else {
+            self.hot.retain(|held| *held != id);
+            return false;
+        };
+        // What a peer announces is not allocated before some of it has come.
+        let wanted = wanted.min(peer.input.len().max(PIECE / 4));
+        match peer.stream.read(&mut peer.input, wanted, None) {
+            Ok(0) => self.lose(id),
+            Ok(_) => {
+                let mut input = std::mem::take(&mut peer.input);
+                let mut handles = std::mem::take(&mut peer.handles);
+                let received = self.hub.receive(id, Instant::now(), &mut input, &mut handles);
+                if let Some(peer) = self.peer(id) {
+                    peer.input = input;
+                    peer.handles = handles;
+                }
+                self.settle();
+                if let Err(violation) = received {
+                    if let (Some(observer), Some(peer)) = (self.settings.observer.clone(), self.peer(id)) {
+                        observer(&peer.address.text, &violation);
+                    }
+                    self.flush(id);
+                    self.lose(id);
+                }
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return false;
+            }
+            Err(_) => self.lose(id),
+        }
+        true
+    }
+
+    /// Does what the hub wants done.
+    fn settle(&mut self) {
+        while let Some(event) = self.hub.poll() {
+            match event {
+                HubEvent::Flush(id) => {
+                    self.flush(id);
+                    self.expect(id, true);
+                }
+                HubEvent::Close(id) => {
+                    self.flush(id);
+                    self.lose(id);
+                }
+                HubEvent::Finish => self.finished = true,
+            }
+        }
+    }
+
+    /// A peer is likely to talk next: whoever was just sent something before all others.
+    fn expect(&mut self, id: PeerId, next: bool) {
+        if self.hot.front() == Some(&id) {
+            return;
+        }
+        let held = self.hot.iter().position(|other| *other == id);
+        match (held, next) {
+            (Some(_), false) => return,
+            (Some(at), true) => {
+                self.hot.remove(at);
+            }
+            (None, _) => {}
+        }
+        if next {
+            self.hot.push_front(id);
+        } else {
+            self.hot.push_back(id);
+        }
+        self.hot.truncate(HOT);
+    }
+
+    fn flush(&mut self, id: PeerId) {
+        let index = usize::try_from(id.0 & 0xffff_ffff).unwrap_or(usize::MAX);
+        let Some(peer) = self.peers.get_mut(index).filter(|peer| peer.id == id) else { return };
+        let Some(rope) = self.hub.transmit(id) else { return };
+        let mut failed = false;
+        while !rope.is_empty() {
+            match peer.stream.write(rope, PIECE) {
+                Ok(n) => rope.consume(n),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => {
+                    failed = true;
+                    break;
+                }
+            }
+        }
+        let writing = !rope.is_empty();
+        if writing != peer.writing && !failed {
+            peer.writing = writing;
+            let mut flags = EventFlags::IN;
+            flags.set(EventFlags::OUT, writing);
+            // The peer is watched as long as it is in the slab.
+            let _ = epoll::modify(self.epoll, peer.stream.watched().0, EventData::new_u64(id.0), flags);
+        }
+        if failed {
+            self.lose(id);
+        }
+    }
+
+    fn lose(&mut self, id: PeerId) {
+        let index = usize::try_from(id.0 & 0xffff_ffff).unwrap_or(usize::MAX);
+        if self.peers.get(index).is_some_and(|peer| peer.id == id) {
+            let peer = self.peers.remove(index);
+            // Closing would do it, too.
+            let _ = epoll::delete(self.epoll, peer.stream.watched().0);
+            self.hot.retain(|held| *held != id);
+            drop(peer);
+            self.hub.disconnected(id, Instant::now());
+            self.settle();
+        }
+    }
+}
+
+fn broken(error: &io::Error) -> Failure {
+    Failure::new(Kind::Internal, Initiator::Here, format!("cannot start an event loop: {error}"))
+}

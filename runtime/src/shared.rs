@@ -1,0 +1,449 @@
+//! What connections, targets and shards share of a node: who is connected, where it serves, which event loops run.
+
+use crate::builder::{Builder, Notice, Observer};
+use crate::connection::{Connection, Role};
+use crate::directory::Directory;
+use crate::patience::Latency;
+use crate::quotas::Quotas;
+use crate::shard::{Seat, Shard};
+use crate::signals::{Listeners, View, stopped};
+use crate::sync::{lock, read, write};
+use crate::target::Remote;
+use crate::tasks::Task;
+use crate::transport::Stream;
+use crate::transport::listener::Listener;
+use bytes::Bytes;
+use everywire_model::object::Local;
+use everywire_model::{
+    Ambient, BoxFuture, Emitter, Endpoint, Failure, Initiator, Kind, Limits, Object, Place, Profile,
+    Reference, Resolver, Servant, Wire,
+};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
+use std::time::{Duration, Instant};
+
+/// The name of the profile of objects in this process.
+pub(crate) const IN_PROCESS: &str = "inproc";
+
+/// Nodes of this process that in-process addresses reach.
+static NAMED: Mutex<Vec<(String, Weak<Shared>)>> = Mutex::new(Vec::new());
+
+/// See the module.
+pub(crate) struct Shared {
+    this: Weak<Self>,
+    pub(crate) wires: Vec<&'static dyn Wire>,
+    pub(crate) latency: Latency,
+    limits: Option<Limits>,
+    pub(crate) quotas: Quotas,
+    pub(crate) deadline: Option<Duration>,
+    shard_count: usize,
+    observer: Option<Observer>,
+    pub(crate) directory: Directory,
+    pub(crate) listeners: Listeners,
+    links: Mutex<HashMap<(&'static str, Endpoint), Arc<Connection>>>,
+    shards: OnceLock<Vec<Arc<Shard>>>,
+    next_shard: AtomicUsize,
+    pub(crate) accepted: AtomicUsize,
+    /// Where this node serves, in this process too.
+    places: Mutex<Vec<Place>>,
+    /// What stands by for every object, on the wires that are served here and have such servants.
+    ambient: RwLock<Vec<StandBy>>,
+    /// Connections that serve and carry signals.
+    audience: Mutex<Vec<Arc<Connection>>>,
+}
+
+struct StandBy {
+    wire: &'static str,
+    /// Nothing, where the wire expects nothing of everybody.
+    ambient: Option<Arc<dyn Ambient>>,
+    servants: Vec<Arc<dyn Servant>>,
+}
+
+impl Shared {
+    pub(crate) fn new(builder: Builder) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            limits: builder.limits,
+            wires: builder.wires,
+            latency: builder.latency,
+            quotas: builder.quotas,
+            deadline: builder.deadline,
+            shard_count: builder.shards,
+            observer: builder.observer,
+            directory: Directory::default(),
+            listeners: Listeners::default(),
+            links: Mutex::default(),
+            shards: OnceLock::new(),
+            next_shard: AtomicUsize::new(0),
+            accepted: AtomicUsize::new(0),
+            places: Mutex::default(),
+            ambient: RwLock::default(),
+            audience: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn arc(&self) -> Option<Arc<Self>> {
+        self.this.upgrade()
+    }
+
+    pub(crate) fn weak(&self) -> Weak<Self> {
+        Weak::clone(&self.this)
+    }
+
+    /// The limits of connections of a wire.
+    pub(crate) fn limits(&self, wire: &dyn Wire) -> Limits {
+        self.limits.clone().unwrap_or_else(|| wire.default_limits())
+    }
+
+    /// The wire that reads this text.
+    pub(crate) fn wire_of(&self, text: &str) -> Result<&'static dyn Wire, Failure> {
+        let scheme = text.split([':', '+']).next().unwrap_or("");
+        self.wires
+            .iter()
+            .find(|wire| wire.schemes().iter().any(|known| known.eq_ignore_ascii_case(scheme)))
+            .copied()
+            .ok_or_else(|| {
+                let known: Vec<_> =
+                    self.wires.iter().flat_map(|wire| wire.schemes().iter().copied()).collect();
+                Failure::new(Kind::BadReference, Initiator::User, format!("`{text}` is of no known kind"))
+                    .with_hint(format!("a reference begins with one of {}, inproc", known.join(", ")))
+            })
+    }
+
+    pub(crate) fn wire_named(&self, name: &str) -> Option<&'static dyn Wire> {
+        self.wires.iter().find(|wire| wire.name() == name).copied()
+    }
+
+    pub(crate) fn wire_for(&self, reference: &Reference) -> Option<&'static dyn Wire> {
+        reference.profiles.iter().find_map(|profile| self.wire_named(profile.wire))
+    }
+
+    /// Serves at an in-process address of that name.
+    pub(crate) fn listen_in_process(&self, name: &str) -> Result<(), Failure> {
+        let mut named = lock(&NAMED);
+        named.retain(|(_, node)| node.strong_count() > 0);
+        if named.iter().any(|(held, _)| *held == name) {
+            return Err(Failure::new(
+                Kind::Refused,
+                Initiator::User,
+                format!("`inproc://{name}` is taken in this process"),
+            ));
+        }
+        named.push((name.to_owned(), self.weak()));
+        lock(&self.places).push(Place::socket(IN_PROCESS, Endpoint::InProcess { name: name.to_owned() }));
+        Ok(())
+    }
+
+    /// Serves at a place, and returns it as it was bound.
+    pub(crate) fn serve_at(&self, wire: &'static dyn Wire, place: Place) -> Result<Place, Failure> {
+        let node = self.arc().ok_or_else(stopped)?;
+        self.stand_by(wire);
+        let place = match place {
+            Place::Listen(profile) => {
+                let listener = Arc::new(Listener::bind(wire, profile)?);
+                crate::accepting::raise_descriptor_limit();
+                let profile = listener.profile().clone();
+                self.shard().and_then(|shard| shard.listen(listener, node)).map_err(no_loop)?;
+                Place::Listen(profile)
+            }
+            Place::Join(profile) => {
+                self.join(wire, &profile)?;
+                Place::Join(profile)
+            }
+        };
+        lock(&self.places).push(place.clone());
+        Ok(place)
+    }
+
+    /// A reference to an object of this node, at all addresses it serves at.
+    pub(crate) fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
+        let places = lock(&self.places).clone();
+        let mut reference = Reference { type_id: type_id.to_owned(), ..Reference::default() };
+        for wire in &self.wires {
+            let own: Vec<Place> =
+                places.iter().filter(|place| place.profile().wire == wire.name()).cloned().collect();
+            if !own.is_empty() {
+                let published = wire.publish(type_id, &own, key);
+                reference.profiles.extend(published.profiles);
+                reference.foreign.extend(published.foreign);
+            }
+        }
+        for place in places.iter().filter(|place| place.profile().wire == IN_PROCESS) {
+            let key = Bytes::copy_from_slice(key);
+            reference.profiles.push(Profile { version: (1, 0), key, ..place.profile().clone() });
+        }
+        reference
+    }
+
+    /// The connection to an endpoint; one is shared by all objects there.
+    pub(crate) fn connection(
+        &self,
+        profile: &Profile,
+        endpoint: &Endpoint,
+        until: Option<Instant>,
+    ) -> Result<Arc<Connection>, Failure> {
+        let place = (profile.wire, endpoint.clone());
+        if let Some(held) = lock(&self.links).get(&place)
+            && !held.is_over()
+        {
+            return Ok(Arc::clone(held));
+        }
+        let wire = self.wire_named(profile.wire).ok_or_else(|| {
+            Failure::new(
+                Kind::Unreachable,
+                Initiator::User,
+                format!("nothing in this process answers at {endpoint}"),
+            )
+        })?;
+        let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
+        let made = self.open(wire, &way, Role::Calling, until)?;
+        let made = {
+            let mut links = lock(&self.links);
+            links.retain(|_, connection| !connection.is_over());
+            // Another thread may have been faster: then both use its connection.
+            Arc::clone(links.entry(place).or_insert(made))
+        };
+        if !self.directory.is_empty() {
+            self.await_callbacks(&made)?;
+        }
+        Ok(made)
+    }
+
+    /// Has event loops read connections on which peers may call back, now that there is something to call.
+    pub(crate) fn await_all_callbacks(&self) {
+        let links: Vec<_> = lock(&self.links).values().cloned().collect();
+        for connection in links {
+            // Without an event loop nothing is served anywhere: that shows where one is needed more.
+            let _ = self.await_callbacks(&connection);
+        }
+    }
+
+    fn await_callbacks(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
+        if connection.wire().capabilities().callbacks_on_connection && !connection.is_over() {
+            self.stand_by(connection.wire());
+            self.seat(connection)?;
+            connection.listen_on();
+        }
+        Ok(())
+    }
+
+    /// Connects, and waits until the peer lets calls through. The first endpoint that answers is taken.
+    pub(crate) fn open(
+        &self,
+        wire: &'static dyn Wire,
+        profile: &Profile,
+        role: Role,
+        until: Option<Instant>,
+    ) -> Result<Arc<Connection>, Failure> {
+        let until = until.unwrap_or_else(|| Instant::now() + Duration::from_secs(30));
+        let within = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let mut last = None;
+        for endpoint in &profile.endpoints {
+            match Stream::connect(endpoint, within()) {
+                Ok(stream) => {
+                    let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
+                    let node = self.arc().ok_or_else(stopped)?;
+                    let made = Connection::new(stream, &way, Arc::clone(&node), wire, role);
+                    let Err(failure) = made.admit(until) else { return Ok(made) };
+                    // The peer may want to be greeted in another way.
+                    let Some(way) = made.again() else { return Err(failure) };
+                    let stream = Stream::connect(endpoint, within())?;
+                    let made = Connection::new(stream, &way, node, wire, role);
+                    return made.admit(until).map(|()| made);
+                }
+                Err(failure) => last = Some(failure),
+            }
+        }
+        Err(last.unwrap_or_else(|| {
+            Failure::new(Kind::BadReference, Initiator::User, "there is no address to connect to")
+        }))
+    }
+
+    /// Gives a connection of the calling side an event loop, so that futures can wait on it.
+    pub(crate) fn seat(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
+        if connection.seat().is_some() {
+            return Ok(());
+        }
+        // One at a time: a connection has one seat.
+        let _links = lock(&self.links);
+        if connection.seat().is_none() {
+            self.shard().and_then(|shard| shard.reserve(connection)).map_err(no_loop)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a future on this thread until it first has to wait; then on an event loop.
+    pub(crate) fn spawn(&self, task: BoxFuture<'static, ()>, seat: Option<&Seat>) {
+        // Without an event loop the future is dropped, and with it its request, which answers with a failure.
+        if let Some(shard) = seat.and_then(Seat::shard).or_else(|| self.shard().ok().cloned()) {
+            Task::start(task, &shard);
+        }
+    }
+
+    /// Runs a future on an event loop.
+    pub(crate) fn queue(&self, task: BoxFuture<'static, ()>) {
+        if let Ok(shard) = self.shard() {
+            Task::queue(task, shard);
+        }
+    }
+
+    /// The next event loop in turn; starts them all at the first time.
+    pub(crate) fn shard(&self) -> std::io::Result<&Arc<Shard>> {
+        if self.shards.get().is_none() {
+            let mut made = Vec::with_capacity(self.shard_count);
+            for _ in 0..self.shard_count {
+                made.push(Shard::start(self.latency, self.quotas.blocked_threads)?);
+            }
+            if let Err(late) = self.shards.set(made) {
+                let why =
+                    Failure::new(Kind::Cancelled, Initiator::Here, "another thread started the event loops");
+                late.iter().for_each(|shard| shard.stop(&why));
+            }
+        }
+        let shards = self.shards();
+        let turn = self.next_shard.fetch_add(1, Ordering::Relaxed);
+        shards.get(turn % shards.len().max(1)).ok_or_else(|| std::io::Error::other("no event loop"))
+    }
+
+    /// The event loops that run.
+    pub(crate) fn shards(&self) -> &[Arc<Shard>] {
+        self.shards.get().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// A connection that serves and carries signals is ready for them.
+    pub(crate) fn join_audience(&self, connection: &Arc<Connection>) {
+        let mut audience = lock(&self.audience);
+        audience.retain(|held| !held.is_over());
+        if !audience.iter().any(|held| Arc::ptr_eq(held, connection)) {
+            audience.push(Arc::clone(connection));
+        }
+    }
+
+    /// Connections that carry signals, of one wire or all.
+    pub(crate) fn audience(&self, wire: Option<&str>) -> Vec<Arc<Connection>> {
+        let fits =
+            |held: &&Arc<Connection>| !held.is_over() && wire.is_none_or(|name| held.wire().name() == name);
+        lock(&self.audience).iter().filter(fits).cloned().collect()
+    }
+
+    /// Has what the wire expects of everybody who serves stand by.
+    fn stand_by(&self, wire: &'static dyn Wire) {
+        if read(&self.ambient).iter().any(|held| held.wire == wire.name()) {
+            return;
+        }
+        let mut held = write(&self.ambient);
+        if !held.iter().any(|held| held.wire == wire.name()) {
+            let ambient = wire.ambient(Arc::new(View { node: self.weak(), wire: wire.name() }));
+            let servants = ambient.as_ref().map(|ambient| ambient.servants()).unwrap_or_default();
+            held.push(StandBy { wire: wire.name(), ambient, servants });
+        }
+    }
+
+    /// The servants that stand by for every object on a wire.
+    pub(crate) fn standing_by(&self, wire: &'static dyn Wire) -> Vec<Arc<dyn Servant>> {
+        self.stand_by(wire);
+        let held = read(&self.ambient);
+        held.iter()
+            .find(|held| held.wire == wire.name())
+            .map(|held| held.servants.clone())
+            .unwrap_or_default()
+    }
+
+    /// What wires expect to be told of.
+    pub(crate) fn ambients(&self) -> Vec<Arc<dyn Ambient>> {
+        read(&self.ambient).iter().filter_map(|held| held.ambient.clone()).collect()
+    }
+
+    pub(crate) fn notice(&self, notice: &Notice) {
+        if let Some(observer) = &self.observer {
+            observer(notice);
+        }
+    }
+
+    pub(crate) fn stop(&self) {
+        let why = Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped");
+        lock(&self.places).clear();
+        let audience = std::mem::take(&mut *lock(&self.audience));
+        drop(audience);
+        let links: Vec<_> = lock(&self.links).drain().map(|(_, connection)| connection).collect();
+        for connection in links {
+            if connection.seat().is_some() {
+                connection.cut(&why);
+            }
+        }
+        self.shards().iter().for_each(|shard| shard.stop(&why));
+    }
+
+    /// Whether this node is meant to serve there, behind a router.
+    pub(crate) fn serves_behind(&self, profile: &Profile) -> bool {
+        let same = |held: &Profile| held.wire == profile.wire && held.components == profile.components;
+        lock(&self.places).iter().any(|place| matches!(place, Place::Join(held) if same(held)))
+    }
+
+    fn is_here(&self, profile: &Profile, endpoint: &Endpoint) -> bool {
+        lock(&self.places).iter().any(|place| {
+            let own = place.profile();
+            own.wire == profile.wire
+                && own.endpoints.contains(endpoint)
+                && (matches!(place, Place::Listen(_)) || own.components == profile.components)
+        })
+    }
+
+    fn local_at(&self, key: &[u8], type_id: &str) -> Option<Local> {
+        let emitter: Arc<dyn Emitter> = self.arc()?;
+        let held = self.directory.get(key);
+        let exact = held.iter().find(|entry| entry.servant.interface().id == type_id);
+        let local = exact.or_else(|| held.first())?.local.clone()?;
+        Some((Bytes::copy_from_slice(key), emitter, local))
+    }
+}
+
+impl Resolver for Shared {
+    fn resolve(&self, reference: &Reference) -> Result<Object, Failure> {
+        let node = self.arc().ok_or_else(stopped)?;
+        Ok(Object::new(Arc::new(Remote::new(node, reference.clone(), self.deadline))))
+    }
+
+    fn local(&self, reference: &Reference, type_id: &str) -> Option<Local> {
+        for profile in &reference.profiles {
+            for endpoint in &profile.endpoints {
+                if let Endpoint::InProcess { name } = endpoint {
+                    let node = lock(&NAMED)
+                        .iter()
+                        .find(|(held, _)| held == name)
+                        .and_then(|(_, node)| node.upgrade());
+                    if let Some(local) = node.and_then(|node| node.local_at(&profile.key, type_id)) {
+                        return Some(local);
+                    }
+                } else if self.is_here(profile, endpoint)
+                    && let Some(local) = self.local_at(&profile.key, type_id)
+                {
+                    return Some(local);
+                }
+            }
+        }
+        None
+    }
+}
+
+pub(crate) fn no_loop(error: std::io::Error) -> Failure {
+    Failure::new(Kind::Internal, Initiator::Here, format!("cannot start an event loop: {error}"))
+}
+
+/// A reference to an object of this process.
+pub(crate) fn in_process(name: &str, key: &[u8]) -> Reference {
+    let key =
+        everywire_model::reference::unescape(&String::from_utf8_lossy(key)).unwrap_or_else(|| key.to_vec());
+    Reference {
+        type_id: String::new(),
+        profiles: vec![Profile {
+            wire: IN_PROCESS,
+            version: (1, 0),
+            endpoints: vec![Endpoint::InProcess { name: name.to_owned() }],
+            key: key.into(),
+            components: Vec::new(),
+        }],
+        foreign: Vec::new(),
+    }
+}

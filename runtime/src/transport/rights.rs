@@ -1,0 +1,57 @@
+//! Handles that travel with bytes: `SCM_RIGHTS` on Unix sockets (unix(7)).
+
+use everywire_model::Handle;
+use rustix::cmsg_space;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// The most handles the kernel passes at once (`SCM_MAX_FD`).
+const MOST: usize = 253;
+
+/// Sends bytes with handles.
+pub(super) fn send(socket: &OwnedFd, bytes: &[IoSlice<'_>], handles: &[Handle]) -> io::Result<usize> {
+    if handles.len() > MOST {
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            format!("{} handles in one message; the kernel passes {MOST} at most", handles.len()),
+        ));
+    }
+    let borrowed: Vec<BorrowedFd<'_>> = handles.iter().map(|handle| handle.as_fd()).collect();
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !ancillary.push(SendAncillaryMessage::ScmRights(&borrowed)) {
+        return Err(io::Error::other("no room for the handles"));
+    }
+    Ok(sendmsg(socket, bytes, &mut ancillary, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
+}
+
+/// Receives bytes into the start of `spare`, and the handles that came with them.
+pub(super) fn receive(
+    socket: &OwnedFd,
+    spare: &mut [MaybeUninit<u8>],
+    handles: &mut Vec<Handle>,
+) -> io::Result<usize> {
+    let len = spare.len();
+    // SAFETY: same memory, same length; the kernel only writes to it, nobody reads it before the caller's `set_len`.
+    let room = unsafe { std::slice::from_raw_parts_mut(spare.as_mut_ptr().cast::<u8>(), len) };
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let got = recvmsg(socket, &mut [IoSliceMut::new(room)], &mut ancillary, flags)?;
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            handles.extend(rights.map(Arc::new));
+        }
+    }
+    if got.flags.contains(ReturnFlags::CTRUNC) {
+        // Descriptors were lost: what the messages say of them would be wrong.
+        return Err(io::Error::new(ErrorKind::InvalidData, "the kernel dropped handles of a message"));
+    }
+    Ok(got.bytes)
+}

@@ -1,0 +1,211 @@
+//! Hubs over real sockets: a chat room, where each line goes to everybody else.
+
+#![allow(clippy::unwrap_used)]
+
+use bytes::BytesMut;
+use everywire_model::{Endpoint, Failure, Handle, Hub, HubEvent, PeerAddress, PeerId, Rope, Violation};
+use everywire_runtime::hub::{self, Settings, Stop};
+use std::collections::{HashMap, VecDeque};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The longest line.
+const LINE: usize = 1 << 20;
+/// How long a peer may take to begin.
+const BEGIN: Duration = Duration::from_millis(200);
+
+struct Room {
+    name: String,
+    peers: HashMap<PeerId, Rope>,
+    silent: Vec<(PeerId, Instant)>,
+    events: VecDeque<HubEvent>,
+    opened: mpsc::Sender<()>,
+    ends: Arc<Mutex<Vec<PeerId>>>,
+}
+
+impl Hub for Room {
+    fn endpoints(&self) -> Vec<Endpoint> {
+        vec![Endpoint::Unix { path: format!("@{}", self.name) }]
+    }
+    fn opened(&mut self, bound: &[Endpoint]) -> Result<(), Failure> {
+        assert_eq!(bound.len(), 1);
+        self.opened.send(()).unwrap();
+        Ok(())
+    }
+    fn connected(&mut self, id: PeerId, peer: PeerAddress, now: Instant) {
+        assert!(peer.credentials.is_some());
+        self.peers.insert(id, Rope::new());
+        self.silent.push((id, now + BEGIN));
+    }
+    fn receive(
+        &mut self,
+        id: PeerId,
+        _: Instant,
+        input: &mut BytesMut,
+        _: &mut Vec<Handle>,
+    ) -> Result<(), Violation> {
+        self.silent.retain(|(held, _)| *held != id);
+        while let Some(end) = input.iter().position(|byte| *byte == b'\n') {
+            let line = input.split_to(end + 1).freeze();
+            match &line[..] {
+                b"bye\n" => self.events.push_back(HubEvent::Close(id)),
+                b"finish\n" => self.events.push_back(HubEvent::Finish),
+                b"wrong\n" => {
+                    self.peers.get_mut(&id).unwrap().splice("you broke the rules\n".into());
+                    let message = "that is not said here".into();
+                    return Err(Violation { wire: "chat", name: "Wrong", message, offset: 0 });
+                }
+                _ => {
+                    for (other, out) in self.peers.iter_mut().filter(|(other, _)| **other != id) {
+                        out.splice(line.clone());
+                        self.events.push_back(HubEvent::Flush(*other));
+                    }
+                }
+            }
+        }
+        assert!(input.len() < LINE);
+        Ok(())
+    }
+    fn wanted(&self, _: PeerId) -> usize {
+        0
+    }
+    fn transmit(&mut self, id: PeerId) -> Option<&mut Rope> {
+        self.peers.get_mut(&id)
+    }
+    fn poll(&mut self) -> Option<HubEvent> {
+        self.events.pop_front()
+    }
+    fn disconnected(&mut self, id: PeerId, _: Instant) {
+        self.peers.remove(&id).unwrap();
+        self.ends.lock().unwrap().push(id);
+    }
+    fn deadline(&self) -> Option<Instant> {
+        self.silent.iter().map(|(_, until)| *until).min()
+    }
+    fn expire(&mut self, now: Instant) {
+        for (id, _) in self.silent.extract_if(.., |(_, until)| *until <= now) {
+            self.events.push_back(HubEvent::Close(id));
+        }
+    }
+    fn close(&mut self) {
+        for (id, out) in &mut self.peers {
+            out.splice("the room closes\n".into());
+            self.events.push_back(HubEvent::Flush(*id));
+        }
+    }
+}
+
+struct Stage {
+    name: String,
+    stop: Stop,
+    thread: JoinHandle<Result<(), Failure>>,
+    ends: Arc<Mutex<Vec<PeerId>>>,
+}
+
+fn open(test: &str, settings: Settings) -> Stage {
+    let name = format!("everywire-{}-hub-{test}", std::process::id());
+    let (opened, is_open) = mpsc::channel();
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let mut room = Room {
+        name: name.clone(),
+        peers: HashMap::new(),
+        silent: Vec::new(),
+        events: VecDeque::new(),
+        opened,
+        ends: Arc::clone(&ends),
+    };
+    let stop = Stop::new().unwrap();
+    let bell = stop.clone();
+    let thread = std::thread::spawn(move || hub::run(&mut room, &settings, &bell));
+    is_open.recv_timeout(Duration::from_secs(10)).unwrap();
+    Stage { name, stop, thread, ends }
+}
+
+impl Stage {
+    fn enter(&self) -> BufReader<UnixStream> {
+        let address = SocketAddr::from_abstract_name(&self.name).unwrap();
+        let stream = UnixStream::connect_addr(&address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        BufReader::new(stream)
+    }
+}
+
+fn say(peer: &mut BufReader<UnixStream>, line: &str) {
+    peer.get_mut().write_all(line.as_bytes()).unwrap();
+}
+
+fn hear(peer: &mut BufReader<UnixStream>) -> String {
+    let mut line = String::new();
+    peer.read_line(&mut line).unwrap();
+    line
+}
+
+#[test]
+fn lines_go_to_everybody_else_large_ones_too() {
+    let stage = open("lines", Settings::default());
+    let (mut ann, mut bob) = (stage.enter(), stage.enter());
+    say(&mut ann, "hello from ann\n");
+    say(&mut bob, "hello from bob\n");
+    let _ = (hear(&mut ann), hear(&mut bob));
+    let long = "x".repeat(900_000) + "\n";
+    for _ in 0..50 {
+        say(&mut ann, "one\n");
+        assert_eq!(hear(&mut bob), "one\n");
+        say(&mut bob, "two\n");
+        assert_eq!(hear(&mut ann), "two\n");
+    }
+    let writer = std::thread::spawn(move || {
+        for _ in 0..10 {
+            say(&mut ann, &long);
+        }
+        ann
+    });
+    for _ in 0..10 {
+        assert_eq!(hear(&mut bob).len(), 900_001);
+    }
+    let mut ann = writer.join().unwrap();
+    stage.stop.stop();
+    stage.thread.join().unwrap().unwrap();
+    assert_eq!((hear(&mut ann), hear(&mut bob)), ("the room closes\n".into(), "the room closes\n".into()));
+}
+
+#[test]
+fn who_breaks_the_rules_is_told_and_closed_and_others_go_on() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&told);
+    let observer: hub::Observer = Arc::new(move |_, violation| seen.lock().unwrap().push(violation.name));
+    let stage = open("rules", Settings { observer: Some(observer), ..Settings::default() });
+    let (mut ann, mut bob, mut eve) = (stage.enter(), stage.enter(), stage.enter());
+    say(&mut eve, "wrong\n");
+    assert_eq!(hear(&mut eve), "you broke the rules\n");
+    assert_eq!(eve.read(&mut [0; 8]).unwrap(), 0, "still open");
+    say(&mut ann, "still here\n");
+    assert_eq!(hear(&mut bob), "still here\n");
+    say(&mut ann, "bye\n");
+    assert_eq!(ann.read(&mut [0; 8]).unwrap(), 0, "still open");
+    say(&mut bob, "finish\n");
+    stage.thread.join().unwrap().unwrap();
+    assert_eq!(*told.lock().unwrap(), ["Wrong"]);
+    assert_eq!(stage.ends.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn who_says_nothing_is_closed_in_time_and_too_many_at_once() {
+    let stage = open("silent", Settings { connections: 2, ..Settings::default() });
+    let mut silent = stage.enter();
+    let mut ann = stage.enter();
+    say(&mut ann, "here\n");
+    let _ = hear(&mut silent);
+    let mut third = stage.enter();
+    assert_eq!(third.read(&mut [0; 8]).unwrap(), 0, "more than the quota");
+    assert_eq!(silent.read(&mut [0; 8]).unwrap(), 0, "silent for ever");
+    let mut bob = stage.enter();
+    say(&mut bob, "now there is room\n");
+    assert_eq!(hear(&mut ann), "now there is room\n");
+    stage.stop.stop();
+    stage.thread.join().unwrap().unwrap();
+}
