@@ -1,0 +1,381 @@
+//! References as text: `dbus:session/NAME/PATH`, `dbus:ADDRESS#NAME/PATH`, and the friendly addresses of every wire.
+
+use crate::addresses::{self, Environment, ServerAddress, wrong};
+use crate::frame::{ALLOW_INTERACTIVE_AUTHORIZATION, NO_AUTO_START};
+use crate::{limits, names};
+use bytes::Bytes;
+use everywire_model::{Address, Endpoint, Failure, Initiator, Place, Profile, Reference};
+use std::borrow::Cow;
+
+/// The wire's name.
+pub(crate) const WIRE: &str = "dbus";
+
+/// Component of a profile: the bus name behind which the object is.
+pub const TAG_NAME: u32 = 1;
+/// Component of a profile: the bus to go through, as written: `session`, `system` or an address. Without it the peer at
+/// the endpoint has the object itself.
+pub const TAG_BUS: u32 = 2;
+/// Component of a profile: the file with the nonce of a `nonce-tcp` address.
+pub const TAG_NONCE: u32 = 3;
+/// Component of a place: ways to authenticate, `external`, `cookie`, `anonymous`, with `+` between them.
+pub const TAG_AUTH: u32 = 4;
+/// Component of a place: the flags of `RequestName`, one byte.
+pub const TAG_FLAGS: u32 = 5;
+/// Component of a profile: the server's identity.
+pub const TAG_GUID: u32 = 6;
+/// Component of a profile: flags of every call to the object, one byte ([`crate::frame::NO_AUTO_START`] and
+/// [`crate::frame::ALLOW_INTERACTIVE_AUTHORIZATION`]).
+pub const TAG_CALL: u32 = 7;
+
+/// Flag of `RequestName`: others may take the name away.
+pub const ALLOW_REPLACEMENT: u8 = 1;
+/// Flag of `RequestName`: take the name from its owner, if that permits it.
+pub const REPLACE_EXISTING: u8 = 2;
+/// Flag of `RequestName`: fail rather than wait for the name.
+pub const DO_NOT_QUEUE: u8 = 4;
+
+/// Reads a reference in any notation.
+pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
+    let profile = profile(text, false, &addresses::environment)?;
+    Ok(Reference { profiles: vec![profile], ..Reference::default() })
+}
+
+/// Where to serve.
+pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
+    place(text, &addresses::environment)
+}
+
+fn place(text: &str, look: Environment<'_>) -> Result<Place, Failure> {
+    let mut profile = profile(text, true, look)?;
+    if !profile.key.is_empty() {
+        return Err(wrong(format!("`{text}` names an object; a place to serve at does not")));
+    }
+    if profile.component(TAG_BUS).is_none() {
+        return Ok(Place::Listen(profile));
+    }
+    match profile.component(TAG_NAME) {
+        None => {
+            return Err(wrong(format!("`{text}` names no bus name to serve under"))
+                .with_hint("write the name behind the bus, as in dbus:session/org.example.Name"));
+        }
+        Some(name) if name.starts_with(b":") => {
+            return Err(wrong("a unique name cannot be asked for; it is given by the bus"));
+        }
+        Some(_) => {}
+    }
+    if profile.component(TAG_FLAGS).is_none() {
+        profile.components.push((TAG_FLAGS, Bytes::from_static(&[DO_NOT_QUEUE])));
+    }
+    Ok(Place::Join(profile))
+}
+
+/// A reference without what stands for the object.
+struct Target<'a> {
+    /// The bus as written, if one is between.
+    bus: Option<&'a str>,
+    addresses: Vec<ServerAddress>,
+    name: &'a str,
+    /// What follows the name: a path, or nothing.
+    path: &'a str,
+}
+
+fn profile(text: &str, listening: bool, look: Environment<'_>) -> Result<Profile, Failure> {
+    let text = text.trim();
+    if text.len() > limits::REFERENCE_TEXT {
+        let (len, limit) = (text.len() as u64, limits::REFERENCE_TEXT as u64);
+        return Err(Failure::over_limit(Initiator::User, "characters in a reference", len, limit));
+    }
+    let (text, options) = split_options(text);
+    let mut profile = Profile { wire: WIRE, version: (1, 0), ..Profile::default() };
+    let friendly = text.starts_with("dbus+") || text.starts_with("dbus://");
+    let mut auth = None;
+    if friendly {
+        let Address { scheme, endpoint, key } = Address::parse(&text, None)?;
+        if scheme != WIRE {
+            return Err(wrong(format!("`{scheme}` is no scheme of this wire")));
+        }
+        if !listening && matches!(endpoint, Endpoint::Tcp { port: 0, .. }) {
+            return Err(wrong("port 0 is for listening: no object can be reached there"));
+        }
+        (profile.endpoints, profile.key) = (vec![endpoint], key);
+    } else {
+        let rest = text
+            .strip_prefix("dbus:")
+            .ok_or_else(|| wrong(format!("`{text}` does not begin with `dbus:`")))?;
+        let target = target(rest, listening, look)?;
+        if !target.name.is_empty() && !names::is_bus_name(target.name.as_bytes()) {
+            return Err(wrong(format!("`{}` is no bus name", target.name)));
+        }
+        profile.key = key(target.path)?;
+        if let [only] = target.addresses.as_slice() {
+            auth.clone_from(&only.auth);
+            for (tag, data) in [(TAG_NONCE, &only.nonce), (TAG_GUID, &only.guid)] {
+                if let Some(data) = data {
+                    profile.components.push((tag, Bytes::from(data.clone())));
+                }
+            }
+        }
+        profile.endpoints = target.addresses.into_iter().map(|address| address.endpoint).collect();
+        if let Some(bus) = target.bus {
+            profile.components.push((TAG_BUS, Bytes::from(bus.to_owned())));
+            if !target.name.is_empty() {
+                profile.components.push((TAG_NAME, Bytes::from(target.name.to_owned())));
+            }
+        }
+    }
+    read_options(&options, auth, &mut profile)?;
+    Ok(profile)
+}
+
+/// What follows `dbus:`.
+fn target<'a>(rest: &'a str, listening: bool, look: Environment<'_>) -> Result<Target<'a>, Failure> {
+    let (place, object) = match rest.split_once('#') {
+        Some((place, object)) => (place, Some(object)),
+        None => (rest, None),
+    };
+    let head = place.split('/').next().unwrap_or_default();
+    let known = matches!(head, "session" | "system") && (object.is_none() || head == place);
+    let (bus, object) = match object {
+        // NAME/PATH behind the word.
+        None if known => {
+            (Some(head), place.strip_prefix(head).map_or("", |rest| rest.strip_prefix('/').unwrap_or(rest)))
+        }
+        None => (None, ""),
+        Some(object) if object.starts_with('/') => (None, object),
+        Some(object) => (Some(place), object),
+    };
+    let end = object.find('/').unwrap_or(object.len());
+    let (name, path) = object.split_at_checked(end).unwrap_or((object, ""));
+    let joins = listening && bus.is_some();
+    let addresses = match head {
+        "session" if known => addresses::session(look)?,
+        "system" if known => addresses::system(look)?,
+        _ if listening && !joins => vec![addresses::listening(place, look)?],
+        _ => addresses::connecting(place, look)?,
+    };
+    Ok(Target { bus, addresses, name, path })
+}
+
+fn key(path: &str) -> Result<Bytes, Failure> {
+    match path {
+        "" => Ok(Bytes::new()),
+        path if names::is_path(path.as_bytes()) => Ok(names::key_of_path(&Bytes::from(path.to_owned()))),
+        path => Err(wrong(format!("`{path}` is no object path"))
+            .with_hint("a path is /ELEMENT/ELEMENT, each of letters, digits and `_`")),
+    }
+}
+
+/// Takes `?...` out of the text, up to a `#` or the end.
+fn split_options(text: &str) -> (Cow<'_, str>, String) {
+    match text.split_once('?') {
+        None => (Cow::Borrowed(text), String::new()),
+        Some((before, rest)) => {
+            let (options, after) =
+                rest.split_at_checked(rest.find('#').unwrap_or(rest.len())).unwrap_or((rest, ""));
+            (Cow::Owned(format!("{before}{after}")), options.to_owned())
+        }
+    }
+}
+
+fn read_options(options: &str, mut auth: Option<String>, profile: &mut Profile) -> Result<(), Failure> {
+    let mut flags = None;
+    let mut calls = 0;
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        let so_far = flags.unwrap_or(DO_NOT_QUEUE);
+        match option.split_once('=') {
+            None if option == "queue" => flags = Some(so_far & !DO_NOT_QUEUE),
+            None if option == "replace" => flags = Some(so_far | REPLACE_EXISTING),
+            None if option == "replaceable" => flags = Some(so_far | ALLOW_REPLACEMENT),
+            None if option == "no-start" => calls |= NO_AUTO_START,
+            None if option == "interactive" => calls |= ALLOW_INTERACTIVE_AUTHORIZATION,
+            Some(("auth", value)) => auth = Some(value.to_owned()),
+            _ => {
+                return Err(wrong(format!("the option `{option}` is unknown")).with_hint(
+                    "options are queue, replace, replaceable and auth=external+cookie+anonymous of places, \
+                         no-start and interactive of objects",
+                ));
+            }
+        }
+    }
+    if let Some(auth) = auth {
+        if let Some(unknown) =
+            auth.split('+').find(|word| !matches!(*word, "external" | "cookie" | "anonymous"))
+        {
+            return Err(wrong(format!("`{unknown}` is no way to authenticate"))
+                .with_hint("the ways are external, cookie and anonymous, with `+` between several"));
+        }
+        profile.components.push((TAG_AUTH, Bytes::from(auth)));
+    }
+    if calls != 0 {
+        profile.components.push((TAG_CALL, Bytes::copy_from_slice(&[calls])));
+    }
+    if let Some(flags) = flags {
+        profile.components.push((TAG_FLAGS, Bytes::copy_from_slice(&[flags])));
+    }
+    Ok(())
+}
+
+/// A reference to an object of this process: peer to peer first, where it is served both ways.
+pub(crate) fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+    let key = Bytes::copy_from_slice(key);
+    let kept = |profile: &Profile| -> Vec<(u32, Bytes)> {
+        let of_place = |tag: &u32| matches!(*tag, TAG_AUTH | TAG_FLAGS);
+        profile.components.iter().filter(|(tag, _)| !of_place(tag)).cloned().collect()
+    };
+    let mut direct = Profile { wire: WIRE, version: (1, 0), key: key.clone(), ..Profile::default() };
+    let mut profiles = Vec::new();
+    for place in places {
+        match place {
+            Place::Join(profile) => {
+                profiles.push(Profile { key: key.clone(), components: kept(profile), ..profile.clone() });
+            }
+            Place::Listen(profile) if profile.component(TAG_NONCE).is_some() => {
+                profiles.push(Profile { key: key.clone(), components: kept(profile), ..profile.clone() });
+            }
+            Place::Listen(profile) => {
+                let reachable = |endpoint: &&Endpoint| !matches!(endpoint, Endpoint::InProcess { .. });
+                direct.endpoints.extend(profile.endpoints.iter().filter(reachable).cloned());
+            }
+        }
+    }
+    direct.endpoints.sort_by_key(|endpoint| match endpoint {
+        Endpoint::Shm { .. } => 0,
+        Endpoint::Unix { .. } => 1,
+        _ => 2,
+    });
+    if !direct.endpoints.is_empty() {
+        profiles.insert(0, direct);
+    }
+    Reference { type_id: type_id.to_owned(), profiles, ..Reference::default() }
+}
+
+/// A reference with the server's address in the specification's notation; nothing if no profile is of this wire.
+pub(crate) fn print(reference: &Reference) -> String {
+    ours(reference).map(print_profile).unwrap_or_default()
+}
+
+/// A friendly address.
+pub(crate) fn print_friendly(reference: &Reference) -> String {
+    let Some(profile) = ours(reference) else { return String::new() };
+    let plain = profile.component(TAG_BUS).is_none() && profile.component(TAG_NONCE).is_none();
+    match profile.endpoints.first() {
+        Some(endpoint) if plain => {
+            let (scheme, endpoint, key) = (WIRE.to_owned(), endpoint.clone(), profile.key.clone());
+            Address { scheme, endpoint, key }.to_string()
+        }
+        _ => print_profile(profile),
+    }
+}
+
+fn ours(reference: &Reference) -> Option<&Profile> {
+    reference.profiles.iter().find(|profile| profile.wire == WIRE)
+}
+
+fn print_profile(profile: &Profile) -> String {
+    let path = if profile.key.is_empty() { String::new() } else { names::path_of_key(&profile.key) };
+    let name = profile.component(TAG_NAME).map(|name| String::from_utf8_lossy(name)).unwrap_or_default();
+    match profile.component(TAG_BUS).map(|bus| String::from_utf8_lossy(bus)) {
+        Some(bus) if matches!(&*bus, "session" | "system") && name.is_empty() => format!("dbus:{bus}"),
+        Some(bus) if matches!(&*bus, "session" | "system") => format!("dbus:{bus}/{name}{path}"),
+        Some(bus) => format!("dbus:{bus}#{name}{path}"),
+        None => {
+            let nonce = profile.component(TAG_NONCE);
+            let list: Vec<_> =
+                profile.endpoints.iter().filter_map(|endpoint| addresses::print(endpoint, nonce)).collect();
+            if list.is_empty() {
+                return String::new();
+            }
+            let hash = if path.is_empty() { "" } else { "#" };
+            format!("dbus:{}{hash}{path}", list.join(";"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(name: &str) -> Option<String> {
+        (name == "DBUS_SESSION_BUS_ADDRESS").then(|| "unix:path=/s".to_owned())
+    }
+
+    fn read(text: &str) -> Profile {
+        profile(text, false, &look).unwrap()
+    }
+
+    #[test]
+    fn every_notation_is_read() {
+        let session = read("dbus:session/org.a.B/c/d");
+        assert_eq!(session.endpoints[0].to_string(), "unix:/s");
+        assert_eq!(session.component(TAG_NAME).unwrap(), "org.a.B");
+        assert_eq!(session.key, "c/d");
+        assert_eq!(read("dbus:session#org.a.B/c/d").components, session.components);
+        assert_eq!(read("dbus:session/org.a.B/").key, "/");
+        assert_eq!(read("dbus:session").component(TAG_NAME), None);
+        let given = read("dbus:unix:path=/x;tcp:host=h,port=1#:1.5/a");
+        assert_eq!((given.endpoints.len(), given.component(TAG_NAME).unwrap().as_ref()), (2, &b":1.5"[..]));
+        let peer = read("dbus:unix:path=/x#/a");
+        assert_eq!((peer.component(TAG_BUS), peer.key.as_ref()), (None, &b"a"[..]));
+        assert_eq!(read("dbus+unix:///x#a").key, "a");
+        assert_eq!(read("dbus://h:7/a").endpoints[0].to_string(), "tcp:h:7");
+        assert_eq!(read("dbus:unix:path=/x").key, "");
+    }
+
+    #[test]
+    fn what_is_printed_reads_the_same() {
+        for text in [
+            "dbus:session/org.a.B/c/d",
+            "dbus:system/org.a.B",
+            "dbus:unix:path=/x#org.a.B/c",
+            "dbus:unix:path=/x#/c",
+            "dbus:unix:abstract=x",
+            "dbus:nonce-tcp:host=h,port=7,noncefile=/n#/",
+            "dbus:session",
+        ] {
+            let reference = Reference { profiles: vec![read(text)], ..Reference::default() };
+            assert_eq!(print(&reference), text);
+        }
+        for text in ["dbus+unix:///x#c", "dbus://h:7/c%20d", "dbus+shm:///x#c"] {
+            let reference = Reference { profiles: vec![read(text)], ..Reference::default() };
+            assert_eq!(print_friendly(&reference), text);
+            assert_eq!(read(&print(&reference)).endpoints, reference.profiles[0].endpoints);
+        }
+    }
+
+    #[test]
+    fn places_join_or_listen() {
+        let join = place("dbus:session/org.a.B?queue&replace", &look).unwrap();
+        let Place::Join(joined) = &join else { panic!("{join:?}") };
+        assert_eq!(joined.component(TAG_FLAGS).unwrap().as_ref(), [REPLACE_EXISTING]);
+        let listen = place("dbus+unix:///x?auth=external+anonymous", &look).unwrap();
+        let Place::Listen(at) = &listen else { panic!("{listen:?}") };
+        assert_eq!(at.component(TAG_AUTH).unwrap(), "external+anonymous");
+        let key = b"odd key";
+        let reference = publish("", &[join.clone(), listen.clone()], key);
+        assert_eq!(print(&reference), "dbus:unix:path=/x#/odd_20key");
+        assert_eq!(print(&publish("", &[join], key)), "dbus:session/org.a.B/odd_20key");
+        for (text, word) in [
+            ("dbus:session", "no bus name"),
+            ("dbus:session/:1.5", "unique"),
+            ("dbus:session/org.a.B/c", "names an object"),
+            ("dbus:unix:path=/x?frobnicate", "unknown"),
+            ("dbus:unix:path=/x?auth=kerberos", "no way"),
+        ] {
+            assert!(place(text, &look).unwrap_err().message().contains(word), "{text}");
+        }
+    }
+
+    #[test]
+    fn wrong_references_say_why() {
+        for (text, word) in [
+            ("dcop:x", "begin with"),
+            ("dbus:session/org", "no bus name"),
+            ("dbus:session/org.a.B/c-d", "no object path"),
+            ("dbus://h:0/", "port 0"),
+            ("dbus:nowhere:x=1", "unknown"),
+        ] {
+            let failure = profile(text, false, &look).unwrap_err();
+            assert!(failure.message().contains(word), "{text}: {failure}");
+        }
+    }
+}

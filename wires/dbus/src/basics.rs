@@ -1,0 +1,254 @@
+//! Values at their lowest: aligned primitives, strings, padding (specification, "Marshaling").
+
+use crate::limits;
+use crate::violations::Wrong;
+use everywire_model::Failure;
+
+/// The byte order that this machine writes.
+pub(crate) const NATIVE_LITTLE: bool = cfg!(target_endian = "little");
+
+/// Bytes that do not hold what they should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bad {
+    /// What is wrong.
+    pub(crate) what: &'static str,
+    /// Offset in what was being read.
+    pub(crate) at: usize,
+}
+
+/// What is wrong with padding.
+const PADDING: &str = "padding is not zero";
+
+impl From<Bad> for Failure {
+    fn from(bad: Bad) -> Self {
+        Self::malformed(bad.what, bad.at)
+    }
+}
+
+impl From<Bad> for Wrong {
+    fn from(bad: Bad) -> Self {
+        if bad.what == PADDING {
+            Self::Padding { at: bad.at }
+        } else {
+            Self::Header { what: bad.what, at: bad.at }
+        }
+    }
+}
+
+/// Writes to a flat buffer; alignment is counted from where the message began.
+pub(crate) struct Put<'r> {
+    pub(crate) out: &'r mut Vec<u8>,
+    /// Added (wrapping) to the buffer's length, gives the offset in the message.
+    pub(crate) shift: usize,
+    pub(crate) swap: bool,
+}
+
+impl<'r> Put<'r> {
+    /// Writes a message at the end of `out`, in this machine's byte order.
+    #[inline]
+    pub(crate) fn new(out: &'r mut Vec<u8>) -> Self {
+        let shift = 0usize.wrapping_sub(out.len());
+        Self { out, shift, swap: false }
+    }
+
+    /// Offset in the message.
+    #[inline]
+    pub(crate) fn at(&self) -> usize {
+        self.out.len().wrapping_add(self.shift)
+    }
+
+    #[inline]
+    pub(crate) fn align(&mut self, to: usize) {
+        let pad = self.at().wrapping_neg() & (to - 1);
+        if pad != 0 {
+            self.out.extend_from_slice([0; 8].get(..pad).unwrap_or_default());
+        }
+    }
+
+    #[inline]
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.out.push(value);
+    }
+
+    #[inline]
+    pub(crate) fn u16(&mut self, value: u16) {
+        self.align(2);
+        let value = if self.swap { value.swap_bytes() } else { value };
+        self.out.extend_from_slice(&value.to_ne_bytes());
+    }
+
+    #[inline]
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.align(4);
+        let value = if self.swap { value.swap_bytes() } else { value };
+        self.out.extend_from_slice(&value.to_ne_bytes());
+    }
+
+    #[inline]
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.align(8);
+        let value = if self.swap { value.swap_bytes() } else { value };
+        self.out.extend_from_slice(&value.to_ne_bytes());
+    }
+
+    /// A length. One beyond 32 bits is written as the greatest; the check of the whole message's size, which every
+    /// message passes before it is sent, then refuses it.
+    #[inline]
+    pub(crate) fn length(&mut self, length: usize) {
+        self.u32(u32::try_from(length).unwrap_or(u32::MAX));
+    }
+
+    /// A string: its length, the bytes, NUL.
+    #[inline]
+    pub(crate) fn string(&mut self, text: &[u8]) {
+        self.length(text.len());
+        self.out.extend_from_slice(text);
+        self.out.push(0);
+    }
+
+    /// A signature: its length in one byte, the bytes, NUL.
+    #[inline]
+    pub(crate) fn signature(&mut self, text: &[u8]) {
+        self.out.push(u8::try_from(text.len()).unwrap_or(u8::MAX));
+        self.out.extend_from_slice(text);
+        self.out.push(0);
+    }
+
+    /// Replaces the number at an index of the buffer.
+    #[inline]
+    pub(crate) fn patch(&mut self, index: usize, value: u32) {
+        let value = if self.swap { value.swap_bytes() } else { value };
+        patch(self.out, index, value);
+    }
+}
+
+/// Replaces the number at an index of a buffer, in this machine's byte order.
+#[inline]
+pub(crate) fn patch(out: &mut [u8], index: usize, value: u32) {
+    if let Some(place) = out.get_mut(index..).and_then(<[u8]>::first_chunk_mut) {
+        *place = value.to_ne_bytes();
+    }
+}
+
+/// Reads; never past the end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Get<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) pos: usize,
+    /// Offset of the first byte in what alignment is counted from.
+    pub(crate) base: usize,
+    pub(crate) little: bool,
+}
+
+impl<'a> Get<'a> {
+    #[inline]
+    pub(crate) fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.pos)
+    }
+
+    #[cold]
+    pub(crate) fn bad(&self, what: &'static str) -> Bad {
+        Bad { what, at: self.pos }
+    }
+
+    /// Steps over padding, which must be there and zero.
+    #[inline]
+    pub(crate) fn align(&mut self, to: usize) -> Result<(), Bad> {
+        let pad = self.base.wrapping_add(self.pos).wrapping_neg() & (to - 1);
+        if pad == 0 {
+            return Ok(());
+        }
+        match self.bytes.get(self.pos..).and_then(|rest| rest.get(..pad)) {
+            Some(padding) if padding.iter().all(|&octet| octet == 0) => {
+                self.pos += pad;
+                Ok(())
+            }
+            Some(_) => Err(self.bad(PADDING)),
+            None => Err(self.bad("the message ends inside padding")),
+        }
+    }
+
+    #[inline]
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], Bad> {
+        self.align(N)?;
+        match self.bytes.get(self.pos..).and_then(<[u8]>::first_chunk) {
+            Some(chunk) => {
+                self.pos += N;
+                Ok(*chunk)
+            }
+            None => Err(self.bad("the message ends inside a number")),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn u8(&mut self) -> Result<u8, Bad> {
+        self.chunk::<1>().map(|[octet]| octet)
+    }
+
+    #[inline]
+    pub(crate) fn u16(&mut self) -> Result<u16, Bad> {
+        let raw = self.chunk()?;
+        Ok(if self.little { u16::from_le_bytes(raw) } else { u16::from_be_bytes(raw) })
+    }
+
+    #[inline]
+    pub(crate) fn u32(&mut self) -> Result<u32, Bad> {
+        let raw = self.chunk()?;
+        Ok(if self.little { u32::from_le_bytes(raw) } else { u32::from_be_bytes(raw) })
+    }
+
+    #[inline]
+    pub(crate) fn u64(&mut self) -> Result<u64, Bad> {
+        let raw = self.chunk()?;
+        Ok(if self.little { u64::from_le_bytes(raw) } else { u64::from_be_bytes(raw) })
+    }
+
+    /// A run of octets.
+    #[inline]
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], Bad> {
+        match self.bytes.get(self.pos..).and_then(|rest| rest.get(..len)) {
+            Some(taken) => {
+                self.pos += len;
+                Ok(taken)
+            }
+            None => Err(self.bad("a length exceeds the rest of the message")),
+        }
+    }
+
+    /// A length, as an index.
+    #[inline]
+    pub(crate) fn length(&mut self) -> Result<usize, Bad> {
+        // 32 bits fit `usize` on every platform this runs on; elsewhere `take` refuses what does not.
+        self.u32().map(|length| usize::try_from(length).unwrap_or(usize::MAX))
+    }
+
+    /// The length of an array: the bytes of its elements, without the padding before the first.
+    #[inline]
+    pub(crate) fn array(&mut self) -> Result<usize, Bad> {
+        let length = self.length()?;
+        if length > limits::ARRAY { Err(self.bad("an array is longer than 64 MiB")) } else { Ok(length) }
+    }
+
+    /// A string, without its NUL.
+    #[inline]
+    pub(crate) fn string(&mut self) -> Result<&'a [u8], Bad> {
+        let length = self.length()?;
+        self.terminated(length)
+    }
+
+    /// A signature, without its NUL.
+    #[inline]
+    pub(crate) fn signature(&mut self) -> Result<&'a [u8], Bad> {
+        let length = self.u8()?;
+        self.terminated(length.into())
+    }
+
+    #[inline]
+    fn terminated(&mut self, length: usize) -> Result<&'a [u8], Bad> {
+        let at = self.pos;
+        match self.take(length.saturating_add(1))?.split_last() {
+            Some((0, text)) => Ok(text),
+            _ => Err(Bad { what: "a string does not end with NUL", at }),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Errors by name: what the standard ones mean, and which one a failure becomes.
+
+use crate::names::{self, ERRORS};
+use everywire_model::shape::{Struct, Text};
+use everywire_model::{Body, Completed, Failure, Hold, Initiator, Kind, Outcome};
+use std::borrow::Cow;
+
+/// The names, without what all begin with, and what they mean; for a kind, the first of its names is sent.
+const STANDARD: &[(&str, Kind)] = &[
+    ("Failed", Kind::Internal),
+    ("UnknownObject", Kind::NoObject),
+    ("UnknownMethod", Kind::NoOperation),
+    ("UnknownInterface", Kind::NoOperation),
+    ("UnknownProperty", Kind::NoOperation),
+    ("InvalidArgs", Kind::BadArgument),
+    ("InvalidSignature", Kind::BadArgument),
+    ("InvalidFileContent", Kind::BadArgument),
+    ("MatchRuleInvalid", Kind::BadArgument),
+    ("InconsistentMessage", Kind::Malformed),
+    ("AccessDenied", Kind::Refused),
+    ("AuthFailed", Kind::Refused),
+    ("InteractiveAuthorizationRequired", Kind::Refused),
+    ("PropertyReadOnly", Kind::Refused),
+    ("Timeout", Kind::TimedOut),
+    ("TimedOut", Kind::TimedOut),
+    ("NoReply", Kind::TimedOut),
+    ("LimitsExceeded", Kind::LimitExceeded),
+    ("NoMemory", Kind::LimitExceeded),
+    ("NotSupported", Kind::Unsupported),
+    ("Disconnected", Kind::Unreachable),
+    ("ServiceUnknown", Kind::Unreachable),
+    ("NameHasNoOwner", Kind::Unreachable),
+    ("NoServer", Kind::Unreachable),
+    ("NoNetwork", Kind::Unreachable),
+    ("IOError", Kind::Unreachable),
+    ("BadAddress", Kind::BadReference),
+];
+
+/// What a standard error means; any other is a failure of the servant.
+pub(crate) fn kind(name: &str) -> Kind {
+    let known = name.strip_prefix(ERRORS).and_then(|name| STANDARD.iter().find(|(held, _)| *held == name));
+    known.map_or(Kind::Internal, |(_, kind)| *kind)
+}
+
+/// The name that a failure is answered with.
+pub(crate) fn name(failure: &Failure) -> Cow<'_, str> {
+    if let Some(code) = failure.code()
+        && names::is_interface(code.as_bytes())
+    {
+        return Cow::Borrowed(code);
+    }
+    let kind = match failure.kind() {
+        Kind::Busy => Kind::LimitExceeded,
+        // What the standard has no name for.
+        Kind::Cancelled => Kind::Internal,
+        Kind::Malformed | Kind::BadReference => Kind::BadArgument,
+        Kind::Violation => Kind::Malformed,
+        kind => kind,
+    };
+    let name = STANDARD.iter().find(|(_, held)| *held == kind).map_or("Failed", |(name, _)| name);
+    Cow::Owned(format!("{ERRORS}{name}"))
+}
+
+/// An error that came: an exception if the operation names it, else a failure.
+pub(crate) fn outcome(name: &str, raises: &[Hold<Struct>], body: Body) -> Outcome<Body> {
+    let named = |exception: &&Hold<Struct>| names::of_exception(exception) == name;
+    if let Some(exception) = raises.iter().find(named) {
+        let id = if exception.id.is_empty() { &exception.name } else { &exception.id };
+        return Outcome::Raised { id: id.to_string(), body };
+    }
+    Outcome::Failed(failure(name, &body))
+}
+
+/// An error that the contract does not name.
+pub(crate) fn failure(name: &str, body: &Body) -> Failure {
+    let message = match body.context.first() {
+        Some(b's') => first_text(body),
+        _ => None,
+    };
+    let message = message
+        .filter(|message| !message.is_empty())
+        .unwrap_or_else(|| "the peer answered with an error".to_owned());
+    let kind = kind(name);
+    let completed = match kind {
+        Kind::NoObject | Kind::NoOperation | Kind::BadArgument | Kind::Refused | Kind::Unreachable => {
+            Completed::No
+        }
+        _ => Completed::Maybe,
+    };
+    Failure::new(kind, Initiator::Peer, message).with_code(name).with_completed(completed)
+}
+
+fn first_text(body: &Body) -> Option<String> {
+    let first = Body { context: body.context.slice(..1), bytes: body.bytes.clone(), ..body.clone() };
+    let mut text = None;
+    // What follows the text does not matter, so that the codec's complaint of it does not either.
+    let _ = first.codec.read(&first, &mut |source| {
+        text = Some(source.text(&Text::NARROW)?.into_owned());
+        Ok(())
+    });
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_errors_keep_their_kind() {
+        for kind in [
+            Kind::NoObject,
+            Kind::NoOperation,
+            Kind::BadArgument,
+            Kind::Refused,
+            Kind::TimedOut,
+            Kind::LimitExceeded,
+            Kind::Unsupported,
+            Kind::Unreachable,
+            Kind::Internal,
+        ] {
+            let failure = Failure::new(kind, Initiator::Peer, "x");
+            assert_eq!(self::kind(&name(&failure)), kind);
+        }
+        let coded = Failure::new(Kind::Internal, Initiator::Peer, "x").with_code("org.example.Mine");
+        assert_eq!(name(&coded), "org.example.Mine");
+        let foreign =
+            Failure::new(Kind::NoObject, Initiator::Peer, "x").with_code("CORBA::OBJECT_NOT_EXIST minor 0");
+        assert_eq!(name(&foreign), "org.freedesktop.DBus.Error.UnknownObject");
+    }
+}

@@ -1,0 +1,264 @@
+//! Message headers (specification, "Message Format").
+
+use crate::basics::Get;
+use crate::violations::Wrong;
+use crate::{limits, names, signature};
+use bytes::Bytes;
+
+/// Bytes of a header before its fields.
+pub const HEADER: usize = 16;
+
+/// Flag: the caller waits for no reply.
+pub const NO_REPLY_EXPECTED: u8 = 1;
+/// Flag: the bus is not to start an owner of the destination.
+pub const NO_AUTO_START: u8 = 2;
+/// Flag: the caller is prepared to wait while a user is asked for permission.
+pub const ALLOW_INTERACTIVE_AUTHORIZATION: u8 = 4;
+
+/// A method call.
+pub const METHOD_CALL: u8 = 1;
+/// The results of a call.
+pub const METHOD_RETURN: u8 = 2;
+/// The failure of a call.
+pub const ERROR: u8 = 3;
+/// A signal.
+pub const SIGNAL: u8 = 4;
+
+/// The specification's word for a type of message.
+pub fn word(kind: u8) -> &'static str {
+    match kind {
+        METHOD_CALL => "METHOD_CALL",
+        METHOD_RETURN => "METHOD_RETURN",
+        ERROR => "ERROR",
+        SIGNAL => "SIGNAL",
+        _ => "message of a type to be ignored",
+    }
+}
+
+/// Codes of header fields.
+pub mod field {
+    #![allow(missing_docs)]
+    pub const PATH: u8 = 1;
+    pub const INTERFACE: u8 = 2;
+    pub const MEMBER: u8 = 3;
+    pub const ERROR_NAME: u8 = 4;
+    pub const REPLY_SERIAL: u8 = 5;
+    pub const DESTINATION: u8 = 6;
+    pub const SENDER: u8 = 7;
+    pub const SIGNATURE: u8 = 8;
+    pub const UNIX_FDS: u8 = 9;
+
+    /// The specification's word.
+    pub fn word(code: u8) -> &'static str {
+        match code {
+            PATH => "PATH",
+            INTERFACE => "INTERFACE",
+            MEMBER => "MEMBER",
+            ERROR_NAME => "ERROR_NAME",
+            REPLY_SERIAL => "REPLY_SERIAL",
+            DESTINATION => "DESTINATION",
+            SENDER => "SENDER",
+            SIGNATURE => "SIGNATURE",
+            UNIX_FDS => "UNIX_FDS",
+            _ => "unknown",
+        }
+    }
+}
+
+/// The fixed part of a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Byte order.
+    pub little: bool,
+    /// Type of message.
+    pub kind: u8,
+    /// Flags.
+    pub flags: u8,
+    /// Bytes of the body.
+    pub body: u32,
+    /// The sender's number for it.
+    pub serial: u32,
+    /// Bytes of the header fields.
+    pub fields: u32,
+}
+
+impl Header {
+    /// Reads a header.
+    ///
+    /// # Errors
+    /// Another protocol or version, an invalid type, serial number or size.
+    #[inline]
+    pub fn read(raw: &[u8; HEADER]) -> Result<Self, Wrong> {
+        let [order, kind, flags, version, b0, b1, b2, b3, s0, s1, s2, s3, f0, f1, f2, f3] = *raw;
+        let little = match order {
+            b'l' => true,
+            b'B' => false,
+            found => return Err(Wrong::NotDbus { found }),
+        };
+        if version != 1 {
+            return Err(Wrong::Version { found: version });
+        }
+        let number = |raw| if little { u32::from_le_bytes(raw) } else { u32::from_be_bytes(raw) };
+        let (body, serial, fields) =
+            (number([b0, b1, b2, b3]), number([s0, s1, s2, s3]), number([f0, f1, f2, f3]));
+        if kind == 0 {
+            return Err(Wrong::Kind);
+        }
+        if serial == 0 {
+            return Err(Wrong::ZeroSerial);
+        }
+        if fields as usize > limits::FIELDS {
+            return Err(Wrong::Fields { size: fields.into(), limit: limits::FIELDS as u64 });
+        }
+        Ok(Self { little, kind, flags, body, serial, fields })
+    }
+
+    /// Offset of the body.
+    #[inline]
+    pub fn body_at(&self) -> usize {
+        HEADER + (self.fields as usize).next_multiple_of(8)
+    }
+
+    /// Bytes of the message.
+    #[inline]
+    pub fn len(&self) -> u64 {
+        self.body_at() as u64 + u64::from(self.body)
+    }
+
+    /// A message has a header at least.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// Header fields, each empty or 0 where it does not stand.
+#[derive(Debug, Clone, Default)]
+pub struct Fields {
+    /// The object.
+    pub path: Bytes,
+    /// The interface.
+    pub interface: Bytes,
+    /// The method or signal.
+    pub member: Bytes,
+    /// The error.
+    pub error: Bytes,
+    /// For whom it is.
+    pub destination: Bytes,
+    /// From whom it is, as the bus says.
+    pub sender: Bytes,
+    /// The type of the body.
+    pub signature: Bytes,
+    /// What it answers.
+    pub reply: u32,
+    /// Where that stands among the bytes of the fields.
+    pub reply_at: Option<usize>,
+    /// Handles that come with it.
+    pub handles: u32,
+}
+
+impl Fields {
+    /// Reads the fields and checks that those are there which a message of this type needs.
+    ///
+    /// # Errors
+    /// A field of the wrong type or with an impossible value, twice or missing.
+    pub fn read(raw: &Bytes, header: &Header) -> Result<Self, Wrong> {
+        let mut fields = Self::default();
+        let mut get = Get { bytes: raw, pos: 0, base: HEADER, little: header.little };
+        let mut seen = 0u16;
+        while get.left() > 0 {
+            get.align(8)?;
+            let code = get.u8()?;
+            let kind = get.signature()?;
+            signature::check_one(kind).map_err(|what| Wrong::Signature { what })?;
+            if code == 0 {
+                return Err(Wrong::Header {
+                    what: "a header field has the code INVALID",
+                    at: HEADER + get.pos,
+                });
+            }
+            if code > field::UNIX_FDS {
+                signature::skip(&mut get, kind, limits::DEPTH)?;
+                continue;
+            }
+            let name = field::word(code);
+            if seen & (1 << code) != 0 {
+                return Err(Wrong::FieldTwice { field: name });
+            }
+            seen |= 1 << code;
+            let wanted: &[u8] = match code {
+                field::PATH => b"o",
+                field::REPLY_SERIAL | field::UNIX_FDS => b"u",
+                field::SIGNATURE => b"g",
+                _ => b"s",
+            };
+            if kind != wanted {
+                return Err(Wrong::FieldType { field: name });
+            }
+            fields.take(code, &mut get, raw, name)?;
+        }
+        fields.check(header.kind)?;
+        Ok(fields)
+    }
+
+    fn take(&mut self, code: u8, get: &mut Get<'_>, raw: &Bytes, name: &'static str) -> Result<(), Wrong> {
+        match code {
+            field::REPLY_SERIAL => {
+                self.reply = get.u32()?;
+                self.reply_at = get.pos.checked_sub(4);
+                return if self.reply == 0 { Err(Wrong::FieldValue { field: name }) } else { Ok(()) };
+            }
+            field::UNIX_FDS => {
+                self.handles = get.u32()?;
+                return Ok(());
+            }
+            field::SIGNATURE => {
+                let text = get.signature()?;
+                signature::check(text).map_err(|what| Wrong::Signature { what })?;
+                self.signature = raw.slice_ref(text);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let text = get.string()?;
+        let (place, valid) = match code {
+            field::PATH => (&mut self.path, names::is_path(text)),
+            field::INTERFACE => (&mut self.interface, names::is_interface(text)),
+            field::MEMBER => (&mut self.member, names::is_member(text)),
+            field::ERROR_NAME => (&mut self.error, names::is_interface(text)),
+            field::DESTINATION => (&mut self.destination, names::is_bus_name(text)),
+            _ => (&mut self.sender, names::is_bus_name(text)),
+        };
+        if !valid {
+            return Err(Wrong::FieldValue { field: name });
+        }
+        *place = raw.slice_ref(text);
+        Ok(())
+    }
+
+    fn check(&self, kind: u8) -> Result<(), Wrong> {
+        let need = |field: &Bytes, name| match field.is_empty() {
+            true => Err(Wrong::Missing { kind: word(kind), field: name }),
+            false => Ok(()),
+        };
+        match kind {
+            METHOD_CALL => {
+                need(&self.path, "PATH")?;
+                need(&self.member, "MEMBER")?;
+            }
+            SIGNAL => {
+                need(&self.path, "PATH")?;
+                need(&self.interface, "INTERFACE")?;
+                need(&self.member, "MEMBER")?;
+            }
+            METHOD_RETURN | ERROR if self.reply == 0 => {
+                return Err(Wrong::Missing { kind: word(kind), field: "REPLY_SERIAL" });
+            }
+            ERROR => need(&self.error, "ERROR_NAME")?,
+            _ => {}
+        }
+        if self.path == "/org/freedesktop/DBus/Local" || self.interface == "org.freedesktop.DBus.Local" {
+            return Err(Wrong::Reserved);
+        }
+        Ok(())
+    }
+}

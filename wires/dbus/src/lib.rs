@@ -1,0 +1,162 @@
+//! The D-Bus wire: messages, signatures, buses and peers.
+//!
+//! Support level: clients and servers on a bus, and peer to peer; all types, in both byte orders, with the
+//! specification's limits; handles; signals with match rules and watched names; queued names; monitoring; `EXTERNAL`,
+//! `DBUS_COOKIE_SHA1` and `ANONYMOUS`; addresses `unix:`, `tcp:`, `nonce-tcp:`, `autolaunch:`; the standard interfaces. Not
+//! offered: `unixexec:`, `launchd:`, being a bus.
+//!
+//! The way through the crate: [`Dbus`] is the entry; `address` and `addresses` read and write references; `frame` message
+//! headers; `basics`, `sink`, `source` and `signature` values; `session` and the files it names the state of a connection;
+//! [`standard`] what everybody is expected to answer; `limits` and `violations` what is refused and how it is called;
+//! `explain` listings.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod addresses;
+mod basics;
+mod errors;
+mod explain;
+pub mod frame;
+mod greeting;
+mod incoming;
+mod joining;
+pub mod limits;
+pub mod names;
+mod nonce;
+mod outgoing;
+mod replies;
+mod requests;
+mod routes;
+mod seen;
+mod serving;
+mod session;
+mod signals;
+mod signature;
+mod sink;
+mod source;
+pub mod standard;
+mod values;
+pub mod violations;
+
+pub use address::{
+    ALLOW_REPLACEMENT, DO_NOT_QUEUE, REPLACE_EXISTING, TAG_AUTH, TAG_BUS, TAG_CALL, TAG_FLAGS, TAG_GUID,
+    TAG_NAME, TAG_NONCE,
+};
+pub use values::{VALUES, Values};
+
+use bytes::Bytes;
+use everywire_model::wire::{Capabilities, Listing, Sniff};
+use everywire_model::{
+    Ambient, Codec, Config, Discovery, Failure, Incoming, Interface, Limits, Object, Objects, Place,
+    Presence, Reference, Resolver, Session, Wire,
+};
+use session::DbusSession;
+use std::sync::Arc;
+
+/// The wire, as it is registered.
+pub static DBUS: Dbus = Dbus;
+
+/// The D-Bus wire.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Dbus;
+
+impl Dbus {
+    /// A session peer to peer whose peer is admitted already: for what tests the protocol behind the greeting.
+    #[doc(hidden)]
+    pub fn admitted(self, config: &Config) -> Box<dyn Session> {
+        Box::new(DbusSession::admitted(config))
+    }
+}
+
+impl Wire for Dbus {
+    fn name(&self) -> &'static str {
+        address::WIRE
+    }
+
+    fn title(&self) -> &'static str {
+        "D-Bus: protocol version 1, over a message bus or peer to peer (D-Bus Specification 0.43)"
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["dbus"]
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            oneway: true,
+            out_parameters: true,
+            typed_exceptions: true,
+            signals: true,
+            handles: true,
+            references: true,
+            callbacks_on_connection: true,
+            probe: true,
+            cancel: false,
+        }
+    }
+
+    fn default_limits(&self) -> Limits {
+        Limits::default().with_message(limits::MESSAGE)
+    }
+
+    fn sniff(&self, first: &[u8]) -> Sniff {
+        explain::sniff(first)
+    }
+
+    fn parse(&self, text: &str) -> Result<Reference, Failure> {
+        address::parse(text)
+    }
+
+    fn print(&self, reference: &Reference) -> String {
+        address::print(reference)
+    }
+
+    fn print_friendly(&self, reference: &Reference) -> String {
+        address::print_friendly(reference)
+    }
+
+    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+        address::publish(type_id, places, key)
+    }
+
+    fn listen(&self, text: &str) -> Result<Place, Failure> {
+        address::listen(text)
+    }
+
+    fn connect(&self, config: &Config) -> Box<dyn Session> {
+        Box::new(DbusSession::connecting(config))
+    }
+
+    fn accept(&self, config: &Config) -> Box<dyn Session> {
+        Box::new(DbusSession::accepting(config))
+    }
+
+    fn codec(&self) -> &'static dyn Codec {
+        &VALUES
+    }
+
+    fn operation(&self, interface: &Interface, asked: &Incoming) -> Option<usize> {
+        requests::operation(interface, asked)
+    }
+
+    fn respell(&self, key: &[u8]) -> Option<Bytes> {
+        names::respell(key)
+    }
+
+    fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
+        Some(standard::ambient(objects))
+    }
+
+    fn discover(&self, object: &Object) -> Result<Discovery, Failure> {
+        standard::discover(object)
+    }
+
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+        standard::list(text, resolver)
+    }
+
+    fn explain(&self, bytes: &[u8]) -> Listing {
+        explain::explain(bytes)
+    }
+}

@@ -1,0 +1,198 @@
+//! Names and paths: which are valid, and how a contract's names and an object's key are spelled on this wire
+//! (specification, sections "Valid Names" and "Valid Object Paths").
+
+use crate::limits;
+use bytes::Bytes;
+use everywire_model::shape::Struct;
+use everywire_model::{Interface, Operation, Signal};
+use std::borrow::Cow;
+
+/// The bus itself, as a name.
+pub const BUS: &str = "org.freedesktop.DBus";
+/// The bus itself, as an object.
+pub const BUS_PATH: &str = "/org/freedesktop/DBus";
+/// The interface of attributes.
+pub const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
+/// The interface of everybody.
+pub const PEER: &str = "org.freedesktop.DBus.Peer";
+/// The interface that tells an object's contract.
+pub const INTROSPECTABLE: &str = "org.freedesktop.DBus.Introspectable";
+/// Where the standard errors are.
+pub const ERRORS: &str = "org.freedesktop.DBus.Error.";
+
+/// Whether it is an object path.
+pub fn is_path(path: &[u8]) -> bool {
+    match path {
+        b"/" => true,
+        [b'/', rest @ ..] if path.len() <= limits::PATH => rest
+            .split(|&octet| octet == b'/')
+            .all(|element| !element.is_empty() && element.iter().all(|&c| is_word(c))),
+        _ => false,
+    }
+}
+
+/// Whether it is the name of a method, signal or property.
+pub fn is_member(name: &[u8]) -> bool {
+    name.len() <= limits::NAME && is_element(name)
+}
+
+/// Whether it is the name of an interface or an error: at least two elements.
+pub fn is_interface(name: &[u8]) -> bool {
+    name.len() <= limits::NAME && name.contains(&b'.') && name.split(|&octet| octet == b'.').all(is_element)
+}
+
+/// Whether it is a unique or a well-known bus name.
+pub fn is_bus_name(name: &[u8]) -> bool {
+    let (elements, unique) = match name {
+        [b':', rest @ ..] => (rest, true),
+        _ => (name, false),
+    };
+    let fits = |element: &[u8]| {
+        element.iter().all(|&c| is_word(c) || c == b'-')
+            && element.first().is_some_and(|first| unique || !first.is_ascii_digit())
+    };
+    name.len() <= limits::NAME && elements.contains(&b'.') && elements.split(|&octet| octet == b'.').all(fits)
+}
+
+#[inline]
+fn is_word(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric() || octet == b'_'
+}
+
+fn is_element(element: &[u8]) -> bool {
+    element.first().is_some_and(|first| !first.is_ascii_digit()) && element.iter().all(|&c| is_word(c))
+}
+
+/// The wire name of an interface: its identity if that is one, else its scoped name with dots.
+pub fn of_interface(interface: &Interface) -> Cow<'_, str> {
+    dotted(&interface.id, &interface.name)
+}
+
+/// The wire name of an exception.
+pub fn of_exception(exception: &Struct) -> Cow<'_, str> {
+    dotted(&exception.id, &exception.name)
+}
+
+fn dotted<'a>(id: &'a str, name: &'a str) -> Cow<'a, str> {
+    if is_interface(id.as_bytes()) {
+        return Cow::Borrowed(id);
+    }
+    let name = name.replace("::", ".");
+    Cow::Owned(if name.contains('.') { name } else { format!("everywire.{name}") })
+}
+
+/// The wire name of an operation.
+pub fn of_operation(operation: &Operation) -> &str {
+    if operation.name.contains('(') { &operation.label } else { &operation.name }
+}
+
+/// The wire name of a signal.
+pub fn of_signal(signal: &Signal) -> &str {
+    if signal.name.contains('(') { &signal.label } else { &signal.name }
+}
+
+/// The interface, this one or a base, whose own signal this is.
+pub fn declaring_signal<'a>(interface: &'a Interface, signal: &Signal) -> &'a Interface {
+    let inherits = |base: &&everywire_model::Hold<Interface>| base.signal(signal.name.as_bytes()).is_some();
+    interface.bases.iter().find(inherits).map_or(interface, |base| declaring_signal(base, signal))
+}
+
+/// The path of an object: its key behind a `/`, where octets that no path may have are written `_xx`.
+pub fn path_of_key(key: &[u8]) -> String {
+    if key.is_empty() || key == b"/" {
+        return "/".to_owned();
+    }
+    let mut path = String::with_capacity(key.len() + 1);
+    path.push('/');
+    let plain = !key.starts_with(b"/")
+        && key
+            .split(|&octet| octet == b'/')
+            .all(|element| !element.is_empty() && element.iter().all(|&c| is_word(c)));
+    for (index, &octet) in key.iter().enumerate() {
+        let rest = key.get(index + 1..).unwrap_or_default();
+        let keep = match octet {
+            _ if plain => true,
+            b'/' => {
+                index > 0
+                    && key.get(index - 1) != Some(&b'/')
+                    && rest.first().is_some_and(|&next| next != b'/')
+            }
+            // Else undoing would take it for an escape.
+            b'_' => !matches!(rest, [a, b, ..] if hex(*a).is_some() && hex(*b).is_some()),
+            other => is_word(other),
+        };
+        if keep {
+            path.push(octet.into());
+        } else {
+            path.push_str(&format!("_{octet:02x}"));
+        }
+    }
+    path
+}
+
+/// The key of the object at a path.
+pub fn key_of_path(path: &Bytes) -> Bytes {
+    if path.len() <= 1 { Bytes::from_static(b"/") } else { path.slice(1..) }
+}
+
+/// The key whose path this key is, if it was written with escapes.
+pub fn respell(key: &[u8]) -> Option<Bytes> {
+    let mut out = Vec::with_capacity(key.len());
+    let mut rest = key;
+    while let [octet, after @ ..] = rest {
+        if let (b'_', [high, low, tail @ ..]) = (octet, after)
+            && let (Some(high), Some(low)) = (hex(*high), hex(*low))
+        {
+            out.push(high << 4 | low);
+            rest = tail;
+        } else {
+            out.push(*octet);
+            rest = after;
+        }
+    }
+    (out.len() != key.len()).then(|| Bytes::from(out))
+}
+
+fn hex(octet: u8) -> Option<u8> {
+    match octet {
+        b'0'..=b'9' => Some(octet - b'0'),
+        b'a'..=b'f' => Some(octet - b'a' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_specification() {
+        for good in ["/", "/a", "/a/b_1/C"] {
+            assert!(is_path(good.as_bytes()), "{good}");
+        }
+        for bad in ["", "a", "/a/", "//", "/a//b", "/a-b", "/ä"] {
+            assert!(!is_path(bad.as_bytes()), "{bad}");
+        }
+        assert!(is_interface(b"org.a_b.C1") && !is_interface(b"org") && !is_interface(b"org.1a"));
+        assert!(!is_interface(b".a.b") && !is_interface(b"a..b") && !is_interface(b"a.b-c"));
+        assert!(
+            is_bus_name(b":1.42")
+                && is_bus_name(b"org.a-b.C")
+                && !is_bus_name(b"org.1")
+                && !is_bus_name(b"org")
+        );
+        assert!(!is_interface(&[b"a.".as_slice(), &[b'b'; 254]].concat()));
+    }
+
+    #[test]
+    fn any_key_comes_back_from_its_path() {
+        for key in ["a", "a/b", "a.b", "a//b", "/a", "a/", "foo_ab.c", "naïve key", "x_2fy.z", "/", "//"] {
+            let path = path_of_key(key.as_bytes());
+            assert!(is_path(path.as_bytes()), "{key} {path}");
+            let back = key_of_path(&Bytes::from(path.into_bytes()));
+            let original = if back == key.as_bytes() { back } else { respell(&back).unwrap() };
+            assert_eq!(original, key.as_bytes());
+        }
+        assert_eq!(respell(b"plain_key"), None);
+    }
+}

@@ -1,0 +1,103 @@
+//! Calls: sent and taken.
+
+use crate::frame;
+use crate::incoming::Arrived;
+use crate::names;
+use crate::outgoing::RouteHead;
+use crate::routes::Asks;
+use crate::serving::Caller;
+use crate::session::{DbusSession, Pending};
+use crate::standard::{INTROSPECTABLE, PEER};
+use crate::values::ARGUMENTS;
+use everywire_model::visit::Nothing;
+use everywire_model::{Call, CallId, Event, Expects, Failure, Incoming, Initiator, Interface, Kind, Profile};
+use std::borrow::Cow;
+
+impl DbusSession {
+    /// Sends a call.
+    pub(crate) fn request(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
+        self.check_can_ask()?;
+        let (serial, setup) = (self.take_serial(), self.setup());
+        let route = self.routes.call(call.profile, call.interface, call.operation)?;
+        let unwraps = route.asks == Asks::Get;
+        let mut head = RouteHead::new(route, serial, flags(call.expects));
+        Self::send(&mut self.out, &mut self.scratch, setup, &mut head, call.arguments)?;
+        if call.expects == Expects::Reply {
+            self.waiting.insert(serial, Pending::Call { raises: call.operation.raises.clone(), unwraps });
+        }
+        Ok(CallId(serial.into()))
+    }
+
+    /// Asks whether an object is there: whoever is described is. The peer as such is asked for a sign of life.
+    pub(crate) fn ask_whether_there(&mut self, profile: &Profile) -> Result<CallId, Failure> {
+        self.check_can_ask()?;
+        let (interface, member): (&Interface, _) =
+            if profile.key.is_empty() { (&PEER, "Ping") } else { (&INTROSPECTABLE, "Introspect") };
+        let Some(operation) = interface.operations.iter().find(|operation| operation.name == member) else {
+            return Err(Failure::new(Kind::Internal, Initiator::Here, "a standard interface is incomplete"));
+        };
+        let (serial, setup) = (self.take_serial(), self.setup());
+        let route = self.routes.call(profile, Some(interface), operation)?;
+        let mut head = RouteHead::new(route, serial, 0);
+        Self::send(&mut self.out, &mut self.scratch, setup, &mut head, &Nothing)?;
+        self.waiting.insert(serial, Pending::Probe);
+        Ok(CallId(serial.into()))
+    }
+
+    /// Whether this side may call now.
+    #[inline]
+    fn check_can_ask(&self) -> Result<(), Failure> {
+        self.check_open()?;
+        if self.waiting.len() >= self.limits.outstanding {
+            let limit = self.limits.outstanding as u64;
+            return Err(Failure::over_limit(
+                Initiator::Here,
+                "calls open on one connection",
+                limit + 1,
+                limit,
+            )
+            .with_hint("wait for answers, or raise the limit of outstanding calls"));
+        }
+        Ok(())
+    }
+
+    /// A call of the peer.
+    pub(crate) fn called(&mut self, message: Arrived) {
+        let Some(known) = self.seen.get(message.known) else { return };
+        let fields = &known.fields;
+        let (sender, key) = (fields.sender.clone(), known.key.clone());
+        let (interface, operation) = (fields.interface.clone(), fields.member.clone());
+        let signature = fields.signature.clone();
+        let waits = message.header.flags & frame::NO_REPLY_EXPECTED == 0;
+        let id = if waits {
+            if self.serving.len() >= self.limits.outstanding {
+                let busy = self.busy();
+                self.refuse(message.header.serial, &sender, &busy);
+                return;
+            }
+            self.serving.enter(Caller { serial: message.header.serial, name: sender.clone() })
+        } else {
+            self.serving.pass()
+        };
+        let body = self.body(&message, signature, ARGUMENTS);
+        let expects = if waits { Expects::Reply } else { Expects::Nothing };
+        self.events.push_back(Event::Call(Incoming { id, sender, key, interface, operation, body, expects }));
+    }
+}
+
+/// The flags of a call.
+#[inline]
+pub(crate) fn flags(expects: Expects) -> u8 {
+    if expects == Expects::Reply { 0 } else { frame::NO_REPLY_EXPECTED }
+}
+
+/// The number of the operation that a call asks for. Attributes are asked for by the interface of properties instead.
+pub(crate) fn operation(interface: &Interface, asked: &Incoming) -> Option<usize> {
+    let is_asked = |name: Cow<'_, str>| asked.interface == *name;
+    let own = asked.interface.is_empty() || is_asked(names::of_interface(interface));
+    interface.operations.iter().enumerate().position(|(index, operation)| {
+        asked.operation == names::of_operation(operation)
+            && interface.attribute_of(index).is_none()
+            && (own || is_asked(names::of_interface(interface.declaring(&operation.name))))
+    })
+}

@@ -1,0 +1,358 @@
+//! One connection's state; each concern of the protocol is a file of its own beside this one.
+//!
+//! `greeting` authenticates, `joining` greets the bus; `incoming` takes messages off the stream, `outgoing` puts them
+//! there; `requests` sends calls and takes those that come, `replies` answers them and takes answers, `signals` sends
+//! signals and knows who listens; `seen` and `routes` remember what is said again and again.
+
+use crate::address::{TAG_BUS, TAG_NAME};
+use crate::greeting::Greeting;
+use crate::limits;
+use crate::names;
+use crate::routes::Routes;
+use crate::seen::Seen;
+use crate::serving::Serving;
+use crate::signals::Subscriptions;
+use crate::sink::Scratch;
+use bytes::{Bytes, BytesMut};
+use everywire_model::shape::Struct;
+use everywire_model::{
+    Answer, Body, Call, CallId, Config, Emission, Event, Failure, Handle, Hold, Initiator, Interest, Kind,
+    Limits, Outcome, Peer, PeerAddress, Profile, Purpose, Rope, Session, Violation,
+};
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::time::Instant;
+
+/// One connection.
+pub(crate) struct DbusSession {
+    pub(crate) stage: Stage,
+    pub(crate) limits: Limits,
+    /// Whether both sides agreed to pass handles.
+    pub(crate) handles: bool,
+    pub(crate) out: Rope,
+    pub(crate) scratch: Scratch,
+    pub(crate) events: VecDeque<Event>,
+    /// Calls sent and not answered, by serial number.
+    pub(crate) waiting: HashMap<u32, Pending, BuildHasherDefault<SerialHasher>>,
+    next_serial: u32,
+    pub(crate) serving: Serving,
+    pub(crate) routes: Routes,
+    pub(crate) seen: Seen,
+    pub(crate) subscriptions: Subscriptions,
+    /// What the connection is for, if a bus is at the other end.
+    pub(crate) bus: Option<Bus>,
+    pub(crate) address: PeerAddress,
+    /// The way that was tried, and after a refusal the one to try next.
+    pub(crate) way: Profile,
+    pub(crate) refused: bool,
+    pub(crate) authentication: &'static str,
+    /// Bytes of whole messages received so far, and of the greeting.
+    pub(crate) received: u64,
+    /// Bytes missing of the message at the front of the input.
+    pub(crate) missing: usize,
+    /// When this side must be let in, or the peer must have shown who it is, and seconds given for it.
+    pub(crate) ready_by: Option<(Instant, u64)>,
+    /// When the message at the front of the input must be whole, and seconds it was given.
+    pub(crate) due: Option<(Instant, u64)>,
+    /// Bytes left of a refused message, which are thrown away as they come.
+    pub(crate) discarding: Option<u64>,
+}
+
+pub(crate) enum Stage {
+    Greeting(Box<Greeting>),
+    /// Authenticated; the bus was asked for something that is needed before calls.
+    Joining,
+    Open,
+    /// A monitor: what comes is for others.
+    Overhearing,
+    /// This side said that it will close.
+    Closed,
+    /// The peer broke the protocol, or the connection ended.
+    Broken,
+}
+
+/// A bus at the other end.
+pub(crate) struct Bus {
+    pub(crate) purpose: Purpose,
+    /// The bus as an object.
+    pub(crate) profile: Profile,
+    /// The name to own, when serving.
+    pub(crate) name: Bytes,
+    /// The flags to ask for it with.
+    pub(crate) flags: u8,
+}
+
+/// What a call that waits for its answer was for.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    /// A call of the user: exceptions that it may raise, and whether its result comes in a variant.
+    Call { raises: Cow<'static, [Hold<Struct>]>, unwraps: bool },
+    /// Whether the object is there.
+    Probe,
+    /// The unique name.
+    Hello,
+    /// The well-known name.
+    RequestName,
+    /// Who has the name that we did not get.
+    Holder,
+    /// Everything others say.
+    Monitor,
+    /// A match rule.
+    Match(String),
+    /// Who has a name that is listened to.
+    Owner(Bytes),
+}
+
+/// Serial numbers are this side's own and ascend: they need no better hash.
+#[derive(Default)]
+pub(crate) struct SerialHasher(u64);
+
+impl Hasher for SerialHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    #[inline]
+    fn write_u32(&mut self, serial: u32) {
+        self.0 = u64::from(serial).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+impl DbusSession {
+    /// A session whose peer is admitted already, peer to peer: for what tests the rest.
+    pub(crate) fn admitted(config: &Config) -> Self {
+        let mut session = Self::new(config, Stage::Open);
+        session.handles = true;
+        session.become_ready();
+        session
+    }
+
+    /// A session at this stage, without a bus.
+    pub(crate) fn new(config: &Config, stage: Stage) -> Self {
+        Self {
+            stage,
+            limits: config.limits.clone(),
+            handles: false,
+            out: Rope::new(),
+            scratch: Scratch::default(),
+            events: VecDeque::new(),
+            waiting: HashMap::default(),
+            next_serial: 1,
+            serving: Serving::default(),
+            routes: Routes::default(),
+            seen: Seen::default(),
+            subscriptions: Subscriptions::default(),
+            bus: None,
+            address: config.peer.clone(),
+            way: config.profile.clone(),
+            refused: false,
+            authentication: "none",
+            received: 0,
+            missing: 0,
+            ready_by: None,
+            due: None,
+            discarding: None,
+        }
+    }
+
+    /// Calls may be sent and will come.
+    pub(crate) fn become_ready(&mut self) {
+        let overhears = self.bus.as_ref().is_some_and(|bus| bus.purpose == Purpose::Monitoring);
+        self.stage = if overhears { Stage::Overhearing } else { Stage::Open };
+        self.ready_by = None;
+        self.events.push_back(Event::Ready(Peer::admitted(self.address.clone(), self.authentication)));
+    }
+
+    /// The next serial number. Zero is none, and one that is still waited for is not used again.
+    #[inline]
+    pub(crate) fn take_serial(&mut self) -> u32 {
+        loop {
+            let serial = self.next_serial;
+            self.next_serial = serial.wrapping_add(1).max(1);
+            if self.waiting.is_empty() || !self.waiting.contains_key(&serial) {
+                return serial;
+            }
+        }
+    }
+
+    /// Whether this side may say something now.
+    pub(crate) fn check_open(&self) -> Result<(), Failure> {
+        let what = match self.stage {
+            Stage::Open => return Ok(()),
+            Stage::Greeting(_) | Stage::Joining => "the peer has not let this side in yet",
+            Stage::Overhearing => "a monitor may not call",
+            Stage::Closed | Stage::Broken => "the connection is closed",
+        };
+        Err(Failure::new(Kind::Unreachable, Initiator::Here, what)
+            .with_hint("connect again; a reference does so by itself"))
+    }
+
+    pub(crate) fn reply(&mut self, id: CallId, outcome: Outcome<Body>) {
+        self.events.push_back(Event::Reply { id, outcome });
+    }
+
+    /// After a violation nothing more is taken or sent.
+    pub(crate) fn broken(&mut self) {
+        self.stage = Stage::Broken;
+        self.discarding = None;
+        self.due = None;
+        self.ready_by = None;
+        self.missing = 0;
+    }
+}
+
+impl Bus {
+    /// The bus that a connection goes to, if it does.
+    pub(crate) fn of(config: &Config) -> Option<Self> {
+        config.profile.component(TAG_BUS)?;
+        let profile = Profile {
+            wire: config.profile.wire,
+            key: Bytes::from_static(crate::standard::driver::KEY.as_bytes()),
+            components: vec![(TAG_NAME, Bytes::from_static(names::BUS.as_bytes()))],
+            ..Profile::default()
+        };
+        let flags = config.profile.component(crate::address::TAG_FLAGS).and_then(|flags| flags.first());
+        Some(Self {
+            purpose: config.purpose,
+            profile,
+            name: config.profile.component(TAG_NAME).cloned().unwrap_or_default(),
+            flags: flags.copied().unwrap_or(crate::address::DO_NOT_QUEUE),
+        })
+    }
+}
+
+impl Session for DbusSession {
+    fn receive(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+        handles: &mut Vec<Handle>,
+    ) -> Result<(), Violation> {
+        self.take_messages(now, input, handles).inspect_err(|_| self.broken())
+    }
+
+    fn wanted(&self) -> usize {
+        self.missing
+    }
+
+    #[inline]
+    fn poll(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    #[inline]
+    fn transmit(&mut self) -> &mut Rope {
+        &mut self.out
+    }
+
+    fn start(&mut self, _: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
+        self.request(call)
+    }
+
+    fn probe(&mut self, _: Instant, profile: &Profile) -> Result<CallId, Failure> {
+        self.ask_whether_there(profile)
+    }
+
+    fn emit(&mut self, _: Instant, emission: &Emission<'_>) -> Result<(), Failure> {
+        self.send_signal(emission)
+    }
+
+    fn subscribe(&mut self, _: Instant, interest: &Interest<'_>) -> Result<CallId, Failure> {
+        self.listen(interest)
+    }
+
+    fn unsubscribe(&mut self, id: CallId) {
+        self.listen_no_more(id);
+    }
+
+    fn answer(&mut self, id: CallId, answer: Answer<'_>) -> Result<(), Failure> {
+        match self.serving.leave(id) {
+            Some(caller) if matches!(self.stage, Stage::Open) => self.answer_call(&caller, answer),
+            _ => Ok(()),
+        }
+    }
+
+    fn cancel(&mut self, id: CallId) {
+        // The protocol has no word for it: the answer will find nobody waiting.
+        if let Ok(serial) = u32::try_from(id.0) {
+            self.waiting.remove(&serial);
+        }
+    }
+
+    fn close(&mut self) {
+        // The protocol has no goodbye: what is in the output goes out, then the connection ends.
+        if !matches!(self.stage, Stage::Broken) {
+            self.broken();
+            self.stage = Stage::Closed;
+        }
+    }
+
+    fn disconnected(&mut self, failure: &Failure) {
+        let failure = failure.clone().with_completed(everywire_model::Completed::Maybe);
+        self.fail_all(&failure);
+        self.serving = Serving::default();
+        self.broken();
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        [self.ready_by, self.due].into_iter().flatten().map(|(due, _)| due).min()
+    }
+
+    fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        self.check_time(now).inspect_err(|_| self.broken())
+    }
+
+    fn again(&self) -> Option<Profile> {
+        self.refused.then(|| self.way.clone())
+    }
+
+    fn outstanding(&self) -> usize {
+        self.waiting.len() + self.serving.len()
+    }
+}
+
+impl DbusSession {
+    /// All calls that wait come back with this failure.
+    fn fail_all(&mut self, failure: &Failure) {
+        let mut waiting: Vec<_> = self.waiting.drain().collect();
+        waiting.sort_unstable_by_key(|(serial, _)| *serial);
+        for (serial, pending) in waiting {
+            if matches!(pending, Pending::Call { .. } | Pending::Probe) {
+                self.reply(CallId(serial.into()), Outcome::Failed(failure.clone()));
+            }
+        }
+        for id in self.subscriptions.unconfirmed() {
+            self.reply(id, Outcome::Failed(failure.clone()));
+        }
+    }
+
+    /// A failure that says the connection is over its quota of calls.
+    pub(crate) fn busy(&self) -> Failure {
+        let limit = self.limits.outstanding as u64;
+        let what = format!("more than {limit} calls are open on this connection");
+        Failure::new(Kind::Busy, Initiator::Peer, what)
+            .with_hint("wait for answers before sending more, or raise the limit of outstanding calls")
+    }
+
+    pub(crate) fn check_time(&self, now: Instant) -> Result<(), Violation> {
+        let late = [self.ready_by, self.due].into_iter().flatten().find(|(due, _)| *due <= now);
+        match late {
+            Some((_, seconds)) => Err(self.wrong(&crate::violations::Wrong::TooSlow { seconds })),
+            None => Ok(()),
+        }
+    }
+
+    /// The time by which the greeting must be over.
+    pub(crate) fn limit_greeting(&mut self, accepting: bool) {
+        let time = if accepting { limits::GREETING } else { limits::WELCOME };
+        // The only use of a clock here: the session begins before anybody tells it the time.
+        self.ready_by = Instant::now().checked_add(time).map(|due| (due, time.as_secs()));
+    }
+}

@@ -1,0 +1,373 @@
+//! Signals: sent, subscribed to, taken.
+//!
+//! On a bus a subscription is a match rule there, shared by all subscriptions that need the same, and the name of whom it
+//! listens to is watched: signals count only from the connection that owns the name now, as the bus says, and the
+//! subscriber is told when that leaves. Without a bus all signals of the peer come anyway.
+
+use crate::address::TAG_NAME;
+use crate::frame;
+use crate::incoming::Arrived;
+use crate::limits;
+use crate::names;
+use crate::outgoing::RouteHead;
+use crate::session::{DbusSession, Pending};
+use crate::standard::driver;
+use crate::values::{RESULTS, Values};
+use bytes::Bytes;
+use everywire_model::shape::Text;
+use everywire_model::{
+    Body, CallId, Completed, Emission, Event, Failure, Heard, Initiator, Interest, Kind, Outcome, Sink,
+};
+use std::collections::HashMap;
+
+/// Who listens to what.
+#[derive(Debug, Default)]
+pub(crate) struct Subscriptions {
+    /// How many there have been.
+    count: u64,
+    all: HashMap<CallId, Subscription>,
+    /// By interface, NUL, and signal; either is empty where all are meant.
+    by_name: HashMap<Box<[u8]>, Vec<CallId>>,
+    /// Match rules at the bus.
+    rules: HashMap<String, Rule>,
+    /// Names that are listened to.
+    watches: HashMap<Bytes, Watch>,
+    /// Goes up with every change of what a signal is for.
+    generation: u64,
+}
+
+#[derive(Debug)]
+struct Subscription {
+    /// Empty for all objects.
+    key: Bytes,
+    name: Box<[u8]>,
+    /// From whom: a name that is watched, the bus, or empty without a bus.
+    sender: Bytes,
+    rules: Vec<String>,
+    /// Answers of the bus that are missing.
+    awaits: usize,
+}
+
+#[derive(Debug, Default)]
+struct Rule {
+    users: usize,
+    confirmed: bool,
+    waiting: Vec<CallId>,
+}
+
+#[derive(Debug, Default)]
+struct Watch {
+    /// Its unique name; empty if nobody owns the name.
+    owner: Bytes,
+    known: bool,
+    users: Vec<CallId>,
+    waiting: Vec<CallId>,
+}
+
+impl Subscriptions {
+    /// Those that nobody was told of.
+    pub(crate) fn unconfirmed(&self) -> Vec<CallId> {
+        let mut ids: Vec<_> =
+            self.all.iter().filter(|(_, held)| held.awaits > 0).map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Those that a signal is for.
+    fn hearers(&self, sender: &[u8], key: &[u8], interface: &[u8], member: &[u8]) -> Vec<CallId> {
+        let mut found = Vec::new();
+        for name in [key_of(interface, member), key_of(interface, b""), key_of(b"", member), key_of(b"", b"")]
+        {
+            let Some(ids) = self.by_name.get(&name) else { continue };
+            let fits = |id: &&CallId| {
+                self.all.get(id).is_some_and(|held| {
+                    (held.key.is_empty() || held.key == key) && self.is_from(&held.sender, sender)
+                })
+            };
+            found.extend(ids.iter().filter(fits).copied());
+        }
+        found
+    }
+
+    fn is_from(&self, wanted: &Bytes, sender: &[u8]) -> bool {
+        match self.watches.get(wanted) {
+            Some(watch) => !watch.owner.is_empty() && watch.owner == sender,
+            None => wanted.is_empty() || wanted == sender,
+        }
+    }
+}
+
+fn key_of(interface: &[u8], member: &[u8]) -> Box<[u8]> {
+    [interface, b"\0", member].concat().into_boxed_slice()
+}
+
+impl DbusSession {
+    /// Sends a signal: to everybody on the bus who listens, or to the peer.
+    pub(crate) fn send_signal(&mut self, emission: &Emission<'_>) -> Result<(), Failure> {
+        self.check_open()?;
+        let (serial, setup) = (self.take_serial(), self.setup());
+        let route = self.routes.signal(emission.key, emission.interface, emission.signal)?;
+        let mut head = RouteHead::new(route, serial, frame::NO_REPLY_EXPECTED);
+        Self::send(&mut self.out, &mut self.scratch, setup, &mut head, emission.arguments)
+    }
+
+    /// Subscribes.
+    pub(crate) fn listen(&mut self, interest: &Interest<'_>) -> Result<CallId, Failure> {
+        self.check_open()?;
+        if self.subscriptions.all.len() >= limits::SUBSCRIPTIONS {
+            let limit = limits::SUBSCRIPTIONS as u64;
+            return Err(Failure::over_limit(
+                Initiator::Here,
+                "subscriptions on one connection",
+                limit + 1,
+                limit,
+            ));
+        }
+        let interface = interest.interface.map(|interface| match interest.signal {
+            Some(signal) => names::of_interface(names::declaring_signal(interface, signal)).into_owned(),
+            None => names::of_interface(interface).into_owned(),
+        });
+        let interface = interface.unwrap_or_default();
+        let member = interest.signal.map_or("", names::of_signal);
+        let on_bus = self.bus.is_some();
+        let sender = interest.profile.component(TAG_NAME).filter(|_| on_bus).cloned().unwrap_or_default();
+        let key =
+            if interest.profile.key.is_empty() { Bytes::new() } else { exported(&interest.profile.key) };
+        let rules =
+            if on_bus { rules(&sender, &interest.profile.key, &interface, member) } else { Vec::new() };
+
+        self.subscriptions.count += 1;
+        self.subscriptions.generation += 1;
+        // Numbers of calls have 32 bits: these are told apart from them.
+        let id = CallId((1 << 32) + self.subscriptions.count);
+        let name = key_of(interface.as_bytes(), member.as_bytes());
+        self.subscriptions.by_name.entry(name.clone()).or_default().push(id);
+        let watched = on_bus && !sender.is_empty() && sender != names::BUS;
+        let held = Subscription { key, name, sender: sender.clone(), rules: rules.clone(), awaits: 0 };
+        self.subscriptions.all.insert(id, held);
+
+        let mut awaits =
+            rules.into_iter().map(|rule| self.want_rule(rule, id)).filter(|awaits| *awaits).count();
+        if watched && self.watch(&sender, id) {
+            awaits += 1;
+        }
+        if awaits == 0 {
+            self.confirm(id);
+        } else if let Some(held) = self.subscriptions.all.get_mut(&id) {
+            held.awaits = awaits;
+        }
+        Ok(id)
+    }
+
+    /// Ends a subscription.
+    pub(crate) fn listen_no_more(&mut self, id: CallId) {
+        let subscriptions = &mut self.subscriptions;
+        let Some(held) = subscriptions.all.remove(&id) else { return };
+        subscriptions.generation += 1;
+        if let Some(ids) = subscriptions.by_name.get_mut(&held.name) {
+            ids.retain(|other| *other != id);
+            if ids.is_empty() {
+                subscriptions.by_name.remove(&held.name);
+            }
+        }
+        if let Some(watch) = subscriptions.watches.get_mut(&held.sender) {
+            watch.users.retain(|other| *other != id);
+            watch.waiting.retain(|other| *other != id);
+            if watch.users.is_empty() {
+                subscriptions.watches.remove(&held.sender);
+            }
+        }
+        for rule in held.rules {
+            self.drop_rule(&rule, id);
+        }
+    }
+
+    /// Has a rule at the bus; whether its answer is still to come.
+    fn want_rule(&mut self, rule: String, id: CallId) -> bool {
+        let held = self.subscriptions.rules.entry(rule.clone()).or_default();
+        held.users += 1;
+        if held.confirmed {
+            return false;
+        }
+        held.waiting.push(id);
+        if held.users == 1 {
+            let text = |sink: &mut dyn Sink| sink.text(&Text::NARROW, &rule);
+            self.ask_bus(driver::ADD_MATCH, &text, Pending::Match(rule.clone()));
+        }
+        true
+    }
+
+    fn drop_rule(&mut self, rule: &str, id: CallId) {
+        let Some(held) = self.subscriptions.rules.get_mut(rule) else { return };
+        held.users = held.users.saturating_sub(1);
+        held.waiting.retain(|other| *other != id);
+        if held.users > 0 {
+            return;
+        }
+        self.subscriptions.rules.remove(rule);
+        let text = |sink: &mut dyn Sink| sink.text(&Text::NARROW, rule);
+        let _ = self.try_bus(&driver::BUS, driver::REMOVE_MATCH, &text, None);
+    }
+
+    /// Watches a name; whether its owner is still to be told.
+    fn watch(&mut self, name: &Bytes, id: CallId) -> bool {
+        let watch = self.subscriptions.watches.entry(name.clone()).or_default();
+        watch.users.push(id);
+        if watch.known {
+            return false;
+        }
+        watch.waiting.push(id);
+        if watch.users.len() == 1 {
+            let text = String::from_utf8_lossy(name).into_owned();
+            let text = |sink: &mut dyn Sink| sink.text(&Text::NARROW, &text);
+            self.ask_bus(driver::GET_NAME_OWNER, &text, Pending::Owner(name.clone()));
+        }
+        true
+    }
+
+    /// The bus took or refused a rule.
+    pub(crate) fn matched(&mut self, rule: &str, result: &Result<(), Failure>) {
+        // Whoever wanted it may have gone.
+        let Some(held) = self.subscriptions.rules.get_mut(rule) else { return };
+        let waiting = std::mem::take(&mut held.waiting);
+        match result {
+            Ok(()) => {
+                held.confirmed = true;
+                waiting.into_iter().for_each(|id| self.one_answer_less(id));
+            }
+            Err(failure) => {
+                self.subscriptions.rules.remove(rule);
+                for id in waiting {
+                    self.listen_no_more(id);
+                    self.reply(id, Outcome::Failed(failure.clone()));
+                }
+            }
+        }
+    }
+
+    /// The bus told who owns a name that is listened to.
+    pub(crate) fn owner_told(&mut self, name: &Bytes, result: &Result<Body, Failure>) {
+        let owner = match result {
+            Ok(body) => match body.decode::<(String,)>(&driver::GET_NAME_OWNER.results) {
+                Ok((owner,)) => Bytes::from(owner),
+                Err(_) => Bytes::new(),
+            },
+            // Nobody yet.
+            Err(_) => Bytes::new(),
+        };
+        let Some(watch) = self.subscriptions.watches.get_mut(name) else { return };
+        (watch.owner, watch.known) = (owner, true);
+        self.subscriptions.generation += 1;
+        let waiting = std::mem::take(&mut watch.waiting);
+        waiting.into_iter().for_each(|id| self.one_answer_less(id));
+    }
+
+    fn one_answer_less(&mut self, id: CallId) {
+        let Some(held) = self.subscriptions.all.get_mut(&id) else { return };
+        held.awaits = held.awaits.saturating_sub(1);
+        if held.awaits == 0 {
+            self.confirm(id);
+        }
+    }
+
+    fn confirm(&mut self, id: CallId) {
+        let body = Values::body(Bytes::new(), 0, crate::basics::NATIVE_LITTLE, Bytes::new(), Vec::new());
+        self.reply(id, Outcome::Done(body));
+    }
+
+    /// A signal came.
+    pub(crate) fn signalled(&mut self, message: Arrived) {
+        let on_bus = self.bus.is_some();
+        let Some(known) = self.seen.get(message.known) else { return };
+        let fields = &known.fields;
+        if on_bus && fields.sender == names::BUS && fields.interface == names::BUS {
+            let (member, signature) = (fields.member.clone(), fields.signature.clone());
+            let body = self.body(&message, signature, RESULTS);
+            self.bus_says(&member, &body);
+        }
+        let Some(known) = self.seen.get(message.known) else { return };
+        let (fields, generation) = (&known.fields, self.subscriptions.generation);
+        let subscriptions = match &known.hearers {
+            Some((held, hearers)) if *held == generation => hearers.clone(),
+            _ => {
+                let found =
+                    self.subscriptions.hearers(&fields.sender, &known.key, &fields.interface, &fields.member);
+                known.hearers = Some((generation, found.clone()));
+                found
+            }
+        };
+        if subscriptions.is_empty() {
+            return;
+        }
+        let fields = &known.fields;
+        let signature = fields.signature.clone();
+        let (sender, key) = (fields.sender.clone(), known.key.clone());
+        let (interface, signal) = (fields.interface.clone(), fields.member.clone());
+        let body = self.body(&message, signature, RESULTS);
+        let heard = Heard { sender, key, interface, signal, body };
+        self.events.push_back(Event::Signal { subscriptions, heard });
+    }
+
+    /// The bus tells of its names.
+    fn bus_says(&mut self, member: &Bytes, body: &Body) {
+        match &**member {
+            b"NameOwnerChanged" => {
+                let changed = body.decode::<(String, String, String)>(&driver::NAME_OWNER_CHANGED.fields);
+                if let Ok((name, old, new)) = changed {
+                    self.owner_changed(&Bytes::from(name), &old, new);
+                }
+            }
+            b"NameLost" => {
+                if let Ok((name,)) = body.decode::<(String,)>(&driver::NAME_LOST.fields) {
+                    self.name_lost(&name);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn owner_changed(&mut self, name: &Bytes, old: &str, new: String) {
+        let Some(watch) = self.subscriptions.watches.get_mut(name) else { return };
+        let left = new.is_empty() && !old.is_empty();
+        watch.owner = Bytes::from(new);
+        let users = if left { watch.users.clone() } else { Vec::new() };
+        self.subscriptions.generation += 1;
+        for subscription in users {
+            let what = format!("{} has left the bus", String::from_utf8_lossy(name));
+            let failure =
+                Failure::new(Kind::Unreachable, Initiator::Peer, what).with_completed(Completed::Maybe);
+            self.events.push_back(Event::Lost { subscription, failure });
+        }
+    }
+}
+
+/// The key as it comes back from its path.
+fn exported(key: &Bytes) -> Bytes {
+    names::key_of_path(&Bytes::from(names::path_of_key(key)))
+}
+
+/// The match rules of a subscription (specification, "Match Rules"): for the signals, and for the loss of their sender.
+fn rules(sender: &Bytes, key: &[u8], interface: &str, member: &str) -> Vec<String> {
+    let sender = String::from_utf8_lossy(sender);
+    let mut rule = "type='signal'".to_owned();
+    let mut add = |key: &str, value: &str| {
+        if !value.is_empty() {
+            rule.push_str(&format!(",{key}='{value}'"));
+        }
+    };
+    add("sender", &sender);
+    if !key.is_empty() {
+        add("path", &names::path_of_key(key));
+    }
+    add("interface", interface);
+    add("member", member);
+    let mut rules = vec![rule];
+    if !sender.is_empty() && sender != names::BUS {
+        rules.push(format!(
+            "type='signal',sender='{bus}',path='{path}',interface='{bus}',member='NameOwnerChanged',arg0='{sender}'",
+            bus = names::BUS,
+            path = names::BUS_PATH,
+        ));
+    }
+    rules
+}

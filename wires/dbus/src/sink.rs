@@ -1,0 +1,521 @@
+//! Writing values.
+
+use crate::basics::Put;
+use crate::signature::{alignment_of, check, unspelled};
+use crate::{address, limits, names};
+use bytes::Bytes;
+use everywire_idl::signature as spelling;
+use everywire_model::rope::SPLICE;
+use everywire_model::shape::{Enum, Text, TextKind};
+use everywire_model::visit::Numbers;
+use everywire_model::{Failure, Handle, Initiator, Kind, Reference, Rope, Shape, Sink, Visit};
+
+/// What stands before the values: it names their signature, which is known when the first of them comes.
+pub(crate) trait Head {
+    /// Writes it at the end of the buffer.
+    fn begin(&mut self, signature: &str, flat: &mut Vec<u8>) -> Visit<()>;
+}
+
+/// Nothing stands before the values.
+pub(crate) struct NoHead;
+
+impl Head for NoHead {
+    fn begin(&mut self, _: &str, _: &mut Vec<u8>) -> Visit<()> {
+        Ok(())
+    }
+}
+
+/// Memory that one sink leaves to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// The signature.
+    pub(crate) spelled: String,
+    /// Open arrays: where in the flat buffer the length stands, and the offset of the first element.
+    arrays: Vec<(usize, usize)>,
+    /// Open maps and unions.
+    frames: Vec<Frame>,
+    /// Handles that were written.
+    pub(crate) handles: Vec<Handle>,
+}
+
+impl Scratch {
+    fn clear(&mut self) {
+        self.spelled.clear();
+        self.arrays.clear();
+        self.frames.clear();
+        self.handles.clear();
+    }
+}
+
+/// Something open whose items are not simply written one after the other.
+#[derive(Debug)]
+struct Frame {
+    /// Items at this depth are its items.
+    depth: u32,
+    kind: FrameKind,
+}
+
+#[derive(Debug)]
+enum FrameKind {
+    /// Whether a value comes next, after its key.
+    Map { value: bool },
+    /// Items so far, and the signature of the arm.
+    Union { items: u8, arm: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    No,
+    /// A nameless struct is open at the bottom.
+    List,
+    /// A value stands alone at the bottom.
+    Bare,
+}
+
+enum Item<'a> {
+    Code(char),
+    Shape(&'a Shape),
+}
+
+/// How a sink is set up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    /// Whether the byte order is not this machine's.
+    pub(crate) swap: bool,
+    /// Most bytes the message may come to.
+    pub(crate) limit: u64,
+    /// Whether handles may travel.
+    pub(crate) handles: bool,
+    /// Whether several values may stand at the bottom without a list around them.
+    pub(crate) several: bool,
+}
+
+/// Writes values behind what a message's beginning has put into a rope.
+pub(crate) struct DbusSink<'r, 'h> {
+    rope: &'r mut Rope,
+    head: &'h mut dyn Head,
+    scratch: &'h mut Scratch,
+    /// Length of the rope's flat buffer plus this (wrapping) is the offset in the message.
+    shift: usize,
+    setup: Setup,
+    begun: Begun,
+    /// Whether an item is to be looked at before it is written.
+    special: bool,
+    depth: u32,
+}
+
+impl<'r, 'h> DbusSink<'r, 'h> {
+    /// Writes a message at the end of a rope; offsets in it are counted from `base` there.
+    pub(crate) fn new(
+        rope: &'r mut Rope,
+        base: usize,
+        head: &'h mut dyn Head,
+        scratch: &'h mut Scratch,
+        setup: Setup,
+    ) -> Self {
+        scratch.clear();
+        let shift = base.wrapping_sub(rope.flat().len());
+        Self { rope, head, scratch, shift, setup, begun: Begun::No, special: true, depth: 0 }
+    }
+
+    /// To be called after the values: a message without any begins here.
+    #[inline]
+    pub(crate) fn finish(&mut self) -> Visit<()> {
+        if self.begun == Begun::No { self.head.begin("", self.rope.flat()) } else { Ok(()) }
+    }
+
+    /// Offset in the message.
+    pub(crate) fn at(&mut self) -> usize {
+        self.put().at()
+    }
+
+    #[inline]
+    fn put(&mut self) -> Put<'_> {
+        Put { shift: self.shift, swap: self.setup.swap, out: self.rope.flat() }
+    }
+
+    /// Refuses a part before it is copied, where the message would grow over the limit.
+    #[inline]
+    fn fits(&mut self, part: usize) -> Visit<()> {
+        let size = self.at().saturating_add(part);
+        if size as u64 > self.setup.limit { Err(over(size as u64, self.setup.limit)) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn item(&mut self, code: char) -> Visit<()> {
+        if self.special { self.special_item(&Item::Code(code)) } else { Ok(()) }
+    }
+
+    fn special_item(&mut self, item: &Item<'_>) -> Visit<()> {
+        if self.depth == 0 {
+            self.bare(item)?;
+        }
+        let at_depth = self.depth;
+        let Some(frame) = self.scratch.frames.last_mut().filter(|frame| frame.depth == at_depth) else {
+            return Ok(());
+        };
+        let mut put = Put { shift: self.shift, swap: self.setup.swap, out: self.rope.flat() };
+        match &mut frame.kind {
+            FrameKind::Map { value } => {
+                if !*value {
+                    put.align(8);
+                }
+                *value = !*value;
+            }
+            FrameKind::Union { items, arm } => {
+                if *items == 1 {
+                    put.signature(arm.as_bytes());
+                }
+                *items = items.saturating_add(1);
+                if *items > 2 || (*items == 2 && arm.is_empty()) {
+                    return Err(misfit("a union has more values than its discriminator selects"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A value at the bottom, without a list around it.
+    fn bare(&mut self, item: &Item<'_>) -> Visit<()> {
+        if self.begun != Begun::No && !(self.begun == Begun::Bare && self.setup.several) {
+            return Err(misfit("a value stands behind the last one"));
+        }
+        match item {
+            Item::Code(code) => self.scratch.spelled.push(*code),
+            Item::Shape(shape) => {
+                spelling::of(shape, &mut self.scratch.spelled).map_err(|error| unspelled(&error))?;
+            }
+        }
+        if self.begun == Begun::No {
+            self.begun = Begun::Bare;
+            self.head.begin(&self.scratch.spelled, self.rope.flat())?;
+        }
+        Ok(())
+    }
+
+    /// The arguments or results of an operation, at the bottom.
+    #[inline]
+    fn list(&mut self, shape: &Shape) -> Visit<()> {
+        spelling::of_list(shape, &mut self.scratch.spelled).map_err(|error| unspelled(&error))?;
+        self.begun = Begun::List;
+        self.special = false;
+        self.depth = 1;
+        self.head.begin(&self.scratch.spelled, self.rope.flat())
+    }
+
+    fn enter(&mut self) -> Visit<()> {
+        self.depth += 1;
+        if self.depth > limits::DEPTH + 1 {
+            let (asked, limit) = (u64::from(self.depth), u64::from(limits::DEPTH));
+            return Err(Failure::over_limit(Initiator::Here, "nesting of values", asked, limit));
+        }
+        Ok(())
+    }
+
+    fn begin_array(&mut self, alignment: usize) {
+        let mut put = self.put();
+        put.align(4);
+        let index = put.out.len();
+        put.u32(0);
+        put.align(alignment);
+        let start = put.at();
+        self.scratch.arrays.push((index, start));
+    }
+
+    fn end_array(&mut self) -> Visit<()> {
+        let Some((index, start)) = self.scratch.arrays.pop() else { return Err(misfit("no array is open")) };
+        let len = self.at().wrapping_sub(start);
+        if len > limits::ARRAY {
+            let (len, limit) = (len as u64, limits::ARRAY as u64);
+            return Err(Failure::over_limit(Initiator::Here, "bytes in a D-Bus array", len, limit));
+        }
+        self.put().patch(index, u32::try_from(len).unwrap_or(u32::MAX));
+        Ok(())
+    }
+
+    fn frame(&mut self, kind: FrameKind) {
+        self.scratch.frames.push(Frame { depth: self.depth, kind });
+        self.special = true;
+    }
+
+    fn end_frame(&mut self) -> Option<Frame> {
+        let frame = self.scratch.frames.pop();
+        self.special = self.begun == Begun::Bare || !self.scratch.frames.is_empty();
+        frame
+    }
+
+    /// Bytes of an array of octets are about to be written.
+    fn octets(&mut self, shape: &Shape, len: usize) -> Visit<()> {
+        count(shape, len)?;
+        if len > limits::ARRAY {
+            let (len, limit) = (len as u64, limits::ARRAY as u64);
+            return Err(Failure::over_limit(Initiator::Here, "bytes in a D-Bus array", len, limit));
+        }
+        self.fits(len)?;
+        if self.special {
+            self.special_item(&Item::Shape(shape))?;
+        }
+        self.put().length(len);
+        Ok(())
+    }
+}
+
+/// Checks the count of a sequence or array.
+fn count(shape: &Shape, len: usize) -> Visit<()> {
+    match shape.resolved() {
+        Shape::Array(array) if array.len as usize != len => {
+            Err(misfit(format!("an array of {} elements is expected, not {len}", array.len)))
+        }
+        Shape::Sequence(sequence) => match sequence.bound {
+            Some(bound) if len > bound as usize => {
+                Err(misfit(format!("a sequence of {len} exceeds its bound of {bound}")))
+            }
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+#[cold]
+fn misfit(message: impl Into<String>) -> Failure {
+    Failure::new(Kind::BadArgument, Initiator::User, message)
+}
+
+#[cold]
+fn unsupported(what: &str) -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by D-Bus"))
+}
+
+/// The failure of a message that would exceed the limit.
+#[cold]
+pub(crate) fn over(size: u64, limit: u64) -> Failure {
+    Failure::over_limit(Initiator::Here, "bytes in a D-Bus message", size, limit)
+        .with_hint("raise the message limit on both sides, or send less at a time")
+}
+
+macro_rules! primitives {
+    ($($name:ident $code:literal $via:ident $convert:expr;)*) => {$(
+        #[inline]
+        fn $name(&mut self, value: $name) -> Visit<()> {
+            self.item($code)?;
+            self.put().$via(($convert)(value));
+            Ok(())
+        }
+    )*};
+}
+
+impl Sink for DbusSink<'_, '_> {
+    primitives! {
+        bool 'b' u32 u32::from;
+        u8 'y' u8 |value| value;
+        i8 'y' u8 i8::cast_unsigned;
+        u16 'q' u16 |value| value;
+        i16 'n' u16 i16::cast_unsigned;
+        u32 'u' u32 |value| value;
+        i32 'i' u32 i32::cast_unsigned;
+        u64 't' u64 |value| value;
+        i64 'x' u64 i64::cast_unsigned;
+        f32 'd' u64 |value| f64::from(value).to_bits();
+        f64 'd' u64 f64::to_bits;
+    }
+
+    fn char(&mut self, value: char, _: bool) -> Visit<()> {
+        self.text(&Text::NARROW, value.encode_utf8(&mut [0; 4]))
+    }
+
+    fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
+        if let Some(bound) = shape.bound
+            && value.chars().count() > bound as usize
+        {
+            let count = value.chars().count();
+            return Err(misfit(format!("text of {count} characters exceeds its bound of {bound}")));
+        }
+        match shape.kind {
+            TextKind::Path => {
+                if !names::is_path(value.as_bytes()) {
+                    return Err(misfit(format!("`{value}` is no object path")));
+                }
+                self.item('o')?;
+            }
+            TextKind::Signature => {
+                if let Err(what) = check(value.as_bytes()) {
+                    return Err(misfit(format!("`{value}` is no signature: {what}")));
+                }
+                self.item('g')?;
+                self.put().signature(value.as_bytes());
+                return Ok(());
+            }
+            _ => {
+                if value.as_bytes().contains(&0) {
+                    return Err(misfit("text with a NUL inside cannot travel by D-Bus"));
+                }
+                self.fits(value.len())?;
+                self.item('s')?;
+            }
+        }
+        self.put().string(value.as_bytes());
+        Ok(())
+    }
+
+    fn bytes(&mut self, shape: &Shape, value: &[u8]) -> Visit<()> {
+        self.octets(shape, value.len())?;
+        self.rope.flat().extend_from_slice(value);
+        Ok(())
+    }
+
+    fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
+        if value.len() < SPLICE {
+            return self.bytes(shape, value);
+        }
+        self.octets(shape, value.len())?;
+        self.rope.splice(value.clone());
+        self.shift = self.shift.wrapping_add(value.len());
+        Ok(())
+    }
+
+    fn numbers(&mut self, values: Numbers<'_>) -> Visit<()> {
+        if let Numbers::F32(items) = values {
+            self.fits(items.len().saturating_mul(8))?;
+            let mut put = self.put();
+            for item in items {
+                put.u64(f64::from(*item).to_bits());
+            }
+            return Ok(());
+        }
+        let size = values.len().saturating_mul(values.width());
+        self.fits(size)?;
+        let swap = self.setup.swap;
+        let out = self.rope.flat();
+        let start = out.len();
+        out.resize(start + size, 0);
+        let room = out.get_mut(start..).unwrap_or_default();
+        // Filled in whole chunks, so that the compiler makes a plain copy of the native order.
+        macro_rules! fill {
+            ($items:expr, $convert:expr) => {
+                for (place, item) in room.as_chunks_mut().0.iter_mut().zip($items) {
+                    *place = ($convert)(item);
+                }
+            };
+        }
+        macro_rules! each {
+            ($($variant:ident $type:ident)*) => {
+                match values {
+                    $(Numbers::$variant(items) if swap => fill!(items, |item: &$type| {
+                        let mut raw = item.to_ne_bytes();
+                        raw.reverse();
+                        raw
+                    }),
+                    Numbers::$variant(items) => fill!(items, |item: &$type| item.to_ne_bytes()),)*
+                    Numbers::F32(_) => {}
+                }
+            };
+        }
+        each!(U16 u16 I16 i16 U32 u32 I32 i32 U64 u64 I64 i64 F64 f64);
+        Ok(())
+    }
+
+    #[inline]
+    fn enumerant(&mut self, _: &Enum, value: i32) -> Visit<()> {
+        self.i32(value)
+    }
+
+    fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
+        let text = value.map(address::print).unwrap_or_default();
+        if value.is_some() && text.is_empty() {
+            return Err(unsupported("a reference to an object that has no D-Bus address"));
+        }
+        self.text(&Text::NARROW, &text)
+    }
+
+    fn handle(&mut self, value: &Handle) -> Visit<()> {
+        if !self.setup.handles {
+            return Err(unsupported("a handle, over this connection,")
+                .with_hint("handles pass over Unix sockets only, where both sides agreed to it"));
+        }
+        let index = self.scratch.handles.len();
+        if index == limits::HANDLES {
+            let limit = limits::HANDLES as u64;
+            return Err(Failure::over_limit(Initiator::Here, "handles in a message", limit + 1, limit));
+        }
+        self.item('h')?;
+        self.scratch.handles.push(Handle::clone(value));
+        self.put().length(index);
+        Ok(())
+    }
+
+    fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
+        let resolved = shape.resolved();
+        if self.begun == Begun::No && matches!(resolved, Shape::Struct(_)) {
+            return self.list(resolved);
+        }
+        if self.special {
+            self.special_item(&Item::Shape(resolved))?;
+        }
+        self.enter()?;
+        match resolved {
+            Shape::Struct(_) => self.put().align(8),
+            Shape::Variant => {}
+            Shape::Pointer(_) if len == 0 => return Err(unsupported("a null pointer")),
+            // The target is an item of what is around: whatever that needs was done for the pointer.
+            Shape::Pointer(_) => {}
+            Shape::Sequence(sequence) => {
+                count(resolved, len)?;
+                self.begin_array(alignment_of(&sequence.element));
+            }
+            Shape::Array(array) => {
+                count(resolved, len)?;
+                self.begin_array(alignment_of(&array.element));
+            }
+            Shape::Optional(target) => self.begin_array(alignment_of(target)),
+            Shape::Map(_) => {
+                self.begin_array(8);
+                self.frame(FrameKind::Map { value: false });
+            }
+            Shape::Union(union) => {
+                self.put().align(8);
+                let mut arm = String::new();
+                if let Some(selected) = len.checked_sub(1).and_then(|index| union.arms.get(index))
+                    && !matches!(selected.field.shape.resolved(), Shape::Void)
+                {
+                    spelling::of(&selected.field.shape, &mut arm).map_err(|error| unspelled(&error))?;
+                }
+                self.frame(FrameKind::Union { items: 0, arm });
+            }
+            other => return Err(misfit(format!("{} is no composite", other.noun()))),
+        }
+        Ok(())
+    }
+
+    fn content(&mut self, shape: &Shape) -> Visit<()> {
+        let mut spelled = String::new();
+        spelling::of(shape, &mut spelled).map_err(|error| unspelled(&error))?;
+        self.put().signature(spelled.as_bytes());
+        Ok(())
+    }
+
+    fn close(&mut self, shape: &Shape) -> Visit<()> {
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth == 0 && self.begun == Begun::List {
+            // Whatever would follow has no place in the signature.
+            self.special = true;
+            return Ok(());
+        }
+        match shape.resolved() {
+            Shape::Sequence(_) | Shape::Array(_) | Shape::Optional(_) => self.end_array(),
+            Shape::Map(_) => {
+                self.end_frame();
+                self.end_array()
+            }
+            Shape::Union(_) => {
+                // Without an arm, or with one that holds nothing, the variant holds an octet.
+                if let Some(Frame { kind: FrameKind::Union { items: 1, .. }, .. }) = self.end_frame() {
+                    let mut put = self.put();
+                    put.signature(b"y");
+                    put.u8(0);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

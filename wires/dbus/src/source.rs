@@ -1,0 +1,430 @@
+//! Reading values.
+
+use crate::basics::Get;
+use crate::signature::{alignment_of, check, check_one, fits, fits_one, mismatch, skip, unspelled, width_of};
+use crate::values::ARGUMENTS;
+use crate::{address, limits, names};
+use bytes::Bytes;
+use everywire_idl::signature as spelling;
+use everywire_model::shape::{Enum, Text, TextKind};
+use everywire_model::visit::NumbersMut;
+use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, Visit};
+use std::borrow::Cow;
+
+/// Octets up to this many are copied out of a large message instead of keeping it alive.
+const COPIED: usize = 256;
+
+/// Reads the values of a body. That they have the type of the shapes they are read at is checked once, against the
+/// message's signature, at the bottom; and again in each variant.
+pub(crate) struct DbusSource<'a> {
+    body: &'a Body,
+    get: Get<'a>,
+    budget: Budget,
+    /// What is left of the signature; nothing once a list was opened.
+    signature: &'a [u8],
+    begun: bool,
+    /// Whether an item is to be looked at before it is read.
+    special: bool,
+    depth: u32,
+    /// Open maps: the depth of their items, and whether a value comes next, after its key.
+    maps: Vec<(u32, bool)>,
+    /// The signature of an array's element.
+    spelled: String,
+}
+
+enum Item<'s> {
+    Code(u8),
+    Shape(&'s Shape),
+}
+
+impl<'a> DbusSource<'a> {
+    pub(crate) fn new(body: &'a Body) -> Self {
+        let mut budget = body.budget;
+        budget.depth = budget.depth.min(limits::DEPTH + 1);
+        Self {
+            get: Get { bytes: &body.bytes, pos: 0, base: body.base, little: body.little },
+            budget,
+            signature: &body.context,
+            begun: false,
+            special: true,
+            depth: 0,
+            maps: Vec::new(),
+            spelled: String::new(),
+            body,
+        }
+    }
+
+    /// What is left after the visit must be nothing.
+    pub(crate) fn finish(&self) -> Visit<()> {
+        match self.get.left() {
+            0 => Ok(()),
+            left => Err(Failure::malformed(format_args!("{left} bytes follow the last value"), self.get.pos)
+                .with_hint("compare the contract of both sides")),
+        }
+    }
+
+    #[inline]
+    fn item(&mut self, code: u8) -> Visit<()> {
+        if self.special { self.special_item(&Item::Code(code)) } else { Ok(()) }
+    }
+
+    fn special_item(&mut self, item: &Item<'_>) -> Visit<()> {
+        if self.depth == 0 {
+            self.bare(item)?;
+        }
+        if let Some((depth, value)) = self.maps.last_mut()
+            && *depth == self.depth
+        {
+            *value = !*value;
+            if *value {
+                self.get.align(8)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A value at the bottom, without a list around it.
+    fn bare(&mut self, item: &Item<'_>) -> Visit<()> {
+        self.begun = true;
+        let before = self.signature;
+        let rest = match item {
+            Item::Code(code) => before.strip_prefix(&[*code]),
+            Item::Shape(shape) => crate::signature::after(shape, before, spelling::LENGTH),
+        };
+        match rest {
+            Some(rest) => {
+                self.signature = rest;
+                Ok(())
+            }
+            None => Err(self.wrong(format_args!("a value of another type than `{}`", before.escape_ascii()))),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        if self.body.dialect == ARGUMENTS { Kind::BadArgument } else { Kind::Malformed }
+    }
+
+    #[cold]
+    fn wrong(&self, what: impl std::fmt::Display) -> Failure {
+        Failure::malformed(what, self.get.pos)
+    }
+
+    /// Reads the length of an array and returns how many elements it has; they were charged for.
+    fn elements(&mut self, element: &Shape) -> Visit<usize> {
+        let len = self.get.array()?;
+        self.get.align(alignment_of(element))?;
+        if len > self.get.left() {
+            return Err(self.wrong("an array is longer than the rest of the message"));
+        }
+        if let Some(width) = width_of(element) {
+            if len % width != 0 {
+                return Err(self.wrong(format_args!("an array of {len} bytes has elements of {width}")));
+            }
+            self.budget.charge_bytes(len as u64)?;
+            return Ok(len / width);
+        }
+        self.spelled.clear();
+        spelling::of(element, &mut self.spelled).map_err(|error| unspelled(&error))?;
+        self.count(len)
+    }
+
+    /// Counts elements whose signature is spelled out.
+    fn count(&mut self, len: usize) -> Visit<usize> {
+        let end = self.get.pos + len;
+        let mut ahead = Get { bytes: self.get.bytes.get(..end).unwrap_or_default(), ..self.get };
+        let mut count = 0usize;
+        while ahead.pos < end {
+            skip(&mut ahead, self.spelled.as_bytes(), limits::DEPTH)?;
+            count += 1;
+        }
+        self.budget.charge_elements(count as u64)?;
+        self.budget.charge_bytes((count as u64).saturating_mul(32))?;
+        Ok(count)
+    }
+
+    fn bounded(&self, shape: &Shape, len: usize) -> Visit<usize> {
+        match shape {
+            Shape::Array(array) if array.len as usize != len => {
+                Err(self.wrong(format_args!("an array of {} elements came with {len}", array.len)))
+            }
+            Shape::Sequence(sequence) => match sequence.bound {
+                Some(bound) if len > bound as usize => {
+                    Err(self.wrong(format_args!("a sequence of {len} exceeds its bound of {bound}")))
+                }
+                _ => Ok(len),
+            },
+            _ => Ok(len),
+        }
+    }
+
+    fn map(&mut self, key: &Shape, value: &Shape) -> Visit<usize> {
+        let len = self.get.array()?;
+        self.get.align(8)?;
+        if len > self.get.left() {
+            return Err(self.wrong("an array is longer than the rest of the message"));
+        }
+        self.spelled.clear();
+        self.spelled.push('(');
+        for part in [key, value] {
+            spelling::of(part, &mut self.spelled).map_err(|error| unspelled(&error))?;
+        }
+        self.spelled.push(')');
+        let count = self.count(len)?;
+        self.maps.push((self.depth, false));
+        self.special = true;
+        Ok(count)
+    }
+
+    /// A whole array of octets.
+    fn run(&mut self, shape: &Shape) -> Visit<&'a [u8]> {
+        let resolved = shape.resolved();
+        if self.special {
+            self.special_item(&Item::Shape(resolved))?;
+        }
+        let len = self.get.array()?;
+        let taken = self.get.take(len)?;
+        self.bounded(resolved, len)?;
+        self.budget.charge_bytes(len as u64)?;
+        Ok(taken)
+    }
+
+    fn string(&mut self) -> Visit<&'a str> {
+        let at = self.get.pos;
+        let raw = self.get.string()?;
+        self.budget.charge_bytes(raw.len() as u64)?;
+        let Ok(text) = str::from_utf8(raw) else { return Err(Failure::malformed("text is no UTF-8", at)) };
+        if raw.contains(&0) {
+            return Err(Failure::malformed("text has a NUL inside", at));
+        }
+        Ok(text)
+    }
+}
+
+macro_rules! primitives {
+    ($($name:ident $code:literal $via:ident $convert:expr;)*) => {$(
+        #[inline]
+        fn $name(&mut self) -> Visit<$name> {
+            self.item($code)?;
+            Ok(self.get.$via().map($convert)?)
+        }
+    )*};
+}
+
+impl<'a> Source<'a> for DbusSource<'a> {
+    primitives! {
+        u8 b'y' u8 |value| value;
+        i8 b'y' u8 u8::cast_signed;
+        u16 b'q' u16 |value| value;
+        i16 b'n' u16 u16::cast_signed;
+        u32 b'u' u32 |value| value;
+        i32 b'i' u32 u32::cast_signed;
+        u64 b't' u64 |value| value;
+        i64 b'x' u64 u64::cast_signed;
+        f64 b'd' u64 f64::from_bits;
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn f32(&mut self) -> Visit<f32> {
+        self.f64().map(|value| value as f32)
+    }
+
+    fn bool(&mut self) -> Visit<bool> {
+        self.item(b'b')?;
+        match self.get.u32()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(self.wrong(format_args!("a boolean is {other}"))),
+        }
+    }
+
+    fn char(&mut self, _: bool) -> Visit<char> {
+        self.item(b's')?;
+        let at = self.get.pos;
+        let mut chars = self.string()?.chars();
+        match (chars.next(), chars.next()) {
+            (Some(c), None) => Ok(c),
+            _ => Err(Failure::malformed("a string that stands for a character is not one character", at)),
+        }
+    }
+
+    fn text(&mut self, shape: &Text) -> Visit<Cow<'a, str>> {
+        let at = match shape.kind {
+            TextKind::Path => {
+                self.item(b'o')?;
+                let (at, path) = (self.get.pos, self.string()?);
+                if !names::is_path(path.as_bytes()) {
+                    return Err(Failure::malformed("an object path breaks the rules", at));
+                }
+                return Ok(Cow::Borrowed(path));
+            }
+            TextKind::Signature => {
+                self.item(b'g')?;
+                let (at, raw) = (self.get.pos, self.get.signature()?);
+                if let Err(what) = check(raw) {
+                    return Err(Failure::malformed(format_args!("a signature is wrong: {what}"), at));
+                }
+                return match str::from_utf8(raw) {
+                    Ok(text) => Ok(Cow::Borrowed(text)),
+                    Err(_) => Err(Failure::malformed("a signature is no ASCII", at)),
+                };
+            }
+            _ => self.get.pos,
+        };
+        self.item(b's')?;
+        let text = self.string()?;
+        if let Some(bound) = shape.bound
+            && text.chars().count() > bound as usize
+        {
+            return Err(Failure::malformed(format_args!("text exceeds its bound of {bound} characters"), at));
+        }
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {
+        self.run(shape).map(Cow::Borrowed)
+    }
+
+    fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
+        let run = self.run(shape)?;
+        let end = self.get.pos;
+        // A short run out of a long message is copied, so that keeping it does not keep the message.
+        if run.len() <= COPIED && self.body.bytes.len() > 4 * COPIED {
+            return Ok(Bytes::copy_from_slice(run));
+        }
+        Ok(self.body.bytes.slice(end - run.len()..end))
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn numbers(&mut self, mut into: NumbersMut<'_>) -> Visit<()> {
+        if let NumbersMut::F32(items) = into {
+            for item in items {
+                *item = f64::from_bits(self.get.u64()?) as f32;
+            }
+            return Ok(());
+        }
+        let raw = self.get.take(into.len().saturating_mul(into.width()))?;
+        into.fill(self.get.little, raw);
+        Ok(())
+    }
+
+    fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
+        let at = self.get.pos;
+        let value = self.i32()?;
+        match shape.name_of(value) {
+            Some(_) => Ok(value),
+            None => Err(Failure::malformed(format_args!("{value} is no member of {}", shape.name), at)),
+        }
+    }
+
+    fn reference(&mut self) -> Visit<Option<Reference>> {
+        self.item(b's')?;
+        let at = self.get.pos;
+        match self.string()? {
+            "" => Ok(None),
+            text => match address::parse(text) {
+                Ok(reference) => Ok(Some(reference)),
+                Err(failure) => Err(Failure::malformed(failure.message(), at)),
+            },
+        }
+    }
+
+    fn handle(&mut self) -> Visit<Handle> {
+        self.item(b'h')?;
+        let at = self.get.pos;
+        let index = self.get.length()?;
+        match self.body.handles.as_ref().and_then(|handles| handles.get(index)) {
+            Some(handle) => Ok(Handle::clone(handle)),
+            None => Err(Failure::malformed(format_args!("handle {index} did not come with the message"), at)),
+        }
+    }
+
+    fn open(&mut self, shape: &Shape) -> Visit<usize> {
+        self.budget.enter()?;
+        let resolved = shape.resolved();
+        if !self.begun
+            && let Shape::Struct(list) = resolved
+        {
+            if !fits(&list.fields, self.signature) {
+                return Err(mismatch(self.kind(), &list.fields, self.signature));
+            }
+            (self.begun, self.special, self.depth, self.signature) = (true, false, 1, b"");
+            return Ok(list.fields.len());
+        }
+        if self.special {
+            self.special_item(&Item::Shape(resolved))?;
+        }
+        self.depth += 1;
+        match resolved {
+            Shape::Struct(shape) => {
+                self.get.align(8)?;
+                self.budget.charge_elements(1)?;
+                Ok(shape.fields.len())
+            }
+            Shape::Union(_) => {
+                self.get.align(8)?;
+                Ok(0)
+            }
+            Shape::Variant | Shape::Pointer(_) => Ok(1),
+            Shape::Sequence(sequence) => {
+                let len = self.elements(&sequence.element)?;
+                self.bounded(resolved, len)
+            }
+            Shape::Array(array) => {
+                let len = self.elements(&array.element)?;
+                self.bounded(resolved, len)
+            }
+            Shape::Optional(target) => match self.elements(target)? {
+                more @ 2.. => Err(self.wrong(format_args!("{more} values came where one may be missing"))),
+                len => Ok(len),
+            },
+            Shape::Map(map) => self.map(&map.key, &map.value),
+            other => {
+                let what = format!("{} is no composite", other.noun());
+                Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+            }
+        }
+    }
+
+    fn arm(&mut self, shape: &Shape, arm: Option<usize>) -> Visit<()> {
+        let Shape::Union(union) = shape.resolved() else { return Ok(()) };
+        let found = self.get.signature()?;
+        let arm = arm.and_then(|index| union.arms.get(index)).map(|arm| &arm.field.shape);
+        match arm.filter(|shape| !matches!(shape.resolved(), Shape::Void)) {
+            Some(shape) if fits_one(shape, found) => Ok(()),
+            Some(_) => Err(self.wrong(format_args!(
+                "an arm of {} holds a value of the type `{}`",
+                union.name,
+                found.escape_ascii()
+            ))),
+            None => {
+                check_one(found).map_err(|what| self.get.bad(what))?;
+                skip(&mut self.get, found, limits::DEPTH)?;
+                Ok(())
+            }
+        }
+    }
+
+    fn content(&mut self) -> Visit<Shape> {
+        let at = self.get.pos;
+        let found = self.get.signature()?;
+        let text = str::from_utf8(found).map_err(|_| Failure::malformed("a signature is no ASCII", at))?;
+        self.budget.charge_elements(found.len() as u64)?;
+        spelling::parse_one(text)
+            .map_err(|error| Failure::malformed(format_args!("a variant's signature is wrong: {error}"), at))
+    }
+
+    fn close(&mut self, shape: &Shape) -> Visit<()> {
+        self.budget.leave();
+        self.depth = self.depth.saturating_sub(1);
+        if matches!(shape.resolved(), Shape::Map(_)) {
+            self.maps.pop();
+        }
+        // Whatever would follow at the bottom must be in the signature.
+        self.special = self.depth == 0 || !self.maps.is_empty();
+        Ok(())
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+}

@@ -1,0 +1,173 @@
+//! Asking the accessors of served objects on behalf of somebody: one, or many at once.
+//!
+//! An accessor may answer on another thread, later, or never: nothing here waits.
+
+use super::errors;
+use super::tape::{Held, Tape};
+use super::tree::{Exported, Tree};
+use crate::values::VALUES;
+use everywire_model::shape::Struct;
+use everywire_model::{
+    Answer, Attribute, Body, Bytes, CallId, Codec, Expects, Failure, Incoming, Initiator, Kind, MarshalList,
+    Reference, Request, Servant, Shape, Sink,
+};
+use std::sync::{Arc, Mutex};
+
+/// An accessor to be called.
+pub(super) struct Ask {
+    key: Bytes,
+    /// Who wants to know; empty for this process.
+    sender: Bytes,
+    servant: Arc<dyn Servant>,
+    /// Number of the accessor in the servant's interface.
+    index: usize,
+    /// Its name on wires that send names.
+    name: Bytes,
+    arguments: Body,
+}
+
+/// What an accessor said.
+#[derive(Debug, Clone)]
+pub(super) enum Told {
+    /// Its results.
+    Done(Tape),
+    /// An exception.
+    Raised(Struct, Tape),
+    /// A failure.
+    Failed(Failure),
+    /// Somebody else knows.
+    Moved(Reference),
+}
+
+impl Ask {
+    /// The call that reads an attribute; the servant's own interface numbers its accessor.
+    ///
+    /// # Errors
+    /// The attribute cannot be read.
+    pub(super) fn reading(
+        object: &Exported,
+        servant: &Arc<dyn Servant>,
+        attribute: &Attribute,
+        sender: &[u8],
+    ) -> Result<Self, Failure> {
+        let getter = servant.interface().operations.get(attribute.getter);
+        let getter = getter.filter(|getter| !getter.results.fields().is_empty());
+        let getter = getter.ok_or_else(|| errors::write_only(&attribute.name))?;
+        let arguments = VALUES.write(&mut |sink: &mut dyn Sink| ().marshal_list(&getter.arguments, sink))?;
+        Ok(Self::new(object, servant, attribute.getter, sender, arguments))
+    }
+
+    /// A call of the operation with this number.
+    pub(super) fn new(
+        object: &Exported,
+        servant: &Arc<dyn Servant>,
+        index: usize,
+        sender: &[u8],
+        arguments: Body,
+    ) -> Self {
+        let name = servant.interface().operations.get(index).map_or("", |operation| &operation.name);
+        Self {
+            key: object.key.clone(),
+            sender: Bytes::copy_from_slice(sender),
+            servant: Arc::clone(servant),
+            index,
+            name: Bytes::copy_from_slice(name.as_bytes()),
+            arguments,
+        }
+    }
+}
+
+/// Calls an accessor; `done` gets what it says. It is dropped if nothing is ever said.
+pub(super) fn ask(tree: &Tree, ask: Ask, done: impl FnOnce(Told) + Send + 'static) {
+    let done = Mutex::new(Some(done));
+    let link = tree.0.aside(Box::new(move |answer| {
+        let told = Told::of(answer);
+        // Not under the lock: `done` may well ask something else.
+        let done = done.lock().ok().and_then(|mut held| held.take());
+        if let Some(done) = done {
+            done(told);
+        }
+    }));
+    let incoming = Incoming {
+        id: CallId(0),
+        sender: ask.sender,
+        key: ask.key,
+        interface: Bytes::new(),
+        operation: ask.name,
+        body: ask.arguments,
+        expects: Expects::Reply,
+    };
+    Arc::clone(&ask.servant).dispatch(Request::new(ask.index, incoming, link, ask.servant));
+}
+
+/// Calls many accessors; `done` gets what they say, in their order, when the last one has spoken.
+pub(super) fn ask_all(tree: &Tree, asks: Vec<Ask>, done: impl FnOnce(Vec<Told>) + Send + 'static) {
+    struct Gathering<F> {
+        told: Vec<Option<Told>>,
+        missing: usize,
+        done: Option<F>,
+    }
+    if asks.is_empty() {
+        return done(Vec::new());
+    }
+    let told = asks.iter().map(|_| None).collect();
+    let gathering = Arc::new(Mutex::new(Gathering { told, missing: asks.len(), done: Some(done) }));
+    for (index, one) in asks.into_iter().enumerate() {
+        let gathering = Arc::clone(&gathering);
+        ask(tree, one, move |told| {
+            let Ok(mut held) = gathering.lock() else { return };
+            if let Some(slot) = held.told.get_mut(index) {
+                *slot = Some(told);
+            }
+            held.missing -= 1;
+            if held.missing > 0 {
+                return;
+            }
+            let all = std::mem::take(&mut held.told).into_iter().flatten().collect();
+            let done = held.done.take();
+            drop(held);
+            if let Some(done) = done {
+                done(all);
+            }
+        });
+    }
+}
+
+impl Told {
+    fn of(answer: Answer<'_>) -> Self {
+        let told = match answer {
+            Answer::Done(results) => Tape::record(results).map(Self::Done),
+            Answer::Raised { shape, fields } => {
+                Tape::record(fields).map(|tape| Self::Raised(shape.clone(), tape))
+            }
+            Answer::Failed(failure) => Ok(Self::Failed(failure.clone())),
+            Answer::Moved(reference) => Ok(Self::Moved(reference.clone())),
+        };
+        told.unwrap_or_else(Self::Failed)
+    }
+
+    /// The value that a reading accessor told; else what it told instead.
+    pub(super) fn value(self, shape: &Shape) -> Result<Held, Self> {
+        match self {
+            Self::Done(tape) => match tape.only_field() {
+                Some(value) => Ok(Held { shape: shape.clone(), value }),
+                None => Err(Self::Failed(Failure::new(
+                    Kind::Internal,
+                    Initiator::Peer,
+                    "an accessor did not answer with one value",
+                ))),
+            },
+            other => Err(other),
+        }
+    }
+
+    /// Passes it on as the answer to a request; of results only that there are some.
+    pub(super) fn pass(&self, request: &mut Request) {
+        match self {
+            Self::Done(_) => drop(request.reply::<(), Failure>(Ok(()))),
+            Self::Raised(shape, fields) => request.answer(Answer::Raised { shape, fields }),
+            Self::Failed(failure) => request.answer(Answer::Failed(failure)),
+            Self::Moved(reference) => request.answer(Answer::Moved(reference)),
+        }
+    }
+}

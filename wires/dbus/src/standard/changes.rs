@@ -1,0 +1,122 @@
+//! `PropertiesChanged`: news of attributes.
+
+use super::asking::{Ask, ask};
+use super::bundle::Values;
+use super::contracts::{CHANGED, PROPERTIES};
+use super::later::later;
+use super::tape::Held;
+use super::tree::{Tree, declaring};
+use crate::names::of_interface;
+use everywire_model::{Attribute, Bytes, Failure, Interface, MarshalList, Notify, Sink};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// Changes whose new value is being asked for.
+///
+/// An accessor may answer late, and an older one later than a newer one; then the newer one's value was told already,
+/// and the older one may not replace it in the caches of those who listen.
+#[derive(Clone, Default)]
+pub(super) struct Changes(Arc<Mutex<Pending>>);
+
+#[derive(Default)]
+struct Pending {
+    next: u64,
+    /// The number of the newest change of each property.
+    newest: HashMap<Property, u64>,
+}
+
+/// A property: the object's key, the interface, the name.
+type Property = (Bytes, String, String);
+
+impl Changes {
+    /// Tells of a change, in the way that the attribute asks for.
+    ///
+    /// # Errors
+    /// The news cannot be sent, as far as that is known at once: a value is asked for and sent later.
+    pub(super) fn tell(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        interface: &Interface,
+        attribute: &Attribute,
+    ) -> Result<(), Failure> {
+        let name = attribute.name.to_string();
+        let news = News {
+            tree: tree.clone(),
+            key: Bytes::copy_from_slice(key),
+            interface: of_interface(declaring(interface, attribute)).into_owned(),
+        };
+        match attribute.notify {
+            Notify::Constant | Notify::Nothing => return Ok(()),
+            Notify::Change => return news.send(Vec::new(), vec![name]),
+            Notify::Value => {}
+        }
+        let number = self.begin(news.property(&name));
+        let pending = self.clone();
+        later(tree, move || pending.tell_value(news, name, number));
+        Ok(())
+    }
+
+    fn tell_value(self, news: News, name: String, number: u64) {
+        let tree = news.tree.clone();
+        let object = tree.object(&news.key);
+        let reading = object.as_ref().and_then(|object| {
+            let (servant, attribute) = object.property(&news.interface, &name)?;
+            Some((Ask::reading(object, servant, attribute, b"").ok()?, attribute.shape.clone()))
+        });
+        let told = move |value: Option<Held>| {
+            if self.finish(&news.property(&name), number) {
+                let sent = match value {
+                    Some(value) => news.send(vec![(name, value)], Vec::new()),
+                    // Whoever wants the value asks, and gets the failure.
+                    None => news.send(Vec::new(), vec![name]),
+                };
+                // Nobody is left who could be told.
+                drop(sent);
+            }
+        };
+        match reading {
+            Some((reading, shape)) => ask(&tree, reading, move |answer| told(answer.value(&shape).ok())),
+            None => told(None),
+        }
+    }
+
+    /// Notes a change; it takes the place of one of the same property that is still being asked for.
+    fn begin(&self, property: Property) -> u64 {
+        let Ok(mut pending) = self.0.lock() else { return 0 };
+        pending.next += 1;
+        let number = pending.next;
+        pending.newest.insert(property, number);
+        number
+    }
+
+    /// Ends a change; says whether no newer one took its place.
+    fn finish(&self, property: &Property, number: u64) -> bool {
+        let Ok(mut pending) = self.0.lock() else { return false };
+        let newest = pending.newest.get(property) == Some(&number);
+        if newest {
+            pending.newest.remove(property);
+        }
+        newest
+    }
+}
+
+/// Whose attribute it is.
+struct News {
+    tree: Tree,
+    key: Bytes,
+    interface: String,
+}
+
+impl News {
+    fn property(&self, name: &str) -> Property {
+        (self.key.clone(), self.interface.clone(), name.to_owned())
+    }
+
+    fn send(&self, changed: Values, invalidated: Vec<String>) -> Result<(), Failure> {
+        let arguments = (self.interface.as_str(), changed, invalidated);
+        self.tree.0.emit(&self.key, &PROPERTIES, CHANGED, &|sink: &mut dyn Sink| {
+            arguments.marshal_list(&CHANGED.fields, sink)
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! The interfaces that everybody who serves is expected to have (specification, "Standard Interfaces").
+
+use everywire_model::contract::{Interface, Operation, Signal};
+use everywire_model::describe::{self, Shape, TEXT, TextKind, interface, map, operation, sequence, signal};
+
+/// The path of an object.
+const PATH: Shape = describe::text(TextKind::Path, None);
+
+/// `org.freedesktop.DBus.Peer`.
+pub static PEER: Interface =
+    interface!("org::freedesktop::DBus::Peer", "org.freedesktop.DBus.Peer", [], 0, &PEER_OPERATIONS);
+
+static PEER_OPERATIONS: [Operation; 2] = [
+    operation!("Ping", () -> Shape::Void),
+    operation!("GetMachineId", (out "machine_uuid": TEXT) -> Shape::Void),
+];
+
+/// `org.freedesktop.DBus.Introspectable`.
+pub static INTROSPECTABLE: Interface = interface!(
+    "org::freedesktop::DBus::Introspectable",
+    "org.freedesktop.DBus.Introspectable",
+    [],
+    0,
+    &INTROSPECTABLE_OPERATIONS
+);
+
+static INTROSPECTABLE_OPERATIONS: [Operation; 1] =
+    [operation!("Introspect", (out "xml_data": TEXT) -> Shape::Void)];
+
+/// `org.freedesktop.DBus.Properties`: `Get`, `Set`, `GetAll`, and `PropertiesChanged`.
+pub static PROPERTIES: Interface = interface!(
+    "org::freedesktop::DBus::Properties",
+    "org.freedesktop.DBus.Properties",
+    [],
+    0,
+    &PROPERTIES_OPERATIONS,
+    signals & PROPERTIES_SIGNALS
+);
+
+static PROPERTIES_OPERATIONS: [Operation; 3] = [
+    operation!("Get", (in "interface_name": TEXT, in "property_name": TEXT, out "value": Shape::Variant)
+        -> Shape::Void),
+    operation!("Set", (in "interface_name": TEXT, in "property_name": TEXT, in "value": Shape::Variant)
+        -> Shape::Void),
+    operation!("GetAll", (in "interface_name": TEXT, out "props": map!(TEXT, Shape::Variant)) -> Shape::Void),
+];
+
+static PROPERTIES_SIGNALS: [Signal; 1] = [signal!("PropertiesChanged", {
+    "interface_name": TEXT,
+    "changed_properties": map!(TEXT, Shape::Variant),
+    "invalidated_properties": sequence!(TEXT),
+})];
+
+/// `org.freedesktop.DBus.ObjectManager`: `GetManagedObjects`, `InterfacesAdded`, `InterfacesRemoved`.
+pub static OBJECT_MANAGER: Interface = interface!(
+    "org::freedesktop::DBus::ObjectManager",
+    "org.freedesktop.DBus.ObjectManager",
+    [],
+    0,
+    &OBJECT_MANAGER_OPERATIONS,
+    signals & OBJECT_MANAGER_SIGNALS
+);
+
+static OBJECT_MANAGER_OPERATIONS: [Operation; 1] = [operation!("GetManagedObjects", (
+    out "objpath_interfaces_and_properties": map!(PATH, map!(TEXT, map!(TEXT, Shape::Variant)))
+) -> Shape::Void)];
+
+static OBJECT_MANAGER_SIGNALS: [Signal; 2] = [
+    signal!("InterfacesAdded", {
+        "object_path": PATH,
+        "interfaces_and_properties": map!(TEXT, map!(TEXT, Shape::Variant)),
+    }),
+    signal!("InterfacesRemoved", { "object_path": PATH, "interfaces": sequence!(TEXT) }),
+];
+
+/// `Introspect`.
+pub(super) static INTROSPECT: &Operation = &INTROSPECTABLE_OPERATIONS[0];
+/// `PropertiesChanged`.
+pub(super) static CHANGED: &Signal = &PROPERTIES_SIGNALS[0];
+/// `InterfacesAdded`.
+pub(super) static ADDED: &Signal = &OBJECT_MANAGER_SIGNALS[0];
+/// `InterfacesRemoved`.
+pub(super) static REMOVED: &Signal = &OBJECT_MANAGER_SIGNALS[1];
+
+/// Whether an interface is one of those that every object has.
+pub(super) fn is_standard(name: &str) -> bool {
+    [&PEER, &INTROSPECTABLE, &PROPERTIES, &OBJECT_MANAGER].iter().any(|standard| standard.id == name)
+}

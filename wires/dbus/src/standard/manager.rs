@@ -1,0 +1,105 @@
+//! `org.freedesktop.DBus.ObjectManager`: all objects below one, with all their properties, in one call; and news of
+//! objects that come and go.
+//!
+//! Managers are the root and every exported object; each manages all that is below it, at any depth. So each manager
+//! above an object tells of it, not the nearest one alone: clients (GLib's `GDBusObjectManagerClient` is one) listen at
+//! the path they asked for objects, and nowhere else.
+
+use super::bundle::{Bundle, gather};
+use super::contracts::{ADDED, OBJECT_MANAGER, REMOVED};
+use super::later::later;
+use super::tree::{Exported, Tree, collect};
+use crate::names::{of_interface, path_of_key};
+use everywire_model::object::no_operation;
+use everywire_model::{Bytes, Encode, Failure, Interface, MarshalList, Request, Servant, Signal, Sink};
+use std::sync::Arc;
+
+/// Serves it.
+pub(super) struct Manager(pub(super) Tree);
+
+impl Servant for Manager {
+    fn interface(&self) -> &Interface {
+        &OBJECT_MANAGER
+    }
+
+    fn dispatch(&self, request: Request) {
+        let path = match self.0.object(request.key()) {
+            _ if request.index() != 0 => Err(no_operation(&OBJECT_MANAGER)),
+            Some(object) => Ok(object.path),
+            None if request.key() == b"/" => Ok("/".to_owned()),
+            None => self.0.expect(request.key(), &OBJECT_MANAGER.id).map(|object| object.path),
+        };
+        let path = match path {
+            Ok(path) => path,
+            Err(failure) => return request.finish(Err(failure)),
+        };
+        let objects = self.0.below(&path);
+        let sender = Bytes::copy_from_slice(request.sender());
+        let mut request = request;
+        gather(&self.0, &objects, &sender, move |bundle| {
+            drop(request.reply::<(Bundle,), Failure>(Ok((bundle,))));
+        });
+    }
+}
+
+/// Tells of an object, or of another interface of it, as soon as its values are known.
+pub(super) fn tell_added(tree: &Tree, key: &[u8], servant: &Arc<dyn Servant>) {
+    let (key, path) = (Bytes::copy_from_slice(key), path_of_key(key));
+    if path == "/" {
+        return;
+    }
+    let (tree, servant) = (tree.clone(), Arc::clone(servant));
+    later(&tree.clone(), move || {
+        if !is_served(&tree, &key, servant.interface()) {
+            return;
+        }
+        let object = Exported { key: key.clone(), path, servants: vec![Arc::clone(&servant)] };
+        gather(&tree.clone(), &[object], b"", move |bundle| {
+            if !is_served(&tree, &key, servant.interface()) {
+                return;
+            }
+            for added in bundle {
+                emit(&tree, &tree.above(&added.0), ADDED, &|sink: &mut dyn Sink| {
+                    added.marshal_list(&ADDED.fields, sink)
+                });
+            }
+            // If it went at this very moment, what was told of its going may have come first.
+            if !is_served(&tree, &key, servant.interface()) {
+                tell_removed(&tree, &key, servant.interface());
+            }
+        });
+    });
+}
+
+fn is_served(tree: &Tree, key: &[u8], interface: &Interface) -> bool {
+    tree.object(key).is_some_and(|held| held.serves(interface))
+}
+
+/// Tells of an object that is gone, or of one interface of it.
+pub(super) fn tell_removed(tree: &Tree, key: &[u8], interface: &Interface) {
+    let path = path_of_key(key);
+    let managers = tree.above(&path);
+    let mut gone = Vec::new();
+    collect(interface, &mut gone);
+    // What another servant of the object still has stays.
+    let name = of_interface(interface);
+    let others =
+        tree.0.servants(key).into_iter().filter(|held| of_interface(held.interface()) != name).collect();
+    let object = Exported { key: Bytes::copy_from_slice(key), path, servants: others };
+    let names: Vec<String> = gone
+        .into_iter()
+        .map(|held| of_interface(held).into_owned())
+        .filter(|name| object.servant(name).is_none())
+        .collect();
+    if !names.is_empty() {
+        let removed = (object.path, names);
+        emit(tree, &managers, REMOVED, &|sink: &mut dyn Sink| removed.marshal_list(&REMOVED.fields, sink));
+    }
+}
+
+/// That news cannot be sent is no failure of whoever exports an object.
+fn emit(tree: &Tree, managers: &[Bytes], signal: &Signal, arguments: &dyn Encode) {
+    for manager in managers {
+        drop(tree.0.emit(manager, &OBJECT_MANAGER, signal, arguments));
+    }
+}

@@ -1,0 +1,71 @@
+//! Values: the codec that the rest of the house sees.
+
+use crate::basics::NATIVE_LITTLE;
+use crate::sink::{DbusSink, NoHead, Scratch, Setup};
+use crate::source::DbusSource;
+use bytes::Bytes;
+use everywire_idl::signature as spelling;
+use everywire_model::body::Handle;
+use everywire_model::{Body, Budget, Codec, Rope, Shape, Sink, Source, Visit};
+
+/// The values of D-Bus messages, in either byte order.
+#[derive(Debug, Clone, Copy)]
+pub struct Values;
+
+/// The codec.
+pub static VALUES: Values = Values;
+
+/// [`Body::dialect`] of arguments, where a wrong type is the caller's mistake.
+pub(crate) const ARGUMENTS: u32 = 1;
+/// [`Body::dialect`] of everything else.
+pub(crate) const RESULTS: u32 = 0;
+
+impl Codec for Values {
+    fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
+        let mut source = DbusSource::new(body);
+        visit(&mut source)?;
+        source.finish()
+    }
+
+    fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
+        self.write_as(NATIVE_LITTLE, visit)
+    }
+
+    fn shape(&self, body: &Body) -> Option<Shape> {
+        let text = str::from_utf8(&body.context).ok()?;
+        spelling::parse(text).ok().map(spelling::nameless)
+    }
+}
+
+impl Values {
+    /// Encodes values in a chosen byte order. They have the list that is opened first as their signature, or are one
+    /// after the other without a list around them.
+    ///
+    /// # Errors
+    /// Values that D-Bus cannot carry, or that do not fit their shapes.
+    pub fn write_as(&self, little: bool, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
+        let (mut rope, mut scratch) = (Rope::new(), Scratch::default());
+        let setup = Setup { swap: little != NATIVE_LITTLE, limit: u64::MAX, handles: true, several: true };
+        let mut head = NoHead;
+        let mut sink = DbusSink::new(&mut rope, 0, &mut head, &mut scratch, setup);
+        visit(&mut sink)?;
+        sink.finish()?;
+        let bytes = Bytes::from(rope.to_vec());
+        let context = Bytes::from(std::mem::take(&mut scratch.spelled));
+        Ok(Self::body(bytes, 0, little, context, std::mem::take(&mut scratch.handles)))
+    }
+
+    /// Bytes as a body: `base` is the offset of the first in its message, `signature` the type of its values.
+    pub fn body(bytes: Bytes, base: usize, little: bool, signature: Bytes, handles: Vec<Handle>) -> Body {
+        Body {
+            bytes,
+            base,
+            little,
+            dialect: RESULTS,
+            context: signature,
+            budget: Budget::default(),
+            codec: &VALUES,
+            handles: if handles.is_empty() { None } else { Some(handles.into()) },
+        }
+    }
+}

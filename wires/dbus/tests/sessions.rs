@@ -1,0 +1,304 @@
+//! Two sessions of this crate with each other: greeting, calls, errors, properties, signals, handles.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use bytes::Bytes;
+use common::*;
+use everywire_dbus::DBUS;
+use everywire_model::describe::*;
+use everywire_model::{
+    Answer, Config, Emission, Event, Expects, Failure, Handle, Incoming, Initiator, Interest, Kind,
+    MarshalList, Outcome, Profile, Sink, UnmarshalList, Value, Variant, Wire,
+};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+fn incoming(side: &mut Side) -> Incoming {
+    match side.event() {
+        Event::Call(incoming) => incoming,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn arguments<T: for<'a> UnmarshalList<'a>>(incoming: &Incoming, name: &str) -> T {
+    incoming.body.decode(&operation(name).arguments).unwrap()
+}
+
+fn answer<T: MarshalList>(side: &mut Side, incoming: &Incoming, name: &str, results: T) {
+    let list = &operation(name).results;
+    let results = |sink: &mut dyn Sink| results.marshal_list(list, sink);
+    side.session.answer(incoming.id, Answer::Done(&results)).unwrap();
+}
+
+#[test]
+fn calls_and_results_cross_in_any_pieces() {
+    for step in [1, 3, 64, usize::MAX] {
+        let (mut client, mut server) =
+            (Side::new(DBUS.connect(&config())), Side::new(DBUS.accept(&config())));
+        exchange(&mut client, &mut server, step);
+        assert!(matches!(client.event(), Event::Ready(_)) && matches!(server.event(), Event::Ready(_)));
+        for round in 0..20 {
+            let text = format!("round {round}");
+            let id = client.call(b"a/b", "Echo", (text.as_str(),));
+            exchange(&mut client, &mut server, step);
+            let call = incoming(&mut server);
+            assert_eq!((&*call.key, &*call.interface), (&b"a/b"[..], &b"org.example.Example"[..]));
+            assert_eq!(DBUS.operation(&EXAMPLE, &call), Some(0));
+            let (heard,): (String,) = arguments(&call, "Echo");
+            answer(&mut server, &call, "Echo", (heard.as_str(),));
+            exchange(&mut server, &mut client, step);
+            let event = client.event();
+            assert!(matches!(&event, Event::Reply { id: back, .. } if *back == id));
+            assert_eq!(done(event).decode::<(String,)>(&operation("Echo").results).unwrap(), (text,));
+        }
+        assert_eq!(client.session.outstanding() + server.session.outstanding(), 0);
+    }
+}
+
+#[test]
+fn calls_without_a_reply_say_so() {
+    let (mut client, mut server) = pair();
+    client.call(b"a", "Note", ("x",));
+    exchange(&mut client, &mut server, usize::MAX);
+    let call = incoming(&mut server);
+    assert_eq!(call.expects, Expects::Nothing);
+    answer(&mut server, &call, "Note", ());
+    assert!(server.said().is_empty());
+    assert_eq!(client.session.outstanding(), 0);
+}
+
+#[test]
+fn exceptions_and_failures_travel_as_errors() {
+    let (mut client, mut server) = pair();
+    client.call(b"a", "Echo", ("x",));
+    exchange(&mut client, &mut server, usize::MAX);
+    let call = incoming(&mut server);
+    let refused = structure(&REFUSED);
+    let fields = |sink: &mut dyn Sink| ("not today", 7u32).marshal_list(&refused, sink);
+    server.session.answer(call.id, Answer::Raised { shape: &REFUSED, fields: &fields }).unwrap();
+    exchange(&mut client, &mut server, usize::MAX);
+    match client.event() {
+        Event::Reply { outcome: Outcome::Raised { id, body }, .. } => {
+            assert_eq!(id, "Example::Refused");
+            assert_eq!(body.decode::<(String, u32)>(&refused).unwrap(), ("not today".into(), 7));
+        }
+        other => panic!("{other:?}"),
+    }
+    client.call(b"a", "Ping", ());
+    exchange(&mut client, &mut server, usize::MAX);
+    let call = incoming(&mut server);
+    let failure = Failure::new(Kind::NoObject, Initiator::Peer, "no such thing");
+    server.session.answer(call.id, Answer::Failed(&failure)).unwrap();
+    exchange(&mut client, &mut server, usize::MAX);
+    match client.event() {
+        Event::Reply { outcome: Outcome::Failed(failure), .. } => {
+            assert_eq!((failure.kind(), failure.message()), (Kind::NoObject, "no such thing"));
+            assert_eq!(failure.code(), Some("org.freedesktop.DBus.Error.UnknownObject"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn attributes_travel_as_properties() {
+    let (mut client, mut server) = pair();
+    client.call(b"a", "_get_Title", ());
+    client.call(b"a", "_set_Title", ("new",));
+    exchange(&mut client, &mut server, usize::MAX);
+    let calls: Vec<_> = server.events();
+    let [Event::Call(get), Event::Call(set)] = &calls[..] else { panic!("{calls:?}") };
+    assert_eq!((&*get.interface, &*get.operation), (&b"org.freedesktop.DBus.Properties"[..], &b"Get"[..]));
+    assert_eq!(&*get.body.context, b"ss");
+    assert_eq!((&*set.operation, &*set.body.context), (&b"Set"[..], &b"ssv"[..]));
+    assert_eq!(DBUS.operation(&EXAMPLE, get), None);
+    let list = record!("", "", { "i": TEXT, "p": TEXT, "v": Shape::Variant });
+    let shape = Shape::Struct(Hold::new(list));
+    let (interface, name, value): (String, String, Variant) = set.body.decode(&shape).unwrap();
+    assert_eq!((interface.as_str(), name.as_str()), ("org.example.Example", "Title"));
+    assert_eq!(value.value, Value::Text("new".into()));
+    let variant = record!("", "", { "v": Shape::Variant });
+    let shape = Shape::Struct(Hold::new(variant));
+    let results =
+        |sink: &mut dyn Sink| (Variant::new(TEXT, Value::Text("old".into())),).marshal_list(&shape, sink);
+    server.session.answer(get.id, Answer::Done(&results)).unwrap();
+    server.session.answer(set.id, Answer::Done(nothing())).unwrap();
+    exchange(&mut client, &mut server, usize::MAX);
+    let mut events = client.events();
+    assert_eq!(
+        done(events.remove(0)).decode::<(String,)>(&operation("_get_Title").results).unwrap(),
+        ("old".into(),)
+    );
+    done(events.remove(0)).decode::<()>(&operation("_set_Title").results).unwrap();
+}
+
+#[test]
+fn signals_reach_subscribers_of_the_same_object_and_name() {
+    let (mut client, mut server) = pair();
+    let profile =
+        |key: &'static [u8]| Profile { wire: "dbus", key: Bytes::from_static(key), ..Profile::default() };
+    let (here, all) = (profile(b"a"), profile(b""));
+    let interest = |profile, signal| Interest { profile, interface: Some(&EXAMPLE), signal };
+    let now = Instant::now();
+    let first = client.session.subscribe(now, &interest(&here, Some(&SIGNALS[0]))).unwrap();
+    let second = client.session.subscribe(now, &interest(&all, None)).unwrap();
+    assert_eq!(client.events().len(), 2, "both are confirmed at once");
+    let mut emit = |key: &'static [u8], client: &mut Side| {
+        let arguments = |sink: &mut dyn Sink| ("new",).marshal_list(&SIGNALS[0].fields, sink);
+        let emission = Emission { key, interface: &EXAMPLE, signal: &SIGNALS[0], arguments: &arguments };
+        server.session.emit(now, &emission).unwrap();
+        exchange(&mut server, client, usize::MAX);
+    };
+    for _ in 0..3 {
+        emit(b"a", &mut client);
+        match client.event() {
+            Event::Signal { subscriptions, heard } => {
+                assert_eq!(subscriptions, [first, second]);
+                assert_eq!((&*heard.key, &*heard.signal), (&b"a"[..], &b"Changed"[..]));
+                assert_eq!(heard.body.decode::<(String,)>(&SIGNALS[0].fields).unwrap(), ("new".into(),));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    emit(b"b", &mut client);
+    assert!(matches!(client.event(), Event::Signal { subscriptions, .. } if subscriptions == [second]));
+    client.session.unsubscribe(second);
+    emit(b"b", &mut client);
+    assert!(client.events().is_empty());
+}
+
+#[test]
+fn handles_travel_with_their_message() {
+    let (mut client, mut server) = pair();
+    let file: Handle = Arc::new(std::fs::File::open("/dev/null").unwrap().into());
+    for step in [usize::MAX, 1] {
+        let text = Variant::new(TEXT, Value::Text("x".into()));
+        client.call(b"a", "Ping", ());
+        client.call(b"a", "Open", (Handle::clone(&file), text));
+        exchange(&mut client, &mut server, step);
+        let mut calls = server.events();
+        let Event::Call(call) = calls.remove(1) else { panic!("{calls:?}") };
+        assert_eq!(call.body.handles.as_ref().map(|handles| handles.len()), Some(1));
+        let (handle, _): (Handle, Variant) = arguments(&call, "Open");
+        answer(&mut server, &call, "Open", (handle,));
+        exchange(&mut client, &mut server, step);
+        let (back,): (Handle,) = done(client.event()).decode(&operation("Open").results).unwrap();
+        assert!(Arc::ptr_eq(&back, &file));
+    }
+}
+
+#[test]
+fn probes_ask_for_a_description() {
+    let (mut client, mut server) = pair();
+    for (key, member, error, kind) in [
+        (&b"a"[..], "Introspect", Kind::NoObject, Kind::NoObject),
+        (b"a", "Introspect", Kind::NoOperation, Kind::NoObject),
+        (b"", "Ping", Kind::Refused, Kind::Refused),
+    ] {
+        let profile = Profile { wire: "dbus", key: Bytes::from_static(key), ..Profile::default() };
+        client.session.probe(Instant::now(), &profile).unwrap();
+        exchange(&mut client, &mut server, usize::MAX);
+        let call = incoming(&mut server);
+        assert_eq!(call.operation, member);
+        let failure = Failure::new(error, Initiator::Peer, "no");
+        server.session.answer(call.id, Answer::Failed(&failure)).unwrap();
+        exchange(&mut client, &mut server, usize::MAX);
+        assert!(
+            matches!(client.event(), Event::Reply { outcome: Outcome::Failed(f), .. } if f.kind() == kind)
+        );
+    }
+}
+
+#[test]
+fn results_of_another_type_name_both_types() {
+    let (mut client, mut server) = pair();
+    client.call(b"a", "Echo", ("x",));
+    exchange(&mut client, &mut server, usize::MAX);
+    let call = incoming(&mut server);
+    let failure = call.body.decode::<(u32,)>(&operation("Open").arguments).unwrap_err();
+    assert_eq!(failure.kind(), Kind::BadArgument);
+    assert!(failure.message().contains("`hv`") && failure.message().contains("`s`"), "{failure}");
+    answer(&mut server, &call, "Ping", ());
+    exchange(&mut client, &mut server, usize::MAX);
+    let failure = done(client.event()).decode::<(String,)>(&operation("Echo").results).unwrap_err();
+    assert_eq!(failure.kind(), Kind::Malformed);
+}
+
+#[test]
+fn a_message_over_the_limit_costs_its_call_only() {
+    let mut small = config();
+    small.limits = small.limits.with_message(4096);
+    let (mut client, mut server) = (Side::new(DBUS.connect(&config())), Side::new(DBUS.accept(&small)));
+    exchange(&mut client, &mut server, usize::MAX);
+    drop((client.events(), server.events()));
+    let text = "x".repeat(5000);
+    client.call(b"a", "Echo", (text.as_str(),));
+    client.call(b"a", "Ping", ());
+    exchange(&mut client, &mut server, 100);
+    assert_eq!(incoming(&mut server).operation, "Ping");
+    match client.event() {
+        Event::Reply { outcome: Outcome::Failed(failure), .. } => {
+            assert_eq!(failure.kind(), Kind::LimitExceeded, "{failure}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn cookies_and_nobody_may_be_let_in() {
+    let tcp = |auth: &'static str| {
+        let mut config =
+            Config { profile: Profile { wire: "dbus", ..Profile::default() }, ..Config::default() };
+        config.profile.components.push((everywire_dbus::TAG_AUTH, Bytes::from_static(auth.as_bytes())));
+        config
+    };
+    let (mut client, mut server) =
+        (Side::new(DBUS.connect(&tcp("anonymous"))), Side::new(DBUS.accept(&tcp("anonymous"))));
+    exchange(&mut client, &mut server, usize::MAX);
+    match server.event() {
+        Event::Ready(peer) => assert_eq!(peer.authentication, "anonymous"),
+        other => panic!("{other:?}"),
+    }
+    // A listener that says nothing demands a cookie over TCP, and anonymous clients do not get in.
+    let mut demanding = Side::new(DBUS.accept(&Config::default()));
+    let mut stranger = Side::new(DBUS.connect(&tcp("anonymous")));
+    let said = stranger.said();
+    demanding.hear(&said).unwrap();
+    let reply = demanding.said();
+    assert!(reply.starts_with(b"REJECTED DBUS_COOKIE_SHA1"), "{}", reply.escape_ascii());
+    assert_eq!(stranger.refuses(&reply), "Authentication");
+}
+
+#[test]
+fn a_silent_peer_is_not_waited_for() {
+    let mut server = Side::new(DBUS.accept(&config()));
+    let due = server.session.deadline().unwrap();
+    assert!(due <= Instant::now() + Duration::from_secs(5));
+    assert_eq!(server.session.expire(due).unwrap_err().name, "TooSlow");
+}
+
+#[test]
+fn serial_numbers_of_calls_are_told_apart() {
+    let (mut client, mut server) = pair();
+    let ids: Vec<_> = (0..50).map(|_| client.call(b"a", "Ping", ())).collect();
+    exchange(&mut client, &mut server, 7);
+    let calls = server.events();
+    for call in calls.iter().rev() {
+        let Event::Call(call) = call else { panic!() };
+        answer(&mut server, call, "Ping", ());
+    }
+    exchange(&mut client, &mut server, 11);
+    let back: Vec<_> = client
+        .events()
+        .iter()
+        .map(|event| match event {
+            Event::Reply { id, .. } => *id,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(back, ids.into_iter().rev().collect::<Vec<_>>());
+    // An answer that comes again finds nobody waiting.
+    let again = Message::new(2).number(5, 3).bytes();
+    client.hear(&again).unwrap();
+    assert!(client.events().is_empty());
+}
