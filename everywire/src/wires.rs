@@ -3,7 +3,7 @@
 use everywire_model::Wire;
 
 /// Every wire this program speaks.
-pub static ALL: &[&dyn Wire] = &[&everywire_giop::GIOP, &everywire_dbus::DBUS];
+pub static ALL: &[&dyn Wire] = &[&everywire_giop::GIOP, &everywire_dbus::DBUS, &everywire_dcop::DCOP];
 
 /// The wire with this name.
 pub fn named(name: &str) -> Option<&'static dyn Wire> {

@@ -1,0 +1,130 @@
+//! Calls that are sent: `DCOPCall`, `DCOPSend`, `DCOPFind`.
+
+use crate::address;
+use crate::ice::{minor, put_message, set_length};
+use crate::limits;
+use crate::session::{Asks, DcopSession, Pending};
+use crate::sink::{Lead, StreamSink, over};
+use crate::ways::Way;
+use everywire_model::{Call, CallId, Encode, Expects, Failure, Initiator, Kind, Profile, Visit};
+use std::sync::Arc;
+
+/// The key of messages that nobody answers.
+const SEND_KEY: u32 = 1;
+
+impl DcopSession {
+    /// Sends a call.
+    pub(crate) fn call(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
+        self.check_open()?;
+        let way = self.ways.get(&self.name, call.profile, call.operation)?;
+        if call.expects == Expects::Nothing {
+            self.put(minor::SEND, SEND_KEY, &way, call.arguments)?;
+            return Ok(CallId(self.take_key().into()));
+        }
+        self.check_room()?;
+        if way.app.ends_with(b"*") {
+            return Err(Failure::new(
+                Kind::BadArgument,
+                Initiator::User,
+                "several applications at once can be told something, but not asked",
+            )
+            .with_hint("call a oneway operation, or name one application"));
+        }
+        let key = self.take_key();
+        self.put(minor::CALL, key, &way, call.arguments)?;
+        self.pending.insert(key, Pending { way, asks: Asks::Call });
+        Ok(CallId(key.into()))
+    }
+
+    /// Asks whether an object is there.
+    pub(crate) fn find(&mut self, profile: &Profile) -> Result<CallId, Failure> {
+        self.check_open()?;
+        self.check_room()?;
+        let way = Arc::new(Way::new(&self.name, address::application(profile), &profile.key, b""));
+        let key = self.take_key();
+        self.put_small(minor::FIND, key, &way, b"");
+        self.pending.insert(key, Pending { way, asks: Asks::Probe });
+        Ok(CallId(key.into()))
+    }
+
+    /// Asks the server on this side's own account.
+    pub(crate) fn ask(&mut self, function: &[u8], arguments: &[u8], asks: Asks) -> u32 {
+        let way = Way::new(&self.name, address::SERVER, b"", function);
+        let key = self.take_key();
+        self.put_small(minor::CALL, key, &way, arguments);
+        self.pending.insert(key, Pending { way: Arc::new(way), asks });
+        key
+    }
+
+    fn check_room(&self) -> Result<(), Failure> {
+        if self.pending.len() >= self.limits.outstanding {
+            let limit = self.limits.outstanding as u64;
+            return Err(Failure::over_limit(
+                Initiator::Here,
+                "calls open on one connection",
+                limit + 1,
+                limit,
+            )
+            .with_hint("wait for answers, or raise the limit of outstanding calls"));
+        }
+        Ok(())
+    }
+
+    /// Appends a message of any kind; nothing of it is left if the values do not encode.
+    #[inline]
+    pub(crate) fn put(&mut self, kind: u8, key: u32, way: &Way, values: &dyn Encode) -> Visit<()> {
+        self.message_of(kind, key, |session, start, limit| {
+            let out = session.out.flat();
+            out.extend_from_slice(&way.front);
+            let at = out.len();
+            out.extend_from_slice(&[0; 4]);
+            let begin = session.out.position();
+            values.encode(&mut StreamSink::new(&mut session.out, start, limit, Lead::Skip))?;
+            let len = u32::try_from(session.out.position() - begin).unwrap_or(u32::MAX);
+            if let Some(place) = session.out.flat().get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+                *place = len.to_be_bytes();
+            }
+            Ok(())
+        })
+    }
+
+    /// Appends a message with encoded arguments that are known to be short.
+    pub(crate) fn put_small(&mut self, kind: u8, key: u32, way: &Way, arguments: &[u8]) {
+        let length = way.front.len() + 4 + arguments.len();
+        let opcode = self.framing.map_or(1, |framing| framing.my_opcode);
+        let out = self.out.flat();
+        put_message(out, opcode, kind, key, u32::try_from(length).unwrap_or(u32::MAX));
+        out.extend_from_slice(&way.front);
+        out.extend_from_slice(&u32::try_from(arguments.len()).unwrap_or(u32::MAX).to_be_bytes());
+        out.extend_from_slice(arguments);
+    }
+
+    /// Appends a message that `fill` writes; nothing of it is left if that fails or the message gets too large.
+    /// `fill` gets the position of the rope at which the message began, and the limit.
+    #[inline]
+    pub(crate) fn message_of(
+        &mut self,
+        kind: u8,
+        key: u32,
+        fill: impl FnOnce(&mut Self, usize, u64) -> Visit<()>,
+    ) -> Visit<()> {
+        let mark = self.out.mark();
+        let start = self.out.position();
+        let opcode = self.framing.map_or(1, |framing| framing.my_opcode);
+        let header = put_message(self.out.flat(), opcode, kind, key, 0);
+        let limit = limits::largest(&self.limits);
+        let result = fill(self, start, limit).and_then(|()| {
+            let size = self.out.position() - start;
+            if size as u64 > limit {
+                return Err(over(size, usize::try_from(limit).unwrap_or(usize::MAX)));
+            }
+            let size = u32::try_from(size - crate::ice::FRAME_HEADER).unwrap_or(u32::MAX);
+            set_length(self.out.flat(), header, size);
+            Ok(())
+        });
+        if result.is_err() {
+            self.out.truncate(mark);
+        }
+        result
+    }
+}

@@ -1,0 +1,281 @@
+//! Annotated listings for `trace`: every field of every message, with its place. What is cut off or broken is said at
+//! the place where reading ended; what came before is listed all the same.
+
+use crate::ice::{Class, Core, FRAME_HEADER, HEADER, IceHeader, NATIVE_LITTLE, minor};
+use crate::strings::{Bad, Walk};
+use everywire_model::wire::{Explained, Listing, Part, Sniff};
+
+/// Whether these are the first bytes of an ICE connection: a `ByteOrder` message.
+pub(crate) fn sniff(first: &[u8]) -> Sniff {
+    let fits = |(at, byte): (usize, &u8)| match at {
+        0 | 4..=7 => *byte == 0,
+        1 => *byte == 1,
+        2 => *byte <= 1,
+        // Not used, and not always cleared.
+        _ => true,
+    };
+    if !first.iter().enumerate().take(HEADER).all(fits) {
+        return Sniff::No;
+    }
+    if first.len() >= HEADER { Sniff::Yes } else { Sniff::More }
+}
+
+/// One direction of a connection.
+pub(crate) fn explain(bytes: &[u8]) -> Listing {
+    let mut listing = Listing::default();
+    let mut offset = 0;
+    let mut little = order(bytes);
+    while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
+        let Some(raw) = rest.first_chunk::<HEADER>() else {
+            listing.rest = rest.len();
+            break;
+        };
+        let len = match raw {
+            [0, 1, order, ..] => {
+                little = *order == 0;
+                Ok(HEADER)
+            }
+            [0, ..] => {
+                IceHeader::read(raw, little).map(|header| header.len).map_err(|wrong| wrong.to_string())
+            }
+            [_, kind, _, _, length @ ..] => match *kind {
+                minor::SEND..=minor::FIND => {
+                    Ok(FRAME_HEADER.saturating_add(number(*length, little) as usize))
+                }
+                other => Err(format!("no DCOP message has minor opcode {other}")),
+            },
+        };
+        match len {
+            Ok(len) => {
+                let whole = rest.get(..len).unwrap_or(rest);
+                let mut message = message(whole, offset, little);
+                if whole.len() < len {
+                    message.summary.push_str(&format!(", {} of {len} bytes here", whole.len()));
+                    listing.rest = whole.len();
+                }
+                listing.messages.push(message);
+                offset = offset.saturating_add(len);
+            }
+            Err(value) => {
+                listing.messages.push(Explained {
+                    summary: value.clone(),
+                    kind: "violation".to_owned(),
+                    offset,
+                    len: rest.len(),
+                    parts: vec![Part { offset: 0, len: HEADER, name: "violation", value }],
+                    body: None,
+                });
+                break;
+            }
+        }
+    }
+    listing
+}
+
+/// The byte order of a stream whose beginning may be missing: that in which its first length is the smaller one.
+fn order(bytes: &[u8]) -> bool {
+    match bytes.first_chunk::<HEADER>() {
+        Some([major, _, _, _, length @ ..]) if *major != 0 => number(*length, true) <= number(*length, false),
+        _ => NATIVE_LITTLE,
+    }
+}
+
+fn number(raw: [u8; 4], little: bool) -> u32 {
+    if little { u32::from_le_bytes(raw) } else { u32::from_be_bytes(raw) }
+}
+
+fn message(bytes: &[u8], offset: usize, little: bool) -> Explained {
+    if bytes.first() == Some(&0) { ice(bytes, offset, little) } else { dcop(bytes, offset, little) }
+}
+
+fn ice(bytes: &[u8], offset: usize, little: bool) -> Explained {
+    let part =
+        |from: usize, name, value| Part { offset: from, len: bytes.len().saturating_sub(from), name, value };
+    let mut parts = vec![Part { offset: 0, len: 1, name: "major opcode", value: "0 (ICE)".to_owned() }];
+    let (kind, summary) = match Core::read(bytes, little) {
+        Ok(core) => {
+            let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+            let joined = |list: &[&[u8]]| list.iter().map(|one| text(one)).collect::<Vec<_>>().join(", ");
+            let versions = |list: &[(u16, u16)]| {
+                list.iter().map(|(major, minor)| format!("{major}.{minor}")).collect::<Vec<_>>().join(", ")
+            };
+            let (name, value) = match &core {
+                Core::Error { class, offending, severity, sequence, values } => {
+                    let word = Class::word(*class);
+                    let more = text(values);
+                    (
+                        "error",
+                        format!(
+                            "{word} about minor opcode {offending}, severity {severity}, message {sequence}: {more}"
+                        ),
+                    )
+                }
+                Core::ByteOrder { little } => (
+                    "byte order",
+                    if *little { "least significant byte first" } else { "most significant byte first" }
+                        .to_owned(),
+                ),
+                Core::ConnectionSetup { vendor, release, methods, versions: known, .. } => (
+                    "offer",
+                    format!(
+                        "ICE {} of {} {}, methods {}",
+                        versions(known),
+                        text(vendor),
+                        text(release),
+                        joined(methods)
+                    ),
+                ),
+                Core::AuthRequired { index, data } => {
+                    ("method", format!("number {index}, {} bytes of data", data.len()))
+                }
+                // The cookie is a secret.
+                Core::AuthReply { data } | Core::AuthNextPhase { data } => {
+                    ("secret", format!("{} bytes, not shown", data.len()))
+                }
+                Core::ConnectionReply { version, vendor, release } => {
+                    ("reply", format!("version number {version} of {} {}", text(vendor), text(release)))
+                }
+                Core::ProtocolSetup {
+                    opcode, protocol, vendor, release, methods, versions: known, ..
+                } => (
+                    "protocol",
+                    format!(
+                        "{} {} of {} {}, opcode {opcode}, methods {}",
+                        text(protocol),
+                        versions(known),
+                        text(vendor),
+                        text(release),
+                        joined(methods)
+                    ),
+                ),
+                Core::ProtocolReply { version, opcode, vendor, release } => (
+                    "protocol",
+                    format!(
+                        "version number {version} of {} {}, opcode {opcode}",
+                        text(vendor),
+                        text(release)
+                    ),
+                ),
+                Core::Ping | Core::PingReply | Core::WantToClose | Core::NoClose => {
+                    ("nothing", String::new())
+                }
+            };
+            parts.push(part(1, "minor opcode", core.word().to_owned()));
+            if !value.is_empty() {
+                parts.push(part(2, name, value.clone()));
+            }
+            (core.word().to_owned(), format!("ICE {} {value}", core.word()))
+        }
+        Err(wrong) => {
+            parts.push(part(1, "ends early", wrong.to_string()));
+            ("ICE".to_owned(), format!("ICE message, {wrong}"))
+        }
+    };
+    let summary = format!("{}, {} bytes", summary.trim_end(), bytes.len());
+    Explained { summary, kind, offset, len: bytes.len(), parts, body: None }
+}
+
+fn dcop(bytes: &[u8], offset: usize, little: bool) -> Explained {
+    let mut parts = Vec::new();
+    let kind = bytes.get(1).copied().unwrap_or_default();
+    let word = minor::word(kind);
+    let mut head = |offset, len, name, value| parts.push(Part { offset, len, name, value });
+    head(0, 1, "major opcode", bytes.first().copied().unwrap_or_default().to_string());
+    head(1, 1, "minor opcode", word.to_owned());
+    let word_at = |at: usize| bytes.get(at..).and_then(<[u8]>::first_chunk).map(|raw| number(*raw, little));
+    if let Some(length) = word_at(4) {
+        head(4, 4, "length", format!("{length}{}", if little { "" } else { ", big-endian" }));
+    }
+    let mut summary = word.to_owned();
+    if let Some(key) = word_at(8) {
+        head(8, 4, "key", key.to_string());
+        summary = format!("{word} {key}");
+    }
+    let payload = bytes.get(FRAME_HEADER..).unwrap_or_default();
+    let mut body = None;
+    if !payload.is_empty() {
+        let mut walk = Walk::new(payload);
+        let mut notes = Vec::new();
+        match fields(kind, &mut walk, &mut parts, &mut notes) {
+            Ok(found) => body = found,
+            Err(bad) => {
+                let at = FRAME_HEADER + bad.at.min(payload.len());
+                let len = bytes.len() - at;
+                parts.push(Part { offset: at, len, name: "ends early", value: bad.what.to_owned() });
+            }
+        }
+        summary = format!("{summary} {}", notes.join(" "));
+    }
+    summary.push_str(&format!(", {} bytes", bytes.len()));
+    Explained { summary, kind: word.to_owned(), offset, len: bytes.len(), parts, body }
+}
+
+/// The payload of a message; where its data are.
+fn fields(
+    kind: u8,
+    walk: &mut Walk<'_>,
+    parts: &mut Vec<Part>,
+    notes: &mut Vec<String>,
+) -> Result<Option<(usize, usize)>, Bad> {
+    let mut name = |walk: &mut Walk<'_>, name: &'static str| -> Result<String, Bad> {
+        let from = walk.pos;
+        let range = walk.name()?;
+        let value = walk.bytes.get(range).unwrap_or_default().escape_ascii().to_string();
+        let len = walk.pos - from;
+        parts.push(Part { offset: FRAME_HEADER + from, len, name, value: format!("`{value}`") });
+        Ok(value)
+    };
+    let (from, to) = (name(walk, "from")?, name(walk, "to")?);
+    match kind {
+        minor::SEND | minor::CALL | minor::FIND => {
+            let (object, function) = (name(walk, "object")?, name(walk, "function")?);
+            notes.push(format!("{from} -> {to}/{object} {function}"));
+        }
+        minor::REPLY | minor::REPLY_FAILED => notes.push(format!("{from} -> {to}")),
+        _ => {
+            let at = walk.pos;
+            let number = walk.u32()?;
+            notes.push(format!("{from} -> {to} transaction {number}"));
+            parts.push(Part {
+                offset: FRAME_HEADER + at,
+                len: 4,
+                name: "transaction",
+                value: number.to_string(),
+            });
+        }
+    }
+    if matches!(kind, minor::REPLY | minor::REPLY_DELAYED) {
+        let from = walk.pos;
+        let range = walk.name()?;
+        let value = walk.bytes.get(range).unwrap_or_default().escape_ascii().to_string();
+        notes.push(format!("{value}:"));
+        let len = walk.pos - from;
+        parts.push(Part { offset: FRAME_HEADER + from, len, name: "type", value });
+    }
+    if matches!(kind, minor::REPLY_FAILED | minor::REPLY_WAIT) {
+        return Ok(None);
+    }
+    let at = walk.pos;
+    let data = walk.data()?;
+    parts.push(Part {
+        offset: FRAME_HEADER + at,
+        len: 4,
+        name: "data length",
+        value: data.len().to_string(),
+    });
+    let raw = walk.bytes.get(data.clone()).unwrap_or_default();
+    if raw.is_empty() {
+        return Ok(None);
+    }
+    parts.push(Part { offset: FRAME_HEADER + data.start, len: raw.len(), name: "data", value: hex(raw) });
+    Ok(Some((FRAME_HEADER + data.start, raw.len())))
+}
+
+/// The first bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    let mut text: Vec<String> = bytes.iter().take(32).map(|octet| format!("{octet:02x}")).collect();
+    if bytes.len() > 32 {
+        text.push(format!("... ({} bytes)", bytes.len()));
+    }
+    text.join(" ")
+}

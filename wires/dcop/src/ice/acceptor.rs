@@ -1,0 +1,205 @@
+//! The side that is connected to.
+
+use super::core::{Class, Core, HEADER, IceHeader, Severity, put_byte_order, put_core, put_error};
+use super::{MAGIC_COOKIE, NATIVE_LITTLE, PROTOCOL, Progress, RELEASE, VENDOR, VERSION, Wrong};
+use bytes::{Buf, BytesMut};
+use everywire_model::Violation;
+use std::sync::Arc;
+
+/// The opcode that this side gives to DCOP. Not 1, as initiators use: whoever takes the two for one shows it at once.
+const OPCODE: u8 = 2;
+
+/// The handshake of the side that is connected to. It demands the cookie twice, for the connection and for the
+/// protocol, as every DCOP server does.
+#[derive(Debug)]
+pub struct Acceptor {
+    cookie: Arc<[u8]>,
+    awaits: Awaits,
+    /// The peer's byte order.
+    little: bool,
+    /// The peer's opcode for DCOP.
+    peer_opcode: u8,
+    /// Indices of the versions chosen.
+    version: u8,
+    /// Messages read.
+    sequence: u32,
+    offset: u64,
+    wanted: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaits {
+    ByteOrder,
+    ConnectionSetup,
+    ConnectionCookie,
+    ProtocolSetup,
+    ProtocolCookie,
+}
+
+impl Acceptor {
+    /// With the cookie that peers must show, and that stands in the authority file for protocol `ICE`.
+    pub fn new(cookie: Arc<[u8]>) -> Self {
+        Self {
+            cookie,
+            awaits: Awaits::ByteOrder,
+            little: NATIVE_LITTLE,
+            peer_opcode: 0,
+            version: 0,
+            sequence: 0,
+            offset: 0,
+            wanted: 0,
+        }
+    }
+
+    /// What to send first.
+    pub fn greet(&self, out: &mut Vec<u8>) {
+        put_byte_order(out);
+    }
+
+    /// Takes complete messages from `input` and appends to `out` what is to be sent: on an error too.
+    ///
+    /// # Errors
+    /// The peer broke the protocol or could not authenticate; the connection is to be closed.
+    pub fn receive(&mut self, input: &mut BytesMut, out: &mut Vec<u8>) -> Result<Progress, Violation> {
+        loop {
+            self.wanted = 0;
+            let Some(first) = input.first_chunk::<HEADER>() else { return Ok(Progress::More) };
+            let minor = first[1];
+            let header = IceHeader::read(first, self.little);
+            let progress = match header {
+                Ok(header) => {
+                    let Some(raw) = input.get(..header.len) else {
+                        self.wanted = header.len - input.len();
+                        return Ok(Progress::More);
+                    };
+                    self.sequence += 1;
+                    let progress = Core::read(raw, self.little).and_then(|core| self.message(&core, out));
+                    progress.map(|progress| (progress, header.len))
+                }
+                Err(wrong) => {
+                    self.sequence += 1;
+                    Err(wrong)
+                }
+            };
+            let (progress, len) = match progress {
+                Ok(done) => done,
+                Err(wrong) => {
+                    self.complain(&wrong, minor, out);
+                    return Err(wrong.violation(self.offset));
+                }
+            };
+            input.advance(len);
+            self.offset += len as u64;
+            if progress != Progress::More {
+                return Ok(progress);
+            }
+        }
+    }
+
+    /// Bytes missing from the message that has begun; 0 if none.
+    pub fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// Bytes taken from the input.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn message(&mut self, core: &Core<'_>, out: &mut Vec<u8>) -> Result<Progress, Wrong> {
+        use Awaits::{ByteOrder, ConnectionCookie, ConnectionSetup, ProtocolCookie, ProtocolSetup};
+        self.awaits = match (self.awaits, core) {
+            (ByteOrder, Core::ByteOrder { little }) => {
+                self.little = *little;
+                ConnectionSetup
+            }
+            (ConnectionSetup, Core::ConnectionSetup { methods, versions, .. }) => {
+                self.version = index(versions, &(1, 0)).ok_or(Wrong::NoVersion { what: "ICE" })?;
+                demand_cookie(methods, out)?;
+                ConnectionCookie
+            }
+            (ConnectionCookie, Core::AuthReply { data }) => {
+                self.check(data)?;
+                let (version, vendor, release): (_, &[u8], &[u8]) = (self.version, b"MIT", b"1.0");
+                put_core(out, &Core::ConnectionReply { version, vendor, release });
+                ProtocolSetup
+            }
+            (ProtocolSetup, Core::ProtocolSetup { opcode, protocol, methods, versions, .. }) => {
+                if *protocol != PROTOCOL {
+                    // The error names the protocol: it is written here, where the name is at hand.
+                    let (class, sequence) = (Class::UNKNOWN_PROTOCOL, self.sequence);
+                    put_error(out, class, core.minor(), Severity::Protocol, sequence, protocol);
+                    return Err(Wrong::UnknownProtocol);
+                }
+                if *opcode == 0 {
+                    return Err(Wrong::Value { what: "opcode of a protocol", value: 0 });
+                }
+                self.peer_opcode = *opcode;
+                self.version = index(versions, &VERSION).ok_or(Wrong::NoVersion { what: "DCOP" })?;
+                demand_cookie(methods, out)?;
+                ProtocolCookie
+            }
+            (ProtocolCookie, Core::AuthReply { data }) => {
+                self.check(data)?;
+                let (version, opcode) = (self.version, OPCODE);
+                put_core(out, &Core::ProtocolReply { version, opcode, vendor: VENDOR, release: RELEASE });
+                let (peer_opcode, swap) = (self.peer_opcode, self.little != NATIVE_LITTLE);
+                return Ok(Progress::Done { peer_opcode, my_opcode: OPCODE, swap });
+            }
+            (ConnectionSetup | ConnectionCookie | ProtocolSetup | ProtocolCookie, Core::Ping) => {
+                put_core(out, &Core::PingReply);
+                self.awaits
+            }
+            (awaits, core) => return Err(Wrong::State { minor: core.minor(), awaited: awaits.word() }),
+        };
+        Ok(Progress::More)
+    }
+
+    fn check(&self, cookie: &[u8]) -> Result<(), Wrong> {
+        if everywire_auth::same_secret(&self.cookie, cookie) { Ok(()) } else { Err(Wrong::WrongCookie) }
+    }
+
+    /// Tells the peer what it did wrong, in ICE's terms.
+    fn complain(&self, wrong: &Wrong, minor: u8, out: &mut Vec<u8>) {
+        let (class, severity, reason): (u16, Severity, &[u8]) = match wrong {
+            Wrong::UnknownProtocol => return,
+            Wrong::WrongCookie => {
+                let reason = b"MIT-MAGIC-COOKIE-1 authentication rejected";
+                (Class::AUTH_REJECTED, Severity::Protocol, reason)
+            }
+            Wrong::NoAuthentication => {
+                let reason = b"only MIT-MAGIC-COOKIE-1 is accepted, and it was not offered";
+                (Class::AUTH_REJECTED, Severity::Protocol, reason)
+            }
+            Wrong::NoVersion { .. } => (Class::NO_VERSION, Severity::Protocol, b""),
+            Wrong::Major { .. } => (Class::BAD_MAJOR, Severity::Connection, b""),
+            Wrong::Minor { .. } => (Class::BAD_MINOR, Severity::Connection, b""),
+            Wrong::State { .. } => (Class::BAD_STATE, Severity::Connection, b""),
+            Wrong::Value { .. } => (Class::BAD_VALUE, Severity::Connection, b""),
+            _ => (Class::BAD_LENGTH, Severity::Connection, b""),
+        };
+        put_error(out, class, minor, severity, self.sequence, reason);
+    }
+}
+
+/// Demands the cookie, if the peer can show one.
+fn demand_cookie(methods: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Wrong> {
+    let index = index(methods, &MAGIC_COOKIE).ok_or(Wrong::NoAuthentication)?;
+    put_core(out, &Core::AuthRequired { index, data: b"" });
+    Ok(())
+}
+
+fn index<T: PartialEq>(all: &[T], one: &T) -> Option<u8> {
+    all.iter().position(|held| held == one).and_then(|at| u8::try_from(at).ok())
+}
+
+impl Awaits {
+    fn word(self) -> &'static str {
+        match self {
+            Self::ByteOrder => "ByteOrder",
+            Self::ConnectionSetup => "ConnectionSetup",
+            Self::ConnectionCookie | Self::ProtocolCookie => "AuthenticationReply",
+            Self::ProtocolSetup => "ProtocolSetup",
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! The messages of the ICE core protocol (Inter-Client Exchange 1.0, sections 6 and 7): all that have major opcode 0.
+
+use super::{ICE_LIMIT, NATIVE_LITTLE, Wrong};
+
+/// Bytes in an ICE header.
+pub const HEADER: usize = 8;
+
+/// The first eight bytes of an ICE message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IceHeader {
+    /// Minor opcode: the kind of message.
+    pub minor: u8,
+    /// Two bytes that each kind uses in its own way.
+    pub data: [u8; 2],
+    /// Length of the whole message in bytes, header included.
+    pub len: usize,
+}
+
+impl IceHeader {
+    /// Reads the header of a core message; `little` is the sender's byte order.
+    ///
+    /// # Errors
+    /// The major opcode is not 0, or the message is larger than [`ICE_LIMIT`].
+    pub fn read(raw: &[u8; HEADER], little: bool) -> Result<Self, Wrong> {
+        let [major, minor, d0, d1, l0, l1, l2, l3] = *raw;
+        if major != 0 {
+            return Err(Wrong::Major { major });
+        }
+        let len = 8 * (u64::from(card32([l0, l1, l2, l3], little)) + 1);
+        match usize::try_from(len) {
+            Ok(len) if len <= ICE_LIMIT => Ok(Self { minor, data: [d0, d1], len }),
+            _ => Err(Wrong::OverLimit { size: len, limit: ICE_LIMIT as u64 }),
+        }
+    }
+}
+
+/// Classes of errors (section 7.1 and 7.2).
+pub struct Class;
+
+impl Class {
+    /// No protocol was set up under this major opcode.
+    pub const BAD_MAJOR: u16 = 0;
+    /// No common authentication method.
+    pub const NO_AUTH: u16 = 1;
+    /// No common version.
+    pub const NO_VERSION: u16 = 2;
+    /// The set-up failed.
+    pub const SETUP_FAILED: u16 = 3;
+    /// The peer is not who it must be.
+    pub const AUTH_REJECTED: u16 = 4;
+    /// Authentication could not be carried out.
+    pub const AUTH_FAILED: u16 = 5;
+    /// The protocol is set up already.
+    pub const PROTOCOL_DUPLICATE: u16 = 6;
+    /// The opcode is taken already.
+    pub const MAJOR_OPCODE_DUPLICATE: u16 = 7;
+    /// The protocol to set up is unknown.
+    pub const UNKNOWN_PROTOCOL: u16 = 8;
+    /// No such minor opcode.
+    pub const BAD_MINOR: u16 = 0x8000;
+    /// Not now.
+    pub const BAD_STATE: u16 = 0x8001;
+    /// Length and contents do not agree.
+    pub const BAD_LENGTH: u16 = 0x8002;
+    /// A value that means nothing.
+    pub const BAD_VALUE: u16 = 0x8003;
+
+    /// The specification's word for a class.
+    pub fn word(class: u16) -> &'static str {
+        match class {
+            Self::BAD_MAJOR => "BadMajor",
+            Self::NO_AUTH => "NoAuthentication",
+            Self::NO_VERSION => "NoVersion",
+            Self::SETUP_FAILED => "SetupFailed",
+            Self::AUTH_REJECTED => "AuthenticationRejected",
+            Self::AUTH_FAILED => "AuthenticationFailed",
+            Self::PROTOCOL_DUPLICATE => "ProtocolDuplicate",
+            Self::MAJOR_OPCODE_DUPLICATE => "MajorOpcodeDuplicate",
+            Self::UNKNOWN_PROTOCOL => "UnknownProtocol",
+            Self::BAD_MINOR => "BadMinor",
+            Self::BAD_STATE => "BadState",
+            Self::BAD_LENGTH => "BadLength",
+            Self::BAD_VALUE => "BadValue",
+            _ => "unknown class",
+        }
+    }
+}
+
+/// What an error ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Severity {
+    /// Nothing.
+    Continue = 0,
+    /// The protocol.
+    Protocol = 1,
+    /// The connection.
+    Connection = 2,
+}
+
+/// A message of the core protocol. Strings are bytes, without their length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Core<'a> {
+    /// Something was wrong with a message of the receiver.
+    Error {
+        /// See [`Class`].
+        class: u16,
+        /// Minor opcode of the message that was wrong.
+        offending: u8,
+        /// See [`Severity`].
+        severity: u8,
+        /// Its number among the messages of its sender, from 1.
+        sequence: u32,
+        /// What follows, mostly a string.
+        values: &'a [u8],
+    },
+    /// The first message of each side.
+    ByteOrder {
+        /// Whether the sender writes the least significant byte first.
+        little: bool,
+    },
+    /// The initiator's offer.
+    ConnectionSetup {
+        /// Whether it insists on being authenticated.
+        must_authenticate: bool,
+        /// Vendor of its ICE.
+        vendor: &'a [u8],
+        /// Release of its ICE.
+        release: &'a [u8],
+        /// Authentication methods, the preferred first.
+        methods: Vec<&'a [u8]>,
+        /// Versions of ICE: major, minor.
+        versions: Vec<(u16, u16)>,
+    },
+    /// The acceptor demands authentication.
+    AuthRequired {
+        /// Index into the methods offered.
+        index: u8,
+        /// Data of the method.
+        data: &'a [u8],
+    },
+    /// The initiator's answer.
+    AuthReply {
+        /// Data of the method.
+        data: &'a [u8],
+    },
+    /// One more turn.
+    AuthNextPhase {
+        /// Data of the method.
+        data: &'a [u8],
+    },
+    /// The connection stands.
+    ConnectionReply {
+        /// Index into the versions offered.
+        version: u8,
+        /// Vendor of the acceptor's ICE.
+        vendor: &'a [u8],
+        /// Release of the acceptor's ICE.
+        release: &'a [u8],
+    },
+    /// A protocol is to be spoken.
+    ProtocolSetup {
+        /// The sender's opcode for it.
+        opcode: u8,
+        /// Whether it insists on being authenticated.
+        must_authenticate: bool,
+        /// Its name.
+        protocol: &'a [u8],
+        /// Vendor of its implementation.
+        vendor: &'a [u8],
+        /// Release of its implementation.
+        release: &'a [u8],
+        /// Authentication methods, the preferred first.
+        methods: Vec<&'a [u8]>,
+        /// Versions of it: major, minor.
+        versions: Vec<(u16, u16)>,
+    },
+    /// The protocol is set up.
+    ProtocolReply {
+        /// Index into the versions offered.
+        version: u8,
+        /// The replier's opcode for it.
+        opcode: u8,
+        /// Vendor of its implementation.
+        vendor: &'a [u8],
+        /// Release of its implementation.
+        release: &'a [u8],
+    },
+    /// Are you there?
+    Ping,
+    /// Yes.
+    PingReply,
+    /// May I close?
+    WantToClose,
+    /// No.
+    NoClose,
+}
+
+impl<'a> Core<'a> {
+    /// Reads a whole message; `little` is the sender's byte order. (A `ByteOrder` reads the same in both.)
+    ///
+    /// # Errors
+    /// Unknown kinds; lengths that do not fit to the byte, apart from the padding to 8.
+    pub fn read(raw: &'a [u8], little: bool) -> Result<Self, Wrong> {
+        let Some((first, body)) = raw.split_first_chunk::<HEADER>() else {
+            return Err(Wrong::Length { minor: 0 });
+        };
+        let header = IceHeader::read(first, little)?;
+        let ([d0, d1], minor) = (header.data, header.minor);
+        if header.len != raw.len() {
+            return Err(Wrong::Length { minor });
+        }
+        let mut fields = Fields { rest: body, little, minor };
+        let core = match minor {
+            0 => {
+                let [offending, severity] = fields.take()?;
+                fields.take::<2>()?;
+                let sequence = card32(fields.take()?, little);
+                let class = card16([d0, d1], little);
+                let values = std::mem::take(&mut fields.rest);
+                Self::Error { class, offending, severity, sequence, values }
+            }
+            1 if d0 > 1 => return Err(Wrong::Value { what: "byte order", value: d0.into() }),
+            1 => Self::ByteOrder { little: d0 == 0 },
+            2 => {
+                let [must] = fields.take()?;
+                fields.take::<7>()?;
+                let (vendor, release) = (fields.string()?, fields.string()?);
+                let methods = fields.strings(d1)?;
+                let versions = fields.versions(d0)?;
+                let must_authenticate = must != 0;
+                Self::ConnectionSetup { must_authenticate, vendor, release, methods, versions }
+            }
+            3 => Self::AuthRequired { index: d0, data: fields.authentication()? },
+            4 => Self::AuthReply { data: fields.authentication()? },
+            5 => Self::AuthNextPhase { data: fields.authentication()? },
+            6 => Self::ConnectionReply { version: d0, vendor: fields.string()?, release: fields.string()? },
+            7 => {
+                let [versions, methods] = fields.take()?;
+                fields.take::<6>()?;
+                let (protocol, vendor, release) = (fields.string()?, fields.string()?, fields.string()?);
+                let methods = fields.strings(methods)?;
+                let versions = fields.versions(versions)?;
+                let must_authenticate = d1 != 0;
+                Self::ProtocolSetup {
+                    opcode: d0,
+                    must_authenticate,
+                    protocol,
+                    vendor,
+                    release,
+                    methods,
+                    versions,
+                }
+            }
+            8 => {
+                let (vendor, release) = (fields.string()?, fields.string()?);
+                Self::ProtocolReply { version: d0, opcode: d1, vendor, release }
+            }
+            9 => Self::Ping,
+            10 => Self::PingReply,
+            11 => Self::WantToClose,
+            12 => Self::NoClose,
+            minor => return Err(Wrong::Minor { minor }),
+        };
+        // The rest is the padding to a multiple of 8; its bytes mean nothing.
+        if fields.rest.len() >= 8 { Err(Wrong::Length { minor }) } else { Ok(core) }
+    }
+
+    /// The minor opcode.
+    pub fn minor(&self) -> u8 {
+        match self {
+            Self::Error { .. } => 0,
+            Self::ByteOrder { .. } => 1,
+            Self::ConnectionSetup { .. } => 2,
+            Self::AuthRequired { .. } => 3,
+            Self::AuthReply { .. } => 4,
+            Self::AuthNextPhase { .. } => 5,
+            Self::ConnectionReply { .. } => 6,
+            Self::ProtocolSetup { .. } => 7,
+            Self::ProtocolReply { .. } => 8,
+            Self::Ping => 9,
+            Self::PingReply => 10,
+            Self::WantToClose => 11,
+            Self::NoClose => 12,
+        }
+    }
+
+    /// The specification's word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Error { .. } => "Error",
+            Self::ByteOrder { .. } => "ByteOrder",
+            Self::ConnectionSetup { .. } => "ConnectionSetup",
+            Self::AuthRequired { .. } => "AuthenticationRequired",
+            Self::AuthReply { .. } => "AuthenticationReply",
+            Self::AuthNextPhase { .. } => "AuthenticationNextPhase",
+            Self::ConnectionReply { .. } => "ConnectionReply",
+            Self::ProtocolSetup { .. } => "ProtocolSetup",
+            Self::ProtocolReply { .. } => "ProtocolReply",
+            Self::Ping => "Ping",
+            Self::PingReply => "PingReply",
+            Self::WantToClose => "WantToClose",
+            Self::NoClose => "NoClose",
+        }
+    }
+}
+
+/// Appends a message in this machine's byte order, padded with zeros. Strings longer than 65535 bytes are cut; no caller
+/// has any.
+pub fn put_core(out: &mut Vec<u8>, core: &Core<'_>) {
+    let start = out.len();
+    out.extend_from_slice(&[0, core.minor(), 0, 0, 0, 0, 0, 0]);
+    let data: [u8; 2] = match core {
+        Core::Error { class, offending, severity, sequence, values } => {
+            out.extend_from_slice(&[*offending, *severity, 0, 0]);
+            out.extend_from_slice(&sequence.to_ne_bytes());
+            out.extend_from_slice(values);
+            class.to_ne_bytes()
+        }
+        Core::ByteOrder { little } => [u8::from(!little), 0],
+        Core::ConnectionSetup { must_authenticate, vendor, release, methods, versions } => {
+            out.extend_from_slice(&[u8::from(*must_authenticate), 0, 0, 0, 0, 0, 0, 0]);
+            [*vendor, *release]
+                .into_iter()
+                .chain(methods.iter().copied())
+                .for_each(|text| put_string(out, text));
+            put_versions(out, versions);
+            [count(versions), count(methods)]
+        }
+        Core::AuthRequired { index, data } => {
+            put_authentication(out, data);
+            [*index, 0]
+        }
+        Core::AuthReply { data } | Core::AuthNextPhase { data } => {
+            put_authentication(out, data);
+            [0, 0]
+        }
+        Core::ConnectionReply { version, vendor, release } => {
+            put_string(out, vendor);
+            put_string(out, release);
+            [*version, 0]
+        }
+        Core::ProtocolSetup { opcode, must_authenticate, protocol, vendor, release, methods, versions } => {
+            out.extend_from_slice(&[count(versions), count(methods), 0, 0, 0, 0, 0, 0]);
+            let names = [*protocol, *vendor, *release].into_iter();
+            names.chain(methods.iter().copied()).for_each(|text| put_string(out, text));
+            put_versions(out, versions);
+            [*opcode, u8::from(*must_authenticate)]
+        }
+        Core::ProtocolReply { version, opcode, vendor, release } => {
+            put_string(out, vendor);
+            put_string(out, release);
+            [*version, *opcode]
+        }
+        Core::Ping | Core::PingReply | Core::WantToClose | Core::NoClose => [0, 0],
+    };
+    pad(out, start, 8);
+    let units = u32::try_from((out.len() - start) / 8 - 1).unwrap_or_default();
+    if let Some([_, _, d0, d1, length @ ..]) = out.get_mut(start..start + HEADER) {
+        [*d0, *d1] = data;
+        length.copy_from_slice(&units.to_ne_bytes());
+    }
+}
+
+/// Appends an error about message number `sequence` of the peer, with a reason or none.
+pub fn put_error(
+    out: &mut Vec<u8>,
+    class: u16,
+    offending: u8,
+    severity: Severity,
+    sequence: u32,
+    reason: &[u8],
+) {
+    let mut values = Vec::new();
+    if !reason.is_empty() {
+        put_string(&mut values, reason);
+    }
+    put_core(out, &Core::Error { class, offending, severity: severity as u8, sequence, values: &values });
+}
+
+/// The string that an error carries, if that is what its values are; `little` is the sender's byte order.
+pub(super) fn reason(values: &[u8], little: bool) -> String {
+    let mut fields = Fields { rest: values, little, minor: 0 };
+    fields.string().map(|text| String::from_utf8_lossy(text).into_owned()).unwrap_or_default()
+}
+
+/// What is left of a message's body.
+struct Fields<'a> {
+    rest: &'a [u8],
+    little: bool,
+    minor: u8,
+}
+
+impl<'a> Fields<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Wrong> {
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(Wrong::Length { minor: self.minor })?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    fn slice(&mut self, len: usize) -> Result<&'a [u8], Wrong> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(Wrong::Length { minor: self.minor })?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn string(&mut self) -> Result<&'a [u8], Wrong> {
+        let len = usize::from(card16(self.take()?, self.little));
+        let text = self.slice(len)?;
+        self.slice((2 + len).wrapping_neg() % 4)?;
+        Ok(text)
+    }
+
+    fn strings(&mut self, count: u8) -> Result<Vec<&'a [u8]>, Wrong> {
+        (0..count).map(|_| self.string()).collect()
+    }
+
+    fn versions(&mut self, count: u8) -> Result<Vec<(u16, u16)>, Wrong> {
+        let mut one = || Ok((card16(self.take()?, self.little), card16(self.take()?, self.little)));
+        (0..count).map(|_| one()).collect()
+    }
+
+    fn authentication(&mut self) -> Result<&'a [u8], Wrong> {
+        let len = card16(self.take()?, self.little);
+        self.take::<6>()?;
+        self.slice(len.into())
+    }
+}
+
+fn card16(raw: [u8; 2], little: bool) -> u16 {
+    if little { u16::from_le_bytes(raw) } else { u16::from_be_bytes(raw) }
+}
+
+pub(super) fn card32(raw: [u8; 4], little: bool) -> u32 {
+    if little { u32::from_le_bytes(raw) } else { u32::from_be_bytes(raw) }
+}
+
+fn put_string(out: &mut Vec<u8>, text: &[u8]) {
+    let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    let start = out.len();
+    out.extend_from_slice(&len.to_ne_bytes());
+    out.extend(text.iter().take(len.into()));
+    pad(out, start, 4);
+}
+
+fn put_versions(out: &mut Vec<u8>, versions: &[(u16, u16)]) {
+    for (major, minor) in versions {
+        out.extend_from_slice(&major.to_ne_bytes());
+        out.extend_from_slice(&minor.to_ne_bytes());
+    }
+}
+
+fn put_authentication(out: &mut Vec<u8>, data: &[u8]) {
+    let len = u16::try_from(data.len()).unwrap_or(u16::MAX);
+    out.extend_from_slice(&len.to_ne_bytes());
+    out.extend_from_slice(&[0; 6]);
+    out.extend(data.iter().take(len.into()));
+}
+
+fn pad(out: &mut Vec<u8>, start: usize, to: usize) {
+    out.resize(start + (out.len() - start).next_multiple_of(to), 0);
+}
+
+fn count<T>(of: &[T]) -> u8 {
+    u8::try_from(of.len()).unwrap_or(u8::MAX)
+}
+
+/// The greeting of both sides.
+pub(super) fn put_byte_order(out: &mut Vec<u8>) {
+    put_core(out, &Core::ByteOrder { little: NATIVE_LITTLE });
+}

@@ -1,0 +1,163 @@
+//! The side that connects.
+
+use super::core::{Core, HEADER, IceHeader, put_byte_order, put_core, reason};
+use super::{MAGIC_COOKIE, NATIVE_LITTLE, PROTOCOL, Progress, RELEASE, VENDOR, VERSION, Wrong};
+use bytes::{Buf, BytesMut};
+use everywire_model::Violation;
+
+/// The opcode that this side gives to DCOP.
+const OPCODE: u8 = 1;
+
+/// The handshake of the side that connects.
+#[derive(Debug)]
+pub struct Initiator {
+    cookie: Option<Vec<u8>>,
+    awaits: Awaits,
+    /// The peer's byte order.
+    little: bool,
+    offset: u64,
+    wanted: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaits {
+    ByteOrder,
+    /// An `AuthRequired`, or that the connection stands at once.
+    Connection,
+    ConnectionReply,
+    /// The same for the protocol.
+    Protocol,
+    ProtocolReply,
+}
+
+impl Initiator {
+    /// With the cookie of the authority file's entry for protocol `ICE` and the server's network id. Without one no
+    /// authentication is offered, and most acceptors refuse.
+    pub fn new(cookie: Option<Vec<u8>>) -> Self {
+        Self { cookie, awaits: Awaits::ByteOrder, little: NATIVE_LITTLE, offset: 0, wanted: 0 }
+    }
+
+    /// What to send first.
+    pub fn greet(&self, out: &mut Vec<u8>) {
+        put_byte_order(out);
+    }
+
+    /// Takes complete messages from `input` and appends to `out` what is to be sent.
+    ///
+    /// # Errors
+    /// The peer broke the protocol, or it refused: then the violation's name is [`Wrong::REFUSED`].
+    pub fn receive(&mut self, input: &mut BytesMut, out: &mut Vec<u8>) -> Result<Progress, Violation> {
+        loop {
+            self.wanted = 0;
+            let Some(first) = input.first_chunk::<HEADER>() else { return Ok(Progress::More) };
+            let header = IceHeader::read(first, self.little).map_err(|wrong| wrong.violation(self.offset))?;
+            let Some(raw) = input.get(..header.len) else {
+                self.wanted = header.len - input.len();
+                return Ok(Progress::More);
+            };
+            let progress = Core::read(raw, self.little).and_then(|core| self.message(&core, out));
+            let progress = progress.map_err(|wrong| wrong.violation(self.offset))?;
+            input.advance(header.len);
+            self.offset += header.len as u64;
+            if progress != Progress::More {
+                return Ok(progress);
+            }
+        }
+    }
+
+    /// Bytes missing from the message that has begun; 0 if none.
+    pub fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    fn message(&mut self, core: &Core<'_>, out: &mut Vec<u8>) -> Result<Progress, Wrong> {
+        use Awaits::{ByteOrder, Connection, ConnectionReply, Protocol, ProtocolReply};
+        let methods: Vec<&[u8]> = self.cookie.iter().map(|_| MAGIC_COOKIE).collect();
+        self.awaits = match (self.awaits, core) {
+            (_, Core::Error { class, values, .. }) => {
+                return Err(Wrong::Refused { class: *class, reason: reason(values, self.little) });
+            }
+            (ByteOrder, Core::ByteOrder { little }) => {
+                self.little = *little;
+                let (vendor, release): (&[u8], &[u8]) = (b"MIT", b"1.0");
+                let versions = vec![(1, 0)];
+                put_core(
+                    out,
+                    &Core::ConnectionSetup { must_authenticate: false, vendor, release, methods, versions },
+                );
+                Connection
+            }
+            (Connection, Core::AuthRequired { index, .. }) => {
+                self.authenticate(*index, out)?;
+                ConnectionReply
+            }
+            (Connection | ConnectionReply, Core::ConnectionReply { version, .. }) => {
+                if *version != 0 {
+                    return Err(Wrong::Value {
+                        what: "index of a version offered",
+                        value: (*version).into(),
+                    });
+                }
+                let setup = Core::ProtocolSetup {
+                    opcode: OPCODE,
+                    must_authenticate: false,
+                    protocol: PROTOCOL,
+                    vendor: VENDOR,
+                    release: RELEASE,
+                    methods,
+                    versions: vec![VERSION],
+                };
+                put_core(out, &setup);
+                Protocol
+            }
+            (Protocol, Core::AuthRequired { index, .. }) => {
+                self.authenticate(*index, out)?;
+                ProtocolReply
+            }
+            (Protocol | ProtocolReply, Core::ProtocolReply { version, opcode, .. }) => {
+                if *version != 0 {
+                    return Err(Wrong::Value {
+                        what: "index of a version offered",
+                        value: (*version).into(),
+                    });
+                }
+                if *opcode == 0 {
+                    return Err(Wrong::Value { what: "opcode of a protocol", value: 0 });
+                }
+                let swap = self.little != NATIVE_LITTLE;
+                return Ok(Progress::Done { peer_opcode: *opcode, my_opcode: OPCODE, swap });
+            }
+            (Connection | ConnectionReply | Protocol | ProtocolReply, Core::Ping) => {
+                put_core(out, &Core::PingReply);
+                self.awaits
+            }
+            (awaits, core) => return Err(Wrong::State { minor: core.minor(), awaited: awaits.word() }),
+        };
+        Ok(Progress::More)
+    }
+
+    fn authenticate(&self, index: u8, out: &mut Vec<u8>) -> Result<(), Wrong> {
+        match &self.cookie {
+            Some(cookie) if index == 0 => {
+                put_core(out, &Core::AuthReply { data: cookie });
+                Ok(())
+            }
+            _ => {
+                let what = "index of an authentication method offered";
+                Err(Wrong::Value { what, value: index.into() })
+            }
+        }
+    }
+}
+
+impl Awaits {
+    fn word(self) -> &'static str {
+        match self {
+            Self::ByteOrder => "ByteOrder",
+            Self::Connection => "AuthenticationRequired or ConnectionReply",
+            Self::ConnectionReply => "ConnectionReply",
+            Self::Protocol => "AuthenticationRequired or ProtocolReply",
+            Self::ProtocolReply => "ProtocolReply",
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Taking messages off the stream: frames, limits, time.
+
+use crate::ice::{self, Frame, Late, Message, minor};
+use crate::limits;
+use crate::session::{DcopSession, Phase};
+use crate::violations::Wrong;
+use bytes::BytesMut;
+use everywire_model::{Event, Failure, Initiator, Kind, Violation};
+use std::time::Instant;
+
+impl DcopSession {
+    /// Handles all whole messages at the front of the input.
+    pub(crate) fn take_messages(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Violation> {
+        self.missing = 0;
+        if matches!(self.phase, Phase::Greeting(_) | Phase::Handshake(_)) && !self.shake(now, input)? {
+            return Ok(());
+        }
+        loop {
+            if matches!(self.phase, Phase::Closed | Phase::Broken) {
+                // What comes after goodbye concerns nobody.
+                input.clear();
+                return Ok(());
+            }
+            let Some(framing) = &mut self.framing else { return Ok(()) };
+            let before = input.len();
+            let frame = match framing.split(input) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => {
+                    let missing = framing.wanted();
+                    self.wait(now, input.len(), missing);
+                    return Ok(());
+                }
+                Err(wrong) => return Err(wrong.violation(self.received)),
+            };
+            match frame {
+                Frame::Dcop(message) => {
+                    self.message(message).map_err(|wrong| wrong.violation(self.received))?;
+                    if !matches!(self.phase, Phase::Registration) {
+                        self.due = None;
+                    }
+                }
+                Frame::Ice(raw) => {
+                    let little = framing.little;
+                    match ice::late(&raw, little, 0, self.out.flat()) {
+                        Ok(Late::Go) => {}
+                        Ok(Late::Close) => self.goodbye(),
+                        Err(wrong) => return Err(wrong.violation(self.received)),
+                    }
+                }
+            }
+            self.received += (before - input.len()) as u64;
+        }
+    }
+
+    fn message(&mut self, message: Message) -> Result<(), Wrong> {
+        let Message { minor: kind, key, payload } = message;
+        if matches!(self.phase, Phase::Registration) {
+            return self.registered(kind, &payload);
+        }
+        match kind {
+            minor::SEND | minor::CALL | minor::FIND => self.called(kind, key, payload),
+            minor::REPLY => self.replied(key, &payload, false),
+            minor::REPLY_DELAYED => self.replied(key, &payload, true),
+            minor::REPLY_FAILED => self.refused(key, &payload),
+            minor::REPLY_WAIT => Self::waits(&payload),
+            // The frame's reader lets no other kind through.
+            _ => Ok(()),
+        }
+    }
+
+    /// A message has begun, or not.
+    fn wait(&mut self, now: Instant, have: usize, missing: usize) {
+        self.missing = missing;
+        if have == 0 || matches!(self.phase, Phase::Registration) {
+            if !matches!(self.phase, Phase::Registration) {
+                self.due = None;
+            }
+            return;
+        }
+        if self.due.is_none() {
+            let time = limits::message_time(&self.limits, (have + missing) as u64);
+            self.due = now.checked_add(time).map(|due| (due, time.as_secs()));
+        }
+    }
+
+    pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Violation> {
+        match self.due {
+            Some((due, seconds)) if due <= now => Err(Wrong::TooSlow { seconds }.violation(self.received)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The server says goodbye.
+    fn goodbye(&mut self) {
+        self.phase = Phase::Closed;
+        let failure =
+            Failure::new(Kind::Unreachable, Initiator::Peer, "the DCOP server closed the connection")
+                .with_completed(everywire_model::Completed::Maybe);
+        self.fail_all(&failure);
+        self.events.push_back(Event::Closed);
+    }
+}

@@ -1,0 +1,163 @@
+//! The DCOP wire: ICE, `QDataStream` values, the side of applications and the server that routes between them.
+//!
+//! Support level: everything that programs of KDE 3 and Trinity do. Applications register at the server with the cookie
+//! of this user, call (several calls at a time), send, search, serve, announce late answers, tell and hear signals;
+//! every object tells its functions and interfaces, every application its objects. All types of Qt that have a
+//! describable value travel, `QVariant` too. Not offered: the bridge to Qt widgets (object `qt`), proxies; reasons of a
+//! failure, for which the protocol has no words; the key of a call tree on calls that a servant makes while it serves
+//! (each connection has keys of its own).
+//!
+//! The way through the crate: [`Dcop`] is the entry; `address`, `servers` and `cookies` find objects and servers; `types`
+//! and `variants` name types, `sink`, `source` and `values` carry values; `session` and the files it names are the state
+//! of a connection; [`ice`] has frames and handshakes, [`server`] the router; `standard` what every application answers,
+//! `discover` and `list` what is asked of them; `limits` and `violations` what is refused and how it is called;
+//! `explain` listings.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod calls;
+mod cookies;
+mod deaths;
+mod discover;
+mod explain;
+pub mod ice;
+mod incoming;
+pub mod limits;
+mod list;
+mod names;
+mod plain;
+mod refusal;
+mod registration;
+mod replies;
+pub mod server;
+mod servers;
+mod serving;
+mod session;
+mod signals;
+mod sink;
+mod source;
+mod standard;
+mod strings;
+mod types;
+mod values;
+mod variants;
+pub mod violations;
+mod ways;
+
+pub use address::{ANY_SUFFIX, APPLICATION};
+pub use values::{DATA_STREAM, DataStream};
+
+use everywire_model::wire::{Capabilities, Listing, Sniff};
+use everywire_model::{
+    Ambient, Codec, Config, Discovery, Failure, Incoming, Interface, Object, Objects, Place, Presence,
+    Program, Purpose, Reference, Resolver, Session, Wire,
+};
+use session::DcopSession;
+use std::sync::Arc;
+use violations::Wrong;
+
+/// The wire, as it is registered.
+pub static DCOP: Dcop = Dcop;
+
+/// The DCOP wire.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Dcop;
+
+impl Dcop {
+    /// A session for the connecting side with this cookie, whatever the authority files say.
+    pub fn connect_with(&self, config: &Config, cookie: &[u8]) -> Box<dyn Session> {
+        Box::new(DcopSession::new(config, Ok(cookie.to_vec())))
+    }
+}
+
+impl Wire for Dcop {
+    fn name(&self) -> &'static str {
+        "dcop"
+    }
+
+    fn title(&self) -> &'static str {
+        "DCOP: Desktop Communication Protocol 2.0 of KDE 3 and Trinity, over ICE"
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["dcop"]
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            oneway: true,
+            out_parameters: true,
+            typed_exceptions: false,
+            signals: true,
+            handles: false,
+            references: true,
+            callbacks_on_connection: false,
+            probe: true,
+            cancel: false,
+        }
+    }
+
+    fn sniff(&self, first: &[u8]) -> Sniff {
+        explain::sniff(first)
+    }
+
+    fn parse(&self, text: &str) -> Result<Reference, Failure> {
+        address::parse(text)
+    }
+
+    fn print(&self, reference: &Reference) -> String {
+        address::print(reference)
+    }
+
+    fn print_friendly(&self, reference: &Reference) -> String {
+        address::print(reference)
+    }
+
+    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+        address::publish(type_id, places, key)
+    }
+
+    fn listen(&self, text: &str) -> Result<Place, Failure> {
+        address::listen(text)
+    }
+
+    fn connect(&self, config: &Config) -> Box<dyn Session> {
+        if config.purpose == Purpose::Monitoring {
+            return Box::new(refusal::Refusal::new(Wrong::NoMonitoring));
+        }
+        Box::new(DcopSession::new(config, cookies::find(config.profile.endpoints.first())))
+    }
+
+    fn accept(&self, _: &Config) -> Box<dyn Session> {
+        Box::new(refusal::Refusal::new(Wrong::NoPeers))
+    }
+
+    fn codec(&self) -> &'static dyn Codec {
+        &DATA_STREAM
+    }
+
+    fn operation(&self, interface: &Interface, asked: &Incoming) -> Option<usize> {
+        types::operation(interface, &asked.operation).or_else(|| standard::several(interface, &asked.key))
+    }
+
+    fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
+        Some(Arc::new(standard::Standard::new(objects)))
+    }
+
+    fn discover(&self, object: &Object) -> Result<Discovery, Failure> {
+        discover::discover(object)
+    }
+
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+        list::list(text, resolver)
+    }
+
+    fn programs(&self) -> &'static [Program] {
+        std::slice::from_ref(&server::PROGRAM)
+    }
+
+    fn explain(&self, bytes: &[u8]) -> Listing {
+        explain::explain(bytes)
+    }
+}

@@ -1,0 +1,36 @@
+//! Numbers that bound what a peer can make this side do. Those a user can raise are in [`everywire_model::Limits`].
+
+use everywire_model::Limits;
+use std::time::Duration;
+
+/// Longest name of an application, object or function in a message that comes in, in bytes.
+pub const NAME: usize = 4096;
+
+/// Calls of one call tree (they share a key) that may be open here at a time: `a` asks `b`, which asks `a`, and so on.
+pub const CALL_DEPTH: u32 = 16;
+
+/// Keys below this are no call trees: none yet, sends, priority.
+pub const FIRST_KEY: u32 = 42;
+
+/// Repeated calls, ways to ask and result types that a connection remembers, each.
+pub(crate) const REMEMBERED: usize = 32;
+
+/// Subscriptions that a connection may have.
+pub const SUBSCRIPTIONS: usize = 4096;
+
+/// Time the server has to admit this side: handshake and registration.
+pub const ADMISSION: Duration = Duration::from_secs(30);
+
+/// Objects and functions of one object that are looked at when it tells its contract.
+pub const DISCOVERED: usize = 4096;
+
+/// Time for a message of that many bytes to arrive.
+pub(crate) fn message_time(limits: &Limits, bytes: u64) -> Duration {
+    let mebibytes = u32::try_from((bytes >> 20) + 1).unwrap_or(u32::MAX);
+    limits.message_time.saturating_mul(mebibytes)
+}
+
+/// The largest message that is sent or taken, in bytes: the limit, or what the header's 32 bits can say.
+pub(crate) fn largest(limits: &Limits) -> u64 {
+    limits.message.min(u64::from(u32::MAX))
+}

@@ -1,0 +1,67 @@
+//! The names of result types, remembered by the shapes they are of: no name is made twice.
+
+use crate::limits::REMEMBERED;
+use crate::{strings, types};
+use bytes::Bytes;
+use everywire_model::shape::{Hold, Struct};
+use everywire_model::{Rope, Shape, Visit};
+
+/// Where the length of a reply's data will be written, once the head is there.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Head {
+    /// Offset in the rope's flat buffer, and the rope's position behind it.
+    pub(crate) length: Option<(usize, usize)>,
+}
+
+impl Head {
+    /// Appends a type and room for the length.
+    pub(crate) fn put(&mut self, rope: &mut Rope, kind: &[u8]) {
+        let out = rope.flat();
+        strings::put_name(out, kind);
+        let at = out.len();
+        out.extend_from_slice(&[0; 4]);
+        self.length = Some((at, rope.position()));
+    }
+
+    /// Sets the length, when all data are there.
+    pub(crate) fn finish(self, rope: &mut Rope) {
+        if let Some((at, begin)) = self.length {
+            let len = u32::try_from(rope.position() - begin).unwrap_or(u32::MAX);
+            if let Some(place) = rope.flat().get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+                *place = len.to_be_bytes();
+            }
+        }
+    }
+}
+
+/// Names by shapes.
+#[derive(Debug, Default)]
+pub(crate) struct TypeNames {
+    /// Holding the shape keeps its address from being used for another.
+    known: Vec<(Hold<Struct>, Bytes)>,
+    next: usize,
+}
+
+impl TypeNames {
+    /// Appends the type of these results, and room for the length of the data.
+    #[inline]
+    pub(crate) fn put_head(&mut self, results: &Shape, rope: &mut Rope, head: &mut Head) -> Visit<()> {
+        let Shape::Struct(results) = results.resolved() else {
+            head.put(rope, types::name(results)?.as_bytes());
+            return Ok(());
+        };
+        if let Some((_, name)) = self.known.iter().find(|(held, _)| std::ptr::eq(&**held, &**results)) {
+            head.put(rope, name);
+            return Ok(());
+        }
+        let name = Bytes::from(types::results(&results.fields)?);
+        head.put(rope, &name);
+        let entry = (results.clone(), name);
+        match self.known.get_mut(self.next) {
+            Some(place) => *place = entry,
+            None => self.known.push(entry),
+        }
+        self.next = (self.next + 1) % REMEMBERED;
+        Ok(())
+    }
+}

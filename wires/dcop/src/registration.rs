@@ -1,0 +1,90 @@
+//! Getting in: the handshake, and a name (`registerAs`).
+
+use crate::address::SERVER;
+use crate::ice::{self, Framing, Progress, minor};
+use crate::limits;
+use crate::session::{DcopSession, Phase};
+use crate::strings::{Walk, put_name};
+use crate::violations::Wrong;
+use crate::ways::Way;
+use bytes::{Bytes, BytesMut};
+use everywire_model::{Event, Peer, Violation};
+use std::time::Instant;
+
+impl DcopSession {
+    /// Says hello.
+    pub(crate) fn greet(&mut self) {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Broken) {
+            Phase::Greeting(initiator) => {
+                initiator.greet(self.out.flat());
+                Phase::Handshake(initiator)
+            }
+            other => other,
+        };
+    }
+
+    /// Goes on with the handshake; whether it is over.
+    pub(crate) fn shake(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Violation> {
+        self.greet();
+        let Phase::Handshake(initiator) = &mut self.phase else { return Ok(true) };
+        if self.due.is_none() {
+            let time = limits::ADMISSION;
+            self.due = now.checked_add(time).map(|due| (due, time.as_secs()));
+        }
+        let before = input.len();
+        let progress = initiator.receive(input, self.out.flat()).map_err(|mut violation| {
+            if violation.name == ice::Wrong::REFUSED && !self.without_cookie.is_empty() {
+                violation.message = format!("{}; {}", violation.message, self.without_cookie);
+            }
+            violation
+        })?;
+        self.missing = initiator.wanted();
+        self.received += (before - input.len()) as u64;
+        let Some(framing) = Framing::new(progress, limits::largest(&self.limits)) else {
+            debug_assert_eq!(progress, Progress::More);
+            return Ok(false);
+        };
+        self.framing = Some(framing);
+        self.register();
+        Ok(true)
+    }
+
+    /// Asks for a name. The key is 0, as this side has none yet; any key may come back.
+    fn register(&mut self) {
+        self.phase = Phase::Registration;
+        let way = Way::new(b"", SERVER, b"", b"registerAs(QCString)");
+        let mut arguments = Vec::new();
+        put_name(&mut arguments, &self.wanted);
+        self.put_small(minor::CALL, 0, &way, &arguments);
+    }
+
+    /// The server answers.
+    pub(crate) fn registered(&mut self, kind: u8, payload: &Bytes) -> Result<(), Wrong> {
+        match kind {
+            minor::REPLY => {}
+            minor::REPLY_FAILED => return Err(Wrong::NotRegistered),
+            // News for everybody.
+            minor::SEND => return Ok(()),
+            other => return Err(Wrong::TooEarly { kind: minor::word(other) }),
+        }
+        let mut walk = Walk::new(payload);
+        for _ in 0..3 {
+            walk.name()?;
+        }
+        let data = payload.slice(walk.data()?);
+        let granted = data.slice(Walk::new(&data).name()?);
+        if granted.is_empty() {
+            return Err(Wrong::NotRegistered);
+        }
+        if !self.suffix && granted != self.wanted {
+            let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+            return Err(Wrong::NameTaken { wanted: text(&self.wanted), granted: text(&granted) });
+        }
+        self.name = Bytes::copy_from_slice(&granted);
+        self.phase = Phase::Open;
+        self.due = None;
+        let authentication = if self.without_cookie.is_empty() { "MIT-MAGIC-COOKIE-1" } else { "none" };
+        self.events.push_back(Event::Ready(Peer::admitted(self.peer.clone(), authentication)));
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! Answers that come: `DCOPReply`, `DCOPReplyDelayed`, `DCOPReplyFailed`, `DCOPReplyWait`.
+//!
+//! The key tells which call an answer is for; each call has its own. An announcement (`DCOPReplyWait`) needs nothing:
+//! the answer it announces comes with the same key.
+
+use crate::address::SERVER;
+use crate::session::{Asks, DcopSession, Pending};
+use crate::strings::Walk;
+use crate::values::DataStream;
+use crate::violations::Wrong;
+use crate::ways::Way;
+use bytes::Bytes;
+use everywire_model::{Completed, Failure, Initiator, Kind, Outcome};
+
+impl DcopSession {
+    /// An answer with results.
+    pub(crate) fn replied(&mut self, key: u32, payload: &Bytes, delayed: bool) -> Result<(), Wrong> {
+        let mut walk = Walk::new(payload);
+        walk.name()?;
+        walk.name()?;
+        if delayed {
+            walk.u32()?;
+        }
+        let (kind, data) = (walk.name()?, walk.data()?);
+        // An answer that nobody waits for: to a call that was withdrawn.
+        let Some(pending) = self.pending.remove(&key) else { return Ok(()) };
+        let Pending { way, asks } = pending;
+        match asks {
+            Asks::Call if delayed && kind.is_empty() => {
+                // An answer that was announced has no other way to fail.
+                self.reply(key, Outcome::Failed(refusal(&way)));
+            }
+            Asks::Call => {
+                let (kind, mut data) = (payload.slice(kind), payload.slice(data));
+                if way.app == SERVER && *kind == *b"bool" && data.len() == 4 {
+                    // The server answers `isApplicationRegistered` with a number of four bytes.
+                    data = data.slice(3..);
+                }
+                let body = DataStream::body(data, kind, self.server, self.limits.budget);
+                self.reply(key, Outcome::Done(body));
+            }
+            Asks::Probe => {
+                let nothing = DataStream::body(Bytes::new(), Bytes::new(), self.server, self.limits.budget);
+                self.reply(key, Outcome::Done(nothing));
+            }
+            Asks::Quiet => {}
+            Asks::Connect(slot) => {
+                let connected = payload.get(data).is_some_and(|data| data.iter().any(|byte| *byte != 0));
+                self.connected(slot, connected);
+            }
+            Asks::Alive(app) => {
+                let alive = payload.get(data).is_some_and(|data| data.iter().any(|byte| *byte != 0));
+                self.told_alive(&app, alive, key);
+            }
+        }
+        Ok(())
+    }
+
+    /// There is no answer.
+    pub(crate) fn refused(&mut self, key: u32, payload: &Bytes) -> Result<(), Wrong> {
+        if !payload.is_empty() {
+            let mut walk = Walk::new(payload);
+            walk.name()?;
+            walk.name()?;
+        }
+        let Some(pending) = self.pending.remove(&key) else {
+            if payload.is_empty() {
+                self.somebody_died();
+            }
+            return Ok(());
+        };
+        match pending.asks {
+            Asks::Call | Asks::Probe if payload.is_empty() => {
+                self.reply(key, Outcome::Failed(died(&pending.way.app)));
+            }
+            Asks::Call | Asks::Probe => self.reply(key, Outcome::Failed(refusal(&pending.way))),
+            Asks::Quiet => {}
+            Asks::Connect(slot) => self.connected(slot, false),
+            Asks::Alive(app) => self.told_alive(&app, true, key),
+        }
+        Ok(())
+    }
+
+    /// The answer comes later.
+    pub(crate) fn waits(payload: &Bytes) -> Result<(), Wrong> {
+        let mut walk = Walk::new(payload);
+        walk.name()?;
+        walk.name()?;
+        walk.u32()?;
+        Ok(())
+    }
+}
+
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).escape_debug().to_string()
+}
+
+/// The protocol says only that it failed; these are the reasons it can have.
+#[cold]
+fn refusal(way: &Way) -> Failure {
+    let (app, object, function) = (text(&way.app), text(&way.object), text(&way.function));
+    if way.app == SERVER {
+        let what = format!("the DCOP server has no function `{function}`, or refuses its arguments");
+        return Failure::new(Kind::NoOperation, Initiator::Peer, what);
+    }
+    if function.is_empty() {
+        let what = format!("no application `{app}` is registered, or it has no object `{object}`");
+        return Failure::new(Kind::NoObject, Initiator::Peer, what)
+            .with_hint(format!("everywire list dcop:{app}"));
+    }
+    // Every object has these.
+    let kind = match &*way.function {
+        b"functions()" | b"interfaces()" | b"objects()" => Kind::NoObject,
+        _ => Kind::NoOperation,
+    };
+    let what = format!(
+        "`{function}` of object `{object}` in application `{app}` failed: the application is not registered, has no \
+         such object, the object has no function of exactly that signature, or it does not take the arguments"
+    );
+    Failure::new(kind, Initiator::Peer, what).with_completed(Completed::Maybe).with_hint(format!(
+        "`everywire list dcop:{app}/{object}` shows the functions, `everywire list dcop:` who is there"
+    ))
+}
+
+/// The callee left before it answered.
+#[cold]
+pub(crate) fn died(app: &[u8]) -> Failure {
+    Failure::new(
+        Kind::Unreachable,
+        Initiator::Peer,
+        format!("application `{}` ended before it answered", text(app)),
+    )
+    .with_completed(Completed::Maybe)
+}

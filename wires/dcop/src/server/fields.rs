@@ -1,0 +1,136 @@
+//! The fields of a payload that a router looks at, read in place.
+
+use crate::ice::Wrong;
+
+/// A counted text as it stands in a payload.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Text<'a> {
+    /// With its length.
+    raw: &'a [u8],
+}
+
+impl<'a> Text<'a> {
+    /// As it came, length and all: what is sent on.
+    pub(super) fn raw(self) -> &'a [u8] {
+        self.raw
+    }
+
+    /// Its characters: up to the first NUL, as everybody who reads it as a C string sees it.
+    #[inline]
+    pub(super) fn bytes(self) -> &'a [u8] {
+        let text = self.raw.get(4..).unwrap_or_default();
+        match text.split_last() {
+            Some((0, head)) if !head.contains(&0) => head,
+            _ => text.split(|byte| *byte == 0).next().unwrap_or_default(),
+        }
+    }
+}
+
+/// What is left of a payload.
+pub(super) struct Fields<'a> {
+    all: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(all: &'a [u8]) -> Self {
+        Self { all, at: 0 }
+    }
+
+    #[inline]
+    pub(super) fn text(&mut self, what: &'static str) -> Result<Text<'a>, Wrong> {
+        let start = self.at;
+        self.data(what)?;
+        Ok(Text { raw: self.all.get(start..self.at).unwrap_or_default() })
+    }
+
+    /// Counted bytes, without the count.
+    #[inline]
+    pub(super) fn data(&mut self, what: &'static str) -> Result<&'a [u8], Wrong> {
+        let len = u32::from_be_bytes(self.take(what)?);
+        let start = self.at;
+        let data = usize::try_from(len).ok().and_then(|len| self.all.get(start..start.checked_add(len)?));
+        let data = data.ok_or(Wrong::Payload { what, at: start })?;
+        self.at += data.len();
+        Ok(data)
+    }
+
+    /// So many bytes.
+    #[inline]
+    pub(super) fn take<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Wrong> {
+        let taken = self.all.get(self.at..).and_then(<[u8]>::first_chunk::<N>);
+        let taken = taken.ok_or(Wrong::Payload { what, at: self.at })?;
+        self.at += N;
+        Ok(*taken)
+    }
+}
+
+/// Appends a text.
+pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+    put_len(out, text.len() + 1);
+    out.extend_from_slice(text);
+    out.push(0);
+}
+
+/// Appends the text of somebody who may have none: the null text then.
+pub(super) fn put_name(out: &mut Vec<u8>, name: &[u8]) {
+    if name.is_empty() { put_len(out, 0) } else { put_text(out, name) }
+}
+
+/// Appends counted bytes.
+pub(super) fn put_data(out: &mut Vec<u8>, data: &[u8]) {
+    put_len(out, data.len());
+    out.extend_from_slice(data);
+}
+
+/// Appends a count. Counts are bounded by the largest message, which has 32 bits for its length.
+pub(super) fn put_len(out: &mut Vec<u8>, len: usize) {
+    out.extend_from_slice(&u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes());
+}
+
+/// A function's signature without white space, apart from one blank between two words.
+pub(super) fn normalized(signature: &[u8]) -> Vec<u8> {
+    let word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let mut out = Vec::with_capacity(signature.len());
+    let mut blank = false;
+    for byte in signature {
+        if byte.is_ascii_whitespace() {
+            blank = true;
+            continue;
+        }
+        if blank && word(out.last()) && word(Some(byte)) {
+            out.push(b' ');
+        }
+        blank = false;
+        out.push(*byte);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_end_at_their_nul_and_never_beyond_the_payload() {
+        let mut out = Vec::new();
+        put_text(&mut out, b"ab");
+        put_name(&mut out, b"");
+        put_data(&mut out, b"a\0b\0");
+        put_data(&mut out, b"ab");
+        let mut fields = Fields::new(&out);
+        let mut texts = [&b""[..]; 4];
+        for text in &mut texts {
+            *text = fields.text("text").expect("it is there").bytes();
+        }
+        assert_eq!(texts, [&b"ab"[..], b"", b"a", b"ab"]);
+        assert_eq!(fields.text("one more").err(), Some(Wrong::Payload { what: "one more", at: out.len() }));
+        let mut short = Fields::new(&[0, 0, 0, 3, b'a', b'b']);
+        assert_eq!(short.data("data").err(), Some(Wrong::Payload { what: "data", at: 4 }));
+    }
+
+    #[test]
+    fn signatures_keep_only_blanks_between_words() {
+        assert_eq!(normalized(b" f ( unsigned  int , QString ) "), b"f(unsigned int,QString)");
+    }
+}

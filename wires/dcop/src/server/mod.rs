@@ -1,0 +1,207 @@
+//! The server: applications register with it under ids, and it passes their messages on to each other.
+//!
+//! It stands in for the `dcopserver` of KDE 3 and Trinity: same handshake, same functions, same files. It differs where
+//! that one trusts its clients: a client that keeps silent, lies about its id, does not read, or sends lengths that do
+//! not fit, harms itself alone.
+
+mod builtin;
+mod fields;
+mod peers;
+mod place;
+mod program;
+mod route;
+mod router;
+mod settings;
+mod signals;
+
+pub use program::PROGRAM;
+pub use settings::Settings;
+
+use bytes::BytesMut;
+use everywire_model::{Endpoint, Failure, Handle, Hub, HubEvent, PeerAddress, PeerId, Rope, Violation};
+use place::Place;
+use router::Router;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a server that is alone waits for somebody new before it ends, and then for the last to leave.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long applications may take to leave once the server is asked to end.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// A DCOP server, without I/O on sockets.
+#[derive(Debug)]
+pub struct Server {
+    router: Router,
+    /// Where it listens and what it tells the world; `None` for a server that tells nobody.
+    place: Option<Place>,
+    /// Whether it ends when nobody is left.
+    suicide: bool,
+    phase: Phase,
+    /// The next turn of the phase.
+    turn: Option<Instant>,
+    finished: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    Closing,
+}
+
+impl Server {
+    /// A server that writes no files: peers must know the cookie, and the driver where to listen.
+    pub fn unannounced(cookie: Arc<[u8]>, settings: Settings) -> Self {
+        Self {
+            router: Router::new(cookie, settings),
+            place: None,
+            suicide: false,
+            phase: Phase::Open,
+            turn: None,
+            finished: false,
+        }
+    }
+
+    /// A server that tells the world of itself, and takes it back at the end.
+    fn announced(place: Place, settings: Settings) -> Self {
+        let cookie = place.cookie();
+        let mut server = Self::unannounced(cookie, settings);
+        server.place = Some(place);
+        server
+    }
+
+    /// The same, ending when the last application that is no daemon has left, and nobody came within 10 s.
+    #[must_use]
+    pub fn ending_alone(mut self) -> Self {
+        self.suicide = true;
+        self
+    }
+
+    /// Entries in all its tables: 0 when nobody is connected.
+    pub fn entries(&self) -> usize {
+        self.router.entries()
+    }
+
+    /// Says goodbye; ends when everybody has left, or after a while.
+    fn end(&mut self, now: Instant, patience: Duration) {
+        self.phase = Phase::Closing;
+        self.turn = Some(now + patience);
+        self.router.terminate();
+        self.take_back();
+        self.look();
+    }
+
+    fn take_back(&mut self) {
+        if let Some(place) = &mut self.place {
+            place.take_back();
+        }
+    }
+
+    /// Whether it is time to end.
+    fn look(&mut self) {
+        if self.phase == Phase::Closing && self.router.names.is_empty() {
+            self.finish();
+        }
+    }
+
+    fn finish(&mut self) {
+        self.turn = None;
+        if !std::mem::replace(&mut self.finished, true) {
+            self.router.post.events.push_back(HubEvent::Finish);
+        }
+    }
+
+    /// What follows from somebody's end.
+    fn left(&mut self, now: Instant) {
+        if self.suicide && self.phase == Phase::Open && self.router.clients == 0 {
+            self.turn = Some(now + PATIENCE);
+        }
+        self.look();
+    }
+}
+
+impl Hub for Server {
+    fn endpoints(&self) -> Vec<Endpoint> {
+        self.place.iter().map(Place::endpoint).collect()
+    }
+
+    fn opened(&mut self, _bound: &[Endpoint]) -> Result<(), Failure> {
+        let Some(place) = &mut self.place else { return Ok(()) };
+        place.publish()?;
+        // Where nobody reads it, it need not be written.
+        let _ = writeln!(std::io::stdout(), "{}", place.network_id());
+        Ok(())
+    }
+
+    fn connected(&mut self, id: PeerId, _peer: PeerAddress, now: Instant) {
+        self.router.connected(id, now);
+    }
+
+    fn receive(
+        &mut self,
+        id: PeerId,
+        now: Instant,
+        input: &mut BytesMut,
+        handles: &mut Vec<Handle>,
+    ) -> Result<(), Violation> {
+        // DCOP carries none: what came is closed.
+        handles.clear();
+        let result = self.router.receive(id, input);
+        if self.phase == Phase::Open && self.turn.is_some() && self.router.clients > 0 {
+            self.turn = None;
+        }
+        if result.is_err() {
+            self.left(now);
+        }
+        result
+    }
+
+    fn wanted(&self, id: PeerId) -> usize {
+        let peer = self.router.peers.slot(id).and_then(|slot| self.router.peers.get(slot));
+        peer.map_or(0, |peer| peer.wanted)
+    }
+
+    fn transmit(&mut self, id: PeerId) -> Option<&mut Rope> {
+        let slot = self.router.peers.slot(id)?;
+        self.router.peers.get_mut(slot).map(|peer| &mut peer.out)
+    }
+
+    fn poll(&mut self) -> Option<HubEvent> {
+        self.router.post.poll(&mut self.router.peers)
+    }
+
+    fn disconnected(&mut self, id: PeerId, now: Instant) {
+        self.router.disconnected(id);
+        self.left(now);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        [self.router.deadline(), self.turn].into_iter().flatten().min()
+    }
+
+    fn expire(&mut self, now: Instant) {
+        self.router.expire(now);
+        if self.turn.is_some_and(|turn| turn <= now) {
+            match self.phase {
+                Phase::Open => self.end(now, PATIENCE),
+                Phase::Closing => self.finish(),
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        match self.phase {
+            Phase::Open => self.end(Instant::now(), GOODBYE),
+            // Asked twice: at once.
+            Phase::Closing => self.finish(),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}

@@ -1,0 +1,265 @@
+//! The connections of a server, and what is to be done about them.
+
+use crate::ice::{Acceptor, FRAME_HEADER, Framing, put_message, set_length};
+use bytes::Bytes;
+use everywire_model::{HubEvent, PeerId, Rope};
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Where a connection stands in the table, as long as it lasts.
+pub(super) type Slot = usize;
+
+/// How far a connection is.
+#[derive(Debug)]
+pub(super) enum State {
+    /// Nobody knows yet who it is.
+    Handshake(Acceptor),
+    /// It speaks DCOP.
+    Up(Framing),
+    /// It is to be closed: nothing of it is read any more, and it is in no other table.
+    Gone,
+}
+
+/// Somebody waits for a reply.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wait {
+    /// Who.
+    pub(super) caller: Slot,
+    /// The key of the call.
+    pub(super) key: u32,
+    /// How many calls with this key are below it, itself included.
+    pub(super) depth: u32,
+    /// The number under which the reply was announced for later.
+    pub(super) delayed: Option<[u8; 4]>,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) id: PeerId,
+    pub(super) state: State,
+    pub(super) out: Rope,
+    /// Whether an event tells the driver to send.
+    flushing: bool,
+    /// The id it registered; empty if none.
+    pub(super) name: Vec<u8>,
+    /// Whom its last message was for: the next one mostly is for the same.
+    pub(super) last: Slot,
+    /// Who waits for a reply from it, the longest first.
+    pub(super) serving: Vec<Wait>,
+    /// From whom it waits for replies, once for each.
+    pub(super) calling: Vec<Slot>,
+    /// How often it asked to be told of registrations, less how often it declined.
+    pub(super) notifications: u32,
+    pub(super) daemon: bool,
+    /// Bytes missing from the message that has begun.
+    pub(super) wanted: usize,
+    /// Bytes read.
+    pub(super) received: u64,
+    /// Messages read since the handshake.
+    pub(super) sequence: u32,
+}
+
+impl Peer {
+    /// The opcode in messages to it.
+    fn opcode(&self) -> u8 {
+        match &self.state {
+            State::Up(framing) => framing.my_opcode,
+            _ => 0,
+        }
+    }
+
+    /// Whether it takes messages.
+    pub(super) fn up(&self) -> bool {
+        matches!(self.state, State::Up(_))
+    }
+}
+
+/// All connections.
+#[derive(Debug, Default)]
+pub(super) struct Peers {
+    slots: Vec<Option<Box<Peer>>>,
+    free: Vec<Slot>,
+    index: HashMap<PeerId, Slot, BuildHasherDefault<Spread>>,
+}
+
+/// Spreads the numbers of connections, which this side gives one after the other: nobody can choose any that collide.
+#[derive(Debug, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((self.0 << 8) | u64::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+impl Peers {
+    pub(super) fn insert(&mut self, id: PeerId, acceptor: Acceptor) -> Slot {
+        let peer = Box::new(Peer {
+            id,
+            state: State::Handshake(acceptor),
+            out: Rope::new(),
+            flushing: false,
+            name: Vec::new(),
+            last: Slot::MAX,
+            serving: Vec::new(),
+            calling: Vec::new(),
+            notifications: 0,
+            daemon: false,
+            wanted: 0,
+            received: 0,
+            sequence: 0,
+        });
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = Some(peer);
+        }
+        self.index.insert(id, slot);
+        slot
+    }
+
+    pub(super) fn remove(&mut self, slot: Slot) {
+        if let Some(peer) = self.slots.get_mut(slot).and_then(Option::take) {
+            self.index.remove(&peer.id);
+            self.free.push(slot);
+        }
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, id: PeerId) -> Option<Slot> {
+        self.index.get(&id).copied()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, slot: Slot) -> Option<&Peer> {
+        self.slots.get(slot)?.as_deref()
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, slot: Slot) -> Option<&mut Peer> {
+        self.slots.get_mut(slot)?.as_deref_mut()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (Slot, &mut Peer)> {
+        self.slots.iter_mut().enumerate().filter_map(|(slot, peer)| Some((slot, peer.as_deref_mut()?)))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.index.len()
+    }
+}
+
+/// What leaves: events for the driver, and messages into the connections' queues.
+#[derive(Debug)]
+pub(super) struct Post {
+    pub(super) events: VecDeque<HubEvent>,
+    /// Connections whose queue has grown too long.
+    pub(super) lagging: Vec<Slot>,
+    /// Bytes that a queue may hold.
+    pub(super) quota: usize,
+}
+
+impl Post {
+    /// Has the driver send what is in a connection's queue.
+    #[inline]
+    pub(super) fn flush(&mut self, slot: Slot, peer: &mut Peer) {
+        if peer.out.len() > self.quota {
+            self.lagging.push(slot);
+        } else if peer.out.position() > 2 * self.quota {
+            // A queue that never runs empty would keep all that was ever sent.
+            let rest = peer.out.to_vec();
+            peer.out = Rope::new();
+            peer.out.flat().extend_from_slice(&rest);
+        }
+        if !peer.flushing {
+            peer.flushing = true;
+            self.events.push_back(HubEvent::Flush(peer.id));
+        }
+    }
+
+    /// Puts a message of the server itself into a connection's queue; `write` appends its payload.
+    pub(super) fn message(
+        &mut self,
+        slot: Slot,
+        peer: &mut Peer,
+        minor: u8,
+        key: u32,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        self.message_and(slot, peer, minor, key, write, None);
+    }
+
+    /// The same with a last part that is passed on by reference, if it is large.
+    pub(super) fn message_and(
+        &mut self,
+        slot: Slot,
+        peer: &mut Peer,
+        minor: u8,
+        key: u32,
+        write: impl FnOnce(&mut Vec<u8>),
+        part: Option<Bytes>,
+    ) {
+        if !peer.up() {
+            return;
+        }
+        let opcode = peer.opcode();
+        let out = peer.out.flat();
+        let start = put_message(out, opcode, minor, key, 0);
+        write(out);
+        let len = out.len() - start - FRAME_HEADER + part.as_ref().map_or(0, Bytes::len);
+        set_length(out, start, u32::try_from(len).unwrap_or(u32::MAX));
+        if let Some(part) = part {
+            peer.out.splice(part);
+        }
+        self.flush(slot, peer);
+    }
+
+    /// Passes a payload on by copy.
+    #[inline]
+    pub(super) fn copy(&mut self, slot: Slot, peer: &mut Peer, minor: u8, key: u32, payload: &[u8]) {
+        let opcode = peer.opcode();
+        let out = peer.out.flat();
+        out.reserve(FRAME_HEADER + payload.len());
+        put_message(out, opcode, minor, key, u32::try_from(payload.len()).unwrap_or(u32::MAX));
+        out.extend_from_slice(payload);
+        self.flush(slot, peer);
+    }
+
+    /// Passes a large payload on by reference.
+    pub(super) fn splice(&mut self, slot: Slot, peer: &mut Peer, minor: u8, key: u32, payload: Bytes) {
+        let opcode = peer.opcode();
+        put_message(peer.out.flat(), opcode, minor, key, u32::try_from(payload.len()).unwrap_or(u32::MAX));
+        peer.out.splice(payload);
+        self.flush(slot, peer);
+    }
+
+    /// The next event.
+    pub(super) fn poll(&mut self, peers: &mut Peers) -> Option<HubEvent> {
+        loop {
+            let event = self.events.pop_front()?;
+            match event {
+                HubEvent::Flush(id) => {
+                    let slot = peers.slot(id);
+                    // Somebody who has left meanwhile needs nothing any more.
+                    let Some(peer) = slot.and_then(|slot| peers.get_mut(slot)) else { continue };
+                    peer.flushing = false;
+                    return Some(event);
+                }
+                HubEvent::Close(id) if peers.slot(id).is_none() => {}
+                _ => return Some(event),
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The way of a message. Only its first two fields are looked at: who sends it, and to whom.
+
+use super::fields::{Fields, Text, put_data, put_text};
+use super::peers::{Slot, Wait};
+use super::router::Router;
+use super::signals::SERVER;
+use crate::ice::{FRAME_HEADER, Head, Wrong, minor};
+use bytes::{Buf, Bytes, BytesMut};
+use everywire_model::rope::SPLICE;
+
+/// The ends of a message's way.
+#[derive(Clone, Copy)]
+struct Ends<'a> {
+    from: Text<'a>,
+    to: Text<'a>,
+}
+
+impl Router {
+    /// Takes a whole message from the front of the input.
+    #[inline]
+    pub(super) fn dcop(&mut self, slot: Slot, head: Head, input: &mut BytesMut) -> Result<(), Wrong> {
+        let end = FRAME_HEADER + head.len;
+        let payload = input.get(FRAME_HEADER..end).unwrap_or_default();
+        let receiver = self.route(slot, head, payload)?;
+        let Some((target, peer)) = receiver.and_then(|slot| Some((slot, self.peers.get_mut(slot)?))) else {
+            input.advance(end);
+            return Ok(());
+        };
+        if head.len < SPLICE {
+            self.post.copy(target, peer, head.minor, head.key, payload);
+            input.advance(end);
+        } else {
+            input.advance(FRAME_HEADER);
+            let payload = input.split_to(head.len).freeze();
+            self.post.splice(target, peer, head.minor, head.key, payload);
+        }
+        Ok(())
+    }
+
+    /// To whom the message is to be passed on as it is; everything else is done here.
+    #[inline]
+    fn route(&mut self, slot: Slot, head: Head, payload: &[u8]) -> Result<Option<Slot>, Wrong> {
+        let mut fields = Fields::new(payload);
+        let from = fields.text("the sender's id")?;
+        let to = fields.text("the receiver's id")?;
+        let ends = Ends { from, to };
+        match head.minor {
+            minor::CALL | minor::FIND => self.call(slot, head, ends, &mut fields),
+            minor::REPLY | minor::REPLY_FAILED => Ok(self.reply(slot, head, to)),
+            minor::SEND => self.send(slot, head, ends, &mut fields, payload),
+            minor::REPLY_WAIT => {
+                let id = fields.take("the number of a reply")?;
+                Ok(self.reply_wait(slot, head, to, id))
+            }
+            _ => {
+                let id = fields.take("the number of a reply")?;
+                Ok(self.reply_delayed(slot, head, to, id))
+            }
+        }
+    }
+
+    fn send(
+        &mut self,
+        slot: Slot,
+        head: Head,
+        ends: Ends<'_>,
+        fields: &mut Fields<'_>,
+        payload: &[u8],
+    ) -> Result<Option<Slot>, Wrong> {
+        let to = ends.to.bytes();
+        if to == SERVER {
+            let (object, function) = (fields.text("the object")?, fields.text("the function")?);
+            let data = fields.data("the arguments")?;
+            let mut reply = std::mem::take(&mut self.scratch);
+            reply.clear();
+            // Nobody hears whether there is such a function.
+            let _ = self.serve(slot, object.bytes(), function.bytes(), data, &mut reply);
+            self.scratch = reply;
+            return Ok(None);
+        }
+        if !self.speaks_as(slot, ends.from) {
+            return Ok(None);
+        }
+        if let Some(target) = self.find(slot, to) {
+            return Ok(self.admit(target, head.len));
+        }
+        if let Some(prefix) = to.strip_suffix(b"*") {
+            self.multicast(prefix, head.key, payload);
+        }
+        Ok(None)
+    }
+
+    fn multicast(&mut self, prefix: &[u8], key: u32, payload: &[u8]) {
+        let shared = (payload.len() >= SPLICE).then(|| Bytes::copy_from_slice(payload));
+        for (_, &target) in self.names.iter().filter(|(name, _)| name.starts_with(prefix)) {
+            let Some(peer) = self.peers.get_mut(target) else { continue };
+            // Whoever lags behind is noticed once its queue is over the quota.
+            if peer.out.len() > self.post.quota {
+                continue;
+            }
+            match &shared {
+                Some(payload) => self.post.splice(target, peer, minor::SEND, key, payload.clone()),
+                None => self.post.copy(target, peer, minor::SEND, key, payload),
+            }
+        }
+    }
+
+    #[inline]
+    fn call(
+        &mut self,
+        slot: Slot,
+        head: Head,
+        ends: Ends<'_>,
+        fields: &mut Fields<'_>,
+    ) -> Result<Option<Slot>, Wrong> {
+        if let Some(target) = self.find(slot, ends.to.bytes()) {
+            if let Some(depth) = self.may_call(slot, ends.from, head.key)
+                && self.peers.get(target).is_some_and(|peer| peer.serving.len() < self.settings.waiting)
+                && let Some(target) = self.admit(target, head.len)
+            {
+                if let Some(callee) = self.peers.get_mut(target) {
+                    callee.serving.push(Wait { caller: slot, key: head.key, depth, delayed: None });
+                }
+                if let Some(caller) = self.peers.get_mut(slot) {
+                    caller.calling.push(target);
+                }
+                return Ok(Some(target));
+            }
+        } else if head.minor == minor::CALL && ends.to.bytes() == SERVER {
+            let (object, function) = (fields.text("the object")?, fields.text("the function")?);
+            let data = fields.data("the arguments")?;
+            let mut reply = std::mem::take(&mut self.scratch);
+            reply.clear();
+            let kind = self.serve(slot, object.bytes(), function.bytes(), data, &mut reply);
+            if let Some(kind) = kind {
+                let key = self.key(head.key);
+                if let Some(peer) = self.peers.get_mut(slot) {
+                    self.post.message(slot, peer, minor::REPLY, key, |out| {
+                        out.extend_from_slice(ends.to.raw());
+                        out.extend_from_slice(ends.from.raw());
+                        put_text(out, kind);
+                        put_data(out, &reply);
+                    });
+                }
+            }
+            self.scratch = reply;
+            if kind.is_some() {
+                return Ok(None);
+            }
+        }
+        self.fail(slot, head.key, ends);
+        Ok(None)
+    }
+
+    /// Tells a caller that there will be no reply.
+    #[cold]
+    fn fail(&mut self, slot: Slot, key: u32, ends: Ends<'_>) {
+        let key = self.key(key);
+        if let Some(peer) = self.peers.get_mut(slot) {
+            self.post.message(slot, peer, minor::REPLY_FAILED, key, |out| {
+                out.extend_from_slice(ends.to.raw());
+                out.extend_from_slice(ends.from.raw());
+            });
+        }
+    }
+
+    fn reply(&mut self, slot: Slot, head: Head, to: Text<'_>) -> Option<Slot> {
+        let caller = self.find(slot, to.bytes())?;
+        let callee = self.peers.get_mut(slot)?;
+        let at = waiting(&callee.serving, caller, head.key)?;
+        callee.serving.remove(at);
+        self.answered(slot, caller);
+        self.admit(caller, head.len)
+    }
+
+    fn reply_wait(&mut self, slot: Slot, head: Head, to: Text<'_>, id: [u8; 4]) -> Option<Slot> {
+        let caller = self.find(slot, to.bytes())?;
+        let callee = self.peers.get_mut(slot)?;
+        let at = waiting(&callee.serving, caller, head.key)?;
+        callee.serving.get_mut(at)?.delayed = Some(id);
+        self.admit(caller, head.len)
+    }
+
+    fn reply_delayed(&mut self, slot: Slot, head: Head, to: Text<'_>, id: [u8; 4]) -> Option<Slot> {
+        let caller = self.find(slot, to.bytes())?;
+        let callee = self.peers.get_mut(slot)?;
+        let at = callee.serving.iter().position(|wait| wait.caller == caller && wait.delayed == Some(id))?;
+        callee.serving.remove(at);
+        self.answered(slot, caller);
+        self.admit(caller, head.len)
+    }
+
+    fn answered(&mut self, callee: Slot, caller: Slot) {
+        if let Some(caller) = self.peers.get_mut(caller)
+            && let Some(at) = caller.calling.iter().position(|slot| *slot == callee)
+        {
+            caller.calling.swap_remove(at);
+        }
+    }
+
+    /// How deep a call nests, if it may be made at all: only under one's own id, to which the reply finds its way, and
+    /// within the quotas.
+    #[inline]
+    fn may_call(&self, slot: Slot, from: Text<'_>, key: u32) -> Option<u32> {
+        let caller = self.peers.get(slot)?;
+        let served = caller.serving.iter().filter(|wait| wait.key == key);
+        let depth = served.map(|wait| wait.depth).max().unwrap_or_default() + 1;
+        let known = !caller.name.is_empty() && caller.name == from.bytes();
+        let room = caller.calling.len() < self.settings.outstanding && depth <= self.settings.depth;
+        (known && room).then_some(depth)
+    }
+
+    /// Whether a connection gives its own id as the sender's.
+    fn speaks_as(&self, slot: Slot, from: Text<'_>) -> bool {
+        self.peers.get(slot).is_some_and(|peer| peer.name == from.bytes())
+    }
+
+    /// The connection with this id.
+    #[inline]
+    fn find(&mut self, slot: Slot, name: &[u8]) -> Option<Slot> {
+        if name.is_empty() {
+            return None;
+        }
+        let last = self.peers.get(slot)?.last;
+        if self.peers.get(last).is_some_and(|peer| peer.name == name) {
+            return Some(last);
+        }
+        let found = self.names.get(name).copied()?;
+        self.peers.get_mut(slot)?.last = found;
+        Some(found)
+    }
+
+    /// The same connection, if its queue has room for so many bytes; else it lags too far behind.
+    #[inline]
+    fn admit(&mut self, slot: Slot, len: usize) -> Option<Slot> {
+        let queued = self.peers.get(slot)?.out.len();
+        if queued == 0 || queued + len <= self.post.quota {
+            return Some(slot);
+        }
+        self.post.lagging.push(slot);
+        None
+    }
+}
+
+/// Which of those who wait a reply is for. Callees echo the key; one who does not still answers the oldest call.
+#[inline]
+fn waiting(serving: &[Wait], caller: Slot, key: u32) -> Option<usize> {
+    let open = |wait: &Wait| wait.caller == caller && wait.delayed.is_none();
+    serving.iter().position(|wait| open(wait) && wait.key == key).or_else(|| serving.iter().position(open))
+}

@@ -1,0 +1,267 @@
+//! The connections' lives: handshake, messages, end.
+
+use super::Settings;
+use super::peers::{Peers, Post, Slot, State};
+use super::signals::{NO_TREE, SERVER, Signals};
+use crate::ice::{Acceptor, FRAME_HEADER, Framing, Late, Peek, Wrong, late, minor};
+use bytes::BytesMut;
+use everywire_model::{HubEvent, PeerId, Rope, Violation};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The first key that is given to a call which came without one.
+const FIRST_KEY: u32 = 42;
+
+/// All that a server knows of its peers.
+#[derive(Debug)]
+pub(super) struct Router {
+    pub(super) settings: Settings,
+    pub(super) peers: Peers,
+    pub(super) post: Post,
+    /// Connections by the ids they registered.
+    pub(super) names: HashMap<Vec<u8>, Slot>,
+    pub(super) signals: Signals,
+    /// Connections that want to hear of registrations.
+    pub(super) listening: usize,
+    /// Registered applications, without daemons.
+    pub(super) clients: usize,
+    /// Room for results of the server's own functions.
+    pub(super) scratch: Vec<u8>,
+    cookie: Arc<[u8]>,
+    next_key: u32,
+    /// Handshakes that are not over, with the time by which they must be; the oldest first.
+    handshakes: VecDeque<(Instant, PeerId)>,
+}
+
+impl Router {
+    pub(super) fn new(cookie: Arc<[u8]>, settings: Settings) -> Self {
+        Self {
+            settings,
+            peers: Peers::default(),
+            post: Post { events: VecDeque::new(), lagging: Vec::new(), quota: settings.queue },
+            names: HashMap::new(),
+            signals: Signals::default(),
+            listening: 0,
+            clients: 0,
+            scratch: Vec::new(),
+            cookie,
+            next_key: FIRST_KEY,
+            handshakes: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn connected(&mut self, id: PeerId, now: Instant) {
+        let acceptor = Acceptor::new(self.cookie.clone());
+        let mut greeting = Vec::new();
+        acceptor.greet(&mut greeting);
+        let full = self.peers.len() >= self.settings.connections;
+        let slot = self.peers.insert(id, acceptor);
+        if full {
+            self.cut(slot);
+            return;
+        }
+        if self.handshakes.len() >= self.settings.half_open
+            && let Some((_, oldest)) = self.handshakes.pop_front()
+            && let Some(slot) = self.peers.slot(oldest)
+        {
+            self.cut(slot);
+        }
+        self.handshakes.push_back((now + self.settings.handshake, id));
+        if let Some(peer) = self.peers.get_mut(slot) {
+            peer.out.flat().extend_from_slice(&greeting);
+            self.post.flush(slot, peer);
+        }
+    }
+
+    pub(super) fn receive(&mut self, id: PeerId, input: &mut BytesMut) -> Result<(), Violation> {
+        let Some(slot) = self.peers.slot(id) else {
+            input.clear();
+            return Ok(());
+        };
+        let result = self.messages(slot, input);
+        if result.is_err() {
+            self.leave(slot);
+        }
+        self.settle();
+        result
+    }
+
+    fn messages(&mut self, slot: Slot, input: &mut BytesMut) -> Result<(), Violation> {
+        loop {
+            let Some(peer) = self.peers.get_mut(slot) else { return Ok(()) };
+            match &mut peer.state {
+                State::Gone => {
+                    input.clear();
+                    return Ok(());
+                }
+                State::Handshake(acceptor) => {
+                    let progress = acceptor.receive(input, peer.out.flat());
+                    peer.wanted = acceptor.wanted();
+                    peer.received = acceptor.offset();
+                    if !peer.out.is_empty() {
+                        self.post.flush(slot, peer);
+                    }
+                    let Some(framing) = Framing::new(progress?, self.settings.message) else { return Ok(()) };
+                    peer.state = State::Up(framing);
+                    let id = peer.id;
+                    self.handshakes.retain(|(_, other)| *other != id);
+                }
+                State::Up(framing) => {
+                    let framing = *framing;
+                    let offset = peer.received;
+                    match self.message(slot, framing, input) {
+                        Ok(true) => {}
+                        Ok(false) => return Ok(()),
+                        Err(wrong) => return Err(wrong.violation(offset)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// One message; `false` if none is whole.
+    #[inline]
+    fn message(&mut self, slot: Slot, framing: Framing, input: &mut BytesMut) -> Result<bool, Wrong> {
+        let peek = framing.peek(input)?;
+        let Some(peer) = self.peers.get_mut(slot) else { return Ok(false) };
+        let len = match peek {
+            Peek::Missing(missing) => {
+                peer.wanted = missing;
+                return Ok(false);
+            }
+            Peek::Ice(len) => len,
+            Peek::Dcop(head) => FRAME_HEADER + head.len,
+        };
+        peer.wanted = 0;
+        peer.received += len as u64;
+        peer.sequence = peer.sequence.wrapping_add(1);
+        match peek {
+            Peek::Missing(_) => {}
+            Peek::Dcop(head) => self.dcop(slot, head, input)?,
+            Peek::Ice(len) => {
+                let raw = input.split_to(len);
+                let late = late(&raw, framing.little, peer.sequence, peer.out.flat());
+                if !peer.out.is_empty() {
+                    self.post.flush(slot, peer);
+                }
+                if late? == Late::Close {
+                    self.cut(slot);
+                }
+            }
+        }
+        // A queue that has grown too long by this message takes no more.
+        if !self.post.lagging.is_empty() {
+            self.settle();
+        }
+        Ok(true)
+    }
+
+    /// The key for an answer of the server to a call with this key.
+    pub(super) fn key(&mut self, key: u32) -> u32 {
+        if key != 0 {
+            return key;
+        }
+        let given = self.next_key;
+        self.next_key = given.checked_add(1).unwrap_or(FIRST_KEY);
+        given
+    }
+
+    /// Closes connections whose queue has grown too long.
+    pub(super) fn settle(&mut self) {
+        while let Some(slot) = self.post.lagging.pop() {
+            // What it does not read, it is not sent any more.
+            if let Some(peer) = self.peers.get_mut(slot)
+                && !matches!(peer.state, State::Gone)
+            {
+                peer.out = Rope::new();
+                self.cut(slot);
+            }
+        }
+    }
+
+    /// Closes a connection.
+    fn cut(&mut self, slot: Slot) {
+        let Some(peer) = self.peers.get(slot) else { return };
+        self.post.events.push_back(HubEvent::Close(peer.id));
+        self.leave(slot);
+    }
+
+    /// Takes a connection out of everything, apart from the table of connections.
+    fn leave(&mut self, slot: Slot) {
+        let Some(peer) = self.peers.get_mut(slot) else { return };
+        if matches!(std::mem::replace(&mut peer.state, State::Gone), State::Gone) {
+            return;
+        }
+        let id = peer.id;
+        let name = std::mem::take(&mut peer.name);
+        let (serving, calling) = (std::mem::take(&mut peer.serving), std::mem::take(&mut peer.calling));
+        self.listening -= usize::from(std::mem::take(&mut peer.notifications) > 0);
+        self.clients -= usize::from(!peer.daemon && !name.is_empty());
+        peer.wanted = 0;
+        self.handshakes.retain(|(_, other)| *other != id);
+        self.signals.forget(slot, b"");
+        for wait in serving {
+            let Some(caller) = self.peers.get_mut(wait.caller) else { continue };
+            if let Some(at) = caller.calling.iter().position(|callee| *callee == slot) {
+                caller.calling.swap_remove(at);
+            }
+            self.post.message(wait.caller, caller, minor::REPLY_FAILED, NO_TREE, |_| {});
+        }
+        for callee in calling {
+            if let Some(callee) = self.peers.get_mut(callee) {
+                callee.serving.retain(|wait| wait.caller != slot);
+            }
+        }
+        if !name.is_empty() {
+            self.names.remove(&name);
+            self.notify(slot, b"applicationRemoved(QCString)", &name);
+        }
+    }
+
+    pub(super) fn disconnected(&mut self, id: PeerId) {
+        let Some(slot) = self.peers.slot(id) else { return };
+        self.leave(slot);
+        self.peers.remove(slot);
+        self.settle();
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.handshakes.front().map(|(at, _)| *at)
+    }
+
+    /// Closes connections whose handshake takes too long.
+    pub(super) fn expire(&mut self, now: Instant) {
+        while let Some((at, id)) = self.handshakes.front().copied()
+            && at <= now
+        {
+            self.handshakes.pop_front();
+            if let Some(slot) = self.peers.slot(id) {
+                self.cut(slot);
+            }
+        }
+        self.settle();
+    }
+
+    /// Tells everybody who listens that the session ends.
+    pub(super) fn terminate(&mut self) {
+        let Self { signals, peers, post, .. } = self;
+        signals.emit(None, b"terminateKDE()", &[], peers, post);
+        self.settle();
+    }
+
+    /// Entries in all tables, for tests that look for what is left behind.
+    pub(super) fn entries(&self) -> usize {
+        self.peers.len()
+            + self.names.len()
+            + self.handshakes.len()
+            + self.listening
+            + self.clients
+            + self.signals.len()
+    }
+}
+
+/// Whether nobody may have this id.
+pub(super) fn reserved(name: &[u8]) -> bool {
+    name == SERVER
+}

@@ -1,0 +1,58 @@
+//! What a server permits, and the defaults.
+
+use std::time::Duration;
+
+/// Quotas of a server. Each has a default; the program's options raise some.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// The largest message, in bytes, header included.
+    pub message: u64,
+    /// Connections at a time; the next one is closed at once.
+    pub connections: usize,
+    /// Connections whose handshake is not over; when one more comes, the oldest of them is closed.
+    pub half_open: usize,
+    /// How long a handshake may take.
+    pub handshake: Duration,
+    /// Bytes that may wait to be sent to one connection. A connection that lets more pile up is closed.
+    pub queue: usize,
+    /// Calls of one connection that may be unanswered at a time; the next one fails.
+    pub outstanding: usize,
+    /// Calls to one application that may be unanswered at a time; the next one fails.
+    pub waiting: usize,
+    /// How deep calls made while serving a call with the same key may nest; the next one fails.
+    pub depth: u32,
+    /// Signal connections of one application.
+    pub signals: usize,
+    /// Signal connections of all applications.
+    pub all_signals: usize,
+    /// Bytes of an application's id.
+    pub name: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            message: 4 << 20,
+            connections: 1024,
+            half_open: 64,
+            handshake: Duration::from_secs(5),
+            queue: 8 << 20,
+            outstanding: 1024,
+            waiting: 4096,
+            depth: 16,
+            signals: 4096,
+            all_signals: 64 << 10,
+            name: 255,
+        }
+    }
+}
+
+impl Settings {
+    /// The same with another largest message, in bytes; the queue holds at least two of that size.
+    #[must_use]
+    pub fn with_message(mut self, bytes: u64) -> Self {
+        self.message = bytes;
+        self.queue = self.queue.max(usize::try_from(bytes.saturating_mul(2)).unwrap_or(usize::MAX));
+        self
+    }
+}

@@ -1,0 +1,136 @@
+//! Servers: where the one of this user's session is, its cookie, and numbers for those in use.
+
+use everywire_model::{Endpoint, Failure, Initiator, Kind};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+const START: &str = "start one by `everywire dcopserver`, or say where it is by DCOPSERVER=local/HOST:SOCKET";
+
+/// Servers that this process uses, for references that come by them; their number is their place plus one.
+static KNOWN: Mutex<Vec<Endpoint>> = Mutex::new(Vec::new());
+
+/// The number of a server in this process; 0 where there are too many.
+pub(crate) fn number(endpoint: &Endpoint) -> u32 {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let at = known.iter().position(|held| held == endpoint).or_else(|| {
+        (known.len() < 1024).then(|| {
+            known.push(endpoint.clone());
+            known.len() - 1
+        })
+    });
+    at.and_then(|at| u32::try_from(at + 1).ok()).unwrap_or(0)
+}
+
+/// The server with this number.
+pub(crate) fn endpoint(number: u32) -> Option<Endpoint> {
+    let at = usize::try_from(number.checked_sub(1)?).ok()?;
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(at).cloned()
+}
+
+/// The server of this user's session: `$DCOPSERVER`, or what the file of `$DCOPAUTHORITY` says, or that of
+/// `~/.DCOPserver_HOST_DISPLAY`.
+pub(crate) fn find() -> Result<Endpoint, Failure> {
+    find_by(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()), &hostname())
+}
+
+fn find_by(variable: &dyn Fn(&str) -> Option<String>, host: &str) -> Result<Endpoint, Failure> {
+    if let Some(ids) = variable("DCOPSERVER") {
+        return choose(&ids, "$DCOPSERVER");
+    }
+    let file = match variable("DCOPAUTHORITY") {
+        Some(file) => PathBuf::from(file),
+        None => {
+            let Some(home) = variable("HOME") else {
+                return Err(missing("neither DCOPSERVER nor HOME is set, so no DCOP server can be found"));
+            };
+            Path::new(&home).join(file_name(host, variable("DISPLAY").as_deref()))
+        }
+    };
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) => {
+            return Err(missing(format!("no DCOP server is known: {} ({error})", file.display())));
+        }
+    };
+    choose(text.lines().next().unwrap_or_default(), &file.display().to_string())
+}
+
+/// The name of the file in which the server of a display says where it is: the screen is cut off, `:` becomes `_`.
+pub(crate) fn file_name(host: &str, display: Option<&str>) -> String {
+    let display = display.unwrap_or("NODISPLAY");
+    let colon = display.rfind(':').unwrap_or(0);
+    let end = display.rfind('.').filter(|dot| *dot > colon).unwrap_or(display.len());
+    let display = display.get(..end).unwrap_or(display).replace(':', "_");
+    format!(".DCOPserver_{host}_{display}")
+}
+
+/// The first network id of a list that can be connected to.
+fn choose(ids: &str, source: &str) -> Result<Endpoint, Failure> {
+    ids.split(',')
+        .find_map(|id| of_network_id(id.trim()))
+        .ok_or_else(|| missing(format!("`{}` in {source} names no socket", ids.trim().escape_debug())))
+}
+
+/// `local/HOST:SOCKET`, `unix/HOST:SOCKET` or `tcp/HOST:PORT`.
+fn of_network_id(id: &str) -> Option<Endpoint> {
+    let (transport, address) = id.split_once('/')?;
+    match transport {
+        "local" | "unix" => {
+            let (_, path) = address.split_once(':')?;
+            path.starts_with(['/', '@']).then(|| Endpoint::Unix { path: path.to_owned() })
+        }
+        "tcp" => {
+            let (host, port) = address.rsplit_once(':')?;
+            Some(Endpoint::Tcp { host: host.to_owned(), port: port.parse().ok()? })
+        }
+        _ => None,
+    }
+}
+
+/// Whether a network id of the authority file means the server at this endpoint. The host's name in it is that of the
+/// host when the server started; the socket's path tells servers apart better.
+pub(crate) fn is_at(id: &[u8], endpoint: &Endpoint) -> bool {
+    std::str::from_utf8(id).ok().and_then(of_network_id).as_ref() == Some(endpoint)
+}
+
+/// This host's name.
+pub(crate) fn hostname() -> String {
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    kernel.map(|name| name.trim().to_owned()).unwrap_or_else(|_| "localhost".to_owned())
+}
+
+#[cold]
+fn missing(message: impl Into<String>) -> Failure {
+    Failure::new(Kind::Unreachable, Initiator::Here, message).with_hint(START)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_named_after_host_and_display() {
+        assert_eq!(file_name("vm", Some(":0")), ".DCOPserver_vm__0");
+        assert_eq!(file_name("vm", Some(":0.1")), ".DCOPserver_vm__0");
+        assert_eq!(file_name("vm", Some("far.example:10.0")), ".DCOPserver_vm_far.example_10");
+        assert_eq!(file_name("vm", None), ".DCOPserver_vm_NODISPLAY");
+    }
+
+    #[test]
+    fn the_environment_comes_first_and_mistakes_are_named() {
+        let only = |name: &'static str, value: &'static str| {
+            move |asked: &str| (asked == name).then(|| value.to_owned())
+        };
+        let found = find_by(&only("DCOPSERVER", "tcp/x:y,local/vm:/tmp/.ICE-unix/dcop1-2"), "vm").unwrap();
+        assert_eq!(found, Endpoint::Unix { path: "/tmp/.ICE-unix/dcop1-2".into() });
+        assert!(is_at(b"local/other:/tmp/.ICE-unix/dcop1-2", &found));
+        assert!(!is_at(b"local/vm:/tmp/.ICE-unix/dcop1-3", &found));
+        for (name, value) in
+            [("DCOPSERVER", "nonsense"), ("HOME", "/nonexistent"), ("DCOPAUTHORITY", "/nonexistent")]
+        {
+            let failure = find_by(&only(name, value), "vm").unwrap_err();
+            assert_eq!(failure.kind(), Kind::Unreachable);
+            assert!(failure.hint().unwrap().contains("dcopserver"));
+        }
+    }
+}

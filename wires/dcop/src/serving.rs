@@ -1,0 +1,280 @@
+//! Calls that come, and their answers.
+//!
+//! A program of KDE's waits in one call at a time; what it calls meanwhile belongs to the same call tree and has the
+//! same key, and it takes the first answer that comes for that of the call it made first. So before an answer overtakes
+//! an earlier call of the same sender and key, that call is told to wait (`DCOPReplyWait`), and gets its answer as a
+//! `DCOPReplyDelayed`. Callers that give each call a key of its own, as this side does, need nothing of that.
+
+use crate::ice::minor;
+use crate::limits::{CALL_DEPTH, FIRST_KEY};
+use crate::names::Head;
+use crate::session::DcopSession;
+use crate::sink::{Lead, StreamSink};
+use crate::strings::{Walk, put_name, put_nullable};
+use crate::values::DataStream;
+use crate::violations::Wrong;
+use crate::ways::Came;
+use bytes::{Buf, Bytes};
+use everywire_model::{
+    Answer, CallId, Completed, Encode, Event, Expects, Failure, Incoming, Purpose, Rope, Sink, Visit,
+};
+use std::sync::Arc;
+
+/// A call that was taken and not answered.
+pub(crate) struct Serving {
+    key: u32,
+    came: Arc<Came>,
+    asks: Wants,
+    /// The call of the same key that came before and is open; 0: none.
+    earlier: u64,
+    /// The number under which its answer was announced.
+    announced: Option<i32>,
+}
+
+/// What the caller wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wants {
+    Results,
+    /// Whether the object is there.
+    Object,
+    /// Whether the function says yes.
+    Yes,
+}
+
+/// Open calls of one key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chain {
+    /// The one that came last.
+    last: u64,
+    depth: u32,
+}
+
+impl DcopSession {
+    /// A call, a send or a search of somebody behind the server.
+    pub(crate) fn called(&mut self, kind: u8, key: u32, mut payload: Bytes) -> Result<(), Wrong> {
+        let (came, front) = self.came.read(&self.name, &payload)?;
+        let mut walk = Walk { bytes: &payload, pos: front };
+        let data = walk.data()?;
+        payload.truncate(data.end);
+        payload.advance(data.start);
+        if kind == minor::SEND {
+            if let Some(slot) = came.slot {
+                self.heard(slot, &came, payload);
+                return Ok(());
+            }
+            if came.object.is_empty() && came.sender == *crate::address::SERVER {
+                self.notified_of(&came.function, &payload);
+                return Ok(());
+            }
+        }
+        if self.purpose != Purpose::Serving {
+            // This connection is for calling: nobody is there to answer.
+            if kind != minor::SEND {
+                self.put_failed(key, &came);
+            }
+            return Ok(());
+        }
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        if kind != minor::SEND {
+            let asks = match kind {
+                minor::FIND if came.function.is_empty() => Wants::Object,
+                minor::FIND => Wants::Yes,
+                _ => Wants::Results,
+            };
+            if asks == Wants::Object && came.object.is_empty() {
+                // The application as such is here.
+                self.put_found(key, &came);
+                return Ok(());
+            }
+            if !self.enter(serial, key, &came, asks) {
+                self.put_failed(key, &came);
+                return Ok(());
+            }
+            if asks == Wants::Object {
+                self.events.push_back(Event::Probe {
+                    id: CallId(serial),
+                    key: came.object.clone(),
+                    type_id: None,
+                });
+                return Ok(());
+            }
+        }
+        let body = DataStream::body(payload, came.function.clone(), self.server, self.limits.budget);
+        self.events.push_back(Event::Call(Incoming {
+            id: CallId(serial),
+            sender: came.sender.clone(),
+            key: came.object.clone(),
+            interface: Bytes::new(),
+            operation: came.function.clone(),
+            body,
+            expects: if kind == minor::SEND { Expects::Nothing } else { Expects::Reply },
+        }));
+        Ok(())
+    }
+
+    /// Notes a call; `false` if too many are open, in all or in its call tree.
+    fn enter(&mut self, serial: u64, key: u32, came: &Arc<Came>, asks: Wants) -> bool {
+        if self.serving.len() >= self.limits.outstanding {
+            return false;
+        }
+        let chain = self.chains.entry(key).or_insert(Chain { last: 0, depth: 0 });
+        if chain.depth >= CALL_DEPTH && key >= FIRST_KEY {
+            return false;
+        }
+        let earlier = std::mem::replace(&mut chain.last, serial);
+        chain.depth += 1;
+        self.serving.insert(serial, Serving { key, came: Arc::clone(came), asks, earlier, announced: None });
+        true
+    }
+
+    /// Forgets a call that is about to be answered.
+    fn leave(&mut self, serial: u64) -> Option<Serving> {
+        let served = self.serving.remove(&serial)?;
+        let Some(chain) = self.chains.get_mut(&served.key) else { return Some(served) };
+        chain.depth -= 1;
+        if chain.depth == 0 {
+            self.chains.remove(&served.key);
+            return Some(served);
+        }
+        if chain.last == serial {
+            chain.last = served.earlier;
+            return Some(served);
+        }
+        let mut at = chain.last;
+        while let Some(later) = self.serving.get_mut(&at) {
+            if later.earlier == serial {
+                later.earlier = served.earlier;
+                break;
+            }
+            at = later.earlier;
+        }
+        Some(served)
+    }
+
+    /// Tells earlier calls of the same sender and key to wait.
+    fn announce(&mut self, served: &Serving) {
+        let mut at = served.earlier;
+        while let Some(open) = self.serving.get_mut(&at) {
+            let (key, came, next) = (open.key, Arc::clone(&open.came), open.earlier);
+            if open.announced.is_none() && came.sender == served.came.sender {
+                let number = self.next_wait;
+                open.announced = Some(number);
+                // Numbers are greater than 0.
+                self.next_wait = self.next_wait.checked_add(1).unwrap_or(1);
+                let mut rest = came.back.clone();
+                rest.extend_from_slice(&number.to_be_bytes());
+                self.put_plain(minor::REPLY_WAIT, key, &rest);
+            }
+            at = next;
+        }
+    }
+
+    /// Answers a call; one whose results do not encode fails instead.
+    pub(crate) fn answer_call(&mut self, serial: u64, answer: Answer<'_>) -> Result<(), Failure> {
+        let Some(served) = self.leave(serial) else { return Ok(()) };
+        if self.check_open().is_err() {
+            return Ok(());
+        }
+        if served.earlier != 0 {
+            self.announce(&served);
+        }
+        match (answer, served.asks) {
+            (Answer::Done(results), Wants::Results) => {
+                let sent = self.put_results(&served, results);
+                sent.map_err(|failure| {
+                    self.put_refusal(&served);
+                    // The servant ran, only its results do not travel.
+                    failure.with_completed(Completed::Yes)
+                })
+            }
+            (Answer::Done(_), Wants::Object) => {
+                self.put_found(served.key, &served.came);
+                Ok(())
+            }
+            (Answer::Done(results), Wants::Yes) => {
+                match self.says_yes(results) {
+                    Ok(true) => self.put_found(served.key, &served.came),
+                    Ok(false) | Err(_) => self.put_failed(served.key, &served.came),
+                }
+                Ok(())
+            }
+            (Answer::Failed(_) | Answer::Raised { .. } | Answer::Moved(_), _) => {
+                // The protocol has no words for why.
+                self.put_refusal(&served);
+                Ok(())
+            }
+        }
+    }
+
+    fn put_results(&mut self, served: &Serving, results: &dyn Encode) -> Visit<()> {
+        let kind = if served.announced.is_some() { minor::REPLY_DELAYED } else { minor::REPLY };
+        self.message_of(kind, served.key, |session, start, limit| {
+            let out = session.out.flat();
+            out.extend_from_slice(&served.came.back);
+            if let Some(number) = served.announced {
+                out.extend_from_slice(&number.to_be_bytes());
+            }
+            let mut head = Head::default();
+            let lead = Lead::Reply(&mut session.names, &mut head);
+            results.encode(&mut StreamSink::new(&mut session.out, start, limit, lead))?;
+            if head.length.is_none() {
+                // Nothing was written at all.
+                head.put(&mut session.out, b"void");
+            }
+            head.finish(&mut session.out);
+            Ok(())
+        })
+    }
+
+    /// Whether the results are one boolean, and true.
+    fn says_yes(&mut self, results: &dyn Encode) -> Visit<bool> {
+        let mut rope = Rope::new();
+        let mut head = Head::default();
+        let lead = Lead::Reply(&mut self.names, &mut head);
+        results.encode(&mut StreamSink::new(&mut rope, 0, self.limits.message, lead) as &mut dyn Sink)?;
+        let mut yes = Vec::new();
+        put_name(&mut yes, b"bool");
+        yes.extend_from_slice(&[0, 0, 0, 0, 1]);
+        Ok(rope.to_vec() == yes)
+    }
+
+    /// A search succeeded: a `DCOPRef` to the object.
+    fn put_found(&mut self, key: u32, came: &Came) {
+        let mut reference = Vec::new();
+        for part in [&self.name[..], &came.object[..], b""] {
+            put_nullable(&mut reference, part);
+        }
+        let mut rest = came.back.clone();
+        put_name(&mut rest, b"DCOPRef");
+        rest.extend_from_slice(&u32::try_from(reference.len()).unwrap_or(u32::MAX).to_be_bytes());
+        rest.extend_from_slice(&reference);
+        self.put_plain(minor::REPLY, key, &rest);
+    }
+
+    /// A call failed. After an announcement that is an answer without a type: a failure would answer another call.
+    fn put_refusal(&mut self, served: &Serving) {
+        match served.announced {
+            None => self.put_failed(served.key, &served.came),
+            Some(number) => {
+                let mut rest = served.came.back.clone();
+                rest.extend_from_slice(&number.to_be_bytes());
+                put_name(&mut rest, b"");
+                rest.extend_from_slice(&[0; 4]);
+                self.put_plain(minor::REPLY_DELAYED, served.key, &rest);
+            }
+        }
+    }
+
+    fn put_failed(&mut self, key: u32, came: &Came) {
+        self.put_plain(minor::REPLY_FAILED, key, &came.back);
+    }
+
+    /// Appends a short message.
+    fn put_plain(&mut self, kind: u8, key: u32, payload: &[u8]) {
+        let opcode = self.framing.map_or(1, |framing| framing.my_opcode);
+        let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+        crate::ice::put_message(self.out.flat(), opcode, kind, key, len);
+        self.out.flat().extend_from_slice(payload);
+    }
+}

@@ -1,0 +1,300 @@
+//! One connection to the server; each concern of the protocol is a file of its own beside this one.
+//!
+//! `incoming` takes messages off the stream, `registration` gets this side a name, `ways` holds what repeated messages
+//! begin with, `calls` sends calls, `replies` takes answers, `deaths` finds the calls whose callee died, `serving` takes
+//! calls and answers them, `signals` tells and hears.
+
+use crate::deaths::Round;
+use crate::ice::{Framing, Initiator};
+use crate::limits;
+use crate::names::TypeNames;
+use crate::plain::Plain;
+use crate::serving::{Chain, Serving};
+use crate::signals::{Slot, Sub};
+use crate::ways::{CameBook, Way, WayBook};
+use crate::{address, servers};
+use bytes::{Bytes, BytesMut};
+use everywire_model::{
+    Answer, Body, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator as By, Interest, Kind,
+    Limits, Outcome, PeerAddress, Profile, Purpose, Rope, Session, Violation,
+};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// One connection.
+pub(crate) struct DcopSession {
+    pub(crate) phase: Phase,
+    pub(crate) limits: Limits,
+    pub(crate) purpose: Purpose,
+    pub(crate) peer: PeerAddress,
+    /// Number of the server in this process.
+    pub(crate) server: u32,
+    /// The id to register with, and whether the server may add a suffix.
+    pub(crate) wanted: Bytes,
+    pub(crate) suffix: bool,
+    /// What was wrong with the authority file; empty if a cookie was found.
+    pub(crate) without_cookie: String,
+    /// The id that the server gave.
+    pub(crate) name: Bytes,
+    pub(crate) framing: Option<Framing>,
+    pub(crate) out: Rope,
+    pub(crate) events: VecDeque<Event>,
+    /// Keys of calls that were sent; they ascend from a random one.
+    pub(crate) next_key: u32,
+    pub(crate) pending: HashMap<u32, Pending, Plain>,
+    pub(crate) ways: WayBook,
+    /// The ways of signals that were told.
+    pub(crate) emitted: WayBook,
+    pub(crate) came: CameBook,
+    pub(crate) names: TypeNames,
+    pub(crate) serving: HashMap<u64, Serving, Plain>,
+    /// Open calls of the same key, by key.
+    pub(crate) chains: HashMap<u32, Chain, Plain>,
+    pub(crate) next_serial: u64,
+    /// Numbers of answers that were announced.
+    pub(crate) next_wait: i32,
+    pub(crate) subs: HashMap<u64, Sub, Plain>,
+    pub(crate) slots: HashMap<u64, Slot, Plain>,
+    pub(crate) next_slot: u64,
+    /// Whether the server tells who comes and goes.
+    pub(crate) notified: bool,
+    pub(crate) round: Option<Round>,
+    /// Bytes of whole messages received so far.
+    pub(crate) received: u64,
+    /// Bytes missing of the message at the front of the input.
+    pub(crate) missing: usize,
+    /// When what has begun must be whole, and seconds it was given.
+    pub(crate) due: Option<(Instant, u64)>,
+}
+
+pub(crate) enum Phase {
+    /// The handshake of ICE; not begun until somebody looks what is to be sent.
+    Greeting(Initiator),
+    Handshake(Initiator),
+    /// Waiting for a name.
+    Registration,
+    Open,
+    /// Either side said goodbye.
+    Closed,
+    /// The peer broke the protocol, or the connection ended.
+    Broken,
+}
+
+/// A call that was sent.
+pub(crate) struct Pending {
+    pub(crate) way: Arc<Way>,
+    pub(crate) asks: Asks,
+}
+
+/// Who wants to know.
+pub(crate) enum Asks {
+    /// Whoever uses the session.
+    Call,
+    /// The same: whether an object is there.
+    Probe,
+    /// Nobody.
+    Quiet,
+    /// A subscription, whether the server connected this slot.
+    Connect(u64),
+    /// Whether an application is still there.
+    Alive(Bytes),
+}
+
+impl DcopSession {
+    pub(crate) fn new(config: &Config, cookie: Result<Vec<u8>, String>) -> Self {
+        let app = address::application(&config.profile);
+        let wanted = match config.purpose {
+            Purpose::Serving if !app.is_empty() => Bytes::copy_from_slice(app),
+            _ => Bytes::from(format!("anonymous-{}", std::process::id())),
+        };
+        let exact =
+            config.purpose == Purpose::Serving && config.profile.component(address::ANY_SUFFIX).is_none();
+        let mut seed = [0; 4];
+        // Without random numbers keys begin at the same one: they only need to differ from each other.
+        let _ = getrandom::fill(&mut seed);
+        let (cookie, without_cookie) = match cookie {
+            Ok(cookie) => (Some(cookie), String::new()),
+            Err(why) => (None, why),
+        };
+        Self {
+            phase: Phase::Greeting(Initiator::new(cookie)),
+            limits: config.limits.clone(),
+            purpose: config.purpose,
+            peer: config.peer.clone(),
+            server: config.profile.endpoints.first().map_or(0, servers::number),
+            wanted,
+            suffix: !exact,
+            without_cookie,
+            name: Bytes::new(),
+            framing: None,
+            out: Rope::new(),
+            events: VecDeque::new(),
+            next_key: u32::from_ne_bytes(seed),
+            pending: HashMap::default(),
+            ways: WayBook::default(),
+            emitted: WayBook::default(),
+            came: CameBook::default(),
+            names: TypeNames::default(),
+            serving: HashMap::default(),
+            chains: HashMap::default(),
+            next_serial: 1,
+            next_wait: 1,
+            subs: HashMap::default(),
+            slots: HashMap::default(),
+            next_slot: 1,
+            notified: false,
+            round: None,
+            received: 0,
+            missing: 0,
+            due: None,
+        }
+    }
+
+    /// Nothing is sent before this side has a name, and after goodbye.
+    pub(crate) fn check_open(&self) -> Result<(), Failure> {
+        match self.phase {
+            Phase::Open => Ok(()),
+            Phase::Greeting(_) | Phase::Handshake(_) | Phase::Registration => {
+                Err(Failure::new(Kind::Busy, By::Here, "the server has not admitted this side yet"))
+            }
+            Phase::Closed | Phase::Broken => {
+                Err(Failure::new(Kind::Unreachable, By::Here, "the connection to the DCOP server is closed")
+                    .with_hint("connect again; a reference does so by itself"))
+            }
+        }
+    }
+
+    /// A key that no open call has and that means nothing to anybody else.
+    #[inline]
+    pub(crate) fn take_key(&mut self) -> u32 {
+        loop {
+            let key = self.next_key;
+            self.next_key = self.next_key.wrapping_add(1);
+            if key >= limits::FIRST_KEY && !self.pending.contains_key(&key) {
+                return key;
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn reply(&mut self, key: u32, outcome: Outcome<Body>) {
+        self.events.push_back(Event::Reply { id: CallId(key.into()), outcome });
+    }
+
+    /// All calls that wait come back with this failure.
+    pub(crate) fn fail_all(&mut self, failure: &Failure) {
+        let mut keys: Vec<u32> = self.pending.keys().copied().collect();
+        // In the order they were sent.
+        keys.sort_by_key(|key| key.wrapping_sub(self.next_key));
+        for key in keys {
+            if let Some(pending) = self.pending.remove(&key) {
+                match pending.asks {
+                    Asks::Call | Asks::Probe => self.reply(key, Outcome::Failed(failure.clone())),
+                    Asks::Connect(slot) => self.refused_slot(slot, failure),
+                    Asks::Quiet | Asks::Alive(_) => {}
+                }
+            }
+        }
+        self.round = None;
+    }
+
+    /// After a violation nothing more is taken or sent.
+    pub(crate) fn broken(&mut self) {
+        self.phase = Phase::Broken;
+        self.due = None;
+        self.missing = 0;
+    }
+}
+
+impl Session for DcopSession {
+    fn receive(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+        handles: &mut Vec<Handle>,
+    ) -> Result<(), Violation> {
+        // Nothing of this protocol uses handles; what a transport passes is closed.
+        handles.clear();
+        self.take_messages(now, input).inspect_err(|_| self.broken())
+    }
+
+    fn wanted(&self) -> usize {
+        self.missing
+    }
+
+    #[inline]
+    fn poll(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    #[inline]
+    fn transmit(&mut self) -> &mut Rope {
+        if let Phase::Greeting(_) = self.phase {
+            self.greet();
+        }
+        &mut self.out
+    }
+
+    fn start(&mut self, _: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
+        self.call(call)
+    }
+
+    fn probe(&mut self, _: Instant, profile: &Profile) -> Result<CallId, Failure> {
+        self.find(profile)
+    }
+
+    fn emit(&mut self, _: Instant, emission: &Emission<'_>) -> Result<(), Failure> {
+        self.tell(emission)
+    }
+
+    fn subscribe(&mut self, _: Instant, interest: &Interest<'_>) -> Result<CallId, Failure> {
+        self.listen(interest)
+    }
+
+    fn unsubscribe(&mut self, id: CallId) {
+        self.unlisten(id.0);
+    }
+
+    fn answer(&mut self, id: CallId, answer: Answer<'_>) -> Result<(), Failure> {
+        self.answer_call(id.0, answer)
+    }
+
+    fn cancel(&mut self, id: CallId) {
+        // The protocol cannot withdraw a call; its answer will find nobody.
+        if let Ok(key) = u32::try_from(id.0) {
+            self.pending.remove(&key);
+        }
+    }
+
+    fn close(&mut self) {
+        // Goodbye is to close the socket.
+        if !matches!(self.phase, Phase::Broken) {
+            self.phase = Phase::Closed;
+            self.due = None;
+            self.missing = 0;
+        }
+    }
+
+    fn disconnected(&mut self, failure: &Failure) {
+        use everywire_model::Completed;
+        let failure = failure.clone().with_completed(Completed::Maybe);
+        self.fail_all(&failure);
+        self.serving.clear();
+        self.chains.clear();
+        self.broken();
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.due.map(|(due, _)| due)
+    }
+
+    fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        self.check_time(now).inspect_err(|_| self.broken())
+    }
+
+    fn outstanding(&self) -> usize {
+        let asked = self.pending.values().filter(|pending| matches!(pending.asks, Asks::Call | Asks::Probe));
+        asked.count() + self.serving.len()
+    }
+}

@@ -1,0 +1,208 @@
+//! Signals: told by sending to the server's object `emit`, heard by having it connect them to slots.
+//!
+//! Each signal of a subscription is connected to an object id of its own, a private one with a number; what the server
+//! sends there is the signal. Connections are not volatile: they last when the emitter leaves, and go on when it comes
+//! back under its id.
+
+use crate::address;
+use crate::ice::minor;
+use crate::limits::SUBSCRIPTIONS;
+use crate::session::{Asks, DcopSession};
+use crate::strings::{Walk, put_name};
+use crate::types;
+use crate::values::DataStream;
+use crate::ways::Came;
+use bytes::Bytes;
+use everywire_model::{CallId, Emission, Event, Failure, Heard, Initiator, Interest, Kind, Outcome, Signal};
+
+/// What the ids of slots begin with.
+const SLOT: &[u8] = b"everywire-signal-";
+
+/// A subscription.
+pub(crate) struct Sub {
+    /// The emitter; empty: anybody.
+    app: Bytes,
+    slots: Vec<u64>,
+    /// Slots that the server has not confirmed.
+    unconfirmed: usize,
+}
+
+/// One signal of a subscription.
+pub(crate) struct Slot {
+    subscription: u64,
+    /// The application that emits it; empty: any.
+    app: Bytes,
+    /// The object that emits it; empty: any.
+    object: Bytes,
+    /// The name that the contract gives it.
+    name: Bytes,
+    signature: Bytes,
+}
+
+/// The number of the slot with this object id.
+pub(crate) fn slot_of(object: &[u8]) -> Option<u64> {
+    std::str::from_utf8(object.strip_prefix(SLOT)?).ok()?.parse().ok()
+}
+
+fn slot_id(number: u64) -> Vec<u8> {
+    [SLOT, number.to_string().as_bytes()].concat()
+}
+
+impl DcopSession {
+    /// Tells a signal.
+    pub(crate) fn tell(&mut self, emission: &Emission<'_>) -> Result<(), Failure> {
+        self.check_open()?;
+        let way = self.emitted.signal(&self.name, emission.key, emission.signal)?;
+        self.put(minor::SEND, 1, &way, emission.arguments)
+    }
+
+    /// Has signals connected.
+    pub(crate) fn listen(&mut self, interest: &Interest<'_>) -> Result<CallId, Failure> {
+        self.check_open()?;
+        let signals: Vec<&Signal> = match (interest.signal, interest.interface) {
+            (Some(signal), _) => vec![signal],
+            (None, Some(interface)) => interface.signals.iter().collect(),
+            (None, None) => {
+                return Err(Failure::new(
+                    Kind::Unsupported,
+                    Initiator::User,
+                    "DCOP objects do not tell which signals they emit, so each must be asked for by name",
+                )
+                .with_hint("give the object's contract (its .kidl), or name the signal"));
+            }
+        };
+        if signals.is_empty() {
+            return Err(Failure::new(Kind::Unsupported, Initiator::User, "the interface has no signals"));
+        }
+        if self.slots.len() + signals.len() > SUBSCRIPTIONS {
+            let (asked, limit) = ((self.slots.len() + signals.len()) as u64, SUBSCRIPTIONS as u64);
+            return Err(Failure::over_limit(
+                Initiator::Here,
+                "signals subscribed to on one connection",
+                asked,
+                limit,
+            ));
+        }
+        let signatures = signals.iter().map(|signal| types::signal(signal)).collect::<Result<Vec<_>, _>>()?;
+        let app = Bytes::copy_from_slice(address::application(interest.profile));
+        let id = u64::from(self.take_key());
+        let mut numbers = Vec::with_capacity(signals.len());
+        for (signal, signature) in signals.iter().zip(&signatures) {
+            let number = self.next_slot;
+            self.next_slot += 1;
+            let slot = Slot {
+                subscription: id,
+                app: app.clone(),
+                object: interest.profile.key.clone(),
+                name: Bytes::copy_from_slice(signal.name.as_bytes()),
+                signature: Bytes::copy_from_slice(signature.as_bytes()),
+            };
+            let mut arguments = connection(number, &slot);
+            // Not volatile.
+            arguments.push(0);
+            self.slots.insert(number, slot);
+            numbers.push(number);
+            let function = b"connectSignal(QCString,QCString,QCString,QCString,QCString,bool)";
+            self.ask(function, &arguments, Asks::Connect(number));
+        }
+        self.subs.insert(id, Sub { app, unconfirmed: numbers.len(), slots: numbers });
+        self.follow();
+        Ok(CallId(id))
+    }
+
+    /// Has the server tell who comes and goes as long as somebody's loss would matter.
+    fn follow(&mut self) {
+        let wanted = self.subs.values().any(|sub| !sub.app.is_empty());
+        if wanted != self.notified {
+            self.notified = wanted;
+            self.ask(b"setNotifications(bool)", &[wanted.into()], Asks::Quiet);
+        }
+    }
+
+    /// The server confirms a connection, or refuses it.
+    pub(crate) fn connected(&mut self, slot: u64, connected: bool) {
+        let Some(id) = self.slots.get(&slot).map(|slot| slot.subscription) else { return };
+        if !connected {
+            let failure =
+                Failure::new(Kind::Refused, Initiator::Peer, "the DCOP server does not connect the signal");
+            self.refused_slot(slot, &failure);
+            return;
+        }
+        let Some(sub) = self.subs.get_mut(&id) else { return };
+        sub.unconfirmed = sub.unconfirmed.saturating_sub(1);
+        if sub.unconfirmed == 0 {
+            let nothing = DataStream::body(Bytes::new(), Bytes::new(), self.server, self.limits.budget);
+            self.events.push_back(Event::Reply { id: CallId(id), outcome: Outcome::Done(nothing) });
+        }
+    }
+
+    /// A subscription fails before it stands.
+    pub(crate) fn refused_slot(&mut self, slot: u64, failure: &Failure) {
+        let Some(id) = self.slots.get(&slot).map(|slot| slot.subscription) else { return };
+        self.unlisten(id);
+        self.events.push_back(Event::Reply { id: CallId(id), outcome: Outcome::Failed(failure.clone()) });
+    }
+
+    /// Has signals disconnected.
+    pub(crate) fn unlisten(&mut self, id: u64) {
+        let Some(sub) = self.subs.remove(&id) else { return };
+        let open = self.check_open().is_ok();
+        for number in sub.slots {
+            let Some(slot) = self.slots.remove(&number) else { continue };
+            if open {
+                let arguments = connection(number, &slot);
+                let function = b"disconnectSignal(QCString,QCString,QCString,QCString,QCString)";
+                self.ask(function, &arguments, Asks::Quiet);
+            }
+        }
+        if open {
+            self.follow();
+        }
+    }
+
+    /// A signal came.
+    #[inline]
+    pub(crate) fn heard(&mut self, number: u64, came: &Came, data: Bytes) {
+        // One that was on its way when it was disconnected.
+        let Some(slot) = self.slots.get(&number) else { return };
+        // The server keeps to what was connected; others can send here directly.
+        if !slot.app.is_empty() && slot.app != came.sender {
+            return;
+        }
+        let body = DataStream::body(data, came.function.clone(), self.server, self.limits.budget);
+        let heard = Heard {
+            sender: came.sender.clone(),
+            key: slot.object.clone(),
+            interface: Bytes::new(),
+            signal: slot.name.clone(),
+            body,
+        };
+        self.events.push_back(Event::Signal { subscriptions: vec![CallId(slot.subscription)], heard });
+    }
+
+    /// The server tells who came or went.
+    pub(crate) fn notified_of(&mut self, function: &[u8], data: &[u8]) {
+        if function != b"applicationRemoved(QCString)" {
+            return;
+        }
+        let Some(app) = Walk::new(data).name().ok().and_then(|name| data.get(name)) else { return };
+        let mut lost: Vec<u64> =
+            self.subs.iter().filter(|(_, sub)| sub.app == app).map(|(id, _)| *id).collect();
+        lost.sort_unstable();
+        for id in lost {
+            let what = format!("application `{}` has left", String::from_utf8_lossy(app).escape_debug());
+            let failure = Failure::new(Kind::Unreachable, Initiator::Peer, what);
+            self.events.push_back(Event::Lost { subscription: CallId(id), failure });
+        }
+    }
+}
+
+/// What connecting and disconnecting have in common: sender, its object, signal, receiver, slot.
+fn connection(number: u64, slot: &Slot) -> Vec<u8> {
+    let mut arguments = Vec::new();
+    let receiver = slot_id(number);
+    for part in [&slot.app[..], &slot.object, &slot.signature, &receiver, &slot.signature] {
+        put_name(&mut arguments, part);
+    }
+    arguments
+}

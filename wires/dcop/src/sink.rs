@@ -1,0 +1,292 @@
+//! Writing values as `QDataStream` does: big-endian, without alignment (Qt 3.3, stream version 6).
+
+use crate::names::{Head, TypeNames};
+use crate::{address, strings, types, variants};
+use bytes::Bytes;
+use everywire_model::rope::SPLICE;
+use everywire_model::shape::{Enum, Text, TextKind};
+use everywire_model::visit::Numbers;
+use everywire_model::{Failure, Handle, Initiator, Kind, Reference, Rope, Shape, Sink, Visit};
+
+/// Writes values into a rope.
+pub(crate) struct StreamSink<'r> {
+    rope: &'r mut Rope,
+    /// The position that the message may not grow beyond.
+    end: usize,
+    /// What to do with the types of the values, which the first composite tells.
+    lead: Lead<'r>,
+    /// A small number follows that a variant holds as a large one.
+    widen: bool,
+}
+
+/// What to do with the types of the values.
+pub(crate) enum Lead<'r> {
+    /// Nothing.
+    Skip,
+    /// Write them, and room for the length, as the head of a reply.
+    Reply(&'r mut TypeNames, &'r mut Head),
+    /// Note them.
+    Note(&'r mut String),
+}
+
+impl<'r> StreamSink<'r> {
+    /// Goes on with the message that begins at `start` (a position of the rope) and may take `limit` bytes.
+    pub(crate) fn new(rope: &'r mut Rope, start: usize, limit: u64, lead: Lead<'r>) -> Self {
+        let end = start.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX));
+        Self { rope, end, lead, widen: false }
+    }
+
+    #[inline]
+    fn put<const N: usize>(&mut self, raw: [u8; N]) {
+        self.rope.flat().extend_from_slice(&raw);
+    }
+
+    /// Refuses a part before it is copied, where the message would grow over the limit.
+    #[inline]
+    fn fits(&mut self, part: usize) -> Visit<()> {
+        let size = self.rope.position().saturating_add(part);
+        if size > self.end { Err(over(size, self.end)) } else { Ok(()) }
+    }
+
+    fn count(&mut self, len: usize) -> Visit<()> {
+        match u32::try_from(len) {
+            Ok(len) if len < u32::MAX => {
+                self.put(len.to_be_bytes());
+                Ok(())
+            }
+            _ => Err(over(len, u32::MAX as usize)),
+        }
+    }
+
+    /// The count in front of a list; arrays travel as lists.
+    fn begin(&mut self, shape: &Shape, len: usize) -> Visit<()> {
+        match shape.resolved() {
+            Shape::Array(array) if array.len as usize != len => {
+                Err(misfit(format!("an array of {} elements is expected, not {len}", array.len)))
+            }
+            Shape::Sequence(sequence) if sequence.bound.is_some_and(|bound| len > bound as usize) => Err(
+                misfit(format!("a sequence of {len} exceeds its bound of {}", sequence.bound.unwrap_or(0))),
+            ),
+            Shape::Array(_) | Shape::Sequence(_) => self.count(len),
+            other => Err(misfit(format!("octets do not fit {}", other.noun()))),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn(&mut self, shape: &Shape) -> Visit<()> {
+        match std::mem::replace(&mut self.lead, Lead::Skip) {
+            Lead::Skip => Ok(()),
+            Lead::Reply(..) => Err(misfit(format!("{} is no list of results", shape.noun()))),
+            Lead::Note(types) => {
+                *types = types::list(shape.fields()).unwrap_or_default();
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cold]
+fn misfit(message: String) -> Failure {
+    Failure::new(Kind::BadArgument, Initiator::User, message)
+}
+
+#[cold]
+fn unsupported(what: &str) -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by DCOP"))
+        .with_hint("pass it as a struct, a list or a QVariant, or use a wire that has it")
+}
+
+/// The failure of a message that would exceed the limit.
+#[cold]
+pub(crate) fn over(size: usize, limit: usize) -> Failure {
+    Failure::over_limit(Initiator::Here, "bytes in a DCOP message", size as u64, limit as u64)
+        .with_hint("raise the message limit on both sides, or send less at a time")
+}
+
+macro_rules! primitives {
+    ($($name:ident $(wide $to:ident)?;)*) => {$(
+        #[inline]
+        fn $name(&mut self, value: $name) -> Visit<()> {
+            $(if self.widen {
+                self.widen = false;
+                self.put($to::from(value).to_be_bytes());
+                return Ok(());
+            })?
+            self.put(value.to_be_bytes());
+            Ok(())
+        }
+    )*};
+}
+
+impl Sink for StreamSink<'_> {
+    primitives! {
+        u8 wide u32;
+        i8 wide i32;
+        u16 wide u32;
+        i16 wide i32;
+        u32;
+        i32;
+        u64;
+        i64;
+        f32 wide f64;
+        f64;
+    }
+
+    #[inline]
+    fn bool(&mut self, value: bool) -> Visit<()> {
+        self.put([value.into()]);
+        Ok(())
+    }
+
+    fn char(&mut self, value: char, wide: bool) -> Visit<()> {
+        if wide {
+            let mut room = [0; 2];
+            return match value.encode_utf16(&mut room) {
+                [unit] => {
+                    let raw = unit.to_be_bytes();
+                    self.put(raw);
+                    Ok(())
+                }
+                _ => Err(misfit(format!("`{value}` needs two units of UTF-16, a QChar holds one"))),
+            };
+        }
+        match u8::try_from(u32::from(value)) {
+            Ok(octet) => {
+                self.put([octet]);
+                Ok(())
+            }
+            Err(_) => {
+                Err(misfit(format!("`{value}` does not exist in ISO-8859-1, of which a char is one octet")))
+            }
+        }
+    }
+
+    fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
+        if let Some(bound) = shape.bound
+            && value.chars().count() > bound as usize
+        {
+            let found = value.chars().count();
+            return Err(misfit(format!("text of {found} characters exceeds its bound of {bound}")));
+        }
+        if matches!(shape.kind, TextKind::Wide | TextKind::Counted) {
+            self.fits(2 * value.len() + 4)?;
+            put_utf16(self.rope.flat(), value);
+            return Ok(());
+        }
+        if value.as_bytes().contains(&0) {
+            return Err(misfit("text with a NUL inside cannot travel as a QCString".to_owned()));
+        }
+        self.fits(value.len() + 5)?;
+        strings::put_name(self.rope.flat(), value.as_bytes());
+        Ok(())
+    }
+
+    fn bytes(&mut self, shape: &Shape, value: &[u8]) -> Visit<()> {
+        self.fits(value.len())?;
+        self.begin(shape, value.len())?;
+        self.rope.flat().extend_from_slice(value);
+        Ok(())
+    }
+
+    fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
+        if value.len() < SPLICE {
+            return self.bytes(shape, value);
+        }
+        self.fits(value.len())?;
+        self.begin(shape, value.len())?;
+        self.rope.splice(value.clone());
+        Ok(())
+    }
+
+    fn numbers(&mut self, values: Numbers<'_>) -> Visit<()> {
+        self.fits(values.len().saturating_mul(values.width()))?;
+        values.put(false, self.rope.flat());
+        Ok(())
+    }
+
+    #[inline]
+    fn enumerant(&mut self, _: &Enum, value: i32) -> Visit<()> {
+        self.i32(value)
+    }
+
+    fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
+        let (app, object, kind) = address::parts(value)?;
+        let out = self.rope.flat();
+        for part in [&app[..], &object[..], kind.as_bytes()] {
+            if part.contains(&0) {
+                return Err(misfit("a name in a reference has a NUL inside".to_owned()));
+            }
+            strings::put_nullable(out, part);
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, _: &Handle) -> Visit<()> {
+        Err(unsupported("a handle"))
+    }
+
+    #[inline]
+    fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
+        match &mut self.lead {
+            Lead::Skip => {}
+            Lead::Reply(names, head) => {
+                names.put_head(shape, self.rope, head)?;
+                self.lead = Lead::Skip;
+            }
+            Lead::Note(_) => self.learn(shape)?,
+        }
+        match shape.resolved() {
+            Shape::Struct(_) | Shape::Variant => Ok(()),
+            Shape::Sequence(_) | Shape::Array(_) => {
+                self.fits(len)?;
+                self.begin(shape, len)
+            }
+            Shape::Map(_) | Shape::Optional(_) => self.count(len),
+            Shape::Pointer(_) if len == 0 => Err(unsupported("a null pointer")),
+            Shape::Pointer(_) => Ok(()),
+            Shape::Union(_) => Err(unsupported("a union")),
+            other => Err(misfit(format!("{} is no composite", other.noun()))),
+        }
+    }
+
+    fn content(&mut self, shape: &Shape) -> Visit<()> {
+        let (tag, widen) = variants::tag(shape)?;
+        self.fits(8)?;
+        self.put(tag.to_be_bytes());
+        self.widen = widen;
+        if tag == variants::INVALID {
+            // Nothing is a null string.
+            self.put(u32::MAX.to_be_bytes());
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn close(&mut self, _: &Shape) -> Visit<()> {
+        Ok(())
+    }
+}
+
+/// A `QString`: counted in bytes, units big-endian.
+fn put_utf16(out: &mut Vec<u8>, value: &str) {
+    let start = out.len();
+    if value.is_ascii() {
+        let len = 2 * value.len();
+        out.extend_from_slice(&u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes());
+        out.resize(start + 4 + len, 0);
+        let room = out.get_mut(start + 4..).unwrap_or_default();
+        for (place, octet) in room.as_chunks_mut::<2>().0.iter_mut().zip(value.bytes()) {
+            *place = [0, octet];
+        }
+        return;
+    }
+    out.extend_from_slice(&[0; 4]);
+    for unit in value.encode_utf16() {
+        out.extend_from_slice(&unit.to_be_bytes());
+    }
+    let len = u32::try_from(out.len() - start - 4).unwrap_or(u32::MAX);
+    if let Some(place) = out.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
+        *place = len.to_be_bytes();
+    }
+}

@@ -1,0 +1,304 @@
+//! Reading values as `QDataStream` wrote them.
+
+use crate::{address, variants};
+use bytes::Bytes;
+use everywire_model::shape::{Enum, Text, TextKind};
+use everywire_model::visit::NumbersMut;
+use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, Visit};
+use std::borrow::Cow;
+
+/// Octets up to this many are copied out of a large message instead of keeping it alive.
+const COPIED: usize = 256;
+
+/// Reads the values of a body. What follows the last value is ignored, as KDE's programs do.
+pub(crate) struct StreamSource<'a> {
+    body: &'a Body,
+    pos: usize,
+    budget: Budget,
+}
+
+impl<'a> StreamSource<'a> {
+    pub(crate) fn new(body: &'a Body) -> Self {
+        Self { body, pos: 0, budget: body.budget }
+    }
+
+    #[inline]
+    fn left(&self) -> usize {
+        self.body.bytes.len().saturating_sub(self.pos)
+    }
+
+    #[inline]
+    fn raw<const N: usize>(&mut self) -> Visit<[u8; N]> {
+        let Some(raw) = self.body.bytes.get(self.pos..).and_then(|rest| rest.first_chunk()) else {
+            return Err(self.short());
+        };
+        self.pos += N;
+        Ok(*raw)
+    }
+
+    #[inline]
+    fn take(&mut self, len: usize) -> Visit<&'a [u8]> {
+        let body: &'a Body = self.body;
+        let taken = self.pos.checked_add(len).and_then(|end| body.bytes.get(self.pos..end));
+        let Some(taken) = taken else { return Err(self.short()) };
+        self.pos += len;
+        Ok(taken)
+    }
+
+    #[inline]
+    fn count(&mut self) -> Visit<usize> {
+        Ok(u32::from_be_bytes(self.raw()?) as usize)
+    }
+
+    #[cold]
+    fn short(&self) -> Failure {
+        self.wrong("the values end early").with_hint("compare the signature with the contract of both sides")
+    }
+
+    #[cold]
+    fn wrong(&self, what: impl std::fmt::Display) -> Failure {
+        Failure::malformed(what, self.pos)
+    }
+
+    /// Checks a count before anything is done about it, and charges for the elements.
+    fn elements(&mut self, len: usize, least: usize, width: Option<usize>) -> Visit<usize> {
+        if len.checked_mul(least).is_none_or(|bytes| bytes > self.left()) {
+            return Err(self.wrong(format_args!("{len} elements exceed the rest of the message")));
+        }
+        let each = match width {
+            // Numbers occupy what they occupied in the message.
+            Some(width) => width,
+            None => {
+                self.budget.charge_elements(len as u64)?;
+                32
+            }
+        };
+        self.budget.charge_bytes((len as u64).saturating_mul(each as u64))?;
+        Ok(len)
+    }
+
+    /// The count of a list; that of an array must be its own.
+    fn list(&mut self, shape: &Shape) -> Visit<usize> {
+        let len = self.count()?;
+        match shape.resolved() {
+            Shape::Array(array) if array.len as usize == len => Ok(len),
+            Shape::Array(array) => {
+                Err(self.wrong(format_args!("an array of {} elements came with {len}", array.len)))
+            }
+            Shape::Sequence(sequence) if sequence.bound.is_some_and(|bound| len > bound as usize) => {
+                let bound = sequence.bound.unwrap_or_default();
+                Err(self.wrong(format_args!("a sequence of {len} exceeds its bound of {bound}")))
+            }
+            Shape::Sequence(_) => Ok(len),
+            other => Err(self.wrong(format_args!("{} has no elements", other.noun()))),
+        }
+    }
+
+    fn run(&mut self, shape: &Shape) -> Visit<&'a [u8]> {
+        let len = self.list(shape)?;
+        let taken = self.take(len)?;
+        self.budget.charge_bytes(len as u64)?;
+        Ok(taken)
+    }
+
+    /// A `QString`; null reads as empty.
+    fn wide_text(&mut self) -> Visit<Cow<'a, str>> {
+        let at = self.pos;
+        let len = self.count()?;
+        if len == u32::MAX as usize {
+            return Ok(Cow::Borrowed(""));
+        }
+        let raw = self.take(len)?;
+        let (units, []) = raw.as_chunks::<2>() else {
+            return Err(Failure::malformed("a QString has half a unit at its end", at));
+        };
+        self.budget.charge_bytes(raw.len() as u64 * 2)?;
+        if units.iter().all(|[high, low]| *high == 0 && low.is_ascii()) {
+            return Ok(Cow::Owned(units.iter().map(|[_, low]| char::from(*low)).collect()));
+        }
+        let text: Result<String, _> =
+            char::decode_utf16(units.iter().map(|unit| u16::from_be_bytes(*unit))).collect();
+        text.map(Cow::Owned).map_err(|_| Failure::malformed("a QString is no UTF-16", at))
+    }
+
+    /// A `QCString`; null reads as empty.
+    fn narrow_text(&mut self) -> Visit<Cow<'a, str>> {
+        let at = self.pos;
+        let len = self.count()?;
+        let raw = self.take(len)?;
+        self.budget.charge_bytes(len as u64)?;
+        let raw = match raw.split_last() {
+            None => return Ok(Cow::Borrowed("")),
+            Some((0, raw)) => raw,
+            Some(_) => return Err(Failure::malformed("a QCString does not end with NUL", at)),
+        };
+        if raw.contains(&0) {
+            return Err(Failure::malformed("a QCString has a NUL inside", at));
+        }
+        // Nothing says in which character set; text that is no UTF-8 comes from a locale of the time.
+        Ok(match str::from_utf8(raw) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => Cow::Owned(raw.iter().map(|octet| char::from(*octet)).collect()),
+        })
+    }
+}
+
+/// The fewest bytes that a value of this shape takes; looks `depth` levels deep.
+fn least_size(shape: &Shape, depth: u32) -> usize {
+    let Some(deeper) = depth.checked_sub(1) else { return 0 };
+    match shape.resolved() {
+        Shape::Char => 1,
+        Shape::WideChar => 2,
+        Shape::Text(_)
+        | Shape::Enum(_)
+        | Shape::Sequence(_)
+        | Shape::Array(_)
+        | Shape::Map(_)
+        | Shape::Optional(_) => 4,
+        // The tag, and at least a boolean.
+        Shape::Variant => 5,
+        Shape::Reference(_) => 12,
+        Shape::Struct(shape) => {
+            shape.fields.iter().map(|field| least_size(&field.shape, deeper)).fold(0, usize::saturating_add)
+        }
+        Shape::Pointer(pointer) => least_size(&pointer.target, deeper),
+        other => other.width().unwrap_or(0),
+    }
+}
+
+#[cold]
+fn unsupported(what: &str) -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by DCOP"))
+}
+
+macro_rules! primitives {
+    ($($name:ident)*) => {$(
+        #[inline]
+        fn $name(&mut self) -> Visit<$name> {
+            Ok($name::from_be_bytes(self.raw()?))
+        }
+    )*};
+}
+
+impl<'a> Source<'a> for StreamSource<'a> {
+    primitives!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+
+    #[inline]
+    fn bool(&mut self) -> Visit<bool> {
+        let [octet] = self.raw()?;
+        // KDE's reader takes anything but 0 for true.
+        Ok(octet != 0)
+    }
+
+    fn char(&mut self, wide: bool) -> Visit<char> {
+        if !wide {
+            let [octet] = self.raw()?;
+            return Ok(octet.into());
+        }
+        let at = self.pos;
+        let unit = u16::from_be_bytes(self.raw()?);
+        char::from_u32(unit.into()).ok_or_else(|| Failure::malformed("a QChar is half a character", at))
+    }
+
+    fn text(&mut self, shape: &Text) -> Visit<Cow<'a, str>> {
+        let at = self.pos;
+        let text = match shape.kind {
+            TextKind::Wide | TextKind::Counted => self.wide_text()?,
+            _ => self.narrow_text()?,
+        };
+        match shape.bound {
+            Some(bound) if text.chars().count() > bound as usize => {
+                Err(Failure::malformed(format_args!("text exceeds its bound of {bound} characters"), at))
+            }
+            _ => Ok(text),
+        }
+    }
+
+    fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {
+        self.run(shape).map(Cow::Borrowed)
+    }
+
+    fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
+        let run = self.run(shape)?;
+        let end = self.pos;
+        // A short run out of a long message is copied, so that keeping it does not keep the message.
+        if run.len() <= COPIED && self.body.bytes.len() > 4 * COPIED {
+            return Ok(Bytes::copy_from_slice(run));
+        }
+        Ok(self.body.bytes.slice(end - run.len()..end))
+    }
+
+    fn numbers(&mut self, mut into: NumbersMut<'_>) -> Visit<()> {
+        let raw = self.take(into.len().saturating_mul(into.width()))?;
+        into.fill(false, raw);
+        Ok(())
+    }
+
+    fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
+        let at = self.pos;
+        let value = self.i32()?;
+        match shape.name_of(value) {
+            Some(_) => Ok(value),
+            None => Err(Failure::malformed(format_args!("{value} is no member of {}", shape.name), at)),
+        }
+    }
+
+    fn reference(&mut self) -> Visit<Option<Reference>> {
+        let (app, object, kind) = (self.narrow_text()?, self.narrow_text()?, self.narrow_text()?);
+        Ok(address::received(&app, &object, &kind, self.body.dialect))
+    }
+
+    fn handle(&mut self) -> Visit<Handle> {
+        Err(unsupported("a handle"))
+    }
+
+    fn open(&mut self, shape: &Shape) -> Visit<usize> {
+        self.budget.enter()?;
+        match shape.resolved() {
+            Shape::Struct(shape) => {
+                self.budget.charge_elements(1)?;
+                Ok(shape.fields.len())
+            }
+            Shape::Variant => {
+                self.budget.charge_elements(1)?;
+                Ok(1)
+            }
+            Shape::Pointer(_) => Ok(1),
+            resolved @ (Shape::Sequence(_) | Shape::Array(_)) => {
+                let len = self.list(resolved)?;
+                let element = resolved.element().unwrap_or(&Shape::Void);
+                self.elements(len, least_size(element, 4), element.width())
+            }
+            Shape::Map(map) => {
+                let len = self.count()?;
+                let least = least_size(&map.key, 4).saturating_add(least_size(&map.value, 4));
+                self.elements(len, least, None)
+            }
+            Shape::Optional(_) => match self.count()? {
+                len @ 0..=1 => Ok(len),
+                len => Err(self.wrong(format_args!("an optional value came {len} times"))),
+            },
+            other => Err(unsupported(&other.noun())),
+        }
+    }
+
+    fn content(&mut self) -> Visit<Shape> {
+        let at = self.pos;
+        let shape = variants::shape(self.u32()?, at)?;
+        if matches!(shape, Shape::Void) {
+            // A null string stands for it.
+            self.wide_text()?;
+        }
+        Ok(shape)
+    }
+
+    #[inline]
+    fn close(&mut self, _: &Shape) -> Visit<()> {
+        self.budget.leave();
+        Ok(())
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+}

@@ -1,0 +1,94 @@
+//! The counted strings that name things in every message: `QCString`s, with their NUL counted.
+
+use crate::limits::NAME;
+
+/// A walk over the front of a message's payload.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Walk<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) pos: usize,
+}
+
+/// What is wrong with it, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bad {
+    pub(crate) what: &'static str,
+    pub(crate) at: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, pos: 0 }
+    }
+
+    #[cold]
+    fn bad(&self, what: &'static str) -> Bad {
+        Bad { what, at: self.pos }
+    }
+
+    #[inline]
+    pub(crate) fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.pos)
+    }
+
+    #[inline]
+    pub(crate) fn u32(&mut self) -> Result<u32, Bad> {
+        let Some(raw) = self.bytes.get(self.pos..).and_then(|rest| rest.first_chunk()) else {
+            return Err(self.bad("a number is cut off"));
+        };
+        self.pos += 4;
+        Ok(u32::from_be_bytes(*raw))
+    }
+
+    /// A name: the range of its bytes, without the NUL. Null and empty are the same.
+    #[inline]
+    pub(crate) fn name(&mut self) -> Result<std::ops::Range<usize>, Bad> {
+        let len = self.u32()? as usize;
+        if len > NAME {
+            return Err(self.bad("a name is too long"));
+        }
+        let start = self.pos;
+        let Some(raw) = self.bytes.get(start..start + len) else {
+            return Err(self.bad("a name is longer than the message"));
+        };
+        self.pos += len;
+        match raw.split_last() {
+            None => Ok(start..start),
+            Some((0, name)) if !name.contains(&0) => Ok(start..start + len - 1),
+            Some((0, _)) => Err(self.bad("a name has a NUL inside")),
+            Some(_) => Err(self.bad("a name does not end with NUL")),
+        }
+    }
+
+    /// The data at the end: its range. What follows it is nobody's.
+    #[inline]
+    pub(crate) fn data(&mut self) -> Result<std::ops::Range<usize>, Bad> {
+        let len = self.u32()? as usize;
+        // A null array is counted as 2^32 - 1 by nobody; longer than the rest is wrong in any case.
+        if len > self.left() {
+            return Err(self.bad("data are longer than the message"));
+        }
+        let start = self.pos;
+        self.pos += len;
+        Ok(start..start + len)
+    }
+}
+
+/// Appends a name.
+#[inline]
+pub(crate) fn put_name(out: &mut Vec<u8>, name: &[u8]) {
+    let len = u32::try_from(name.len() + 1).unwrap_or(u32::MAX);
+    out.extend_from_slice(&len.to_be_bytes());
+    out.extend_from_slice(name);
+    out.push(0);
+}
+
+/// Appends a name that is null where it is empty, as in references.
+#[inline]
+pub(crate) fn put_nullable(out: &mut Vec<u8>, name: &[u8]) {
+    if name.is_empty() {
+        out.extend_from_slice(&[0; 4]);
+    } else {
+        put_name(out, name);
+    }
+}

@@ -1,0 +1,226 @@
+//! Type names of signatures and replies; the table of Qt's types is `kidl::types`, here is what it leaves open.
+
+use everywire_idl::kidl::types;
+use everywire_model::shape::{Field, Hold, Struct};
+use everywire_model::{Failure, Initiator, Interface, Kind, Operation, Shape, Signal, Visit};
+use std::borrow::Cow;
+
+/// The name of a shape in a signature. Structs that Qt does not know stand with their own names.
+pub(crate) fn name(shape: &Shape) -> Visit<String> {
+    if let Some(known) = types::name(shape) {
+        return Ok(known);
+    }
+    let mut out = String::new();
+    write(shape, &mut out, 0)?;
+    Ok(out)
+}
+
+fn write(shape: &Shape, out: &mut String, depth: u32) -> Visit<()> {
+    if depth > 16 || out.len() > types::LENGTH {
+        return Err(nameless(shape));
+    }
+    match shape.resolved() {
+        Shape::Struct(own) if !own.name.is_empty() => out.push_str(&own.name),
+        Shape::Sequence(_) | Shape::Array(_) => {
+            out.push_str("QValueList<");
+            write(shape.element().unwrap_or(&Shape::Void), out, depth + 1)?;
+            out.push('>');
+        }
+        Shape::Optional(target) => {
+            out.push_str("QValueList<");
+            write(target, out, depth + 1)?;
+            out.push('>');
+        }
+        Shape::Pointer(pointer) => write(&pointer.target, out, depth + 1)?,
+        Shape::Map(map) => {
+            out.push_str("QMap<");
+            write(&map.key, out, depth + 1)?;
+            out.push(',');
+            write(&map.value, out, depth + 1)?;
+            out.push('>');
+        }
+        other => out.push_str(&types::name(other).ok_or_else(|| nameless(other))?),
+    }
+    Ok(())
+}
+
+#[cold]
+fn nameless(shape: &Shape) -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::User, format!("{} has no type name on DCOP", shape.noun()))
+        .with_hint("pass it as a struct, a list or a QVariant")
+}
+
+/// The types of a struct's fields, joined by commas.
+pub(crate) fn list(fields: &[Field]) -> Visit<String> {
+    let mut out = String::new();
+    for (index, field) in fields.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        out.push_str(&name(&field.shape)?);
+    }
+    Ok(out)
+}
+
+/// The type of a reply that carries these results: `void` for none. More than one are joined by commas, as in a
+/// signature: no program of KDE's sends or understands that, this side does both.
+pub(crate) fn results(fields: &[Field]) -> Visit<String> {
+    if fields.is_empty() { Ok("void".to_owned()) } else { list(fields) }
+}
+
+/// The signature of an operation: its name, if that is one, else made from the shapes of the arguments.
+pub(crate) fn function(operation: &Operation) -> Visit<Cow<'_, str>> {
+    signature(&operation.name, &operation.arguments)
+}
+
+/// The signature of a signal.
+pub(crate) fn signal(signal: &Signal) -> Visit<Cow<'_, str>> {
+    signature(&signal.name, &signal.fields)
+}
+
+fn signature<'a>(name: &'a str, arguments: &Shape) -> Visit<Cow<'a, str>> {
+    if name.contains('(') {
+        return Ok(Cow::Borrowed(name));
+    }
+    Ok(Cow::Owned(format!("{name}({})", list(arguments.fields())?)))
+}
+
+/// The types between the parentheses of a signature; a list of types stands for itself.
+fn of_signature(text: &str) -> &str {
+    text.strip_suffix(')').and_then(|text| text.split_once('(')).map_or(text, |(_, list)| list)
+}
+
+/// The shape of values of these types, joined by commas or in a signature, as one nameless struct.
+pub(crate) fn shape_of(context: &str) -> Option<Shape> {
+    let list = of_signature(context);
+    let mut fields = Vec::new();
+    if list != "void" {
+        for (index, name) in split(list).enumerate() {
+            let name_of = Cow::Owned(format!("field_{}", index + 1));
+            fields.push(Field { name: name_of, shape: types::shape(name)? });
+        }
+    }
+    let (name, id) = (Cow::Borrowed(""), Cow::Borrowed(""));
+    Some(Shape::Struct(Hold::new(Struct { name, id, fields: Cow::Owned(fields) })))
+}
+
+/// Splits a list of types at the commas that are in no template.
+pub(crate) fn split(list: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0usize;
+    let parts = list.split(move |c| {
+        match c {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// The number of the operation with this signature: the one written so, else one whose types have the same bytes.
+pub(crate) fn operation(interface: &Interface, asked: &[u8]) -> Option<usize> {
+    let asked = std::str::from_utf8(asked).ok()?;
+    if let Some(index) = interface.index_of(asked.as_bytes()) {
+        return Some(index);
+    }
+    let (name, _) = asked.split_once('(')?;
+    let named = |(_, operation): &(usize, &Operation)| {
+        operation.name == name || operation.name.split_once('(').is_some_and(|(own, _)| own == name)
+    };
+    let candidates = || {
+        let named = interface.operations.iter().enumerate().filter(named);
+        named.filter_map(|(index, operation)| Some((index, function(operation).ok()?)))
+    };
+    if let Some((index, _)) = candidates().find(|(_, function)| *function == asked) {
+        return Some(index);
+    }
+    // KDE's callees compare byte for byte; white space and all are the caller's fault there.
+    if types::normal(asked) != asked {
+        return None;
+    }
+    let wanted = canonical(asked);
+    candidates().find(|(_, function)| canonical(function) == wanted).map(|(index, _)| index)
+}
+
+/// A signature in which types with the same bytes have the same name: `uint` is `unsigned int`, `long` as wide as a
+/// `Q_INT64`.
+pub(crate) fn canonical(signature: &str) -> String {
+    let normal = types::normal(signature);
+    let Some((name, rest)) = normal.split_once('(') else { return normal };
+    let Some(list) = rest.strip_suffix(')') else { return normal.clone() };
+    let mut out = format!("{name}(");
+    for (index, part) in split(list).enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        match types::shape(part) {
+            Some(shape) => plain(&shape, part, &mut out),
+            None => out.push_str(part),
+        }
+    }
+    out.push(')');
+    out
+}
+
+/// The name of the shape behind aliases of numbers and lists; other aliases (`QColor`) are types of their own.
+fn plain(shape: &Shape, written: &str, out: &mut String) {
+    match shape {
+        Shape::Alias(alias) if written.starts_with('Q') && alias.target.width() == Some(4) => {
+            out.push_str(if written == "Q_INT32" {
+                "int"
+            } else if written == "Q_UINT32" {
+                "uint"
+            } else {
+                written
+            });
+        }
+        Shape::Alias(alias) => plain(&alias.target, written, out),
+        Shape::Sequence(_) | Shape::Map(_) => {
+            let inner = |shape: &Shape, out: &mut String| {
+                let name = types::name(shape).unwrap_or_default();
+                plain(shape, &name, out);
+            };
+            match shape {
+                Shape::Map(map) => {
+                    out.push_str("QMap<");
+                    inner(&map.key, out);
+                    out.push(',');
+                    inner(&map.value, out);
+                }
+                _ => {
+                    out.push_str("QValueList<");
+                    inner(shape.element().unwrap_or(&Shape::Void), out);
+                }
+            }
+            out.push('>');
+        }
+        other => out.push_str(&types::name(other).unwrap_or_else(|| written.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_the_same_bytes_are_one() {
+        for (one, other) in [
+            ("f(uint)", "f(unsigned int)"),
+            ("f(long)", "f(long int)"),
+            ("f(Q_INT64)", "f(long)"),
+            ("f(uchar,ushort)", "f( unsigned char, unsigned short int )"),
+            ("f(QValueList<uint>)", "f(QValueList<unsigned int> )"),
+            ("f(QStringList)", "f(QValueList<QString>)"),
+            ("f(Q_UINT32)", "f(uint)"),
+        ] {
+            assert_eq!(canonical(one), canonical(other));
+        }
+        for (one, other) in
+            [("f(int)", "f(uint)"), ("f(QColor)", "f(uint)"), ("f(int)", "g(int)"), ("f(QDate)", "f(QTime)")]
+        {
+            assert_ne!(canonical(one), canonical(other));
+        }
+        assert_eq!(canonical("f(KURL,QMap<QString,int>)"), "f(KURL,QMap<QString,int>)");
+    }
+}

@@ -1,0 +1,50 @@
+//! Values: the codec that the rest of the house sees.
+
+use crate::sink::{Lead, StreamSink};
+use crate::source::StreamSource;
+use crate::types;
+use bytes::Bytes;
+use everywire_model::{Body, Budget, Codec, Rope, Shape, Sink, Source, Visit};
+
+/// `QDataStream` of Qt 3.3, always big-endian. A body's context holds the types of its values, joined by
+/// commas, or the whole signature of the call that carried them; its dialect is the number of the server it came by.
+#[derive(Debug, Clone, Copy)]
+pub struct DataStream;
+
+/// The codec.
+pub static DATA_STREAM: DataStream = DataStream;
+
+impl Codec for DataStream {
+    fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
+        visit(&mut StreamSource::new(body))
+    }
+
+    fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
+        let mut rope = Rope::new();
+        let mut types = String::new();
+        visit(&mut StreamSink::new(&mut rope, 0, u64::MAX, Lead::Note(&mut types)))?;
+        Ok(Self::body(rope.to_vec().into(), types.into(), 0, Budget::default()))
+    }
+
+    fn shape(&self, body: &Body) -> Option<Shape> {
+        types::shape_of(std::str::from_utf8(&body.context).ok()?)
+    }
+}
+
+impl DataStream {
+    /// Bytes as a body. `types` are those of the values, joined by commas or in a signature; `server` is the number of the server they
+    /// came by, 0 if that does not matter.
+    #[inline]
+    pub fn body(bytes: Bytes, types: Bytes, server: u32, budget: Budget) -> Body {
+        Body {
+            bytes,
+            base: 0,
+            little: false,
+            dialect: server,
+            context: types,
+            budget,
+            codec: &DATA_STREAM,
+            handles: None,
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What repeated messages begin with: made once when they go out, recognised as bytes when they come in.
+
+use crate::limits::REMEMBERED;
+use crate::strings::{Bad, Walk, put_name, put_nullable};
+use crate::{address, signals, types};
+use bytes::Bytes;
+use everywire_model::shape::{Hold, Struct};
+use everywire_model::{Failure, Initiator, Kind, Operation, Profile, Shape, Signal};
+use std::sync::Arc;
+
+/// A way to ask something of an object: the front of the message, up to the length of the data.
+#[derive(Debug)]
+pub(crate) struct Way {
+    pub(crate) app: Bytes,
+    pub(crate) object: Bytes,
+    /// The signature.
+    pub(crate) function: Bytes,
+    pub(crate) front: Vec<u8>,
+    /// What it was made for: the operation's name, and its arguments where these went into the signature.
+    name: Bytes,
+    arguments: Option<Hold<Struct>>,
+    /// The object that emits, where it is a signal.
+    emitter: Bytes,
+}
+
+impl Way {
+    /// A way to a function by its signature. An empty `from` is null: this side has no name yet.
+    pub(crate) fn new(from: &[u8], app: &[u8], object: &[u8], function: &[u8]) -> Self {
+        let mut front = Vec::with_capacity(24 + from.len() + app.len() + object.len() + function.len());
+        put_nullable(&mut front, from);
+        for part in [app, object, function] {
+            put_name(&mut front, part);
+        }
+        Self {
+            app: Bytes::copy_from_slice(app),
+            object: Bytes::copy_from_slice(object),
+            function: Bytes::copy_from_slice(function),
+            front,
+            name: Bytes::new(),
+            arguments: None,
+            emitter: Bytes::new(),
+        }
+    }
+
+    fn is_for(&self, profile: &Profile, operation: &Operation) -> bool {
+        self.name == operation.name.as_bytes()
+            && self.object == profile.key
+            && self.app == address::application(profile)
+            && self.fits(&operation.arguments)
+    }
+
+    fn is_of(&self, emitter: &[u8], signal: &Signal) -> bool {
+        self.name == signal.name.as_bytes() && self.emitter == emitter && self.fits(&signal.fields)
+    }
+
+    fn fits(&self, arguments: &Shape) -> bool {
+        match (&self.arguments, arguments.resolved()) {
+            (None, _) => true,
+            (Some(held), Shape::Struct(arguments)) => std::ptr::eq(&**held, &**arguments),
+            _ => false,
+        }
+    }
+
+    /// The same, made for an operation or a signal of that name.
+    fn made_for(mut self, name: &str, arguments: &Shape) -> Self {
+        self.name = Bytes::copy_from_slice(name.as_bytes());
+        self.arguments = match arguments.resolved() {
+            // Holding them keeps their address from being used for others.
+            Shape::Struct(arguments) if !name.contains('(') => Some(arguments.clone()),
+            _ => None,
+        };
+        self
+    }
+}
+
+/// The ways that were used last.
+#[derive(Debug, Default)]
+pub(crate) struct WayBook {
+    known: Vec<Arc<Way>>,
+    last: usize,
+    next: usize,
+}
+
+impl WayBook {
+    /// The way to ask for an operation.
+    #[inline]
+    pub(crate) fn get(
+        &mut self,
+        from: &[u8],
+        profile: &Profile,
+        operation: &Operation,
+    ) -> Result<Arc<Way>, Failure> {
+        if let Some(way) = self.known.get(self.last)
+            && way.is_for(profile, operation)
+        {
+            return Ok(Arc::clone(way));
+        }
+        if let Some(at) = self.known.iter().position(|way| way.is_for(profile, operation)) {
+            self.last = at;
+            if let Some(way) = self.known.get(at) {
+                return Ok(Arc::clone(way));
+            }
+        }
+        self.make(from, profile, operation)
+    }
+
+    #[cold]
+    fn make(&mut self, from: &[u8], profile: &Profile, operation: &Operation) -> Result<Arc<Way>, Failure> {
+        let app = address::application(profile);
+        if app.is_empty() {
+            return Err(Failure::new(
+                Kind::BadReference,
+                Initiator::User,
+                "the reference names no application",
+            )
+            .with_hint("write dcop:APPLICATION/OBJECT; `everywire list dcop:` shows who is there"));
+        }
+        let function = types::function(operation)?;
+        if function.as_bytes().contains(&0) {
+            return Err(Failure::new(Kind::BadArgument, Initiator::User, "a signature has a NUL inside"));
+        }
+        let way = Way::new(from, app, &profile.key, function.as_bytes());
+        Ok(self.keep(way.made_for(&operation.name, &operation.arguments)))
+    }
+
+    /// The way to tell a signal.
+    pub(crate) fn signal(
+        &mut self,
+        from: &[u8],
+        emitter: &[u8],
+        signal: &Signal,
+    ) -> Result<Arc<Way>, Failure> {
+        if let Some(way) = self.known.get(self.last).filter(|way| way.is_of(emitter, signal)) {
+            return Ok(Arc::clone(way));
+        }
+        if let Some(at) = self.known.iter().position(|way| way.is_of(emitter, signal)) {
+            self.last = at;
+            if let Some(way) = self.known.get(at) {
+                return Ok(Arc::clone(way));
+            }
+        }
+        let function = [emitter, b"#", types::signal(signal)?.as_bytes()].concat();
+        if function.contains(&0) {
+            return Err(Failure::new(Kind::BadArgument, Initiator::User, "a signal's name has a NUL inside"));
+        }
+        let mut way = Way::new(from, address::SERVER, b"emit", &function);
+        way.emitter = Bytes::copy_from_slice(emitter);
+        Ok(self.keep(way.made_for(&signal.name, &signal.fields)))
+    }
+
+    fn keep(&mut self, way: Way) -> Arc<Way> {
+        let way = Arc::new(way);
+        match self.known.get_mut(self.next) {
+            Some(place) => *place = Arc::clone(&way),
+            None => self.known.push(Arc::clone(&way)),
+        }
+        self.last = self.next;
+        self.next = (self.next + 1) % REMEMBERED;
+        way
+    }
+}
+
+/// What the front of a call, or a send, that came in says.
+#[derive(Debug)]
+pub(crate) struct Came {
+    front: Box<[u8]>,
+    pub(crate) sender: Bytes,
+    pub(crate) object: Bytes,
+    pub(crate) function: Bytes,
+    /// The slot that it is for, if it is a signal.
+    pub(crate) slot: Option<u64>,
+    /// From this side to the sender: the front of an answer.
+    pub(crate) back: Vec<u8>,
+}
+
+/// The fronts that came last.
+#[derive(Debug, Default)]
+pub(crate) struct CameBook {
+    known: Vec<Arc<Came>>,
+    last: usize,
+    next: usize,
+}
+
+impl CameBook {
+    /// Reads the front of a payload, and says how long it is.
+    #[inline]
+    pub(crate) fn read(&mut self, own: &[u8], payload: &Bytes) -> Result<(Arc<Came>, usize), Bad> {
+        // The strings are counted: what begins with a known front has that front.
+        if let Some(came) = self.known.get(self.last)
+            && payload.starts_with(&came.front)
+        {
+            return Ok((Arc::clone(came), came.front.len()));
+        }
+        if let Some(at) = self.known.iter().position(|came| payload.starts_with(&came.front)) {
+            self.last = at;
+            if let Some(came) = self.known.get(at) {
+                return Ok((Arc::clone(came), came.front.len()));
+            }
+        }
+        self.parse(own, payload)
+    }
+
+    #[cold]
+    fn parse(&mut self, own: &[u8], payload: &Bytes) -> Result<(Arc<Came>, usize), Bad> {
+        let mut walk = Walk::new(payload);
+        let sender = walk.name()?;
+        walk.name()?;
+        let (object, function) = (walk.name()?, walk.name()?);
+        // Copied, so that remembering them does not keep the message.
+        let front = Bytes::copy_from_slice(payload.get(..walk.pos).unwrap_or_default());
+        let (sender, object) = (front.slice(sender), front.slice(object));
+        let function = front.slice(function);
+        let mut back = Vec::with_capacity(own.len() + sender.len() + 10);
+        put_name(&mut back, own);
+        put_name(&mut back, &sender);
+        let came = Arc::new(Came {
+            slot: signals::slot_of(&object),
+            front: front.to_vec().into_boxed_slice(),
+            sender,
+            object,
+            function,
+            back,
+        });
+        match self.known.get_mut(self.next) {
+            Some(place) => *place = Arc::clone(&came),
+            None => self.known.push(Arc::clone(&came)),
+        }
+        self.last = self.next;
+        self.next = (self.next + 1) % REMEMBERED;
+        Ok((came, walk.pos))
+    }
+}

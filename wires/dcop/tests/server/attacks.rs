@@ -1,0 +1,296 @@
+//! Clients that mean no good, by the numbers of the list of attacks (C1 to C6).
+
+use crate::net::{COOKIE, KEY, Net, arguments, call, frame, keyed_reply, send, text};
+use bytes::BytesMut;
+use everywire_dcop::ice::{Initiator, minor};
+use everywire_dcop::server::Settings;
+use std::time::Duration;
+
+#[test]
+fn c1_silence_in_the_handshake_stops_nobody_and_ends_after_five_seconds() {
+    let mut net = Net::new();
+    let silent = net.connect();
+    let slow = net.connect();
+    let (a, b) = (net.application("a"), net.application("b"));
+    for step in 0..9 {
+        net.pass(Duration::from_millis(500));
+        net.feed(slow, &[[0, 1, 0, 0, 0, 0, 0, 0, 0][step]]);
+        assert!(net.works((a, "a"), (b, "b")));
+    }
+    assert!(net.closed.is_empty());
+    net.pass(Duration::from_millis(600));
+    assert!(net.closed.contains_key(&silent) && net.closed.contains_key(&slow));
+    assert!(net.works((a, "a"), (b, "b")));
+    net.pass(Duration::from_secs(100));
+    assert_eq!(net.closed.len(), 2, "who is through stays");
+}
+
+#[test]
+fn c1_many_half_open_connections_keep_nobody_out() {
+    let mut net = Net::with(Settings { half_open: 8, ..Settings::default() });
+    let silent: Vec<u64> = (0..1000).map(|_| net.connect()).collect();
+    assert_eq!(net.closed.len(), 1000 - 8, "the oldest go");
+    assert!(!net.closed.contains_key(silent.last().unwrap()));
+    net.application("a");
+}
+
+fn try_cookie(net: &mut Net, cookie: Option<Vec<u8>>) -> u64 {
+    let id = net.connect();
+    let mut initiator = Initiator::new(cookie);
+    let (mut out, mut input) = (Vec::new(), BytesMut::new());
+    initiator.greet(&mut out);
+    for _ in 0..6 {
+        net.feed(id, &std::mem::take(&mut out));
+        input.extend_from_slice(&net.take(id));
+        if let Err(violation) = initiator.receive(&mut input, &mut out) {
+            assert_eq!(violation.name, "Refused");
+            assert!(violation.message.contains("AuthenticationRejected"), "{violation}");
+            return id;
+        }
+    }
+    panic!("it was let in");
+}
+
+#[test]
+fn c2_a_wrong_cookie_is_rejected_wherever_it_differs() {
+    let mut net = Net::new();
+    for at in 0..16 {
+        let mut cookie = COOKIE.to_vec();
+        cookie[at] ^= 1;
+        let id = try_cookie(&mut net, Some(cookie));
+        assert_eq!(net.violation(id), "WrongCookie");
+    }
+    for cookie in [vec![], COOKIE[..15].to_vec(), [COOKIE.as_slice(), &[0]].concat()] {
+        let id = try_cookie(&mut net, Some(cookie));
+        assert_eq!(net.violation(id), "WrongCookie");
+    }
+    let id = try_cookie(&mut net, None);
+    assert_eq!(net.violation(id), "NoAuthentication");
+}
+
+#[test]
+fn c2_nothing_goes_before_or_around_authentication() {
+    for (title, bytes) in [
+        ("a call first", call("a", "DCOPServer", "", "registeredApplications()", b"")),
+        ("protocol without connection", [&[0, 1, 0, 0, 0, 0, 0, 0][..], &[0, 7, 1, 0, 0, 0, 0, 0]].concat()),
+        ("cookie without setup", {
+            let order = u8::from(cfg!(target_endian = "big"));
+            let mut bytes = vec![0, 1, order, 0, 0, 0, 0, 0, 0, 4, 0, 0];
+            bytes.extend(3_u32.to_ne_bytes());
+            bytes.extend(16_u16.to_ne_bytes());
+            bytes.extend([0; 6]);
+            bytes.extend(COOKIE);
+            bytes
+        }),
+    ] {
+        let mut net = Net::new();
+        let id = net.connect();
+        net.feed(id, &bytes);
+        assert!(["Major", "State", "Length"].contains(&net.violation(id)), "{title}");
+        assert_eq!(net.server.entries(), 0);
+    }
+}
+
+#[test]
+fn c3_failed_logins_leave_nothing_behind() {
+    let mut net = Net::new();
+    for _ in 0..2000 {
+        try_cookie(&mut net, Some(vec![0; 16]));
+    }
+    assert_eq!(net.server.entries(), 0);
+    assert_eq!(everywire_model::Hub::deadline(&net.server), None);
+}
+
+#[test]
+fn c4_lengths_that_lie_close_one_connection_only() {
+    let huge = |length: u32| {
+        let mut bytes = frame(minor::CALL, KEY, b"");
+        bytes[4..8].copy_from_slice(&length.to_ne_bytes());
+        bytes
+    };
+    let beyond = |length: u32| {
+        let mut payload = arguments("x", "b", "o", "f()", b"");
+        payload[..4].copy_from_slice(&length.to_be_bytes());
+        frame(minor::SEND, KEY, &payload)
+    };
+    let mut second = arguments("x", "b", "o", "f()", b"");
+    second[6..10].copy_from_slice(&1000_u32.to_be_bytes());
+    let mut arguments_beyond = arguments("x", "DCOPServer", "", "f()", b"");
+    let at = arguments_beyond.len() - 4;
+    arguments_beyond[at..].copy_from_slice(&7_u32.to_be_bytes());
+    let mut ice = vec![0, 9, 0, 0];
+    ice.extend(u32::MAX.to_ne_bytes());
+    for (bytes, name) in [
+        (huge(u32::MAX), "OverLimit"),
+        (huge(i32::MIN.cast_unsigned()), "OverLimit"),
+        (huge((4 << 20) + 1), "OverLimit"),
+        (beyond(u32::MAX), "Payload"),
+        (beyond(i32::MIN.cast_unsigned()), "Payload"),
+        (beyond(100), "Payload"),
+        (frame(minor::SEND, KEY, &second), "Payload"),
+        (frame(minor::CALL, KEY, &arguments_beyond), "Payload"),
+        (frame(minor::CALL, KEY, b""), "Payload"),
+        (frame(minor::REPLY_WAIT, KEY, &[text("x"), text("b")].concat()), "Payload"),
+        (frame(0, KEY, b""), "Minor"),
+        (frame(8, KEY, b""), "Minor"),
+        (vec![7, 1, 0, 0, 0, 0, 0, 0], "Major"),
+        (ice, "OverLimit"),
+    ] {
+        let mut net = Net::new();
+        let (a, b) = (net.application("a"), net.application("b"));
+        let evil = net.application("x");
+        net.feed(evil, &bytes);
+        assert_eq!(net.violation(evil), name, "{bytes:02x?}");
+        assert!(net.works((a, "a"), (b, "b")));
+    }
+}
+
+#[test]
+fn c4_lengths_inside_arguments_of_the_servers_functions_fail_the_call_only() {
+    let mut net = Net::new();
+    let a = net.application("a");
+    for data in [&[0xff, 0xff, 0xff, 0xff][..], &[0, 0, 0, 5, b'x'], &[0, 0], &[]] {
+        assert_eq!(net.ask(a, "registerAs(QCString)", data).minor, minor::REPLY_FAILED);
+    }
+    assert_eq!(net.ask(a, "setDaemonMode(bool)", &[]).minor, minor::REPLY_FAILED);
+    assert_eq!(net.register(a, &"n".repeat(256)), "a", "too long for an id");
+    assert!(net.closed.is_empty());
+}
+
+#[test]
+fn c4_the_largest_message_is_a_setting() {
+    let mut net = Net::with(Settings::default().with_message(16 << 20));
+    let (a, b) = (net.application("a"), net.application("b"));
+    net.feed(a, &send("a", "b", "o", "f()", &vec![1; 10 << 20]));
+    assert_eq!(net.messages(b).len(), 1);
+}
+
+#[test]
+fn c5_calls_that_go_round_in_circles_end_at_depth_sixteen() {
+    let mut net = Net::new();
+    let (a, b) = (net.application("a"), net.application("b"));
+    let mut depth = 0;
+    'out: loop {
+        for ((from, from_name), (to, to_name)) in [((a, "a"), (b, "b")), ((b, "b"), (a, "a"))] {
+            net.feed(from, &call(from_name, to_name, "o", "again()", b""));
+            if let Some(answer) = net.messages(from).first() {
+                assert_eq!(answer.minor, minor::REPLY_FAILED);
+                break 'out;
+            }
+            assert_eq!(net.one(to).minor, minor::CALL);
+            depth += 1;
+            assert!(depth < 100, "there is no end");
+        }
+    }
+    assert_eq!(depth, 16);
+    for _ in 0..8 {
+        net.feed(a, &keyed_reply(KEY, "a", "b", "void", b""));
+        net.feed(b, &keyed_reply(KEY, "b", "a", "void", b""));
+    }
+    assert_eq!((net.messages(a).len(), net.messages(b).len()), (8, 8));
+    assert!(net.works((a, "a"), (b, "b")), "once they are unwound");
+}
+
+#[test]
+fn c5_calls_with_keys_of_their_own_are_bounded_by_their_number() {
+    let mut net = Net::new();
+    let (a, b) = (net.application("a"), net.application("b"));
+    for key in 100..100 + 1024 {
+        net.feed(a, &frame(minor::CALL, key, &arguments("a", "b", "o", "f()", b"")));
+    }
+    assert!(net.take(a).is_empty());
+    net.feed(a, &call("a", "b", "o", "f()", b""));
+    assert_eq!(net.one(a).minor, minor::REPLY_FAILED);
+    assert_eq!(net.messages(b).len(), 1024);
+    net.feed(b, &keyed_reply(500, "b", "a", "void", b""));
+    net.messages(a);
+    assert!(net.works((a, "a"), (b, "b")), "one was answered");
+}
+
+#[test]
+fn c6_ids_cannot_be_taken_from_those_who_live() {
+    let mut net = Net::new();
+    let (holder, caller) = (net.application("bank"), net.application("caller"));
+    let squatter = net.client();
+    assert_eq!(net.register(squatter, "bank"), "bank-2");
+    assert_eq!(net.register(squatter, "bank"), "bank-2", "its own is free for it");
+    assert_eq!(net.register(squatter, "DCOPServer"), "DCOPServer-2");
+    assert!(net.works((caller, "caller"), (holder, "bank")));
+    net.hang_up(holder);
+    assert_eq!(net.register(squatter, "bank"), "bank", "now it may");
+}
+
+#[test]
+fn c6_nobody_speaks_under_anothers_id() {
+    let mut net = Net::new();
+    let (a, b) = (net.application("a"), net.application("b"));
+    let evil = net.application("evil");
+    net.feed(evil, &send("a", "b", "o", "f()", b""));
+    net.feed(evil, &send("a", "*", "o", "f()", b""));
+    net.feed(evil, &call("a", "b", "o", "f()", b""));
+    assert!(net.take(b).is_empty());
+    assert_eq!(net.one(evil).minor, minor::REPLY_FAILED);
+    let nobody = net.client();
+    net.feed(nobody, &call("", "b", "o", "f()", b""));
+    assert_eq!(net.one(nobody).minor, minor::REPLY_FAILED, "no reply would find it");
+    net.feed(a, &call("a", "b", "o", "f()", b""));
+    net.feed(evil, &keyed_reply(KEY, "b", "a", "int", &[0; 4]));
+    assert!(net.take(a).is_empty(), "it was not asked");
+}
+
+#[test]
+fn a_client_that_does_not_read_is_closed_at_the_quota_and_its_callers_fail() {
+    let mut net = Net::new();
+    let (a, slow) = (net.application("a"), net.application("slow"));
+    net.deaf.insert(slow);
+    net.feed(a, &call("a", "slow", "o", "f()", b""));
+    let megabyte = send("a", "slow", "o", "f()", &vec![0; 1 << 20]);
+    let mut sent = 0;
+    while !net.closed.contains_key(&slow) {
+        net.feed(a, &megabyte);
+        sent += 1;
+        assert!(sent < 20, "there is no end");
+    }
+    assert_eq!(sent, 8);
+    let failure = net.one(a);
+    assert_eq!((failure.minor, failure.payload.len()), (minor::REPLY_FAILED, 0));
+    net.feed(a, &megabyte);
+    let b = net.application("slow");
+    assert!(net.works((a, "a"), (b, "slow")));
+}
+
+#[test]
+fn a_client_that_asks_and_does_not_read_is_closed_at_the_quota() {
+    let mut net = Net::with(Settings { queue: 64 << 10, ..Settings::default() });
+    let evil = net.application("evil");
+    net.deaf.insert(evil);
+    let ping = [0, 9, 0, 0, 0, 0, 0, 0].repeat(1000);
+    for _ in 0..100 {
+        net.feed(evil, &ping);
+    }
+    assert!(net.closed.contains_key(&evil));
+    assert_eq!(net.server.entries(), 0);
+}
+
+#[test]
+fn connections_are_counted() {
+    let mut net = Net::with(Settings { connections: 3, ..Settings::default() });
+    let (a, b) = (net.application("a"), net.application("b"));
+    let third = net.connect();
+    let fourth = net.connect();
+    assert!(net.closed.contains_key(&fourth) && !net.closed.contains_key(&third));
+    assert!(net.works((a, "a"), (b, "b")));
+    net.hang_up(third);
+    net.application("c");
+}
+
+#[test]
+fn signal_connections_are_counted() {
+    let mut net = Net::with(Settings { signals: 2, all_signals: 3, ..Settings::default() });
+    let mut data = ["", "", "s()", "o", "f()"].map(text).concat();
+    data.push(0);
+    let connect = "connectSignal(QCString,QCString,QCString,QCString,QCString,bool)";
+    let (a, b) = (net.application("a"), net.application("b"));
+    let made = [a, a, a, b, b].map(|id| net.ask(id, connect, &data).payload.pop());
+    assert_eq!(made, [Some(1), Some(1), Some(0), Some(1), Some(0)]);
+}

@@ -1,0 +1,10 @@
+//! The server against what a real one was seen to do, and against clients that mean it no good.
+
+#![allow(clippy::unwrap_used)]
+
+mod attacks;
+mod golden;
+mod net;
+mod routing;
+mod signals;
+mod world;
