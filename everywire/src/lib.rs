@@ -26,7 +26,8 @@ pub use bytes;
 pub use bytes::Bytes;
 pub use everywire_model as model;
 pub use everywire_model::{
-    Failure, Initiator, Interface, Kind, Limits, Object, Ref, Reference, Remote, Value,
+    Failure, Initiator, Interface, Kind, Limits, Object, Ref, Reference, Remote, Signaller, Subscription,
+    Tidings, Value,
 };
 pub use everywire_runtime::{Builder, Latency, Monitor, Notice, Observer, Quotas, blocking, hub};
 

@@ -241,6 +241,8 @@ impl Violation {
     pub const OVER_LIMIT: &'static str = "OverLimit";
     /// The names that wires give to a peer which keeps to the protocol, but does not let this side in.
     pub const REFUSALS: [&'static str; 4] = ["Refused", "Unwelcome", "Authentication", "NameTaken"];
+    /// The name that every wire gives to the wish to overhear others, where it has nobody who lets one.
+    pub const NO_MONITORING: &'static str = "NoMonitoring";
 }
 
 impl From<Violation> for Failure {
@@ -252,6 +254,8 @@ impl From<Violation> for Failure {
                 .with_hint("raise the limit on messages on this side, if the message is wanted")
         } else if Violation::REFUSALS.contains(&violation.name) {
             Self::new(Kind::Refused, Initiator::Peer, violation.message)
+        } else if violation.name == Violation::NO_MONITORING {
+            Self::new(Kind::Unsupported, Initiator::User, violation.message)
         } else {
             failure(Kind::Violation)
         }

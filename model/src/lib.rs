@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ambient;
 pub mod body;
 pub mod budget;
 pub mod contract;
@@ -29,12 +30,14 @@ pub mod reference;
 pub mod rope;
 pub mod session;
 pub mod shape;
+pub mod signal;
 pub mod union;
 pub mod value;
 pub mod variant;
 pub mod visit;
 pub mod wire;
 
+pub use ambient::{Ambient, Objects};
 pub use body::{Body, Codec, Handle};
 pub use budget::{Budget, Limits};
 pub use bytes::Bytes;
@@ -44,10 +47,7 @@ pub use contract::{
 pub use failure::{Completed, Failure, Initiator, Kind, Violation};
 pub use hub::{Hub, HubEvent, PeerId, Program};
 pub use marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
-pub use object::{
-    Ambient, BoxFuture, Emits, Emitter, Exception, Object, Objects, Occasion, Raises, Ref, Remote, Request,
-    Resolver, Servant, Subscription, Target, Tidings,
-};
+pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
 pub use reference::{Address, Endpoint, Profile, Reference};
 pub use rope::Rope;
 pub use session::{
@@ -55,6 +55,7 @@ pub use session::{
     PeerAddress, Purpose, Session,
 };
 pub use shape::{Hold, Shape};
+pub use signal::{Emits, Emitter, Occasion, Signaller, Subscription, Tidings};
 pub use value::Value;
 pub use variant::Variant;
 pub use visit::{Encode, Sink, Source, Visit};

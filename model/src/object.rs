@@ -1,12 +1,13 @@
 //! Objects on the caller's side, servants on the other, and the typed reference that hides which is which.
 
 use crate::body::Body;
-use crate::contract::{Attribute, Interface, Operation, Signal};
+use crate::contract::{Interface, Operation, Signal};
 use crate::failure::{Completed, Failure, Initiator, Kind};
 use crate::marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
 use crate::reference::Reference;
-use crate::session::{Answer, CallId, Expects, Heard, Incoming, Link, Outcome, Peer};
+use crate::session::{Answer, CallId, Expects, Incoming, Link, Outcome, Peer};
 use crate::shape::{Hold, Shape};
+use crate::signal::{Emitter, Listener, Signals, Subscription};
 use crate::visit::{Encode, Sink, Visit};
 use bytes::Bytes;
 use std::any::Any;
@@ -36,48 +37,6 @@ pub struct Method<'a> {
     pub interface: Option<&'a Interface>,
     /// The operation.
     pub operation: &'a Operation,
-}
-
-/// What a subscriber gets.
-#[derive(Debug, Clone)]
-pub enum Tidings<T> {
-    /// A signal.
-    Signal(T),
-    /// Whoever emits it has left, or the connection to them broke. If it broke, the subscription is over.
-    Lost(Failure),
-}
-
-/// Gets signals, on the runtime's threads, in order.
-pub type Listener = Arc<dyn Fn(Tidings<Heard>) + Send + Sync>;
-
-/// Ends when dropped.
-#[must_use = "a subscription ends when it is dropped"]
-pub struct Subscription(Option<Box<dyn FnOnce() + Send + Sync>>);
-
-impl Subscription {
-    /// A subscription that is ended by `end`.
-    pub fn new(end: impl FnOnce() + Send + Sync + 'static) -> Self {
-        Self(Some(Box::new(end)))
-    }
-
-    /// Lets it last as long as the connection, or the process.
-    pub fn forever(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Subscription {
-    fn drop(&mut self) {
-        if let Some(end) = self.0.take() {
-            end();
-        }
-    }
-}
-
-impl fmt::Debug for Subscription {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Subscription")
-    }
 }
 
 /// The way to an object; implemented by the runtime.
@@ -547,12 +506,12 @@ pub trait Remote: Send + Sync + 'static {
 pub struct Ref<I: ?Sized> {
     object: Arc<I>,
     reference: Arc<Reference>,
-    side: Side,
+    pub(crate) side: Side,
 }
 
 /// Where the object of a typed reference lives, for what the trait does not say: its signals.
 #[derive(Clone)]
-enum Side {
+pub(crate) enum Side {
     Here(Arc<dyn Emitter>, Bytes),
     There(Object),
 }
@@ -600,162 +559,6 @@ impl<I: Remote + ?Sized> Ref<I> {
     /// What the object emits, and what there is to hear of it.
     pub fn signals(&self) -> Signals<'_, I> {
         Signals { of: self }
-    }
-}
-
-/// The signals of an object: to listen to from anywhere, to emit where it lives.
-pub struct Signals<'r, I: ?Sized> {
-    of: &'r Ref<I>,
-}
-
-impl<I: Remote + ?Sized> Signals<'_, I> {
-    /// Calls `listener` for each signal of this kind, on the runtime's threads, until the subscription is dropped.
-    pub fn on<S: Occasion>(
-        &self,
-        listener: impl Fn(S) + Send + Sync + 'static,
-    ) -> Result<Subscription, Failure>
-    where
-        I: Emits<S>,
-    {
-        self.watch(move |tidings| {
-            if let Tidings::Signal(signal) = tidings {
-                listener(signal);
-            }
-        })
-    }
-
-    /// As [`Signals::on`]; the listener is also told when the emitter is lost, and of signals that do not decode.
-    pub fn watch<S: Occasion>(
-        &self,
-        listener: impl Fn(Tidings<S>) + Send + Sync + 'static,
-    ) -> Result<Subscription, Failure>
-    where
-        I: Emits<S>,
-    {
-        let listener: Listener = Arc::new(move |tidings| {
-            listener(match tidings {
-                Tidings::Signal(heard) => match S::read(&heard.body) {
-                    Ok(signal) => Tidings::Signal(signal),
-                    Err(failure) => Tidings::Lost(failure.at(format_args!("signal {}", S::signal().label))),
-                },
-                Tidings::Lost(failure) => Tidings::Lost(failure),
-            });
-        });
-        match &self.of.side {
-            Side::Here(emitter, key) => {
-                Ok(emitter.listen(key, Some(S::interface()), Some(S::signal()), listener))
-            }
-            Side::There(object) => {
-                object.clone().typed(Hold::Static(S::interface())).subscribe(Some(S::signal()), listener)
-            }
-        }
-    }
-
-    /// Emits a signal of this object, which must live here.
-    pub fn emit<S: Occasion>(&self, signal: &S) -> Result<(), Failure>
-    where
-        I: Emits<S>,
-    {
-        let (emitter, key) = self.emitter()?;
-        emitter.emit(key, S::interface(), S::signal(), &|sink: &mut dyn Sink| signal.write(sink))
-    }
-
-    /// Tells whoever listens that an attribute of this object, which must live here, has changed.
-    pub fn changed(&self, attribute: &str) -> Result<(), Failure> {
-        let (emitter, key) = self.emitter()?;
-        let interface = I::interface();
-        let Some(attribute) = interface.attributes.iter().find(|held| held.name == attribute) else {
-            let message = format!("{} has no attribute `{attribute}`", interface.name);
-            return Err(Failure::new(Kind::BadArgument, Initiator::User, message));
-        };
-        emitter.changed(key, interface, attribute)
-    }
-
-    fn emitter(&self) -> Result<(&Arc<dyn Emitter>, &Bytes), Failure> {
-        match &self.of.side {
-            Side::Here(emitter, key) => Ok((emitter, key)),
-            Side::There(_) => Err(Failure::new(
-                Kind::BadArgument,
-                Initiator::User,
-                "only the process that serves an object emits its signals",
-            )),
-        }
-    }
-}
-
-/// A generated signal.
-pub trait Occasion: Send + Sized + 'static {
-    /// The interface that declares it.
-    fn interface() -> &'static Interface;
-    /// Its description.
-    fn signal() -> &'static Signal;
-    /// Its fields, from a message.
-    fn read(body: &Body) -> Result<Self, Failure>;
-    /// Its fields, to a message.
-    fn write(&self, sink: &mut dyn Sink) -> Visit<()>;
-}
-
-/// Implemented by generated traits for each signal that their objects emit, inherited ones too.
-pub trait Emits<S: Occasion> {}
-
-/// What tells the world of signals; implemented by the runtime.
-pub trait Emitter: Send + Sync {
-    /// Sends a signal of an object that is exported here to everybody who listens, on every wire that carries signals.
-    ///
-    /// # Errors
-    /// The arguments do not encode. That nobody listens is no error.
-    fn emit(
-        &self,
-        key: &[u8],
-        interface: &Interface,
-        signal: &Signal,
-        arguments: &dyn Encode,
-    ) -> Result<(), Failure>;
-
-    /// Tells whoever listens that an attribute has changed, in the way of each wire.
-    fn changed(&self, key: &[u8], interface: &Interface, attribute: &Attribute) -> Result<(), Failure>;
-
-    /// Listens within this process.
-    fn listen(
-        &self,
-        key: &[u8],
-        interface: Option<&Interface>,
-        signal: Option<&Signal>,
-        listener: Listener,
-    ) -> Subscription;
-}
-
-/// The objects that a process serves, as [`Ambient`] servants see them; implemented by the runtime.
-pub trait Objects: Send + Sync {
-    /// The keys, sorted.
-    fn keys(&self) -> Vec<Bytes>;
-    /// The servants under a key, one for each interface.
-    fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>>;
-    /// Sends a signal on connections of this wire only.
-    fn emit(
-        &self,
-        key: &[u8],
-        interface: &Interface,
-        signal: &Signal,
-        arguments: &dyn Encode,
-    ) -> Result<(), Failure>;
-    /// A link whose answers go nowhere but to `done`: for asking a servant on one's own account. `done` runs once, unless
-    /// the servant never answers.
-    fn aside(&self, done: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link>;
-}
-
-/// What a wire's peers expect of everybody who serves, beside the exported objects: introspection, properties. A call
-/// that no exported servant answers is offered to these servants, whatever its key.
-pub trait Ambient: Send + Sync {
-    /// The servants. A request knows the key that was asked ([`Request::key`]).
-    fn servants(&self) -> Vec<Arc<dyn Servant>>;
-    /// An object was exported.
-    fn exported(&self, _key: &[u8], _servant: &Arc<dyn Servant>) {}
-    /// An object is served no longer.
-    fn withdrawn(&self, _key: &[u8], _interface: &Interface) {}
-    /// An attribute changed.
-    fn changed(&self, _key: &[u8], _interface: &Interface, _attribute: &Attribute) -> Result<(), Failure> {
-        Ok(())
     }
 }
 

@@ -85,6 +85,12 @@ pub trait Session: Send {
         None
     }
 
+    /// Whether a router stands between this side and whoever it talks to: waits are longer then, and the router needs the
+    /// CPU meanwhile.
+    fn is_routed(&self) -> bool {
+        false
+    }
+
     /// When `expire` wants to be called.
     fn deadline(&self) -> Option<Instant>;
 

@@ -1,11 +1,13 @@
 //! Values whose type is known no earlier than at run time: the command line, Python, a dynamic bridge.
 
+use crate::body::Handle;
 use crate::failure::{Failure, Initiator, Kind};
 use crate::pipe::{discriminator, put_discriminator};
 use crate::reference::Reference;
 use crate::shape::Shape;
 use crate::visit::{Sink, Source, Visit};
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// A value as a tree.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +40,18 @@ pub enum Value {
     Variant(Box<(TypedShape, Value)>),
     /// An object reference, or nil.
     Reference(Option<Reference>),
+    /// An operating-system handle.
+    Handle(HeldHandle),
+}
+
+/// A handle inside a value; two are equal if they are the same one.
+#[derive(Debug, Clone)]
+pub struct HeldHandle(pub Handle);
+
+impl PartialEq for HeldHandle {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// A shape inside a value; two are equal if they read the same to people.
@@ -68,6 +82,7 @@ impl Value {
             Self::Map(_) => "a map",
             Self::Variant(_) => "a variant",
             Self::Reference(_) => "an object reference",
+            Self::Handle(_) => "a handle",
         }
     }
 
@@ -111,6 +126,7 @@ impl Value {
                 }
             },
             (Shape::Reference(_), Self::Reference(value)) => sink.reference(value.as_ref()),
+            (Shape::Handle, Self::Handle(value)) => sink.handle(&value.0),
             (resolved @ (Shape::Sequence(_) | Shape::Array(_)), Self::Bytes(value))
                 if matches!(resolved.element().map(Shape::resolved), Some(Shape::U8)) =>
             {
@@ -221,9 +237,7 @@ impl Value {
                 }
             }
             Shape::Reference(_) => Self::Reference(source.reference()?),
-            Shape::Handle => {
-                return Err(Failure::new(Kind::Unsupported, Initiator::Here, "a handle is no plain value"));
-            }
+            Shape::Handle => Self::Handle(HeldHandle(source.handle()?)),
             resolved @ (Shape::Sequence(_) | Shape::Array(_)) => {
                 let element = resolved.element().unwrap_or(&Shape::Void);
                 if matches!(element.resolved(), Shape::U8) {

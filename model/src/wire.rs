@@ -1,12 +1,13 @@
 //! Wires: what a protocol's crate exports. The registry is a list of these, and nothing else names a wire.
 
+use crate::ambient::{Ambient, Objects};
 use crate::body::Codec;
 use crate::budget::Limits;
 use crate::contract::{Contract, Interface};
 use crate::failure::Failure;
 use crate::failure::{Initiator, Kind};
 use crate::hub::Program;
-use crate::object::{Ambient, Object, Objects, Resolver};
+use crate::object::{Object, Resolver};
 use crate::reference::{Endpoint, Profile, Reference};
 use crate::session::{Config, Incoming, Session};
 use bytes::Bytes;
@@ -88,6 +89,13 @@ pub trait Wire: Send + Sync {
     /// Servers of its own that the wire needs, to be run by `everywire NAME`.
     fn programs(&self) -> &'static [Program] {
         &[]
+    }
+
+    /// Who may call at this place and who may listen in, as far as a reference says: one line for people.
+    fn protection(&self, profile: &Profile) -> String {
+        let tcp = profile.endpoints.iter().any(|endpoint| matches!(endpoint, Endpoint::Tcp { .. }));
+        let who = if tcp { "reaches the port" } else { "may open the socket" };
+        format!("none: no authentication, no encryption; whoever {who} can call")
     }
 
     /// The failure of something this wire does not have.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 impl Shared {
     /// Accepts what waits at a listener. No single failure ends it.
     pub(crate) fn accept(&self, listener: &Listener) {
+        let begun = Instant::now();
         for _ in 0..64 {
             let stream = match listener.accept() {
                 Ok(stream) => stream,
@@ -28,7 +29,7 @@ impl Shared {
                         why: format!("accepting at {}: {error}", listener.endpoint()),
                     });
                     // Out of descriptors or memory. The listener stays readable: give others a moment to let go.
-                    self.make_room();
+                    self.make_room(begun);
                     std::thread::sleep(Duration::from_millis(1));
                     return;
                 }
@@ -37,7 +38,7 @@ impl Shared {
             if self.accepted.fetch_add(1, Ordering::Relaxed) >= self.quotas.connections {
                 let now = self.accepted_now();
                 self.accepted.store(now + 1, Ordering::Relaxed);
-                if now >= self.quotas.connections && !self.make_room() {
+                if now >= self.quotas.connections && !self.make_room(begun) {
                     self.accepted.fetch_sub(1, Ordering::Relaxed);
                     let why = format!(
                         "{now} connections are open, the quota `connections`; raise it if they are wanted"
@@ -73,13 +74,15 @@ impl Shared {
             .count()
     }
 
-    /// Ends the oldest connection that has not sent a whole message yet.
-    fn make_room(&self) -> bool {
+    /// Ends the oldest connection that has not sent a whole message yet, of those that were there before.
+    fn make_room(&self, before: Instant) -> bool {
         let oldest = self
             .shards()
             .iter()
             .flat_map(|shard| shard.connections())
-            .filter(|connection| !connection.is_over() && connection.is_half_open())
+            .filter(|connection| {
+                !connection.is_over() && connection.is_half_open() && connection.begun() < before
+            })
             .min_by_key(|connection| connection.begun());
         let Some(oldest) = oldest else { return false };
         oldest.cut(&Failure::new(Kind::Busy, Initiator::Here, "made room for another connection"));

@@ -9,15 +9,16 @@ mod serving;
 
 pub(crate) use serving::{Served, flush_before_blocking};
 
+use crate::builder::Notice;
 use crate::directory::Remembered;
 use crate::patience::Patience;
 use crate::shard::Seat;
 use crate::shared::Shared;
-use crate::signals::Courier;
+use crate::signals::{Courier, Heeder};
 use crate::sync::lock;
 use crate::transport::Stream;
 use bytes::{Bytes, BytesMut};
-use everywire_model::object::Listener;
+use everywire_model::object::Completion;
 use everywire_model::{Answer, Profile, Purpose, Tidings, Violation};
 use everywire_model::{
     Body, BoxFuture, CallId, Capabilities, Completed, Config, Endpoint, Event, Failure, Handle, Initiator,
@@ -26,6 +27,7 @@ use everywire_model::{
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind};
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -66,8 +68,8 @@ pub(crate) struct Connection {
     this: Weak<Self>,
     stream: Stream,
     endpoint: Endpoint,
-    /// The way that led here.
-    profile: Profile,
+    /// Where it serves behind a router, as text.
+    joined: OnceLock<String>,
     node: Arc<Shared>,
     wire: &'static dyn Wire,
     role: Role,
@@ -83,6 +85,7 @@ pub(crate) struct Connection {
     /// Where an event loop watches it, once one does.
     seat: OnceLock<Seat>,
     over: AtomicBool,
+    routed: AtomicBool,
 }
 
 struct Core {
@@ -95,17 +98,17 @@ struct Core {
     /// Calls of other threads and of futures.
     waiting: Vec<Waiting>,
     /// Who listens to which signals. While somebody does, the connection is always read.
-    listeners: HashMap<CallId, Listener>,
+    listeners: HashMap<CallId, Arc<Heeder>>,
     /// What was overheard.
     overheard: VecDeque<Bytes>,
-    /// Outcomes for futures, to be handed over once the lock is free.
-    ready: Vec<(everywire_model::object::Completion, Outcome<Body>)>,
+    /// What is to be done once the lock is free, because it runs code of others.
+    after: Vec<After>,
     /// Whether a calling thread is reading; it hands the others their replies.
     reading: bool,
-    /// Whether the event loop was asked to tell about the next bytes (connections of the calling side only).
-    armed: bool,
-    /// Whether the event loop waits for room to write.
-    writing: bool,
+    /// What the event loop was asked to tell about once (connections of the calling side only).
+    armed: Armed,
+    /// What the event loop watches for (connections that serve only).
+    watched: Watch,
     patience: Patience,
     remembered: Option<Remembered>,
     failed: Option<Failure>,
@@ -116,6 +119,77 @@ struct Core {
     served: bool,
 }
 
+/// What the event loop of a connection of the calling side was asked to tell about, once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Armed {
+    bytes: bool,
+    room: bool,
+}
+
+/// What the event loop of a connection that serves watches for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Watch {
+    reading: bool,
+    writing: bool,
+}
+
+/// What is to be done without the lock.
+enum After {
+    Complete(Completion, Outcome<Body>),
+    Notice(Notice),
+    /// The router is gone.
+    Left(Failure),
+    /// Somebody to be forgotten.
+    Forget(#[allow(dead_code)] Arc<Heeder>),
+}
+
+/// The lock on what changes. When it is let go, what was put off is done.
+struct Held<'c> {
+    // Dropped in this order: first the lock is let go.
+    core: MutexGuard<'c, Core>,
+    put_off: PutOff<'c>,
+}
+
+struct PutOff<'c> {
+    connection: &'c Connection,
+    list: Vec<After>,
+}
+
+impl Deref for Held<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.core
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if !self.core.after.is_empty() {
+            self.put_off.list = std::mem::take(&mut self.core.after);
+        }
+    }
+}
+
+impl Drop for PutOff<'_> {
+    fn drop(&mut self) {
+        for after in std::mem::take(&mut self.list) {
+            match after {
+                After::Complete(done, outcome) => done(outcome),
+                After::Notice(notice) => self.connection.node.notice(&notice),
+                After::Left(failure) => self.connection.left(&failure),
+                After::Forget(heeder) => drop(heeder),
+            }
+        }
+    }
+}
+
 struct Waiting {
     id: CallId,
     until: Option<Instant>,
@@ -124,7 +198,7 @@ struct Waiting {
 
 enum Waiter {
     Thread(Arc<calling::Chair>),
-    Future(everywire_model::object::Completion, u64),
+    Future(Completion, u64),
 }
 
 impl Connection {
@@ -157,10 +231,10 @@ impl Connection {
             waiting: Vec::new(),
             listeners: HashMap::new(),
             overheard: VecDeque::new(),
-            ready: Vec::new(),
+            after: Vec::new(),
             reading: false,
-            armed: false,
-            writing: false,
+            armed: Armed::default(),
+            watched: Watch { reading: true, writing: false },
             patience: Patience::new(node.latency),
             remembered: None,
             failed: None,
@@ -173,7 +247,7 @@ impl Connection {
             this: Weak::clone(this),
             stream,
             endpoint,
-            profile: profile.clone(),
+            joined: OnceLock::new(),
             node,
             wire,
             role,
@@ -184,6 +258,7 @@ impl Connection {
             contenders: AtomicUsize::new(0),
             seat: OnceLock::new(),
             over: AtomicBool::new(false),
+            routed: AtomicBool::new(false),
         })
     }
 
@@ -202,8 +277,25 @@ impl Connection {
         matches!(self.role, Role::Accepted | Role::Joined)
     }
 
+    /// Whether a router stands between; as the session says.
+    pub(crate) fn is_routed(&self) -> bool {
+        self.routed.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn wire(&self) -> &'static dyn Wire {
         self.wire
+    }
+
+    /// It serves behind a router, at this address.
+    pub(crate) fn joins(&self, address: &str) {
+        // Once, when it was made.
+        let _ = self.joined.set(address.to_owned());
+    }
+
+    fn left(&self, failure: &Failure) {
+        if let Some(address) = self.joined.get() {
+            self.node.left(self.wire, address, failure);
+        }
     }
 
     /// When it was made.
@@ -229,41 +321,34 @@ impl Connection {
         self.seat.get()
     }
 
+    /// Whether the calling thread serves this connection, and will send what its servant answers and emits. Not one that
+    /// was deposed because its servant blocked: nobody knows when that returns.
+    fn sends_later(&self) -> bool {
+        SERVING.get() == std::ptr::from_ref(self).addr() && crate::shard::leads_here()
+    }
+
     /// Ends it at once: for quotas and for shutting down.
     pub(crate) fn cut(&self, why: &Failure) {
-        let mut core = lock(&self.core);
+        let mut core = self.enter();
         core.session.close();
         // The goodbye is a courtesy.
         let _ = self.flush(&mut core);
         self.fail(&mut core, why.clone());
-        self.release(core);
     }
 
     /// The lock, announcing that somebody wants it.
-    fn enter(&self) -> MutexGuard<'_, Core> {
+    fn enter(&self) -> Held<'_> {
         if let Ok(core) = self.core.try_lock() {
-            return core;
+            return self.held(core);
         }
         self.contenders.fetch_add(1, Ordering::Relaxed);
         let core = lock(&self.core);
         self.contenders.fetch_sub(1, Ordering::Relaxed);
-        core
+        self.held(core)
     }
 
-    /// Lets go of the lock, then hands outcomes to futures.
-    fn release(&self, mut core: MutexGuard<'_, Core>) {
-        if core.ready.is_empty() && core.listeners.is_empty() {
-            return;
-        }
-        let ready = std::mem::take(&mut core.ready);
-        let listening = !core.listeners.is_empty();
-        drop(core);
-        if listening {
-            self.rouse();
-        }
-        for (done, outcome) in ready {
-            done(outcome);
-        }
+    fn held<'c>(&'c self, core: MutexGuard<'c, Core>) -> Held<'c> {
+        Held { core, put_off: PutOff { connection: self, list: Vec::new() } }
     }
 
     /// Sends what there is to send, as far as the transport takes it.
@@ -366,10 +451,8 @@ impl Connection {
 
     /// The peer broke the protocol: tell it, tell the observer, and end.
     fn refuse(&self, core: &mut Core, violation: Violation) {
-        self.node.notice(&crate::Notice::Violation {
-            peer: self.stream.peer(self.endpoint.transport()).text,
-            violation: violation.clone(),
-        });
+        let peer = self.stream.peer(self.endpoint.transport()).text;
+        core.after.push(After::Notice(Notice::Violation { peer, violation: violation.clone() }));
         let failure = Failure::from(violation).at(&self.endpoint);
         core.session.disconnected(&failure);
         while let Some(event) = core.session.poll() {
@@ -403,12 +486,13 @@ impl Connection {
         for waiting in std::mem::take(&mut core.waiting) {
             core.complete(waiting.waiter, Outcome::Failed(failure.clone()));
         }
-        for listener in core.listeners.values() {
-            self.courier.post(Arc::clone(listener), Tidings::Lost(failure.clone()));
+        for (_, heeder) in core.listeners.drain() {
+            self.courier.post(heeder, Tidings::Ended(failure.clone()));
         }
+        self.rouse();
         self.stream.shutdown();
         if self.role == Role::Joined && core.peer.is_some() {
-            self.node.left(self.wire, &self.profile, &failure);
+            core.after.push(After::Left(failure));
         }
     }
 
@@ -430,11 +514,16 @@ impl Connection {
             // Connections that serve do so in `serving`. On others an event loop answers callbacks.
             Event::Call(incoming) if self.capabilities.callbacks_on_connection => {
                 let this = Weak::clone(&self.this);
-                self.node.queue(Box::pin(async move {
-                    if let Some(connection) = this.upgrade() {
-                        connection.call_back(incoming);
-                    }
-                }));
+                // All on one event loop: they begin in order, and one that blocks does not block the next.
+                let seat = self.seat().cloned();
+                self.node.queue(
+                    Box::pin(async move {
+                        if let Some(connection) = this.upgrade() {
+                            connection.call_back(incoming);
+                        }
+                    }),
+                    seat.as_ref(),
+                );
             }
             Event::Call(incoming) => {
                 let failure =
@@ -448,8 +537,9 @@ impl Connection {
             }
             Event::Signal { subscriptions, heard } => self.hear(core, &subscriptions, heard),
             Event::Lost { subscription, failure } => {
-                if let Some(listener) = core.listeners.get(&subscription) {
-                    self.courier.post(Arc::clone(listener), Tidings::Lost(failure));
+                if let Some(heeder) = core.listeners.get(&subscription) {
+                    self.courier.post(Arc::clone(heeder), Tidings::Lost(failure));
+                    self.rouse();
                 }
             }
             Event::Overheard(message) => core.overheard.push_back(message),
@@ -459,7 +549,7 @@ impl Connection {
 
     /// Time has passed. Returns when to be asked again.
     pub(crate) fn tick(self: &Arc<Self>, now: Instant) -> Option<Instant> {
-        let mut core = lock(&self.core);
+        let mut core = self.enter();
         if core.failed.is_some() {
             return None;
         }
@@ -496,7 +586,6 @@ impl Connection {
         }
         let _ = self.flush(&mut core);
         if core.failed.is_some() {
-            self.release(core);
             return None;
         }
         if core.large && core.input.is_empty() && now.duration_since(core.used) > Duration::from_secs(1) {
@@ -504,9 +593,7 @@ impl Connection {
             core.large = false;
             core.session.transmit().shrink();
         }
-        let next = self.next_deadline(&core);
-        self.release(core);
-        next
+        self.next_deadline(&core)
     }
 
     /// When a connection that was just accepted wants to be looked at.
@@ -538,7 +625,7 @@ impl Core {
     fn complete(&mut self, waiter: Waiter, outcome: Outcome<Body>) {
         match waiter {
             Waiter::Thread(chair) => chair.serve(outcome),
-            Waiter::Future(done, _) => self.ready.push((done, outcome)),
+            Waiter::Future(done, _) => self.after.push(After::Complete(done, outcome)),
         }
     }
 }
@@ -555,16 +642,16 @@ impl Link for Connection {
         let mut core = self.enter();
         // A result that does not encode has become a failure for the caller; here it is only worth a notice.
         if let Err(failure) = core.session.answer(id, answer) {
-            self.node.notice(&crate::Notice::Unanswered { failure });
+            core.after.push(After::Notice(Notice::Unanswered { failure }));
         }
         // The thread that serves this connection sends its replies when it has served all that came together.
-        if SERVING.get() != std::ptr::from_ref(self).addr() {
+        if !self.sends_later() {
             if let Err(error) = self.flush(&mut core) {
-                self.fail(&mut core, self.broken(&error));
+                let failure = self.broken(&error);
+                self.fail(&mut core, failure);
             } else if !core.session.transmit().is_empty() {
                 self.await_room(&mut core);
             }
-            self.release(core);
         }
     }
 

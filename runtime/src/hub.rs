@@ -7,7 +7,7 @@ use crate::patience::{Latency, Patience};
 use crate::transport::Stream;
 use crate::transport::listener::Acceptor;
 use bytes::BytesMut;
-use everywire_model::{Failure, Handle, Hub, HubEvent, Initiator, Kind, PeerAddress, PeerId, Violation};
+use everywire_model::{Failure, Handle, Hub, HubEvent, PeerAddress, PeerId, Violation};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
@@ -24,6 +24,8 @@ const HOT: usize = 4;
 const LOOKS: u32 = 16;
 /// Bytes written to one peer in one go.
 const PIECE: usize = 1 << 20;
+/// The largest buffer that a quiet peer keeps.
+const KEEP: usize = 64 << 10;
 /// Marks a listener's token.
 const LISTENER: u64 = 1 << 63;
 /// The token of the stop bell.
@@ -192,6 +194,7 @@ impl Driver<'_> {
             let id = PeerId(token);
             if flags.contains(EventFlags::OUT) {
                 self.flush(id);
+                self.settle();
             }
             if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
                 self.read(id);
@@ -250,13 +253,18 @@ impl Driver<'_> {
         // What a peer announces is not allocated before some of it has come.
         let wanted = wanted.min(peer.input.len().max(PIECE / 4));
         match peer.stream.read(&mut peer.input, wanted, None) {
-            Ok(0) => self.lose(id),
+            Ok(0) => {
+                self.lose(id);
+                self.settle();
+            }
             Ok(_) => {
                 let mut input = std::mem::take(&mut peer.input);
+                let large = input.len() > KEEP;
                 let mut handles = std::mem::take(&mut peer.handles);
                 let received = self.hub.receive(id, Instant::now(), &mut input, &mut handles);
                 if let Some(peer) = self.peer(id) {
-                    peer.input = input;
+                    // A large buffer is not kept by a peer that has nothing to say.
+                    peer.input = if large && input.is_empty() { BytesMut::new() } else { input };
                     peer.handles = handles;
                 }
                 self.settle();
@@ -266,12 +274,16 @@ impl Driver<'_> {
                     }
                     self.flush(id);
                     self.lose(id);
+                    self.settle();
                 }
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 return false;
             }
-            Err(_) => self.lose(id),
+            Err(_) => {
+                self.lose(id);
+                self.settle();
+            }
         }
         true
     }
@@ -352,11 +364,10 @@ impl Driver<'_> {
             self.hot.retain(|held| *held != id);
             drop(peer);
             self.hub.disconnected(id, Instant::now());
-            self.settle();
         }
     }
 }
 
 fn broken(error: &io::Error) -> Failure {
-    Failure::new(Kind::Internal, Initiator::Here, format!("cannot start an event loop: {error}"))
+    crate::shared::no_loop_because(error)
 }

@@ -3,6 +3,7 @@
 use crate::builder::Notice;
 use crate::connection::Role;
 use crate::shared::Shared;
+use crate::signals::stopped;
 use everywire_model::{Failure, Profile, Wire};
 use std::time::Duration;
 
@@ -13,31 +14,46 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 impl Shared {
     /// Connects to the router, and serves on that connection.
-    pub(crate) fn join(&self, wire: &'static dyn Wire, profile: &Profile) -> Result<(), Failure> {
+    pub(crate) fn join(
+        &self,
+        wire: &'static dyn Wire,
+        profile: &Profile,
+        address: &str,
+    ) -> Result<(), Failure> {
         let connection = self.open(wire, profile, Role::Joined, None)?;
+        connection.joins(address);
         self.shard().and_then(|shard| shard.adopt(&connection)).map_err(crate::shared::no_loop)?;
         connection.begin_serving();
+        if connection.is_over() {
+            // It was lost before it could say where it had been.
+            self.left(wire, address, &stopped());
+        } else if !self.serves_behind(address) {
+            connection.cut(&stopped());
+        }
         Ok(())
     }
 
     /// The router is gone: looks for it again until it is back, or this node ends.
-    pub(crate) fn left(&self, wire: &'static dyn Wire, profile: &Profile, failure: &Failure) {
-        if !self.serves_behind(profile) {
+    pub(crate) fn left(&self, wire: &'static dyn Wire, address: &str, failure: &Failure) {
+        if !self.serves_behind(address) {
             return;
         }
         self.notice(&Notice::Left { failure: failure.clone() });
-        let (node, profile) = (self.weak(), profile.clone());
+        let (node, address) = (self.weak(), address.to_owned());
         let again = move || {
             let mut pause = FIRST;
             loop {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(LONGEST);
-                let Some(node) = node.upgrade().filter(|node| node.serves_behind(&profile)) else { return };
-                match node.join(wire, &profile) {
-                    Ok(()) => {
-                        let place = profile.endpoints.first().map(ToString::to_string).unwrap_or_default();
-                        return node.notice(&Notice::Joined { place });
-                    }
+                let Some(node) = node.upgrade().filter(|node| node.serves_behind(&address)) else { return };
+                // The address may lead elsewhere by now.
+                let joined = wire.listen(&address).and_then(|place| {
+                    node.join(wire, place.profile(), &address)?;
+                    node.moved(&address, place);
+                    Ok(())
+                });
+                match joined {
+                    Ok(()) => return node.notice(&Notice::Joined { place: address }),
                     Err(failure) => node.notice(&Notice::Left { failure }),
                 }
             }

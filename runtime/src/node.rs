@@ -8,11 +8,11 @@ use crate::shared::{Shared, in_process};
 use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
 use everywire_model::{
-    Emitter, Endpoint, Failure, Initiator, Kind, Object, Place, Presence, Profile, Ref, Reference, Resolver,
-    Servant, Wire,
+    Emitter, Endpoint, Failure, Initiator, Kind, Object, Presence, Profile, Ref, Reference, Resolver,
+    Servant, Signaller, Wire,
 };
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A process's place among others. Clones are the same node; when the last is dropped, it stops listening and its
 /// connections end (typed references keep working as callers).
@@ -30,6 +30,7 @@ impl Drop for Guard {
         self.shared.stop();
         // Servants may hold references that hold this node.
         self.shared.directory.clear();
+        self.shared.listeners.clear();
     }
 }
 
@@ -60,7 +61,7 @@ impl Node {
             return Ok(format!("inproc://{name}/"));
         }
         let wire = shared.wire_of(address)?;
-        let place: Place = shared.serve_at(wire, wire.listen(address)?)?;
+        let place = shared.serve_at(wire, address)?;
         Ok(wire.print_friendly(&wire.publish("", &[place], b"")))
     }
 
@@ -167,6 +168,13 @@ impl Node {
             },
             (None, None) => String::from("(a reference without an address)"),
         }
+    }
+
+    /// Emits the signals of the object under a key, which may be exported later: for servants that emit, because it does not
+    /// hold the node that holds them.
+    pub fn signaller<I: RemoteTrait + ?Sized>(&self, key: impl AsRef<[u8]>) -> Signaller<I> {
+        let shared: Weak<dyn Emitter> = self.guard.shared.weak();
+        Signaller::new(shared, Bytes::copy_from_slice(key.as_ref()))
     }
 
     /// What emits the signals of objects served here, by their keys: for servants that are not typed.

@@ -3,8 +3,12 @@
 //! Waking a sleeper on another CPU costs some 20 us; a peer that answers within that time is better waited for by looking,
 //! with `sched_yield` between two looks so that a peer on the *same* CPU gets to run. Looking costs CPU, so the budget
 //! halves each time it was spent in vain, and is restored when a wait turns out short: an idle process spends nothing.
+//!
+//! A router between two peers changes that: it sleeps between messages itself, and whoever looks meanwhile takes the CPU
+//! from it. With fewer than three CPUs to share, waits behind a router are spent asleep from the start.
 
 use crate::transport::Stream;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// How eagerly to wait.
@@ -32,6 +36,8 @@ pub(crate) struct Patience {
     limit: Duration,
     budget: Duration,
     since: Option<Instant>,
+    /// Whether to sleep without a look.
+    at_once: bool,
     /// Whether glances have paid lately, and how many chances were let pass since they last did not.
     glances: u8,
     passed: u8,
@@ -42,7 +48,8 @@ const CHANCES: u8 = 64;
 
 impl Patience {
     pub(crate) fn new(latency: Latency) -> Self {
-        Self { limit: latency.limit(), budget: latency.limit(), since: None, glances: 4, passed: 0 }
+        let limit = latency.limit();
+        Self { limit, budget: limit, since: None, at_once: false, glances: 4, passed: 0 }
     }
 
     /// Something came: the next wait starts anew.
@@ -50,12 +57,22 @@ impl Patience {
         self.since = None;
     }
 
+    /// Whether to sleep without a look: the wait is for somebody behind a router.
+    pub(crate) fn behind_router(&mut self, routed: bool) {
+        self.at_once = routed && self.limit == Latency::Default.limit() && few_cpus();
+    }
+
+    /// Whether to sleep without a look.
+    pub(crate) fn sleeps_at_once(&self) -> bool {
+        self.at_once
+    }
+
     /// Something was just sent: the peer gets the CPU before the first look, unless there is no patience left.
     ///
     /// A peer on another CPU that answers through memory needs no system call of ours: then a glance of a microsecond
     /// comes first, as long as such glances pay.
     pub(crate) fn after_sending(&mut self, stream: Option<&Stream>) {
-        if self.budget.is_zero() {
+        if self.budget.is_zero() || self.at_once {
             return;
         }
         if let Some(Stream::Shm(channel)) = stream {
@@ -74,7 +91,7 @@ impl Patience {
 
     /// Nothing came. Returns whether to look again, after yielding the CPU to whoever wants it.
     pub(crate) fn look_again(&mut self) -> bool {
-        if self.budget.is_zero() {
+        if self.budget.is_zero() || self.at_once {
             self.since.get_or_insert_with(Instant::now);
             return false;
         }
@@ -98,4 +115,10 @@ impl Patience {
             self.budget / 2
         };
     }
+}
+
+/// Whether a caller, a router and a servant would have to share CPUs, as far as this process may know.
+fn few_cpus() -> bool {
+    static FEW: OnceLock<bool> = OnceLock::new();
+    *FEW.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from) < 3)
 }

@@ -233,6 +233,9 @@ impl Shard {
                 connection.cut(why);
             }
         }
+        let tasks = std::mem::take(&mut *lock(&self.tasks));
+        // Without the lock: they may hold what is the user's.
+        drop(tasks);
         self.called_up.notify_all();
         self.supervisor.wake();
         self.ring();
@@ -240,8 +243,16 @@ impl Shard {
 
     /// Queues a future that can go on.
     pub(crate) fn enqueue(&self, task: Arc<Task>) {
-        lock(&self.tasks).push_back(task);
-        self.has_tasks.store(true, Ordering::SeqCst);
+        {
+            let mut tasks = lock(&self.tasks);
+            if self.over.load(Ordering::Acquire) {
+                // Nobody will run it; dropped here, without the lock below.
+                drop(tasks);
+                return;
+            }
+            tasks.push_back(task);
+            self.has_tasks.store(true, Ordering::SeqCst);
+        }
         if self.asleep.load(Ordering::SeqCst) {
             self.ring();
         }
@@ -394,11 +405,12 @@ impl Seat {
         }
     }
 
-    /// Watches for the next bytes, once.
-    pub(crate) fn arm(&self, stream: &Stream, writing: bool) {
+    /// Watches for the next bytes, or for room, once.
+    pub(crate) fn arm(&self, stream: &Stream, reading: bool, writing: bool) {
         if let Some(shard) = self.shard.upgrade() {
-            let mut flags = EventFlags::IN | EventFlags::ONESHOT;
+            let mut flags = EventFlags::ONESHOT;
             let (fd, control) = stream.watched();
+            flags.set(EventFlags::IN, reading || control.is_some());
             flags.set(EventFlags::OUT, writing && control.is_none());
             let late = stream.before_sleep(writing);
             let _ = epoll::modify(&shard.epoll, fd, EventData::new_u64(self.token), flags);
@@ -438,21 +450,25 @@ impl Lead {
     /// Continues the futures that can go on now. Returns whether there were any; the lead may be lost meanwhile.
     fn run_tasks(&self) -> bool {
         let shard = &self.shard;
-        if !shard.has_tasks.swap(false, Ordering::SeqCst) {
+        if !shard.has_tasks.load(Ordering::SeqCst) {
             return false;
         }
         // Those that are queued meanwhile get their turn after the connections.
         let due = lock(&shard.tasks).len();
         for _ in 0..due {
-            let Some(task) = lock(&shard.tasks).pop_front() else { break };
+            let task = {
+                let mut tasks = lock(&shard.tasks);
+                let task = tasks.pop_front();
+                // If this one blocks, the next leader must know of the others.
+                shard.has_tasks.store(!tasks.is_empty(), Ordering::SeqCst);
+                task
+            };
+            let Some(task) = task else { break };
             self.begin_call();
             task.run();
             if self.leave_servant() {
                 break;
             }
-        }
-        if !lock(&shard.tasks).is_empty() {
-            shard.has_tasks.store(true, Ordering::SeqCst);
         }
         true
     }
@@ -507,6 +523,7 @@ impl Lead {
             looks += 1;
             if busy {
                 patience.rewarded();
+                patience.behind_router(!hot.is_empty() && hot.iter().all(|hot| hot.is_routed()));
                 patience.after_sending(hot.back().map(|connection| connection.stream()));
             }
             let idle = !busy && !patience.look_again();
@@ -658,6 +675,11 @@ impl Shard {
             self.tick(Instant::now());
         }
     }
+}
+
+/// Whether the calling thread leads a shard, now.
+pub(crate) fn leads_here() -> bool {
+    LEADING.with_borrow(|leading| leading.as_ref().is_some_and(|lead| lead.leads()))
 }
 
 /// Tells the runtime that the calling thread is about to block: if it leads a shard, another thread takes over.

@@ -19,7 +19,7 @@ use everywire_model::{
     Reference, Resolver, Servant, Wire,
 };
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -45,12 +45,13 @@ pub(crate) struct Shared {
     shards: OnceLock<Vec<Arc<Shard>>>,
     next_shard: AtomicUsize,
     pub(crate) accepted: AtomicUsize,
-    /// Where this node serves, in this process too.
-    places: Mutex<Vec<Place>>,
+    /// Where this node serves, in this process too, and the address as it was given.
+    places: Mutex<Vec<(Place, String)>>,
     /// What stands by for every object, on the wires that are served here and have such servants.
     ambient: RwLock<Vec<StandBy>>,
     /// Connections that serve and carry signals.
-    audience: Mutex<Vec<Arc<Connection>>>,
+    audience: Mutex<Vec<Weak<Connection>>>,
+    stopped: AtomicBool,
 }
 
 struct StandBy {
@@ -80,6 +81,7 @@ impl Shared {
             places: Mutex::default(),
             ambient: RwLock::default(),
             audience: Mutex::default(),
+            stopped: AtomicBool::new(false),
         })
     }
 
@@ -131,34 +133,41 @@ impl Shared {
             ));
         }
         named.push((name.to_owned(), self.weak()));
-        lock(&self.places).push(Place::socket(IN_PROCESS, Endpoint::InProcess { name: name.to_owned() }));
+        let place = Place::socket(IN_PROCESS, Endpoint::InProcess { name: name.to_owned() });
+        lock(&self.places).push((place, String::new()));
         Ok(())
     }
 
-    /// Serves at a place, and returns it as it was bound.
-    pub(crate) fn serve_at(&self, wire: &'static dyn Wire, place: Place) -> Result<Place, Failure> {
+    /// Serves at an address, and returns the place as it was bound.
+    pub(crate) fn serve_at(&self, wire: &'static dyn Wire, address: &str) -> Result<Place, Failure> {
         let node = self.arc().ok_or_else(stopped)?;
         self.stand_by(wire);
-        let place = match place {
+        match wire.listen(address)? {
             Place::Listen(profile) => {
                 let listener = Arc::new(Listener::bind(wire, profile)?);
                 crate::accepting::raise_descriptor_limit();
-                let profile = listener.profile().clone();
+                let place = Place::Listen(listener.profile().clone());
                 self.shard().and_then(|shard| shard.listen(listener, node)).map_err(no_loop)?;
-                Place::Listen(profile)
+                lock(&self.places).push((place.clone(), address.to_owned()));
+                Ok(place)
             }
-            Place::Join(profile) => {
-                self.join(wire, &profile)?;
-                Place::Join(profile)
+            place @ Place::Join(_) => {
+                // First the place: whoever finds the router gone again looks whether this node is meant to be there.
+                lock(&self.places).push((place.clone(), address.to_owned()));
+                match self.join(wire, place.profile(), address) {
+                    Ok(()) => Ok(place),
+                    Err(failure) => {
+                        lock(&self.places).retain(|(held, _)| *held != place);
+                        Err(failure)
+                    }
+                }
             }
-        };
-        lock(&self.places).push(place.clone());
-        Ok(place)
+        }
     }
 
     /// A reference to an object of this node, at all addresses it serves at.
     pub(crate) fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
-        let places = lock(&self.places).clone();
+        let places: Vec<Place> = lock(&self.places).iter().map(|(place, _)| place.clone()).collect();
         let mut reference = Reference { type_id: type_id.to_owned(), ..Reference::default() };
         for wire in &self.wires {
             let own: Vec<Place> =
@@ -198,12 +207,18 @@ impl Shared {
         })?;
         let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
         let made = self.open(wire, &way, Role::Calling, until)?;
-        let made = {
+        if self.stopped.load(Ordering::Acquire) {
+            // Nobody would end it: it lives as long as the object that asked for it.
+            return Ok(made);
+        }
+        let (made, gone) = {
             let mut links = lock(&self.links);
-            links.retain(|_, connection| !connection.is_over());
+            let gone: Vec<_> = links.extract_if(|_, connection| connection.is_over()).collect();
             // Another thread may have been faster: then both use its connection.
-            Arc::clone(links.entry(place).or_insert(made))
+            (Arc::clone(links.entry(place).or_insert(made)), gone)
         };
+        // Without the lock: they may hold what is the user's.
+        drop(gone);
         if !self.directory.is_empty() {
             self.await_callbacks(&made)?;
         }
@@ -281,10 +296,10 @@ impl Shared {
         }
     }
 
-    /// Runs a future on an event loop.
-    pub(crate) fn queue(&self, task: BoxFuture<'static, ()>) {
-        if let Ok(shard) = self.shard() {
-            Task::queue(task, shard);
+    /// Runs a future on an event loop: on that of a connection, if it has one.
+    pub(crate) fn queue(&self, task: BoxFuture<'static, ()>, seat: Option<&Seat>) {
+        if let Some(shard) = seat.and_then(Seat::shard).or_else(|| self.shard().ok().cloned()) {
+            Task::queue(task, &shard);
         }
     }
 
@@ -314,17 +329,19 @@ impl Shared {
     /// A connection that serves and carries signals is ready for them.
     pub(crate) fn join_audience(&self, connection: &Arc<Connection>) {
         let mut audience = lock(&self.audience);
-        audience.retain(|held| !held.is_over());
-        if !audience.iter().any(|held| Arc::ptr_eq(held, connection)) {
-            audience.push(Arc::clone(connection));
+        audience.retain(|held| held.strong_count() > 0);
+        if !audience.iter().any(|held| held.as_ptr() == Arc::as_ptr(connection)) {
+            audience.push(Arc::downgrade(connection));
         }
     }
 
     /// Connections that carry signals, of one wire or all.
     pub(crate) fn audience(&self, wire: Option<&str>) -> Vec<Arc<Connection>> {
         let fits =
-            |held: &&Arc<Connection>| !held.is_over() && wire.is_none_or(|name| held.wire().name() == name);
-        lock(&self.audience).iter().filter(fits).cloned().collect()
+            |held: &Arc<Connection>| !held.is_over() && wire.is_none_or(|name| held.wire().name() == name);
+        // Others may end meanwhile: whatever they hold is dropped without the lock.
+        let held: Vec<_> = lock(&self.audience).iter().filter_map(Weak::upgrade).collect();
+        held.into_iter().filter(fits).collect()
     }
 
     /// Has what the wire expects of everybody who serves stand by.
@@ -363,9 +380,8 @@ impl Shared {
 
     pub(crate) fn stop(&self) {
         let why = Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped");
+        self.stopped.store(true, Ordering::Release);
         lock(&self.places).clear();
-        let audience = std::mem::take(&mut *lock(&self.audience));
-        drop(audience);
         let links: Vec<_> = lock(&self.links).drain().map(|(_, connection)| connection).collect();
         for connection in links {
             if connection.seat().is_some() {
@@ -375,14 +391,21 @@ impl Shared {
         self.shards().iter().for_each(|shard| shard.stop(&why));
     }
 
-    /// Whether this node is meant to serve there, behind a router.
-    pub(crate) fn serves_behind(&self, profile: &Profile) -> bool {
-        let same = |held: &Profile| held.wire == profile.wire && held.components == profile.components;
-        lock(&self.places).iter().any(|place| matches!(place, Place::Join(held) if same(held)))
+    /// Whether this node is meant to serve at this address, behind a router.
+    pub(crate) fn serves_behind(&self, address: &str) -> bool {
+        lock(&self.places).iter().any(|(place, held)| matches!(place, Place::Join(_)) && held == address)
+    }
+
+    /// The router at this address is somewhere else now.
+    pub(crate) fn moved(&self, address: &str, now: Place) {
+        let mut places = lock(&self.places);
+        if let Some((place, _)) = places.iter_mut().find(|(_, held)| held == address) {
+            *place = now;
+        }
     }
 
     fn is_here(&self, profile: &Profile, endpoint: &Endpoint) -> bool {
-        lock(&self.places).iter().any(|place| {
+        lock(&self.places).iter().any(|(place, _)| {
             let own = place.profile();
             own.wire == profile.wire
                 && own.endpoints.contains(endpoint)
@@ -428,6 +451,10 @@ impl Resolver for Shared {
 }
 
 pub(crate) fn no_loop(error: std::io::Error) -> Failure {
+    no_loop_because(&error)
+}
+
+pub(crate) fn no_loop_because(error: &std::io::Error) -> Failure {
     Failure::new(Kind::Internal, Initiator::Here, format!("cannot start an event loop: {error}"))
 }
 

@@ -1,23 +1,45 @@
 //! Signals: from servants here to whoever listens, and from elsewhere to listeners here.
 
 use crate::connection::Connection;
+use crate::shard::Seat;
 use crate::shared::Shared;
 use crate::sync::lock;
 use bytes::Bytes;
-use everywire_model::object::Listener;
+use everywire_model::signal::Listener;
 use everywire_model::{
     Answer, Attribute, BoxFuture, CallId, Emission, Emitter, Encode, Endpoint, Failure, Heard, Initiator,
     Interface, Kind, Link, Objects, Peer, Resolver, Servant, Signal, Subscription, Tidings,
 };
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
 
 /// Signals that may wait for a listener before no more are read for it.
 pub(crate) const WAITING: usize = 4096;
 /// Signals that may wait for a listener at all, when a call on the same connection must go on reading.
 pub(crate) const FLOOD: usize = 1 << 20;
+
+/// How long an emitter waits for peers that do not read its signals.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Somebody who listens, until the subscription is dropped.
+pub(crate) struct Heeder {
+    listener: Listener,
+    over: AtomicBool,
+}
+
+impl Heeder {
+    pub(crate) fn new(listener: Listener) -> Arc<Self> {
+        Arc::new(Self { listener, over: AtomicBool::new(false) })
+    }
+
+    /// The subscription was dropped: what is on its way is not told any more.
+    pub(crate) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+}
 
 /// Signals on their way to listeners. One thread at a time delivers, in order.
 #[derive(Default)]
@@ -27,14 +49,14 @@ pub(crate) struct Courier {
 
 #[derive(Default)]
 struct Queue {
-    items: VecDeque<(Listener, Tidings<Heard>)>,
+    items: VecDeque<(Arc<Heeder>, Tidings<Heard>)>,
     delivering: bool,
 }
 
 impl Courier {
     /// Queues; somebody must see to [`Courier::rouse`] afterwards.
-    pub(crate) fn post(&self, listener: Listener, tidings: Tidings<Heard>) {
-        lock(&self.queue).items.push_back((listener, tidings));
+    pub(crate) fn post(&self, heeder: Arc<Heeder>, tidings: Tidings<Heard>) {
+        lock(&self.queue).items.push_back((heeder, tidings));
     }
 
     /// How many wait.
@@ -42,29 +64,52 @@ impl Courier {
         lock(&self.queue).items.len()
     }
 
-    /// Whether the caller must have [`Courier::deliver`] run, because something waits and nobody does.
-    pub(crate) fn rouse(&self) -> bool {
+    /// Whether the caller must have a [`Delivery`] made, because something waits and nobody delivers.
+    fn rouse(&self) -> bool {
         let mut queue = lock(&self.queue);
         let needed = !queue.items.is_empty() && !queue.delivering;
         queue.delivering |= needed;
         needed
     }
 
-    /// Delivers until nothing is left.
-    pub(crate) fn deliver(&self) {
-        loop {
-            let items = {
-                let mut queue = lock(&self.queue);
-                if queue.items.is_empty() {
-                    queue.delivering = false;
-                    return;
+    /// The next batch; `None` when nothing is left.
+    fn next(&self) -> Option<VecDeque<(Arc<Heeder>, Tidings<Heard>)>> {
+        let mut queue = lock(&self.queue);
+        if queue.items.is_empty() {
+            queue.delivering = false;
+            return None;
+        }
+        Some(std::mem::take(&mut queue.items))
+    }
+}
+
+/// One run of a courier. Dropped before it ran, because its event loop has ended, it throws away what waits: listeners may
+/// hold what holds the event loop.
+struct Delivery {
+    courier: Arc<Courier>,
+    made: bool,
+}
+
+impl Delivery {
+    fn make(mut self) {
+        self.made = true;
+        while let Some(items) = self.courier.next() {
+            for (heeder, tidings) in items {
+                if !heeder.over.load(Ordering::Acquire) {
+                    // A listener that panics has told the log; the others still get theirs.
+                    let _ = catch_unwind(AssertUnwindSafe(|| (heeder.listener)(tidings)));
                 }
-                std::mem::take(&mut queue.items)
-            };
-            for (listener, tidings) in items {
-                // A listener that panics has told the log; the others still get theirs.
-                let _ = catch_unwind(AssertUnwindSafe(|| listener(tidings)));
             }
+        }
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if !self.made {
+            let items = std::mem::take(&mut lock(&self.courier.queue).items);
+            // Without the lock: dropping listeners runs code of the user's.
+            drop(items);
         }
     }
 }
@@ -82,40 +127,119 @@ struct LocalListener {
     key: Bytes,
     interface: Option<String>,
     signal: Option<String>,
-    listener: Listener,
+    heeder: Arc<Heeder>,
 }
 
 impl Listeners {
-    fn matching(&self, emission: &Emission<'_>) -> Vec<Listener> {
+    fn matching(&self, emission: &Emission<'_>) -> Vec<Arc<Heeder>> {
         let fits = |held: &&LocalListener| {
             held.key == emission.key
                 && held.interface.as_ref().is_none_or(|id| *id == emission.interface.id)
                 && held.signal.as_ref().is_none_or(|name| *name == emission.signal.name)
         };
-        lock(&self.held).iter().filter(fits).map(|held| Arc::clone(&held.listener)).collect()
+        lock(&self.held).iter().filter(fits).map(|held| Arc::clone(&held.heeder)).collect()
+    }
+
+    fn remove(&self, id: u64) {
+        let removed = {
+            let mut held = lock(&self.held);
+            let at = held.iter().position(|held| held.id == id);
+            at.map(|at| held.swap_remove(at))
+        };
+        if let Some(removed) = removed {
+            removed.heeder.end();
+        }
+    }
+
+    /// Forgets everybody.
+    pub(crate) fn clear(&self) {
+        let held = std::mem::take(&mut *lock(&self.held));
+        // Without the lock: dropping listeners runs code of the user's.
+        drop(held);
     }
 }
 
 impl Shared {
-    /// Sends a signal on all connections that carry signals, or only on those of one wire.
+    /// Sends a signal on all connections that carry signals, or only on those of one wire. All get it before anybody slow is
+    /// waited for.
+    ///
+    /// # Errors
+    /// The first connection's that could not carry it; the others got it all the same.
     fn broadcast(&self, emission: &Emission<'_>, wire: Option<&str>) -> Result<(), Failure> {
+        let mut result = Ok(());
+        let mut slow = Vec::new();
         for connection in self.audience(wire) {
-            connection.emit(emission)?;
+            match connection.emit(emission) {
+                Ok(false) => {}
+                Ok(true) => slow.push(connection),
+                Err(failure) => result = result.and(Err(failure)),
+            }
         }
-        Ok(())
+        if !slow.is_empty() {
+            let until = Instant::now() + PATIENCE;
+            slow.iter().for_each(|connection| connection.await_reader(until));
+        }
+        result
     }
 
-    /// Has what a courier holds delivered by an event loop.
-    pub(crate) fn dispatch(&self, courier: &Arc<Courier>, after: Option<Weak<Connection>>) {
+    /// Has what a courier holds delivered by an event loop: that of the connection it is for.
+    pub(crate) fn dispatch(
+        &self,
+        courier: &Arc<Courier>,
+        after: Option<&Weak<Connection>>,
+        seat: Option<&Seat>,
+    ) {
         if courier.rouse() {
-            let courier = Arc::clone(courier);
-            self.queue(Box::pin(async move {
-                courier.deliver();
+            let delivery = Delivery { courier: Arc::clone(courier), made: false };
+            let after = after.cloned();
+            let deliver = async move {
+                delivery.make();
                 if let Some(connection) = after.and_then(|connection| connection.upgrade()) {
                     connection.listen_on();
                 }
-            }));
+            };
+            self.queue(Box::pin(deliver), seat);
         }
+    }
+
+    /// Tells those who listen within this process.
+    fn tell_here(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        let heeders = self.listeners.matching(emission);
+        if heeders.is_empty() {
+            return Ok(());
+        }
+        if self.listeners.courier.waiting() > FLOOD {
+            let what = format!("more than {FLOOD} signals wait for a listener in this process");
+            return Err(Failure::new(Kind::LimitExceeded, Initiator::Here, what));
+        }
+        let heard = self.heard_here(emission)?;
+        for heeder in heeders {
+            self.listeners.courier.post(heeder, Tidings::Signal(heard.clone()));
+        }
+        self.dispatch(&self.listeners.courier, None, None);
+        Ok(())
+    }
+
+    /// A signal as listeners of this process get it: in the terms of the first wire that can carry it.
+    fn heard_here(&self, emission: &Emission<'_>) -> Result<Heard, Failure> {
+        let own = |text: &str| Bytes::copy_from_slice(text.as_bytes());
+        let mut failure =
+            Failure::new(Kind::Unsupported, Initiator::User, "this node speaks no wire to carry a signal by");
+        for wire in &self.wires {
+            match wire.codec().write(&mut |sink| emission.arguments.encode(sink)) {
+                Ok(body) => {
+                    return Ok(Heard {
+                        sender: Bytes::new(),
+                        key: Bytes::copy_from_slice(emission.key),
+                        interface: own(&emission.interface.id),
+                        signal: own(&emission.signal.name),
+                        body,
+                    });
+                }
+                Err(other) => failure = other,
+            }
+        }
+        Err(failure)
     }
 }
 
@@ -128,24 +252,9 @@ impl Emitter for Shared {
         arguments: &dyn Encode,
     ) -> Result<(), Failure> {
         let emission = Emission { key, interface, signal, arguments };
-        let listeners = self.listeners.matching(&emission);
-        if !listeners.is_empty()
-            && let Some(wire) = self.wires.first()
-        {
-            let own = |text: &str| Bytes::copy_from_slice(text.as_bytes());
-            let heard = Heard {
-                sender: Bytes::new(),
-                key: Bytes::copy_from_slice(key),
-                interface: own(&interface.id),
-                signal: own(&signal.name),
-                body: wire.codec().write(&mut |sink| arguments.encode(sink))?,
-            };
-            for listener in listeners {
-                self.listeners.courier.post(listener, Tidings::Signal(heard.clone()));
-            }
-            self.dispatch(&self.listeners.courier, None);
-        }
-        self.broadcast(&emission, None).map_err(|failure| failure.at(format_args!("signal {}", signal.label)))
+        let here = self.tell_here(&emission);
+        let elsewhere = self.broadcast(&emission, None);
+        here.and(elsewhere).map_err(|failure| failure.at(format_args!("signal {}", signal.label)))
     }
 
     fn changed(&self, key: &[u8], interface: &Interface, attribute: &Attribute) -> Result<(), Failure> {
@@ -165,12 +274,12 @@ impl Emitter for Shared {
             key: Bytes::copy_from_slice(key),
             interface: interface.map(|interface| interface.id.to_string()),
             signal: signal.map(|signal| signal.name.to_string()),
-            listener,
+            heeder: Heeder::new(listener),
         });
         let node = self.weak();
         Subscription::new(move || {
             if let Some(node) = node.upgrade() {
-                lock(&node.listeners.held).retain(|held| held.id != id);
+                node.listeners.remove(id);
             }
         })
     }

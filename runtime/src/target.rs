@@ -3,8 +3,10 @@
 use crate::connection::Connection;
 use crate::connection::calling::Ask;
 use crate::shared::Shared;
+use crate::signals::Heeder;
 use crate::sync::lock;
-use everywire_model::object::{Completion, Listener, Method, Ticket};
+use everywire_model::object::{Completion, Method, Ticket};
+use everywire_model::signal::Listener;
 use everywire_model::{
     Body, Call, Completed, Encode, Expects, Failure, Initiator, Interest, Interface, Kind, Operation,
     Outcome, Profile, Reference, Resolver, Signal, Subscription, Target,
@@ -233,11 +235,12 @@ impl Target for Remote {
         let (now, until) = self.times();
         let mut way = self.way(until)?;
         let mut retried = false;
+        let heeder = Heeder::new(listener);
         // Once more if the connection turned out to be closed.
         loop {
             self.node.seat(&way.connection)?;
             let interest = Interest { profile: &way.profile, interface, signal };
-            match way.connection.subscribe(&interest, &listener, now, until) {
+            match way.connection.subscribe(&interest, &heeder, now, until) {
                 Err(_) if way.connection.is_over() && !retried => {
                     *lock(&self.way) = None;
                     way = self.way(until)?;
@@ -246,7 +249,10 @@ impl Target for Remote {
                 Err(failure) => return Err(failure),
                 Ok(id) => {
                     let connection = Arc::clone(&way.connection);
-                    return Ok(Subscription::new(move || connection.unsubscribe(id)));
+                    return Ok(Subscription::new(move || {
+                        heeder.end();
+                        connection.unsubscribe(id);
+                    }));
                 }
             }
         }

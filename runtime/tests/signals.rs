@@ -86,7 +86,7 @@ fn the_loss_of_the_emitter_is_told_once() {
         scene.exported.signals().emit(&Ticked(1)).unwrap();
         assert!(matches!(told.recv_timeout(LONG).unwrap(), Tidings::Signal(Ticked(1))), "{address}");
         scene.server.stop();
-        assert!(matches!(told.recv_timeout(LONG).unwrap(), Tidings::Lost(_)), "{address}");
+        assert!(matches!(told.recv_timeout(LONG).unwrap(), Tidings::Ended(_)), "{address}");
         drop(subscription);
         assert!(told.try_recv().is_err(), "{address}");
     });

@@ -97,7 +97,13 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
                 printer.print(&heard);
                 left -= 1;
             }
-            Some(Some(Tidings::Lost(failure))) => printer.lost(&failure),
+            Some(Some(Tidings::Lost(failure) | Tidings::Garbled(failure))) => printer.lost(&failure),
+            Some(Some(Tidings::Ended(failure))) => {
+                return Err(Trouble::failure(
+                    format!("`{}` is watched no longer", arguments.reference),
+                    &failure,
+                ));
+            }
             Some(None) | None => break,
         }
     }
@@ -116,7 +122,7 @@ fn subscribe(
 ) -> Done<Vec<everywire::model::Subscription>> {
     let failed =
         |failure: &Failure| Trouble::failure(format!("cannot watch `{}`", arguments.reference), failure);
-    let listener = |tell: mpsc::Sender<News>| -> everywire::model::object::Listener {
+    let listener = |tell: mpsc::Sender<News>| -> everywire::model::signal::Listener {
         let tell = std::sync::Mutex::new(tell);
         Arc::new(move |tidings| {
             if let Ok(tell) = tell.lock() {

@@ -297,7 +297,9 @@ fn a_signal_that_does_not_decode_is_told() {
         .watch(move |tidings: Tidings<GalleryHung>| {
             listening.lock().unwrap().push(match tidings {
                 Tidings::Signal(hung) => hung.path,
-                Tidings::Lost(failure) => format!("{:?}", failure.kind()),
+                Tidings::Lost(failure) | Tidings::Garbled(failure) | Tidings::Ended(failure) => {
+                    format!("{:?}", failure.kind())
+                }
             });
         })
         .unwrap();

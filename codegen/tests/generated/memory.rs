@@ -3,12 +3,14 @@
 
 use everywire_giop::CDR;
 use everywire_model::contract::{Attribute, Signal};
-use everywire_model::object::{Completion, Emitter, Listener, Local, Method, Subscription, Ticket, Tidings};
+use everywire_model::object::{Completion, Local, Method, Ticket};
 use everywire_model::session::{Expects, Heard, Incoming};
+use everywire_model::signal::Listener;
 use everywire_model::{
     Answer, Body, BoxFuture, Bytes, CallId, Codec, Encode, Endpoint, Failure, Initiator, Interface, Kind,
     Link, Object, Outcome, Peer, Profile, Ref, Reference, Remote, Request, Resolver, Servant, Target,
 };
+use everywire_model::{Emitter, Subscription, Tidings};
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};

@@ -3,7 +3,7 @@
 //! With several calls under way, one thread reads for all: it hands the others theirs, and when it has its own it
 //! appoints the next. Futures have no thread that could read; when only they wait, an event loop reads for them.
 
-use super::{Connection, Core, Waiter, Waiting, timed_out};
+use super::{Armed, Connection, Core, Held, Waiter, Waiting, timed_out};
 use crate::shard;
 use crate::sync::lock;
 use everywire_model::object::Completion;
@@ -82,7 +82,7 @@ impl Connection {
     /// Waits for the outcome of a call that was begun: reads, unless another thread does.
     pub(super) fn await_outcome(
         &self,
-        mut core: MutexGuard<'_, Core>,
+        mut core: Held<'_>,
         id: CallId,
         until: Option<Instant>,
     ) -> Outcome<Body> {
@@ -121,7 +121,6 @@ impl Connection {
         if let (Some(until), Some(seat)) = (until, self.seat()) {
             seat.remind(until);
         }
-        self.release(core);
         Ok(())
     }
 
@@ -138,13 +137,20 @@ impl Connection {
         true
     }
 
-    /// The event loop saw bytes for futures.
+    /// The event loop saw bytes that nobody waits for on a thread, or room for bytes to send.
     pub(crate) fn pump(self: &Arc<Self>) {
         let mut core = self.enter();
-        core.armed = false;
+        core.armed = Armed::default();
+        if core.failed.is_some() {
+            return;
+        }
+        if let Err(error) = self.flush(&mut core) {
+            let failure = self.broken(&error);
+            return self.fail(&mut core, failure);
+        }
         if !core.reading {
-            let _ = self.flush(&mut core);
-            while !self.is_behind()
+            // Listeners that are behind wait, unless a reply is due.
+            while (!self.is_behind() || !core.waiting.is_empty())
                 && let Ok(true) = self.fill(&mut core)
             {
                 while let Some(event) = core.session.poll() {
@@ -153,18 +159,22 @@ impl Connection {
             }
             if self.stream().peer_gone() && core.failed.is_none() && !self.stream().before_sleep(false) {
                 let error = std::io::ErrorKind::UnexpectedEof.into();
-                self.fail(&mut core, self.broken(&error));
+                let failure = self.broken(&error);
+                self.fail(&mut core, failure);
             }
             self.stream().after_sleep(true);
-            self.arm(&mut core);
         }
-        self.release(core);
+        self.arm(&mut core);
     }
 
     fn begin(&self, core: &mut Core, ask: Ask<'_>, now: Instant) -> Result<Result<CallId, Failure>, Failure> {
         if now.saturating_duration_since(core.used) > QUIET && !core.reading && core.failed.is_none() {
             // Notice a goodbye before trusting the connection with a call.
-            while let Ok(true) = self.fill(core) {}
+            while let Ok(true) = self.fill(core) {
+                while let Some(event) = core.session.poll() {
+                    self.deliver(core, event);
+                }
+            }
             while let Some(event) = core.session.poll() {
                 self.deliver(core, event);
             }
@@ -188,14 +198,9 @@ impl Connection {
     }
 
     /// Waits until everything is handed to the transport.
-    fn send_all<'c>(
-        &'c self,
-        mut core: MutexGuard<'c, Core>,
-        until: Option<Instant>,
-    ) -> Result<MutexGuard<'c, Core>, Failure> {
+    fn send_all<'c>(&'c self, mut core: Held<'c>, until: Option<Instant>) -> Result<Held<'c>, Failure> {
         loop {
             if let Some(failure) = core.failed.clone() {
-                self.release(core);
                 return Err(failure);
             }
             if core.session.transmit().is_empty() {
@@ -224,14 +229,10 @@ impl Connection {
     }
 
     /// Reads until the reply to `id` is there.
-    fn read_until<'c>(
-        &'c self,
-        mut core: MutexGuard<'c, Core>,
-        id: CallId,
-        until: Option<Instant>,
-    ) -> Outcome<Body> {
+    fn read_until<'c>(&'c self, mut core: Held<'c>, id: CallId, until: Option<Instant>) -> Outcome<Body> {
         core.reading = true;
         core.patience.after_sending(Some(self.stream()));
+        let mut asleep_first = core.patience.sleeps_at_once() && core.session.transmit().is_empty();
         loop {
             let mut own = None;
             // All of them: a goodbye behind the reply must be known before the next call.
@@ -252,7 +253,7 @@ impl Connection {
                 self.pass_on(core);
                 return Outcome::Failed(failure);
             }
-            if self.make_progress(&mut core) {
+            if !std::mem::take(&mut asleep_first) && self.make_progress(&mut core) {
                 core.patience.rewarded();
                 continue;
             }
@@ -260,7 +261,7 @@ impl Connection {
                 if self.contenders.load(Ordering::Relaxed) > 0 {
                     drop(core);
                     rustix::thread::sched_yield();
-                    core = lock(&self.core);
+                    core = self.enter();
                 }
                 continue;
             }
@@ -287,22 +288,10 @@ impl Connection {
     }
 
     /// Sleeps without the lock until something can be done.
-    pub(super) fn sleep<'c>(
-        &'c self,
-        mut core: MutexGuard<'c, Core>,
-        until: Option<Instant>,
-    ) -> MutexGuard<'c, Core> {
+    pub(super) fn sleep<'c>(&'c self, mut core: Held<'c>, until: Option<Instant>) -> Held<'c> {
         let writing = !core.session.transmit().is_empty();
-        let ready = std::mem::take(&mut core.ready);
-        let listening = !core.listeners.is_empty();
+        // What is put off must not wait until this thread has its own outcome: letting go does it.
         drop(core);
-        if listening {
-            self.rouse();
-        }
-        // Outcomes for futures that this thread read must not wait until it has its own.
-        for (done, outcome) in ready {
-            done(outcome);
-        }
         // A servant that calls out must not keep its shard from others.
         shard::about_to_block();
         let waited = self.stream().wait(writing, until);
@@ -314,7 +303,7 @@ impl Connection {
     }
 
     /// This thread reads no more: appoints the next one, or the event loop if only futures wait.
-    fn pass_on(&self, mut core: MutexGuard<'_, Core>) {
+    fn pass_on(&self, mut core: Held<'_>) {
         if !core.reading && core.waiting.is_empty() && self.is_listening(&core) {
             self.arm(&mut core);
         } else if !core.reading && !core.waiting.is_empty() {
@@ -330,26 +319,31 @@ impl Connection {
                 None => self.arm(&mut core),
             }
         }
-        self.release(core);
     }
 
-    /// Asks an event loop to read for the futures that wait.
+    /// Asks an event loop to read for futures and listeners, and to send what did not go out at once. While a thread reads,
+    /// the loop only sends.
     pub(super) fn arm(&self, core: &mut Core) {
-        let wanted = !core.waiting.is_empty() || (self.is_listening(core) && !self.is_behind());
-        if core.armed || core.reading || core.failed.is_some() || !wanted {
+        if core.failed.is_some() {
             return;
         }
-        core.armed = true;
-        let writing = !core.session.transmit().is_empty();
+        let awaited = !core.waiting.is_empty() || (self.is_listening(core) && !self.is_behind());
+        let wanted = Armed { bytes: awaited && !core.reading, room: !core.session.transmit().is_empty() };
+        let bell = self.stream().watched().1.is_some();
+        if wanted == Armed::default() || (wanted == core.armed && !bell) {
+            return;
+        }
         if let Some(seat) = self.seat() {
-            seat.arm(self.stream(), writing);
+            // Asked for before and not told yet: still wanted. A bell must be asked for anew, a thread may have heard it.
+            core.armed = Armed { bytes: wanted.bytes || core.armed.bytes, room: wanted.room };
+            seat.arm(self.stream(), core.armed.bytes, wanted.room);
         }
     }
 
     /// Waits for the thread that reads.
     fn sit_and_wait(
         &self,
-        core: MutexGuard<'_, Core>,
+        core: Held<'_>,
         chair: &Arc<Chair>,
         id: CallId,
         until: Option<Instant>,

@@ -1,22 +1,19 @@
 //! Signals on a connection: those it brings, those it carries away.
 
-use super::{Connection, Core, SERVING};
+use super::{After, Connection, Core};
 use crate::Notice;
 use crate::shard;
-use crate::signals::{FLOOD, WAITING};
-use crate::sync::lock;
+use crate::signals::{FLOOD, Heeder, WAITING};
 use bytes::Bytes;
-use everywire_model::object::Listener;
 use everywire_model::{
     CallId, Emission, Failure, Heard, Initiator, Interest, Kind, Outcome, Profile, Tidings,
 };
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Bytes of signals that are sent together by a servant that emits many.
 const TOGETHER: usize = 64 << 10;
-/// How long an emitter waits for a peer that does not read its signals.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Connection {
     /// Waits until the peer lets calls through.
@@ -29,6 +26,9 @@ impl Connection {
                 self.deliver(&mut core, event);
             }
             if core.peer.is_some() {
+                let routed = core.session.is_routed();
+                core.patience.behind_router(routed);
+                self.routed.store(routed, Ordering::Relaxed);
                 // What was sent along with the last word of the greeting must not wait for the first call.
                 let _ = self.flush(&mut core);
                 return Ok(());
@@ -54,7 +54,7 @@ impl Connection {
 
     /// After this side was refused: the way by which another connection may be let in.
     pub(crate) fn again(&self) -> Option<Profile> {
-        lock(&self.core).session.again()
+        self.enter().session.again()
     }
 
     /// Waits for the next message that is overheard; `None` when `until` has passed.
@@ -73,12 +73,13 @@ impl Connection {
             if let Some(failure) = core.failed.clone() {
                 return Err(failure);
             }
+            if self.make_progress(&mut core) || core.failed.is_some() {
+                continue;
+            }
             if until.is_some_and(|until| until <= Instant::now()) {
                 return Ok(None);
             }
-            if !self.make_progress(&mut core) && core.failed.is_none() {
-                core = self.sleep(core, until);
-            }
+            core = self.sleep(core, until);
         }
     }
 
@@ -90,62 +91,65 @@ impl Connection {
         let mut core = self.enter();
         core.served = true;
         // There is room to write, so the loop comes by at once.
-        self.await_room(&mut core);
+        self.watch(&mut core, true, true);
     }
 
-    /// Sends a signal to the peer. A peer that does not read in time is cut off.
+    /// Sends a signal to the peer. Returns whether more waits for the peer to read than it may: then the emitter waits in
+    /// [`Connection::await_reader`].
     ///
     /// # Errors
     /// The arguments do not encode.
-    pub(crate) fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+    pub(crate) fn emit(&self, emission: &Emission<'_>) -> Result<bool, Failure> {
         let mut core = self.enter();
         if core.failed.is_some() || core.peer.is_none() {
-            return Ok(());
+            return Ok(false);
         }
-        let now = core.used;
+        let now = Instant::now();
+        core.used = now;
         core.session.emit(now, emission)?;
-        let serving = SERVING.get() == std::ptr::from_ref(self).addr();
-        if serving && core.session.transmit().len() < TOGETHER {
-            return Ok(());
+        let later = self.sends_later();
+        if later && core.session.transmit().len() < TOGETHER {
+            return Ok(false);
         }
-        let until = Instant::now() + PATIENCE;
+        if let Err(error) = self.flush(&mut core) {
+            let failure = self.broken(&error);
+            self.fail(&mut core, failure);
+        } else if !core.session.transmit().is_empty() && !later {
+            self.await_room(&mut core);
+        }
+        Ok(core.failed.is_none() && core.session.transmit().len() > self.node.quotas.unsent)
+    }
+
+    /// Waits until the peer has read enough of its signals. One that does not read in time is cut off.
+    pub(crate) fn await_reader(&self, until: Instant) {
         loop {
+            let mut core = self.enter();
             if let Err(error) = self.flush(&mut core) {
-                self.fail(&mut core, self.broken(&error));
+                let failure = self.broken(&error);
+                self.fail(&mut core, failure);
             }
-            if core.failed.is_some() || core.session.transmit().is_empty() {
-                break;
-            }
-            if core.session.transmit().len() <= self.node.quotas.unsent {
-                if !serving {
-                    self.await_room(&mut core);
-                }
-                break;
+            if core.failed.is_some() || core.session.transmit().len() <= self.node.quotas.unsent {
+                return;
             }
             if until <= Instant::now() {
                 let why =
                     "it does not read its signals; the quota `unsent` says how much may wait".to_owned();
-                self.node
-                    .notice(&Notice::Refused { peer: self.stream.peer(self.endpoint.transport()).text, why });
+                let peer = self.stream.peer(self.endpoint.transport()).text;
+                core.after.push(After::Notice(Notice::Refused { peer, why }));
                 let what = "the peer did not read its signals";
-                self.fail(&mut core, Failure::new(Kind::TimedOut, Initiator::Peer, what));
-                break;
+                return self.fail(&mut core, Failure::new(Kind::TimedOut, Initiator::Peer, what));
             }
             drop(core);
             shard::about_to_block();
-            // Whether it became writable shows at the next flush.
-            let _ = self.stream.wait(true, Some(until));
-            core = self.enter();
+            self.stream.wait_for_room(until);
         }
-        self.release(core);
-        Ok(())
     }
 
     /// Listens to signals, from when the peer has confirmed it.
     pub(crate) fn subscribe(
         &self,
         interest: &Interest<'_>,
-        listener: &Listener,
+        heeder: &Arc<Heeder>,
         now: Instant,
         until: Option<Instant>,
     ) -> Result<CallId, Failure> {
@@ -155,40 +159,38 @@ impl Connection {
             return Err(failure.clone());
         }
         let id = core.session.subscribe(now, interest)?;
-        core.listeners.insert(id, Arc::clone(listener));
+        core.listeners.insert(id, Arc::clone(heeder));
         if let Err(error) = self.flush(&mut core) {
-            self.fail(&mut core, self.broken(&error));
+            let failure = self.broken(&error);
+            self.fail(&mut core, failure);
         }
-        match self.await_outcome(core, id, until) {
+        let refused = match self.await_outcome(core, id, until) {
             Outcome::Done(_) => {
                 // From now on an event loop reads, whenever no caller does.
-                let mut core = self.enter();
-                self.arm(&mut core);
-                self.release(core);
-                Ok(id)
+                self.listen_on();
+                return Ok(id);
             }
-            Outcome::Failed(failure) => {
-                lock(&self.core).listeners.remove(&id);
-                Err(failure)
-            }
+            Outcome::Failed(failure) => failure,
             Outcome::Raised { .. } | Outcome::Moved(_) => {
-                lock(&self.core).listeners.remove(&id);
-                Err(Failure::new(Kind::Internal, Initiator::Peer, "the peer refused the subscription"))
+                Failure::new(Kind::Internal, Initiator::Peer, "the peer refused the subscription")
             }
-        }
+        };
+        self.unsubscribe(id);
+        Err(refused)
     }
 
     /// Listens no longer.
     pub(crate) fn unsubscribe(&self, id: CallId) {
         let mut core = self.enter();
-        let removed = core.listeners.remove(&id);
-        if removed.is_some() && core.failed.is_none() {
+        let Some(heeder) = core.listeners.remove(&id) else { return };
+        heeder.end();
+        if core.failed.is_none() {
             core.session.unsubscribe(id);
             // The peer is told when it can be; if the connection breaks, there is nothing to tell.
             let _ = self.flush(&mut core);
+            self.arm(&mut core);
         }
-        self.release(core);
-        drop(removed);
+        core.after.push(After::Forget(heeder));
     }
 
     /// Hands a signal to those it is for.
@@ -198,9 +200,10 @@ impl Connection {
             self.fail(core, Failure::new(Kind::LimitExceeded, Initiator::Here, what).at(&self.endpoint));
             return;
         }
-        for listener in subscriptions.iter().filter_map(|id| core.listeners.get(id)) {
-            self.courier.post(Arc::clone(listener), Tidings::Signal(heard.clone()));
+        for heeder in subscriptions.iter().filter_map(|id| core.listeners.get(id)) {
+            self.courier.post(Arc::clone(heeder), Tidings::Signal(heard.clone()));
         }
+        self.rouse();
     }
 
     /// Whether something may come that nobody has called for: signals, callbacks.
@@ -216,13 +219,12 @@ impl Connection {
 
     /// Sees to it that signals reach their listeners.
     pub(super) fn rouse(&self) {
-        self.node.dispatch(&self.courier, Some(self.this.clone()));
+        self.node.dispatch(&self.courier, Some(&self.this), self.seat());
     }
 
     /// Listeners have caught up: signals are read again.
     pub(crate) fn listen_on(&self) {
         let mut core = self.enter();
         self.arm(&mut core);
-        self.release(core);
     }
 }

@@ -1,11 +1,11 @@
 //! The serving side of a connection: calls come out of the session, servants answer them.
 
-use super::{Connection, Core, SERVING};
+use super::{Connection, Core, Held, SERVING, Watch};
 use crate::directory::Found;
 use crate::shard::Lead;
 use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, Servant, visit::Nothing};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Reads for one connection in one go, while a message is incomplete, before others get their turn.
@@ -59,7 +59,6 @@ impl Connection {
                     if deposed {
                         // This thread no longer leads: whatever is left belongs to the one that does.
                         self.send_replies(&mut core);
-                        self.release(core);
                         return Served::Deposed;
                     }
                 }
@@ -101,7 +100,6 @@ impl Connection {
         {
             seat.remind(deadline);
         }
-        self.release(core);
         served
     }
 
@@ -126,54 +124,52 @@ impl Connection {
             return false;
         }
         if core.session.transmit().is_empty() {
-            if core.writing {
-                core.writing = false;
-                if let (_, None) = self.stream().watched()
-                    && let Some(seat) = self.seat()
-                {
-                    seat.watch_writing(self.stream().watched().0, false, true);
-                }
-            }
+            self.watch(core, true, false);
             return true;
         }
         if let Err(error) = self.flush(core) {
             self.fail(core, self.broken(&error));
             return false;
         }
-        let left = core.session.transmit().len();
-        if left > 0 {
-            self.await_room(core);
-        }
-        left <= self.node.quotas.unsent
+        self.await_room(core);
+        core.session.transmit().len() <= self.node.quotas.unsent
     }
 
-    /// Asks the event loop to tell when there is room to write.
+    /// Has the event loop tell when there is room for what is left to send.
     pub(super) fn await_room(&self, core: &mut Core) {
-        if !core.writing
+        if !self.is_serving() {
+            return self.arm(core);
+        }
+        let left = core.session.transmit().len();
+        self.watch(core, left <= self.node.quotas.unsent, left > 0);
+    }
+
+    /// What the event loop of a connection that serves watches for.
+    pub(super) fn watch(&self, core: &mut Core, reading: bool, writing: bool) {
+        let wanted = Watch { reading, writing };
+        if core.watched != wanted
             && let Some(seat) = self.seat()
         {
-            core.writing = true;
-            if let (_, Some(_)) = self.stream().watched() {
-                // A bell cannot be watched for room; the peer rings it when there is some.
-                return;
+            core.watched = wanted;
+            // A bell cannot be watched for room; the peer rings it when there is some.
+            if let (stream, None) = self.stream().watched() {
+                seat.watch_writing(stream, writing, reading);
             }
-            let reads = core.session.transmit().len() <= self.node.quotas.unsent;
-            seat.watch_writing(self.stream().watched().0, true, reads);
         }
     }
 
     /// Whether the event loop should look for room: for transports that cannot be watched for it.
     pub(crate) fn has_unsent(&self) -> bool {
-        crate::sync::lock(&self.core).writing
+        crate::sync::lock(&self.core).watched.writing
     }
 
     /// Serves one call, without the lock. Returns whether this thread lost the lead meanwhile.
     fn call<'c>(
         self: &'c Arc<Self>,
-        mut core: MutexGuard<'c, Core>,
+        mut core: Held<'c>,
         incoming: Incoming,
         lead: &Lead,
-    ) -> (MutexGuard<'c, Core>, bool) {
+    ) -> (Held<'c>, bool) {
         let failure = match self.look_up(&mut core, &incoming) {
             Ok((servant, index)) => {
                 drop(core);
@@ -236,5 +232,4 @@ fn no_object(key: &[u8]) -> Failure {
 pub(crate) fn flush_before_blocking(connection: &Connection) {
     let mut core = connection.enter();
     connection.send_replies(&mut core);
-    connection.release(core);
 }

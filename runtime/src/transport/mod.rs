@@ -158,6 +158,23 @@ impl Stream {
         Ok(())
     }
 
+    /// Sleeps until something can be written, or the time is over, whatever there is to read.
+    pub(crate) fn wait_for_room(&self, until: Instant) {
+        let rest = until.saturating_duration_since(Instant::now());
+        match self {
+            Self::Socket(fd) => {
+                let timeout = Timespec {
+                    tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
+                    tv_nsec: rest.subsec_nanos().into(),
+                };
+                // Whether there is room shows at the next write.
+                let _ = poll(&mut [PollFd::new(fd, PollFlags::OUT)], Some(&timeout));
+            }
+            // The bell is the event loop's, which may sleep on it.
+            Self::Shm(_) => std::thread::sleep(rest.min(Duration::from_millis(1))),
+        }
+    }
+
     /// Shared memory: asks the peer to ring from now on. Returns whether it is too late to sleep.
     pub(crate) fn before_sleep(&self, writing: bool) -> bool {
         match self {

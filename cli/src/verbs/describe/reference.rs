@@ -5,7 +5,7 @@ use crate::contract::{self, Known};
 use crate::output::{self, Envelope, line};
 use crate::people;
 use crate::trouble::{Done, Trouble};
-use everywire::model::{Contract, Definition, Endpoint};
+use everywire::model::{Contract, Definition, Endpoint, Profile};
 use everywire::{Failure, Interface, Kind, Node, Object, Reference};
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -115,13 +115,16 @@ fn own(known: &Known) -> Contract {
 fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
     let interfaces: Vec<&Interface> =
         known.contract.interfaces().take(known.own).map(|interface| &**interface).collect();
+    let profile = object.reference().profiles.first();
     let address = node.print_friendly(object.reference());
+    let security = profile.map(security);
     let children: Vec<String> = known.children.iter().map(|key| people::octets(key)).collect();
     if json {
-        let profile = object.reference().profiles.first();
         let own: Vec<Json> = interfaces.iter().map(|interface| document::interface(interface)).collect();
         Envelope {
-            value: json!({"address": address, "interfaces": own, "children": children, "answers": true}),
+            value: json!({
+                "address": address, "security": security, "interfaces": own, "children": children, "answers": true
+            }),
             peer: profile.and_then(|profile| profile.endpoints.first()).map(ToString::to_string),
             wire: profile.map(|profile| profile.wire),
             ..Envelope::default()
@@ -130,6 +133,7 @@ fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
         return Ok(());
     }
     line(&format!("{:<12} {address}", "address"));
+    security.iter().for_each(|security| line(&format!("{:<12} {security}", "security")));
     for interface in interfaces {
         line(&format!("{:<12} {}", "interface", interface.id));
         print_members(interface);
@@ -182,7 +186,7 @@ fn print(
         for (tag, data) in &profile.components {
             row("  component", &format!("tag {tag:#x}, {} octets: {}", data.len(), people::octets(data)));
         }
-        row("  security", security(&profile.endpoints));
+        row("  security", &security(profile));
     }
     for (tag, data) in &reference.foreign {
         row("profile", &format!("tag {tag:#x}, unknown here, {} octets", data.len()));
@@ -223,7 +227,7 @@ fn as_json(
             "endpoints": profile.endpoints.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "key": {"hex": hex(&profile.key), "text": std::str::from_utf8(&profile.key).ok()},
             "components": blobs(&profile.components),
-            "security": security(&profile.endpoints),
+            "security": security(profile),
         })).collect::<Vec<_>>(),
         "foreign": blobs(&reference.foreign),
         "answers": answers,
@@ -231,15 +235,13 @@ fn as_json(
     })
 }
 
-/// The plain truth about who may listen in and who may call.
-fn security(endpoints: &[Endpoint]) -> &'static str {
-    if endpoints.iter().any(|endpoint| matches!(endpoint, Endpoint::Tcp { .. })) {
-        "none: no authentication, no encryption; whoever reaches the port can call"
-    } else if endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::InProcess { .. })) {
-        "not needed: nothing leaves the process"
-    } else {
-        "no authentication, no encryption; whoever may open the socket can call"
+/// The plain truth about who may call and who may listen in.
+fn security(profile: &Profile) -> String {
+    if profile.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::InProcess { .. })) {
+        return "not needed: nothing leaves the process".to_owned();
     }
+    let wire = everywire::wires::named(profile.wire);
+    wire.map_or_else(|| "not known".to_owned(), |wire| wire.protection(profile))
 }
 
 fn hex(data: &[u8]) -> String {

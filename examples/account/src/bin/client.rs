@@ -1,4 +1,5 @@
-//! Uses an account. `client [REFERENCE]`, by default `iiop://127.0.0.1:2809/account`.
+//! Uses an account. `client [REFERENCE [ADDRESS]]`, by default `iiop://127.0.0.1:2809/account`; callbacks come to the
+//! address, which is of the same wire: `iiop://127.0.0.1:0`.
 
 use account::bank::{Account, Watcher, WithdrawError};
 use everywire::{Failure, Node};
@@ -15,12 +16,14 @@ impl Watcher for Printer {
 }
 
 fn main() -> Result<(), Failure> {
-    let reference = std::env::args().nth(1).unwrap_or_else(|| "iiop://127.0.0.1:2809/account".to_owned());
+    let given = |number| std::env::args().nth(number);
+    let reference = given(1).unwrap_or_else(|| "iiop://127.0.0.1:2809/account".to_owned());
+    let address = given(2).unwrap_or_else(|| "iiop://127.0.0.1:0".to_owned());
     let node = Node::new();
     let account = node.connect::<dyn Account>(&reference)?;
 
     // Callbacks need a place to come to; any free port does.
-    node.listen("iiop://127.0.0.1:0")?;
+    node.listen(&address)?;
     let printer = node.export_anonymous::<dyn Watcher>(Arc::new(Printer));
     let cookie = account.watch(Some(printer))?;
 

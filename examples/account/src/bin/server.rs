@@ -1,4 +1,4 @@
-//! Serves one account. `server [ADDRESS]`, by default `iiop://127.0.0.1:2809`.
+//! Serves one account. `server [ADDRESS...]`, by default `iiop://127.0.0.1:2809`; the addresses may be of different wires.
 
 use account::bank::{Account, Overdrawn, Watcher, WithdrawError};
 use everywire::{Failure, Node, Ref};
@@ -75,11 +75,19 @@ impl Account for Ledger {
 }
 
 fn main() -> Result<(), Failure> {
-    let address = std::env::args().nth(1).unwrap_or_else(|| "iiop://127.0.0.1:2809".to_owned());
+    let mut addresses: Vec<String> = std::env::args().skip(1).collect();
+    if addresses.is_empty() {
+        addresses.push("iiop://127.0.0.1:2809".to_owned());
+    }
     let node = Node::new();
-    println!("listening at {}", node.listen(&address)?);
-    let account = node.export::<dyn Account>("account", Arc::new(Ledger::new("Ada")));
-    println!("{}", node.print(account.reference()));
+    // First the object, then the places: whoever sees a name appear on a bus may call at once.
+    node.export::<dyn Account>("account", Arc::new(Ledger::new("Ada")));
+    for address in addresses {
+        println!("listening at {}", node.listen(&address)?);
+    }
+    if let Some(reference) = node.reference("account") {
+        println!("{}", node.print(&reference));
+    }
     loop {
         std::thread::park();
     }
