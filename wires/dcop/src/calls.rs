@@ -3,8 +3,9 @@
 use crate::address;
 use crate::ice::{minor, put_message, set_length};
 use crate::limits;
-use crate::session::{Asks, DcopSession, Pending};
+use crate::session::{Asks, DcopSession};
 use crate::sink::{Lead, StreamSink, over};
+use crate::types;
 use crate::ways::Way;
 use everywire_model::{Call, CallId, Encode, Expects, Failure, Initiator, Kind, Profile, Visit};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ impl DcopSession {
     /// Sends a call.
     pub(crate) fn call(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
+        types::one_result(call.operation)?;
         let way = self.ways.get(&self.name, call.profile, call.operation)?;
         if call.expects == Expects::Nothing {
             self.put(minor::SEND, SEND_KEY, &way, call.arguments)?;
@@ -30,10 +32,9 @@ impl DcopSession {
             )
             .with_hint("call a oneway operation, or name one application"));
         }
-        let key = self.take_key();
-        self.put(minor::CALL, key, &way, call.arguments)?;
-        self.pending.insert(key, Pending { way, asks: Asks::Call });
-        Ok(CallId(key.into()))
+        let key = self.call_key();
+        self.put(minor::CALL, key.0, &way, call.arguments)?;
+        Ok(self.expect(key, way, Asks::Call))
     }
 
     /// Asks whether an object is there.
@@ -41,19 +42,17 @@ impl DcopSession {
         self.check_open()?;
         self.check_room()?;
         let way = Arc::new(Way::new(&self.name, address::application(profile), &profile.key, b""));
-        let key = self.take_key();
-        self.put_small(minor::FIND, key, &way, b"");
-        self.pending.insert(key, Pending { way, asks: Asks::Probe });
-        Ok(CallId(key.into()))
+        let key = self.call_key();
+        self.put_small(minor::FIND, key.0, &way, b"");
+        Ok(self.expect(key, way, Asks::Probe))
     }
 
     /// Asks the server on this side's own account.
-    pub(crate) fn ask(&mut self, function: &[u8], arguments: &[u8], asks: Asks) -> u32 {
+    pub(crate) fn ask(&mut self, function: &[u8], arguments: &[u8], asks: Asks) {
         let way = Way::new(&self.name, address::SERVER, b"", function);
         let key = self.take_key();
         self.put_small(minor::CALL, key, &way, arguments);
-        self.pending.insert(key, Pending { way: Arc::new(way), asks });
-        key
+        self.expect((key, false), Arc::new(way), asks);
     }
 
     fn check_room(&self) -> Result<(), Failure> {

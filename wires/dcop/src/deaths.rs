@@ -8,7 +8,7 @@
 
 use crate::address::SERVER;
 use crate::replies::died;
-use crate::session::{Asks, DcopSession};
+use crate::session::{Asks, DcopSession, Pending};
 use crate::strings::put_name;
 use bytes::Bytes;
 use everywire_model::Outcome;
@@ -48,22 +48,22 @@ impl DcopSession {
         self.round = Some(Round { left: apps.len(), again: false });
     }
 
-    /// Keys of the open calls to an application that were sent before a key, the oldest first.
+    /// Keys of the open calls to an application that were sent before the one of that number, the oldest first.
     fn calls_to(&self, app: &[u8], before: u32) -> Vec<u32> {
-        let age = |key: u32| before.wrapping_sub(key).wrapping_sub(1);
-        let to = self.pending.iter().filter(|(key, pending)| {
+        let age = |pending: &Pending| before.wrapping_sub(pending.number).wrapping_sub(1);
+        let to = self.pending.iter().filter(|(_, pending)| {
             matches!(pending.asks, Asks::Call | Asks::Probe)
                 && pending.way.app == app
-                && age(**key) < u32::MAX / 2
+                && age(pending) < u32::MAX / 2
         });
-        let mut keys: Vec<u32> = to.map(|(key, _)| *key).collect();
-        keys.sort_by_key(|key| std::cmp::Reverse(age(*key)));
-        keys
+        let mut found: Vec<(u32, u32)> = to.map(|(key, pending)| (age(pending), *key)).collect();
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        found.into_iter().map(|(_, key)| key).collect()
     }
 
     fn fail_dead(&mut self, key: u32, app: &[u8]) {
-        if self.pending.remove(&key).is_some() {
-            self.reply(key, Outcome::Failed(died(app)));
+        if let Some(pending) = self.pending.remove(&key) {
+            self.reply(pending.id(key), Outcome::Failed(died(app)));
         }
     }
 

@@ -52,6 +52,7 @@ impl DcopSession {
         }
     }
 
+    /// The server frames messages, others fill them: what is wrong inside concerns that message alone.
     fn message(&mut self, message: Message) -> Result<(), Wrong> {
         let Message { minor: kind, key, payload } = message;
         if matches!(self.phase, Phase::Registration) {
@@ -62,10 +63,10 @@ impl DcopSession {
             minor::REPLY => self.replied(key, &payload, false),
             minor::REPLY_DELAYED => self.replied(key, &payload, true),
             minor::REPLY_FAILED => self.refused(key, &payload),
-            minor::REPLY_WAIT => Self::waits(&payload),
-            // The frame's reader lets no other kind through.
-            _ => Ok(()),
+            // The answer that is announced comes with the same key: nothing is to be done.
+            _ => {}
         }
+        Ok(())
     }
 
     /// A message has begun, or not.
@@ -78,7 +79,7 @@ impl DcopSession {
             return;
         }
         if self.due.is_none() {
-            let time = limits::message_time(&self.limits, (have + missing) as u64);
+            let time = limits::message_time(self.limits.message_time, (have + missing) as u64);
             self.due = now.checked_add(time).map(|due| (due, time.as_secs()));
         }
     }

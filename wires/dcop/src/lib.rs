@@ -3,9 +3,13 @@
 //! Support level: everything that programs of KDE 3 and Trinity do. Applications register at the server with the cookie
 //! of this user, call (several calls at a time), send, search, serve, announce late answers, tell and hear signals;
 //! every object tells its functions and interfaces, every application its objects. All types of Qt that have a
-//! describable value travel, `QVariant` too. Not offered: the bridge to Qt widgets (object `qt`), proxies; reasons of a
-//! failure, for which the protocol has no words; the key of a call tree on calls that a servant makes while it serves
-//! (each connection has keys of its own).
+//! describable value travel, `QVariant` too. Not offered: the bridge to Qt widgets (object `qt`), proxies; more than one
+//! result of a call, and reasons of a failure, for which the protocol has no words.
+//!
+//! A program of KDE's that waits for an answer serves only its own call tree, whose key is that of its call. What this
+//! process calls while all calls that it serves have one key goes out under that key, so such a program can be called
+//! back, also by another connection of this process and under the id of that. It cannot be while calls of several trees
+//! are served here, for nothing tells which of them a call is made for; nor for a second call at a time in one tree.
 //!
 //! The way through the crate: [`Dcop`] is the entry; `address`, `servers` and `cookies` find objects and servers; `types`
 //! and `variants` name types, `sink`, `source` and `values` carry values; `session` and the files it names are the state
@@ -39,6 +43,7 @@ mod sink;
 mod source;
 mod standard;
 mod strings;
+mod trees;
 mod types;
 mod values;
 mod variants;
@@ -51,7 +56,7 @@ pub use values::{DATA_STREAM, DataStream};
 use everywire_model::wire::{Capabilities, Listing, Sniff};
 use everywire_model::{
     Ambient, Codec, Config, Discovery, Failure, Incoming, Interface, Object, Objects, Place, Presence,
-    Program, Purpose, Reference, Resolver, Session, Wire,
+    Profile, Program, Purpose, Reference, Resolver, Session, Wire,
 };
 use session::DcopSession;
 use std::sync::Arc;
@@ -87,7 +92,8 @@ impl Wire for Dcop {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             oneway: true,
-            out_parameters: true,
+            // One result travels, whether it is returned or put out.
+            out_parameters: false,
             typed_exceptions: false,
             signals: true,
             handles: false,
@@ -155,6 +161,10 @@ impl Wire for Dcop {
 
     fn programs(&self) -> &'static [Program] {
         std::slice::from_ref(&server::PROGRAM)
+    }
+
+    fn protection(&self, _: &Profile) -> String {
+        "whoever has the server's cookie may call everybody (MIT-MAGIC-COOKIE-1); no encryption".to_owned()
     }
 
     fn explain(&self, bytes: &[u8]) -> Listing {

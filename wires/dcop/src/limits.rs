@@ -24,10 +24,10 @@ pub const ADMISSION: Duration = Duration::from_secs(30);
 /// Objects and functions of one object that are looked at when it tells its contract.
 pub const DISCOVERED: usize = 4096;
 
-/// Time for a message of that many bytes to arrive.
-pub(crate) fn message_time(limits: &Limits, bytes: u64) -> Duration {
+/// Time for a message of that many bytes to arrive, where each started MiB may take `each`.
+pub(crate) fn message_time(each: Duration, bytes: u64) -> Duration {
     let mebibytes = u32::try_from((bytes >> 20) + 1).unwrap_or(u32::MAX);
-    limits.message_time.saturating_mul(mebibytes)
+    each.saturating_mul(mebibytes)
 }
 
 /// The largest message that is sent or taken, in bytes: the limit, or what the header's 32 bits can say.

@@ -5,30 +5,31 @@
 
 use crate::address::SERVER;
 use crate::session::{Asks, DcopSession, Pending};
-use crate::strings::Walk;
+use crate::strings::{Bad, Walk};
 use crate::values::DataStream;
-use crate::violations::Wrong;
 use crate::ways::Way;
 use bytes::Bytes;
 use everywire_model::{Completed, Failure, Initiator, Kind, Outcome};
+use std::ops::Range;
 
 impl DcopSession {
     /// An answer with results.
-    pub(crate) fn replied(&mut self, key: u32, payload: &Bytes, delayed: bool) -> Result<(), Wrong> {
-        let mut walk = Walk::new(payload);
-        walk.name()?;
-        walk.name()?;
-        if delayed {
-            walk.u32()?;
-        }
-        let (kind, data) = (walk.name()?, walk.data()?);
+    pub(crate) fn replied(&mut self, key: u32, payload: &Bytes, delayed: bool) {
+        let (kind, data) = match results(payload, delayed) {
+            Ok(found) => found,
+            Err(bad) => return self.garbled(key, bad),
+        };
         // An answer that nobody waits for: to a call that was withdrawn.
-        let Some(pending) = self.pending.remove(&key) else { return Ok(()) };
-        let Pending { way, asks } = pending;
+        let Some(pending) = self.pending.remove(&key) else {
+            self.came_late(key);
+            return;
+        };
+        let id = pending.id(key);
+        let Pending { way, asks, number, .. } = pending;
         match asks {
             Asks::Call if delayed && kind.is_empty() => {
                 // An answer that was announced has no other way to fail.
-                self.reply(key, Outcome::Failed(refusal(&way)));
+                self.reply(id, Outcome::Failed(refusal(&way)));
             }
             Asks::Call => {
                 let (kind, mut data) = (payload.slice(kind), payload.slice(data));
@@ -37,11 +38,11 @@ impl DcopSession {
                     data = data.slice(3..);
                 }
                 let body = DataStream::body(data, kind, self.server, self.limits.budget);
-                self.reply(key, Outcome::Done(body));
+                self.reply(id, Outcome::Done(body));
             }
             Asks::Probe => {
                 let nothing = DataStream::body(Bytes::new(), Bytes::new(), self.server, self.limits.budget);
-                self.reply(key, Outcome::Done(nothing));
+                self.reply(id, Outcome::Done(nothing));
             }
             Asks::Quiet => {}
             Asks::Connect(slot) => {
@@ -50,45 +51,64 @@ impl DcopSession {
             }
             Asks::Alive(app) => {
                 let alive = payload.get(data).is_some_and(|data| data.iter().any(|byte| *byte != 0));
-                self.told_alive(&app, alive, key);
+                self.told_alive(&app, alive, number);
             }
         }
-        Ok(())
+    }
+
+    /// An answer that does not decode: the call fails.
+    #[cold]
+    fn garbled(&mut self, key: u32, bad: Bad) {
+        let Some(pending) = self.pending.remove(&key) else { return self.came_late(key) };
+        let at = format_args!("the answer of application `{}`: {}", text(&pending.way.app), bad.what);
+        let failure = Failure::malformed(at, bad.at).with_completed(Completed::Maybe);
+        match pending.asks {
+            Asks::Call | Asks::Probe => self.reply(pending.id(key), Outcome::Failed(failure)),
+            Asks::Quiet => {}
+            Asks::Connect(slot) => self.refused_slot(slot, &failure),
+            Asks::Alive(app) => self.told_alive(&app, true, pending.number),
+        }
     }
 
     /// There is no answer.
-    pub(crate) fn refused(&mut self, key: u32, payload: &Bytes) -> Result<(), Wrong> {
-        if !payload.is_empty() {
-            let mut walk = Walk::new(payload);
-            walk.name()?;
-            walk.name()?;
-        }
+    pub(crate) fn refused(&mut self, key: u32, payload: &Bytes) {
         let Some(pending) = self.pending.remove(&key) else {
             if payload.is_empty() {
                 self.somebody_died();
+            } else {
+                self.came_late(key);
             }
-            return Ok(());
+            return;
         };
+        let id = pending.id(key);
         match pending.asks {
             Asks::Call | Asks::Probe if payload.is_empty() => {
-                self.reply(key, Outcome::Failed(died(&pending.way.app)));
+                self.reply(id, Outcome::Failed(died(&pending.way.app)));
             }
-            Asks::Call | Asks::Probe => self.reply(key, Outcome::Failed(refusal(&pending.way))),
+            Asks::Call | Asks::Probe => self.reply(id, Outcome::Failed(refusal(&pending.way))),
             Asks::Quiet => {}
             Asks::Connect(slot) => self.connected(slot, false),
-            Asks::Alive(app) => self.told_alive(&app, true, key),
+            Asks::Alive(app) => self.told_alive(&app, true, pending.number),
         }
-        Ok(())
     }
 
-    /// The answer comes later.
-    pub(crate) fn waits(payload: &Bytes) -> Result<(), Wrong> {
-        let mut walk = Walk::new(payload);
-        walk.name()?;
-        walk.name()?;
-        walk.u32()?;
-        Ok(())
+    /// The answer to a call that was withdrawn: its key is free again.
+    #[cold]
+    fn came_late(&mut self, key: u32) {
+        self.spent.remove(&key);
     }
+}
+
+/// The ranges of type and data in an answer's payload.
+#[inline]
+fn results(payload: &Bytes, delayed: bool) -> Result<(Range<usize>, Range<usize>), Bad> {
+    let mut walk = Walk::new(payload);
+    walk.name()?;
+    walk.name()?;
+    if delayed {
+        walk.u32()?;
+    }
+    Ok((walk.name()?, walk.data()?))
 }
 
 fn text(name: &[u8]) -> String {

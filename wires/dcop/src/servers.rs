@@ -1,5 +1,6 @@
 //! Servers: where the one of this user's session is, its cookie, and numbers for those in use.
 
+use crate::trees::Tree;
 use everywire_model::{Endpoint, Failure, Initiator, Kind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -7,14 +8,15 @@ use std::sync::{Mutex, PoisonError};
 const START: &str = "start one by `everywire dcopserver`, or say where it is by DCOPSERVER=local/HOST:SOCKET";
 
 /// Servers that this process uses, for references that come by them; their number is their place plus one.
-static KNOWN: Mutex<Vec<Endpoint>> = Mutex::new(Vec::new());
+static KNOWN: Mutex<Vec<(Endpoint, &Tree)>> = Mutex::new(Vec::new());
 
 /// The number of a server in this process; 0 where there are too many.
 pub(crate) fn number(endpoint: &Endpoint) -> u32 {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let at = known.iter().position(|held| held == endpoint).or_else(|| {
+    let at = known.iter().position(|(held, _)| held == endpoint).or_else(|| {
         (known.len() < 1024).then(|| {
-            known.push(endpoint.clone());
+            // As many as there are entries, which last.
+            known.push((endpoint.clone(), Box::leak(Box::default())));
             known.len() - 1
         })
     });
@@ -24,7 +26,13 @@ pub(crate) fn number(endpoint: &Endpoint) -> u32 {
 /// The server with this number.
 pub(crate) fn endpoint(number: u32) -> Option<Endpoint> {
     let at = usize::try_from(number.checked_sub(1)?).ok()?;
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(at).cloned()
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(at).map(|(endpoint, _)| endpoint.clone())
+}
+
+/// The calls that this process serves of clients of the server with this number.
+pub(crate) fn tree(number: u32) -> Option<&'static Tree> {
+    let at = usize::try_from(number.checked_sub(1)?).ok()?;
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(at).map(|(_, tree)| *tree)
 }
 
 /// The server of this user's session: `$DCOPSERVER`, or what the file of `$DCOPAUTHORITY` says, or that of

@@ -10,14 +10,13 @@ use crate::limits::{CALL_DEPTH, FIRST_KEY};
 use crate::names::Head;
 use crate::session::DcopSession;
 use crate::sink::{Lead, StreamSink};
+use crate::standard::{self, DEFAULT, SEARCH};
 use crate::strings::{Walk, put_name, put_nullable};
-use crate::values::DataStream;
-use crate::violations::Wrong;
+use crate::trees::Turn;
+use crate::values::{DataStream, says_yes};
 use crate::ways::Came;
 use bytes::{Buf, Bytes};
-use everywire_model::{
-    Answer, CallId, Completed, Encode, Event, Expects, Failure, Incoming, Purpose, Rope, Sink, Visit,
-};
+use everywire_model::{Answer, CallId, Completed, Encode, Event, Expects, Failure, Incoming, Purpose, Visit};
 use std::sync::Arc;
 
 /// A call that was taken and not answered.
@@ -27,8 +26,12 @@ pub(crate) struct Serving {
     asks: Wants,
     /// The call of the same key that came before and is open; 0: none.
     earlier: u64,
+    /// How many senders were busy with the call tree, one behind the other, when it came; itself included.
+    depth: u32,
     /// The number under which its answer was announced.
     announced: Option<i32>,
+    /// Lets calls that are made meanwhile belong to the same tree.
+    _turn: Option<Turn>,
 }
 
 /// What the caller wants.
@@ -39,6 +42,8 @@ enum Wants {
     Object,
     /// Whether the function says yes.
     Yes,
+    /// Which object is there, of several that the id means.
+    Which,
 }
 
 /// Open calls of one key.
@@ -46,25 +51,35 @@ enum Wants {
 pub(crate) struct Chain {
     /// The one that came last.
     last: u64,
-    depth: u32,
+    open: u32,
+    /// One was refused because it would have stood too deep; nothing more is taken before one is answered.
+    full: bool,
+}
+
+/// Whether a search is for one object of several that the id can mean: somebody who knows the objects has to answer.
+/// The application as such, and what its default object says, are no question of which.
+fn is_search(came: &Came) -> bool {
+    came.object.ends_with(b"*") || (came.object == DEFAULT && came.function.is_empty())
 }
 
 impl DcopSession {
     /// A call, a send or a search of somebody behind the server.
-    pub(crate) fn called(&mut self, kind: u8, key: u32, mut payload: Bytes) -> Result<(), Wrong> {
-        let (came, front) = self.came.read(&self.name, &payload)?;
+    pub(crate) fn called(&mut self, kind: u8, key: u32, mut payload: Bytes) {
+        let Ok((came, front)) = self.came.read(&self.name, &payload) else {
+            return self.put_unread(kind, key, &payload);
+        };
         let mut walk = Walk { bytes: &payload, pos: front };
-        let data = walk.data()?;
+        let Ok(data) = walk.data() else { return self.put_unread(kind, key, &payload) };
         payload.truncate(data.end);
         payload.advance(data.start);
         if kind == minor::SEND {
             if let Some(slot) = came.slot {
                 self.heard(slot, &came, payload);
-                return Ok(());
+                return;
             }
             if came.object.is_empty() && came.sender == *crate::address::SERVER {
                 self.notified_of(&came.function, &payload);
-                return Ok(());
+                return;
             }
         }
         if self.purpose != Purpose::Serving {
@@ -72,24 +87,25 @@ impl DcopSession {
             if kind != minor::SEND {
                 self.put_failed(key, &came);
             }
-            return Ok(());
+            return;
         }
         let serial = self.next_serial;
         self.next_serial += 1;
         if kind != minor::SEND {
             let asks = match kind {
+                minor::FIND if is_search(&came) => Wants::Which,
                 minor::FIND if came.function.is_empty() => Wants::Object,
                 minor::FIND => Wants::Yes,
                 _ => Wants::Results,
             };
             if asks == Wants::Object && came.object.is_empty() {
                 // The application as such is here.
-                self.put_found(key, &came);
-                return Ok(());
+                self.put_found(key, &came, &came.object);
+                return;
             }
             if !self.enter(serial, key, &came, asks) {
                 self.put_failed(key, &came);
-                return Ok(());
+                return;
             }
             if asks == Wants::Object {
                 self.events.push_back(Event::Probe {
@@ -97,20 +113,23 @@ impl DcopSession {
                     key: came.object.clone(),
                     type_id: None,
                 });
-                return Ok(());
+                return;
             }
         }
-        let body = DataStream::body(payload, came.function.clone(), self.server, self.limits.budget);
+        let operation = match kind {
+            minor::FIND if is_search(&came) => Bytes::from([SEARCH, &came.function[..]].concat()),
+            _ => came.function.clone(),
+        };
+        let body = DataStream::body(payload, operation.clone(), self.server, self.limits.budget);
         self.events.push_back(Event::Call(Incoming {
             id: CallId(serial),
             sender: came.sender.clone(),
             key: came.object.clone(),
             interface: Bytes::new(),
-            operation: came.function.clone(),
+            operation,
             body,
             expects: if kind == minor::SEND { Expects::Nothing } else { Expects::Reply },
         }));
-        Ok(())
     }
 
     /// Notes a call; `false` if too many are open, in all or in its call tree.
@@ -118,13 +137,23 @@ impl DcopSession {
         if self.serving.len() >= self.limits.outstanding {
             return false;
         }
-        let chain = self.chains.entry(key).or_insert(Chain { last: 0, depth: 0 });
-        if chain.depth >= CALL_DEPTH && key >= FIRST_KEY {
+        let chain = self.chains.entry(key).or_insert(Chain { last: 0, open: 0, full: false });
+        let earlier = chain.last;
+        // Several calls of one sender under one key stand side by side. Another sender knows the key from being called in
+        // the same tree: its call stands behind.
+        let depth = match self.serving.get(&earlier) {
+            Some(open) => open.depth + u32::from(open.came.sender != came.sender),
+            None => 1,
+        };
+        chain.full |= depth > CALL_DEPTH && key >= FIRST_KEY;
+        if chain.full {
             return false;
         }
-        let earlier = std::mem::replace(&mut chain.last, serial);
-        chain.depth += 1;
-        self.serving.insert(serial, Serving { key, came: Arc::clone(came), asks, earlier, announced: None });
+        chain.last = serial;
+        chain.open += 1;
+        let (came, turn) = (Arc::clone(came), self.tree.map(|tree| tree.enter(key)));
+        self.serving
+            .insert(serial, Serving { key, came, asks, earlier, depth, announced: None, _turn: turn });
         true
     }
 
@@ -132,8 +161,9 @@ impl DcopSession {
     fn leave(&mut self, serial: u64) -> Option<Serving> {
         let served = self.serving.remove(&serial)?;
         let Some(chain) = self.chains.get_mut(&served.key) else { return Some(served) };
-        chain.depth -= 1;
-        if chain.depth == 0 {
+        chain.open -= 1;
+        chain.full = false;
+        if chain.open == 0 {
             self.chains.remove(&served.key);
             return Some(served);
         }
@@ -189,13 +219,21 @@ impl DcopSession {
                 })
             }
             (Answer::Done(_), Wants::Object) => {
-                self.put_found(served.key, &served.came);
+                self.put_found(served.key, &served.came, &served.came.object);
                 Ok(())
             }
             (Answer::Done(results), Wants::Yes) => {
-                match self.says_yes(results) {
-                    Ok(true) => self.put_found(served.key, &served.came),
-                    Ok(false) | Err(_) => self.put_failed(served.key, &served.came),
+                if says_yes(results) {
+                    self.put_found(served.key, &served.came, &served.came.object);
+                } else {
+                    self.put_refusal(&served);
+                }
+                Ok(())
+            }
+            (Answer::Done(results), Wants::Which) => {
+                match standard::found(results) {
+                    Some(object) => self.put_found(served.key, &served.came, &object),
+                    None => self.put_refusal(&served),
                 }
                 Ok(())
             }
@@ -227,22 +265,10 @@ impl DcopSession {
         })
     }
 
-    /// Whether the results are one boolean, and true.
-    fn says_yes(&mut self, results: &dyn Encode) -> Visit<bool> {
-        let mut rope = Rope::new();
-        let mut head = Head::default();
-        let lead = Lead::Reply(&mut self.names, &mut head);
-        results.encode(&mut StreamSink::new(&mut rope, 0, self.limits.message, lead) as &mut dyn Sink)?;
-        let mut yes = Vec::new();
-        put_name(&mut yes, b"bool");
-        yes.extend_from_slice(&[0, 0, 0, 0, 1]);
-        Ok(rope.to_vec() == yes)
-    }
-
     /// A search succeeded: a `DCOPRef` to the object.
-    fn put_found(&mut self, key: u32, came: &Came) {
+    fn put_found(&mut self, key: u32, came: &Came, object: &[u8]) {
         let mut reference = Vec::new();
-        for part in [&self.name[..], &came.object[..], b""] {
+        for part in [&self.name[..], object, b""] {
             put_nullable(&mut reference, part);
         }
         let mut rest = came.back.clone();
@@ -268,6 +294,19 @@ impl DcopSession {
 
     fn put_failed(&mut self, key: u32, came: &Came) {
         self.put_plain(minor::REPLY_FAILED, key, &came.back);
+    }
+
+    /// A message whose names or data do not decode: it fails, where it can be told who sent it.
+    #[cold]
+    fn put_unread(&mut self, kind: u8, key: u32, payload: &Bytes) {
+        if kind != minor::SEND
+            && let Some(sender) = Walk::new(payload).name().ok().and_then(|name| payload.get(name))
+        {
+            let mut back = Vec::new();
+            put_name(&mut back, &self.name);
+            put_name(&mut back, sender);
+            self.put_plain(minor::REPLY_FAILED, key, &back);
+        }
     }
 
     /// Appends a short message.

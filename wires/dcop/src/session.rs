@@ -11,6 +11,7 @@ use crate::names::TypeNames;
 use crate::plain::Plain;
 use crate::serving::{Chain, Serving};
 use crate::signals::{Slot, Sub};
+use crate::trees::Tree;
 use crate::ways::{CameBook, Way, WayBook};
 use crate::{address, servers};
 use bytes::{Bytes, BytesMut};
@@ -18,7 +19,7 @@ use everywire_model::{
     Answer, Body, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator as By, Interest, Kind,
     Limits, Outcome, PeerAddress, Profile, Purpose, Rope, Session, Violation,
 };
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -43,6 +44,12 @@ pub(crate) struct DcopSession {
     /// Keys of calls that were sent; they ascend from a random one.
     pub(crate) next_key: u32,
     pub(crate) pending: HashMap<u32, Pending, Plain>,
+    /// Calls that were sent, counted.
+    pub(crate) sent: u32,
+    /// The call trees in which this process serves.
+    pub(crate) tree: Option<&'static Tree>,
+    /// Keys of call trees that cannot be taken over: an answer to a withdrawn call may still come with one.
+    pub(crate) spent: HashSet<u32>,
     pub(crate) ways: WayBook,
     /// The ways of signals that were told.
     pub(crate) emitted: WayBook,
@@ -85,6 +92,17 @@ pub(crate) enum Phase {
 pub(crate) struct Pending {
     pub(crate) way: Arc<Way>,
     pub(crate) asks: Asks,
+    /// Its place among the calls that were sent.
+    pub(crate) number: u32,
+    /// Whether the key is that of a call tree, which others use too.
+    pub(crate) shared: bool,
+}
+
+impl Pending {
+    /// What the call is known by outside: a key may be used again, this is not.
+    pub(crate) fn id(&self, key: u32) -> CallId {
+        CallId(u64::from(self.number) << 32 | u64::from(key))
+    }
 }
 
 /// Who wants to know.
@@ -117,12 +135,13 @@ impl DcopSession {
             Ok(cookie) => (Some(cookie), String::new()),
             Err(why) => (None, why),
         };
+        let server = config.profile.endpoints.first().map_or(0, servers::number);
         Self {
             phase: Phase::Greeting(Initiator::new(cookie)),
             limits: config.limits.clone(),
             purpose: config.purpose,
             peer: config.peer.clone(),
-            server: config.profile.endpoints.first().map_or(0, servers::number),
+            server,
             wanted,
             suffix: !exact,
             without_cookie,
@@ -132,6 +151,9 @@ impl DcopSession {
             events: VecDeque::new(),
             next_key: u32::from_ne_bytes(seed),
             pending: HashMap::default(),
+            sent: 0,
+            tree: servers::tree(server),
+            spent: HashSet::new(),
             ways: WayBook::default(),
             emitted: WayBook::default(),
             came: CameBook::default(),
@@ -177,23 +199,41 @@ impl DcopSession {
         }
     }
 
+    /// The key for a call that somebody here makes, and whether it is that of a call tree.
     #[inline]
-    pub(crate) fn reply(&mut self, key: u32, outcome: Outcome<Body>) {
-        self.events.push_back(Event::Reply { id: CallId(key.into()), outcome });
+    pub(crate) fn call_key(&mut self) -> (u32, bool) {
+        match self.tree.and_then(Tree::key) {
+            Some(key) if !self.pending.contains_key(&key) && !self.spent.contains(&key) => (key, true),
+            _ => (self.take_key(), false),
+        }
+    }
+
+    /// Notes a call that was sent.
+    #[inline]
+    pub(crate) fn expect(&mut self, (key, shared): (u32, bool), way: Arc<Way>, asks: Asks) -> CallId {
+        // 0 is for what is no call.
+        self.sent = self.sent.checked_add(1).unwrap_or(1);
+        let pending = Pending { way, asks, number: self.sent, shared };
+        let id = pending.id(key);
+        self.pending.insert(key, pending);
+        id
+    }
+
+    #[inline]
+    pub(crate) fn reply(&mut self, id: CallId, outcome: Outcome<Body>) {
+        self.events.push_back(Event::Reply { id, outcome });
     }
 
     /// All calls that wait come back with this failure.
     pub(crate) fn fail_all(&mut self, failure: &Failure) {
-        let mut keys: Vec<u32> = self.pending.keys().copied().collect();
+        let mut all: Vec<(u32, Pending)> = self.pending.drain().collect();
         // In the order they were sent.
-        keys.sort_by_key(|key| key.wrapping_sub(self.next_key));
-        for key in keys {
-            if let Some(pending) = self.pending.remove(&key) {
-                match pending.asks {
-                    Asks::Call | Asks::Probe => self.reply(key, Outcome::Failed(failure.clone())),
-                    Asks::Connect(slot) => self.refused_slot(slot, failure),
-                    Asks::Quiet | Asks::Alive(_) => {}
-                }
+        all.sort_by_key(|(_, pending)| pending.number.wrapping_sub(self.sent).wrapping_sub(1));
+        for (key, pending) in all {
+            match pending.asks {
+                Asks::Call | Asks::Probe => self.reply(pending.id(key), Outcome::Failed(failure.clone())),
+                Asks::Connect(slot) => self.refused_slot(slot, failure),
+                Asks::Quiet | Asks::Alive(_) => {}
             }
         }
         self.round = None;
@@ -262,8 +302,16 @@ impl Session for DcopSession {
 
     fn cancel(&mut self, id: CallId) {
         // The protocol cannot withdraw a call; its answer will find nobody.
-        if let Ok(key) = u32::try_from(id.0) {
-            self.pending.remove(&key);
+        let key = u32::try_from(id.0 & u64::from(u32::MAX)).unwrap_or_default();
+        if self.pending.get(&key).is_some_and(|pending| pending.id(key) == id)
+            && self.pending.remove(&key).is_some_and(|pending| pending.shared)
+        {
+            if self.spent.len() < limits::REMEMBERED {
+                self.spent.insert(key);
+            } else {
+                // Too many to tell apart.
+                self.tree = None;
+            }
         }
     }
 

@@ -62,10 +62,30 @@ pub(crate) fn list(fields: &[Field]) -> Visit<String> {
     Ok(out)
 }
 
-/// The type of a reply that carries these results: `void` for none. More than one are joined by commas, as in a
-/// signature: no program of KDE's sends or understands that, this side does both.
+/// The type of a reply that carries these results: `void` for none.
 pub(crate) fn results(fields: &[Field]) -> Visit<String> {
-    if fields.is_empty() { Ok("void".to_owned()) } else { list(fields) }
+    match fields {
+        [] => Ok("void".to_owned()),
+        [one] => name(&one.shape),
+        more => Err(too_many(more.len())),
+    }
+}
+
+/// Refuses what a reply cannot carry.
+#[inline]
+pub(crate) fn one_result(operation: &Operation) -> Visit<()> {
+    if operation.results.fields().len() > 1 {
+        Err(too_many(operation.results.fields().len()))
+    } else {
+        Ok(())
+    }
+}
+
+#[cold]
+fn too_many(results: usize) -> Failure {
+    let what = format!("a reply of DCOP carries one result, and the operation has {results}");
+    Failure::new(Kind::Unsupported, Initiator::User, what)
+        .with_hint("return a struct, or use a wire that has out parameters")
 }
 
 /// The signature of an operation: its name, if that is one, else made from the shapes of the arguments.
@@ -118,10 +138,14 @@ pub(crate) fn split(list: &str) -> impl Iterator<Item = &str> {
     parts.map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// The number of the operation with this signature: the one written so, else one whose types have the same bytes.
+/// The number of the operation with this signature: the one written so, else one whose types have the same bytes. Those
+/// whose results no reply carries are not there.
 pub(crate) fn operation(interface: &Interface, asked: &[u8]) -> Option<usize> {
     let asked = std::str::from_utf8(asked).ok()?;
-    if let Some(index) = interface.index_of(asked.as_bytes()) {
+    // What has results that no reply carries is not begun.
+    if let Some(index) = interface.index_of(asked.as_bytes())
+        && interface.operations.get(index).is_none_or(|operation| one_result(operation).is_ok())
+    {
         return Some(index);
     }
     let (name, _) = asked.split_once('(')?;
@@ -130,6 +154,7 @@ pub(crate) fn operation(interface: &Interface, asked: &[u8]) -> Option<usize> {
     };
     let candidates = || {
         let named = interface.operations.iter().enumerate().filter(named);
+        let named = named.filter(|(_, operation)| one_result(operation).is_ok());
         named.filter_map(|(index, operation)| Some((index, function(operation).ok()?)))
     };
     if let Some((index, _)) = candidates().find(|(_, function)| *function == asked) {

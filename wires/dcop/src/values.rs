@@ -4,7 +4,7 @@ use crate::sink::{Lead, StreamSink};
 use crate::source::StreamSource;
 use crate::types;
 use bytes::Bytes;
-use everywire_model::{Body, Budget, Codec, Rope, Shape, Sink, Source, Visit};
+use everywire_model::{Body, Budget, Codec, Encode, Rope, Shape, Sink, Source, Visit};
 
 /// `QDataStream` of Qt 3.3, always big-endian. A body's context holds the types of its values, joined by
 /// commas, or the whole signature of the call that carried them; its dialect is the number of the server it came by.
@@ -29,6 +29,12 @@ impl Codec for DataStream {
     fn shape(&self, body: &Body) -> Option<Shape> {
         types::shape_of(std::str::from_utf8(&body.context).ok()?)
     }
+}
+
+/// Whether results are one boolean, and true.
+pub(crate) fn says_yes(results: &dyn Encode) -> bool {
+    let written = DATA_STREAM.write(&mut |sink| results.encode(sink));
+    written.is_ok_and(|body| *body.context == *b"bool" && *body.bytes == [1])
 }
 
 impl DataStream {

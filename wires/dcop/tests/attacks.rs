@@ -16,32 +16,64 @@ fn refused(session: &mut dyn Session, bytes: &[u8]) -> &'static str {
 }
 
 #[test]
-fn c4_names_whose_counts_lie_end_the_connection() {
-    for payload in [
-        "ffffffff",
-        "7fffffff61",
-        "0000000361",
+fn c4_names_whose_counts_lie_fail_their_message_only() {
+    // What the sender's name says decides whether it can be told.
+    for (payload, told) in [
+        ("ffffffff", false),
+        ("7fffffff61", false),
+        ("0000000361", false),
         // No NUL at the end; one inside.
-        "0000000261620000000100",
-        "0000000461006200",
+        ("0000000261620000000100", false),
+        ("0000000461006200", false),
         // Cut off after one name, two, four.
-        "000000026100",
-        "0000000261000000000262",
-        "00000002610000000002620000000002630000000002640000",
+        ("000000026100", true),
+        ("0000000261000000000262", true),
+        ("00000002610000000002620000000002630000000002640000", true),
         // More data than the message has.
-        "0000000100000000010000000001000000000100000000ff00",
+        ("0000000100000000010000000001000000000100000000ff00", true),
     ] {
         for minor in [1, 2, 7] {
             let mut session = ready("app", Purpose::Serving);
-            assert_eq!(refused(&mut *session, &message(minor, 77, &unhex(payload))), "Payload", "{payload}");
-            // Nothing is taken any more.
-            let (_, sent) = (feed(&mut *session, &call(2, 1, "x", "o", "f()", b"")), drain(&mut *session));
-            assert!(sent.is_empty() && session.poll().is_none());
+            feed(&mut *session, &message(minor, 77, &unhex(payload))).unwrap();
+            assert!(session.poll().is_none(), "{payload}");
+            let sent = messages(&drain(&mut *session));
+            let failures = usize::from(told && minor != 1);
+            assert_eq!(sent.len(), failures, "{payload}");
+            assert!(sent.iter().all(|message| message[1] == 4 && key(message) == 77));
+            // Others are served as before.
+            feed(&mut *session, &call(2, 1, "x", "o", "f()", b"")).unwrap();
+            assert!(matches!(session.poll(), Some(Event::Call(_))));
         }
     }
     let long = "x".repeat(limits::NAME + 1);
     let mut session = ready("app", Purpose::Serving);
-    assert_eq!(refused(&mut *session, &call(2, 77, &long, "o", "f()", b"")), "Payload");
+    feed(&mut *session, &call(2, 77, "x", "o", &long, b"")).unwrap();
+    assert!(session.poll().is_none() && drain(&mut *session)[1] == 4);
+}
+
+#[test]
+fn c4_answers_that_do_not_decode_fail_their_call_only() {
+    let mut session = ready("app", Purpose::Calls);
+    let asked = operation("f()", "int");
+    for (minor, payload) in [
+        (3, "ffffffff"),
+        (3, "0000000261000000000262000000000269"),
+        (3, "00000002610000000002620000000002690000000009"),
+        (6, "000000026100000000026200"),
+    ] {
+        let (one, other) = (start(&mut *session, "x", "o", &asked), start(&mut *session, "x", "o", &asked));
+        let keys: Vec<u32> = messages(&drain(&mut *session)).iter().map(|sent| key(sent)).collect();
+        feed(&mut *session, &message(minor, keys[0], &unhex(payload))).unwrap();
+        let Some(Event::Reply { id, outcome: Outcome::Failed(failure) }) = session.poll() else { panic!() };
+        assert_eq!((id, failure.kind(), failure.completed()), (one, Kind::Malformed, Completed::Maybe));
+        feed(&mut *session, &reply(keys[1], "int", &[0, 0, 0, 1])).unwrap();
+        assert!(
+            matches!(session.poll(), Some(Event::Reply { id, outcome: Outcome::Done(_) }) if id == other)
+        );
+        // Nobody waits for this one any more.
+        feed(&mut *session, &message(minor, keys[0], &unhex(payload))).unwrap();
+        assert!(session.poll().is_none());
+    }
 }
 
 #[test]

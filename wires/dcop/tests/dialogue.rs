@@ -231,6 +231,48 @@ fn a_search_finds_objects_and_functions_that_say_yes() {
     }
 }
 
+#[test]
+fn a_search_among_several_asks_whoever_knows_the_objects() {
+    for (object, function, asked) in [
+        ("doc-*", "", "?"),
+        ("doc-*", "isIt(int)", "?isIt(int)"),
+        ("default", "", "?"),
+        ("default", "isIt(int)", "isIt(int)"),
+        ("", "isIt(int)", "isIt(int)"),
+    ] {
+        let mut lone = support::ready("app", Purpose::Serving);
+        support::feed(&mut *lone, &support::call(7, 50, "kde", object, function, &[0, 0, 0, 7])).unwrap();
+        let Some(Event::Call(call)) = lone.poll() else { panic!("{object}") };
+        assert_eq!((&*call.key, &*call.operation), (object.as_bytes(), asked.as_bytes()));
+        assert_eq!(call.body.decode::<(i32,)>(&shape("int")).unwrap(), (7,));
+        let search = asked.starts_with('?');
+        let (yes, which) = (shape("bool"), shape("QByteArray"));
+        let results = |sink: &mut dyn Sink| {
+            if search {
+                (&b"doc-2"[..],).marshal_list(&which, sink)
+            } else {
+                (true,).marshal_list(&yes, sink)
+            }
+        };
+        lone.answer(call.id, Answer::Done(&results)).unwrap();
+        let sent = support::drain(&mut *lone);
+        assert_eq!((sent[1], support::key(&sent)), (3, 50));
+        let mut walk = support::Walk(&sent[12..]);
+        assert_eq!((walk.name(), walk.name(), walk.name()), ("app".into(), "kde".into(), "DCOPRef".into()));
+        let mut walk = support::Walk(walk.data());
+        let found = if search { "doc-2" } else { object };
+        assert_eq!((walk.name(), walk.name(), walk.name()), ("app".into(), found.into(), String::new()));
+    }
+    // Nobody is there, or says yes; the answer of another kind.
+    for answer in [Answer::Failed(&nothing()), Answer::Done(&Nothing)] {
+        let mut lone = support::ready("app", Purpose::Serving);
+        support::feed(&mut *lone, &support::call(7, 50, "kde", "doc-*", "", b"")).unwrap();
+        let Some(Event::Call(call)) = lone.poll() else { panic!() };
+        lone.answer(call.id, answer).unwrap();
+        assert_eq!(support::drain(&mut *lone)[1], 4);
+    }
+}
+
 fn nothing() -> Failure {
     Failure::new(Kind::NoObject, Initiator::User, "nothing is here")
 }

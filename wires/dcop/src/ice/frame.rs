@@ -64,7 +64,7 @@ pub struct Message {
 /// A message of either protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// Of the ICE core, whole; for [`super::late`].
+    /// Of the ICE core, whole; for [`super::late()`].
     Ice(Bytes),
     /// Of DCOP.
     Dcop(Message),

@@ -89,6 +89,7 @@ impl Router {
             name.extend_from_slice(format!("-{number}").as_bytes());
         }
         peer.name.clone_from(&name);
+        peer.renamed |= !old.is_empty() && old != name;
         self.names.insert(name.clone(), slot);
         if !old.is_empty() {
             self.notify(slot, b"applicationRemoved(QCString)", &old);
@@ -144,8 +145,7 @@ impl Router {
         } else {
             None
         };
-        let limits = (self.settings.signals, self.settings.all_signals);
-        self.signals.connect(slot, wish, holder, limits)
+        self.signals.connect(slot, wish, holder, &self.settings)
     }
 
     fn emit(&mut self, slot: Slot, signal: &[u8], data: &[u8]) {

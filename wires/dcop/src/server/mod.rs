@@ -148,7 +148,7 @@ impl Hub for Server {
     ) -> Result<(), Violation> {
         // DCOP carries none: what came is closed.
         handles.clear();
-        let result = self.router.receive(id, input);
+        let result = self.router.receive(id, now, input);
         if self.phase == Phase::Open && self.turn.is_some() && self.router.clients > 0 {
             self.turn = None;
         }

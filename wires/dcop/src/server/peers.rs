@@ -5,6 +5,7 @@ use bytes::Bytes;
 use everywire_model::{HubEvent, PeerId, Rope};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::time::Instant;
 
 /// Where a connection stands in the table, as long as it lasts.
 pub(super) type Slot = usize;
@@ -54,6 +55,10 @@ pub(super) struct Peer {
     pub(super) daemon: bool,
     /// Bytes missing from the message that has begun.
     pub(super) wanted: usize,
+    /// When that message must be whole.
+    pub(super) due: Option<Instant>,
+    /// Whether it had another id before.
+    pub(super) renamed: bool,
     /// Bytes read.
     pub(super) received: u64,
     /// Messages read since the handshake.
@@ -116,6 +121,8 @@ impl Peers {
             notifications: 0,
             daemon: false,
             wanted: 0,
+            due: None,
+            renamed: false,
             received: 0,
             sequence: 0,
         });
@@ -150,6 +157,10 @@ impl Peers {
     #[inline]
     pub(super) fn get_mut(&mut self, slot: Slot) -> Option<&mut Peer> {
         self.slots.get_mut(slot)?.as_deref_mut()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Slot, &Peer)> {
+        self.slots.iter().enumerate().filter_map(|(slot, peer)| Some((slot, peer.as_deref()?)))
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (Slot, &mut Peer)> {

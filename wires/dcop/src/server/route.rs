@@ -115,12 +115,11 @@ impl Router {
     ) -> Result<Option<Slot>, Wrong> {
         if let Some(target) = self.find(slot, ends.to.bytes()) {
             if let Some(depth) = self.may_call(slot, ends.from, head.key)
-                && self.peers.get(target).is_some_and(|peer| peer.serving.len() < self.settings.waiting)
-                && let Some(target) = self.admit(target, head.len)
+                && let Some(callee) = self.peers.get_mut(target)
+                && callee.serving.len() < self.settings.waiting
+                && (callee.out.is_empty() || callee.out.len() + head.len <= self.post.quota)
             {
-                if let Some(callee) = self.peers.get_mut(target) {
-                    callee.serving.push(Wait { caller: slot, key: head.key, depth, delayed: None });
-                }
+                callee.serving.push(Wait { caller: slot, key: head.key, depth, delayed: None });
                 if let Some(caller) = self.peers.get_mut(slot) {
                     caller.calling.push(target);
                 }
@@ -165,29 +164,52 @@ impl Router {
     }
 
     fn reply(&mut self, slot: Slot, head: Head, to: Text<'_>) -> Option<Slot> {
-        let caller = self.find(slot, to.bytes())?;
-        let callee = self.peers.get_mut(slot)?;
-        let at = waiting(&callee.serving, caller, head.key)?;
-        callee.serving.remove(at);
+        let (caller, at) = self.asked(slot, head.key, to)?;
+        self.peers.get_mut(slot)?.serving.remove(at);
         self.answered(slot, caller);
         self.admit(caller, head.len)
     }
 
     fn reply_wait(&mut self, slot: Slot, head: Head, to: Text<'_>, id: [u8; 4]) -> Option<Slot> {
-        let caller = self.find(slot, to.bytes())?;
-        let callee = self.peers.get_mut(slot)?;
-        let at = waiting(&callee.serving, caller, head.key)?;
-        callee.serving.get_mut(at)?.delayed = Some(id);
+        let (caller, at) = self.asked(slot, head.key, to)?;
+        self.peers.get_mut(slot)?.serving.get_mut(at)?.delayed = Some(id);
         self.admit(caller, head.len)
     }
 
     fn reply_delayed(&mut self, slot: Slot, head: Head, to: Text<'_>, id: [u8; 4]) -> Option<Slot> {
-        let caller = self.find(slot, to.bytes())?;
-        let callee = self.peers.get_mut(slot)?;
-        let at = callee.serving.iter().position(|wait| wait.caller == caller && wait.delayed == Some(id))?;
-        callee.serving.remove(at);
+        let caller = self.find(slot, to.bytes());
+        let serving = &self.peers.get(slot)?.serving;
+        let announced = |wait: &Wait| wait.delayed == Some(id);
+        let at = serving.iter().position(|wait| Some(wait.caller) == caller && announced(wait));
+        let at = at.or_else(|| {
+            serving
+                .iter()
+                .position(|wait| wait.key == head.key && announced(wait) && self.renamed(wait.caller))
+        })?;
+        let caller = self.peers.get_mut(slot)?.serving.remove(at).caller;
         self.answered(slot, caller);
         self.admit(caller, head.len)
+    }
+
+    /// Which of those who wait for a connection a reply to this id is for, and where it waits. Callees echo the key;
+    /// one who does not still answers the oldest call. Callers that were renamed meanwhile are found by the key alone.
+    #[inline]
+    fn asked(&mut self, slot: Slot, key: u32, to: Text<'_>) -> Option<(Slot, usize)> {
+        let caller = self.find(slot, to.bytes());
+        let serving = &self.peers.get(slot)?.serving;
+        let open = |wait: &Wait| Some(wait.caller) == caller && wait.delayed.is_none();
+        let at = serving.iter().position(|wait| open(wait) && wait.key == key);
+        let former = || {
+            let open = |wait: &Wait| wait.key == key && wait.delayed.is_none() && self.renamed(wait.caller);
+            serving.iter().position(open)
+        };
+        let at = at.or_else(former).or_else(|| serving.iter().position(open))?;
+        Some((serving.get(at)?.caller, at))
+    }
+
+    /// Whether a connection had another id before.
+    fn renamed(&self, slot: Slot) -> bool {
+        self.peers.get(slot).is_some_and(|peer| peer.renamed)
     }
 
     fn answered(&mut self, callee: Slot, caller: Slot) {
@@ -240,11 +262,4 @@ impl Router {
         self.post.lagging.push(slot);
         None
     }
-}
-
-/// Which of those who wait a reply is for. Callees echo the key; one who does not still answers the oldest call.
-#[inline]
-fn waiting(serving: &[Wait], caller: Slot, key: u32) -> Option<usize> {
-    let open = |wait: &Wait| wait.caller == caller && wait.delayed.is_none();
-    serving.iter().position(|wait| open(wait) && wait.key == key).or_else(|| serving.iter().position(open))
 }

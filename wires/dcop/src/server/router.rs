@@ -1,12 +1,13 @@
 //! The connections' lives: handshake, messages, end.
 
 use super::Settings;
-use super::peers::{Peers, Post, Slot, State};
+use super::peers::{Peer, Peers, Post, Slot, State};
 use super::signals::{NO_TREE, SERVER, Signals};
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, Late, Peek, Wrong, late, minor};
+use crate::limits::message_time;
 use bytes::BytesMut;
 use everywire_model::{HubEvent, PeerId, Rope, Violation};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,6 +33,8 @@ pub(super) struct Router {
     next_key: u32,
     /// Handshakes that are not over, with the time by which they must be; the oldest first.
     handshakes: VecDeque<(Instant, PeerId)>,
+    /// Connections that have begun a message, with the time by which it must be whole.
+    begun: BTreeSet<(Instant, PeerId)>,
 }
 
 impl Router {
@@ -48,6 +51,7 @@ impl Router {
             cookie,
             next_key: FIRST_KEY,
             handshakes: VecDeque::new(),
+            begun: BTreeSet::new(),
         }
     }
 
@@ -74,7 +78,12 @@ impl Router {
         }
     }
 
-    pub(super) fn receive(&mut self, id: PeerId, input: &mut BytesMut) -> Result<(), Violation> {
+    pub(super) fn receive(
+        &mut self,
+        id: PeerId,
+        now: Instant,
+        input: &mut BytesMut,
+    ) -> Result<(), Violation> {
         let Some(slot) = self.peers.slot(id) else {
             input.clear();
             return Ok(());
@@ -82,9 +91,25 @@ impl Router {
         let result = self.messages(slot, input);
         if result.is_err() {
             self.leave(slot);
+        } else {
+            self.time(slot, now, input.len());
         }
         self.settle();
         result
+    }
+
+    /// Whoever has begun a message gets time for it; the time runs on until the message is whole.
+    #[inline]
+    fn time(&mut self, slot: Slot, now: Instant, have: usize) {
+        let Some(peer) = self.peers.get_mut(slot) else { return };
+        let begun = have > 0 && peer.up();
+        if begun && peer.due.is_none() {
+            let time = message_time(self.settings.message_time, (have + peer.wanted) as u64);
+            peer.due = now.checked_add(time);
+            self.begun.extend(peer.due.map(|due| (due, peer.id)));
+        } else if !begun && let Some(due) = peer.due.take() {
+            self.begun.remove(&(due, peer.id));
+        }
     }
 
     fn messages(&mut self, slot: Slot, input: &mut BytesMut) -> Result<(), Violation> {
@@ -101,6 +126,10 @@ impl Router {
                     peer.received = acceptor.offset();
                     if !peer.out.is_empty() {
                         self.post.flush(slot, peer);
+                    }
+                    // Who has not shown the cookie is not given memory either.
+                    if peer.out.len() > self.settings.greeting {
+                        self.post.lagging.push(slot);
                     }
                     let Some(framing) = Framing::new(progress?, self.settings.message) else { return Ok(()) };
                     peer.state = State::Up(framing);
@@ -134,6 +163,9 @@ impl Router {
             Peek::Dcop(head) => FRAME_HEADER + head.len,
         };
         peer.wanted = 0;
+        if let Some(due) = peer.due.take() {
+            self.begun.remove(&(due, peer.id));
+        }
         peer.received += len as u64;
         peer.sequence = peer.sequence.wrapping_add(1);
         match peek {
@@ -195,10 +227,15 @@ impl Router {
         }
         let id = peer.id;
         let name = std::mem::take(&mut peer.name);
-        let (serving, calling) = (std::mem::take(&mut peer.serving), std::mem::take(&mut peer.calling));
+        let (serving, mut calling) = (std::mem::take(&mut peer.serving), std::mem::take(&mut peer.calling));
+        calling.sort_unstable();
+        calling.dedup();
         self.listening -= usize::from(std::mem::take(&mut peer.notifications) > 0);
         self.clients -= usize::from(!peer.daemon && !name.is_empty());
         peer.wanted = 0;
+        if let Some(due) = peer.due.take() {
+            self.begun.remove(&(due, id));
+        }
         self.handshakes.retain(|(_, other)| *other != id);
         self.signals.forget(slot, b"");
         for wait in serving {
@@ -227,11 +264,20 @@ impl Router {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.handshakes.front().map(|(at, _)| *at)
+        let handshake = self.handshakes.front().map(|(at, _)| *at);
+        [handshake, self.begun.first().map(|(at, _)| *at)].into_iter().flatten().min()
     }
 
-    /// Closes connections whose handshake takes too long.
+    /// Closes connections whose handshake, or message, takes too long.
     pub(super) fn expire(&mut self, now: Instant) {
+        while let Some((at, id)) = self.begun.first().copied()
+            && at <= now
+        {
+            self.begun.pop_first();
+            if let Some(slot) = self.peers.slot(id) {
+                self.cut(slot);
+            }
+        }
         while let Some((at, id)) = self.handshakes.front().copied()
             && at <= now
         {
@@ -252,9 +298,12 @@ impl Router {
 
     /// Entries in all tables, for tests that look for what is left behind.
     pub(super) fn entries(&self) -> usize {
-        self.peers.len()
+        let calls = |(_, peer): (Slot, &Peer)| peer.serving.len() + peer.calling.len();
+        self.peers.iter().map(calls).sum::<usize>()
+            + self.peers.len()
             + self.names.len()
             + self.handshakes.len()
+            + self.begun.len()
             + self.listening
             + self.clients
             + self.signals.len()

@@ -13,8 +13,13 @@ pub struct Settings {
     pub half_open: usize,
     /// How long a handshake may take.
     pub handshake: Duration,
-    /// Bytes that may wait to be sent to one connection. A connection that lets more pile up is closed.
+    /// How long a message that has begun may take to arrive, for each started MiB.
+    pub message_time: Duration,
+    /// Bytes that may wait to be sent to one connection. A call that finds no room fails; a connection that lets more
+    /// of anything else pile up is closed.
     pub queue: usize,
+    /// Bytes that may wait to be sent to a connection whose handshake is not over.
+    pub greeting: usize,
     /// Calls of one connection that may be unanswered at a time; the next one fails.
     pub outstanding: usize,
     /// Calls to one application that may be unanswered at a time; the next one fails.
@@ -25,6 +30,10 @@ pub struct Settings {
     pub signals: usize,
     /// Signal connections of all applications.
     pub all_signals: usize,
+    /// Bytes of the names in the signal connections of one application.
+    pub signal_bytes: usize,
+    /// The same of all applications.
+    pub all_signal_bytes: usize,
     /// Bytes of an application's id.
     pub name: usize,
 }
@@ -36,12 +45,16 @@ impl Default for Settings {
             connections: 1024,
             half_open: 64,
             handshake: Duration::from_secs(5),
+            message_time: Duration::from_secs(30),
             queue: 8 << 20,
+            greeting: 64 << 10,
             outstanding: 1024,
             waiting: 4096,
             depth: 16,
             signals: 4096,
             all_signals: 64 << 10,
+            signal_bytes: 1 << 20,
+            all_signal_bytes: 16 << 20,
             name: 255,
         }
     }

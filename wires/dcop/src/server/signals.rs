@@ -1,8 +1,10 @@
 //! Signal connections: who wants which signal of whom, delivered to which function of which object.
 
+use super::Settings;
 use super::fields::{Text, normalized, put_len, put_name, put_text};
 use super::peers::{Peers, Post, Slot};
 use crate::ice::minor;
+use crate::limits::NAME;
 use bytes::Bytes;
 use everywire_model::rope::SPLICE;
 use std::collections::HashMap;
@@ -27,6 +29,8 @@ struct Rule {
     target: (Vec<u8>, Vec<u8>),
     /// Function that receives it, likewise.
     function: (Vec<u8>, Vec<u8>),
+    /// What it is counted as, in bytes.
+    bytes: usize,
 }
 
 /// A wish for a signal.
@@ -39,20 +43,39 @@ pub(super) struct Wish<'a> {
     pub(super) function: Text<'a>,
 }
 
+impl Wish<'_> {
+    /// Bytes of the names; `None` if one is too long.
+    fn bytes(&self) -> Option<usize> {
+        let names = [self.sender, self.object, self.signal, self.target, self.function].map(Text::bytes);
+        names.iter().all(|name| name.len() <= NAME).then(|| names.iter().map(|name| name.len()).sum())
+    }
+}
+
 /// All signal connections.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
     rules: HashMap<Vec<u8>, Vec<Rule>>,
-    /// Rules of each receiver.
-    held: HashMap<Slot, usize>,
-    /// Rules of all.
+    /// What each connection has to do with rules: nobody else's are looked at when it leaves.
+    parts: HashMap<Slot, Part>,
+    /// Rules of all, and the bytes in them.
     count: usize,
+    bytes: usize,
+}
+
+/// What a connection has to do with rules.
+#[derive(Debug, Default)]
+struct Part {
+    /// Rules by which it receives, and the bytes in them.
+    receives: usize,
+    bytes: usize,
+    /// For each signal, the rules that end with it.
+    signals: HashMap<Vec<u8>, usize>,
 }
 
 impl Signals {
-    /// How many there are.
+    /// How many there are, and how many have to do with them.
     pub(super) fn len(&self) -> usize {
-        self.count
+        self.count + self.parts.len()
     }
 
     /// Makes a connection; `holder` as for a rule. `false` if the arguments do not match, or there are too many.
@@ -61,10 +84,17 @@ impl Signals {
         receiver: Slot,
         wish: &Wish<'_>,
         holder: Option<Slot>,
-        limits: (usize, usize),
+        limits: &Settings,
     ) -> bool {
-        let held = self.held.get(&receiver).copied().unwrap_or_default();
-        if !fits(wish.signal.bytes(), wish.function.bytes()) || held >= limits.0 || self.count >= limits.1 {
+        let Some(bytes) = wish.bytes().filter(|_| fits(wish.signal.bytes(), wish.function.bytes())) else {
+            return false;
+        };
+        let (held, held_bytes) = self.parts.get(&receiver).map_or((0, 0), |part| (part.receives, part.bytes));
+        if held >= limits.signals
+            || self.count >= limits.all_signals
+            || held_bytes + bytes > limits.signal_bytes
+            || self.bytes + bytes > limits.all_signal_bytes
+        {
             return false;
         }
         let mut target = Vec::new();
@@ -82,10 +112,45 @@ impl Signals {
             receiver,
             target: (target, wish.target.bytes().to_vec()),
             function: (function, wish.function.bytes().to_vec()),
+            bytes,
         });
-        self.held.insert(receiver, held + 1);
+        let part = self.parts.entry(receiver).or_default();
+        part.receives += 1;
+        part.bytes += bytes;
         self.count += 1;
+        self.bytes += bytes;
+        for slot in ends(receiver, holder) {
+            let part = self.parts.entry(slot).or_default();
+            match part.signals.get_mut(wish.signal.bytes()) {
+                Some(rules) => *rules += 1,
+                None => drop(part.signals.insert(wish.signal.bytes().to_vec(), 1)),
+            }
+        }
         true
+    }
+
+    /// What has to do with a connection among the rules for a signal ends, where `ends_by` says so; how many that are.
+    fn end(&mut self, slot: Slot, signal: &[u8], ends_by: impl Fn(&Rule) -> bool) -> usize {
+        let Self { rules, parts, count, bytes } = self;
+        if !parts.get(&slot).is_some_and(|part| part.signals.contains_key(signal)) {
+            return 0;
+        }
+        let Some(held) = rules.get_mut(signal) else { return 0 };
+        let before = held.len();
+        held.retain(|rule| {
+            let stays = (rule.receiver != slot && rule.holder != Some(slot)) || !ends_by(rule);
+            if !stays {
+                *count -= 1;
+                *bytes -= rule.bytes;
+                release(parts, rule, signal);
+            }
+            stays
+        });
+        let ended = before - held.len();
+        if held.is_empty() {
+            rules.remove(signal);
+        }
+        ended
     }
 
     /// Ends connections of a receiver; empty parts of the wish stand for any, apart from sender and signal. Says whether
@@ -96,46 +161,32 @@ impl Signals {
             return true;
         }
         let any_or = |wanted: Text<'_>, held: &[u8]| wanted.bytes().is_empty() || wanted.bytes() == held;
-        let Some(rules) = self.rules.get_mut(wish.signal.bytes()) else { return false };
-        let before = rules.len();
-        rules.retain(|rule| {
+        let ended = self.end(receiver, wish.signal.bytes(), |rule| {
             let sender = match rule.holder {
                 Some(holder) => peers.get(holder).map(|peer| peer.name.as_slice()).unwrap_or_default(),
                 None => rule.sender.as_slice(),
             };
-            let ends = rule.receiver == receiver
+            rule.receiver == receiver
                 && sender == wish.sender.bytes()
                 && any_or(wish.object, &rule.object)
                 && any_or(wish.target, &rule.target.1)
-                && any_or(wish.function, &rule.function.1);
-            !ends
+                && any_or(wish.function, &rule.function.1)
         });
-        let ended = before - rules.len();
-        if rules.is_empty() {
-            self.rules.remove(wish.signal.bytes());
-        }
-        self.count -= ended;
-        release(&mut self.held, receiver, ended);
         ended > 0
     }
 
     /// Ends everything that a connection receives, or that ends with it; only what has to do with `object`, if that is
     /// not empty.
     pub(super) fn forget(&mut self, slot: Slot, object: &[u8]) {
-        let Self { rules, held, count } = self;
-        rules.retain(|_, rules| {
-            rules.retain(|rule| {
+        let Some(part) = self.parts.get(&slot) else { return };
+        let signals: Vec<Vec<u8>> = part.signals.keys().cloned().collect();
+        for signal in signals {
+            self.end(slot, &signal, |rule| {
                 let (receives, emits) = (rule.receiver == slot, rule.holder == Some(slot));
                 let other = (receives && rule.target.1 != object) || (emits && rule.object != object);
-                let ends = (receives || emits) && (object.is_empty() || !other);
-                if ends {
-                    *count -= 1;
-                    release(held, rule.receiver, 1);
-                }
-                !ends
+                object.is_empty() || !other
             });
-            !rules.is_empty()
-        });
+        }
     }
 
     /// Delivers a signal: `SIGNATURE` or `OBJECT#SIGNATURE`. `emitter` is a connection, or the server.
@@ -184,11 +235,27 @@ impl Signals {
     }
 }
 
-fn release(held: &mut HashMap<Slot, usize>, receiver: Slot, n: usize) {
-    if let Some(count) = held.get_mut(&receiver) {
-        *count -= n;
-        if *count == 0 {
-            held.remove(&receiver);
+/// The connections with which a rule ends, each once.
+fn ends(receiver: Slot, holder: Option<Slot>) -> impl Iterator<Item = Slot> {
+    std::iter::once(receiver).chain(holder.filter(|holder| *holder != receiver))
+}
+
+/// Takes a rule for a signal off what its ends have.
+fn release(parts: &mut HashMap<Slot, Part>, rule: &Rule, signal: &[u8]) {
+    for slot in ends(rule.receiver, rule.holder) {
+        let Some(part) = parts.get_mut(&slot) else { continue };
+        if slot == rule.receiver {
+            part.receives -= 1;
+            part.bytes -= rule.bytes;
+        }
+        if let Some(rules) = part.signals.get_mut(signal) {
+            *rules -= 1;
+            if *rules == 0 {
+                part.signals.remove(signal);
+            }
+        }
+        if part.signals.is_empty() {
+            parts.remove(&slot);
         }
     }
 }

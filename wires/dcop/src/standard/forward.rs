@@ -1,14 +1,24 @@
-//! Calls to the default object, and to all objects whose ids begin with a prefix.
+//! Calls to the default object, and to all objects whose ids begin with a prefix; searches among these.
 
 use super::{Shared, no_object};
 use crate::types;
+use crate::values::{DATA_STREAM, says_yes};
 use bytes::Bytes;
 use everywire_model::describe::*;
-use everywire_model::{Answer, CallId, Expects, Failure, Incoming, Initiator, Kind, Request, Servant};
-use std::sync::{Arc, Mutex, PoisonError};
+use everywire_model::{
+    Answer, CallId, Codec, Encode, Expects, Failure, Incoming, Initiator, Kind, MarshalList, Request,
+    Servant, Sink,
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The name of the operation that stands for all: no function has it.
 pub(super) const ANY: &str = "*";
+
+/// What a search puts in front of the function, which may be empty; no function's name begins so.
+pub(crate) const SEARCH: &[u8] = b"?";
+
+/// What a search is answered with: the id of an object.
+static FOUND: Operation = operation!("?", () -> sequence!(Shape::U8));
 
 static OPERATIONS: [Operation; 1] = [operation!("*", () -> Shape::Void)];
 
@@ -20,6 +30,48 @@ pub(super) struct Forward {
 }
 
 impl Forward {
+    /// Searches among the objects that an id means: for the first, or for one whose function says yes.
+    fn search(&self, mut request: Request, function: &Bytes) {
+        let id = Bytes::copy_from_slice(request.key());
+        let keys = self.shared.meant(&id);
+        if function.is_empty() {
+            match keys.first() {
+                Some(key) => tell(&mut request, key),
+                None => request.answer(Answer::Failed(&no_object(&id))),
+            }
+            return;
+        }
+        let asked: Vec<_> = keys
+            .into_iter()
+            .filter_map(|key| self.find(&key, function).map(|(servant, index)| (key, servant, index)))
+            .collect();
+        let (sender, mut body) = (Bytes::copy_from_slice(request.sender()), request.body().clone());
+        body.context = function.clone();
+        // One more is held until all have been asked.
+        let all = Arc::new(Mutex::new(All { left: asked.len() + 1, request: Some(request) }));
+        for (key, servant, index) in asked {
+            if lock(&all).request.is_none() {
+                return;
+            }
+            let incoming = Incoming {
+                id: CallId(0),
+                sender: sender.clone(),
+                key: key.clone(),
+                interface: Bytes::new(),
+                operation: function.clone(),
+                body: body.clone(),
+                expects: Expects::Reply,
+            };
+            let all = Arc::clone(&all);
+            let link = self.shared.objects.aside(Box::new(move |answer| {
+                let yes = matches!(answer, Answer::Done(results) if says_yes(results));
+                All::another(&all, yes.then_some(&key));
+            }));
+            Arc::clone(&servant).dispatch(Request::new(index, incoming, link, servant));
+        }
+        All::another(&all, None);
+    }
+
     /// The servant of an object that answers this function, and the operation's number.
     fn find(&self, key: &[u8], function: &[u8]) -> Option<(Arc<dyn Servant>, usize)> {
         self.shared.objects.servants(key).into_iter().find_map(|servant| {
@@ -37,6 +89,10 @@ impl Servant for Forward {
     fn dispatch(&self, mut request: Request) {
         let id = Bytes::copy_from_slice(request.key());
         let function = request.body().context.clone();
+        if function.starts_with(SEARCH) {
+            self.search(request, &function.slice(SEARCH.len()..));
+            return;
+        }
         let mut meant = Vec::new();
         for key in self.shared.meant(&id) {
             match self.find(&key, &function) {
@@ -72,7 +128,23 @@ impl Servant for Forward {
     }
 }
 
-/// A call that several objects answer: the last answer counts, or the first failure.
+/// Answers a search.
+fn tell(request: &mut Request, key: &Bytes) {
+    let found = |sink: &mut dyn Sink| (key.clone(),).marshal_list(&FOUND.results, sink);
+    request.answer(Answer::Done(&found));
+}
+
+/// The id in the answer to a search.
+pub(crate) fn found(answer: &dyn Encode) -> Option<Bytes> {
+    let body = DATA_STREAM.write(&mut |sink| answer.encode(sink)).ok()?;
+    body.decode::<(Bytes,)>(&FOUND.results).ok().map(|(key,)| key)
+}
+
+fn lock(all: &Mutex<All>) -> MutexGuard<'_, All> {
+    all.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A call that several objects answer: the last answer counts, or the first failure. Of a search, the first yes.
 struct All {
     left: usize,
     request: Option<Request>,
@@ -80,13 +152,30 @@ struct All {
 
 impl All {
     fn one(all: &Mutex<Self>, answer: Answer<'_>) {
-        let mut held = all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(all);
         held.left = held.left.saturating_sub(1);
         let done = held.left == 0 || !matches!(answer, Answer::Done(_));
         let request = if done { held.request.take() } else { None };
         drop(held);
         if let Some(mut request) = request {
             request.answer(answer);
+        }
+    }
+
+    /// One of those who were searched says whether it is meant.
+    fn another(all: &Mutex<Self>, found: Option<&Bytes>) {
+        let mut held = lock(all);
+        held.left = held.left.saturating_sub(1);
+        let done = held.left == 0 || found.is_some();
+        let request = if done { held.request.take() } else { None };
+        drop(held);
+        match (request, found) {
+            (Some(mut request), Some(key)) => tell(&mut request, key),
+            (Some(mut request), None) => {
+                let failure = no_object(request.key());
+                request.answer(Answer::Failed(&failure));
+            }
+            (None, _) => {}
         }
     }
 }

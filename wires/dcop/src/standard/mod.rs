@@ -13,6 +13,7 @@ use describe::{functions, interfaces};
 use everywire_model::describe::*;
 use everywire_model::{Ambient, Failure, Initiator, Kind, Objects, Request, Servant};
 use forward::Forward;
+pub(crate) use forward::{SEARCH, found};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The object that stands for the application.

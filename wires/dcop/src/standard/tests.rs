@@ -7,6 +7,7 @@ use everywire_model::{
     Answer, Body, BoxFuture, Budget, CallId, Endpoint, Expects, Incoming, Link, Peer, Resolver, Wire,
 };
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const KIDL: &str = "<!DOCTYPE DCOP-IDL><DCOP-IDL><SOURCE>b.h</SOURCE><CLASS><NAME>BenchIface</NAME>\
     <SUPER>DCOPObject</SUPER>\
@@ -14,6 +15,7 @@ const KIDL: &str = "<!DOCTYPE DCOP-IDL><DCOP-IDL><SOURCE>b.h</SOURCE><CLASS><NAM
     <FUNC><TYPE>int</TYPE><NAME>in_out_int_call</NAME><ARG><TYPE>int</TYPE><NAME>i</NAME></ARG></FUNC>\
     <FUNC><TYPE>QByteArray</TYPE><NAME>get_bytes</NAME><ARG><TYPE>int</TYPE><NAME>n</NAME></ARG></FUNC>\
     <FUNC><TYPE>unsigned long int</TYPE><NAME>l</NAME><ARG><TYPE>QMap&lt;QString,int&gt;</TYPE><NAME>m</NAME></ARG></FUNC>\
+    <FUNC><TYPE>bool</TYPE><NAME>is_it</NAME></FUNC>\
     <FUNC><TYPE>ASYNC</TYPE><NAME>emit_hello</NAME><ARG><TYPE>int</TYPE><NAME>n</NAME></ARG></FUNC>\
     </CLASS></DCOP-IDL>";
 
@@ -22,6 +24,8 @@ struct Bench {
     interface: Hold<Interface>,
     calls: Mutex<Vec<String>>,
     refuses: bool,
+    /// What `is_it()` answers.
+    is_it: AtomicBool,
 }
 
 impl Servant for Bench {
@@ -33,6 +37,8 @@ impl Servant for Bench {
         self.calls.lock().unwrap().push(String::from_utf8(request.key().to_vec()).unwrap());
         if self.refuses {
             request.answer(Answer::Failed(&no_object(b"refused")));
+        } else if self.interface.operations[request.index()].name == "is_it()" {
+            request.reply(Ok::<_, Failure>((self.is_it.load(Ordering::Relaxed),))).unwrap();
         } else {
             request.answer(Answer::Done(&Nothing));
         }
@@ -101,7 +107,7 @@ impl World {
     fn export(&self, key: &'static str, refuses: bool) -> Arc<Bench> {
         let contract = everywire_idl::kidl::parse(KIDL, "b.kidl").unwrap();
         let interface = contract.interface("BenchIface").unwrap().clone();
-        let bench = Arc::new(Bench { interface, calls: Mutex::default(), refuses });
+        let bench = Arc::new(Bench { interface, calls: Mutex::default(), refuses, is_it: false.into() });
         self.objects.all.lock().unwrap().insert(Bytes::from_static(key.as_bytes()), Arc::clone(&bench));
         self.standard.exported(key.as_bytes(), &(Arc::clone(&bench) as Arc<dyn Servant>));
         bench
@@ -169,6 +175,7 @@ fn objects_tell_what_kde_objects_tell() {
             "int in_out_int_call(int i)",
             "QByteArray get_bytes(int n)",
             "unsigned long int l(QMap<QString,int> m)",
+            "bool is_it()",
             "ASYNC emit_hello(int n)",
         ]
     );
@@ -211,4 +218,38 @@ fn an_id_with_a_star_means_all_objects_with_the_prefix() {
     world.export("doc-3", true);
     assert!(world.ask("doc-*", "void_call()").unwrap().is_err());
     assert_eq!(world.ask("none*", "void_call()").unwrap().unwrap_err().kind(), Kind::NoObject);
+}
+
+#[test]
+fn a_search_finds_the_first_object_or_the_one_that_says_yes() {
+    let world = World::new();
+    let all: Vec<_> = ["doc-1", "doc-2", "doc-3", "other"].map(|key| world.export(key, false)).into();
+    let search = |key: &str, function| {
+        let answer = world.ask(key, function).unwrap();
+        answer.map(|body| {
+            found(&|sink: &mut dyn everywire_model::Sink| {
+                body.pipe(&Shape::Struct(Hold::new(one_array())), sink)
+            })
+            .unwrap()
+        })
+    };
+    assert_eq!(search("doc-*", "?").unwrap(), "doc-1");
+    assert_eq!(search("default", "?").unwrap(), "doc-1");
+    assert_eq!(search("none*", "?").unwrap_err().kind(), Kind::NoObject);
+    assert_eq!(search("doc-*", "?is_it()").unwrap_err().kind(), Kind::NoObject);
+    all[1].is_it.store(true, Ordering::Relaxed);
+    all[3].is_it.store(true, Ordering::Relaxed);
+    assert_eq!(search("doc-*", "?is_it()").unwrap(), "doc-2");
+    // Whoever follows was not asked any more; one that refuses, or has no such function, is none.
+    assert_eq!(all[2].calls.lock().unwrap().len(), 1);
+    world.export("doc-1", true);
+    assert_eq!(search("doc-*", "?is_it()").unwrap(), "doc-2");
+    assert_eq!(search("doc-*", "?void_call()").unwrap_err().kind(), Kind::NoObject);
+    assert_eq!(search("doc-*", "?nosuch()").unwrap_err().kind(), Kind::NoObject);
+}
+
+/// One array of bytes.
+fn one_array() -> everywire_model::shape::Struct {
+    let field = everywire_model::shape::Field { name: "id".into(), shape: Shape::sequence(Shape::U8) };
+    everywire_model::shape::Struct { name: "".into(), id: "".into(), fields: vec![field].into() }
 }

@@ -294,3 +294,151 @@ fn signal_connections_are_counted() {
     let made = [a, a, a, b, b].map(|id| net.ask(id, connect, &data).payload.pop());
     assert_eq!(made, [Some(1), Some(1), Some(0), Some(1), Some(0)]);
 }
+
+#[test]
+fn a_message_that_stops_half_way_ends_its_sender_in_time() {
+    let mut net = Net::new();
+    let (a, b, stalls) = (net.application("a"), net.application("b"), net.application("stalls"));
+    let whole = send("stalls", "b", "o", "f()", &vec![0; 3 << 20]);
+    for start in [1, 9, 100_000] {
+        let mut net = Net::new();
+        let client = net.application("x");
+        net.feed(client, &whole[..start]);
+        net.pass(Duration::from_secs(300));
+        assert!(net.closed.contains_key(&client), "after {start} bytes");
+        assert_eq!(net.server.entries(), 0);
+    }
+    net.feed(stalls, &whole[..100_000]);
+    // A little now and then does not make it last: 30 s for each started MiB.
+    for at in 0..11 {
+        net.pass(Duration::from_secs(10));
+        net.feed(stalls, &whole[100_000 + at..=100_000 + at]);
+        assert!(net.works((a, "a"), (b, "b")) && net.closed.is_empty(), "{at}");
+    }
+    net.pass(Duration::from_secs(11));
+    assert!(net.closed.contains_key(&stalls));
+    assert!(net.works((a, "a"), (b, "b")));
+    // Whoever is silent between messages, or gets one through in time, stays.
+    net.feed(a, &whole[..20]);
+    net.pass(Duration::from_secs(25));
+    net.feed(a, &whole[20..]);
+    net.pass(Duration::from_secs(1000));
+    assert_eq!(net.closed.len(), 1);
+    assert_eq!(everywire_model::Hub::deadline(&net.server), None);
+}
+
+#[test]
+fn whoever_has_not_shown_the_cookie_gets_no_memory() {
+    let mut net = Net::new();
+    let (a, b) = (net.application("a"), net.application("b"));
+    let evil = net.connect();
+    net.deaf.insert(evil);
+    net.feed(evil, &[0, 1, u8::from(cfg!(target_endian = "big")), 0, 0, 0, 0, 0]);
+    let ping = [0, 9, 0, 0, 0, 0, 0, 0].repeat(1000);
+    let mut sent = 0;
+    while !net.closed.contains_key(&evil) {
+        net.feed(evil, &ping);
+        sent += ping.len();
+        assert!(sent < 100_000, "there is no end");
+    }
+    assert!(net.works((a, "a"), (b, "b")));
+}
+
+#[test]
+fn calls_to_one_who_does_not_read_fail_and_do_not_end_it() {
+    let mut net = Net::new();
+    let (a, slow) = (net.application("a"), net.application("slow"));
+    net.deaf.insert(slow);
+    let megabyte = call("a", "slow", "o", "f()", &vec![0; 1 << 20]);
+    let mut taken = 0;
+    let failure = loop {
+        net.feed(a, &megabyte);
+        if let Some(failure) = net.messages(a).pop() {
+            break failure;
+        }
+        taken += 1;
+        assert!(taken < 20, "there is no end");
+    };
+    assert_eq!((failure.minor, taken), (minor::REPLY_FAILED, 7));
+    net.deaf.remove(&slow);
+    net.feed(slow, &[0, 9, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(net.take(slow).len(), 7 * megabyte.len() + 8, "all that was taken arrives");
+    assert!(net.closed.is_empty());
+}
+
+#[test]
+fn names_in_signal_connections_are_counted_in_bytes() {
+    let connect = "connectSignal(QCString,QCString,QCString,QCString,QCString,bool)";
+    let wish = |object: &str| {
+        let mut data = ["", "", "s()", object, "f()"].map(text).concat();
+        data.push(0);
+        data
+    };
+    let mut net =
+        Net::with(Settings { signal_bytes: 10_000, all_signal_bytes: 15_000, ..Settings::default() });
+    let (a, b) = (net.application("a"), net.application("b"));
+    assert_eq!(net.ask(a, connect, &wish(&"o".repeat(4097))).payload.pop(), Some(0), "too long for a name");
+    let long = "o".repeat(3000);
+    let made = [a, a, a, a, b, b].map(|id| net.ask(id, connect, &wish(&long)).payload.pop());
+    assert_eq!(made, [Some(1), Some(1), Some(1), Some(0), Some(1), Some(0)]);
+    net.hang_up(a);
+    assert_eq!(net.ask(b, connect, &wish(&long)).payload.pop(), Some(1), "there is room again");
+}
+
+#[test]
+fn connections_without_signals_come_and_go_whatever_others_listen_to() {
+    let connect = "connectSignal(QCString,QCString,QCString,QCString,QCString,bool)";
+    let mut net = Net::with(Settings { signals: 1 << 20, ..Settings::default() });
+    let a = net.application("a");
+    for number in 0..60_000 {
+        let mut data = ["", "", &format!("s{number}()"), "o", "f()"].map(text).concat();
+        data.push(0);
+        assert_eq!(net.ask(a, connect, &data).payload.pop(), Some(1), "{number}");
+    }
+    // With a look at each of the 60,000 this would take minutes.
+    for _ in 0..60_000 {
+        let id = net.connect();
+        net.hang_up(id);
+        net.forget(id);
+    }
+    net.hang_up(a);
+    assert_eq!(net.server.entries(), 0);
+}
+
+#[test]
+fn c3_whoever_leaves_leaves_nothing_behind_whatever_they_were_at() {
+    let mut net = Net::new();
+    let (a, b) = (net.application("a"), net.application("b"));
+    let (guest, mut said) = net.shake_hands();
+    net.hang_up(guest);
+    let mut wish = ["a", "", "s()", "o", "f()"].map(text).concat();
+    wish.push(1);
+    let connect = "connectSignal(QCString,QCString,QCString,QCString,QCString,bool)";
+    for message in [
+        call("", "DCOPServer", "", "registerAs(QCString)", &text("guest")),
+        call("guest", "DCOPServer", "", "setNotifications(bool)", &[1]),
+        call("guest", "DCOPServer", "", connect, &wish),
+        call("guest", "b", "o", "f()", &[0; 100]),
+        call("guest", "guest", "o", "f()", b""),
+        call("guest", "DCOPServer", "", "registerAs(QCString)", &text("other")),
+        call("guest", "DCOPServer", "", "setDaemonMode(bool)", &[1]),
+        send("guest", "DCOPServer", "emit", "s()", b""),
+    ] {
+        said.extend(message);
+    }
+    let before = net.server.entries();
+    for end in 0..=said.len() {
+        let guest = net.connect();
+        net.feed(guest, &said[..end]);
+        // Somebody waits for it, too; as long as it has that id.
+        net.feed(a, &call("a", "guest", "o", "f()", b""));
+        assert!(!net.closed.contains_key(&guest), "at {end}");
+        net.hang_up(guest);
+        assert_eq!(net.server.entries(), before, "at {end}");
+        let answers = net.messages(a);
+        assert!(answers.len() == 1 && answers[0].minor == minor::REPLY_FAILED, "at {end}");
+        net.forget(guest);
+        net.take(b);
+    }
+    assert!(net.works((a, "a"), (b, "b")));
+}

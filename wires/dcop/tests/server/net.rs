@@ -61,18 +61,24 @@ impl Net {
 
     /// A client that is through with the handshake.
     pub(crate) fn client(&mut self) -> u64 {
-        let id = self.connect();
+        self.shake_hands().0
+    }
+
+    /// The same, and what it said.
+    pub(crate) fn shake_hands(&mut self) -> (u64, Vec<u8>) {
+        let (id, mut said) = (self.connect(), Vec::new());
         let mut initiator = Initiator::new(Some(COOKIE.to_vec()));
         let (mut out, mut input) = (Vec::new(), BytesMut::new());
         initiator.greet(&mut out);
         loop {
+            said.extend_from_slice(&out);
             self.feed(id, &std::mem::take(&mut out));
             input.extend_from_slice(&self.take(id));
             if let Progress::Done { peer_opcode, my_opcode, swap } =
                 initiator.receive(&mut input, &mut out).unwrap()
             {
                 assert_eq!((peer_opcode, my_opcode, swap, input.len()), (2, 1, false, 0));
-                return id;
+                return (id, said);
             }
             assert!(!out.is_empty(), "the handshake stands still");
         }
@@ -118,6 +124,13 @@ impl Net {
     pub(crate) fn hang_up(&mut self, id: u64) {
         self.close(id, None);
         self.pump();
+    }
+
+    /// Nobody asks any more what became of a client.
+    pub(crate) fn forget(&mut self, id: u64) {
+        self.input.remove(&id);
+        self.output.remove(&id);
+        self.closed.remove(&id);
     }
 
     fn close(&mut self, id: u64, violation: Option<Violation>) {

@@ -168,3 +168,43 @@ fn pings_are_answered_between_messages() {
     assert_eq!(net.violation(b), "Length");
     assert_eq!(net.server.entries(), 0);
 }
+
+#[test]
+fn a_caller_that_was_renamed_still_gets_its_replies() {
+    let mut net = Net::new();
+    let (a, b) = (net.application("a"), net.application("b"));
+    for key in [100, 101, 102] {
+        net.feed(a, &frame(minor::CALL, key, &arguments("a", "b", "o", "f()", b"")));
+    }
+    assert_eq!(net.register(a, "a-new"), "a-new");
+    let usurper = net.application("a");
+    // To the id that it had: in any order, announced first, and as a failure.
+    net.feed(b, &keyed_reply(101, "b", "a", "void", b""));
+    assert_eq!(net.one(a).key, 101);
+    net.feed(b, &frame(minor::REPLY_WAIT, 100, &[text("b"), text("a"), vec![0, 0, 0, 9]].concat()));
+    assert_eq!(net.one(a).minor, minor::REPLY_WAIT);
+    net.feed(b, &frame(minor::REPLY_FAILED, 102, &[text("b"), text("a")].concat()));
+    assert_eq!(net.one(a).minor, minor::REPLY_FAILED);
+    let delayed = [text("b"), text("a"), vec![0, 0, 0, 9], text("void"), vec![0; 4]].concat();
+    net.feed(b, &frame(minor::REPLY_DELAYED, 100, &delayed));
+    assert_eq!(net.one(a).minor, minor::REPLY_DELAYED);
+    assert!(net.take(usurper).is_empty());
+    net.feed(b, &keyed_reply(101, "b", "a", "void", b""));
+    assert!(net.take(a).is_empty(), "nobody waits any more");
+    net.messages(b);
+    assert!(net.works((a, "a-new"), (b, "b")));
+}
+
+#[test]
+fn many_calls_under_one_key_are_no_loop() {
+    let mut net = Net::new();
+    let (a, b) = (net.application("a"), net.application("b"));
+    for _ in 0..100 {
+        net.feed(a, &call("a", "b", "o", "f()", b""));
+    }
+    assert_eq!(net.messages(b).len(), 100);
+    for _ in 0..100 {
+        net.feed(b, &reply("b", "a", "void", b""));
+    }
+    assert!(net.messages(a).iter().all(|message| message.minor == minor::REPLY));
+}

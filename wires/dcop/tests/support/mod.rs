@@ -101,11 +101,13 @@ pub fn call(minor: u8, key: u32, from: &str, object: &str, function: &str, data:
     message(minor, key, &payload)
 }
 
+/// An object at a server that the test has for itself: tests of one process take over no call trees from each other.
 pub fn profile(app: &str, object: &str) -> Profile {
+    let test = std::thread::current().name().unwrap_or_default().replace("::", "-");
     Profile {
         wire: "dcop",
         version: (2, 0),
-        endpoints: vec![Endpoint::Unix { path: "/tmp/.ICE-unix/dcop-test".into() }],
+        endpoints: vec![Endpoint::Unix { path: format!("/tmp/.ICE-unix/dcop-{test}") }],
         key: Bytes::copy_from_slice(object.as_bytes()),
         components: vec![(APPLICATION, Bytes::copy_from_slice(app.as_bytes()))],
     }

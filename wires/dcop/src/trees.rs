@@ -1,0 +1,84 @@
+//! Call trees that this process serves in, one place for each server.
+//!
+//! A program of KDE's that waits for an answer serves only calls with the key of the call it waits in: its own call
+//! tree. What a servant calls belongs to the tree of the call that it serves. But it calls on another connection of this
+//! process, and nothing tells for which of the open calls; so a key is taken over as long as all calls that are open
+//! have it.
+
+use crate::limits::FIRST_KEY;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The calls of a server's clients that this process serves: their number in the upper half, in the lower one the key
+/// that all of them have, or 0.
+#[derive(Debug, Default)]
+pub(crate) struct Tree(AtomicU64);
+
+/// A call that is open, as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Turn(&'static Tree);
+
+impl Tree {
+    /// A call with this key begins to be served.
+    pub(crate) fn enter(&'static self, key: u32) -> Turn {
+        let key = if key >= FIRST_KEY { key } else { 0 };
+        // The update cannot fail: it always has a next state.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
+            let (open, common) = split(state);
+            Some(join(open + 1, if open == 0 || common == key { key } else { 0 }))
+        });
+        Turn(self)
+    }
+
+    /// The key of all calls that are open.
+    #[inline]
+    pub(crate) fn key(&self) -> Option<u32> {
+        match split(self.0.load(Ordering::Relaxed)) {
+            (_, 0) => None,
+            (_, key) => Some(key),
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let _ = self.0.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
+            let (open, common) = split(state);
+            let open = open.saturating_sub(1);
+            Some(join(open, if open == 0 { 0 } else { common }))
+        });
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)]
+fn split(state: u64) -> (u32, u32) {
+    ((state >> 32) as u32, state as u32)
+}
+
+fn join(open: u32, key: u32) -> u64 {
+    u64::from(open) << 32 | u64::from(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_counts_as_long_as_all_open_calls_have_it() {
+        static TREE: Tree = Tree(AtomicU64::new(0));
+        assert_eq!(TREE.key(), None);
+        let one = TREE.enter(50);
+        assert_eq!(TREE.key(), Some(50));
+        let two = TREE.enter(50);
+        drop(one);
+        assert_eq!(TREE.key(), Some(50));
+        let other = TREE.enter(51);
+        assert_eq!(TREE.key(), None);
+        drop(two);
+        assert_eq!(TREE.key(), None, "which of them had it is not kept");
+        drop(other);
+        let send = TREE.enter(1);
+        assert_eq!(TREE.key(), None);
+        drop(send);
+        assert_eq!(TREE.0.load(Ordering::Relaxed), 0);
+    }
+}
