@@ -5,6 +5,10 @@
 //! enumerations and references as `s` and `i`, a union as its discriminator and a variant, an optional value as an
 //! array of none or one, a pointer as what it points to, a map whose key is no basic type as an array of pairs.
 
+mod walk;
+
+pub use walk::{check, check_one, element, fits, fits_one};
+
 use everywire_model::shape::{Field, Map, Name, Struct, Text, TextKind};
 use everywire_model::{Hold, Shape};
 use std::borrow::Cow;
@@ -126,6 +130,31 @@ pub fn of(shape: &Shape, out: &mut String) -> Result<(), SignatureError> {
 /// As [`of`].
 pub fn of_list(list: &Shape, out: &mut String) -> Result<(), SignatureError> {
     list.fields().iter().try_for_each(|field| of(&field.shape, out))
+}
+
+/// The code of a shape that is written as one.
+#[inline]
+fn code(shape: &Shape) -> Option<u8> {
+    Some(match shape {
+        Shape::Bool => b'b',
+        Shape::U8 | Shape::I8 => b'y',
+        Shape::U16 => b'q',
+        Shape::I16 => b'n',
+        Shape::U32 => b'u',
+        Shape::I32 | Shape::Enum(_) => b'i',
+        Shape::U64 => b't',
+        Shape::I64 => b'x',
+        Shape::F32 | Shape::F64 => b'd',
+        Shape::Text(text) => match text.kind {
+            TextKind::Path => b'o',
+            TextKind::Signature => b'g',
+            TextKind::Narrow | TextKind::Wide | TextKind::Counted => b's',
+        },
+        Shape::Char | Shape::WideChar | Shape::Reference(_) => b's',
+        Shape::Handle => b'h',
+        Shape::Variant => b'v',
+        _ => return None,
+    })
 }
 
 /// Whether a map's key travels as the key of a dict entry; else the map is an array of structs.
@@ -279,25 +308,11 @@ impl Writer<'_> {
             return Err(SignatureError::TooDeep);
         }
         self.shapes += 1;
+        if let Some(code) = code(shape) {
+            self.shapes -= 1;
+            return self.put(code.into());
+        }
         match shape {
-            Shape::Void => return Err(SignatureError::NoValue),
-            Shape::Bool => self.put('b')?,
-            Shape::U8 | Shape::I8 => self.put('y')?,
-            Shape::U16 => self.put('q')?,
-            Shape::I16 => self.put('n')?,
-            Shape::U32 => self.put('u')?,
-            Shape::I32 | Shape::Enum(_) => self.put('i')?,
-            Shape::U64 => self.put('t')?,
-            Shape::I64 => self.put('x')?,
-            Shape::F32 | Shape::F64 => self.put('d')?,
-            Shape::Text(text) => self.put(match text.kind {
-                TextKind::Path => 'o',
-                TextKind::Signature => 'g',
-                TextKind::Narrow | TextKind::Wide | TextKind::Counted => 's',
-            })?,
-            Shape::Char | Shape::WideChar | Shape::Reference(_) => self.put('s')?,
-            Shape::Handle => self.put('h')?,
-            Shape::Variant => self.put('v')?,
             Shape::Struct(shape) => {
                 if shape.fields.is_empty() {
                     return Err(SignatureError::EmptyStruct);
@@ -325,6 +340,8 @@ impl Writer<'_> {
             })?,
             Shape::Pointer(pointer) => self.shape(&pointer.target)?,
             Shape::Alias(alias) => self.shape(&alias.target)?,
+            // What has a code was written.
+            _ => return Err(SignatureError::NoValue),
         }
         self.shapes -= 1;
         Ok(())

@@ -1,5 +1,6 @@
 //! Names of interfaces, members and objects (D-Bus Specification, "Valid Names" and "Valid Object Paths").
 
+use everywire_model::shape::Struct;
 use everywire_model::{Interface, Operation, Signal};
 use std::borrow::Cow;
 
@@ -32,18 +33,33 @@ pub fn is_relative(path: &str) -> bool {
 /// is such a name, else its scoped name with dots, in the domain `everywire` where it has no scope.
 pub fn of_interface(interface: &Interface) -> Cow<'_, str> {
     let given = interface.identities.iter().find(|(language, _)| language == "dbus");
-    let given = given.map(|(_, id)| id).into_iter().chain([&interface.id]);
-    if let Some(id) = given.into_iter().find(|id| is_interface(id)) {
+    match given {
+        Some((_, id)) if is_interface(id) => Cow::Borrowed(id),
+        _ => dotted(&interface.id, &interface.name),
+    }
+}
+
+/// The name that an exception of any contract language has on D-Bus as an error, made as that of an interface is.
+pub fn of_exception(exception: &Struct) -> Cow<'_, str> {
+    dotted(&exception.id, &exception.name)
+}
+
+fn dotted<'a>(id: &'a str, name: &str) -> Cow<'a, str> {
+    if is_interface(id) {
         return Cow::Borrowed(id);
     }
-    let mut name: String = interface.name.replace("::", ".");
+    let mut name: String = name.replace("::", ".");
     if !name.contains('.') {
         name.insert_str(0, "everywire.");
     }
     if !is_interface(&name) {
         let parts: Vec<String> = name.split('.').map(identifier).collect();
         name = parts.join(".");
-        name.truncate(LENGTH);
+        if name.len() > LENGTH {
+            let last = parts.last().map(String::as_str).unwrap_or_default();
+            name = format!("everywire.{last}");
+            name.truncate(LENGTH);
+        }
     }
     Cow::Owned(name)
 }
@@ -71,4 +87,25 @@ pub(crate) fn identifier(text: &str) -> String {
 fn is_element(text: &str) -> bool {
     let start = |b: u8| b.is_ascii_alphabetic() || b == b'_';
     text.bytes().next().is_some_and(start) && text.bytes().all(|b| start(b) || b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_always_have_a_name_that_travels() {
+        for (id, name, expected) in [
+            ("org.example.Refused", "Example::Refused", "org.example.Refused"),
+            ("IDL:Bank/Broke:1.0", "Bank::Broke", "Bank.Broke"),
+            ("", "Refused", "everywire.Refused"),
+            ("", "urn:a-b::1st", "urn_a_b._1st"),
+        ] {
+            let exception = Struct { name: name.into(), id: id.into(), fields: Cow::Borrowed(&[]) };
+            assert_eq!(of_exception(&exception), expected);
+        }
+        let long = format!("{}::{}", "a".repeat(254), "b".repeat(254));
+        let long = Struct { name: long.into(), id: "".into(), fields: Cow::Borrowed(&[]) };
+        assert!(is_interface(&of_exception(&long)));
+    }
 }

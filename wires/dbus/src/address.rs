@@ -15,13 +15,14 @@ pub const TAG_NAME: u32 = 1;
 /// Component of a profile: the bus to go through, as written: `session`, `system` or an address. Without it the peer at
 /// the endpoint has the object itself.
 pub const TAG_BUS: u32 = 2;
-/// Component of a profile: the file with the nonce of a `nonce-tcp` address.
+/// Component of a profile: the file with the nonce of a `nonce-tcp` address. With several endpoints there is one for each
+/// that has a nonce, which begins with the endpoint, as text, and a NUL.
 pub const TAG_NONCE: u32 = 3;
 /// Component of a place: ways to authenticate, `external`, `cookie`, `anonymous`, with `+` between them.
 pub const TAG_AUTH: u32 = 4;
 /// Component of a place: the flags of `RequestName`, one byte.
 pub const TAG_FLAGS: u32 = 5;
-/// Component of a profile: the server's identity.
+/// Component of a profile: the server's identity; with several endpoints as for [`TAG_NONCE`].
 pub const TAG_GUID: u32 = 6;
 /// Component of a profile: flags of every call to the object, one byte ([`crate::frame::NO_AUTO_START`] and
 /// [`crate::frame::ALLOW_INTERACTIVE_AUTHORIZATION`]).
@@ -31,7 +32,11 @@ pub const TAG_CALL: u32 = 7;
 pub const ALLOW_REPLACEMENT: u8 = 1;
 /// Flag of `RequestName`: take the name from its owner, if that permits it.
 pub const REPLACE_EXISTING: u8 = 2;
-/// Flag of `RequestName`: fail rather than wait for the name.
+/// Flag of `RequestName`: fail rather than wait for the name. It is set unless the place says `queue`.
+///
+/// With `queue` a place is joined also while somebody else owns the name: this side is ready, callers by the name reach
+/// the owner, and calls come here as soon as all before have left. Which of both is so now tells the bus:
+/// [`crate::standard::driver::LIST_QUEUED_OWNERS`] yields the owner first, and then those who wait.
 pub const DO_NOT_QUEUE: u8 = 4;
 
 /// Reads a reference in any notation.
@@ -109,9 +114,14 @@ fn profile(text: &str, listening: bool, look: Environment<'_>) -> Result<Profile
         profile.key = key(target.path)?;
         if let [only] = target.addresses.as_slice() {
             auth.clone_from(&only.auth);
-            for (tag, data) in [(TAG_NONCE, &only.nonce), (TAG_GUID, &only.guid)] {
+        }
+        let several = target.addresses.len() > 1;
+        for address in &target.addresses {
+            let guid = address.guid.clone().map(Bytes::from);
+            for (tag, data) in [(TAG_NONCE, address.nonce.clone()), (TAG_GUID, guid)] {
                 if let Some(data) = data {
-                    profile.components.push((tag, Bytes::from(data.clone())));
+                    let data = if several { of_one(&address.endpoint, &data) } else { data };
+                    profile.components.push((tag, data));
                 }
             }
         }
@@ -154,6 +164,23 @@ fn target<'a>(rest: &'a str, listening: bool, look: Environment<'_>) -> Result<T
         _ => addresses::connecting(place, look)?,
     };
     Ok(Target { bus, addresses, name, path })
+}
+
+/// A component that holds for one of several endpoints only: that, a NUL, and the rest.
+fn of_one(endpoint: &Endpoint, data: &[u8]) -> Bytes {
+    Bytes::from([endpoint.to_string().as_bytes(), b"\0", data].concat())
+}
+
+/// The nonce file or the identity of the server at an endpoint.
+pub(crate) fn component_of<'a>(profile: &'a Profile, endpoint: &Endpoint, tag: u32) -> Option<&'a [u8]> {
+    let place = endpoint.to_string();
+    let mut held = profile.components.iter().filter(|(held, _)| *held == tag);
+    held.find_map(|(_, data)| match data.iter().position(|octet| *octet == 0) {
+        None => Some(&**data),
+        Some(end) => data.split_at_checked(end).and_then(|(one, rest)| {
+            if one == place.as_bytes() { rest.split_first().map(|(_, rest)| rest) } else { None }
+        }),
+    })
 }
 
 fn key(path: &str) -> Result<Bytes, Failure> {
@@ -257,7 +284,7 @@ pub(crate) fn print(reference: &Reference) -> String {
 /// A friendly address.
 pub(crate) fn print_friendly(reference: &Reference) -> String {
     let Some(profile) = ours(reference) else { return String::new() };
-    let plain = profile.component(TAG_BUS).is_none() && profile.component(TAG_NONCE).is_none();
+    let plain = [TAG_BUS, TAG_NONCE, TAG_GUID].iter().all(|tag| profile.component(*tag).is_none());
     match profile.endpoints.first() {
         Some(endpoint) if plain => {
             let (scheme, endpoint, key) = (WIRE.to_owned(), endpoint.clone(), profile.key.clone());
@@ -279,9 +306,11 @@ fn print_profile(profile: &Profile) -> String {
         Some(bus) if matches!(&*bus, "session" | "system") => format!("dbus:{bus}/{name}{path}"),
         Some(bus) => format!("dbus:{bus}#{name}{path}"),
         None => {
-            let nonce = profile.component(TAG_NONCE);
-            let list: Vec<_> =
-                profile.endpoints.iter().filter_map(|endpoint| addresses::print(endpoint, nonce)).collect();
+            let print = |endpoint| {
+                let of = |tag| component_of(profile, endpoint, tag);
+                addresses::print(endpoint, of(TAG_NONCE), of(TAG_GUID))
+            };
+            let list: Vec<_> = profile.endpoints.iter().filter_map(print).collect();
             if list.is_empty() {
                 return String::new();
             }
@@ -330,6 +359,9 @@ mod tests {
             "dbus:unix:path=/x#/c",
             "dbus:unix:abstract=x",
             "dbus:nonce-tcp:host=h,port=7,noncefile=/n#/",
+            "dbus:unix:path=/x,guid=0123456789abcdef0123456789abcdef#/",
+            "dbus:nonce-tcp:host=h,port=7,noncefile=/n;nonce-tcp:host=h,port=8,noncefile=/m;tcp:host=h,port=9#/",
+            "dbus:unix:path=/x,guid=0123456789abcdef0123456789abcdef;unix:path=/y#/",
             "dbus:session",
         ] {
             let reference = Reference { profiles: vec![read(text)], ..Reference::default() };

@@ -11,7 +11,7 @@ pub(crate) struct ServerAddress {
     /// The server's identity: 32 hexadecimal digits.
     pub(crate) guid: Option<String>,
     /// The file whose 16 bytes are sent first.
-    pub(crate) nonce: Option<String>,
+    pub(crate) nonce: Option<Bytes>,
     /// Ways to authenticate that a listener takes, with `+` between them.
     pub(crate) auth: Option<String>,
 }
@@ -80,11 +80,6 @@ pub(crate) fn connecting(list: &str, look: Environment<'_>) -> Result<Vec<Server
             Err(failure) => refused = refused.or(Some(failure)),
         }
     }
-    // A nonce goes to one server only.
-    if usable.len() > 1 {
-        let first_has = usable.first().is_some_and(|first| first.nonce.is_some());
-        if first_has { usable.truncate(1) } else { usable.retain(|address| address.nonce.is_none()) }
-    }
     match refused {
         Some(failure) if usable.is_empty() => Err(failure),
         _ if usable.is_empty() => Err(wrong("the address is empty")),
@@ -105,7 +100,15 @@ pub(crate) fn listening(list: &str, look: Environment<'_>) -> Result<ServerAddre
 }
 
 /// Writes an endpoint as a server address; nothing for one within this process.
-pub(crate) fn print(endpoint: &Endpoint, nonce: Option<&Bytes>) -> Option<String> {
+pub(crate) fn print(endpoint: &Endpoint, nonce: Option<&[u8]>, guid: Option<&[u8]>) -> Option<String> {
+    let mut text = print_endpoint(endpoint, nonce)?;
+    if let Some(guid) = guid {
+        text.push_str(&format!(",guid={}", escape(&String::from_utf8_lossy(guid))));
+    }
+    Some(text)
+}
+
+fn print_endpoint(endpoint: &Endpoint, nonce: Option<&[u8]>) -> Option<String> {
     Some(match (endpoint, nonce) {
         (Endpoint::Unix { path }, _) => match path.strip_prefix('@') {
             Some(name) => format!("unix:abstract={}", escape(name)),
@@ -188,7 +191,7 @@ impl<'a> Entry<'a> {
                 if self.transport == "nonce-tcp" {
                     let file =
                         self.get("noncefile").ok_or_else(|| wrong("a nonce-tcp address has noncefile="))?;
-                    address.nonce = Some(file.to_owned());
+                    address.nonce = Some(Bytes::from(file.to_owned()));
                 }
                 Ok(address)
             }
@@ -217,7 +220,10 @@ impl<'a> Entry<'a> {
                 let host = if host == "*" { "0.0.0.0" } else { host }.to_owned();
                 let mut address = self.address(Endpoint::Tcp { host, port: self.port()? });
                 if self.transport == "nonce-tcp" {
-                    address.nonce = Some(crate::nonce::create()?);
+                    address.nonce = Some(match self.get("noncefile") {
+                        Some(file) => crate::nonce::create_at(file)?,
+                        None => crate::nonce::create()?,
+                    });
                 }
                 Ok(address)
             }
@@ -310,11 +316,12 @@ mod tests {
         assert_eq!(found[1].endpoint, Endpoint::Tcp { host: "::1".into(), port: 7 });
         assert_eq!(found[2].endpoint, Endpoint::Unix { path: "@x".into() });
         for address in &found {
-            let text = print(&address.endpoint, None).unwrap();
+            let text = print(&address.endpoint, None, None).unwrap();
             assert_eq!(connecting(&text, &none).unwrap()[0].endpoint, address.endpoint);
         }
         let nonce = connecting("nonce-tcp:host=h,port=1,noncefile=/n%3d;unix:path=/x", &none).unwrap();
-        assert_eq!((nonce.len(), nonce[0].nonce.as_deref()), (1, Some("/n=")));
+        assert_eq!((nonce.len(), nonce[0].nonce.as_deref()), (2, Some(&b"/n="[..])));
+        assert_eq!(nonce[1].nonce, None);
     }
 
     #[test]

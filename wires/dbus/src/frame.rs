@@ -86,7 +86,7 @@ impl Header {
     /// Reads a header.
     ///
     /// # Errors
-    /// Another protocol or version, an invalid type, serial number or size.
+    /// Another protocol or version, an invalid type or serial number.
     #[inline]
     pub fn read(raw: &[u8; HEADER]) -> Result<Self, Wrong> {
         let [order, kind, flags, version, b0, b1, b2, b3, s0, s1, s2, s3, f0, f1, f2, f3] = *raw;
@@ -106,9 +106,6 @@ impl Header {
         }
         if serial == 0 {
             return Err(Wrong::ZeroSerial);
-        }
-        if fields as usize > limits::FIELDS {
-            return Err(Wrong::Fields { size: fields.into(), limit: limits::FIELDS as u64 });
         }
         Ok(Self { little, kind, flags, body, serial, fields })
     }
@@ -200,6 +197,24 @@ impl Fields {
         Ok(fields)
     }
 
+    /// The handles that fields announce, whatever else is in them.
+    pub(crate) fn announced(raw: &[u8], little: bool) -> Result<u32, Wrong> {
+        let mut get = Get { bytes: raw, pos: 0, base: HEADER, little };
+        let mut handles = 0;
+        while get.left() > 0 {
+            get.align(8)?;
+            let code = get.u8()?;
+            let kind = get.signature()?;
+            signature::check_one(kind).map_err(|what| Wrong::Signature { what })?;
+            if code == field::UNIX_FDS && kind == b"u" {
+                handles = get.u32()?;
+            } else {
+                signature::skip(&mut get, kind, limits::DEPTH)?;
+            }
+        }
+        Ok(handles)
+    }
+
     fn take(&mut self, code: u8, get: &mut Get<'_>, raw: &Bytes, name: &'static str) -> Result<(), Wrong> {
         match code {
             field::REPLY_SERIAL => {
@@ -221,7 +236,7 @@ impl Fields {
         }
         let text = get.string()?;
         let (place, valid) = match code {
-            field::PATH => (&mut self.path, names::is_path(text)),
+            field::PATH => (&mut self.path, names::is_long_path(text)),
             field::INTERFACE => (&mut self.interface, names::is_interface(text)),
             field::MEMBER => (&mut self.member, names::is_member(text)),
             field::ERROR_NAME => (&mut self.error, names::is_interface(text)),

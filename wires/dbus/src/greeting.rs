@@ -1,6 +1,6 @@
 //! The greeting: a nonce where the address asks for it, then authentication (specification, "Authentication Protocol").
 
-use crate::address::{TAG_AUTH, TAG_GUID, TAG_NONCE};
+use crate::address::{TAG_AUTH, TAG_BUS, TAG_GUID, TAG_NONCE, component_of};
 use crate::nonce::{self, NONCE};
 use crate::session::{Bus, DbusSession, Stage};
 use crate::violations::Wrong;
@@ -9,7 +9,7 @@ use everywire_auth::sasl::{
     Client, ClientOptions, Guid, Mechanism, Progress, SaslError, Server, ServerOptions,
 };
 use everywire_auth::{same_secret, system_random};
-use everywire_model::{Config, Endpoint, Failure, Violation};
+use everywire_model::{Config, Endpoint, Failure, Profile, Violation};
 use std::sync::OnceLock;
 
 /// How far the greeting is.
@@ -34,7 +34,7 @@ impl DbusSession {
             }
         });
         let pipelined = mechanisms.first() == Some(&Mechanism::External);
-        let expected_guid = config.profile.component(TAG_GUID).and_then(|guid| Guid::parse(guid));
+        let expected_guid = here(config, TAG_GUID).and_then(Guid::parse);
         let options = ClientOptions {
             mechanisms,
             negotiate_handles: passes_handles(config),
@@ -61,6 +61,9 @@ impl DbusSession {
         session.bus = Bus::of(config);
         session.out.flat().extend_from_slice(&first);
         session.limit_greeting(false);
+        if !possible {
+            session.give_up();
+        }
         if config.peer.credentials.is_some() {
             session.authentication = "unix credentials";
         }
@@ -84,8 +87,12 @@ impl DbusSession {
             Ok(Greeting::Server(nonce, Server::new(options)))
         });
         let greeting = begun.unwrap_or_else(Greeting::Impossible);
+        let possible = !matches!(greeting, Greeting::Impossible(_));
         let mut session = Self::new(config, Stage::Greeting(Box::new(greeting)));
         session.limit_greeting(true);
+        if !possible {
+            session.give_up();
+        }
         session
     }
 
@@ -199,8 +206,16 @@ fn words(mechanisms: &[Mechanism]) -> Bytes {
     Bytes::from(mechanisms.iter().filter_map(named).collect::<Vec<_>>().join("+"))
 }
 
+/// A component of the address that was connected to.
+fn here(config: &Config, tag: u32) -> Option<&[u8]> {
+    match config.profile.endpoints.first() {
+        Some(endpoint) => component_of(&config.profile, endpoint, tag),
+        None => config.profile.component(tag).map(|data| &**data),
+    }
+}
+
 fn nonce_of(config: &Config) -> Result<Option<[u8; NONCE]>, Wrong> {
-    let Some(file) = config.profile.component(TAG_NONCE) else { return Ok(None) };
+    let Some(file) = here(config, TAG_NONCE) else { return Ok(None) };
     let wrong = |failure: Failure| Wrong::Authentication { what: failure.message().to_owned() };
     nonce::read(&String::from_utf8_lossy(file)).map(Some).map_err(wrong)
 }
@@ -226,6 +241,20 @@ fn own_guid() -> Result<Guid, Wrong> {
     let fresh = Guid::fresh(system_random)
         .map_err(|error| Wrong::Authentication { what: format!("no randomness for an identity: {error}") })?;
     Ok(*GUID.get_or_init(|| fresh))
+}
+
+/// What protects a place, as far as its address says: which ways to authenticate it takes the server alone knows.
+pub(crate) fn protection(profile: &Profile) -> String {
+    let tcp = profile.endpoints.iter().any(|endpoint| matches!(endpoint, Endpoint::Tcp { .. }));
+    let who = match (profile.component(TAG_BUS), tcp) {
+        (Some(_), _) => "the bus authenticates who connects, and its policy says who may call",
+        (None, false) => {
+            "the server's own user and root may call (EXTERNAL), unless the server says otherwise"
+        }
+        (None, true) => "the server's own user may call (DBUS_COOKIE_SHA1), unless the server says otherwise",
+    };
+    let whom = if tcp { "; who can read the network reads the calls" } else { "" };
+    format!("{who}; no encryption{whom}")
 }
 
 /// Bytes as text for people.

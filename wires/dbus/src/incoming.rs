@@ -1,17 +1,19 @@
 //! Taking messages off the stream: headers, limits, handles, time.
 
-use crate::frame::{self, HEADER, Header};
+use crate::frame::{self, Fields, HEADER, Header};
 use crate::limits;
 use crate::seen::fields_of;
-use crate::session::{DbusSession, Pending, Stage};
+use crate::session::{DbusSession, Stage};
 use crate::values::VALUES;
 use crate::violations::Wrong;
+use crate::waiting::Pending;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{Body, CallId, Completed, Event, Failure, Handle, Initiator, Outcome, Violation};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// A message, its fields recognised.
+#[derive(Clone)]
 pub(crate) struct Arrived {
     pub(crate) header: Header,
     /// Where the fields are remembered.
@@ -39,17 +41,23 @@ impl DbusSession {
                     return Ok(());
                 }
                 Stage::Greeting(_) => {
-                    // What is passed before anybody knows who passes it is closed.
-                    handles.clear();
-                    if !self.greet(input)? {
+                    let admitted = self.greet(input).inspect_err(|_| handles.clear())?;
+                    // What is passed before anybody knows who passes it is closed; what came in one piece with the last
+                    // word of the greeting is of the first message.
+                    if !admitted || !self.handles || input.is_empty() {
+                        handles.clear();
+                    }
+                    if !admitted {
                         return Ok(());
                     }
                     continue;
                 }
-                _ => {}
+                // What others pass to one another is not wanted.
+                Stage::Overhearing => handles.clear(),
+                Stage::Joining | Stage::Open => {}
             }
             if self.discarding.is_some() {
-                if !self.discard(input) {
+                if !self.discard(input, handles)? {
                     return Ok(());
                 }
                 continue;
@@ -59,7 +67,7 @@ impl DbusSession {
             };
             let header = Header::read(raw).map_err(|wrong| self.wrong(&wrong))?;
             let len = header.len();
-            if len > limits::largest(&self.limits) {
+            if len > limits::largest(&self.limits) || header.fields as usize > limits::FIELDS {
                 if !self.too_large(now, &header, input, handles)? {
                     return Ok(());
                 }
@@ -86,44 +94,34 @@ impl DbusSession {
         handles: &mut Vec<Handle>,
     ) -> Result<(), Wrong> {
         if matches!(self.stage, Stage::Overhearing) {
-            handles.clear();
             self.events.push_back(Event::Overheard(input.split_to(len).freeze()));
             return Ok(());
         }
-        let (known, reply) = self.seen.find(header, fields_of(header, input)?)?;
-        let announced = self.seen.get(known).map_or(0, |known| known.fields.handles as usize);
+        let raw = fields_of(header, input)?;
+        let (index, reply) = match self.seen.again(header, raw) {
+            Some(again) => again,
+            None => self.seen.find(header, raw)?,
+        };
+        let Some(known) = self.seen.get(index) else { return Ok(()) };
+        if known.excess {
+            return self.excess(header, index, reply, len, input, handles);
+        }
+        if header.body > 0 && known.fields.signature.is_empty() {
+            return Err(Wrong::NoSignature { bytes: header.body });
+        }
+        let announced = known.fields.handles as usize;
         let handles = if announced == 0 { None } else { Some(self.taken(announced, handles)?) };
         let bytes = if header.body == 0 {
             input.advance(len);
             Bytes::new()
         } else {
-            input.advance(header.body_at());
-            input.split_to(header.body as usize).freeze()
+            // The whole message, for that is what is cheaply taken off.
+            let mut bytes = input.split_to(len).freeze();
+            bytes.advance(header.body_at());
+            bytes
         };
-        self.arrived(Arrived { header: *header, known, reply, bytes, handles })
-    }
-
-    /// The handles that a message announces.
-    fn taken(&self, announced: usize, handles: &mut Vec<Handle>) -> Result<Arc<[Handle]>, Wrong> {
-        if announced > limits::HANDLES {
-            return Err(Wrong::TooManyHandles { count: announced });
-        }
-        if !self.handles {
-            return Err(Wrong::HandlesUnasked);
-        }
-        if handles.len() < announced {
-            return Err(Wrong::Handles { announced, came: handles.len() });
-        }
-        Ok(handles.drain(..announced).collect())
-    }
-
-    #[inline]
-    fn arrived(&mut self, message: Arrived) -> Result<(), Wrong> {
-        let unsigned = self.seen.get(message.known).is_some_and(|known| known.fields.signature.is_empty());
-        if unsigned && message.header.body > 0 {
-            return Err(Wrong::NoSignature { bytes: message.header.body });
-        }
-        match message.header.kind {
+        let message = Arrived { header: *header, known: index, reply, bytes, handles };
+        match header.kind {
             frame::METHOD_CALL => self.called(message),
             frame::METHOD_RETURN => return self.returned(message),
             frame::ERROR => return self.refused(message),
@@ -134,24 +132,37 @@ impl DbusSession {
         Ok(())
     }
 
+    /// The handles that a message announces.
+    fn taken(&self, announced: usize, handles: &mut Vec<Handle>) -> Result<Arc<[Handle]>, Wrong> {
+        if !self.handles {
+            return Err(Wrong::HandlesUnasked);
+        }
+        if handles.len() < announced {
+            return Err(Wrong::Handles { announced, came: handles.len() });
+        }
+        Ok(handles.drain(..announced).collect())
+    }
+
     /// The values of a message.
     #[inline]
-    pub(crate) fn body(&self, message: &Arrived, signature: Bytes, dialect: u32) -> Body {
+    pub(crate) fn body(&self, message: Arrived, signature: Bytes, dialect: u32) -> Body {
         Body {
-            bytes: message.bytes.clone(),
+            bytes: message.bytes,
             base: message.header.body_at(),
             little: message.header.little,
             dialect,
             context: signature,
             budget: self.limits.budget,
             codec: &VALUES,
-            handles: message.handles.clone(),
+            handles: message.handles,
         }
     }
 
     /// Notes that a message has begun and `whole - have` bytes of it are missing.
     fn wait(&mut self, now: Instant, have: usize, whole: usize, handles: &[Handle]) -> Result<(), Violation> {
-        if handles.len() > limits::HANDLES {
+        // A bus passes on more than is taken here.
+        let most = if self.bus.is_some() { limits::HANDLES_PASSED } else { limits::HANDLES };
+        if handles.len() > most {
             return Err(self.wrong(&Wrong::TooManyHandles { count: handles.len() }));
         }
         if have == 0 {
@@ -184,6 +195,8 @@ impl DbusSession {
 
     /// A message over the limit: the call it belongs to learns why, and its bytes are thrown away as they come. Whether
     /// to go on with the input.
+    ///
+    /// A bus passes on what anybody there sends; none of that may end the connection to the bus.
     fn too_large(
         &mut self,
         now: Instant,
@@ -191,38 +204,29 @@ impl DbusSession {
         input: &mut BytesMut,
         handles: &mut Vec<Handle>,
     ) -> Result<bool, Violation> {
-        let (size, limit) = (header.len(), limits::largest(&self.limits));
-        let sane = size <= limits::MESSAGE && size <= limit.saturating_mul(limits::COURTESY);
-        if !sane || !matches!(self.stage, Stage::Open) {
+        let (size, limit, on_bus) = (header.len(), limits::largest(&self.limits), self.bus.is_some());
+        let too_many_fields = header.fields as usize > limits::FIELDS;
+        if too_many_fields && !on_bus {
+            let (size, limit) = (header.fields.into(), limits::FIELDS as u64);
+            return Err(self.wrong(&Wrong::Fields { size, limit }));
+        }
+        let sane = size <= limits::MESSAGE
+            && header.body_at() as u64 <= limit
+            && (on_bus || size <= limit.saturating_mul(limits::COURTESY));
+        if !sane || !matches!(self.stage, Stage::Open | Stage::Overhearing) {
             return Err(self.wrong(&Wrong::OverLimit { size, limit }));
         }
-        if input.len() < header.body_at() {
-            self.wait(now, input.len(), header.body_at(), handles)?;
-            return Ok(false);
-        }
-        let found = fields_of(header, input).and_then(|raw| self.seen.find(header, raw));
-        let (known, reply) = found.map_err(|wrong| self.wrong(&wrong))?;
-        let (announced, sender) = self.seen.get(known).map_or_else(Default::default, |known| {
-            (known.fields.handles as usize, known.fields.sender.clone())
-        });
-        if announced > 0 {
-            self.taken(announced, handles).map_err(|wrong| self.wrong(&wrong))?;
-        }
-        match header.kind {
-            frame::METHOD_CALL if header.flags & frame::NO_REPLY_EXPECTED == 0 => {
-                let failure = Failure::over_limit(Initiator::Peer, "bytes in a D-Bus message", size, limit)
-                    .with_hint("raise the server's message limit, or send less at a time");
-                self.refuse(header.serial, &sender, &failure);
+        if matches!(self.stage, Stage::Open) {
+            if input.len() < header.body_at() {
+                self.wait(now, input.len(), header.body_at(), handles)?;
+                return Ok(false);
             }
-            frame::METHOD_RETURN | frame::ERROR => {
-                if let Some(Pending::Call { .. } | Pending::Probe) = self.waiting.remove(&reply) {
-                    let failure = Failure::over_limit(Initiator::Here, "bytes in a D-Bus reply", size, limit)
-                        .with_completed(Completed::Yes)
-                        .with_hint("raise the message limit of this side, or ask for less at a time");
-                    self.reply(CallId(reply.into()), Outcome::Failed(failure));
-                }
-            }
-            _ => {}
+            let told = if too_many_fields {
+                self.pass_over(header, input, handles)
+            } else {
+                self.tell_too_large(header, input, handles)
+            };
+            told.map_err(|wrong| self.wrong(&wrong))?;
         }
         self.discarding = Some(size);
         let time = limits::message_time(&self.limits, size);
@@ -230,8 +234,110 @@ impl DbusSession {
         Ok(true)
     }
 
+    /// A message that is not even looked at; its handles may not be taken for those of the next one.
+    fn pass_over(&self, header: &Header, input: &[u8], handles: &mut Vec<Handle>) -> Result<(), Wrong> {
+        let announced = Fields::announced(fields_of(header, input)?, header.little)? as usize;
+        self.dropped(announced, handles)
+    }
+
+    fn tell_too_large(
+        &mut self,
+        header: &Header,
+        input: &[u8],
+        handles: &mut Vec<Handle>,
+    ) -> Result<(), Wrong> {
+        let (size, limit) = (header.len(), limits::largest(&self.limits));
+        let (index, reply) = self.seen.find(header, fields_of(header, input)?)?;
+        let announced = self.seen.get(index).map_or(0, |known| known.fields.handles as usize);
+        self.dropped(announced, handles)?;
+        let here = Failure::over_limit(Initiator::Peer, "bytes in a D-Bus message", size, limit)
+            .with_hint("raise the server's message limit, or send less at a time");
+        let there = Failure::over_limit(Initiator::Here, "bytes in a D-Bus reply", size, limit)
+            .with_hint("raise the message limit of this side, or ask for less at a time");
+        self.turn_away(header, index, reply, &here, there)
+    }
+
+    /// A message with more handles, or a longer path, than is taken here.
+    #[cold]
+    fn excess(
+        &mut self,
+        header: &Header,
+        index: usize,
+        reply: u32,
+        len: usize,
+        input: &mut BytesMut,
+        handles: &mut Vec<Handle>,
+    ) -> Result<(), Wrong> {
+        let (announced, path) = self
+            .seen
+            .get(index)
+            .map_or((0, 0), |known| (known.fields.handles as usize, known.fields.path.len()));
+        let too_many = announced > limits::HANDLES;
+        if self.bus.is_none() {
+            return Err(match too_many {
+                true => Wrong::TooManyHandles { count: announced },
+                false => Wrong::FieldValue { field: frame::field::word(frame::field::PATH) },
+            });
+        }
+        self.dropped(announced, handles)?;
+        input.advance(len);
+        let (what, size, limit) = match too_many {
+            true => ("handles in a message", announced, limits::HANDLES),
+            false => ("bytes in an object path", path, limits::PATH),
+        };
+        let failure = |side| Failure::over_limit(side, what, size as u64, limit as u64);
+        self.turn_away(header, index, reply, &failure(Initiator::Peer), failure(Initiator::Here))
+    }
+
+    /// Whoever waits for what a message would have brought learns that it is not taken.
+    fn turn_away(
+        &mut self,
+        header: &Header,
+        index: usize,
+        reply: u32,
+        to_caller: &Failure,
+        of_reply: Failure,
+    ) -> Result<(), Wrong> {
+        match header.kind {
+            frame::METHOD_CALL if header.flags & frame::NO_REPLY_EXPECTED == 0 => {
+                let sender =
+                    self.seen.get(index).map(|known| known.fields.sender.clone()).unwrap_or_default();
+                self.refuse(header.serial, &sender, to_caller);
+            }
+            frame::METHOD_RETURN | frame::ERROR => {
+                let Some(pending) = self.awaited(reply, index, header.kind == frame::ERROR) else {
+                    return Ok(());
+                };
+                let failure = of_reply.with_completed(Completed::Yes);
+                match pending {
+                    Pending::Call { .. } | Pending::Probe(_) => {
+                        self.reply(CallId(reply.into()), Outcome::Failed(failure));
+                    }
+                    pending => return self.not_settled(pending, failure),
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Closes the handles of a message that is not taken.
+    fn dropped(&self, announced: usize, handles: &mut Vec<Handle>) -> Result<(), Wrong> {
+        if announced == 0 {
+            return Ok(());
+        }
+        if !self.handles {
+            return Err(Wrong::HandlesUnasked);
+        }
+        if handles.len() < announced {
+            return Err(Wrong::Handles { announced, came: handles.len() });
+        }
+        handles.drain(..announced);
+        Ok(())
+    }
+
     /// Throws bytes away; whether to go on.
-    fn discard(&mut self, input: &mut BytesMut) -> bool {
+    fn discard(&mut self, input: &mut BytesMut, handles: &[Handle]) -> Result<bool, Violation> {
         let left = self.discarding.unwrap_or(0);
         let here = usize::try_from(left).unwrap_or(usize::MAX).min(input.len());
         input.advance(here);
@@ -239,11 +345,15 @@ impl DbusSession {
         let left = left - here as u64;
         self.discarding = (left > 0).then_some(left);
         if left > 0 {
+            // Those of the message came with its beginning.
+            if !handles.is_empty() {
+                return Err(self.wrong(&Wrong::Handles { announced: 0, came: handles.len() }));
+            }
             self.missing = usize::try_from(left).unwrap_or(usize::MAX).min(limits::CHUNK);
-            return false;
+            return Ok(false);
         }
         self.due = None;
-        true
+        Ok(true)
     }
 
     /// The violation. The protocol has no word for it: the connection closes.

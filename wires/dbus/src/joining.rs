@@ -2,9 +2,10 @@
 
 use crate::greeting::shown;
 use crate::outgoing::RouteHead;
-use crate::session::{DbusSession, Pending};
+use crate::session::DbusSession;
 use crate::standard::driver;
 use crate::violations::Wrong;
+use crate::waiting::Pending;
 use everywire_model::shape::Text;
 use everywire_model::{
     Body, Encode, Event, Expects, Failure, Interface, MarshalList, Operation, Purpose, Sink, UnmarshalList,

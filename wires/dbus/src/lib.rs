@@ -38,6 +38,7 @@ mod source;
 pub mod standard;
 mod values;
 pub mod violations;
+mod waiting;
 
 pub use address::{
     ALLOW_REPLACEMENT, DO_NOT_QUEUE, REPLACE_EXISTING, TAG_AUTH, TAG_BUS, TAG_CALL, TAG_FLAGS, TAG_GUID,
@@ -49,7 +50,7 @@ use bytes::Bytes;
 use everywire_model::wire::{Capabilities, Listing, Sniff};
 use everywire_model::{
     Ambient, Codec, Config, Discovery, Failure, Incoming, Interface, Limits, Object, Objects, Place,
-    Presence, Reference, Resolver, Session, Wire,
+    Presence, Profile, Reference, Resolver, Session, Wire,
 };
 use session::DbusSession;
 use std::sync::Arc;
@@ -97,7 +98,7 @@ impl Wire for Dbus {
     }
 
     fn default_limits(&self) -> Limits {
-        Limits::default().with_message(limits::MESSAGE)
+        Limits::default().with_message(limits::USUAL)
     }
 
     fn sniff(&self, first: &[u8]) -> Sniff {
@@ -154,6 +155,10 @@ impl Wire for Dbus {
 
     fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
         standard::list(text, resolver)
+    }
+
+    fn protection(&self, profile: &Profile) -> String {
+        greeting::protection(profile)
     }
 
     fn explain(&self, bytes: &[u8]) -> Listing {

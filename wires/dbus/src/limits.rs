@@ -1,10 +1,17 @@
 //! Numbers that bound what a peer can make this side do. Those a user can raise are in [`everywire_model::Limits`].
 
-use everywire_model::Limits;
+use everywire_model::{Config, Endpoint, Limits};
 use std::time::Duration;
 
 /// Most bytes of a message (section "Message Format" of the specification).
 pub const MESSAGE: u64 = 128 << 20;
+
+/// Most bytes of a message unless the user says otherwise, where both sides are on one host: 32 MiB of values and what is
+/// around them. A message costs its receiver up to eight times as much in memory while its values are built.
+pub const USUAL: u64 = (32 << 20) + (64 << 10);
+
+/// Instead of [`USUAL`], where the peer comes over a network. Any other limit that a user sets holds for all.
+pub const USUAL_REMOTE: u64 = 4 << 20;
 
 /// Most bytes of the elements of an array.
 pub const ARRAY: usize = 64 << 20;
@@ -12,20 +19,21 @@ pub const ARRAY: usize = 64 << 20;
 /// Most bytes of a signature, an interface, a member, a bus name or an error name.
 pub const NAME: usize = 255;
 
-/// Deepest nesting of arrays in a signature, and of structs.
-pub const NESTING: u8 = 32;
-
 /// Deepest nesting of a value, variants included.
 pub const DEPTH: u32 = 64;
 
 /// Most bytes of header fields: a path, names, a signature. The specification would allow an array's 64 MiB.
 pub const FIELDS: usize = 32 << 10;
 
-/// Longest object path, in bytes.
+/// Longest object path, in bytes. The specification has no limit: a message that came through a bus is refused for it, and
+/// the connection to the bus stays.
 pub const PATH: usize = 4096;
 
 /// Most handles with a message.
 pub const HANDLES: usize = 16;
+
+/// Most handles that a bus passes at once; a message with more than [`HANDLES`] is refused.
+pub const HANDLES_PASSED: usize = 253;
 
 /// Time for the greeting of a peer that connected: authentication up to `BEGIN`.
 pub const GREETING: Duration = Duration::from_secs(5);
@@ -54,6 +62,20 @@ pub const COURTESY: u64 = 16;
 
 /// How much `receive` asks for at a time while it throws bytes away.
 pub(crate) const CHUNK: usize = 256 << 10;
+
+/// The limits of a connection.
+pub(crate) fn on(config: &Config) -> Limits {
+    let mut limits = config.limits.clone();
+    let remote = config.peer.credentials.is_none()
+        && matches!(config.profile.endpoints.first(), Some(Endpoint::Tcp { .. }));
+    if remote && limits.message == USUAL {
+        let usual = Limits::default().with_message(USUAL_REMOTE).budget;
+        limits.message = USUAL_REMOTE;
+        limits.budget.bytes = limits.budget.bytes.min(usual.bytes);
+        limits.budget.elements = limits.budget.elements.min(usual.elements);
+    }
+    limits
+}
 
 /// Time for a message of that many bytes to arrive.
 pub(crate) fn message_time(limits: &Limits, bytes: u64) -> Duration {

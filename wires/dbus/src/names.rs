@@ -1,11 +1,12 @@
-//! Names and paths: which are valid, and how a contract's names and an object's key are spelled on this wire
-//! (specification, sections "Valid Names" and "Valid Object Paths").
+//! Names and paths: which are valid as they come, and how an object's key is spelled on this wire (specification, sections
+//! "Valid Names" and "Valid Object Paths"). How a contract's names are spelled is told by [`everywire_idl::dbus_xml::names`].
 
 use crate::limits;
 use bytes::Bytes;
-use everywire_model::shape::Struct;
-use everywire_model::{Interface, Operation, Signal};
-use std::borrow::Cow;
+use everywire_idl::dbus_xml::names as spelling;
+use everywire_model::{Interface, Signal};
+
+pub use everywire_idl::dbus_xml::names::{of_exception, of_interface, of_operation, of_signal};
 
 /// The bus itself, as a name.
 pub const BUS: &str = "org.freedesktop.DBus";
@@ -20,25 +21,24 @@ pub const INTROSPECTABLE: &str = "org.freedesktop.DBus.Introspectable";
 /// Where the standard errors are.
 pub const ERRORS: &str = "org.freedesktop.DBus.Error.";
 
-/// Whether it is an object path.
+/// Whether it is an object path, of a length that is taken here.
 pub fn is_path(path: &[u8]) -> bool {
-    match path {
-        b"/" => true,
-        [b'/', rest @ ..] if path.len() <= limits::PATH => rest
-            .split(|&octet| octet == b'/')
-            .all(|element| !element.is_empty() && element.iter().all(|&c| is_word(c))),
-        _ => false,
-    }
+    path.len() <= limits::PATH && is_long_path(path)
+}
+
+/// Whether it is an object path of any length.
+pub(crate) fn is_long_path(path: &[u8]) -> bool {
+    str::from_utf8(path).is_ok_and(spelling::is_path)
 }
 
 /// Whether it is the name of a method, signal or property.
 pub fn is_member(name: &[u8]) -> bool {
-    name.len() <= limits::NAME && is_element(name)
+    str::from_utf8(name).is_ok_and(spelling::is_member)
 }
 
 /// Whether it is the name of an interface or an error: at least two elements.
 pub fn is_interface(name: &[u8]) -> bool {
-    name.len() <= limits::NAME && name.contains(&b'.') && name.split(|&octet| octet == b'.').all(is_element)
+    str::from_utf8(name).is_ok_and(spelling::is_interface)
 }
 
 /// Whether it is a unique or a well-known bus name.
@@ -59,38 +59,6 @@ fn is_word(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || octet == b'_'
 }
 
-fn is_element(element: &[u8]) -> bool {
-    element.first().is_some_and(|first| !first.is_ascii_digit()) && element.iter().all(|&c| is_word(c))
-}
-
-/// The wire name of an interface: its identity if that is one, else its scoped name with dots.
-pub fn of_interface(interface: &Interface) -> Cow<'_, str> {
-    dotted(&interface.id, &interface.name)
-}
-
-/// The wire name of an exception.
-pub fn of_exception(exception: &Struct) -> Cow<'_, str> {
-    dotted(&exception.id, &exception.name)
-}
-
-fn dotted<'a>(id: &'a str, name: &'a str) -> Cow<'a, str> {
-    if is_interface(id.as_bytes()) {
-        return Cow::Borrowed(id);
-    }
-    let name = name.replace("::", ".");
-    Cow::Owned(if name.contains('.') { name } else { format!("everywire.{name}") })
-}
-
-/// The wire name of an operation.
-pub fn of_operation(operation: &Operation) -> &str {
-    if operation.name.contains('(') { &operation.label } else { &operation.name }
-}
-
-/// The wire name of a signal.
-pub fn of_signal(signal: &Signal) -> &str {
-    if signal.name.contains('(') { &signal.label } else { &signal.name }
-}
-
 /// The interface, this one or a base, whose own signal this is.
 pub fn declaring_signal<'a>(interface: &'a Interface, signal: &Signal) -> &'a Interface {
     let inherits = |base: &&everywire_model::Hold<Interface>| base.signal(signal.name.as_bytes()).is_some();
@@ -104,10 +72,7 @@ pub fn path_of_key(key: &[u8]) -> String {
     }
     let mut path = String::with_capacity(key.len() + 1);
     path.push('/');
-    let plain = !key.starts_with(b"/")
-        && key
-            .split(|&octet| octet == b'/')
-            .all(|element| !element.is_empty() && element.iter().all(|&c| is_word(c)));
+    let plain = str::from_utf8(key).is_ok_and(spelling::is_relative);
     for (index, &octet) in key.iter().enumerate() {
         let rest = key.get(index + 1..).unwrap_or_default();
         let keep = match octet {

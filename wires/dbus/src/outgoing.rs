@@ -6,9 +6,10 @@ use crate::limits;
 use crate::routes::{Asks, HeaderPut, Route};
 use crate::session::DbusSession;
 use crate::signature::check_one;
-use crate::sink::{DbusSink, Head, Setup, over};
+use crate::sink::{DbusSink, Head, Listed, Setup, over};
 use bytes::Bytes;
-use everywire_model::{Encode, Failure, Initiator, Kind, Visit};
+use everywire_model::shape::Struct;
+use everywire_model::{Encode, Failure, Hold, Initiator, Kind, Visit};
 
 /// A header to be written in front of values.
 pub(crate) trait Envelope: Head {
@@ -46,8 +47,7 @@ impl DbusSession {
                 out.truncate(mark);
                 return Err(failure);
             }
-            let handles = std::mem::take(&mut scratch.handles);
-            if !handles.is_empty() && !envelope.announces() {
+            if !scratch.handles.is_empty() && !envelope.announces() {
                 // Handles inside of variants: the signature did not tell.
                 out.truncate(mark);
                 envelope.announce();
@@ -55,7 +55,8 @@ impl DbusSession {
             }
             let body = u32::try_from(size - envelope.len() as u64).unwrap_or(u32::MAX);
             patch(out.flat(), index + 4, body);
-            if !handles.is_empty() {
+            if !scratch.handles.is_empty() {
+                let handles = std::mem::take(&mut scratch.handles);
                 let count = u32::try_from(handles.len()).unwrap_or(u32::MAX);
                 patch(out.flat(), index + envelope.len() - 4, count);
                 out.attach(start, handles);
@@ -85,16 +86,9 @@ impl<'s> RouteHead<'s> {
     }
 }
 
-impl Head for RouteHead<'_> {
+impl RouteHead<'_> {
     #[inline]
-    fn begin(&mut self, signature: &str, flat: &mut Vec<u8>) -> Visit<()> {
-        let spelled = match self.route.asks {
-            Asks::Plain => signature,
-            Asks::Get => "ss",
-            Asks::Set => "ssv",
-        };
-        self.handles |= signature.contains('h');
-        self.route.fill(spelled, self.handles);
+    fn put(&mut self, flat: &mut Vec<u8>) {
         let start = flat.len();
         flat.extend_from_slice(&self.route.header);
         self.len = self.route.header.len();
@@ -102,6 +96,34 @@ impl Head for RouteHead<'_> {
             *flags |= self.flags;
         }
         patch(flat, start + 8, self.serial);
+    }
+}
+
+impl Head for RouteHead<'_> {
+    #[inline]
+    fn repeat(&mut self, list: &Hold<Struct>, flat: &mut Vec<u8>) -> bool {
+        let Some(handles) = self.route.writes(list) else { return false };
+        // Handles inside of variants come up after the signature was written.
+        if self.route.announces() != (handles || self.handles) {
+            return false;
+        }
+        self.handles |= handles;
+        self.put(flat);
+        true
+    }
+
+    fn begin(&mut self, signature: &str, list: Option<&Hold<Struct>>, flat: &mut Vec<u8>) -> Visit<()> {
+        let spelled = match self.route.asks {
+            Asks::Plain => signature,
+            Asks::Get => "ss",
+            Asks::Set => "ssv",
+        };
+        self.handles |= signature.contains('h');
+        self.route.fill(spelled, self.handles);
+        if self.route.asks == Asks::Plain {
+            self.route.wrote(list.map(|list| Listed::new(list, signature)));
+        }
+        self.put(flat);
         if self.route.asks != Asks::Plain {
             flat.extend_from_slice(&self.route.prefix);
         }
@@ -135,26 +157,66 @@ impl Envelope for RouteHead<'_> {
     }
 }
 
+/// The header of the last answer, to be written again.
+#[derive(Debug, Default)]
+pub(crate) struct Answered {
+    list: Option<Listed>,
+    destination: Bytes,
+    handles: bool,
+    header: Vec<u8>,
+}
+
 /// The header of an answer.
 pub(crate) struct ReplyHead<'s> {
-    pub(crate) serial: u32,
-    pub(crate) reply: u32,
-    pub(crate) destination: &'s Bytes,
+    last: &'s mut Answered,
+    serial: u32,
+    reply: u32,
+    destination: &'s Bytes,
     /// The name of the error; empty for results.
-    pub(crate) error: &'s str,
+    error: &'s str,
     handles: bool,
     len: usize,
 }
 
+/// Where in an answer's header the number of the call stands: it is the first field.
+const REPLY_AT: usize = frame::HEADER + 4;
+
 impl<'s> ReplyHead<'s> {
-    pub(crate) fn new(serial: u32, reply: u32, destination: &'s Bytes, error: &'s str) -> Self {
-        Self { serial, reply, destination, error, handles: false, len: 0 }
+    #[inline]
+    pub(crate) fn new(
+        last: &'s mut Answered,
+        serial: u32,
+        reply: u32,
+        destination: &'s Bytes,
+        error: &'s str,
+    ) -> Self {
+        Self { last, serial, reply, destination, error, handles: false, len: 0 }
     }
 }
 
 impl Head for ReplyHead<'_> {
     #[inline]
-    fn begin(&mut self, signature: &str, flat: &mut Vec<u8>) -> Visit<()> {
+    fn repeat(&mut self, list: &Hold<Struct>, flat: &mut Vec<u8>) -> bool {
+        let Some(held) = self.last.list.as_ref().filter(|held| held.is(list)) else { return false };
+        let handles = held.handles || self.handles;
+        if !self.error.is_empty() || self.last.handles != handles {
+            return false;
+        }
+        if self.last.destination.len() != self.destination.len()
+            || (!self.destination.is_empty() && self.last.destination != *self.destination)
+        {
+            return false;
+        }
+        self.handles = handles;
+        let start = flat.len();
+        flat.extend_from_slice(&self.last.header);
+        patch(flat, start + 8, self.serial);
+        patch(flat, start + REPLY_AT, self.reply);
+        self.len = self.last.header.len();
+        true
+    }
+
+    fn begin(&mut self, signature: &str, list: Option<&Hold<Struct>>, flat: &mut Vec<u8>) -> Visit<()> {
         let start = flat.len();
         self.handles |= signature.contains('h');
         let kind = if self.error.is_empty() { frame::METHOD_RETURN } else { frame::ERROR };
@@ -170,6 +232,13 @@ impl Head for ReplyHead<'_> {
         put.end(signature, self.handles);
         patch(flat, start + 8, self.serial);
         self.len = flat.len() - start;
+        if self.error.is_empty() {
+            self.last.list = list.map(|list| Listed::new(list, signature));
+            self.last.destination.clone_from(self.destination);
+            self.last.handles = self.handles;
+            self.last.header.clear();
+            self.last.header.extend_from_slice(flat.get(start..).unwrap_or_default());
+        }
         Ok(())
     }
 }

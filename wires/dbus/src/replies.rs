@@ -6,10 +6,11 @@ use crate::incoming::Arrived;
 use crate::names;
 use crate::outgoing::ReplyHead;
 use crate::serving::Caller;
-use crate::session::{DbusSession, Pending};
+use crate::session::DbusSession;
 use crate::signature::check_one;
 use crate::values::RESULTS;
 use crate::violations::Wrong;
+use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::shape::Text;
 use everywire_model::visit::Nothing;
@@ -51,7 +52,7 @@ impl DbusSession {
     #[inline]
     fn put_reply(&mut self, reply: u32, caller: &Bytes, error: &str, values: &dyn Encode) -> Visit<()> {
         let (serial, setup) = (self.take_serial(), self.setup());
-        let mut head = ReplyHead::new(serial, reply, caller, error);
+        let mut head = ReplyHead::new(&mut self.answered, serial, reply, caller, error);
         Self::send(&mut self.out, &mut self.scratch, setup, &mut head, values)
     }
 
@@ -66,14 +67,31 @@ impl DbusSession {
         }
     }
 
+    /// The call of this number, if it waits for an answer from whoever sent it. Nobody waits for the answer to a call that
+    /// was withdrawn, or that wanted none.
+    #[inline]
+    pub(crate) fn awaited(&mut self, reply: u32, known: usize, is_error: bool) -> Option<Pending> {
+        let pending = self.waiting.remove(reply)?;
+        if self.bus.is_some() {
+            let sender = self.seen.get(known).map(|known| &*known.fields.sender).unwrap_or_default();
+            if !pending.accepts(sender, is_error) {
+                // Somebody else on the bus answers: the real answer is still to come.
+                self.waiting.insert(reply, pending);
+                return None;
+            }
+        }
+        Some(pending)
+    }
+
     /// Results came.
+    #[inline]
     pub(crate) fn returned(&mut self, message: Arrived) -> Result<(), Wrong> {
-        // An answer that nobody waits for: to a call that was withdrawn, or that wanted none.
-        let Some(pending) = self.waiting.remove(&message.reply) else { return Ok(()) };
-        let signature =
-            self.seen.get(message.known).map(|known| known.fields.signature.clone()).unwrap_or_default();
-        let body = self.body(&message, signature, RESULTS);
-        let id = CallId(message.reply.into());
+        let reply = message.reply;
+        let Some(pending) = self.awaited(reply, message.known, false) else { return Ok(()) };
+        let Some(known) = self.seen.get(message.known) else { return Ok(()) };
+        let signature = known.fields.signature.clone();
+        let body = self.body(message, signature, RESULTS);
+        let id = CallId(reply.into());
         match pending {
             Pending::Call { unwraps: false, .. } => self.reply(id, Outcome::Done(body)),
             Pending::Call { .. } => {
@@ -83,11 +101,11 @@ impl DbusSession {
                 };
                 self.reply(id, outcome);
             }
-            Pending::Probe => {
+            Pending::Probe(_) => {
                 self.reply(id, Outcome::Done(Body { bytes: Bytes::new(), context: Bytes::new(), ..body }));
             }
-            Pending::Match(rule) => self.matched(&rule, &Ok(())),
-            Pending::Owner(name) => self.owner_told(&name, &Ok(body)),
+            Pending::Match(rule, number) => self.matched(&rule, number, &Ok(())),
+            Pending::Owner(name, number) => self.owner_told(&name, number, &Ok(body)),
             pending => return self.joined(&pending, &body),
         }
         Ok(())
@@ -95,15 +113,16 @@ impl DbusSession {
 
     /// An error came.
     pub(crate) fn refused(&mut self, message: Arrived) -> Result<(), Wrong> {
-        let Some(pending) = self.waiting.remove(&message.reply) else { return Ok(()) };
+        let reply = message.reply;
+        let Some(pending) = self.awaited(reply, message.known, true) else { return Ok(()) };
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };
         let (name, signature) = (known.fields.error.clone(), known.fields.signature.clone());
         let name = String::from_utf8_lossy(&name);
-        let body = self.body(&message, signature, RESULTS);
-        let id = CallId(message.reply.into());
+        let body = self.body(message, signature, RESULTS);
+        let id = CallId(reply.into());
         match pending {
             Pending::Call { raises, .. } => self.reply(id, errors::outcome(&name, &raises, body)),
-            Pending::Probe => {
+            Pending::Probe(_) => {
                 let failure = errors::failure(&name, &body);
                 let failure = match failure.kind() {
                     // Some say so of an object that is not there.
@@ -114,9 +133,17 @@ impl DbusSession {
                 };
                 self.reply(id, Outcome::Failed(failure));
             }
-            Pending::Match(rule) => self.matched(&rule, &Err(errors::failure(&name, &body))),
-            Pending::Owner(owned) => self.owner_told(&owned, &Err(errors::failure(&name, &body))),
-            pending => return Err(self.unwelcome(&pending, &errors::failure(&name, &body))),
+            pending => return self.not_settled(pending, errors::failure(&name, &body)),
+        }
+        Ok(())
+    }
+
+    /// The bus did not do what it was asked for.
+    pub(crate) fn not_settled(&mut self, pending: Pending, failure: Failure) -> Result<(), Wrong> {
+        match pending {
+            Pending::Match(rule, number) => self.matched(&rule, number, &Err(failure)),
+            Pending::Owner(name, number) => self.owner_told(&name, number, &Err(failure)),
+            pending => return Err(self.unwelcome(&pending, &failure)),
         }
         Ok(())
     }

@@ -1,14 +1,17 @@
 //! Calls: sent and taken.
 
+use crate::address::TAG_NAME;
 use crate::frame;
 use crate::incoming::Arrived;
 use crate::names;
 use crate::outgoing::RouteHead;
 use crate::routes::Asks;
 use crate::serving::Caller;
-use crate::session::{DbusSession, Pending};
+use crate::session::{DbusSession, Stage};
 use crate::standard::{INTROSPECTABLE, PEER};
 use crate::values::ARGUMENTS;
+use crate::waiting::Pending;
+use bytes::Bytes;
 use everywire_model::visit::Nothing;
 use everywire_model::{Call, CallId, Event, Expects, Failure, Incoming, Initiator, Interface, Kind, Profile};
 use std::borrow::Cow;
@@ -23,7 +26,9 @@ impl DbusSession {
         let mut head = RouteHead::new(route, serial, flags(call.expects));
         Self::send(&mut self.out, &mut self.scratch, setup, &mut head, call.arguments)?;
         if call.expects == Expects::Reply {
-            self.waiting.insert(serial, Pending::Call { raises: call.operation.raises.clone(), unwraps });
+            let to = self.bus.is_some().then(|| asked(call.profile));
+            let raises = call.operation.raises.clone();
+            self.waiting.insert(serial, Pending::Call { raises, unwraps, to });
         }
         Ok(CallId(serial.into()))
     }
@@ -40,7 +45,7 @@ impl DbusSession {
         let route = self.routes.call(profile, Some(interface), operation)?;
         let mut head = RouteHead::new(route, serial, 0);
         Self::send(&mut self.out, &mut self.scratch, setup, &mut head, &Nothing)?;
-        self.waiting.insert(serial, Pending::Probe);
+        self.waiting.insert(serial, Pending::Probe(asked(profile)));
         Ok(CallId(serial.into()))
     }
 
@@ -62,27 +67,48 @@ impl DbusSession {
     }
 
     /// A call of the peer.
+    #[inline]
     pub(crate) fn called(&mut self, message: Arrived) {
+        let on_bus = self.bus.is_some();
         let Some(known) = self.seen.get(message.known) else { return };
         let fields = &known.fields;
-        let (sender, key) = (fields.sender.clone(), known.key.clone());
-        let (interface, operation) = (fields.interface.clone(), fields.member.clone());
-        let signature = fields.signature.clone();
+        // Only a bus tells who sent something; a peer may say what it likes.
+        let sender = if on_bus { fields.sender.clone() } else { Bytes::new() };
         let waits = message.header.flags & frame::NO_REPLY_EXPECTED == 0;
+        let (key, signature) = (known.key.clone(), fields.signature.clone());
+        let (interface, operation) = (fields.interface.clone(), fields.member.clone());
         let id = if waits {
-            if self.serving.len() >= self.limits.outstanding {
-                let busy = self.busy();
+            if let Some(busy) = self.cannot_serve() {
                 self.refuse(message.header.serial, &sender, &busy);
                 return;
             }
             self.serving.enter(Caller { serial: message.header.serial, name: sender.clone() })
         } else {
+            if !matches!(self.stage, Stage::Open) {
+                return;
+            }
             self.serving.pass()
         };
-        let body = self.body(&message, signature, ARGUMENTS);
+        let body = self.body(message, signature, ARGUMENTS);
         let expects = if waits { Expects::Reply } else { Expects::Nothing };
         self.events.push_back(Event::Call(Incoming { id, sender, key, interface, operation, body, expects }));
     }
+
+    /// Why a call cannot be taken now, if it cannot.
+    #[inline]
+    fn cannot_serve(&self) -> Option<Failure> {
+        if !matches!(self.stage, Stage::Open) {
+            // On a bus anybody may call as soon as there is a unique name.
+            let what = "this side has not joined the bus yet";
+            return Some(Failure::new(Kind::Busy, Initiator::Peer, what));
+        }
+        (self.serving.len() >= self.limits.outstanding).then(|| self.busy())
+    }
+}
+
+/// Whom on the bus the object of a profile belongs to.
+fn asked(profile: &Profile) -> Bytes {
+    profile.component(TAG_NAME).cloned().unwrap_or_default()
 }
 
 /// The flags of a call.

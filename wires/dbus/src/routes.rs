@@ -3,9 +3,12 @@
 use crate::address::{TAG_CALL, TAG_NAME};
 use crate::basics::{NATIVE_LITTLE, Put};
 use crate::frame::{self, field};
+use crate::sink::Listed;
 use crate::{limits, names};
 use bytes::Bytes;
-use everywire_model::{Failure, Initiator, Interface, Kind, Operation, Profile, Signal, Visit};
+use everywire_model::shape::{Name, Struct};
+use everywire_model::{Failure, Hold, Initiator, Interface, Kind, Operation, Profile, Signal, Visit};
+use std::borrow::Cow;
 
 /// How a call travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,9 +29,9 @@ pub(crate) struct Route {
     key: Bytes,
     destination: Bytes,
     options: u8,
-    /// Identity and name of the interface, if one is known.
-    interface: Option<(String, String)>,
-    name: String,
+    /// The interface, if one is known.
+    interface: Option<Known>,
+    name: Name,
 
     // What it yields.
     pub(crate) asks: Asks,
@@ -41,6 +44,31 @@ pub(crate) struct Route {
     pub(crate) header: Vec<u8>,
     signature: String,
     handles: bool,
+    /// The list of values that the header was written for.
+    list: Option<Listed>,
+}
+
+/// What an interface is known by.
+#[derive(Debug)]
+struct Known {
+    id: Name,
+    name: Name,
+    identities: Cow<'static, [(Name, Name)]>,
+}
+
+impl Known {
+    fn of(interface: &Interface) -> Self {
+        let Interface { id, name, identities, .. } = interface;
+        Self { id: id.clone(), name: name.clone(), identities: identities.clone() }
+    }
+
+    #[inline]
+    fn is(&self, interface: &Interface) -> bool {
+        same_name(&self.id, &interface.id)
+            && same_name(&self.name, &interface.name)
+            && self.identities.len() == interface.identities.len()
+            && (self.identities.is_empty() || self.identities == interface.identities)
+    }
 }
 
 /// The last different ones.
@@ -49,6 +77,15 @@ pub(crate) struct Routes {
     known: Vec<Route>,
     last: usize,
     oldest: usize,
+}
+
+/// What is called.
+struct Wanted<'a> {
+    profile: &'a Profile,
+    interface: Option<&'a Interface>,
+    operation: &'a Operation,
+    destination: Option<&'a Bytes>,
+    options: u8,
 }
 
 impl Routes {
@@ -60,44 +97,42 @@ impl Routes {
         interface: Option<&Interface>,
         operation: &Operation,
     ) -> Visit<&mut Route> {
-        let destination = profile.component(TAG_NAME);
         let options = profile.component(TAG_CALL).and_then(|flags| flags.first()).copied().unwrap_or(0);
-        let same = |route: &Route| {
-            route.kind == frame::METHOD_CALL
-                && route.name == operation.name
-                && route.key == profile.key
-                && route.destination == destination.map_or(&b""[..], |name| name)
-                && route.options == options
-                && route.is_of(interface)
-        };
-        let index = match self.position(same) {
-            Some(index) => index,
-            None => self.keep(Route::call(profile, interface, operation, options)?),
+        let destination = profile.component(TAG_NAME);
+        let wanted = Wanted { profile, interface, operation, destination, options };
+        let index = match self.known.get(self.last) {
+            Some(route) if route.leads(&wanted) => self.last,
+            _ => self.find_call(&wanted)?,
         };
         self.get(index)
+    }
+
+    fn find_call(&mut self, wanted: &Wanted<'_>) -> Visit<usize> {
+        match self.known.iter().position(|route| route.leads(wanted)) {
+            Some(index) => Ok(index),
+            None => {
+                let route = Route::call(wanted.profile, wanted.interface, wanted.operation, wanted.options)?;
+                Ok(self.keep(route))
+            }
+        }
     }
 
     /// The way of a signal.
     pub(crate) fn signal(&mut self, key: &[u8], interface: &Interface, signal: &Signal) -> Visit<&mut Route> {
         let same = |route: &Route| {
             route.kind == frame::SIGNAL
-                && route.name == signal.name
+                && same_name(&route.name, &signal.name)
                 && route.key == key
                 && route.is_of(Some(interface))
         };
-        let index = match self.position(same) {
-            Some(index) => index,
-            None => self.keep(Route::signal(key, interface, signal)?),
+        let index = match self.known.get(self.last) {
+            Some(route) if same(route) => self.last,
+            _ => match self.known.iter().position(same) {
+                Some(index) => index,
+                None => self.keep(Route::signal(key, interface, signal)?),
+            },
         };
         self.get(index)
-    }
-
-    #[inline]
-    fn position(&self, same: impl Fn(&Route) -> bool) -> Option<usize> {
-        match self.known.get(self.last) {
-            Some(route) if same(route) => Some(self.last),
-            _ => self.known.iter().position(same),
-        }
     }
 
     fn keep(&mut self, route: Route) -> usize {
@@ -138,8 +173,8 @@ impl Route {
             key: profile.key.clone(),
             destination: profile.component(TAG_NAME).cloned().unwrap_or_default(),
             options,
-            interface: interface.map(|interface| (interface.id.to_string(), interface.name.to_string())),
-            name: operation.name.to_string(),
+            interface: interface.map(Known::of),
+            name: operation.name.clone(),
             asks: Asks::Plain,
             path: names::path_of_key(&profile.key),
             wire_interface: declaring.map(String::from).unwrap_or_default(),
@@ -148,6 +183,7 @@ impl Route {
             header: Vec::new(),
             signature: String::new(),
             handles: false,
+            list: None,
         };
         if let Some((attribute, writes)) = accessed {
             let mut put = Put::new(&mut route.prefix);
@@ -166,8 +202,8 @@ impl Route {
             key: Bytes::copy_from_slice(key),
             destination: Bytes::new(),
             options: 0,
-            interface: Some((interface.id.to_string(), interface.name.to_string())),
-            name: signal.name.to_string(),
+            interface: Some(Known::of(interface)),
+            name: signal.name.clone(),
             asks: Asks::Plain,
             path: names::path_of_key(key),
             wire_interface: names::of_interface(names::declaring_signal(interface, signal)).into_owned(),
@@ -176,6 +212,7 @@ impl Route {
             header: Vec::new(),
             signature: String::new(),
             handles: false,
+            list: None,
         };
         route.checked()
     }
@@ -201,12 +238,42 @@ impl Route {
     }
 
     #[inline]
+    fn leads(&self, wanted: &Wanted<'_>) -> bool {
+        self.kind == frame::METHOD_CALL
+            && same_name(&self.name, &wanted.operation.name)
+            && same_bytes(&self.key, &wanted.profile.key)
+            && match wanted.destination {
+                Some(name) => same_bytes(&self.destination, name),
+                None => self.destination.is_empty(),
+            }
+            && self.options == wanted.options
+            && self.is_of(wanted.interface)
+    }
+
+    #[inline]
     fn is_of(&self, interface: Option<&Interface>) -> bool {
         match (&self.interface, interface) {
             (None, None) => true,
-            (Some((id, name)), Some(interface)) => *id == interface.id && *name == interface.name,
+            (Some(known), Some(interface)) => known.is(interface),
             _ => false,
         }
+    }
+
+    /// Whether the header is the one for values in this list; if it is, whether their signature has handles.
+    #[inline]
+    pub(crate) fn writes(&self, list: &Hold<Struct>) -> Option<bool> {
+        self.list.as_ref().filter(|held| held.is(list)).map(|held| held.handles)
+    }
+
+    /// Notes the list of values that the header is for.
+    pub(crate) fn wrote(&mut self, list: Option<Listed>) {
+        self.list = list;
+    }
+
+    /// Whether the header has a place for the count of handles.
+    #[inline]
+    pub(crate) fn announces(&self) -> bool {
+        self.handles
     }
 
     /// Has the header say this signature, and name handles or not.
@@ -232,6 +299,21 @@ impl Route {
         }
         put.end(signature, handles);
     }
+}
+
+/// Whether two names are the same: those of generated code are known by their address, which is theirs for ever.
+#[inline]
+fn same_name(one: &Name, other: &Name) -> bool {
+    match (one, other) {
+        (Cow::Borrowed(one), Cow::Borrowed(other)) if std::ptr::eq(*one, *other) => true,
+        _ => one == other,
+    }
+}
+
+/// Whether bytes are the same. Those held here have an address of their own as long as they are held.
+#[inline]
+fn same_bytes(one: &Bytes, other: &Bytes) -> bool {
+    std::ptr::eq(&raw const **one, &raw const **other) || one == other
 }
 
 /// Writes a header.

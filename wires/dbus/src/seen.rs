@@ -14,6 +14,8 @@ pub(crate) struct Known {
     /// As they came; the number of the call that is answered may differ.
     raw: Bytes,
     pub(crate) fields: Fields,
+    /// Whether a message with them has more handles, or a longer path, than is taken here.
+    pub(crate) excess: bool,
     /// The key of the object at the path.
     pub(crate) key: Bytes,
     /// Subscriptions that a signal with these fields is for, and the generation of subscriptions that this holds for.
@@ -31,18 +33,15 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Recognises or reads the fields of a message; returns where they are, and the number of the call answered.
+    /// Recognises fields that are the same as those before, as [`Seen::find`] does.
     #[inline]
-    pub(crate) fn find(&mut self, header: &Header, raw: &[u8]) -> Result<(usize, u32), Wrong> {
-        if let Some(known) = self.known.get(self.last)
-            && let Some(reply) = known.recognises(header, raw)
-        {
-            return Ok((self.last, reply));
-        }
-        self.find_among(header, raw)
+    pub(crate) fn again(&self, header: &Header, raw: &[u8]) -> Option<(usize, u32)> {
+        let reply = self.known.get(self.last)?.recognises(header, raw)?;
+        Some((self.last, reply))
     }
 
-    fn find_among(&mut self, header: &Header, raw: &[u8]) -> Result<(usize, u32), Wrong> {
+    /// Recognises or reads the fields of a message; returns where they are, and the number of the call answered.
+    pub(crate) fn find(&mut self, header: &Header, raw: &[u8]) -> Result<(usize, u32), Wrong> {
         for (index, known) in self.known.iter().enumerate() {
             if let Some(reply) = known.recognises(header, raw) {
                 self.last = index;
@@ -51,20 +50,22 @@ impl Seen {
         }
         let known = Known::read(header, raw)?;
         let reply = known.fields.reply;
-        // Something large takes the place of the oldest too, and is the next to go.
-        let index = if self.known.len() < limits::REMEMBERED {
-            self.known.push(known);
-            self.known.len() - 1
-        } else {
-            let index = self.oldest;
-            if raw.len() <= limits::REMEMBERED_BYTES {
+        let is_large = |known: &Known| known.raw.len() > limits::REMEMBERED_BYTES;
+        // Of what is large only the last is kept.
+        let last_large = if is_large(&known) { self.known.iter().position(is_large) } else { None };
+        let index = match last_large {
+            Some(index) => index,
+            None if self.known.len() < limits::REMEMBERED => self.known.len(),
+            None => {
+                let index = self.oldest;
                 self.oldest = (self.oldest + 1) % limits::REMEMBERED;
+                index
             }
-            if let Some(place) = self.known.get_mut(index) {
-                *place = known;
-            }
-            index
         };
+        match self.known.get_mut(index) {
+            Some(place) => *place = known,
+            None => self.known.push(known),
+        }
         self.last = index;
         Ok((index, reply))
     }
@@ -81,7 +82,8 @@ impl Known {
         let raw = Bytes::copy_from_slice(raw);
         let fields = Fields::read(&raw, header)?;
         let key = if fields.path.is_empty() { Bytes::new() } else { names::key_of_path(&fields.path) };
-        Ok(Self { little: header.little, kind: header.kind, raw, fields, key, hearers: None })
+        let excess = fields.handles as usize > limits::HANDLES || fields.path.len() > limits::PATH;
+        Ok(Self { little: header.little, kind: header.kind, raw, fields, excess, key, hearers: None })
     }
 
     /// Whether these are the same fields; the number of the call answered.
@@ -93,7 +95,12 @@ impl Known {
         let Some(at) = self.fields.reply_at else { return (raw == self.raw).then_some(0) };
         let (before, rest) = raw.split_at_checked(at)?;
         let (number, after) = rest.split_first_chunk::<4>()?;
-        let same = self.raw.get(..at) == Some(before) && self.raw.get(at + 4..) == Some(after);
+        // Mostly that number comes first, behind four bytes that tell so.
+        let begins_same = match (before.first_chunk::<4>(), self.raw.first_chunk::<4>()) {
+            (Some(four), Some(held)) if at == 4 => four == held,
+            _ => self.raw.get(..at) == Some(before),
+        };
+        let same = begins_same && self.raw.get(at + 4..) == Some(after);
         let number = if self.little { u32::from_le_bytes(*number) } else { u32::from_be_bytes(*number) };
         // No call has the number 0; reading the fields anew tells so.
         (same && number != 0).then_some(number)
@@ -109,4 +116,43 @@ pub(crate) fn fields_of<'m>(header: &Header, message: &'m [u8]) -> Result<&'m [u
         return Err(Wrong::Padding { at: end });
     }
     message.get(HEADER..end).ok_or(Wrong::Header { what: "the header fields are cut off", at: HEADER })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(path: &str) -> (Header, Vec<u8>) {
+        let mut raw = Vec::new();
+        for (code, kind, text) in [(1u8, b'o', path), (3, b's', "M")] {
+            raw.resize(raw.len().next_multiple_of(8), 0);
+            raw.extend_from_slice(&[code, 1, kind, 0]);
+            raw.extend_from_slice(&u32::try_from(text.len()).unwrap().to_le_bytes());
+            raw.extend_from_slice(text.as_bytes());
+            raw.push(0);
+        }
+        let len = u32::try_from(raw.len()).unwrap();
+        (Header { little: true, kind: 1, flags: 0, body: 0, serial: 1, fields: len }, raw)
+    }
+
+    #[test]
+    fn only_one_large_header_is_remembered() {
+        let mut seen = Seen::default();
+        let mut find = |path: &str| {
+            let (header, raw) = fields(path);
+            seen.find(&header, &raw).unwrap();
+            seen.known.iter().map(|known| known.raw.len()).sum::<usize>()
+        };
+        find("/small");
+        let one = find(&format!("/{}", "x".repeat(4000)));
+        for index in 0..20 {
+            let held = find(&format!("/{index}{}", "x".repeat(4000)));
+            assert!(held < one + 16, "{held}");
+        }
+        for index in 0..20 {
+            assert!(find(&format!("/a{index}")) < one + 8 * 64);
+        }
+        assert!(find("/last") < 8 * 64, "and it goes like the others");
+        assert!(seen.known.len() <= limits::REMEMBERED);
+    }
 }

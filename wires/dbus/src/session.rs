@@ -2,26 +2,26 @@
 //!
 //! `greeting` authenticates, `joining` greets the bus; `incoming` takes messages off the stream, `outgoing` puts them
 //! there; `requests` sends calls and takes those that come, `replies` answers them and takes answers, `signals` sends
-//! signals and knows who listens; `seen` and `routes` remember what is said again and again.
+//! signals and knows who listens; `seen` and `routes` remember what is said again and again, `waiting` and
+//! `serving` the calls that are open.
 
 use crate::address::{TAG_BUS, TAG_NAME};
 use crate::greeting::Greeting;
 use crate::limits;
 use crate::names;
+use crate::outgoing::Answered;
 use crate::routes::Routes;
 use crate::seen::Seen;
 use crate::serving::Serving;
 use crate::signals::Subscriptions;
 use crate::sink::Scratch;
+use crate::waiting::{Pending, Waiting};
 use bytes::{Bytes, BytesMut};
-use everywire_model::shape::Struct;
 use everywire_model::{
-    Answer, Body, Call, CallId, Config, Emission, Event, Failure, Handle, Hold, Initiator, Interest, Kind,
-    Limits, Outcome, Peer, PeerAddress, Profile, Purpose, Rope, Session, Violation,
+    Answer, Body, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator, Interest, Kind, Limits,
+    Outcome, Peer, PeerAddress, Profile, Purpose, Rope, Session, Violation,
 };
-use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 /// One connection.
@@ -34,7 +34,7 @@ pub(crate) struct DbusSession {
     pub(crate) scratch: Scratch,
     pub(crate) events: VecDeque<Event>,
     /// Calls sent and not answered, by serial number.
-    pub(crate) waiting: HashMap<u32, Pending, BuildHasherDefault<SerialHasher>>,
+    pub(crate) waiting: Waiting,
     next_serial: u32,
     pub(crate) serving: Serving,
     pub(crate) routes: Routes,
@@ -55,6 +55,8 @@ pub(crate) struct DbusSession {
     pub(crate) ready_by: Option<(Instant, u64)>,
     /// When the message at the front of the input must be whole, and seconds it was given.
     pub(crate) due: Option<(Instant, u64)>,
+    /// The header of the last answer.
+    pub(crate) answered: Answered,
     /// Bytes left of a refused message, which are thrown away as they come.
     pub(crate) discarding: Option<u64>,
 }
@@ -83,48 +85,6 @@ pub(crate) struct Bus {
     pub(crate) flags: u8,
 }
 
-/// What a call that waits for its answer was for.
-#[derive(Debug)]
-pub(crate) enum Pending {
-    /// A call of the user: exceptions that it may raise, and whether its result comes in a variant.
-    Call { raises: Cow<'static, [Hold<Struct>]>, unwraps: bool },
-    /// Whether the object is there.
-    Probe,
-    /// The unique name.
-    Hello,
-    /// The well-known name.
-    RequestName,
-    /// Who has the name that we did not get.
-    Holder,
-    /// Everything others say.
-    Monitor,
-    /// A match rule.
-    Match(String),
-    /// Who has a name that is listened to.
-    Owner(Bytes),
-}
-
-/// Serial numbers are this side's own and ascend: they need no better hash.
-#[derive(Default)]
-pub(crate) struct SerialHasher(u64);
-
-impl Hasher for SerialHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-    }
-
-    #[inline]
-    fn write_u32(&mut self, serial: u32) {
-        self.0 = u64::from(serial).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
-
 impl DbusSession {
     /// A session whose peer is admitted already, peer to peer: for what tests the rest.
     pub(crate) fn admitted(config: &Config) -> Self {
@@ -138,12 +98,12 @@ impl DbusSession {
     pub(crate) fn new(config: &Config, stage: Stage) -> Self {
         Self {
             stage,
-            limits: config.limits.clone(),
+            limits: limits::on(config),
             handles: false,
             out: Rope::new(),
             scratch: Scratch::default(),
             events: VecDeque::new(),
-            waiting: HashMap::default(),
+            waiting: Waiting::default(),
             next_serial: 1,
             serving: Serving::default(),
             routes: Routes::default(),
@@ -158,6 +118,7 @@ impl DbusSession {
             missing: 0,
             ready_by: None,
             due: None,
+            answered: Answered::default(),
             discarding: None,
         }
     }
@@ -176,7 +137,7 @@ impl DbusSession {
         loop {
             let serial = self.next_serial;
             self.next_serial = serial.wrapping_add(1).max(1);
-            if self.waiting.is_empty() || !self.waiting.contains_key(&serial) {
+            if !self.waiting.holds(serial) {
                 return serial;
             }
         }
@@ -211,7 +172,10 @@ impl DbusSession {
 impl Bus {
     /// The bus that a connection goes to, if it does.
     pub(crate) fn of(config: &Config) -> Option<Self> {
-        config.profile.component(TAG_BUS)?;
+        // Whoever wants to overhear others means a bus, also by an address alone.
+        if config.purpose != everywire_model::Purpose::Monitoring {
+            config.profile.component(TAG_BUS)?;
+        }
         let profile = Profile {
             wire: config.profile.wire,
             key: Bytes::from_static(crate::standard::driver::KEY.as_bytes()),
@@ -282,7 +246,7 @@ impl Session for DbusSession {
     fn cancel(&mut self, id: CallId) {
         // The protocol has no word for it: the answer will find nobody waiting.
         if let Ok(serial) = u32::try_from(id.0) {
-            self.waiting.remove(&serial);
+            self.waiting.remove(serial);
         }
     }
 
@@ -313,6 +277,10 @@ impl Session for DbusSession {
         self.refused.then(|| self.way.clone())
     }
 
+    fn is_routed(&self) -> bool {
+        self.bus.is_some()
+    }
+
     fn outstanding(&self) -> usize {
         self.waiting.len() + self.serving.len()
     }
@@ -321,10 +289,8 @@ impl Session for DbusSession {
 impl DbusSession {
     /// All calls that wait come back with this failure.
     fn fail_all(&mut self, failure: &Failure) {
-        let mut waiting: Vec<_> = self.waiting.drain().collect();
-        waiting.sort_unstable_by_key(|(serial, _)| *serial);
-        for (serial, pending) in waiting {
-            if matches!(pending, Pending::Call { .. } | Pending::Probe) {
+        for (serial, pending) in self.waiting.drain() {
+            if matches!(pending, Pending::Call { .. } | Pending::Probe(_)) {
                 self.reply(CallId(serial.into()), Outcome::Failed(failure.clone()));
             }
         }
@@ -342,11 +308,21 @@ impl DbusSession {
     }
 
     pub(crate) fn check_time(&self, now: Instant) -> Result<(), Violation> {
+        if let Stage::Greeting(greeting) = &self.stage
+            && let Greeting::Impossible(wrong) = &**greeting
+        {
+            return Err(self.wrong(wrong));
+        }
         let late = [self.ready_by, self.due].into_iter().flatten().find(|(due, _)| *due <= now);
         match late {
             Some((_, seconds)) => Err(self.wrong(&crate::violations::Wrong::TooSlow { seconds })),
             None => Ok(()),
         }
+    }
+
+    /// The greeting cannot begin: whoever asks for the time learns so at once, for nothing will come from the peer.
+    pub(crate) fn give_up(&mut self) {
+        self.ready_by = Some((Instant::now(), 0));
     }
 
     /// The time by which the greeting must be over.

@@ -10,15 +10,19 @@ use crate::incoming::Arrived;
 use crate::limits;
 use crate::names;
 use crate::outgoing::RouteHead;
-use crate::session::{DbusSession, Pending};
+use crate::session::DbusSession;
 use crate::standard::driver;
 use crate::values::{RESULTS, Values};
+use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::shape::Text;
 use everywire_model::{
-    Body, CallId, Completed, Emission, Event, Failure, Heard, Initiator, Interest, Kind, Outcome, Sink,
+    Body, CallId, Completed, Emission, Event, Failure, Heard, Initiator, Interest, Kind, Outcome, Sink, Visit,
 };
 use std::collections::HashMap;
+
+/// What the bus answers if nobody owns a name.
+const NOBODY: &str = "org.freedesktop.DBus.Error.NameHasNoOwner";
 
 /// Who listens to what.
 #[derive(Debug, Default)]
@@ -50,6 +54,8 @@ struct Subscription {
 
 #[derive(Debug, Default)]
 struct Rule {
+    /// Tells it from those with the same text before it.
+    number: u64,
     users: usize,
     confirmed: bool,
     waiting: Vec<CallId>,
@@ -57,6 +63,8 @@ struct Rule {
 
 #[derive(Debug, Default)]
 struct Watch {
+    /// Tells it from those of the same name before it.
+    number: u64,
     /// Its unique name; empty if nobody owns the name.
     owner: Bytes,
     known: bool,
@@ -129,6 +137,7 @@ impl DbusSession {
         });
         let interface = interface.unwrap_or_default();
         let member = interest.signal.map_or("", names::of_signal);
+        check_names(&interface, member)?;
         let on_bus = self.bus.is_some();
         let sender = interest.profile.component(TAG_NAME).filter(|_| on_bus).cloned().unwrap_or_default();
         let key =
@@ -143,20 +152,38 @@ impl DbusSession {
         let name = key_of(interface.as_bytes(), member.as_bytes());
         self.subscriptions.by_name.entry(name.clone()).or_default().push(id);
         let watched = on_bus && !sender.is_empty() && sender != names::BUS;
-        let held = Subscription { key, name, sender: sender.clone(), rules: rules.clone(), awaits: 0 };
+        let held = Subscription { key, name, sender: sender.clone(), rules: Vec::new(), awaits: 0 };
         self.subscriptions.all.insert(id, held);
 
-        let mut awaits =
-            rules.into_iter().map(|rule| self.want_rule(rule, id)).filter(|awaits| *awaits).count();
-        if watched && self.watch(&sender, id) {
-            awaits += 1;
-        }
-        if awaits == 0 {
-            self.confirm(id);
-        } else if let Some(held) = self.subscriptions.all.get_mut(&id) {
-            held.awaits = awaits;
+        let asked = self.ask_for(rules, Some(&sender).filter(|_| watched), id);
+        match asked {
+            Ok(0) => self.confirm(id),
+            Ok(awaits) => {
+                if let Some(held) = self.subscriptions.all.get_mut(&id) {
+                    held.awaits = awaits;
+                }
+            }
+            Err(failure) => {
+                self.listen_no_more(id);
+                return Err(failure);
+            }
         }
         Ok(id)
+    }
+
+    /// Asks the bus for rules and the owner of a name; how many answers of it are missing.
+    fn ask_for(&mut self, rules: Vec<String>, watched: Option<&Bytes>, id: CallId) -> Visit<usize> {
+        let mut awaits = 0;
+        for rule in rules {
+            if let Some(held) = self.subscriptions.all.get_mut(&id) {
+                held.rules.push(rule.clone());
+            }
+            awaits += usize::from(self.want_rule(rule, id)?);
+        }
+        if let Some(name) = watched {
+            awaits += usize::from(self.watch(name, id)?);
+        }
+        Ok(awaits)
     }
 
     /// Ends a subscription.
@@ -183,18 +210,20 @@ impl DbusSession {
     }
 
     /// Has a rule at the bus; whether its answer is still to come.
-    fn want_rule(&mut self, rule: String, id: CallId) -> bool {
+    fn want_rule(&mut self, rule: String, id: CallId) -> Visit<bool> {
+        let number = self.subscriptions.count;
         let held = self.subscriptions.rules.entry(rule.clone()).or_default();
         held.users += 1;
         if held.confirmed {
-            return false;
+            return Ok(false);
         }
         held.waiting.push(id);
         if held.users == 1 {
+            held.number = number;
             let text = |sink: &mut dyn Sink| sink.text(&Text::NARROW, &rule);
-            self.ask_bus(driver::ADD_MATCH, &text, Pending::Match(rule.clone()));
+            self.try_bus(&driver::BUS, driver::ADD_MATCH, &text, Some(Pending::Match(rule.clone(), number)))?;
         }
-        true
+        Ok(true)
     }
 
     fn drop_rule(&mut self, rule: &str, id: CallId) {
@@ -210,25 +239,29 @@ impl DbusSession {
     }
 
     /// Watches a name; whether its owner is still to be told.
-    fn watch(&mut self, name: &Bytes, id: CallId) -> bool {
+    fn watch(&mut self, name: &Bytes, id: CallId) -> Visit<bool> {
+        let number = self.subscriptions.count;
         let watch = self.subscriptions.watches.entry(name.clone()).or_default();
         watch.users.push(id);
         if watch.known {
-            return false;
+            return Ok(false);
         }
         watch.waiting.push(id);
         if watch.users.len() == 1 {
+            watch.number = number;
             let text = String::from_utf8_lossy(name).into_owned();
             let text = |sink: &mut dyn Sink| sink.text(&Text::NARROW, &text);
-            self.ask_bus(driver::GET_NAME_OWNER, &text, Pending::Owner(name.clone()));
+            let pending = Pending::Owner(name.clone(), number);
+            self.try_bus(&driver::BUS, driver::GET_NAME_OWNER, &text, Some(pending))?;
         }
-        true
+        Ok(true)
     }
 
     /// The bus took or refused a rule.
-    pub(crate) fn matched(&mut self, rule: &str, result: &Result<(), Failure>) {
-        // Whoever wanted it may have gone.
-        let Some(held) = self.subscriptions.rules.get_mut(rule) else { return };
+    pub(crate) fn matched(&mut self, rule: &str, number: u64, result: &Result<(), Failure>) {
+        // Whoever wanted it may have gone, and somebody else have come.
+        let held = self.subscriptions.rules.get_mut(rule).filter(|held| held.number == number);
+        let Some(held) = held else { return };
         let waiting = std::mem::take(&mut held.waiting);
         match result {
             Ok(()) => {
@@ -237,29 +270,37 @@ impl DbusSession {
             }
             Err(failure) => {
                 self.subscriptions.rules.remove(rule);
-                for id in waiting {
-                    self.listen_no_more(id);
-                    self.reply(id, Outcome::Failed(failure.clone()));
-                }
+                self.not_subscribed(waiting, failure);
             }
         }
     }
 
+    fn not_subscribed(&mut self, ids: Vec<CallId>, failure: &Failure) {
+        for id in ids {
+            self.listen_no_more(id);
+            self.reply(id, Outcome::Failed(failure.clone()));
+        }
+    }
+
     /// The bus told who owns a name that is listened to.
-    pub(crate) fn owner_told(&mut self, name: &Bytes, result: &Result<Body, Failure>) {
+    pub(crate) fn owner_told(&mut self, name: &Bytes, number: u64, result: &Result<Body, Failure>) {
         let owner = match result {
-            Ok(body) => match body.decode::<(String,)>(&driver::GET_NAME_OWNER.results) {
-                Ok((owner,)) => Bytes::from(owner),
-                Err(_) => Bytes::new(),
-            },
-            // Nobody yet.
-            Err(_) => Bytes::new(),
+            Ok(body) => body.decode::<(String,)>(&driver::GET_NAME_OWNER.results).map(|(owner,)| owner),
+            Err(failure) if failure.code() == Some(NOBODY) => Ok(String::new()),
+            Err(failure) => Err(failure.clone()),
         };
-        let Some(watch) = self.subscriptions.watches.get_mut(name) else { return };
-        (watch.owner, watch.known) = (owner, true);
-        self.subscriptions.generation += 1;
+        let watch = self.subscriptions.watches.get_mut(name).filter(|watch| watch.number == number);
+        let Some(watch) = watch else { return };
         let waiting = std::mem::take(&mut watch.waiting);
-        waiting.into_iter().for_each(|id| self.one_answer_less(id));
+        match owner {
+            Ok(owner) => {
+                (watch.owner, watch.known) = (Bytes::from(owner), true);
+                self.subscriptions.generation += 1;
+                waiting.into_iter().for_each(|id| self.one_answer_less(id));
+            }
+            // Without the owner no signal could be told from that of anybody else.
+            Err(failure) => self.not_subscribed(waiting, &failure),
+        }
     }
 
     fn one_answer_less(&mut self, id: CallId) {
@@ -282,7 +323,7 @@ impl DbusSession {
         let fields = &known.fields;
         if on_bus && fields.sender == names::BUS && fields.interface == names::BUS {
             let (member, signature) = (fields.member.clone(), fields.signature.clone());
-            let body = self.body(&message, signature, RESULTS);
+            let body = self.body(message.clone(), signature, RESULTS);
             self.bus_says(&member, &body);
         }
         let Some(known) = self.seen.get(message.known) else { return };
@@ -301,9 +342,11 @@ impl DbusSession {
         }
         let fields = &known.fields;
         let signature = fields.signature.clone();
-        let (sender, key) = (fields.sender.clone(), known.key.clone());
+        // Only a bus tells who sent something.
+        let sender = if on_bus { fields.sender.clone() } else { Bytes::new() };
+        let key = known.key.clone();
         let (interface, signal) = (fields.interface.clone(), fields.member.clone());
-        let body = self.body(&message, signature, RESULTS);
+        let body = self.body(message, signature, RESULTS);
         let heard = Heard { sender, key, interface, signal, body };
         self.events.push_back(Event::Signal { subscriptions, heard });
     }
@@ -339,6 +382,17 @@ impl DbusSession {
             self.events.push_back(Event::Lost { subscription, failure });
         }
     }
+}
+
+/// A match rule is no place for what is no name: what follows would be read as more of the rule.
+fn check_names(interface: &str, member: &str) -> Result<(), Failure> {
+    let wrong = match (interface, member) {
+        (interface, _) if !interface.is_empty() && !names::is_interface(interface.as_bytes()) => interface,
+        (_, member) if !member.is_empty() && !names::is_member(member.as_bytes()) => member,
+        _ => return Ok(()),
+    };
+    let what = format!("`{wrong}` is no name of a D-Bus interface or signal");
+    Err(Failure::new(Kind::BadArgument, Initiator::User, what))
 }
 
 /// The key as it comes back from its path.

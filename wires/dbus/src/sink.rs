@@ -6,21 +6,51 @@ use crate::{address, limits, names};
 use bytes::Bytes;
 use everywire_idl::signature as spelling;
 use everywire_model::rope::SPLICE;
-use everywire_model::shape::{Enum, Text, TextKind};
+use everywire_model::shape::{Enum, Struct, Text, TextKind};
 use everywire_model::visit::Numbers;
-use everywire_model::{Failure, Handle, Initiator, Kind, Reference, Rope, Shape, Sink, Visit};
+use everywire_model::{Failure, Handle, Hold, Initiator, Kind, Reference, Rope, Shape, Sink, Visit};
+use std::sync::Arc;
 
 /// What stands before the values: it names their signature, which is known when the first of them comes.
 pub(crate) trait Head {
-    /// Writes it at the end of the buffer.
-    fn begin(&mut self, signature: &str, flat: &mut Vec<u8>) -> Visit<()>;
+    /// Writes it at the end of the buffer. The list is the one that has this signature, if the values are in one.
+    fn begin(&mut self, signature: &str, list: Option<&Hold<Struct>>, flat: &mut Vec<u8>) -> Visit<()>;
+
+    /// Writes it as it was the last time, if it was for the same list; whether it did.
+    fn repeat(&mut self, _list: &Hold<Struct>, _flat: &mut Vec<u8>) -> bool {
+        false
+    }
+}
+
+/// A list of values whose signature is known, and whether that has handles.
+///
+/// What is held cannot change, nor can its address be that of something else: that the address is the same is enough.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    list: Hold<Struct>,
+    pub(crate) handles: bool,
+}
+
+impl Listed {
+    pub(crate) fn new(list: &Hold<Struct>, signature: &str) -> Self {
+        Self { list: list.clone(), handles: signature.contains('h') }
+    }
+
+    #[inline]
+    pub(crate) fn is(&self, list: &Hold<Struct>) -> bool {
+        match (&self.list, list) {
+            (Hold::Static(held), Hold::Static(list)) => std::ptr::eq(*held, *list),
+            (Hold::Shared(held), Hold::Shared(list)) => Arc::ptr_eq(held, list),
+            _ => false,
+        }
+    }
 }
 
 /// Nothing stands before the values.
 pub(crate) struct NoHead;
 
 impl Head for NoHead {
-    fn begin(&mut self, _: &str, _: &mut Vec<u8>) -> Visit<()> {
+    fn begin(&mut self, _: &str, _: Option<&Hold<Struct>>, _: &mut Vec<u8>) -> Visit<()> {
         Ok(())
     }
 }
@@ -39,11 +69,16 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
+    #[inline]
     fn clear(&mut self) {
         self.spelled.clear();
         self.arrays.clear();
-        self.frames.clear();
-        self.handles.clear();
+        if !self.frames.is_empty() {
+            self.frames.clear();
+        }
+        if !self.handles.is_empty() {
+            self.handles.clear();
+        }
     }
 }
 
@@ -106,6 +141,7 @@ pub(crate) struct DbusSink<'r, 'h> {
 
 impl<'r, 'h> DbusSink<'r, 'h> {
     /// Writes a message at the end of a rope; offsets in it are counted from `base` there.
+    #[inline]
     pub(crate) fn new(
         rope: &'r mut Rope,
         base: usize,
@@ -121,7 +157,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
     /// To be called after the values: a message without any begins here.
     #[inline]
     pub(crate) fn finish(&mut self) -> Visit<()> {
-        if self.begun == Begun::No { self.head.begin("", self.rope.flat()) } else { Ok(()) }
+        if self.begun == Begun::No { self.head.begin("", None, self.rope.flat()) } else { Ok(()) }
     }
 
     /// Offset in the message.
@@ -188,19 +224,22 @@ impl<'r, 'h> DbusSink<'r, 'h> {
         }
         if self.begun == Begun::No {
             self.begun = Begun::Bare;
-            self.head.begin(&self.scratch.spelled, self.rope.flat())?;
+            self.head.begin(&self.scratch.spelled, None, self.rope.flat())?;
         }
         Ok(())
     }
 
     /// The arguments or results of an operation, at the bottom.
     #[inline]
-    fn list(&mut self, shape: &Shape) -> Visit<()> {
-        spelling::of_list(shape, &mut self.scratch.spelled).map_err(|error| unspelled(&error))?;
+    fn list(&mut self, shape: &Shape, list: &Hold<Struct>) -> Visit<()> {
         self.begun = Begun::List;
         self.special = false;
         self.depth = 1;
-        self.head.begin(&self.scratch.spelled, self.rope.flat())
+        if self.head.repeat(list, self.rope.flat()) {
+            return Ok(());
+        }
+        spelling::of_list(shape, &mut self.scratch.spelled).map_err(|error| unspelled(&error))?;
+        self.head.begin(&self.scratch.spelled, Some(list), self.rope.flat())
     }
 
     fn enter(&mut self) -> Visit<()> {
@@ -445,8 +484,10 @@ impl Sink for DbusSink<'_, '_> {
 
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         let resolved = shape.resolved();
-        if self.begun == Begun::No && matches!(resolved, Shape::Struct(_)) {
-            return self.list(resolved);
+        if self.begun == Begun::No
+            && let Shape::Struct(list) = resolved
+        {
+            return self.list(resolved, list);
         }
         if self.special {
             self.special_item(&Item::Shape(resolved))?;

@@ -89,7 +89,7 @@ impl<'a> DbusSource<'a> {
         let before = self.signature;
         let rest = match item {
             Item::Code(code) => before.strip_prefix(&[*code]),
-            Item::Shape(shape) => crate::signature::after(shape, before, spelling::LENGTH),
+            Item::Shape(shape) => fits_one(shape, before),
         };
         match rest {
             Some(rest) => {
@@ -390,7 +390,7 @@ impl<'a> Source<'a> for DbusSource<'a> {
         let found = self.get.signature()?;
         let arm = arm.and_then(|index| union.arms.get(index)).map(|arm| &arm.field.shape);
         match arm.filter(|shape| !matches!(shape.resolved(), Shape::Void)) {
-            Some(shape) if fits_one(shape, found) => Ok(()),
+            Some(shape) if fits_one(shape, found).is_some_and(<[u8]>::is_empty) => Ok(()),
             Some(_) => Err(self.wrong(format_args!(
                 "an arm of {} holds a value of the type `{}`",
                 union.name,

@@ -204,3 +204,50 @@ impl Message {
 pub fn nothing() -> &'static dyn Encode {
     &Nothing
 }
+
+/// The bus, as a name.
+pub const BUS: &str = "org.freedesktop.DBus";
+
+/// A string in a body.
+pub fn string(text: &str) -> Vec<u8> {
+    let mut body = u32::try_from(text.len()).unwrap().to_le_bytes().to_vec();
+    body.extend_from_slice(text.as_bytes());
+    body.push(0);
+    body
+}
+
+/// A configuration for a bus.
+pub fn bus_config() -> Config {
+    let mut on_bus = config();
+    on_bus.profile.components = vec![(everywire_dbus::TAG_BUS, bytes::Bytes::from_static(b"session"))];
+    on_bus
+}
+
+/// A side that a bus has let in and not greeted yet.
+pub fn before_hello(config: &Config) -> Side {
+    let mut side = Side::new(DBUS.connect(config));
+    side.hear(b"OK 0123456789abcdef0123456789abcdef\r\nAGREE_UNIX_FD\r\n").unwrap();
+    side.said();
+    side
+}
+
+/// A side on a bus; its next serial number is 2.
+pub fn on_bus(config: &Config) -> Side {
+    let mut side = before_hello(config);
+    side.hear(&reply(1).text(7, 's', BUS).body("s", &string(":1.9")).bytes()).unwrap();
+    side
+}
+
+/// An answer to the call with this number.
+pub fn reply(serial: u32) -> Message {
+    Message::new(2).number(5, serial)
+}
+
+/// An error that answers the call with this number.
+pub fn error(serial: u32, name: &str) -> Message {
+    Message::new(3).number(5, serial).text(4, 's', name)
+}
+
+pub fn says(bytes: &[u8], word: &str) -> bool {
+    bytes.windows(word.len()).any(|window| window == word.as_bytes())
+}

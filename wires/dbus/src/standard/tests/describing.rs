@@ -1,9 +1,11 @@
 //! `Peer` and `Introspectable`.
 
-use super::lamp::Lamp;
+use super::lamp::{LAMP, Lamp};
 use super::store::House;
 use crate::standard::discover::{own_interfaces, read};
-use everywire_model::{Bytes, Discovery, Failure};
+use everywire_model::{Bytes, Discovery, Failure, Interface, Request, Servant, Variant};
+use std::borrow::Cow;
+use std::sync::Arc;
 
 fn describe(house: &House, key: &str) -> Result<Discovery, Failure> {
     let (xml,): (String,) = house.call(key, "org.freedesktop.DBus.Introspectable", "Introspect", ())?;
@@ -62,6 +64,34 @@ fn an_object_tells_all_its_interfaces() {
     ];
     assert_eq!(attributes, expected);
     assert!(own.index_of(b"toggle").is_some());
+}
+
+/// A lamp under another name.
+struct Renamed(Interface, Arc<Lamp>);
+
+impl Servant for Renamed {
+    fn interface(&self) -> &Interface {
+        &self.0
+    }
+
+    fn dispatch(&self, request: Request) {
+        self.1.dispatch(request);
+    }
+}
+
+#[test]
+fn an_interface_has_the_name_that_is_given_for_this_wire() {
+    let identities = Cow::Owned(vec![("dbus".into(), "org.given.Lamp".into())]);
+    let house = House::new();
+    house.export("lamp", Arc::new(Renamed(Interface { identities, ..LAMP.clone() }, Lamp::new("given"))));
+    assert_eq!(own_interfaces(&describe(&house, "lamp").unwrap()), ["demo.Named", "org.given.Lamp"]);
+    let get = |interface: &'static str| {
+        let arguments = (interface, "level");
+        house.call::<_, (Variant,)>("lamp", "org.freedesktop.DBus.Properties", "Get", arguments)
+    };
+    get("org.given.Lamp").unwrap();
+    let unknown = get("demo.Lamp").unwrap_err();
+    assert_eq!(unknown.code(), Some("org.freedesktop.DBus.Error.UnknownInterface"));
 }
 
 #[test]
