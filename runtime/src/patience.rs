@@ -4,8 +4,9 @@
 //! with `sched_yield` between two looks so that a peer on the *same* CPU gets to run. Looking costs CPU, so the budget
 //! halves each time it was spent in vain, and is restored when a wait turns out short: an idle process spends nothing.
 //!
-//! A router between two peers changes that: it sleeps between messages itself, and whoever looks meanwhile takes the CPU
-//! from it. With fewer than three CPUs to share, waits behind a router are spent asleep from the start.
+//! A router between two peers changes that: it sleeps between messages itself, and whoever looks too early takes the CPU
+//! from it. Behind a router, a look in vain after the CPU went to somebody else is the last one. With two CPUs to run on, not
+//! even one look pays: the kernel brings those together who wake each other, as long as none of them looks busy.
 
 use crate::transport::Stream;
 use std::sync::OnceLock;
@@ -36,20 +37,24 @@ pub(crate) struct Patience {
     limit: Duration,
     budget: Duration,
     since: Option<Instant>,
-    /// Whether to sleep without a look.
-    at_once: bool,
+    /// Whether a router stands between.
+    routed: bool,
+    /// Whether the last yield gave the CPU to somebody.
+    gave_way: bool,
     /// Whether glances have paid lately, and how many chances were let pass since they last did not.
     glances: u8,
     passed: u8,
 }
 
+/// A yield that gave the CPU to somebody took at least so long.
+const SWITCH: Duration = Duration::from_nanos(1500);
 /// A glance that never paid is tried again after this many chances.
 const CHANCES: u8 = 64;
 
 impl Patience {
     pub(crate) fn new(latency: Latency) -> Self {
         let limit = latency.limit();
-        Self { limit, budget: limit, since: None, at_once: false, glances: 4, passed: 0 }
+        Self { limit, budget: limit, since: None, routed: false, gave_way: false, glances: 4, passed: 0 }
     }
 
     /// Something came: the next wait starts anew.
@@ -57,14 +62,21 @@ impl Patience {
         self.since = None;
     }
 
-    /// Whether to sleep without a look: the wait is for somebody behind a router.
+    /// Whether waits are for somebody behind a router.
     pub(crate) fn behind_router(&mut self, routed: bool) {
-        self.at_once = routed && self.limit == Latency::Default.limit() && few_cpus();
+        self.routed = routed && self.limit == Latency::Default.limit();
     }
 
-    /// Whether to sleep without a look.
-    pub(crate) fn sleeps_at_once(&self) -> bool {
-        self.at_once
+    fn give_way(&mut self) {
+        if self.routed && two_cpus() {
+            self.gave_way = true;
+        } else if self.routed {
+            let before = Instant::now();
+            rustix::thread::sched_yield();
+            self.gave_way = before.elapsed() >= SWITCH;
+        } else {
+            rustix::thread::sched_yield();
+        }
     }
 
     /// Something was just sent: the peer gets the CPU before the first look, unless there is no patience left.
@@ -72,7 +84,8 @@ impl Patience {
     /// A peer on another CPU that answers through memory needs no system call of ours: then a glance of a microsecond
     /// comes first, as long as such glances pay.
     pub(crate) fn after_sending(&mut self, stream: Option<&Stream>) {
-        if self.budget.is_zero() || self.at_once {
+        if self.budget.is_zero() {
+            self.gave_way = false;
             return;
         }
         if let Some(Stream::Shm(channel)) = stream {
@@ -86,12 +99,13 @@ impl Patience {
                 self.glances = self.glances.saturating_sub(1);
             }
         }
-        rustix::thread::sched_yield();
+        self.give_way();
     }
 
     /// Nothing came. Returns whether to look again, after yielding the CPU to whoever wants it.
     pub(crate) fn look_again(&mut self) -> bool {
-        if self.budget.is_zero() || self.at_once {
+        if self.budget.is_zero() || self.gave_way {
+            self.gave_way = false;
             self.since.get_or_insert_with(Instant::now);
             return false;
         }
@@ -100,7 +114,7 @@ impl Patience {
         if now.duration_since(since) >= self.budget {
             return false;
         }
-        rustix::thread::sched_yield();
+        self.give_way();
         true
     }
 
@@ -117,8 +131,8 @@ impl Patience {
     }
 }
 
-/// Whether a caller, a router and a servant would have to share CPUs, as far as this process may know.
-fn few_cpus() -> bool {
-    static FEW: OnceLock<bool> = OnceLock::new();
-    *FEW.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from) < 3)
+/// Whether this process may run on two CPUs, no more and no fewer.
+fn two_cpus() -> bool {
+    static TWO: OnceLock<bool> = OnceLock::new();
+    *TWO.get_or_init(|| std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 2))
 }

@@ -232,7 +232,6 @@ impl Connection {
     fn read_until<'c>(&'c self, mut core: Held<'c>, id: CallId, until: Option<Instant>) -> Outcome<Body> {
         core.reading = true;
         core.patience.after_sending(Some(self.stream()));
-        let mut asleep_first = core.patience.sleeps_at_once() && core.session.transmit().is_empty();
         loop {
             let mut own = None;
             // All of them: a goodbye behind the reply must be known before the next call.
@@ -253,7 +252,7 @@ impl Connection {
                 self.pass_on(core);
                 return Outcome::Failed(failure);
             }
-            if !std::mem::take(&mut asleep_first) && self.make_progress(&mut core) {
+            if self.make_progress(&mut core) {
                 core.patience.rewarded();
                 continue;
             }
