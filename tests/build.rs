@@ -3,4 +3,6 @@
 fn main() {
     everywire_codegen::compile("../derby/contracts/bench.idl");
     everywire_codegen::compile("../derby/rivals/omniorb/interop.idl");
+    everywire_codegen::compile("contracts/kitchen.dbus.xml");
+    everywire_codegen::compile("contracts/kitchen.kidl");
 }

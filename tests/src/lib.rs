@@ -16,3 +16,15 @@ pub mod bench {
 pub mod kitchen {
     everywire::include_contract!("interop");
 }
+
+/// `kitchen.dbus.xml`, every type and construct of D-Bus.
+#[allow(missing_docs, clippy::type_complexity)]
+pub mod dbus_kitchen {
+    everywire::include_contract!("kitchen.dbus");
+}
+
+/// `kitchen.kidl`, the types of DCOP.
+#[allow(missing_docs)]
+pub mod dcop_kitchen {
+    everywire::include_contract!("kitchen");
+}

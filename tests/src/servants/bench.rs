@@ -45,7 +45,7 @@ impl RemoteBytes {
     /// Serves up to `largest` bytes.
     #[must_use]
     pub fn new(largest: usize) -> Self {
-        Self((0..=255u8).cycle().take(largest).collect())
+        Self(super::bytes(largest))
     }
 }
 

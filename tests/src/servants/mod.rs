@@ -1,17 +1,28 @@
 //! Servants of the shared contracts: what they answer is written in the contracts.
 
 mod bench;
+pub mod dbus;
+mod dcop;
 mod kitchen;
 
 pub use bench::{Bench, CountingSink, Firing, RemoteBytes, TEXT};
+pub use dbus::Galley;
+pub use dcop::Scullery;
 pub use kitchen::{Cook, Doubler, Larder, Person};
 
 use crate::{bench as contract, kitchen as interop};
 use everywire::model::Reference;
-use everywire::{Failure, Node};
+use everywire::{Bytes, Failure, Node};
 use std::sync::Arc;
 
-/// Exports every object of both contracts under the names that reference files use.
+/// So many bytes: 0, 1, ... 255, 0, ...
+fn bytes(n: usize) -> Bytes {
+    let mut bytes = (0..=255u8).collect::<Vec<_>>().repeat(n.div_ceil(256));
+    bytes.truncate(n);
+    bytes.into()
+}
+
+/// Exports every object of all contracts under the names that reference files use.
 #[must_use]
 pub fn export_all(node: &Node) -> Vec<(&'static str, Reference)> {
     use interop::interop::{Both, Kitchen, Pantry};
@@ -42,6 +53,8 @@ pub fn export_all(node: &Node) -> Vec<(&'static str, Reference)> {
             node.export::<dyn Kitchen>("Kitchen", Arc::new(Cook::new(node.clone()))).reference().clone(),
         ),
         ("Pantry", node.export::<dyn Pantry>("Pantry", Arc::new(Larder)).reference().clone()),
+        ("Galley", Galley::export(node, dbus::KEY).reference().clone()),
+        ("Scullery", Scullery::export(node, "kitchen").reference().clone()),
     ]
 }
 

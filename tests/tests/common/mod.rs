@@ -3,6 +3,9 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod capture;
+pub mod dcopserver;
+pub mod foreign;
+pub mod galley;
 
 use everywire_derby::contestants::omniorb::{Built, build};
 use std::fs;

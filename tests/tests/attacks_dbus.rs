@@ -1,0 +1,464 @@
+//! Peers of D-Bus that are silent, slow, broken or hostile: none of them may harm anybody else.
+
+mod common;
+
+use common::foreign::{BUSES, DBUS_TOOLS, bus, run, until};
+use common::galley::{self, NAME};
+use common::{Server, scratch};
+use everywire::Node;
+use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
+use everywire_tests::peers::{here, peak};
+use everywire_tests::servants::Galley;
+use everywire_tests::servants::dbus::KEY;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// A server peer to peer, in a process of its own.
+struct Target {
+    server: Server,
+    socket: PathBuf,
+}
+
+fn target(name: &str) -> Target {
+    let dir = scratch(&format!("dbus-{name}"));
+    let socket = dir.join("s");
+    let server = Server::ours(&format!("dbus+unix://{}", socket.display()), &dir, 4);
+    Target { server, socket }
+}
+
+impl Target {
+    fn connect(&self) -> UnixStream {
+        let stream = UnixStream::connect(&self.socket).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        stream
+    }
+
+    /// A connection whose greeting is over; descriptors may be passed.
+    fn admitted(&self) -> UnixStream {
+        let mut stream = self.connect();
+        stream.write_all(&greeting()).expect("sent");
+        let mut said = Vec::new();
+        while !said.ends_with(b"AGREE_UNIX_FD\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).expect("it answers the greeting");
+            said.push(byte[0]);
+        }
+        stream
+    }
+
+    /// An honest client; all its calls must succeed.
+    fn honest(&self) {
+        let node = Node::new();
+        let kitchen = node
+            .connect::<dyn Kitchen>(&format!("dbus+unix://{}#{KEY}", self.socket.display()))
+            .expect("it parses");
+        for _ in 0..50 {
+            assert_eq!(kitchen.divide(17, 5).expect("an honest call"), (3, 2));
+        }
+    }
+
+    /// Sends this to a connection of its own, and reads until the server closes.
+    fn refuses(&self, bytes: &[u8], violation: &str) {
+        let mut stream = self.admitted();
+        // It may close before everything is sent.
+        let _ = stream.write_all(bytes);
+        until_closed(stream);
+        until(violation, || self.server.log().contains(&format!("violation {violation}\n")));
+        self.honest();
+    }
+}
+
+fn greeting() -> Vec<u8> {
+    // SAFETY: the call takes nothing and cannot fail.
+    let uid = unsafe { libc::geteuid() };
+    let hex: String = uid.to_string().bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!("\0AUTH EXTERNAL {hex}\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n").into_bytes()
+}
+
+fn until_closed(mut stream: UnixStream) {
+    match stream.read_to_end(&mut Vec::new()) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+        Err(error) => panic!("the server neither answered nor closed: {error}"),
+    }
+}
+
+/// Little-endian values at their alignment.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn pad(&mut self, n: usize) -> &mut Self {
+        self.0.resize(self.0.len().next_multiple_of(n), 0);
+        self
+    }
+    fn u32(&mut self, value: usize) -> &mut Self {
+        self.pad(4).0.extend(u32::try_from(value).expect("32 bits").to_le_bytes());
+        self
+    }
+    fn text(&mut self, value: &str) -> &mut Self {
+        self.u32(value.len()).0.extend(value.as_bytes());
+        self.0.push(0);
+        self
+    }
+    fn signature(&mut self, value: &str) -> &mut Self {
+        self.0.push(u8::try_from(value.len()).expect("short"));
+        self.0.extend(value.as_bytes());
+        self.0.push(0);
+        self
+    }
+}
+
+/// A call of the kitchen.
+fn call(member: &str, signature: &str, body: &[u8], descriptors: usize) -> Vec<u8> {
+    call_at(galley::PATH, member, signature, body, descriptors)
+}
+
+fn call_at(path: &str, member: &str, signature: &str, body: &[u8], descriptors: usize) -> Vec<u8> {
+    let mut fields = Bytes::default();
+    for (code, kind, value) in [(1, "o", path), (2, "s", NAME), (3, "s", member)] {
+        fields.pad(8).0.push(code);
+        fields.signature(kind).text(value);
+    }
+    if !signature.is_empty() {
+        fields.pad(8).0.push(8);
+        fields.signature("g").signature(signature);
+    }
+    if descriptors > 0 {
+        fields.pad(8).0.push(9);
+        fields.signature("u").u32(descriptors);
+    }
+    let mut message = Bytes(vec![b'l', 1, 0, 1]);
+    message.u32(body.len()).u32(7).u32(fields.0.len());
+    message.0.extend(&fields.0);
+    message.pad(8).0.extend(body);
+    message.0
+}
+
+/// `Divide(17, 5)`.
+fn good() -> Vec<u8> {
+    call("Divide", "ii", &[17, 0, 0, 0, 5, 0, 0, 0], 0)
+}
+
+#[test]
+fn the_call_of_these_tests_is_a_good_one() {
+    let target = target("good");
+    let mut stream = target.admitted();
+    stream.write_all(&good()).expect("sent");
+    let mut reply = [0; 16];
+    stream.read_exact(&mut reply).expect("a reply");
+    assert_eq!(&reply[..2], b"l\x02", "a return");
+    assert_eq!(reply[4], 8, "two integers");
+}
+
+/// D1: CVE-2010-4352.
+#[test]
+fn cve_2010_4352_variants_in_variants_are_bounded() {
+    let target = target("nesting");
+    for depth in [63, 65, 200, 100_000] {
+        let mut body = Vec::new();
+        for _ in 0..depth {
+            body.extend(b"\x01v\0");
+        }
+        body.extend(b"\x01y\0\x07");
+        let mut stream = target.admitted();
+        stream.write_all(&call("EchoVariant", "v", &body, 0)).expect("sent");
+        stream.write_all(&good()).expect("sent");
+        // An error for this one call, or the end of this one connection; no more.
+        let mut first = [0; 2];
+        if stream.read_exact(&mut first).is_ok() {
+            assert!(first[0] == b'l' && (first[1] == 3 || depth < 64), "{depth}: {first:?}");
+        }
+        target.honest();
+    }
+}
+
+/// D2: CVE-2022-42010, -42011, -42012.
+#[test]
+fn cve_2022_42011_arrays_and_brackets_are_checked() {
+    let target = target("arrays");
+    let bad: [(&str, &str, &[u8]); 4] = [
+        // Seven bytes of four-byte integers.
+        ("Total", "ai", &[7, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0]),
+        // More than there is.
+        ("Total", "ai", &[0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0]),
+        // Brackets that do not close, and close too often.
+        ("Total", "(ii", &[0; 8]),
+        ("Total", "ii)", &[0; 8]),
+    ];
+    for (member, signature, body) in bad {
+        let mut stream = target.admitted();
+        stream.write_all(&call(member, signature, body, 0)).expect("sent");
+        let mut first = [0; 2];
+        if stream.read_exact(&mut first).is_ok() {
+            assert_eq!(&first, b"l\x03", "{signature}: an error");
+        }
+        target.honest();
+    }
+    // A descriptor's index in the other byte order, beyond those that came.
+    let mut body = Bytes::default();
+    body.u32(0x0100_0000).u32(0);
+    let mut stream = target.admitted();
+    stream.write_all(&call("ReadAll", "hah", &body.0, 0)).expect("sent");
+    let mut first = [0; 2];
+    if stream.read_exact(&mut first).is_ok() {
+        assert_eq!(&first, b"l\x03", "an error");
+    }
+    target.honest();
+}
+
+fn send_with(stream: &UnixStream, bytes: &[u8], descriptors: usize) {
+    let null = std::fs::File::open("/dev/null").expect("it is there");
+    let held: Vec<libc::c_int> = vec![null.as_raw_fd(); descriptors];
+    let size = u32::try_from(size_of_val(held.as_slice())).expect("small");
+    let mut control = [0u64; 256];
+    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    // SAFETY: a msghdr is plain numbers and pointers, for which zero is valid; the control message fits its buffer (at
+    // most 253 descriptors of 4 bytes), all pointers are to local variables, and the bytes are only read.
+    let sent = unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = libc::CMSG_SPACE(size) as _;
+        let first = libc::CMSG_FIRSTHDR(&raw const message);
+        (*first).cmsg_level = libc::SOL_SOCKET;
+        (*first).cmsg_type = libc::SCM_RIGHTS;
+        (*first).cmsg_len = libc::CMSG_LEN(size) as _;
+        std::ptr::copy_nonoverlapping(held.as_ptr(), libc::CMSG_DATA(first).cast(), held.len());
+        libc::sendmsg(stream.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL)
+    };
+    assert!(sent > 0, "descriptors cannot be sent: {}", std::io::Error::last_os_error());
+}
+
+/// D4: CVE-2014-3635, -7824, CVE-2020-12049.
+#[test]
+fn cve_2020_12049_descriptors_do_not_leak() {
+    let target = target("descriptors");
+    target.honest();
+    let before = target.server.threads_and_descriptors().1;
+    for round in 0..100 {
+        // Before the greeting is over, more than announced, fewer than announced, too many.
+        let stream = target.connect();
+        send_with(&stream, &greeting(), 5);
+        for (announced, sent) in [(0, 3), (1, 4), (3, 1), (16, 16), (17, 17), (200, 253)] {
+            let stream = target.admitted();
+            send_with(&stream, &call("Nothing", "", &[], announced), sent);
+        }
+        if round % 20 == 0 {
+            target.honest();
+        }
+    }
+    target.honest();
+    until("all descriptors are given back", || target.server.threads_and_descriptors().1 <= before);
+}
+
+/// D7: CVE-2014-3639.
+#[test]
+fn cve_2014_3639_silent_peers_harm_nobody_and_are_closed() {
+    let target = target("silent");
+    let begun = Instant::now();
+    let silent: Vec<UnixStream> = (0..300)
+        .map(|i| {
+            let mut stream = target.connect();
+            let said: &[u8] = match i % 4 {
+                0 => b"",
+                1 => b"\0",
+                2 => b"\0AUTH",
+                _ => b"\0AUTH EXTERNAL\r\n",
+            };
+            // Whoever was cut off by a quota has lost.
+            let _ = stream.write_all(said);
+            stream
+        })
+        .collect();
+    for _ in 0..5 {
+        target.honest();
+    }
+    silent.into_iter().for_each(until_closed);
+    assert!(begun.elapsed() < Duration::from_secs(15), "silent peers are held too long");
+}
+
+/// D9: systemd's CVE-2019-6454.
+#[test]
+fn cve_2019_6454_a_long_path_is_refused() {
+    let target = target("path");
+    for length in [5_000, 1 << 20, 3 << 20] {
+        let path = "/a".repeat(length / 2);
+        let mut stream = target.admitted();
+        // It may close before everything is sent.
+        let _ = stream.write_all(&call_at(&path, "Nothing", "", &[], 0));
+        until_closed(stream);
+        target.honest();
+    }
+}
+
+/// D10: GLib's CVE-2024-34397.
+#[test]
+fn cve_2024_34397_nobody_speaks_for_the_bus() {
+    let test = "cve_2024_34397_nobody_speaks_for_the_bus";
+    if !here(test, &["gdbus"], DBUS_TOOLS) {
+        return;
+    }
+    for program in BUSES {
+        let Some(bus) = bus(test, program) else { return };
+        let server = Node::new();
+        Galley::export(&server, KEY);
+        server.listen(&format!("dbus:{}#{NAME}", bus.address())).expect("the bus lets it in");
+        let client = Node::new();
+        let kitchen = galley::on_bus(&client, bus.address());
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&heard);
+        let _subscription = kitchen
+            .signals()
+            .watch(move |tidings: everywire::model::Tidings<KitchenTick>| {
+                noted.lock().expect("whole").push(format!("{tidings:?}"));
+            })
+            .expect("a subscription");
+        kitchen.nothing().expect("it answers");
+        let everybody = client.list(&format!("dbus:{}", bus.address())).expect("a list");
+        let emit = |dest: &str, path: &str, signal: &str, arguments: &[&str]| {
+            run(Command::new("gdbus")
+                .args([
+                    "emit",
+                    "--address",
+                    bus.address(),
+                    "--dest",
+                    dest,
+                    "--object-path",
+                    path,
+                    "--signal",
+                    signal,
+                ])
+                .args(arguments));
+        };
+        for one in everybody.iter().filter(|one| one.name.starts_with(':')) {
+            // Straight to each connection, past all match rules: a lie about who owns the name, and a signal of it.
+            let name = format!("'{NAME}'");
+            let signal = "org.freedesktop.DBus.NameOwnerChanged";
+            // Those who listed are gone by now.
+            if kitchen.nothing().is_ok() {
+                emit(&one.name, "/org/freedesktop/DBus", signal, &[&name, "':1.1'", "''"]);
+                emit(&one.name, galley::PATH, "org.example.Kitchen.Tick", &["uint32 666", "'forged'"]);
+            }
+        }
+        kitchen.fire(1).expect("fire");
+        until("the true signal comes", || !heard.lock().expect("whole").is_empty());
+        let heard = heard.lock().expect("whole").clone();
+        assert!(heard.len() == 1 && heard[0].contains("tick 0"), "{heard:?}");
+    }
+}
+
+#[test]
+fn headers_that_announce_too_much_are_refused_by_name() {
+    let target = target("oversize");
+    // The body's length, and that of the header's fields.
+    for (at, violation) in [(4, "OverLimit"), (12, "OverLimit")] {
+        let mut bytes = good();
+        bytes[at..at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+        let mut stream = target.admitted();
+        stream.write_all(&bytes).expect("sent");
+        stream.shutdown(std::net::Shutdown::Write).expect("shut");
+        until_closed(stream);
+        println!("{at}: {violation}: {}", target.server.log());
+        target.honest();
+    }
+    assert!(!target.server.log().is_empty(), "nobody said what was wrong");
+}
+
+#[test]
+fn nonsense_is_refused_by_name() {
+    let target = target("nonsense");
+    let mut version = good();
+    version[3] = 9;
+    target.refuses(&version, "Version");
+    let mut order = good();
+    order[0] = b'x';
+    target.refuses(&order, "NotDbus");
+}
+
+#[test]
+fn calls_cut_anywhere_harm_nobody() {
+    let target = target("cut");
+    let whole = [greeting(), good()].concat();
+    for end in 0..whole.len() {
+        let mut stream = target.connect();
+        stream.write_all(&whole[..end]).expect("sent");
+    }
+    target.honest();
+}
+
+#[test]
+fn random_bytes_harm_nobody() {
+    let target = target("random");
+    target.honest();
+    let before = target.server.threads_and_descriptors();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for round in 0..1000 {
+        let mut bytes = match round % 3 {
+            0 => greeting(),
+            _ => [greeting(), call("EchoDicts", "a{ys}a{oas}a{sa{sv}}", &[0; 64], 0), good()].concat(),
+        };
+        // The greeting of most rounds is left whole.
+        let from = if round % 3 == 2 { greeting().len() } else { 0 };
+        for _ in 0..1 + next() % 8 {
+            let at = from + usize::try_from(next() >> 1).unwrap_or(0) % (bytes.len() - from);
+            bytes[at] = u8::try_from(next() & 0xff).expect("a byte");
+        }
+        let mut stream = target.connect();
+        // The server may close before everything is sent.
+        let _ = stream.write_all(&bytes);
+    }
+    target.honest();
+    until("descriptors are given back", || target.server.threads_and_descriptors().1 <= before.1);
+}
+
+#[test]
+fn slow_senders_harm_nobody() {
+    let target = target("slow");
+    let whole = [greeting(), good()].concat();
+    let mut slow: Vec<_> = (0..100).map(|_| target.connect()).collect();
+    for (at, byte) in whole.iter().enumerate() {
+        for stream in &mut slow {
+            // Whoever was cut off by a quota has lost, as it should be.
+            let _ = stream.write_all(&[*byte]);
+        }
+        if at % 40 == 0 {
+            target.honest();
+        }
+    }
+    target.honest();
+}
+
+/// D6, and whoever asks for much and reads nothing.
+#[test]
+fn a_caller_that_never_reads_costs_little() {
+    let target = target("unread");
+    target.honest();
+    let before = peak(target.server.pid());
+    let mut stream = target.admitted();
+    stream.set_write_timeout(Some(Duration::from_secs(1))).expect("a timeout");
+    let mut body = Bytes::default();
+    body.u32(1 << 20);
+    let call = call("Bytes", "u", &body.0, 0);
+    for _ in 0..5000 {
+        // The server stops reading at some time.
+        if stream.write_all(&call).is_err() {
+            break;
+        }
+    }
+    target.honest();
+    let grown = peak(target.server.pid()).saturating_sub(before);
+    assert!(grown < 256 << 20, "the server grew by {grown} bytes");
+}

@@ -1,0 +1,327 @@
+//! Peers of DCOP that are silent, slow, broken or hostile: none of them may harm anybody else.
+
+mod common;
+
+use common::dcopserver::DcopServer;
+use common::foreign::until;
+use everywire::Node;
+use everywire_tests::dcop_kitchen::Kitchen;
+use everywire_tests::servants::Scullery;
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// A server with an application.
+fn target(name: &str) -> (DcopServer, Node) {
+    let server = DcopServer::start(&format!("dcop-attack-{name}"), &[]);
+    let node = Node::new();
+    Scullery::export(&node, "kitchen");
+    node.listen(&server.at("app")).expect("it is registered");
+    (server, node)
+}
+
+/// An honest client; all its calls must succeed.
+fn honest(server: &DcopServer) {
+    let node = Node::new();
+    let kitchen = node.connect::<dyn Kitchen>(&server.at("app/kitchen")).expect("it parses");
+    for _ in 0..30 {
+        assert_eq!(kitchen.divide(17, 5).expect("an honest call"), 3);
+    }
+}
+
+/// The cookie of the protocol for this server.
+fn cookie(server: &DcopServer, protocol: &str) -> Vec<u8> {
+    let file = std::env::var_os("ICEAUTHORITY").expect("it is set");
+    let data = fs::read(file).expect("cookies");
+    let (mut at, mut found) = (0, None);
+    while at < data.len() {
+        let fields: Vec<Vec<u8>> = (0..5)
+            .map(|_| {
+                let size = usize::from(u16::from_be_bytes([data[at], data[at + 1]]));
+                let field = data[at + 2..at + 2 + size].to_vec();
+                at += 2 + size;
+                field
+            })
+            .collect();
+        let netid = String::from_utf8_lossy(&fields[2]).into_owned();
+        if fields[0] == protocol.as_bytes() && netid.ends_with(&format!(":{}", server.socket().display())) {
+            found = Some(fields[4].clone());
+        }
+    }
+    found.expect("a cookie for this server")
+}
+
+fn string(text: &str) -> Vec<u8> {
+    let mut bytes = u16::try_from(text.len()).expect("short").to_le_bytes().to_vec();
+    bytes.extend(text.as_bytes());
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+fn ice(minor: u8, d0: u8, d1: u8, mut body: Vec<u8>) -> Vec<u8> {
+    body.resize(body.len().next_multiple_of(8), 0);
+    let units = u32::try_from(body.len() / 8).expect("small");
+    [&[0, minor, d0, d1][..], &units.to_le_bytes(), &body].concat()
+}
+
+/// What a client says until it is admitted, message by message.
+fn handshake(cookie: &[u8]) -> Vec<Vec<u8>> {
+    let method = string("MIT-MAGIC-COOKIE-1");
+    let setup = [&[0; 8][..], &string("MIT"), &string("1.0"), &method, &[1, 0, 0, 0]].concat();
+    let names = [string("DCOP"), string("KDE"), string("2.0")].concat();
+    let protocol = [&[1, 1, 0, 0, 0, 0, 0, 0][..], &names, &method, &[2, 0, 0, 0]].concat();
+    let size = u16::try_from(cookie.len()).expect("short").to_le_bytes();
+    let proof = [&size[..], &[0; 6], cookie].concat();
+    vec![
+        ice(1, 0, 0, vec![]),
+        ice(2, 1, 1, setup),
+        ice(4, 0, 0, proof.clone()),
+        ice(7, 1, 0, protocol),
+        ice(4, 0, 0, proof),
+    ]
+}
+
+fn receive(stream: &mut UnixStream) -> (u8, Vec<u8>) {
+    let mut head = [0; 8];
+    stream.read_exact(&mut head).expect("an answer");
+    let units = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+    let mut body = vec![0; usize::try_from(units).expect("small") * 8];
+    stream.read_exact(&mut body).expect("the rest of an answer");
+    (head[1], body)
+}
+
+/// A connection whose handshake is over.
+fn admitted(server: &DcopServer) -> UnixStream {
+    let mut stream = server.connect();
+    let steps = handshake(&cookie(server, "ICE"));
+    for (step, answer) in steps.iter().zip([1, 3, 6, 3, 8]) {
+        stream.write_all(step).expect("sent");
+        assert_eq!(receive(&mut stream).0, answer);
+    }
+    stream
+}
+
+fn narrow(text: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(text.len() + 1).expect("small").to_be_bytes();
+    [&size[..], text, b"\0"].concat()
+}
+
+fn octets(data: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(data.len()).expect("small").to_be_bytes();
+    [&size[..], data].concat()
+}
+
+/// A DCOP message.
+fn message(kind: u8, key: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("small").to_le_bytes();
+    [&[1, kind, 0, 0][..], &length, &key.to_le_bytes(), payload].concat()
+}
+
+fn call(from: &[u8], to: &[u8], object: &[u8], function: &[u8], data: &[u8]) -> Vec<u8> {
+    let payload = [narrow(from), narrow(to), narrow(object), narrow(function), octets(data)].concat();
+    message(2, 57, &payload)
+}
+
+fn until_closed(mut stream: UnixStream) {
+    match stream.read_to_end(&mut Vec::new()) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+        Err(error) => panic!("the server neither answered nor closed: {error}"),
+    }
+}
+
+/// The kind, and the payload, of the next DCOP message.
+fn answer(stream: &mut UnixStream) -> (u8, Vec<u8>) {
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).expect("an answer");
+    let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+    let mut payload = vec![0; usize::try_from(length).expect("small")];
+    stream.read_exact(&mut payload).expect("the rest of an answer");
+    (head[1], payload)
+}
+
+/// C1: KDE's CVE-2005-0396.
+#[test]
+fn cve_2005_0396_silent_peers_harm_nobody_and_are_closed() {
+    let (server, _application) = target("silent");
+    let begun = Instant::now();
+    let steps = handshake(&[0; 16]);
+    let silent: Vec<UnixStream> = (0..200)
+        .map(|i| {
+            let mut stream = server.connect();
+            for step in steps.iter().take(i % 3) {
+                // Whoever was cut off by a quota has lost.
+                let _ = stream.write_all(step);
+            }
+            let _ = stream.write_all(&steps[i % 3][..i % 8]);
+            stream
+        })
+        .collect();
+    for _ in 0..5 {
+        honest(&server);
+    }
+    silent.into_iter().for_each(until_closed);
+    assert!(begun.elapsed() < Duration::from_secs(15), "silent peers are held too long");
+}
+
+/// C2: libICE's CVE-2017-2626.
+#[test]
+fn cve_2017_2626_cookies_are_strong_and_private() {
+    let mut server = DcopServer::start("dcop-attack-cookie", &[]);
+    let (first, other) = (cookie(&server, "ICE"), cookie(&server, "DCOP"));
+    assert_eq!((first.len(), other.len()), (16, 16));
+    assert_ne!(first, other);
+    let file = std::env::var_os("ICEAUTHORITY").expect("it is set");
+    assert_eq!(fs::metadata(&file).expect("cookies").permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(server.file()).expect("a file").permissions().mode() & 0o077, 0);
+    server.terminate();
+    server.again();
+    assert_ne!(cookie(&server, "ICE"), first, "each server has cookies of its own");
+    // The other protocol's cookie, a part of the right one, none, one with more behind.
+    let right = cookie(&server, "ICE");
+    let longer = [&right[..], b"x"].concat();
+    for wrong in [&cookie(&server, "DCOP")[..], &right[..15], &[], &longer] {
+        let mut stream = server.connect();
+        for step in handshake(wrong) {
+            // It closes before everything is sent.
+            let _ = stream.write_all(&step);
+        }
+        let mut said = Vec::new();
+        match stream.read_to_end(&mut said) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        }
+        // No protocol reply.
+        assert!(!said.windows(2).any(|pair| pair == [0, 8]), "{said:?}");
+    }
+    drop(admitted(&server));
+}
+
+/// C3: gnome-session's CVE-2017-11171.
+#[test]
+fn cve_2017_11171_refused_peers_leave_nothing_behind() {
+    let (server, _application) = target("refused");
+    honest(&server);
+    let descriptors = || fs::read_dir(format!("/proc/{}/fd", server.pid())).expect("it runs").count();
+    let before = descriptors();
+    let bytes = handshake(&[7; 16]).concat();
+    for _ in 0..1100 {
+        let mut stream = server.connect();
+        // It closes before everything is sent.
+        let _ = stream.write_all(&bytes);
+    }
+    honest(&server);
+    until("descriptors are given back", || descriptors() <= before);
+    std::thread::sleep(Duration::from_millis(200));
+    let ticks = everywire_tests::peers::cpu_ticks(server.pid());
+    std::thread::sleep(Duration::from_secs(1));
+    let used = everywire_tests::peers::cpu_ticks(server.pid()) - ticks;
+    assert!(used <= 2, "an idle server used {used} clock ticks in a second");
+}
+
+/// C4.
+#[test]
+fn lengths_that_lie_harm_nobody() {
+    let (server, _application) = target("lengths");
+    let good = call(b"x", b"app", b"kitchen", b"divide(int,int)", &[0, 0, 0, 17, 0, 0, 0, 5]);
+    let mut stream = admitted(&server);
+    let register = |name: &[u8]| call(b"", b"DCOPServer", b"", b"registerAs(QCString)", &narrow(name));
+    stream.write_all(&register(b"x")).expect("sent");
+    assert_eq!(answer(&mut stream).0, 3, "it is registered");
+    stream.write_all(&good).expect("sent");
+    assert_eq!(answer(&mut stream).0, 3, "the call of this test is a good one");
+    drop(stream);
+    let mut huge = good.clone();
+    huge[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
+    let string = |size: u32| message(2, 57, &[&size.to_be_bytes()[..], b"abc\0"].concat());
+    let body = |data: &[u8]| call(b"x", b"app", b"kitchen", b"echoText(QString)", data);
+    for (name, bytes) in [
+        ("a huge message", huge),
+        ("a string beyond the end", string(0x7fff_ffff)),
+        ("a null string", string(u32::MAX)),
+        ("a string without NUL", message(2, 57, b"\0\0\0\x02ab")),
+        ("nothing", message(2, 57, b"")),
+        ("an unknown kind", message(99, 57, b"")),
+        ("a reply to nobody", message(3, 57, &[narrow(b"x"), narrow(b"app")].concat())),
+        ("a text beyond the end", body(&[0x7f, 0xff, 0xff, 0xfe])),
+        ("half a character", body(&[0, 0, 0, 1, 0])),
+        ("an ICE message of the wrong protocol", ice(9, 0, 0, vec![])),
+        ("an ICE message that is too long", vec![0, 9, 0, 0, 0xff, 0xff, 0xff, 0xff]),
+    ] {
+        let mut stream = admitted(&server);
+        stream.write_all(&register(b"x")).expect("sent");
+        assert_eq!(answer(&mut stream).0, 3, "it is registered");
+        stream.write_all(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        drop(stream);
+        honest(&server);
+    }
+}
+
+/// C6.
+#[test]
+fn names_cannot_be_squatted() {
+    let (server, _application) = target("names");
+    let register = |name: &[u8]| {
+        let mut stream = admitted(&server);
+        stream
+            .write_all(&call(b"", b"DCOPServer", b"", b"registerAs(QCString)", &narrow(name)))
+            .expect("sent");
+        // Too long a name ends the connection, or fails.
+        let mut first = [0; 12];
+        match stream.read_exact(&mut first) {
+            Ok(()) if first[1] == 3 => {
+                let length = u32::from_le_bytes([first[4], first[5], first[6], first[7]]);
+                let mut payload = vec![0; usize::try_from(length).expect("small")];
+                stream.read_exact(&mut payload).expect("the rest");
+                Some(String::from_utf8_lossy(&payload).into_owned())
+            }
+            _ => None,
+        }
+    };
+    // Whoever has a name keeps it.
+    assert!(register(b"app").is_some_and(|granted| granted.contains("app-2")));
+    assert!(!register(b"DCOPServer").is_some_and(|granted| granted.ends_with("DCOPServer\0")));
+    register(&[b'x'; 100_000]);
+    honest(&server);
+}
+
+#[test]
+fn random_bytes_harm_nobody() {
+    let (server, _application) = target("random");
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let secret = cookie(&server, "ICE");
+    for round in 0..500 {
+        let admit = round % 2 == 0;
+        let mut bytes = if admit {
+            [
+                call(b"x", b"app", b"kitchen", b"divide(int,int)", &[0, 0, 0, 17, 0, 0, 0, 5]),
+                call(
+                    b"x",
+                    b"DCOPServer",
+                    b"",
+                    b"connectSignal(QCString,QCString,QCString,QCString,QCString,bool)",
+                    &[0; 40],
+                ),
+            ]
+            .concat()
+        } else {
+            handshake(&secret).concat()
+        };
+        for _ in 0..1 + next() % 6 {
+            let at = usize::try_from(next() >> 1).unwrap_or(0) % bytes.len();
+            bytes[at] = u8::try_from(next() & 0xff).expect("a byte");
+        }
+        let mut stream = if admit { admitted(&server) } else { server.connect() };
+        // It may close before everything is sent.
+        let _ = stream.write_all(&bytes);
+    }
+    honest(&server);
+}

@@ -1,0 +1,287 @@
+//! Programs that none of us wrote: run to their end, or beside a test.
+
+use super::scratch;
+use everywire_derby::buses::{Bus, Program, Settings};
+use everywire_tests::peers::{here, root};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Whatever a test waits for comes within this time, or it fails.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The version of dbus-fast that the checks are made with.
+pub const DBUS_FAST: &str = "5.2.0";
+
+/// How to get the programs of D-Bus.
+pub const DBUS_TOOLS: &str = "apt-get install dbus dbus-bin dbus-tests dbus-broker systemd libglib2.0-bin";
+
+/// A contract of these tests.
+pub fn contract(name: &str) -> PathBuf {
+    root().join("tests/contracts").join(name)
+}
+
+/// A program of these tests.
+pub fn script(name: &str) -> PathBuf {
+    root().join("tests/tests/peers").join(name)
+}
+
+/// One of the two real buses, or nothing, said loudly.
+pub fn bus(test: &str, program: Program) -> Option<Bus> {
+    bus_with(test, program, &Settings::default())
+}
+
+/// The same, set up otherwise.
+pub fn bus_with(test: &str, program: Program, settings: &Settings) -> Option<Bus> {
+    here(test, &[program.name()], DBUS_TOOLS).then(|| Bus::start(program, settings).expect("the bus starts"))
+}
+
+/// Both of them.
+pub const BUSES: [Program; 2] = [Program::Daemon, Program::Broker];
+
+/// What a finished program said.
+pub struct Said {
+    pub success: bool,
+    pub out: String,
+    pub err: String,
+}
+
+/// Runs a program to its end, with this for input.
+pub fn run_with(command: &mut Command, input: &[u8]) -> Said {
+    let shown = format!("{command:?}");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{shown}: {error}"));
+    // It may end without reading.
+    let _ = child.stdin.take().expect("piped").write_all(input);
+    let gather = |mut pipe: Box<dyn Read + Send>| {
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            pipe.read_to_end(&mut text).expect("a pipe");
+            String::from_utf8_lossy(&text).into_owned()
+        })
+    };
+    let out = gather(Box::new(child.stdout.take().expect("piped")));
+    let err = gather(Box::new(child.stderr.take().expect("piped")));
+    let end = Instant::now() + PATIENCE;
+    let status = loop {
+        match child.try_wait().expect("it can be asked") {
+            Some(status) => break status,
+            None if Instant::now() > end => {
+                // Ours, and it hangs.
+                let _ = child.kill();
+                let _ = child.wait();
+                panic!("{shown} hangs: {}{}", out.join().expect("text"), err.join().expect("text"));
+            }
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    Said { success: status.success(), out: out.join().expect("text"), err: err.join().expect("text") }
+}
+
+/// What a program prints, which must end well.
+pub fn run(command: &mut Command) -> String {
+    let said = run_with(command, b"");
+    assert!(said.success, "{command:?}:\n{}{}", said.out, said.err);
+    said.out
+}
+
+/// A program beside a test: its lines as they come. It ends with this value.
+pub struct Beside {
+    child: Child,
+    lines: Mutex<Receiver<String>>,
+    shown: String,
+    log: PathBuf,
+    _input: Option<ChildStdin>,
+}
+
+impl Beside {
+    /// Starts it.
+    pub fn start(command: &mut Command) -> Self {
+        static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let log = std::env::temp_dir().join(format!("everywire-{}-beside-{count}", std::process::id()));
+        let shown = format!("{command:?}");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(&log).expect("a log"))
+            .spawn()
+            .unwrap_or_else(|error| panic!("{shown}: {error}"));
+        let (tell, lines) = channel();
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        std::thread::spawn(move || {
+            for line in out.split(b'\n').map_while(Result::ok) {
+                // The test may be over.
+                let _ = tell.send(String::from_utf8_lossy(&line).into_owned());
+            }
+        });
+        let input = child.stdin.take();
+        Self { child, lines: Mutex::new(lines), shown, log, _input: input }
+    }
+
+    /// Waits until it says a line with this in it; what it said up to then.
+    pub fn hear(&self, part: &str) -> Vec<String> {
+        let end = Instant::now() + PATIENCE;
+        let mut heard = Vec::new();
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(line) => {
+                    heard.push(line);
+                    if heard.last().is_some_and(|line| line.contains(part)) {
+                        return heard;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("{} never says `{part}`, but\n{}\n{}", self.shown, heard.join("\n"), self.errors())
+                }
+            }
+        }
+    }
+
+    /// What it said on standard error so far.
+    pub fn errors(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end; whether it ended well.
+    pub fn wait(mut self) -> bool {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if let Some(status) = self.child.try_wait().expect("it can be asked") {
+                return status.success();
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        panic!("{} does not end", self.shown);
+    }
+
+    /// Ends it at once, as a crash would.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{} said:\n{}", self.shown, self.errors());
+        }
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_file(&self.log);
+    }
+}
+
+/// The program with GLib's D-Bus, built; or nothing, said loudly.
+pub fn glib_peer(test: &str) -> Option<PathBuf> {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    if !here(test, &["cc", "pkg-config"], "apt-get install gcc pkg-config libglib2.0-dev") {
+        return None;
+    }
+    let built = BUILT.get_or_init(|| {
+        let flags = Command::new("pkg-config").args(["--cflags", "--libs", "gio-unix-2.0"]).output().ok()?;
+        let flags = String::from_utf8(flags.stdout).ok().filter(|_| flags.status.success())?;
+        let source = script("glib_peer.c");
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("glib_peer");
+        let age = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+        if age(&program) <= age(&source) {
+            // Several test programs may build at once.
+            let fresh = program.with_extension(std::process::id().to_string());
+            run(Command::new("cc")
+                .args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"])
+                .arg(&fresh)
+                .arg(&source)
+                .args(flags.split_whitespace()));
+            fs::rename(&fresh, &program).expect("a program");
+        }
+        Some(program)
+    });
+    if built.is_none() {
+        missing(test, "gio-unix-2.0", "apt-get install libglib2.0-dev");
+    }
+    built.clone()
+}
+
+/// A Python with dbus-fast, installed into this user's cache; or nothing, said loudly.
+pub fn dbus_fast(test: &str) -> Option<PathBuf> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let cache = std::env::var_os("XDG_CACHE_HOME")
+            .map(PathBuf::from)
+            .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
+        let python = cache.join(format!("everywire/dbus-fast-{DBUS_FAST}/bin/python"));
+        let works = |python: &Path| {
+            let import = Command::new(python).args(["-c", "import dbus_fast"]).stderr(Stdio::null()).status();
+            import.is_ok_and(|status| status.success())
+        };
+        if !works(&python) {
+            // What happens is told by whether it works afterwards.
+            let _ = Command::new("bash").arg(root().join("scripts/setup.sh")).arg("dbus-fast").status();
+        }
+        works(&python).then_some(python)
+    });
+    if found.is_none() {
+        missing(test, "dbus-fast", "scripts/setup.sh");
+    }
+    found.clone()
+}
+
+/// Says loudly that a test is skipped for want of something that is no program on the search path.
+fn missing(test: &str, what: &str, install: &str) {
+    // No program has such a name, so this says what is missing, and fails where everything must be there.
+    assert!(!here(test, &[&format!("({what})")], install));
+}
+
+/// The `everywire` program.
+pub fn everywire() -> Command {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let program = BUILT.get_or_init(|| {
+        let profile = Path::new(env!("CARGO_BIN_EXE_peer")).parent().expect("a directory");
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        // The program of another crate: built here, if the tests of this one run alone.
+        let mut build = Command::new(cargo);
+        build.args(["build", "--quiet", "-p", "everywire-cli", "--bin", "everywire"]).current_dir(root());
+        if profile.ends_with("release") {
+            build.arg("--release");
+        }
+        if let Some(target) = profile.parent() {
+            build.arg("--target-dir").arg(target);
+        }
+        let status = build.status().expect("cargo runs");
+        assert!(status.success(), "the program cannot be built");
+        profile.join("everywire")
+    });
+    Command::new(program)
+}
+
+/// A directory, and a socket in it that nobody has yet.
+pub fn socket(name: &str) -> (PathBuf, PathBuf) {
+    let dir = scratch(name);
+    let socket = dir.join("s");
+    (dir, socket)
+}
+
+/// Waits until something holds.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
