@@ -2,7 +2,7 @@
 
 use crate::builder::Notice;
 use crate::connection::{Connection, Role};
-use crate::shard::Seat;
+use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::transport::listener::Listener;
 use everywire_model::{Failure, Initiator, Kind};

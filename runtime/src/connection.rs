@@ -4,15 +4,17 @@
 //! session, never while a servant runs or a thread sleeps.
 
 pub(crate) mod calling;
+mod held;
 mod listening;
 mod serving;
 
+use held::{After, Held};
 pub(crate) use serving::{Served, flush_before_blocking};
 
 use crate::builder::Notice;
 use crate::directory::Remembered;
 use crate::patience::Patience;
-use crate::shard::Seat;
+use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::signals::{Courier, Heeder};
 use crate::sync::lock;
@@ -27,9 +29,8 @@ use everywire_model::{
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind};
-use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// How long the rest of a refused peer's bytes are read and thrown away, so that it gets to read why.
@@ -131,63 +132,6 @@ struct Armed {
 struct Watch {
     reading: bool,
     writing: bool,
-}
-
-/// What is to be done without the lock.
-enum After {
-    Complete(Completion, Outcome<Body>),
-    Notice(Notice),
-    /// The router is gone.
-    Left(Failure),
-    /// Somebody to be forgotten.
-    Forget(#[allow(dead_code)] Arc<Heeder>),
-}
-
-/// The lock on what changes. When it is let go, what was put off is done.
-struct Held<'c> {
-    // Dropped in this order: first the lock is let go.
-    core: MutexGuard<'c, Core>,
-    put_off: PutOff<'c>,
-}
-
-struct PutOff<'c> {
-    connection: &'c Connection,
-    list: Vec<After>,
-}
-
-impl Deref for Held<'_> {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.core
-    }
-}
-
-impl DerefMut for Held<'_> {
-    fn deref_mut(&mut self) -> &mut Core {
-        &mut self.core
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        if !self.core.after.is_empty() {
-            self.put_off.list = std::mem::take(&mut self.core.after);
-        }
-    }
-}
-
-impl Drop for PutOff<'_> {
-    fn drop(&mut self) {
-        for after in std::mem::take(&mut self.list) {
-            match after {
-                After::Complete(done, outcome) => done(outcome),
-                After::Notice(notice) => self.connection.node.notice(&notice),
-                After::Left(failure) => self.connection.left(&failure),
-                After::Forget(heeder) => drop(heeder),
-            }
-        }
-    }
 }
 
 struct Waiting {
@@ -339,16 +283,12 @@ impl Connection {
     /// The lock, announcing that somebody wants it.
     fn enter(&self) -> Held<'_> {
         if let Ok(core) = self.core.try_lock() {
-            return self.held(core);
+            return Held::new(self, core);
         }
         self.contenders.fetch_add(1, Ordering::Relaxed);
         let core = lock(&self.core);
         self.contenders.fetch_sub(1, Ordering::Relaxed);
-        self.held(core)
-    }
-
-    fn held<'c>(&'c self, core: MutexGuard<'c, Core>) -> Held<'c> {
-        Held { core, put_off: PutOff { connection: self, list: Vec::new() } }
+        Held::new(self, core)
     }
 
     /// Sends what there is to send, as far as the transport takes it.

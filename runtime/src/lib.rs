@@ -23,6 +23,7 @@ mod monitor;
 mod node;
 mod patience;
 mod quotas;
+mod seat;
 mod shard;
 mod shared;
 mod signals;

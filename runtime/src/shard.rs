@@ -8,11 +8,11 @@
 
 use crate::connection::{Connection, Served, flush_before_blocking};
 use crate::patience::{Latency, Patience};
+use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::supervisor::Supervisor;
 use crate::sync::lock;
 use crate::tasks::Task;
-use crate::transport::Stream;
 use crate::transport::listener::Listener;
 use everywire_model::{Failure, Initiator, Kind};
 use rustix::buffer::spare_capacity;
@@ -22,10 +22,10 @@ use slab::Slab;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Busy connections that are looked at directly; with more of them the kernel is asked which are ready.
@@ -37,7 +37,7 @@ const SPARES: usize = 4;
 /// The least time between two looks at all connections' deadlines.
 const TICK: Duration = Duration::from_millis(10);
 /// Marks an event of a stream's control socket.
-const CONTROL: u64 = 1 << 63;
+pub(crate) const CONTROL: u64 = 1 << 63;
 /// The token of the shard's own bell.
 const BELL: u64 = u64::MAX;
 
@@ -47,7 +47,7 @@ thread_local! {
 
 /// One event loop.
 pub(crate) struct Shard {
-    epoll: OwnedFd,
+    pub(crate) epoll: OwnedFd,
     bell: OwnedFd,
     watched: Mutex<Slab<(u32, Watched)>>,
     /// Grows each time another thread takes the lead.
@@ -94,13 +94,6 @@ pub(crate) struct Pulse {
     pub(crate) calls: u64,
     pub(crate) leader: i32,
     pub(crate) over: bool,
-}
-
-/// A connection's place in a shard.
-#[derive(Clone)]
-pub(crate) struct Seat {
-    shard: Weak<Shard>,
-    token: u64,
 }
 
 /// The thread that leads a shard.
@@ -259,7 +252,7 @@ impl Shard {
     }
 
     /// Wakes the loop by `when` at the latest.
-    fn remind(&self, when: Instant) {
+    pub(crate) fn remind(&self, when: Instant) {
         let mut reminder = lock(&self.reminder);
         if reminder.is_none_or(|earlier| when < earlier) {
             *reminder = Some(when);
@@ -384,50 +377,6 @@ impl Shard {
             }
         }
         *lock(&self.reminder)
-    }
-}
-
-impl Seat {
-    /// Reminds the shard of a deadline.
-    pub(crate) fn remind(&self, when: Instant) {
-        if let Some(shard) = self.shard.upgrade() {
-            shard.remind(when);
-        }
-    }
-
-    /// Watches for room to write, or stops doing so.
-    pub(crate) fn watch_writing(&self, stream: BorrowedFd<'_>, writing: bool, reading: bool) {
-        if let Some(shard) = self.shard.upgrade() {
-            let mut flags = if reading { EventFlags::IN } else { EventFlags::empty() };
-            flags.set(EventFlags::OUT, writing);
-            // Removed meanwhile: then nothing is to be watched.
-            let _ = epoll::modify(&shard.epoll, stream, EventData::new_u64(self.token), flags);
-        }
-    }
-
-    /// Watches for the next bytes, or for room, once.
-    pub(crate) fn arm(&self, stream: &Stream, reading: bool, writing: bool) {
-        if let Some(shard) = self.shard.upgrade() {
-            let mut flags = EventFlags::ONESHOT;
-            let (fd, control) = stream.watched();
-            flags.set(EventFlags::IN, reading || control.is_some());
-            flags.set(EventFlags::OUT, writing && control.is_none());
-            let late = stream.before_sleep(writing);
-            let _ = epoll::modify(&shard.epoll, fd, EventData::new_u64(self.token), flags);
-            if let Some(control) = control {
-                let flags = EventFlags::IN | EventFlags::ONESHOT;
-                let _ = epoll::modify(&shard.epoll, control, EventData::new_u64(self.token | CONTROL), flags);
-                if late {
-                    // It came before the flag was up, so nobody will ring: ring ourselves.
-                    let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
-                }
-            }
-        }
-    }
-
-    /// The shard.
-    pub(crate) fn shard(&self) -> Option<Arc<Shard>> {
-        self.shard.upgrade()
     }
 }
 

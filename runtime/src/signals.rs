@@ -1,7 +1,7 @@
 //! Signals: from servants here to whoever listens, and from elsewhere to listeners here.
 
 use crate::connection::Connection;
-use crate::shard::Seat;
+use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::sync::lock;
 use bytes::Bytes;

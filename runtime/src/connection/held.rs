@@ -1,0 +1,72 @@
+//! The lock on a connection, and what is put off until it is let go: code of others never runs under it.
+
+use super::{Connection, Core};
+use crate::builder::Notice;
+use crate::signals::Heeder;
+use everywire_model::object::Completion;
+use everywire_model::{Body, Failure, Outcome};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, MutexGuard};
+
+/// What is to be done without the lock.
+pub(super) enum After {
+    Complete(Completion, Outcome<Body>),
+    Notice(Notice),
+    /// The router is gone.
+    Left(Failure),
+    /// Somebody to be forgotten.
+    Forget(#[allow(dead_code)] Arc<Heeder>),
+}
+
+/// The lock on what changes. When it is let go, what was put off is done.
+pub(super) struct Held<'c> {
+    // Dropped in this order: first the lock is let go.
+    core: MutexGuard<'c, Core>,
+    put_off: PutOff<'c>,
+}
+
+struct PutOff<'c> {
+    connection: &'c Connection,
+    list: Vec<After>,
+}
+
+impl<'c> Held<'c> {
+    pub(super) fn new(connection: &'c Connection, core: MutexGuard<'c, Core>) -> Self {
+        Self { core, put_off: PutOff { connection, list: Vec::new() } }
+    }
+}
+
+impl Deref for Held<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.core
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if !self.core.after.is_empty() {
+            self.put_off.list = std::mem::take(&mut self.core.after);
+        }
+    }
+}
+
+impl Drop for PutOff<'_> {
+    fn drop(&mut self) {
+        for after in std::mem::take(&mut self.list) {
+            match after {
+                After::Complete(done, outcome) => done(outcome),
+                After::Notice(notice) => self.connection.node.notice(&notice),
+                After::Left(failure) => self.connection.left(&failure),
+                After::Forget(heeder) => drop(heeder),
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Seats: a connection's place in a shard, and what it may ask of it.
+
+use crate::shard::{CONTROL, Shard};
+use crate::transport::Stream;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+/// A connection's place in a shard.
+#[derive(Clone)]
+pub(crate) struct Seat {
+    pub(crate) shard: Weak<Shard>,
+    pub(crate) token: u64,
+}
+
+impl Seat {
+    /// Reminds the shard of a deadline.
+    pub(crate) fn remind(&self, when: Instant) {
+        if let Some(shard) = self.shard.upgrade() {
+            shard.remind(when);
+        }
+    }
+
+    /// Watches for room to write, or stops doing so.
+    pub(crate) fn watch_writing(&self, stream: BorrowedFd<'_>, writing: bool, reading: bool) {
+        if let Some(shard) = self.shard.upgrade() {
+            let mut flags = if reading { EventFlags::IN } else { EventFlags::empty() };
+            flags.set(EventFlags::OUT, writing);
+            // Removed meanwhile: then nothing is to be watched.
+            let _ = epoll::modify(&shard.epoll, stream, EventData::new_u64(self.token), flags);
+        }
+    }
+
+    /// Watches for the next bytes, or for room, once.
+    pub(crate) fn arm(&self, stream: &Stream, reading: bool, writing: bool) {
+        if let Some(shard) = self.shard.upgrade() {
+            let mut flags = EventFlags::ONESHOT;
+            let (fd, control) = stream.watched();
+            flags.set(EventFlags::IN, reading || control.is_some());
+            flags.set(EventFlags::OUT, writing && control.is_none());
+            let late = stream.before_sleep(writing);
+            let _ = epoll::modify(&shard.epoll, fd, EventData::new_u64(self.token), flags);
+            if let Some(control) = control {
+                let flags = EventFlags::IN | EventFlags::ONESHOT;
+                let _ = epoll::modify(&shard.epoll, control, EventData::new_u64(self.token | CONTROL), flags);
+                if late {
+                    // It came before the flag was up, so nobody will ring: ring ourselves.
+                    let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
+                }
+            }
+        }
+    }
+
+    /// The shard.
+    pub(crate) fn shard(&self) -> Option<Arc<Shard>> {
+        self.shard.upgrade()
+    }
+}
