@@ -123,6 +123,10 @@ impl From<AuthorityError> for Failure {
             AuthorityError::Missing { .. } => {
                 failure.with_hint("start the server as this user, or set ICEAUTHORITY")
             }
+            AuthorityError::Untrusted { path, why: Untrusted::Mode { .. } } if path.is_dir() => {
+                // Not to be mended: the directory may belong to everybody for good reasons.
+                failure.with_hint("have ICEAUTHORITY name a file in a directory that only you may write to")
+            }
             AuthorityError::Untrusted { path, why: Untrusted::Mode { .. } } => {
                 failure.with_hint(format!("chmod go= {}", path.display()))
             }

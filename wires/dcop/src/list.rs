@@ -21,6 +21,9 @@ pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>,
     if app.is_empty() {
         let mut names = ask(SERVER, b"", "registeredApplications()")?;
         names.sort();
+        // Whoever asks is there only to ask.
+        let own = format!("anonymous-{}", std::process::id());
+        names.retain(|name| *name != own);
         return Ok(names
             .iter()
             .map(|name| present(name, address::print(&at(name.as_bytes(), b"")), Vec::new()))
