@@ -33,6 +33,7 @@ impl Known {
     /// What an object tells of itself.
     pub(crate) fn of_object(object: &Object) -> Result<Self, Failure> {
         let wire = wire_of(object.reference())?;
+        somebody(object.reference())?;
         let told = wire.discover(object)?;
         let source = "the object".to_owned();
         Ok(Self { contract: told.contract, source, own: told.own, children: told.children })
@@ -84,14 +85,14 @@ pub(crate) fn interface<'c>(contract: &'c Contract, name: &str, source: &str) ->
 }
 
 /// The interface of an object: the one asked for, the one its reference names, the only one, or the only one that
-/// declares the operation.
+/// declares the operation; of those that every object has, if none of its own does.
 pub(crate) fn interface_of<'c>(
-    contract: &'c Contract,
-    source: &str,
+    known: &'c Known,
     asked: Option<&str>,
     type_id: &str,
     wanted: Option<&str>,
 ) -> Done<&'c Hold<Interface>> {
+    let Known { contract, source, .. } = known;
     if let Some(name) = asked {
         return interface(contract, name, source);
     }
@@ -101,18 +102,26 @@ pub(crate) fn interface_of<'c>(
         return Ok(found);
     }
     // INTERFACE.OPERATION, where an interface has such a name.
-    let prefix = wanted.and_then(|word| word.split('=').next()?.rsplit_once('.')).map(|(prefix, _)| prefix);
-    if let Some(found) = prefix.and_then(|prefix| contract.interface(prefix)) {
+    let scope = wanted.and_then(operation::scope);
+    if let Some(found) = scope.and_then(|name| interface(contract, name, source).ok()) {
         return Ok(found);
     }
-    let mut all = contract.interfaces();
-    if let (Some(only), None) = (all.next(), all.next()) {
-        return Ok(only);
-    }
-    if let Some(wanted) = wanted {
-        let mut declaring = contract.interfaces().filter(|interface| operation::declares(interface, wanted));
-        if let (Some(only), None) = (declaring.next(), declaring.next()) {
-            return Ok(only);
+    let all: Vec<&Hold<Interface>> = contract.interfaces().collect();
+    let (own, others) = all.split_at(known.own.min(all.len()));
+    match (all.as_slice(), own, wanted) {
+        ([only], _, _) | (_, [only], None) => return Ok(*only),
+        ([], _, _) | (_, _, None) => {}
+        (_, _, Some(wanted)) => {
+            let mut candidates = Vec::new();
+            for set in [own, others] {
+                candidates = set.iter().copied().filter(|held| operation::declares(held, wanted)).collect();
+                match candidates.as_slice() {
+                    [only] => return Ok(*only),
+                    [] => {}
+                    _ => break,
+                }
+            }
+            return Err(operation::unclear(wanted, &candidates, if own.is_empty() { others } else { own }));
         }
     }
     let told = if type_id.is_empty() { "says nothing".into() } else { format!("says `{type_id}`") };
@@ -126,6 +135,29 @@ pub(crate) fn interface_of<'c>(
 fn names(contract: &Contract) -> String {
     let names: Vec<_> = contract.interfaces().map(|interface| interface.name.as_ref()).collect();
     if names.is_empty() { "no interface".into() } else { names.join(", ") }
+}
+
+/// Sees to it that a reference leads to somebody, and not only to a router between others.
+pub(crate) fn somebody(reference: &Reference) -> Result<(), Failure> {
+    let Some(profile) = reference.profiles.first().filter(|profile| profile.key.is_empty()) else {
+        return Ok(());
+    };
+    let Some(wire) = everywire::wires::named(profile.wire) else { return Ok(()) };
+    // Where nobody is named, no object can be: such an address does not read back.
+    let mut with_key = profile.clone();
+    with_key.key = everywire::Bytes::from_static(b"x");
+    let with_key = Reference { profiles: vec![with_key], ..Reference::default() };
+    let back = wire.parse(&wire.print_friendly(&with_key)).ok();
+    if back.is_some_and(|back| back.profiles.first().is_some_and(|profile| profile.key == "x")) {
+        return Ok(());
+    }
+    let address = wire.print_friendly(reference);
+    Err(Failure::new(
+        Kind::BadReference,
+        Initiator::User,
+        format!("`{address}` lacks the name of a server and of an object"),
+    )
+    .with_hint(format!("`everywire list {address}` tells who is there")))
 }
 
 /// The last part of a scoped name.

@@ -47,6 +47,8 @@ enum Verb {
     Trace(verbs::trace::Arguments),
     Watch(verbs::watch::Arguments),
     Derby(derby::Arguments),
+    // After the servers that wires bring along.
+    #[command(display_order = 900)]
     Completion(completion::Arguments),
     /// One side of a race, in a process of its own.
     #[command(name = "derby-child", hide = true, disable_help_flag = true)]

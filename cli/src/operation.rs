@@ -1,15 +1,26 @@
 //! The operation that is meant, and its arguments from a command line.
 
+use crate::contract::last_part;
 use crate::json::{self, Misfit, Notation};
 use crate::people::signature;
 use crate::trouble::{Done, Trouble};
-use everywire::model::Operation;
+use everywire::model::{Hold, Operation};
 use everywire::{Interface, Value};
 use serde_json::{Map, Value as Json};
 
+/// What stands before the last dot of a word: the interface in `INTERFACE.OPERATION`.
+pub(crate) fn scope(word: &str) -> Option<&str> {
+    bare(word).rsplit_once('.').map(|(scope, _)| scope)
+}
+
+/// A word without the value that it assigns.
+fn bare(word: &str) -> &str {
+    word.split('=').next().unwrap_or(word)
+}
+
 /// Whether an interface itself declares (not merely inherits) what `word` names.
 pub(crate) fn declares(interface: &Interface, word: &str) -> bool {
-    let word = word.split('=').next().unwrap_or(word);
+    let word = bare(word);
     let own = interface.operations.get(interface.inherited..).unwrap_or_default();
     let inherited = interface.operations.get(..interface.inherited).unwrap_or_default();
     let attribute = |index: usize| {
@@ -30,6 +41,11 @@ pub(crate) fn find<'i>(
     let (name, assigned) = match word.split_once('=') {
         Some((name, value)) => (name, Some(value.to_owned())),
         None => (word, None),
+    };
+    // INTERFACE.OPERATION: by its scoped name, its last part or its identity.
+    let name = match name.rsplit_once('.') {
+        Some((scope, name)) if is_called(interface, scope) => name,
+        _ => name,
     };
     let given: Vec<String> = assigned.into_iter().chain(arguments.iter().cloned()).collect();
     if let Some(operation) = interface.operations.iter().find(|operation| operation.name == name) {
@@ -53,14 +69,54 @@ pub(crate) fn find<'i>(
     if let Some(operation) = interface.operations.iter().find(|operation| operation.label == name) {
         return Ok((operation, given));
     }
-    let known: Vec<_> = interface.operations.iter().map(|operation| operation.name.as_ref()).collect();
-    let why =
-        format!("{} has {}", interface.name, if known.is_empty() { "none".into() } else { known.join(", ") });
+    Err(unknown(name, &[interface]))
+}
+
+/// Whether an interface goes by this name.
+fn is_called(interface: &Interface, name: &str) -> bool {
+    interface.name == name || interface.id == name || last_part(&interface.name) == name
+}
+
+/// Several interfaces declare what is meant, or none of them does.
+pub(crate) fn unclear(word: &str, declaring: &[&Hold<Interface>], all: &[&Hold<Interface>]) -> Box<Trouble> {
+    let word = bare(word);
+    let Some(first) = declaring.first() else {
+        return unknown(word, &all.iter().map(|held| &***held).collect::<Vec<_>>());
+    };
+    let names: Vec<_> = declaring.iter().map(|interface| interface.name.as_ref()).collect();
+    Trouble::usage(format!("`{word}` is more than one operation"), format!("{} declare it", names.join(", ")))
+        .hint(format!("write {}.{word}, or name the interface with --interface", first.name))
+}
+
+fn unknown(name: &str, interfaces: &[&Interface]) -> Box<Trouble> {
+    let known: Vec<&str> = interfaces.iter().flat_map(|interface| members(interface)).collect();
+    let each = interfaces.iter().map(|interface| {
+        let members = members(interface);
+        let members = if members.is_empty() { "none".into() } else { members.join(", ") };
+        format!("{} has {members}", interface.name)
+    });
+    let why = each.collect::<Vec<_>>().join("; ");
     let trouble = Trouble::usage(format!("there is no operation `{name}`"), why);
-    Err(match nearest(name, &known) {
+    match nearest(name, &known) {
         Some(near) => trouble.hint(format!("did you mean `{near}`?")),
         None => trouble.hint("choose one of these, or name another --interface"),
-    })
+    }
+}
+
+/// What can be asked for: operations as people call them, attributes instead of what reads and writes them.
+fn members(interface: &Interface) -> Vec<&str> {
+    let accesses = |index: usize| {
+        interface
+            .attributes
+            .iter()
+            .any(|attribute| attribute.getter == index || attribute.setter == Some(index))
+    };
+    let operations = interface.operations.iter().enumerate().filter(|(index, _)| !accesses(*index));
+    // A wire name may hold the types; people need not write them.
+    operations
+        .map(|(_, operation)| if operation.name.contains('(') { &*operation.label } else { &*operation.name })
+        .chain(interface.attributes.iter().map(|attribute| attribute.name.as_ref()))
+        .collect()
 }
 
 /// The arguments as one struct: from words by position or name, and from a JSON document.
@@ -171,7 +227,7 @@ fn counted(count: usize) -> String {
 }
 
 /// The known word nearest to a mistyped one.
-fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let lower = word.to_ascii_lowercase();
     let distance = |other: &str| distance(&lower, &other.to_ascii_lowercase());
     known

@@ -1,10 +1,11 @@
 //! Values, shapes and signatures for people.
 
-use crate::json::Notation;
+use crate::json::{Notation, file_of, is_nameless};
 use everywire::Value;
 use everywire::model::shape::{Shape, TextKind};
 use everywire::model::{Direction, Operation};
 use std::fmt::Write as _;
+use std::os::fd::AsRawFd;
 
 /// How wide a value may be before it is spread over lines.
 const WIDTH: usize = 100;
@@ -41,6 +42,14 @@ pub(crate) fn shown(shape: &Shape, value: &Value, notation: &dyn Notation) -> St
 
 fn put(shape: &Shape, value: &Value, notation: &dyn Notation, indent: usize, out: &mut String) {
     match (shape.resolved(), value) {
+        (Shape::Struct(shape), Value::Struct(values)) if is_nameless(shape) => {
+            let parts = values.iter().zip(shape.fields.iter()).map(|((_, value), field)| {
+                let mut part = String::new();
+                put(&field.shape, value, notation, indent + 2, &mut part);
+                part
+            });
+            spread("(", parts.collect(), ")", indent, out);
+        }
         (shape, Value::Struct(values)) => {
             let shapes =
                 shape.fields().iter().map(|field| &field.shape).chain(std::iter::repeat(&Shape::Void));
@@ -83,7 +92,7 @@ fn put(shape: &Shape, value: &Value, notation: &dyn Notation, indent: usize, out
             }
         },
         (_, Value::Variant(content)) => {
-            let _ = write!(out, "{} ", content.0.0.noun());
+            let _ = write!(out, "{} ", noun(&content.0.0));
             put(&content.0.0, &content.1, notation, indent, out);
         }
         (_, Value::Bytes(bytes)) => out.push_str(&octets(bytes)),
@@ -96,6 +105,10 @@ fn put(shape: &Shape, value: &Value, notation: &dyn Notation, indent: usize, out
         (_, Value::Member(name)) => out.push_str(name),
         (_, Value::Reference(Some(reference))) => out.push_str(&notation.print(reference)),
         (_, Value::Reference(None)) => out.push_str("nil"),
+        (_, Value::Handle(handle)) => {
+            let file = file_of(handle).map_or_else(String::new, |file| format!(" -> {file}"));
+            let _ = write!(out, "descriptor {}{file}", handle.0.as_raw_fd());
+        }
         (shape, other) => match crate::json::write(shape, other, notation) {
             serde_json::Value::Null => out.push_str("nothing"),
             json => out.push_str(json.to_string().trim_matches('"')),
@@ -166,6 +179,11 @@ pub(crate) fn noun(shape: &Shape) -> String {
         Shape::Array(array) => format!("array of {} {}", array.len, noun(&array.element)),
         Shape::Reference(referent) if !referent.name.is_empty() => referent.name.to_string(),
         Shape::Optional(target) => format!("optional {}", noun(target)),
+        Shape::Map(map) => format!("map of {} to {}", noun(&map.key), noun(&map.value)),
+        Shape::Struct(fields) if fields.name.is_empty() => {
+            let shapes: Vec<_> = fields.fields.iter().map(|field| noun(&field.shape)).collect();
+            format!("({})", shapes.join(", "))
+        }
         Shape::Text(text) if text.kind == TextKind::Wide => "wide text".into(),
         other => other.noun().into_owned(),
     }

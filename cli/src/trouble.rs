@@ -57,8 +57,13 @@ impl Trouble {
         Box::new(Self { kind: "io".into(), ..*Self::usage(what, error.to_string()) })
     }
 
-    /// A call, or anything else on a wire, failed.
+    /// Something on a wire failed, before or without the call of an operation.
     pub(crate) fn failure(what: impl Into<String>, failure: &Failure) -> Box<Self> {
+        Box::new(Self { completed: Some(completed_word(Completed::No)), ..*Self::of_call(what, failure) })
+    }
+
+    /// A call failed.
+    pub(crate) fn of_call(what: impl Into<String>, failure: &Failure) -> Box<Self> {
         Box::new(Self {
             exit: exit_of(failure),
             kind: failure.kind().word().into(),
@@ -153,7 +158,9 @@ impl Trouble {
         } else {
             note(&format!("{} {}", tinted("error:", "1;31", style.err), self.what));
             note(&format!("  {} {}", tinted("why:", "1", style.err), self.why()));
-            note(&format!(" {} {}", tinted("hint:", "1;36", style.err), self.advice()));
+            if let Some(advice) = self.advice() {
+                note(&format!(" {} {advice}", tinted("hint:", "1;36", style.err)));
+            }
         }
     }
 
@@ -181,12 +188,31 @@ impl Trouble {
         envelope
     }
 
-    fn advice(&self) -> &str {
-        self.hint.as_deref().unwrap_or(match self.exit {
+    /// One thing to try. An error with a name of the service's own (`org.example.Full`) means what its author says.
+    fn advice(&self) -> Option<&str> {
+        if self.hint.is_some() {
+            return self.hint.as_deref();
+        }
+        let is = |kind: Kind| self.kind == kind.word();
+        Some(match self.exit {
             ANSWERED if self.kind == "exception" => "the contract says when the operation raises it",
+            ANSWERED if is(Kind::Internal) && self.code.as_ref().is_some_and(|code| code.contains('.')) => {
+                return None;
+            }
+            ANSWERED if is(Kind::NoObject) => {
+                "is this the object's key? `everywire list` tells, where anybody keeps a list"
+            }
+            ANSWERED if is(Kind::NoOperation) || is(Kind::BadArgument) || is(Kind::Malformed) => {
+                "compare the contract of both sides"
+            }
+            ANSWERED if is(Kind::Unsupported) => return None,
             ANSWERED => "look at the server's log",
             UNREACHABLE => "is the server running, and is this its address?",
-            REFUSED => "raise the limit (--max-message), or ask whoever runs the server",
+            REFUSED if is(Kind::LimitExceeded) => {
+                "raise the limit (--max-message), or ask whoever runs the server"
+            }
+            REFUSED if is(Kind::Busy) => "try again later",
+            REFUSED => "ask whoever runs the server to permit it",
             TIMED_OUT => "raise --deadline, or look whether the server hangs",
             VIOLATION => "`everywire trace` between both shows the bytes; is this the right port?",
             _ => "`everywire VERB --help` has examples",
@@ -211,6 +237,7 @@ fn exit_of(failure: &Failure) -> u8 {
         Kind::TimedOut => TIMED_OUT,
         Kind::Violation => VIOLATION,
         Kind::Malformed if !answered && failure.initiator() == Initiator::Peer => VIOLATION,
+        Kind::Unsupported if !answered && failure.initiator() == Initiator::Here => USAGE,
         _ if !answered && failure.initiator() == Initiator::User => USAGE,
         _ => ANSWERED,
     }
@@ -221,12 +248,36 @@ mod tests {
     use super::*;
 
     #[test]
+    fn hints_fit_the_kind_of_failure() {
+        let advice = |kind, code: Option<&str>| {
+            let failure = Failure::new(kind, Initiator::Peer, "text");
+            let failure = code.map_or_else(|| failure.clone(), |code| failure.clone().with_code(code));
+            Trouble::of_call("what", &failure).advice().map(ToOwned::to_owned)
+        };
+        let says = |kind, part: &str| advice(kind, None).is_some_and(|hint| hint.contains(part));
+        assert!(says(Kind::LimitExceeded, "--max-message") && !says(Kind::Refused, "--max-message"));
+        assert!(says(Kind::Internal, "log") && says(Kind::NoOperation, "contract"));
+        assert_eq!(advice(Kind::Internal, Some("org.example.Error")), None);
+        assert!(advice(Kind::Internal, Some("SYSTEM minor 5")).is_some());
+    }
+
+    #[test]
+    fn only_calls_may_have_been_executed() {
+        let failure = Failure::new(Kind::Violation, Initiator::Peer, "text").with_completed(Completed::Maybe);
+        assert!(Trouble::of_call("what", &failure).why().ends_with("may have been executed"));
+        assert_eq!(Trouble::failure("what", &failure).why(), "text");
+    }
+
+    #[test]
     fn failures_have_the_documented_exit_codes() {
         for (kind, initiator, code, exit) in [
             (Kind::NoObject, Initiator::Peer, Some("OBJECT_NOT_EXIST"), 1),
             (Kind::Malformed, Initiator::User, Some("MARSHAL"), 1),
             (Kind::BadArgument, Initiator::User, None, 2),
             (Kind::BadReference, Initiator::User, None, 2),
+            (Kind::Unsupported, Initiator::Here, None, 2),
+            (Kind::Unsupported, Initiator::User, None, 2),
+            (Kind::Unsupported, Initiator::Peer, Some("NotSupported"), 1),
             (Kind::Unreachable, Initiator::Here, None, 3),
             (Kind::LimitExceeded, Initiator::User, None, 4),
             (Kind::Refused, Initiator::Peer, Some("NO_PERMISSION"), 4),

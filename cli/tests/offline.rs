@@ -129,6 +129,7 @@ fn shells_complete() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = run(&["completion", shell]);
         assert!(script.good().contains("everywire") && script.out.contains("describe"), "{shell}");
+        assert!(script.out.contains("dcopserver"), "{shell}");
     }
     assert!(run(&["completion", "bash", "--json"]).json()["value"].as_str().unwrap().contains("everywire"));
 }

@@ -163,4 +163,13 @@ fn a_contract_with_one_interface_needs_no_name() {
     let asked =
         run(&["call", &bank.addresses[0], "deposit", "1", "-c", &data("bank.idl"), "--interface", "Nope"]);
     assert!(asked.failed(2)[1].contains("Bank::Account, Bank::Branch"));
+    // The address says nothing of the interface: the operation does.
+    let call =
+        |words: &[&str]| run(&[&["call", &bank.addresses[0]], words, &["-c", &data("bank.idl")]].concat());
+    assert_eq!(call(&["Bank::Account.deposit", "1.5"]).good(), "1.5");
+    assert_eq!(call(&["Account.deposit", "amount=1.5"]).good(), "3.0");
+    assert_eq!(call(&["IDL:Bank/Account:1.0.title=a.b"]).good(), "");
+    assert_eq!(call(&["Bank::Account.title"]).good(), "a.b");
+    let other = call(&["Bank::Branch.deposit", "1"]);
+    assert!(other.failed(2)[1].contains("Bank::Branch has name"), "{}", other.err);
 }

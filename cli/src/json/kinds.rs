@@ -1,9 +1,17 @@
 //! Words for the shapes that a value may carry with itself.
 
-use everywire::model::shape::{Shape, Text};
+use everywire::model::shape::{Field, Hold, Map, Shape, Struct, Text, TextKind};
+use std::borrow::Cow;
 
-/// The shape that a word names; `sequence<...>` nests.
+/// How many brackets a word may have, and so how deep shapes may nest in it.
+const BRACKETS: usize = 32;
+
+/// The shape that a word names; `sequence<...>`, `map<..., ...>` and `(..., ...)` nest.
 pub(super) fn shape_of(word: &str) -> Option<Shape> {
+    (word.matches(['<', '(']).count() <= BRACKETS).then(|| nested(word))?
+}
+
+fn nested(word: &str) -> Option<Shape> {
     Some(match word {
         "nothing" => Shape::Void,
         "boolean" => Shape::Bool,
@@ -21,25 +29,68 @@ pub(super) fn shape_of(word: &str) -> Option<Shape> {
         "wide character" => Shape::WideChar,
         "text" => Shape::Text(Text::NARROW),
         "wide text" => Shape::Text(Text::WIDE),
+        "path" => Shape::Text(Text { kind: TextKind::Path, bound: None }),
+        "signature" => Shape::Text(Text { kind: TextKind::Signature, bound: None }),
         "octets" => Shape::sequence(Shape::U8),
         "any value" => Shape::Variant,
+        "handle" => Shape::Handle,
         _ => {
-            // As deep as the word is long; words of a command line or a document of limited depth.
-            let inner = word.strip_prefix("sequence<")?.strip_suffix('>')?;
-            if inner.matches('<').count() > 16 {
-                return None;
+            let inside = |open, close| word.strip_prefix::<&str>(open)?.strip_suffix::<&str>(close);
+            if let Some(element) = inside("sequence<", ">") {
+                return Some(Shape::sequence(nested(element)?));
             }
-            Shape::sequence(shape_of(inner)?)
+            if let Some(pair) = inside("map<", ">") {
+                let [key, value] = parts(pair)[..] else { return None };
+                return Some(Shape::Map(Hold::new(Map { key: nested(key)?, value: nested(value)? })));
+            }
+            let shapes = parts(inside("(", ")")?).into_iter().map(nested).collect::<Option<Vec<_>>>()?;
+            let named = |(index, shape)| Field { name: numbered(index).into(), shape };
+            let fields = Cow::Owned(shapes.into_iter().enumerate().map(named).collect());
+            Shape::Struct(Hold::new(Struct { name: "".into(), id: "".into(), fields }))
         }
     })
+}
+
+/// What the commas outside of brackets part.
+fn parts(list: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    let outside = |c: char| {
+        match c {
+            '<' | '(' => depth += 1,
+            '>' | ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    };
+    list.split(outside).map(str::trim).collect()
 }
 
 /// The word for a shape; what [`shape_of`] reads, where it can.
 pub(super) fn word_of(shape: &Shape) -> String {
     match shape.resolved() {
-        Shape::Text(text) if *text == Text::WIDE => "wide text".into(),
+        Shape::Text(text) if text.kind == TextKind::Wide => "wide text".into(),
+        Shape::Text(text) if text.kind == TextKind::Path => "path".into(),
+        Shape::Text(text) if text.kind == TextKind::Signature => "signature".into(),
         Shape::Sequence(sequence) if matches!(sequence.element.resolved(), Shape::U8) => "octets".into(),
         Shape::Sequence(sequence) => format!("sequence<{}>", word_of(&sequence.element)),
+        Shape::Map(map) => format!("map<{}, {}>", word_of(&map.key), word_of(&map.value)),
+        Shape::Struct(fields) if fields.name.is_empty() => {
+            let words: Vec<_> = fields.fields.iter().map(|field| word_of(&field.shape)).collect();
+            format!("({})", words.join(", "))
+        }
         other => other.noun().into_owned(),
     }
+}
+
+/// Whether neither a struct nor its fields have names: their places count instead.
+pub(crate) fn is_nameless(shape: &Struct) -> bool {
+    let mut fields = shape.fields.iter().enumerate();
+    shape.name.is_empty()
+        && !shape.fields.is_empty()
+        && fields.all(|(index, field)| field.name == numbered(index))
+}
+
+/// What a field without a name is called.
+fn numbered(index: usize) -> String {
+    format!("field_{}", index + 1)
 }

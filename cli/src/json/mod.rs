@@ -5,12 +5,13 @@
 //! | numbers | numbers, exact to the last digit; `"NaN"`, `"Infinity"`, `"-Infinity"` |
 //! | octets | `{"base64": "..."}`; read also: an array of numbers, `{"hex": "..."}`, text |
 //! | enum | the member's name |
-//! | struct | an object |
+//! | struct | an object; one without names a list, read also: `{"field_1": ...}` |
 //! | union | `{"discriminator": ..., "arm": value}`; read also with the arm's own name for `arm` |
-//! | map | an object where keys are text, else an array of pairs |
+//! | map | an object where keys are text, names, numbers or booleans, else an array of pairs; both are read |
 //! | optional value, pointer | the value, or `null` |
 //! | any | `{"shape": "i32", "value": 1}`; read also: plain text, numbers, booleans |
 //! | object reference | its text, or `null` |
+//! | handle | `{"handle": "FILE"}`: read, it opens the file for reading |
 
 mod kinds;
 mod read;
@@ -19,9 +20,10 @@ mod template;
 mod tests;
 mod write;
 
+pub(crate) use kinds::is_nameless;
 pub(crate) use read::{Misfit, read, read_word};
 pub(crate) use template::template;
-pub(crate) use write::write;
+pub(crate) use write::{file_of, write};
 
 use everywire::{Failure, Node, Reference};
 

@@ -2,12 +2,14 @@
 
 use super::write::discriminator;
 use super::{Notation, kinds};
+use crate::people;
 use base64::Engine as _;
 use everywire::model::shape::{Field, Map as MapShape, Shape, Text, Union};
-use everywire::model::value::TypedShape;
+use everywire::model::value::{HeldHandle, TypedShape};
 use everywire::{Bytes, Value};
 use serde_json::{Map, Number, Value as Json};
 use std::fmt;
+use std::sync::Arc;
 
 /// A part of the JSON that does not fit the contract.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub(crate) fn read(shape: &Shape, json: &Json, path: &str, notation: &dyn Notati
 }
 
 /// Reads a value from one word of a command line: JSON, but text, characters, enumerations, references and octets need
-/// no quotes, and octets may come from a file (`@FILE`).
+/// no quotes, and octets and handles may come from a file (`@FILE`).
 pub(crate) fn read_word(
     shape: &Shape,
     word: &str,
@@ -50,6 +52,7 @@ pub(crate) fn read_word(
                 .map_err(|error| reader.wrong(format!("`{file}` cannot be read: {error}")))?;
             reader.octets(resolved, data)
         }
+        Shape::Handle if word.starts_with('@') => reader.open(word.trim_start_matches('@')),
         _ if octets => match parsed {
             Some(json @ (Json::Array(_) | Json::Object(_) | Json::String(_))) => reader.value(shape, &json),
             _ => reader.octets(resolved, word.as_bytes().to_vec()),
@@ -129,6 +132,9 @@ impl Reader<'_> {
                 Err(failure) => Err(self.wrong(failure.to_string())),
             },
             (resolved @ (Shape::Sequence(_) | Shape::Array(_)), json) => self.items(resolved, json),
+            (Shape::Struct(fields), Json::Array(items)) if kinds::is_nameless(fields) => {
+                self.places(&fields.fields, items)
+            }
             (Shape::Struct(fields), Json::Object(object)) => self.fields(&fields.fields, object),
             (Shape::Union(union), Json::Object(object)) => self.union(union, object),
             (Shape::Map(map), json) => self.map(map, json),
@@ -136,6 +142,12 @@ impl Reader<'_> {
             (Shape::Optional(target), json) => self.value(target, json),
             (Shape::Pointer(pointer), json) => self.value(&pointer.target, json),
             (Shape::Variant, json) => self.any(json),
+            (Shape::Handle, Json::Object(object)) if object.len() == 1 => {
+                match object.get("handle").and_then(Json::as_str) {
+                    Some(file) => self.open(file),
+                    None => Err(self.unfit(shape, json)),
+                }
+            }
             (resolved, json) => Err(self.unfit(resolved, json)),
         }
     }
@@ -240,6 +252,26 @@ impl Reader<'_> {
         Ok(Value::Struct(values))
     }
 
+    /// The fields of a struct without names, in order.
+    fn places(&mut self, fields: &[Field], items: &[Json]) -> Result<Value, Misfit> {
+        if items.len() != fields.len() {
+            return Err(self.wrong(format!("{} values are expected, not {}", fields.len(), items.len())));
+        }
+        let mut values = Vec::with_capacity(fields.len());
+        for (index, (field, item)) in fields.iter().zip(items).enumerate() {
+            let value = self.within(&format!("[{index}]"), |reader| reader.value(&field.shape, item))?;
+            values.push((field.name.to_string(), value));
+        }
+        Ok(Value::Struct(values))
+    }
+
+    /// A handle of a file, for reading.
+    fn open(&self, file: &str) -> Result<Value, Misfit> {
+        let opened = std::fs::File::open(file)
+            .map_err(|error| self.wrong(format!("`{file}` cannot be opened: {error}")))?;
+        Ok(Value::Handle(HeldHandle(Arc::new(opened.into()))))
+    }
+
     fn union(&mut self, union: &Union, object: &Map<String, Json>) -> Result<Value, Misfit> {
         let Some(json) = object.get("discriminator") else {
             return Err(
@@ -291,8 +323,7 @@ impl Reader<'_> {
             Json::Object(object) => {
                 for (key, value) in object {
                     let place = format!("[{key:?}]");
-                    let key =
-                        self.within(&place, |reader| reader.value(&map.key, &Json::from(key.as_str())))?;
+                    let key = self.within(&place, |reader| reader.key(&map.key, key))?;
                     pairs.push((key, self.within(&place, |reader| reader.value(&map.value, value))?));
                 }
             }
@@ -314,6 +345,12 @@ impl Reader<'_> {
         Ok(Value::Map(pairs))
     }
 
+    /// A key of an object: text as it is, anything else as the JSON that the text is.
+    fn key(&mut self, shape: &Shape, text: &str) -> Result<Value, Misfit> {
+        let number = shape.width().and_then(|_| serde_json::from_str(text).ok());
+        self.value(shape, &number.unwrap_or_else(|| Json::from(text)))
+    }
+
     /// A value that brings its own shape, or plain JSON that suggests one.
     fn any(&mut self, json: &Json) -> Result<Value, Misfit> {
         let plain = |shape: Shape, value: Value| Ok(Value::Variant(Box::new((TypedShape(shape), value))));
@@ -330,8 +367,8 @@ impl Reader<'_> {
             Json::Object(object) => match (object.get("shape").and_then(Json::as_str), object.get("value")) {
                 (Some(word), Some(value)) if object.len() == 2 => {
                     let Some(shape) = kinds::shape_of(word) else {
-                        let why =
-                            "known are boolean, u8 to i64, f32, f64, character, text, octets, sequence<...>";
+                        let why = "known are boolean, u8 to i64, f32, f64, character, text, octets, path, signature, \
+                             sequence<...>, map<..., ...> and (..., ...)";
                         return Err(self.wrong(format!("shape `{word}` is unknown; {why}")));
                     };
                     let value = self.within(".value", |reader| reader.value(&shape, value))?;
@@ -383,11 +420,13 @@ fn expected(shape: &Shape) -> String {
         Shape::F32 | Shape::F64 => "a number".into(),
         Shape::Char | Shape::WideChar => "a character".into(),
         Shape::Sequence(_) | Shape::Array(_) => "a list".into(),
+        Shape::Struct(fields) if kinds::is_nameless(fields) => format!("a list {}", people::noun(shape)),
+        Shape::Struct(fields) if fields.name.is_empty() => "an object".into(),
         Shape::Struct(fields) => format!("an object ({})", fields.name),
         Shape::Union(union) => format!("an object ({})", union.name),
         Shape::Enum(members) => format!("the name of a member of {}", members.name),
         Shape::Reference(_) => "the text of an object reference, or null".into(),
-        Shape::Handle => "an operating-system handle, which has no JSON,".into(),
+        Shape::Handle => "a file to open ({\"handle\": \"FILE\"}, or the word @FILE)".into(),
         Shape::Void => "null".into(),
         other => match shape.width() {
             Some(_) => format!("a number ({})", other.noun()),

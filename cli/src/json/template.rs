@@ -1,5 +1,6 @@
 //! A value to fill in, as JSON.
 
+use super::kinds::is_nameless;
 use super::write::discriminator;
 use everywire::model::shape::Shape;
 use serde_json::{Map, Value as Json, json};
@@ -19,6 +20,9 @@ fn unfold(shape: &Shape, depth: usize) -> Json {
         Shape::Text(_) => Json::from(""),
         Shape::Char | Shape::WideChar => Json::from("a"),
         Shape::F32 | Shape::F64 => json!(0.0),
+        Shape::Struct(fields) if is_nameless(fields) => {
+            fields.fields.iter().map(|field| inner(&field.shape)).collect()
+        }
         Shape::Struct(fields) => Json::Object(
             fields.fields.iter().map(|field| (field.name.to_string(), inner(&field.shape))).collect(),
         ),
@@ -50,7 +54,8 @@ fn unfold(shape: &Shape, depth: usize) -> Json {
         Shape::Optional(target) => inner(target),
         Shape::Pointer(pointer) => inner(&pointer.target),
         Shape::Variant => json!({"shape": "text", "value": ""}),
-        Shape::Void | Shape::Reference(_) | Shape::Handle => Json::Null,
+        Shape::Handle => json!({"handle": ""}),
+        Shape::Void | Shape::Reference(_) => Json::Null,
         other => match other.width() {
             Some(_) => json!(0),
             None => Json::Null,

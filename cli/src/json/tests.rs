@@ -101,7 +101,6 @@ fn composites_survive_a_round_trip() {
     let by_name = read(&figure(), &json!({"discriminator": "green", "side": 4}), "value", &Plain).unwrap();
     assert_eq!(by_name, Value::Union(1, Some(Box::new(("side".into(), Value::Integer(4))))));
     both_ways(&Shape::Map(Hold::new(Map { key: text(), value: Shape::Bool })), &json!({"a": true}));
-    both_ways(&Shape::Map(Hold::new(Map { key: Shape::I32, value: text() })), &json!([[1, "a"], [2, "b"]]));
     both_ways(&Shape::Optional(Hold::new(Shape::I32)), &Json::Null);
     both_ways(&Shape::Optional(Hold::new(Shape::I32)), &json!(5));
     let referent = Shape::Reference(Hold::new(Referent { name: "Sink".into(), id: "".into() }));
@@ -111,7 +110,54 @@ fn composites_survive_a_round_trip() {
 }
 
 #[test]
+fn maps_are_objects_where_keys_can_be_told_as_text() {
+    let map = |key, value| Shape::Map(Hold::new(Map { key, value }));
+    let numbers = map(Shape::I32, text());
+    let value = both_ways(&numbers, &json!({"1": "a", "-2": "b"}));
+    assert_eq!(read(&numbers, &json!([[1, "a"], [-2, "b"]]), "value", &Plain).unwrap(), value);
+    both_ways(&map(Shape::Bool, text()), &json!({"true": "a"}));
+    both_ways(&map(Shape::F64, text()), &json!({"0.5": "a", "NaN": "b"}));
+    both_ways(&map(colour(), text()), &json!({"red": "a"}));
+    // Text stays text, also if it looks like a number.
+    let texts = both_ways(&map(text(), text()), &json!({"1": "a"}));
+    assert_eq!(texts, Value::Map(vec![(Value::Text("1".into()), Value::Text("a".into()))]));
+    // Nothing is lost where keys repeat, or are no words.
+    both_ways(&numbers, &json!([[1, "a"], [1, "b"]]));
+    both_ways(&map(order(), Shape::Bool), &json!([[{"items": [], "total": 1}, true]]));
+    assert_eq!(wrong(&numbers, &json!({"x": "a"})), "arguments[\"x\"]: a number (i32) is expected, not text");
+    assert_eq!(
+        wrong(&map(Shape::U8, text()), &json!({"300": "a"})),
+        "arguments[\"300\"]: 300 does not fit u8"
+    );
+}
+
+#[test]
+fn structs_without_names_are_lists() {
+    let pair = record("", vec![field("field_1", Shape::I32), field("field_2", text())]);
+    let value = both_ways(&pair, &json!([1, "a"]));
+    assert_eq!(read(&pair, &json!({"field_1": 1, "field_2": "a"}), "value", &Plain).unwrap(), value);
+    assert_eq!(wrong(&pair, &json!([1])), "arguments: 2 values are expected, not 1");
+    assert_eq!(wrong(&pair, &json!([1, 2])), "arguments[1]: text is expected, not a number");
+    assert_eq!(wrong(&pair, &json!(5)), "arguments: a list (i32, text) is expected, not a number");
+    // Whoever has a name keeps it.
+    for named in [record("Pair", vec![field("field_1", Shape::I32)]), record("", vec![field("song", text())])]
+    {
+        assert!(template(&named).is_object());
+        assert!(read(&named, &json!([1]), "value", &Plain).is_err());
+    }
+    assert!(template(&record("", Vec::new())).is_object());
+}
+
+#[test]
 fn any_value_brings_its_shape() {
+    both_ways(
+        &Shape::Variant,
+        &json!({"shape": "(i32, map<text, (u8, path)>)", "value": [1, {"a": [2, "/b"]}]}),
+    );
+    both_ways(&Shape::Variant, &json!({"shape": "map<u32, sequence<any value>>", "value": {}}));
+    for broken in ["(i32", "()", "(i32,)", "map<text>", "map<text, >", "sequence<>", &"(".repeat(1000)] {
+        wrong(&Shape::Variant, &json!({"shape": broken, "value": []}));
+    }
     both_ways(&Shape::Variant, &json!({"shape": "i32", "value": -5}));
     both_ways(&Shape::Variant, &json!({"shape": "sequence<text>", "value": ["a"]}));
     both_ways(&Shape::Variant, &json!({"shape": "octets", "value": {"base64": "AAE="}}));
@@ -204,7 +250,8 @@ fn words_of_a_command_line_need_few_quotes() {
 
 #[test]
 fn templates_fit_their_shape() {
-    for shape in [order(), figure(), colour(), Shape::Variant, Shape::sequence(Shape::U8)] {
+    let pair = record("", vec![field("field_1", Shape::I32), field("field_2", text())]);
+    for shape in [pair, order(), figure(), colour(), Shape::Variant, Shape::sequence(Shape::U8)] {
         let json = template(&shape);
         read(&shape, &json, "template", &Plain).unwrap();
     }

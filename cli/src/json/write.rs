@@ -4,7 +4,9 @@ use super::{Notation, kinds};
 use base64::Engine as _;
 use everywire::Value;
 use everywire::model::shape::{Shape, Union};
+use everywire::model::value::HeldHandle;
 use serde_json::{Map, Number, Value as Json, json};
+use std::os::fd::AsRawFd;
 
 /// The value as JSON.
 pub(crate) fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Json {
@@ -21,6 +23,10 @@ pub(crate) fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Js
         (shape, Value::List(items)) => {
             let element = shape.element().unwrap_or(&Shape::Void);
             items.iter().map(|item| write(element, item, notation)).collect()
+        }
+        (Shape::Struct(shape), Value::Struct(values)) if kinds::is_nameless(shape) => {
+            let fields = shape.fields.iter().map(|field| &field.shape);
+            values.iter().zip(fields).map(|((_, value), shape)| write(shape, value, notation)).collect()
         }
         (shape, Value::Struct(values)) => {
             let fields =
@@ -39,21 +45,11 @@ pub(crate) fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Js
         }
         (_, Value::Union(label, _)) => json!({"discriminator": label}),
         (Shape::Map(map), Value::Map(pairs)) => {
-            if matches!(map.key.resolved(), Shape::Text(_) | Shape::Enum(_)) {
-                let pairs = pairs.iter().map(|(key, value)| {
-                    let key = match key {
-                        Value::Text(key) | Value::Member(key) => key.clone(),
-                        other => other.noun().to_owned(),
-                    };
-                    (key, write(&map.value, value, notation))
-                });
-                Json::Object(pairs.collect())
-            } else {
-                let pair = |(key, value): &(_, _)| {
-                    json!([write(&map.key, key, notation), write(&map.value, value, notation)])
-                };
-                pairs.iter().map(pair).collect()
-            }
+            let written =
+                |(key, value): &(_, _)| (write(&map.key, key, notation), write(&map.value, value, notation));
+            let pairs: Vec<(Json, Json)> = pairs.iter().map(written).collect();
+            by_key(&map.key, &pairs)
+                .unwrap_or_else(|| pairs.into_iter().map(|(key, value)| json!([key, value])).collect())
         }
         (_, Value::Map(_)) => Json::Null,
         (_, Value::Variant(content)) => {
@@ -61,7 +57,26 @@ pub(crate) fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Js
         }
         (_, Value::Reference(None)) => Json::Null,
         (_, Value::Reference(Some(reference))) => Json::String(notation.print(reference)),
+        (_, Value::Handle(handle)) => json!({"handle": file_of(handle)}),
     }
+}
+
+/// What a handle leads to, as the system tells: a file, or words such as `pipe:[4711]`.
+pub(crate) fn file_of(handle: &HeldHandle) -> Option<String> {
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", handle.0.as_raw_fd())).ok()?;
+    Some(link.to_string_lossy().into_owned())
+}
+
+/// A map as an object: where a key can be its text, and no two are the same.
+fn by_key(key: &Shape, pairs: &[(Json, Json)]) -> Option<Json> {
+    let shape = key.resolved();
+    let text = matches!(shape, Shape::Text(_) | Shape::Enum(_) | Shape::Char | Shape::WideChar);
+    if !text && shape.width().is_none() {
+        return None;
+    }
+    let word = |key: &Json| key.as_str().map_or_else(|| key.to_string(), ToOwned::to_owned);
+    let out: Map<String, Json> = pairs.iter().map(|(key, value)| (word(key), value.clone())).collect();
+    (out.len() == pairs.len()).then_some(Json::Object(out))
 }
 
 /// The shape of the arm that a discriminator selects.

@@ -62,11 +62,14 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let object = node
         .object(&text)
         .map_err(|f| Trouble::failure(format!("`{}` is no reference", short(&text)), &f))?;
+    contract::somebody(object.reference())
+        .map_err(|failure| Trouble::failure(format!("cannot call `{}`", arguments.operation), &failure))?;
     let known = Known::of(&object, arguments.contract.as_deref())?;
     let asked = arguments.interface.as_deref();
     let type_id = &object.reference().type_id;
     let word = &arguments.operation;
-    let interface = contract::interface_of(&known.contract, &known.source, asked, type_id, Some(word))?;
+    let interface = contract::interface_of(&known, asked, type_id, Some(word))
+        .map_err(|trouble| if known.own == 0 { unnamed(trouble, word, &object, &node) } else { trouble })?;
     let object = object.typed(interface.clone());
     let (operation, words) = operation::find(interface, word, &arguments.arguments)?;
     if arguments.template {
@@ -78,6 +81,17 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let answer = call(&object, operation, &values, &node, &what)?;
     print(&answer, operation, &object, &node, arguments.json, style);
     Ok(())
+}
+
+/// Nothing fits because the address ends before it names an object.
+fn unnamed(trouble: Box<Trouble>, word: &str, object: &Object, node: &Node) -> Box<Trouble> {
+    let reference = object.reference();
+    if reference.profiles.first().is_none_or(|profile| !profile.key.is_empty()) {
+        return trouble;
+    }
+    let address = place(node, reference);
+    Trouble::usage(format!("there is no operation `{word}`"), format!("`{address}` names no object"))
+        .hint(format!("`everywire list {address}` tells which there are"))
 }
 
 /// What came back.
@@ -95,7 +109,7 @@ fn call(
     notation: &dyn Notation,
     what: &str,
 ) -> Done<Answer> {
-    let failed = |failure: &Failure| Trouble::failure(what, failure);
+    let failed = |failure: &Failure| Trouble::of_call(what, failure);
     let encode = |sink: &mut dyn Sink| values.encode(&operation.arguments, sink);
     let sent = sent(object.reference(), operation, values);
     let begun = Instant::now();
@@ -126,7 +140,7 @@ fn call(
 
 fn raised(operation: &Operation, id: &str, body: &Body, notation: &dyn Notation, what: &str) -> Box<Trouble> {
     let Some(known) = operation.raises.iter().find(|raised| raised.id == id || raised.name == id) else {
-        return Trouble::failure(what, &unexpected(id));
+        return Trouble::of_call(what, &unexpected(id));
     };
     let shape = everywire::model::Shape::Struct(known.clone());
     match body.read(|source| Value::decode(&shape, source)) {
@@ -137,7 +151,7 @@ fn raised(operation: &Operation, id: &str, body: &Body, notation: &dyn Notation,
             };
             Trouble::raised(what, &known.name, id, json::write(&shape, &value, notation), &shown)
         }
-        Err(failure) => Trouble::failure(what, &failure.at(format_args!("exception {id}"))),
+        Err(failure) => Trouble::of_call(what, &failure.at(format_args!("exception {id}"))),
     }
 }
 

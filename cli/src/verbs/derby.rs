@@ -43,7 +43,7 @@ struct Course {
     /// Fewer calls and rounds: ends within 45 s.
     #[arg(long)]
     quick: bool,
-    /// Contestants, by name or the beginning of names up to a `-`.
+    /// Contestants, by name, by wire, or by the beginning of names up to a `-`.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
     /// Rounds; the first is dropped.

@@ -7,7 +7,7 @@ use crate::program::ProgramServant;
 use crate::trouble::{Done, Trouble};
 use crate::units;
 use clap::{Args, ValueEnum};
-use everywire::{Latency, Node, Notice, Reference};
+use everywire::{Kind, Latency, Node, Notice, Reference};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -87,8 +87,13 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
     let node = Node::from(builder.build());
     for address in &arguments.on {
-        node.listen(address)
-            .map_err(|failure| Trouble::failure(format!("cannot listen on `{address}`"), &failure))?;
+        node.listen(address).map_err(|failure| {
+            let trouble = Trouble::failure(format!("cannot listen on `{address}`"), &failure);
+            match key_in(address, &node).filter(|_| failure.kind() == Kind::BadReference) {
+                Some(key) => trouble.hint(format!("the object's key has an option of its own: --key {key}")),
+                None => trouble,
+            }
+        })?;
     }
     let key = arguments.key.as_deref().unwrap_or_else(|| contract::last_part(&interface.name));
     let servant = ProgramServant::start(interface.clone(), &arguments.exec, node.clone(), key)
@@ -105,6 +110,13 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     announced
 }
 
+/// The key in an address that names an object.
+fn key_in(address: &str, node: &Node) -> Option<String> {
+    let reference = node.parse(address).ok()?;
+    let key = &reference.profiles.first()?.key;
+    (!key.is_empty()).then(|| String::from_utf8_lossy(key).into_owned())
+}
+
 fn announce(arguments: &Arguments, name: &str, key: &str, reference: &Reference, node: &Node) -> Done {
     let text = Notation::print(node, reference);
     if let Some(file) = &arguments.ref_file {
@@ -117,7 +129,10 @@ fn announce(arguments: &Arguments, name: &str, key: &str, reference: &Reference,
         Envelope::of(value).print();
     } else {
         addresses.iter().for_each(|address| line(address));
-        line(&text);
+        // Some wires have one notation for both.
+        if !addresses.contains(&text) {
+            line(&text);
+        }
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! `everywire watch`: prints the signals of an object as they come.
 
-use crate::contract::{Known, last_part};
+use crate::contract::{self, Known, last_part};
 use crate::json::{self, Notation};
+use crate::operation::nearest;
 use crate::output::{Style, line, note, tinted};
 use crate::people;
 use crate::target;
@@ -57,6 +58,14 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let object = node
         .object(&text)
         .map_err(|failure| Trouble::failure(format!("`{text}` is no reference"), &failure))?;
+    let wire = contract::wire_of(object.reference());
+    if let Some(wire) = wire.ok().filter(|wire| !wire.capabilities().signals) {
+        return Err(Trouble::usage(
+            format!("cannot watch `{text}`"),
+            format!("on {}, objects emit no signals", wire.name()),
+        )
+        .hint("ask the object instead, by `everywire call`"));
+    }
     // What a signal's fields are called is good to know, but not needed.
     let known = match &arguments.contract {
         Some(path) => Some(Known::of_file(path)?),
@@ -156,13 +165,25 @@ fn subscribe(
             );
         }
     }
+    let all: Vec<&str> =
+        interfaces.iter().flat_map(|i| i.signals.iter().map(|signal| signal.label.as_ref())).collect();
+    if let (true, None, Some(name)) = (all.is_empty(), &arguments.interface, &arguments.signal) {
+        // Nobody says which signals there are: then the word is believed. What comes may tell its own shape.
+        let signal = Signal::new(name.clone(), Vec::new());
+        let subscription = object.subscribe(Some(&signal), listener(tell.clone()));
+        made.push(subscription.map_err(|failure| failed(&failure))?);
+    }
     if made.is_empty() {
-        let all: Vec<&str> =
-            interfaces.iter().flat_map(|i| i.signals.iter().map(|signal| signal.label.as_ref())).collect();
         let why =
             if all.is_empty() { "none is known".into() } else { format!("known are {}", all.join(", ")) };
-        return Err(Trouble::usage(format!("`{}` has no such signal", arguments.reference), why)
-            .hint("name the contract with --contract FILE"));
+        let near = arguments.signal.as_deref().and_then(|name| nearest(name, &all));
+        return Err(Trouble::usage(format!("`{}` has no such signal", arguments.reference), why).hint(
+            match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if all.is_empty() => "name the signal, or the contract with --contract FILE".into(),
+                None => "choose one of these, or name the contract with --contract FILE".into(),
+            },
+        ));
     }
     Ok(made)
 }

@@ -50,7 +50,8 @@ impl Said {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {} / {}", self.out, self.err))
     }
 
-    /// Asserts that it failed with this code and said so in three lines; returns them.
+    /// Asserts that it failed with this code and said so in three lines; returns them. (An error that only the peer's
+    /// author can explain has no third line.)
     pub(crate) fn failed(&self, code: i32) -> Vec<&str> {
         assert_eq!(self.code, code, "{} / {}", self.out, self.err);
         assert_eq!(self.out, "", "nothing but data goes to standard output");
@@ -69,20 +70,41 @@ impl Said {
     }
 }
 
+/// Whether a program is installed. If not, says so in one countable line; under `CI=true` that is a failure.
+pub(crate) fn here(test: &str, program: &str, install: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&path).any(|dir| dir.join(program).is_file()) {
+        return true;
+    }
+    let why = format!("SKIPPED: {test}: {program:?} not found; install with: {install}");
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
+    eprintln!("{why}");
+    if let Ok(list) = std::env::var("EVERYWIRE_SKIPS") {
+        use std::io::Write;
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
+        writeln!(file, "{why}").unwrap();
+    }
+    false
+}
+
 /// Runs the program to its end.
 pub(crate) fn run(arguments: &[&str]) -> Said {
     run_with_input(arguments, "")
 }
 
+/// Runs the program to its end, with these variables.
+pub(crate) fn run_in(env: &[(&str, String)], arguments: &[&str]) -> Said {
+    finish(Command::new(PROGRAM).args(arguments).envs(env.iter().cloned()), "")
+}
+
 /// Runs the program to its end, with something on its standard input.
 pub(crate) fn run_with_input(arguments: &[&str], input: &str) -> Said {
-    let mut child = Command::new(PROGRAM)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    finish(Command::new(PROGRAM).args(arguments), input)
+}
+
+fn finish(command: &mut Command, input: &str) -> Said {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -99,8 +121,14 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_in(&[], arguments)
+    }
+
+    /// With these variables.
+    pub(crate) fn start_in(env: &[(&str, String)], arguments: &[&str]) -> Self {
         let mut child = Command::new(PROGRAM)
             .args(arguments)
+            .envs(env.iter().cloned())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -121,6 +149,13 @@ impl Running {
         line.trim_end().to_owned()
     }
 
+    /// What else it printed, once it has ended.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).unwrap();
+        rest
+    }
+
     /// Waits until it says this on standard error.
     pub(crate) fn tells(&mut self, text: &str) {
         while !self.told.contains(text) {
@@ -138,6 +173,35 @@ impl Running {
 }
 
 impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A `dbus-daemon` of the test's own.
+pub(crate) struct Bus {
+    child: Child,
+    pub(crate) address: String,
+}
+
+impl Bus {
+    /// It listens at this socket.
+    pub(crate) fn start(socket: &str) -> Self {
+        let address = format!("unix:path={socket}");
+        let mut child = Command::new("dbus-daemon")
+            .args(["--session", "--nofork", "--print-address=1", &format!("--address={address}")])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // It listens once it has said where.
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+        Self { child, address }
+    }
+}
+
+impl Drop for Bus {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

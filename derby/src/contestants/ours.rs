@@ -361,10 +361,11 @@ pub fn serve_with(serve: &Serve, latency: Latency, max_message: u64) -> Result<(
             references.map(|(name, reference)| format!("{name}{suffix}\t{}\n", node.print(&reference))),
         );
     }
-    print!("{}", lines.concat());
+    // Whoever waits for the lines may read the file next.
     if let Some(path) = &serve.ref_file {
         write_whole(path, &lines.concat())?;
     }
+    print!("{}", lines.concat());
     forever()
 }
 

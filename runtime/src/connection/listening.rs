@@ -6,7 +6,7 @@ use crate::shard;
 use crate::signals::{FLOOD, Heeder, WAITING};
 use bytes::Bytes;
 use everywire_model::{
-    CallId, Emission, Failure, Heard, Initiator, Interest, Kind, Outcome, Profile, Tidings,
+    CallId, Completed, Emission, Failure, Heard, Initiator, Interest, Kind, Outcome, Profile, Tidings,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,7 +34,7 @@ impl Connection {
                 return Ok(());
             }
             if let Some(failure) = core.failed.clone() {
-                return Err(failure);
+                return Err(failure.with_completed(Completed::No));
             }
             if until <= Instant::now() {
                 let failure = Failure::new(

@@ -66,7 +66,11 @@ impl DbusSession {
             Pending::RequestName => self.named(read::<(u32,)>(body, driver::REQUEST_NAME)?.0),
             Pending::Holder => {
                 let (holder,) = read::<(String,)>(body, driver::GET_NAME_OWNER)?;
-                Err(Wrong::Unwelcome { what: format!("the name {} belongs to {holder}", self.name()) })
+                let name = self.name();
+                let what = format!(
+                    "the name {name} belongs to {holder}; ?queue in the address waits for it, ?replace takes it if that is let"
+                );
+                Err(Wrong::Unwelcome { what })
             }
             _ => {
                 self.become_ready();

@@ -19,7 +19,18 @@ use std::time::{Duration, Instant};
 struct Daemon(Child, String);
 
 impl Daemon {
-    fn start() -> Self {
+    /// Nothing, said and counted, where there is no such program.
+    fn start() -> Option<Self> {
+        if Command::new("dbus-daemon").arg("--version").output().is_err() {
+            let why = "SKIPPED: dbus-daemon not found; install with: apt-get install dbus";
+            assert!(std::env::var_os("CI").is_none(), "{why}");
+            eprintln!("{why}");
+            if let Ok(list) = std::env::var("EVERYWIRE_SKIPS") {
+                let mut file = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
+                writeln!(file, "{why}").unwrap();
+            }
+            return None;
+        }
         let folder = std::env::temp_dir();
         let address = format!("--address=unix:dir={}", folder.display());
         let mut child = Command::new("dbus-daemon")
@@ -29,7 +40,7 @@ impl Daemon {
             .expect("dbus-daemon is installed");
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self(child, line.trim().to_owned())
+        Some(Self(child, line.trim().to_owned()))
     }
 
     /// The text of a reference to somebody on it.
@@ -99,7 +110,7 @@ impl Member {
 
 #[test]
 fn a_name_is_owned_called_listened_to_and_lost() {
-    let bus = Daemon::start();
+    let Some(bus) = Daemon::start() else { return };
     let place = bus.on("org.example.Served");
     let mut server = Member::join(&place, Purpose::Serving).ready();
     let mut client = Member::join(&bus.on("org.example.Served/a/b"), Purpose::Calls).ready();
@@ -175,7 +186,7 @@ fn a_name_is_owned_called_listened_to_and_lost() {
 
 #[test]
 fn a_monitor_overhears_what_others_say() {
-    let bus = Daemon::start();
+    let Some(bus) = Daemon::start() else { return };
     let mut monitor = Member::join(&format!("dbus:{}#", bus.1), Purpose::Monitoring).ready();
     let _other = Member::join(&format!("dbus:{}#", bus.1), Purpose::Calls).ready();
     let mut heard = Vec::new();
@@ -188,7 +199,7 @@ fn a_monitor_overhears_what_others_say() {
 
 #[test]
 fn nobody_there_is_told_by_the_bus() {
-    let bus = Daemon::start();
+    let Some(bus) = Daemon::start() else { return };
     let profile = DBUS.parse(&bus.on("org.example.Nobody/a")).unwrap().profiles.remove(0);
     let mut client = Member::join(&bus.on("org.example.Nobody/a"), Purpose::Calls).ready();
     let operation = operation("Ping");

@@ -40,6 +40,9 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
             Ok(known) => Some(known),
             // Not to tell is one thing, not to be there another: that shows below.
             Err(failure) if failure.kind() == Kind::Unsupported => None,
+            Err(failure) if failure.kind() == Kind::BadReference => {
+                return Err(Trouble::failure("there is no object to ask", &failure));
+            }
             Err(failure) => return Err(Trouble::failure("the object does not answer", &failure)),
         },
         None => None,
@@ -60,10 +63,7 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
             .hint("describe the contract's file instead"));
     }
     let interface = match &known {
-        Some(known) => {
-            let (contract, source) = (&known.contract, &known.source);
-            Some(contract::interface_of(contract, source, None, &reference.type_id, None)?)
-        }
+        Some(known) => Some(contract::interface_of(known, None, &reference.type_id, None)?),
         None => None,
     };
     let begun = Instant::now();
