@@ -552,7 +552,7 @@ impl Connection {
     }
 
     fn next_deadline(&self, core: &Core) -> Option<Instant> {
-        let fat = core.large.then(|| core.used + Duration::from_secs(2));
+        let fat = (core.large && core.input.is_empty()).then(|| core.used + Duration::from_secs(2));
         [core.session.deadline(), core.draining, self.silence_deadline(core), fat]
             .into_iter()
             .flatten()

@@ -263,8 +263,9 @@ impl Driver<'_> {
                 let mut handles = std::mem::take(&mut peer.handles);
                 let received = self.hub.receive(id, Instant::now(), &mut input, &mut handles);
                 if let Some(peer) = self.peer(id) {
-                    // A large buffer is not kept by a peer that has nothing to say.
-                    peer.input = if large && input.is_empty() { BytesMut::new() } else { input };
+                    // A large buffer is not kept by a peer that has little left to say.
+                    let own = large && input.len() <= KEEP;
+                    peer.input = if own { BytesMut::from(&input[..]) } else { input };
                     peer.handles = handles;
                 }
                 self.settle();

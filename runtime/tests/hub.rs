@@ -18,6 +18,9 @@ const LINE: usize = 1 << 20;
 /// How long a peer may take to begin.
 const BEGIN: Duration = Duration::from_millis(200);
 
+/// The stack of the hub's thread.
+const STACK: usize = 128 << 10;
+
 struct Room {
     name: String,
     peers: HashMap<PeerId, Rope>,
@@ -53,6 +56,11 @@ impl Hub for Room {
             let line = input.split_to(end + 1).freeze();
             match &line[..] {
                 b"bye\n" => self.events.push_back(HubEvent::Close(id)),
+                b"present\n" => {
+                    self.peers.get_mut(&id).unwrap().splice("so you are\n".into());
+                    self.events.push_back(HubEvent::Flush(id));
+                }
+                b"out\n" => self.events.extend(self.peers.keys().map(|peer| HubEvent::Close(*peer))),
                 b"finish\n" => self.events.push_back(HubEvent::Finish),
                 b"wrong\n" => {
                     self.peers.get_mut(&id).unwrap().splice("you broke the rules\n".into());
@@ -120,7 +128,11 @@ fn open(test: &str, settings: Settings) -> Stage {
     };
     let stop = Stop::new().unwrap();
     let bell = stop.clone();
-    let thread = std::thread::spawn(move || hub::run(&mut room, &settings, &bell));
+    // A small stack: what the hub does for many peers is not done by recursion.
+    let thread = std::thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(move || hub::run(&mut room, &settings, &bell))
+        .unwrap();
     is_open.recv_timeout(Duration::from_secs(10)).unwrap();
     Stage { name, stop, thread, ends }
 }
@@ -208,4 +220,26 @@ fn who_says_nothing_is_closed_in_time_and_too_many_at_once() {
     assert_eq!(hear(&mut ann), "now there is room\n");
     stage.stop.stop();
     stage.thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn all_peers_can_be_closed_at_once() {
+    let stage = open("mass", Settings::default());
+    let enter = || {
+        let mut peer = stage.enter();
+        say(&mut peer, "present\n");
+        assert_eq!(hear(&mut peer), "so you are\n");
+        peer
+    };
+    let mut peers: Vec<_> = (0..300).map(|_| enter()).collect();
+    say(&mut peers[7], "out\n");
+    for peer in &mut peers {
+        assert_eq!(peer.read(&mut [0; 8]).unwrap(), 0, "still open");
+    }
+    let (mut ann, mut bob) = (enter(), enter());
+    say(&mut ann, "the room is open\n");
+    assert_eq!(hear(&mut bob), "the room is open\n");
+    stage.stop.stop();
+    stage.thread.join().unwrap().unwrap();
+    assert_eq!(stage.ends.lock().unwrap().len(), peers.len());
 }

@@ -5,16 +5,14 @@
 mod plain;
 
 use everywire_model::{Ref, Tidings};
-use everywire_runtime::{Builder, Node};
-use plain::{Honest, PLAIN, Probe, Ticked};
+use everywire_runtime::Node;
+use plain::{Honest, LONG, Probe, Ticked, addresses, probe_at};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-const LONG: Duration = Duration::from_secs(20);
-
 fn node() -> Node {
-    Builder::new(&[&PLAIN]).shards(2).build()
+    plain::node(2)
 }
 
 struct Scene {
@@ -25,16 +23,12 @@ struct Scene {
 }
 
 fn each(test: &str, check: impl Fn(&str, Scene)) {
-    let name = format!("@everywire-{}-signals-{test}", std::process::id());
-    for address in
-        ["plain://127.0.0.1:0".into(), format!("plain+unix://{name}-u"), format!("plain+shm://{name}-s")]
-    {
+    for address in addresses(test) {
         let server = node();
         let bound = server.listen(&address).unwrap();
         let exported = server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
         let client = node();
-        let separator = if bound.contains('#') || bound.ends_with('/') { "" } else { "/" };
-        let far = client.connect::<dyn Probe>(&format!("{bound}{separator}probe")).unwrap();
+        let far = client.connect::<dyn Probe>(&probe_at(&bound)).unwrap();
         check(&address, Scene { server, exported, far, _client: client });
     }
 }

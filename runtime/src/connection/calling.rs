@@ -12,6 +12,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Reads by an event loop in one go, before what they brought and other connections get their turn.
+const READS: u32 = 64;
 /// A connection that has been quiet for this long may have been closed by the peer meanwhile.
 const QUIET: Duration = Duration::from_secs(1);
 
@@ -150,9 +152,12 @@ impl Connection {
         }
         if !core.reading {
             // Listeners that are behind wait, unless a reply is due.
-            while (!self.is_behind() || !core.waiting.is_empty())
+            let mut reads = 0;
+            while reads < READS
+                && (!self.is_behind() || !core.waiting.is_empty())
                 && let Ok(true) = self.fill(&mut core)
             {
+                reads += 1;
                 while let Some(event) = core.session.poll() {
                     self.deliver(&mut core, event);
                 }
@@ -252,11 +257,11 @@ impl Connection {
                 self.pass_on(core);
                 return Outcome::Failed(failure);
             }
-            if self.make_progress(&mut core) {
+            let moved = self.make_progress(&mut core);
+            if moved {
                 core.patience.rewarded();
-                continue;
             }
-            if core.patience.look_again() {
+            if moved || core.patience.look_again() {
                 if self.contenders.load(Ordering::Relaxed) > 0 {
                     drop(core);
                     rustix::thread::sched_yield();

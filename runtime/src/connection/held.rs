@@ -31,6 +31,7 @@ struct PutOff<'c> {
 }
 
 impl<'c> Held<'c> {
+    #[inline]
     pub(super) fn new(connection: &'c Connection, core: MutexGuard<'c, Core>) -> Self {
         Self { core, put_off: PutOff { connection, list: Vec::new() } }
     }
@@ -39,18 +40,21 @@ impl<'c> Held<'c> {
 impl Deref for Held<'_> {
     type Target = Core;
 
+    #[inline]
     fn deref(&self) -> &Core {
         &self.core
     }
 }
 
 impl DerefMut for Held<'_> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut Core {
         &mut self.core
     }
 }
 
 impl Drop for Held<'_> {
+    #[inline]
     fn drop(&mut self) {
         if !self.core.after.is_empty() {
             self.put_off.list = std::mem::take(&mut self.core.after);
@@ -59,7 +63,17 @@ impl Drop for Held<'_> {
 }
 
 impl Drop for PutOff<'_> {
+    #[inline]
     fn drop(&mut self) {
+        if !self.list.is_empty() {
+            self.catch_up();
+        }
+    }
+}
+
+impl PutOff<'_> {
+    #[cold]
+    fn catch_up(&mut self) {
         for after in std::mem::take(&mut self.list) {
             match after {
                 After::Complete(done, outcome) => done(outcome),

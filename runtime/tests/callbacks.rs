@@ -1,0 +1,95 @@
+//! Callbacks on the connection that a client made for its own calls.
+
+#![allow(clippy::unwrap_used)]
+
+mod plain;
+
+use everywire_model::Ref;
+use everywire_runtime::{Node, blocking};
+use plain::{Does, Frame, Honest, LONG, Probe, Raw, Router, call, name, node};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A client with a servant, the object it calls, and that object's server, played by hand.
+fn client(test: &str, servant: Arc<dyn Probe>) -> (Node, Ref<dyn Probe>, Router) {
+    let name = name(test);
+    let server = Router::open(&name);
+    let client = node(2);
+    client.export::<dyn Probe>("probe", servant);
+    let far = client.connect::<dyn Probe>(&format!("plainback+unix://@{name}#probe")).unwrap();
+    (client, far, server)
+}
+
+/// Has the client call; it waits for a reply now.
+fn asks(far: &Ref<dyn Probe>, server: &Router) -> (Raw, u64, JoinHandle<i32>) {
+    let far = far.clone();
+    let waiting = std::thread::spawn(move || far.add_one(1).unwrap());
+    let mut peer = server.accept();
+    let asked = peer.read();
+    assert_eq!((asked.kind, asked.number()), (0, 1));
+    (peer, asked.id, waiting)
+}
+
+fn replies(peer: &mut Raw, id: u64, waiting: JoinHandle<i32>) {
+    peer.send(&Frame { kind: 1, id, body: 2_i32.to_le_bytes().into() }.bytes());
+    assert_eq!(waiting.join().unwrap(), 2);
+}
+
+#[test]
+fn large_replies_to_callbacks_go_out_during_a_call_and_after_it() {
+    const LARGE: i32 = 2_000_000;
+    let (_client, far, server) = client("large-callbacks", Arc::new(Honest::default()));
+    let (mut peer, id, waiting) = asks(&far, &server);
+    let calls_back = |peer: &mut Raw, id| {
+        peer.send(&call(id, "get_bytes", LARGE));
+        // The peer is slow to read: most of the reply has to wait for room.
+        std::thread::sleep(Duration::from_millis(30));
+        let reply = peer.read();
+        assert_eq!((reply.kind, reply.id, reply.number()), (1, id, 0x0707_0707));
+        assert_eq!(reply.body.len(), 4 + usize::try_from(LARGE).unwrap());
+    };
+    calls_back(&mut peer, 1);
+    calls_back(&mut peer, 2);
+    replies(&mut peer, id, waiting);
+    calls_back(&mut peer, 3);
+    calls_back(&mut peer, 4);
+}
+
+#[test]
+fn callbacks_begin_in_the_order_in_which_they_came() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&order);
+    let servant = move |v| {
+        seen.lock().unwrap().push(v);
+        v
+    };
+    let (_client, far, server) = client("callbacks-order", Arc::new(Does(servant)));
+    let (mut peer, id, waiting) = asks(&far, &server);
+    let calls_back = |peer: &mut Raw| {
+        let all: Vec<u8> = (0..200).flat_map(|v| call(u64::try_from(v).unwrap(), "add_one", v)).collect();
+        peer.send(&all);
+        (0..200).for_each(|_| assert_eq!(peer.read().kind, 1));
+        assert_eq!(std::mem::take(&mut *order.lock().unwrap()), (0..200).collect::<Vec<_>>());
+    };
+    calls_back(&mut peer);
+    replies(&mut peer, id, waiting);
+    calls_back(&mut peer);
+}
+
+#[test]
+fn a_callback_that_blocks_does_not_block_the_next() {
+    let (open, gate) = mpsc::channel();
+    let (open, gate) = (Mutex::new(open), Mutex::new(gate));
+    let servant = move |v| match v {
+        0 => blocking(|| gate.lock().unwrap().recv_timeout(LONG)).is_ok().into(),
+        _ => open.lock().unwrap().send(()).map_or(-1, |()| v),
+    };
+    let (_client, far, server) = client("callbacks-blocking", Arc::new(Does(servant)));
+    let (mut peer, id, waiting) = asks(&far, &server);
+    peer.send(&[call(1, "add_one", 0), call(2, "add_one", 7)].concat());
+    let mut results: Vec<_> = (0..2).map(|_| peer.read()).map(|reply| (reply.id, reply.number())).collect();
+    results.sort_unstable();
+    assert_eq!(results, [(1, 1), (2, 7)]);
+    replies(&mut peer, id, waiting);
+}

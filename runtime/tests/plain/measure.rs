@@ -1,0 +1,57 @@
+//! Waiting without hanging, and what a test process holds and spends.
+
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+/// After this long it hangs.
+pub const LONG: Duration = Duration::from_secs(20);
+
+/// Waits until it is so.
+#[track_caller]
+pub fn until(what: &str, mut check: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !check() {
+        assert!(begun.elapsed() < LONG, "still not: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Tests that measure the whole process go one after the other.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// CPU time of this process so far.
+pub fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
+}
+
+/// Descriptors that this process holds.
+pub fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// What a future comes to; `None` if that takes too long.
+pub fn block_on<F: Future>(future: F) -> Option<F::Output> {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    let begun = Instant::now();
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return Some(value);
+        }
+        let rest = LONG.checked_sub(begun.elapsed())?;
+        std::thread::park_timeout(rest);
+    }
+}

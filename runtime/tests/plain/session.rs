@@ -1,0 +1,220 @@
+//! The session of the plain wire.
+
+use super::values::{PlainCodec, PlainSink};
+use bytes::{Buf, Bytes, BytesMut};
+use everywire_model::*;
+use std::collections::VecDeque;
+use std::time::Instant;
+
+pub(super) struct PlainSession {
+    out: Rope,
+    events: VecDeque<Event>,
+    next: u64,
+    open: Vec<u64>,
+    subscribed: Vec<(u64, Option<String>)>,
+    missing: usize,
+    since: Option<Instant>,
+    limits: Limits,
+}
+
+impl PlainSession {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            out: Rope::new(),
+            events: VecDeque::from([Event::Ready(Peer::admitted(config.peer.clone(), "none"))]),
+            next: 1,
+            open: Vec::new(),
+            subscribed: Vec::new(),
+            missing: 0,
+            since: None,
+            limits: config.limits.clone(),
+        }
+    }
+
+    fn frame(&mut self, kind: u8, call: u64, fill: &mut dyn FnMut(&mut Rope) -> Visit<()>) -> Visit<()> {
+        let mark = self.out.mark();
+        let (at, start) = (self.out.flat().len(), self.out.position());
+        self.out.flat().extend_from_slice(&[0; 4]);
+        self.out.flat().push(kind);
+        self.out.flat().extend_from_slice(&call.to_le_bytes());
+        if let Err(failure) = fill(&mut self.out) {
+            self.out.truncate(mark);
+            return Err(failure);
+        }
+        let len = u32::try_from(self.out.position() - start - 4).unwrap();
+        self.out.flat()[at..at + 4].copy_from_slice(&len.to_le_bytes());
+        Ok(())
+    }
+
+    fn violation(name: &'static str) -> Violation {
+        Violation { wire: "plain", name, message: "that is not plain".into(), offset: 0 }
+    }
+}
+
+fn short(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(u8::try_from(text.len()).unwrap());
+    out.extend_from_slice(text);
+}
+
+fn take_short(from: &mut Bytes) -> Option<Bytes> {
+    let len = usize::from(from.try_get_u8().ok()?);
+    (len <= from.len()).then(|| from.split_to(len))
+}
+
+impl Session for PlainSession {
+    fn receive(&mut self, now: Instant, input: &mut BytesMut, _: &mut Vec<Handle>) -> Result<(), Violation> {
+        loop {
+            self.missing = 0;
+            if input.len() < 4 {
+                break;
+            }
+            let len = u32::from_le_bytes(input[..4].try_into().unwrap()) as usize;
+            if len as u64 > self.limits.message || len < 9 {
+                return Err(Self::violation("Length"));
+            }
+            if input.len() < 4 + len {
+                self.missing = 4 + len - input.len();
+                break;
+            }
+            let mut frame = input.split_to(4 + len).freeze();
+            frame.advance(4);
+            let (kind, call) = (frame.get_u8(), frame.get_u64_le());
+            let body = |bytes: Bytes| Body {
+                bytes,
+                base: 0,
+                little: true,
+                dialect: 0,
+                context: Bytes::new(),
+                budget: Budget::default(),
+                codec: &PlainCodec,
+                handles: None,
+            };
+            let id = CallId(call);
+            match kind {
+                0 => {
+                    let oneway = frame.try_get_u8().map_err(|_| Self::violation("Call"))? != 0;
+                    let key = take_short(&mut frame).ok_or_else(|| Self::violation("Key"))?;
+                    let operation = take_short(&mut frame).ok_or_else(|| Self::violation("Operation"))?;
+                    let expects = if oneway { Expects::Nothing } else { Expects::Reply };
+                    if !oneway {
+                        self.open.push(call);
+                    }
+                    self.events.push_back(Event::Call(Incoming {
+                        id,
+                        sender: Bytes::new(),
+                        key,
+                        interface: Bytes::new(),
+                        operation,
+                        body: body(frame),
+                        expects,
+                    }));
+                }
+                1 => self.events.push_back(Event::Reply { id, outcome: Outcome::Done(body(frame)) }),
+                2 => {
+                    let text = String::from_utf8_lossy(&frame).into_owned();
+                    let failure = Failure::new(Kind::Internal, Initiator::Peer, text);
+                    self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) });
+                }
+                3 => {
+                    let key = take_short(&mut frame).ok_or_else(|| Self::violation("Key"))?;
+                    self.open.push(call);
+                    self.events.push_back(Event::Probe { id, key, type_id: None });
+                }
+                4 => self.events.push_back(Event::Closed),
+                5 => {
+                    let key = take_short(&mut frame).ok_or_else(|| Self::violation("Key"))?;
+                    let signal = take_short(&mut frame).ok_or_else(|| Self::violation("Signal"))?;
+                    let wants = |name: &Option<String>| name.as_ref().is_none_or(|n| n.as_bytes() == signal);
+                    let subscriptions: Vec<CallId> =
+                        self.subscribed.iter().filter(|(_, n)| wants(n)).map(|(id, _)| CallId(*id)).collect();
+                    let (sender, interface) = (Bytes::new(), Bytes::new());
+                    let heard = Heard { sender, key, interface, signal, body: body(frame) };
+                    self.events.push_back(Event::Signal { subscriptions, heard });
+                }
+                _ => return Err(Self::violation("Kind")),
+            }
+        }
+        self.since = if input.is_empty() { None } else { self.since.or(Some(now)) };
+        Ok(())
+    }
+    fn wanted(&self) -> usize {
+        self.missing
+    }
+    fn poll(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+    fn transmit(&mut self) -> &mut Rope {
+        &mut self.out
+    }
+    fn start(&mut self, _: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
+        let id = self.next;
+        self.next += 1;
+        let oneway = call.expects == Expects::Nothing;
+        self.frame(0, id, &mut |out| {
+            out.flat().push(oneway.into());
+            short(out.flat(), &call.profile.key);
+            short(out.flat(), call.operation.name.as_bytes());
+            call.arguments.encode(&mut PlainSink(out))
+        })?;
+        Ok(CallId(id))
+    }
+    fn probe(&mut self, _: Instant, profile: &Profile) -> Result<CallId, Failure> {
+        let id = self.next;
+        self.next += 1;
+        self.frame(3, id, &mut |out| {
+            short(out.flat(), &profile.key);
+            Ok(())
+        })?;
+        Ok(CallId(id))
+    }
+    fn emit(&mut self, _: Instant, emission: &Emission<'_>) -> Result<(), Failure> {
+        self.frame(5, 0, &mut |out| {
+            short(out.flat(), emission.key);
+            short(out.flat(), emission.signal.name.as_bytes());
+            emission.arguments.encode(&mut PlainSink(out))
+        })
+    }
+    fn subscribe(&mut self, _: Instant, interest: &Interest<'_>) -> Result<CallId, Failure> {
+        let id = self.next;
+        self.next += 1;
+        self.subscribed.push((id, interest.signal.map(|signal| signal.name.to_string())));
+        let body = PlainCodec.write(&mut |_| Ok(()))?;
+        self.events.push_back(Event::Reply { id: CallId(id), outcome: Outcome::Done(body) });
+        Ok(CallId(id))
+    }
+    fn unsubscribe(&mut self, id: CallId) {
+        self.subscribed.retain(|(held, _)| *held != id.0);
+    }
+    fn answer(&mut self, id: CallId, answer: Answer<'_>) -> Result<(), Failure> {
+        let Some(at) = self.open.iter().position(|open| *open == id.0) else { return Ok(()) };
+        self.open.swap_remove(at);
+        match answer {
+            Answer::Done(results) => self.frame(1, id.0, &mut |out| results.encode(&mut PlainSink(out))),
+            Answer::Failed(failure) => {
+                let text = failure.to_string();
+                self.frame(2, id.0, &mut |out| {
+                    out.flat().extend_from_slice(text.as_bytes());
+                    Ok(())
+                })
+            }
+            _ => Err(Failure::new(Kind::Unsupported, Initiator::Here, "not plain")),
+        }
+    }
+    fn cancel(&mut self, _: CallId) {}
+    fn close(&mut self) {
+        let _ = self.frame(4, 0, &mut |_| Ok(()));
+    }
+    fn disconnected(&mut self, _: &Failure) {}
+    fn deadline(&self) -> Option<Instant> {
+        self.since.map(|since| since + self.limits.message_time)
+    }
+    fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        match self.deadline() {
+            Some(deadline) if deadline <= now => Err(Self::violation("Slow")),
+            _ => Ok(()),
+        }
+    }
+    fn outstanding(&self) -> usize {
+        self.open.len()
+    }
+}
