@@ -5,11 +5,11 @@
 //! halves each time it was spent in vain, and is restored when a wait turns out short: an idle process spends nothing.
 //!
 //! A router between two peers changes that: it sleeps between messages itself, and whoever looks too early takes the CPU
-//! from it. Behind a router, a look in vain after the CPU went to somebody else is the last one. With two CPUs to run on, not
-//! even one look pays: the kernel brings those together who wake each other, as long as none of them looks busy.
+//! from it. Behind a router, a look in vain after the CPU went to somebody else is the last one; a caller then spends its next
+//! waits asleep from the start, and now and then one look tells whether the CPU is still shared. A server goes on to look
+//! once each time: a CPU that falls idle between the router's messages would wake for each of them.
 
 use crate::transport::Stream;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// How eagerly to wait.
@@ -39,8 +39,12 @@ pub(crate) struct Patience {
     since: Option<Instant>,
     /// Whether a router stands between.
     routed: bool,
-    /// Whether the last yield gave the CPU to somebody.
+    /// Whether the last yield gave the CPU to somebody, or is known to.
     gave_way: bool,
+    /// Waits to be spent asleep before the next look.
+    crowded: u8,
+    /// Whether it is a caller's.
+    calling: bool,
     /// Whether glances have paid lately, and how many chances were let pass since they last did not.
     glances: u8,
     passed: u8,
@@ -48,13 +52,25 @@ pub(crate) struct Patience {
 
 /// A yield that gave the CPU to somebody took at least so long.
 const SWITCH: Duration = Duration::from_nanos(1500);
+/// Waits asleep after a look that was in vain because the CPU is shared.
+const CROWDED: u8 = 64;
 /// A glance that never paid is tried again after this many chances.
 const CHANCES: u8 = 64;
 
 impl Patience {
     pub(crate) fn new(latency: Latency) -> Self {
         let limit = latency.limit();
-        Self { limit, budget: limit, since: None, routed: false, gave_way: false, glances: 4, passed: 0 }
+        Self {
+            limit,
+            budget: limit,
+            since: None,
+            routed: false,
+            gave_way: false,
+            crowded: 0,
+            calling: false,
+            glances: 4,
+            passed: 0,
+        }
     }
 
     /// Something came: the next wait starts anew.
@@ -62,15 +78,14 @@ impl Patience {
         self.since = None;
     }
 
-    /// Whether waits are for somebody behind a router.
-    pub(crate) fn behind_router(&mut self, routed: bool) {
+    /// Whether waits are for somebody behind a router, and whether by a caller for its reply.
+    pub(crate) fn behind_router(&mut self, routed: bool, calling: bool) {
         self.routed = routed && self.limit == Latency::Default.limit();
+        self.calling = calling;
     }
 
     fn give_way(&mut self) {
-        if self.routed && two_cpus() {
-            self.gave_way = true;
-        } else if self.routed {
+        if self.routed {
             let before = Instant::now();
             rustix::thread::sched_yield();
             self.gave_way = before.elapsed() >= SWITCH;
@@ -99,12 +114,20 @@ impl Patience {
                 self.glances = self.glances.saturating_sub(1);
             }
         }
-        self.give_way();
+        if self.crowded > 0 {
+            self.crowded -= 1;
+            self.gave_way = true;
+        } else {
+            self.give_way();
+        }
     }
 
     /// Nothing came. Returns whether to look again, after yielding the CPU to whoever wants it.
     pub(crate) fn look_again(&mut self) -> bool {
         if self.budget.is_zero() || self.gave_way {
+            if self.gave_way && self.calling && self.crowded == 0 {
+                self.crowded = CROWDED;
+            }
             self.gave_way = false;
             self.since.get_or_insert_with(Instant::now);
             return false;
@@ -129,10 +152,4 @@ impl Patience {
             self.budget / 2
         };
     }
-}
-
-/// Whether this process may run on two CPUs, no more and no fewer.
-fn two_cpus() -> bool {
-    static TWO: OnceLock<bool> = OnceLock::new();
-    *TWO.get_or_init(|| std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 2))
 }

@@ -472,7 +472,8 @@ impl Lead {
             looks += 1;
             if busy {
                 patience.rewarded();
-                patience.behind_router(!hot.is_empty() && hot.iter().all(|hot| hot.is_routed()));
+                let routed = !hot.is_empty() && hot.iter().all(|hot| hot.is_routed());
+                patience.behind_router(routed, false);
                 patience.after_sending(hot.back().map(|connection| connection.stream()));
             }
             let idle = !busy && !patience.look_again();

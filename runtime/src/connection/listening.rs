@@ -27,7 +27,7 @@ impl Connection {
             }
             if core.peer.is_some() {
                 let routed = core.session.is_routed();
-                core.patience.behind_router(routed);
+                core.patience.behind_router(routed, !self.is_serving());
                 self.routed.store(routed, Ordering::Relaxed);
                 // What was sent along with the last word of the greeting must not wait for the first call.
                 let _ = self.flush(&mut core);
