@@ -30,7 +30,7 @@ pub trait Objects: Send + Sync {
 /// What a wire's peers expect of everybody who serves, beside the exported objects: introspection, properties. A call
 /// that no exported servant answers is offered to these servants, whatever its key.
 pub trait Ambient: Send + Sync {
-    /// The servants. A request knows the key that was asked ([`Request::key`]).
+    /// The servants. A request knows the key that was asked ([`crate::Request::key`]).
     fn servants(&self) -> Vec<Arc<dyn Servant>>;
     /// An object was exported.
     fn exported(&self, _key: &[u8], _servant: &Arc<dyn Servant>) {}

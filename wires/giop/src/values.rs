@@ -47,6 +47,15 @@ impl Cdr {
     /// Bytes as a body.
     #[inline]
     pub fn body(bytes: Bytes, base: usize, little: bool, dialect: Dialect, budget: Budget) -> Body {
-        Body { bytes, base, little, dialect: dialect.to_number(), budget, codec: &CDR, context: Bytes::new(), handles: None }
+        Body {
+            bytes,
+            base,
+            little,
+            dialect: dialect.to_number(),
+            budget,
+            codec: &CDR,
+            context: Bytes::new(),
+            handles: None,
+        }
     }
 }

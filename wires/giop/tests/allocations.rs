@@ -49,8 +49,13 @@ fn a_warm_call_takes_no_memory() {
     let mut server = GIOP.accept(&Config::default());
     let (mut to_server, mut to_client) = (BytesMut::with_capacity(4096), BytesMut::with_capacity(4096));
     let (profile, operation, now, mut handles) = (profile(b"key"), int(), Instant::now(), Vec::new());
-    let call =
-        Call { profile: &profile, interface: None, operation: &operation, arguments: &put_int(7), expects: Expects::Reply };
+    let call = Call {
+        profile: &profile,
+        interface: None,
+        operation: &operation,
+        arguments: &put_int(7),
+        expects: Expects::Reply,
+    };
     let mut round = || {
         client.start(now, &call).unwrap();
         carry(&mut *client, &mut to_server);

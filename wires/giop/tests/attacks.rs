@@ -279,8 +279,11 @@ fn g5_floods_of_requests_reuse_and_cancellation() {
 #[test]
 fn g6_references_received_are_data() {
     // A target by profile or reference yields its key; where it points is not looked at.
-    let evil =
-        GIOP.publish("IDL:x:1.0", &[Place::socket("giop", Endpoint::Tcp { host: "169.254.169.254".into(), port: 80 })], b"key");
+    let evil = GIOP.publish(
+        "IDL:x:1.0",
+        &[Place::socket("giop", Endpoint::Tcp { host: "169.254.169.254".into(), port: 80 })],
+        b"key",
+    );
     let mut pair = Pair::new(Limits::default());
     let (id, incoming) = pair.call(&profile(b"k"), &int(), &put_int(1));
     // A forward is an outcome, for whoever called to judge: the session goes nowhere.
@@ -336,8 +339,13 @@ fn g9_requests_on_a_connection_that_this_side_opened() {
     }
     // Nor does this side call back on a connection that it accepted.
     let mut session = server();
-    let call =
-        Call { profile: &profile(b"k"), interface: None, operation: &int(), arguments: &put_int(1), expects: Expects::Reply };
+    let call = Call {
+        profile: &profile(b"k"),
+        interface: None,
+        operation: &int(),
+        arguments: &put_int(1),
+        expects: Expects::Reply,
+    };
     assert_eq!(session.start(Instant::now(), &call).unwrap_err().kind(), Kind::Unsupported);
 }
 
@@ -364,7 +372,13 @@ fn a_request_over_the_limit_is_refused_in_words_and_costs_nothing() {
     let large = vec![0; 20_000];
     let put = |sink: &mut dyn Sink| sink.bytes(&shape, &large);
     let profile = profile(b"k");
-    let call = Call { profile: &profile, interface: None, operation: &operation, arguments: &put, expects: Expects::Reply };
+    let call = Call {
+        profile: &profile,
+        interface: None,
+        operation: &operation,
+        arguments: &put,
+        expects: Expects::Reply,
+    };
     let id = pair.client.start(Instant::now(), &call).unwrap();
     let sent = drain(&mut *pair.client);
     let mut input = BytesMut::new();

@@ -285,7 +285,11 @@ fn what_cdr_cannot_carry_is_said() {
 fn references_and_nil() {
     let any = Shape::Reference(Hold::new(shape::Referent { name: "".into(), id: "".into() }));
     is(any.clone(), Value::Reference(None), "00000001 00 000000 00000000", "01000000 00 000000 00000000");
-    let reference = GIOP.publish("IDL:x:1.0", &[Place::socket("giop", Endpoint::Tcp { host: "h".into(), port: 1 })], b"key");
+    let reference = GIOP.publish(
+        "IDL:x:1.0",
+        &[Place::socket("giop", Endpoint::Tcp { host: "h".into(), port: 1 })],
+        b"key",
+    );
     for little in [false, true] {
         for base in [0, 4, 7] {
             let value = Value::Reference(Some(reference.clone()));

@@ -16,7 +16,13 @@ fn a_call_is_as_small_as_it_can_be() {
     let mut pair = Pair::new(Limits::default());
     // The key of omniORB's default adapter has 14 bytes.
     let profile = profile(&[0xfe; 14]);
-    let call = Call { profile: &profile, interface: None, operation: &int(), arguments: &put_int(7), expects: Expects::Reply };
+    let call = Call {
+        profile: &profile,
+        interface: None,
+        operation: &int(),
+        arguments: &put_int(7),
+        expects: Expects::Reply,
+    };
     for size in [92, 76, 76] {
         let id = pair.client.start(Instant::now(), &call).unwrap();
         assert_eq!(pair.client.transmit().len(), size);
@@ -226,7 +232,13 @@ fn oneways_get_no_answer() {
 fn answers_come_back_in_any_order_and_cancelled_ones_not_at_all() {
     let mut pair = Pair::new(Limits::default());
     let profile = profile(b"k");
-    let call = Call { profile: &profile, interface: None, operation: &int(), arguments: &put_int(1), expects: Expects::Reply };
+    let call = Call {
+        profile: &profile,
+        interface: None,
+        operation: &int(),
+        arguments: &put_int(1),
+        expects: Expects::Reply,
+    };
     let ids: Vec<_> = (0..5).map(|_| pair.client.start(Instant::now(), &call).unwrap()).collect();
     let taken: Vec<_> = pair
         .forth()
@@ -290,7 +302,13 @@ fn large_octets_are_shared_on_both_sides() {
     let large = bytes::Bytes::from((0..SPLICE * 3).map(|i| i as u8).collect::<Vec<_>>());
     let put = |sink: &mut dyn Sink| sink.shared(&shape, &large);
     let profile = profile(b"k");
-    let call = Call { profile: &profile, interface: None, operation: &operation, arguments: &put, expects: Expects::Reply };
+    let call = Call {
+        profile: &profile,
+        interface: None,
+        operation: &operation,
+        arguments: &put,
+        expects: Expects::Reply,
+    };
     pair.client.start(Instant::now(), &call).unwrap();
     let spliced = pair.client.transmit().slices(8, usize::MAX);
     assert!(spliced.iter().any(|slice| std::ptr::eq(slice.as_ptr(), large.as_ptr())));
@@ -314,7 +332,13 @@ fn own_messages_over_the_limit_are_refused_before_they_are_sent() {
     let operation = in_out("Put", shape.clone());
     let put = |sink: &mut dyn Sink| sink.bytes(&shape, &[0; 5000]);
     let profile = profile(b"k");
-    let call = Call { profile: &profile, interface: None, operation: &operation, arguments: &put, expects: Expects::Reply };
+    let call = Call {
+        profile: &profile,
+        interface: None,
+        operation: &operation,
+        arguments: &put,
+        expects: Expects::Reply,
+    };
     let refused = pair.client.start(Instant::now(), &call).unwrap_err();
     assert_eq!(refused.kind(), Kind::LimitExceeded);
     assert!(refused.message().contains("4096"), "{refused}");
@@ -358,8 +382,13 @@ fn a_peer_may_ask_for_another_addressing() {
     for (disposition, word) in [(1u8, "profile"), (2, "reference"), (0, "key")] {
         let mut pair = Pair::new(Limits::default());
         let profile = profile(b"the key");
-        let call =
-            Call { profile: &profile, interface: None, operation: &int(), arguments: &put_int(1), expects: Expects::Reply };
+        let call = Call {
+            profile: &profile,
+            interface: None,
+            operation: &int(),
+            arguments: &put_int(1),
+            expects: Expects::Reply,
+        };
         let id = pair.client.start(Instant::now(), &call).unwrap();
         drain(&mut *pair.client);
         // NEEDS_ADDRESSING_MODE.

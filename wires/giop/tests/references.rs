@@ -43,7 +43,8 @@ fn a_unix_socket_of_another_host_is_kept_and_not_used() {
     assert_eq!(profile.components.len(), 4);
     assert!(profile.components.iter().any(|(tag, _)| *tag == components::TAG_OMNIORB_UNIX_TRANS));
     assert_eq!(profile.endpoints, [], "a socket elsewhere, and port 0, are no endpoints");
-    let own = GIOP.publish("IDL:x:1.0", &[Place::socket("giop", Endpoint::Unix { path: "/run/x".into() })], b"k");
+    let own =
+        GIOP.publish("IDL:x:1.0", &[Place::socket("giop", Endpoint::Unix { path: "/run/x".into() })], b"k");
     // The same of this host is used, and has the form that omniORB gives it.
     assert_eq!(GIOP.parse(&GIOP.print(&own)).unwrap(), own);
     assert_eq!(own.profiles[0].endpoints, [Endpoint::Unix { path: "/run/x".into() }]);
@@ -64,7 +65,8 @@ fn what_is_published_is_read_back_with_the_nearest_way_first() {
         Endpoint::Shm { path: "@shm".into() },
         Endpoint::InProcess { name: "here".into() },
     ];
-    let reference = GIOP.publish("IDL:a/B:1.0", &ends.clone().map(|end| Place::socket("giop", end)), b"\0\xffkey");
+    let reference =
+        GIOP.publish("IDL:a/B:1.0", &ends.clone().map(|end| Place::socket("giop", end)), b"\0\xffkey");
     let expected = [ends[3].clone(), ends[2].clone(), ends[0].clone(), ends[1].clone()];
     assert_eq!(reference.profiles[0].endpoints, expected);
     assert_eq!(GIOP.parse(&GIOP.print(&reference)).unwrap(), reference);
@@ -113,7 +115,10 @@ fn friendly_addresses_in_their_forms() {
         assert_eq!(GIOP.parse(&GIOP.print(&reference)).unwrap(), reference);
     }
     assert_eq!(GIOP.listen("iiop://127.0.0.1:0").unwrap(), Place::socket("giop", tcp("127.0.0.1", 0)));
-    assert_eq!(GIOP.listen("iiop+unix:///x").unwrap(), Place::socket("giop", Endpoint::Unix { path: "/x".into() }));
+    assert_eq!(
+        GIOP.listen("iiop+unix:///x").unwrap(),
+        Place::socket("giop", Endpoint::Unix { path: "/x".into() })
+    );
 }
 
 #[test]
