@@ -4,7 +4,9 @@
 use bytes::BytesMut;
 use everywire_giop::GIOP;
 use everywire_model::visit::Nothing;
-use everywire_model::{Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Operation, Session, Shape, Wire};
+use everywire_model::{
+    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Operation, Session, Shape, Wire,
+};
 use libfuzzer_sys::fuzz_target;
 use std::time::{Duration, Instant};
 
@@ -38,7 +40,13 @@ fn drive(session: &mut dyn Session, mut data: &[u8], calls: bool) {
         }
         if calls && step % 5 == 0 {
             let profile = &reference.profiles[0];
-            let call = Call { profile, operation: &operation, arguments: &Nothing, expects: Expects::Reply };
+            let call = Call {
+                profile,
+                interface: None,
+                operation: &operation,
+                arguments: &Nothing,
+                expects: Expects::Reply,
+            };
             if let Ok(id) = session.start(now, &call)
                 && step % 10 == 0
             {
