@@ -87,6 +87,7 @@ pub(crate) struct Connection {
     seat: OnceLock<Seat>,
     over: AtomicBool,
     routed: AtomicBool,
+    left: AtomicBool,
 }
 
 struct Core {
@@ -203,6 +204,7 @@ impl Connection {
             seat: OnceLock::new(),
             over: AtomicBool::new(false),
             routed: AtomicBool::new(false),
+            left: AtomicBool::new(false),
         })
     }
 
@@ -236,8 +238,11 @@ impl Connection {
         let _ = self.joined.set(address.to_owned());
     }
 
-    fn left(&self, failure: &Failure) {
-        if let Some(address) = self.joined.get() {
+    /// It is over: whoever served on it is told, once.
+    pub(crate) fn left(&self, failure: &Failure) {
+        if let Some(address) = self.joined.get()
+            && !self.left.swap(true, Ordering::AcqRel)
+        {
             self.node.left(self.wire, address, failure);
         }
     }

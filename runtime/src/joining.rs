@@ -4,7 +4,7 @@ use crate::builder::Notice;
 use crate::connection::Role;
 use crate::shared::Shared;
 use crate::signals::stopped;
-use everywire_model::{Failure, Profile, Wire};
+use everywire_model::{Failure, Initiator, Kind, Profile, Wire};
 use std::time::Duration;
 
 /// The first pause before a router that is gone is looked for again; each further one is twice as long.
@@ -25,8 +25,8 @@ impl Shared {
         self.shard().and_then(|shard| shard.adopt(&connection)).map_err(crate::shared::no_loop)?;
         connection.begin_serving();
         if connection.is_over() {
-            // It was lost before it could say where it had been.
-            self.left(wire, address, &stopped());
+            // It may have been lost before it could say where it had been.
+            connection.left(&Failure::new(Kind::Unreachable, Initiator::Peer, "the router was lost at once"));
         } else if !self.serves_behind(address) {
             connection.cut(&stopped());
         }

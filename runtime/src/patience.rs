@@ -114,10 +114,12 @@ impl Patience {
                 self.glances = self.glances.saturating_sub(1);
             }
         }
-        if self.crowded > 0 {
+        if self.crowded > 1 {
             self.crowded -= 1;
             self.gave_way = true;
         } else {
+            // None was crowded out lately, or for long enough to look again.
+            self.crowded = 0;
             self.give_way();
         }
     }
