@@ -1,12 +1,18 @@
-//! What a wire's peers expect of everybody who serves.
+//! What a wire's peers expect of everybody who serves, and what a wire keeps for a node.
 
 use crate::contract::{Attribute, Interface, Signal};
 use crate::failure::Failure;
-use crate::object::Servant;
-use crate::session::{Answer, Link};
+use crate::object::{Object, Resolver, Servant};
+use crate::reference::Reference;
+use crate::session::{Answer, Emission, Link};
+use crate::shape::Hold;
+use crate::signal::{Listener, Subscription};
 use crate::visit::Encode;
+use crate::wire::Place;
 use bytes::Bytes;
+use std::any::Any;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The objects that a process serves, as [`Ambient`] servants see them; implemented by the runtime.
 pub trait Objects: Send + Sync {
@@ -25,11 +31,30 @@ pub trait Objects: Send + Sync {
     /// A link whose answers go nowhere but to `done`: for asking a servant on one's own account. `done` runs once, unless
     /// the servant never answers.
     fn aside(&self, done: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link>;
+    /// Serves an object under a fresh key until it is withdrawn.
+    fn export(&self, servants: Vec<Arc<dyn Servant>>) -> Bytes;
+    /// Serves the key no longer.
+    fn withdraw(&self, key: &[u8]);
+    /// The classes: keys under which objects are made when somebody asks for them, and what these will be.
+    fn classes(&self) -> Vec<(Bytes, Hold<Interface>)>;
+    /// Makes an object of a class and serves it under a fresh key, which is returned; `None` if there is no such class.
+    fn create(&self, class: &[u8]) -> Option<Result<Bytes, Failure>>;
+    /// A reference to an object that is served here.
+    fn publish(&self, type_id: &str, key: &[u8]) -> Reference;
+    /// Where this node serves on this wire.
+    fn places(&self) -> Vec<Place>;
+    /// Serves at one more address of this wire.
+    fn listen(&self, address: &str) -> Result<Place, Failure>;
+    /// Turns references into objects.
+    fn resolver(&self) -> Arc<dyn Resolver>;
+    /// [`Ambient::due`] has changed: it is asked again.
+    fn attend(&self);
 }
 
 /// What a wire's peers expect of everybody who serves, beside the exported objects: introspection, properties. A call
-/// that no exported servant answers is offered to these servants, whatever its key.
-pub trait Ambient: Send + Sync {
+/// that no exported servant answers is offered to these servants, whatever its key. Sessions get it with their
+/// [`crate::Config`], so it is also where a wire keeps what outlives a connection.
+pub trait Ambient: Any + Send + Sync {
     /// The servants. A request knows the key that was asked ([`crate::Request::key`]).
     fn servants(&self) -> Vec<Arc<dyn Servant>>;
     /// An object was exported.
@@ -40,4 +65,24 @@ pub trait Ambient: Send + Sync {
     fn changed(&self, _key: &[u8], _interface: &Interface, _attribute: &Attribute) -> Result<(), Failure> {
         Ok(())
     }
+    /// A signal is emitted: for whoever asked for it in another way than by a connection that carries signals.
+    fn emit(&self, _emission: &Emission<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// Listens to signals of an object elsewhere, where that takes more than its connection; `None` if it does not.
+    fn subscribe(
+        &self,
+        _object: &Object,
+        _interface: Option<&Interface>,
+        _signal: Option<&Signal>,
+        _listener: &Listener,
+    ) -> Option<Result<Subscription, Failure>> {
+        None
+    }
+    /// When `tend` wants to be called; [`Objects::attend`] says that this has changed.
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+    /// Time has passed. Runs on a thread of its own and may call other objects.
+    fn tend(&self, _now: Instant) {}
 }

@@ -1,5 +1,6 @@
 //! Bodies: encoded values that nobody has looked at yet.
 
+use crate::ambient::Ambient;
 use crate::budget::Budget;
 use crate::marshal::UnmarshalList;
 use crate::shape::Shape;
@@ -43,8 +44,17 @@ pub struct Body {
     pub budget: Budget,
     /// Who can read it.
     pub codec: &'static dyn Codec,
-    /// Handles that came with the message, if any.
-    pub handles: Option<Arc<[Handle]>>,
+    /// What else belongs to it, if anything.
+    pub beside: Option<Arc<Beside>>,
+}
+
+/// What belongs to a body beside its bytes.
+#[derive(Default)]
+pub struct Beside {
+    /// Handles that came with the message.
+    pub handles: Vec<Handle>,
+    /// What the wire keeps for this node: a codec may need it to make references of what it reads.
+    pub ambient: Option<Arc<dyn Ambient>>,
 }
 
 impl fmt::Debug for Body {
@@ -54,6 +64,16 @@ impl fmt::Debug for Body {
 }
 
 impl Body {
+    /// The handles that came with the message.
+    pub fn handles(&self) -> &[Handle] {
+        self.beside.as_ref().map(|beside| beside.handles.as_slice()).unwrap_or_default()
+    }
+
+    /// What the wire keeps for this node, where its codec needs that.
+    pub fn ambient(&self) -> Option<&Arc<dyn Ambient>> {
+        self.beside.as_ref()?.ambient.as_ref()
+    }
+
     /// Reads with whatever the closure makes of the source.
     pub fn read<'a, T>(&'a self, mut visit: impl FnMut(&mut dyn Source<'a>) -> Visit<T>) -> Visit<T> {
         let mut result = None;

@@ -60,6 +60,8 @@ pub struct Interface {
     pub id: Name,
     /// Other identities, as (contract language, identity), where one interface is served in several worlds.
     pub identities: Cow<'static, [(Name, Name)]>,
+    /// How it may be called, where a wire distinguishes.
+    pub kind: InterfaceKind,
     /// Direct bases.
     pub bases: Cow<'static, [Hold<Interface>]>,
     /// All operations that an object of this interface answers: first those of the bases, each once, then its own.
@@ -109,6 +111,22 @@ impl Interface {
     }
 }
 
+/// How an interface may be called, where a wire distinguishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InterfaceKind {
+    /// By the numbers of its operations.
+    #[default]
+    Plain,
+    /// By numbers, or by names that are looked up at run time.
+    Dual,
+    /// By names that are looked up at run time only.
+    Dispatch,
+    /// It is a class: the bases are the interfaces of its objects, the signals those of the interfaces that they call.
+    Class,
+    /// Procedures of a server, not methods of an object.
+    Procedures,
+}
+
 /// An attribute: a pair of accessors.
 #[derive(Debug, Clone)]
 pub struct Attribute {
@@ -147,6 +165,8 @@ pub struct Signal {
     pub label: Name,
     /// What it carries, as one nameless struct.
     pub fields: Shape,
+    /// Where signals are calls of an interface that the listener implements: the interface, and the operation's number.
+    pub sink: Option<(Hold<Interface>, usize)>,
     /// Documentation, from comments before the definition.
     pub doc: Name,
 }
@@ -155,7 +175,7 @@ impl Signal {
     /// Makes a signal at run time.
     pub fn new(name: impl Into<Name>, fields: Vec<Field>) -> Self {
         let name = name.into();
-        Self { label: name.clone(), name, fields: nameless(fields), doc: Cow::Borrowed("") }
+        Self { label: name.clone(), name, fields: nameless(fields), sink: None, doc: Cow::Borrowed("") }
     }
 }
 
@@ -179,6 +199,8 @@ pub struct Operation {
     pub raises: Cow<'static, [Hold<Struct>]>,
     /// Whether the caller gets no reply.
     pub oneway: bool,
+    /// The number that the contract gives it for callers who look it up by name, if it gives one.
+    pub id: Option<i32>,
     /// Documentation, from comments before the definition.
     pub doc: Name,
 }
@@ -205,6 +227,7 @@ impl Operation {
             parameters: Cow::Owned(parameters),
             raises: Cow::Borrowed(&[]),
             oneway: false,
+            id: None,
             doc: Cow::Borrowed(""),
         }
     }

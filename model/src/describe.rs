@@ -17,7 +17,9 @@
 //! assert_eq!(CANVAS.operations[0].results.fields().len(), 2);
 //! ```
 
-pub use crate::contract::{Attribute, Direction, Interface, Notify, Operation, Parameter, Signal};
+pub use crate::contract::{
+    Attribute, Direction, Interface, InterfaceKind, Notify, Operation, Parameter, Signal,
+};
 pub use crate::shape::{
     Alias, Arm, Array, Enum, Field, Hold, Map, Order, Pointer, PointerKind, Referent, Sequence, Shape,
     Struct, Text, TextKind, Union,
@@ -81,6 +83,25 @@ pub const fn notifying(
     notify: Notify,
 ) -> Attribute {
     Attribute { name: Cow::Borrowed(name), shape, getter, setter, notify }
+}
+
+/// An operation with the number that its contract gives it for callers who look it up by name.
+pub const fn numbered(mut operation: Operation, id: i32) -> Operation {
+    operation.id = Some(id);
+    operation
+}
+
+/// An interface of another kind than [`InterfaceKind::Plain`].
+pub const fn of_kind(mut interface: Interface, kind: InterfaceKind) -> Interface {
+    interface.kind = kind;
+    interface
+}
+
+/// A signal that is a call of the operation number `index` of an interface that the listener implements.
+pub const fn sunk(mut signal: Signal, interface: &'static Interface, index: usize) -> Signal {
+    // What stood there has nothing to drop; a constant function cannot drop it.
+    std::mem::forget(std::mem::replace(&mut signal.sink, Some((Hold::Static(interface), index))));
+    signal
 }
 
 /// An arm of a union.
@@ -221,7 +242,27 @@ macro_rules! __describe_sequence {
     };
     (@ $element:expr, $bound:expr, $order:ident) => {
         $crate::shape::Shape::Sequence($crate::__describe_held!(in Sequence =
-            $crate::shape::Sequence { element: $element, bound: $bound, order: $crate::shape::Order::$order }))
+            $crate::shape::Sequence {
+                element: $element,
+                bound: $bound,
+                order: $crate::shape::Order::$order,
+                size: None,
+            }))
+    };
+}
+
+/// The shape of a sequence whose count stands in a field beside it: `counted!(Shape::I32, "count", Conformant)`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_counted {
+    ($element:expr, $size:literal, $order:ident) => {
+        $crate::shape::Shape::Sequence($crate::__describe_held!(in Sequence =
+            $crate::shape::Sequence {
+                element: $element,
+                bound: None,
+                order: $crate::shape::Order::$order,
+                size: Some(::std::borrow::Cow::Borrowed($size)),
+            }))
     };
 }
 
@@ -334,6 +375,7 @@ macro_rules! __describe_operation {
             raises: $crate::__describe_held!([$crate::shape::Hold<$crate::shape::Struct>]
                 $($crate::shape::Hold::Static($raised)),*),
             oneway: $oneway,
+            id: None,
             doc: ::std::borrow::Cow::Borrowed(""),
         }
     };
@@ -353,6 +395,7 @@ macro_rules! __describe_signal {
             label: ::std::borrow::Cow::Borrowed($label),
             fields: $crate::shape::Shape::Struct($crate::__describe_held!(in Struct =
                 $crate::__describe_record!("", "", $fields))),
+            sink: None,
             doc: ::std::borrow::Cow::Borrowed(""),
         }
     };
@@ -369,6 +412,7 @@ macro_rules! __describe_interface {
             name: ::std::borrow::Cow::Borrowed($name),
             id: ::std::borrow::Cow::Borrowed($id),
             identities: ::std::borrow::Cow::Borrowed(&[]),
+            kind: $crate::contract::InterfaceKind::Plain,
             bases: $crate::__describe_held!([$crate::shape::Hold<$crate::contract::Interface>]
                 $($crate::shape::Hold::Static($base)),*),
             operations: ::std::borrow::Cow::Borrowed($operations),
@@ -382,9 +426,9 @@ macro_rules! __describe_interface {
 }
 
 pub use crate::{
-    __describe_arms as arms, __describe_array as array, __describe_interface as interface,
-    __describe_map as map, __describe_nameless as nameless, __describe_operation as operation,
-    __describe_optional as optional, __describe_pointer as pointer, __describe_record as record,
-    __describe_reference as reference, __describe_sequence as sequence, __describe_signal as signal,
-    __describe_tuple as tuple, __describe_variants as variants,
+    __describe_arms as arms, __describe_array as array, __describe_counted as counted,
+    __describe_interface as interface, __describe_map as map, __describe_nameless as nameless,
+    __describe_operation as operation, __describe_optional as optional, __describe_pointer as pointer,
+    __describe_record as record, __describe_reference as reference, __describe_sequence as sequence,
+    __describe_signal as signal, __describe_tuple as tuple, __describe_variants as variants,
 };

@@ -38,17 +38,18 @@ pub mod visit;
 pub mod wire;
 
 pub use ambient::{Ambient, Objects};
-pub use body::{Body, Codec, Handle};
+pub use body::{Beside, Body, Codec, Handle};
 pub use budget::{Budget, Limits};
 pub use bytes::Bytes;
 pub use contract::{
-    Attribute, Constant, Contract, Definition, Direction, Interface, Notify, Operation, Parameter, Signal,
+    Attribute, Constant, Contract, Definition, Direction, Interface, InterfaceKind, Notify, Operation,
+    Parameter, Signal,
 };
 pub use failure::{Completed, Failure, Initiator, Kind, Violation};
 pub use hub::{Hub, HubEvent, PeerId, Program};
 pub use marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
 pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
-pub use reference::{Address, Endpoint, Profile, Reference};
+pub use reference::{Address, Endpoint, Lease, Profile, Reference};
 pub use rope::Rope;
 pub use session::{
     Answer, Call, CallId, Config, Emission, Event, Expects, Heard, Incoming, Interest, Link, Outcome, Peer,

@@ -2,7 +2,10 @@
 
 use crate::failure::{Failure, Initiator, Kind};
 use bytes::Bytes;
+use std::any::Any;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// An object reference: plain data, valid in any process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -28,6 +31,48 @@ pub struct Profile {
     pub key: Bytes,
     /// What else the wire stored in the profile: (tag, data), passed on untouched.
     pub components: Vec<(u32, Bytes)>,
+    /// What this process holds of the object, on wires that count who holds it.
+    pub lease: Lease,
+}
+
+/// What this process holds of an object elsewhere: the wire is told when the last copy is gone. It says nothing about where
+/// the object is, so all leases are equal.
+#[derive(Clone, Default)]
+pub struct Lease(Option<Arc<dyn Any + Send + Sync>>);
+
+impl Lease {
+    /// A lease that drops this when its last copy is gone.
+    pub fn new(held: Arc<dyn Any + Send + Sync>) -> Self {
+        Self(Some(held))
+    }
+
+    /// What the wire keeps in it.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.as_deref()?.downcast_ref()
+    }
+
+    /// The same, shared.
+    pub fn share<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        Arc::clone(self.0.as_ref()?).downcast().ok()
+    }
+}
+
+impl PartialEq for Lease {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Lease {}
+
+impl Hash for Lease {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Lease(held)" } else { "Lease(none)" })
+    }
 }
 
 /// Where a peer listens.

@@ -5,6 +5,7 @@
 //! (a *link*, in the runtime) polls until `None` after each `receive`, and sends what `transmit` holds after anything
 //! else.
 
+use crate::ambient::Ambient;
 use crate::body::{Body, Handle};
 use crate::budget::Limits;
 use crate::contract::{Interface, Operation, Signal};
@@ -14,6 +15,7 @@ use crate::rope::Rope;
 use crate::shape::Struct;
 use crate::visit::Encode;
 use bytes::{Bytes, BytesMut};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -102,7 +104,7 @@ pub trait Session: Send {
 }
 
 /// How a session is made.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Config {
     /// Quotas.
     pub limits: Limits,
@@ -113,6 +115,15 @@ pub struct Config {
     pub profile: Profile,
     /// What the connection is for.
     pub purpose: Purpose,
+    /// What the wire keeps for this node, as [`crate::Wire::ambient`] made it.
+    pub ambient: Option<Arc<dyn Ambient>>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { limits, peer, profile, purpose, ambient: _ } = self;
+        write!(f, "Config({peer:?}, {profile:?}, {purpose:?}, {limits:?})")
+    }
 }
 
 /// What a connection is for.

@@ -194,7 +194,7 @@ impl Shape {
 
     /// A sequence of `element` without a bound, made at run time.
     pub fn sequence(element: Self) -> Self {
-        Self::Sequence(Hold::new(Sequence { element, bound: None, order: Order::Conformant }))
+        Self::Sequence(Hold::new(Sequence { element, bound: None, order: Order::Conformant, size: None }))
     }
 }
 
@@ -328,6 +328,8 @@ pub struct Sequence {
     pub bound: Option<u32>,
     /// How the count is written, where a wire distinguishes.
     pub order: Order,
+    /// The field or parameter beside it that says how many there are (`size_is`), if one does: both must agree.
+    pub size: Option<Name>,
 }
 
 /// A fixed number of one shape; several dimensions are arrays of arrays.

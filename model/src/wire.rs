@@ -71,9 +71,16 @@ pub trait Wire: Send + Sync {
         None
     }
 
-    /// What this wire's peers expect of everybody who serves: introspection, properties.
+    /// What this wire's peers expect of everybody who serves (introspection, properties), and whatever else the wire keeps
+    /// for a node. Made once for each node, before its first connection or listener of this wire.
     fn ambient(&self, _objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
         None
+    }
+
+    /// What tells connections to one endpoint apart: ways of different lanes do not share one (other credentials, another
+    /// level of protection).
+    fn lane(&self, _profile: &Profile) -> Bytes {
+        Bytes::new()
     }
 
     /// Asks an object for its contract, and for objects below it.
@@ -193,6 +200,8 @@ pub struct Capabilities {
     pub probe: bool,
     /// Withdrawing a call.
     pub cancel: bool,
+    /// A reference may lead to somebody who tells where the object is: asynchronous calls ask that first.
+    pub forwards: bool,
 }
 
 /// An annotated listing of messages.

@@ -162,7 +162,13 @@ impl Connection {
             Role::Joined => Purpose::Serving,
             Role::Monitoring => Purpose::Monitoring,
         };
-        let config = Config { limits: node.limits(wire), peer, profile: profile.clone(), purpose };
+        let config = Config {
+            limits: node.limits(wire),
+            peer,
+            profile: profile.clone(),
+            purpose,
+            ambient: node.ambient(wire),
+        };
         let session = if role == Role::Accepted { wire.accept(&config) } else { wire.connect(&config) };
         let capabilities = wire.capabilities();
         let handles = capabilities.handles && matches!(endpoint, Endpoint::Unix { .. });

@@ -2,7 +2,7 @@
 
 use crate::sync::{read, write};
 use bytes::Bytes;
-use everywire_model::{Incoming, Servant, Wire};
+use everywire_model::{Failure, Hold, Incoming, Interface, Servant, Wire};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +17,20 @@ pub(crate) struct Entry {
     pub(crate) local: Option<Arc<dyn Any + Send + Sync>>,
 }
 
+/// Makes objects when somebody asks for one.
+pub(crate) struct Class {
+    /// What they will be.
+    pub(crate) interface: Hold<Interface>,
+    /// Makes one, to be served under this key.
+    pub(crate) make: Box<dyn Fn(&Bytes) -> Result<Vec<Entry>, Failure> + Send + Sync>,
+}
+
 /// Keys and servants.
 #[derive(Default)]
 pub(crate) struct Directory {
     /// An object may have several interfaces: one entry for each.
     entries: RwLock<HashMap<Bytes, Vec<Entry>>>,
+    classes: RwLock<HashMap<Bytes, Arc<Class>>>,
     /// Grows with each change, so that what connections remember of look-ups goes stale.
     version: AtomicU64,
     /// Numbers keys for objects that were exported without one.
@@ -76,8 +85,30 @@ impl Directory {
         removed
     }
 
+    /// Adds a class.
+    pub(crate) fn add_class(&self, key: Bytes, class: Class) {
+        let before = write(&self.classes).insert(key, Arc::new(class));
+        // Without the lock: dropping it runs code of the user's.
+        drop(before);
+    }
+
+    /// The class under this key.
+    pub(crate) fn class(&self, key: &[u8]) -> Option<Arc<Class>> {
+        read(&self.classes).get(key).cloned()
+    }
+
+    /// The classes, sorted by key.
+    pub(crate) fn classes(&self) -> Vec<(Bytes, Hold<Interface>)> {
+        let mut classes: Vec<_> =
+            read(&self.classes).iter().map(|(key, class)| (key.clone(), class.interface.clone())).collect();
+        classes.sort_by(|(left, _), (right, _)| left.cmp(right));
+        classes
+    }
+
     /// Forgets everything.
     pub(crate) fn clear(&self) {
+        let classes = std::mem::take(&mut *write(&self.classes));
+        drop(classes);
         let entries = std::mem::take(&mut *write(&self.entries));
         self.version.fetch_add(1, Ordering::Release);
         // Without the lock: dropping servants runs code of the user's.

@@ -19,6 +19,7 @@ mod connection;
 mod directory;
 pub mod hub;
 mod joining;
+mod keeper;
 mod monitor;
 mod node;
 mod patience;
@@ -32,6 +33,7 @@ mod sync;
 mod target;
 mod tasks;
 mod transport;
+mod view;
 
 pub use builder::{Builder, Notice, Observer};
 pub use monitor::Monitor;

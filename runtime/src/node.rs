@@ -2,14 +2,14 @@
 
 use crate::builder::Builder;
 use crate::connection::Role;
-use crate::directory::Entry;
+use crate::directory::{Class, Entry};
 use crate::monitor::Monitor;
 use crate::shared::{Shared, in_process};
 use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
 use everywire_model::{
-    Emitter, Endpoint, Failure, Initiator, Kind, Object, Presence, Profile, Ref, Reference, Resolver,
-    Servant, Signaller, Wire,
+    Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Presence, Profile, Ref, Reference,
+    Resolver, Servant, Signaller, Wire,
 };
 use std::any::Any;
 use std::sync::{Arc, Weak};
@@ -39,13 +39,6 @@ impl Node {
         Self { guard: Arc::new(Guard { shared }) }
     }
 
-    fn insert(&self, key: &Bytes, entry: Entry) {
-        let servant = Arc::clone(&entry.servant);
-        self.guard.shared.directory.insert(key.clone(), entry);
-        self.guard.shared.await_all_callbacks();
-        self.guard.shared.ambients().iter().for_each(|ambient| ambient.exported(key, &servant));
-    }
-
     /// A builder for a node that speaks these wires.
     pub fn builder(wires: &[&'static dyn Wire]) -> Builder {
         Builder::new(wires)
@@ -71,7 +64,7 @@ impl Node {
         let skeleton = I::skeleton(Arc::clone(&servant));
         let local: Arc<dyn Any + Send + Sync> = Arc::new(Arc::clone(&servant));
         let type_id = I::interface().id.clone();
-        self.insert(&key, Entry { servant: skeleton, local: Some(local) });
+        self.guard.shared.insert(&key, Entry { servant: skeleton, local: Some(local) });
         let emitter = Arc::clone(&self.guard.shared) as Arc<dyn Emitter>;
         Ref::local(servant, self.guard.shared.publish(&type_id, &key), key, emitter)
     }
@@ -85,18 +78,57 @@ impl Node {
     pub fn export_servant(&self, key: impl AsRef<[u8]>, servant: Arc<dyn Servant>) -> Reference {
         let key = Bytes::copy_from_slice(key.as_ref());
         let type_id = servant.interface().id.clone();
-        self.insert(&key, Entry { servant, local: None });
+        self.guard.shared.insert(&key, Entry { servant, local: None });
         self.guard.shared.publish(&type_id, &key)
     }
 
     /// Serves the key no longer. Returns whether it was served.
     pub fn withdraw(&self, key: impl AsRef<[u8]>) -> bool {
+        self.guard.shared.withdraw(key.as_ref())
+    }
+
+    /// Serves a class: whoever asks for an object of it, on wires where one can, gets a new one, which `make` makes. It is
+    /// given the key under which the object will be served.
+    pub fn export_class<I: RemoteTrait + ?Sized>(
+        &self,
+        key: impl AsRef<[u8]>,
+        make: impl Fn(&Bytes) -> Result<Arc<I>, Failure> + Send + Sync + 'static,
+    ) {
+        let entry = move |servant: Arc<I>| {
+            let local: Arc<dyn Any + Send + Sync> = Arc::new(Arc::clone(&servant));
+            vec![Entry { servant: I::skeleton(servant), local: Some(local) }]
+        };
+        let make = Box::new(move |key: &Bytes| make(key).map(&entry));
+        self.add_class(key.as_ref(), Class { interface: Hold::Static(I::interface()), make });
+    }
+
+    /// Serves a class of objects that are not typed, or have several interfaces: a servant for each.
+    pub fn export_class_servants(
+        &self,
+        key: impl AsRef<[u8]>,
+        interface: Hold<Interface>,
+        make: impl Fn(&Bytes) -> Result<Vec<Arc<dyn Servant>>, Failure> + Send + Sync + 'static,
+    ) {
+        let entry = |servant| Entry { servant, local: None };
+        let make = Box::new(move |key: &Bytes| Ok(make(key)?.into_iter().map(entry).collect()));
+        self.add_class(key.as_ref(), Class { interface, make });
+    }
+
+    fn add_class(&self, key: &[u8], class: Class) {
+        self.guard.shared.directory.add_class(Bytes::copy_from_slice(key), class);
+    }
+
+    /// The classes that are served, with the identity of their objects' interface.
+    pub fn classes(&self) -> Vec<(Bytes, String)> {
+        let classes = self.guard.shared.directory.classes();
+        classes.into_iter().map(|(key, interface)| (key, interface.id.to_string())).collect()
+    }
+
+    /// A reference that leads to a class served here: whoever follows it gets a new object.
+    pub fn class_reference(&self, key: impl AsRef<[u8]>) -> Option<Reference> {
         let shared = &self.guard.shared;
-        let removed = shared.directory.remove(key.as_ref());
-        for ambient in shared.ambients() {
-            removed.iter().for_each(|entry| ambient.withdrawn(key.as_ref(), entry.servant.interface()));
-        }
-        !removed.is_empty()
+        let class = shared.directory.class(key.as_ref())?;
+        Some(shared.publish(&class.interface.id, key.as_ref()))
     }
 
     /// The keys that are served, with the identity of each object's interface.

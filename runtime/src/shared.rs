@@ -2,17 +2,19 @@
 
 use crate::builder::{Builder, Notice, Observer};
 use crate::connection::{Connection, Role};
-use crate::directory::Directory;
+use crate::directory::{Directory, Entry};
+use crate::keeper::Keeper;
 use crate::patience::Latency;
 use crate::quotas::Quotas;
 use crate::seat::Seat;
 use crate::shard::Shard;
-use crate::signals::{Listeners, View, stopped};
+use crate::signals::{Listeners, stopped};
 use crate::sync::{lock, read, write};
 use crate::target::Remote;
 use crate::tasks::Task;
 use crate::transport::Stream;
 use crate::transport::listener::Listener;
+use crate::view::View;
 use bytes::Bytes;
 use everywire_model::object::Local;
 use everywire_model::{
@@ -42,7 +44,8 @@ pub(crate) struct Shared {
     observer: Option<Observer>,
     pub(crate) directory: Directory,
     pub(crate) listeners: Listeners,
-    links: Mutex<HashMap<(&'static str, Endpoint), Arc<Connection>>>,
+    pub(crate) keeper: Keeper,
+    links: Mutex<HashMap<Way, Arc<Connection>>>,
     shards: OnceLock<Vec<Arc<Shard>>>,
     next_shard: AtomicUsize,
     pub(crate) accepted: AtomicUsize,
@@ -54,6 +57,9 @@ pub(crate) struct Shared {
     audience: Mutex<Vec<Weak<Connection>>>,
     stopped: AtomicBool,
 }
+
+/// What a connection is shared by: a wire, an endpoint, and what else tells ways to it apart.
+type Way = (&'static str, Endpoint, Bytes);
 
 struct StandBy {
     wire: &'static str,
@@ -75,6 +81,7 @@ impl Shared {
             observer: builder.observer,
             directory: Directory::default(),
             listeners: Listeners::default(),
+            keeper: Keeper::default(),
             links: Mutex::default(),
             shards: OnceLock::new(),
             next_shard: AtomicUsize::new(0),
@@ -186,6 +193,29 @@ impl Shared {
         reference
     }
 
+    /// Where this node serves on a wire.
+    pub(crate) fn places_of(&self, wire: &str) -> Vec<Place> {
+        let places = lock(&self.places);
+        places.iter().map(|(place, _)| place).filter(|place| place.profile().wire == wire).cloned().collect()
+    }
+
+    /// Serves an interface of an object.
+    pub(crate) fn insert(&self, key: &Bytes, entry: Entry) {
+        let servant = Arc::clone(&entry.servant);
+        self.directory.insert(key.clone(), entry);
+        self.await_all_callbacks();
+        self.ambients().iter().for_each(|ambient| ambient.exported(key, &servant));
+    }
+
+    /// Serves the key no longer. Returns whether it was served.
+    pub(crate) fn withdraw(&self, key: &[u8]) -> bool {
+        let removed = self.directory.remove(key);
+        for ambient in self.ambients() {
+            removed.iter().for_each(|entry| ambient.withdrawn(key, entry.servant.interface()));
+        }
+        !removed.is_empty()
+    }
+
     /// The connection to an endpoint; one is shared by all objects there.
     pub(crate) fn connection(
         &self,
@@ -193,12 +223,6 @@ impl Shared {
         endpoint: &Endpoint,
         until: Option<Instant>,
     ) -> Result<Arc<Connection>, Failure> {
-        let place = (profile.wire, endpoint.clone());
-        if let Some(held) = lock(&self.links).get(&place)
-            && !held.is_over()
-        {
-            return Ok(Arc::clone(held));
-        }
         let wire = self.wire_named(profile.wire).ok_or_else(|| {
             Failure::new(
                 Kind::Unreachable,
@@ -206,6 +230,12 @@ impl Shared {
                 format!("nothing in this process answers at {endpoint}"),
             )
         })?;
+        let place = (profile.wire, endpoint.clone(), wire.lane(profile));
+        if let Some(held) = lock(&self.links).get(&place)
+            && !held.is_over()
+        {
+            return Ok(Arc::clone(held));
+        }
         let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
         let made = self.open(wire, &way, Role::Calling, until)?;
         if self.stopped.load(Ordering::Acquire) {
@@ -368,6 +398,13 @@ impl Shared {
             .unwrap_or_default()
     }
 
+    /// What a wire keeps for this node.
+    pub(crate) fn ambient(&self, wire: &'static dyn Wire) -> Option<Arc<dyn Ambient>> {
+        self.stand_by(wire);
+        let held = read(&self.ambient);
+        held.iter().find(|held| held.wire == wire.name()).and_then(|held| held.ambient.clone())
+    }
+
     /// What wires expect to be told of.
     pub(crate) fn ambients(&self) -> Vec<Arc<dyn Ambient>> {
         read(&self.ambient).iter().filter_map(|held| held.ambient.clone()).collect()
@@ -382,6 +419,7 @@ impl Shared {
     pub(crate) fn stop(&self) {
         let why = Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped");
         self.stopped.store(true, Ordering::Release);
+        self.keeper.stop();
         lock(&self.places).clear();
         let links: Vec<_> = lock(&self.links).drain().map(|(_, connection)| connection).collect();
         for connection in links {
@@ -471,6 +509,7 @@ pub(crate) fn in_process(name: &str, key: &[u8]) -> Reference {
             endpoints: vec![Endpoint::InProcess { name: name.to_owned() }],
             key: key.into(),
             components: Vec::new(),
+            lease: everywire_model::Lease::default(),
         }],
         foreign: Vec::new(),
     }

@@ -7,8 +7,8 @@ use crate::sync::lock;
 use bytes::Bytes;
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Answer, Attribute, BoxFuture, CallId, Emission, Emitter, Encode, Endpoint, Failure, Heard, Initiator,
-    Interface, Kind, Link, Objects, Peer, Resolver, Servant, Signal, Subscription, Tidings,
+    Attribute, Emission, Emitter, Encode, Failure, Heard, Initiator, Interface, Kind, Signal, Subscription,
+    Tidings,
 };
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -165,7 +165,7 @@ impl Shared {
     ///
     /// # Errors
     /// The first connection's that could not carry it; the others got it all the same.
-    fn broadcast(&self, emission: &Emission<'_>, wire: Option<&str>) -> Result<(), Failure> {
+    pub(crate) fn broadcast(&self, emission: &Emission<'_>, wire: Option<&str>) -> Result<(), Failure> {
         let mut result = Ok(());
         let mut slow = Vec::new();
         for connection in self.audience(wire) {
@@ -254,7 +254,10 @@ impl Emitter for Shared {
         let emission = Emission { key, interface, signal, arguments };
         let here = self.tell_here(&emission);
         let elsewhere = self.broadcast(&emission, None);
-        here.and(elsewhere).map_err(|failure| failure.at(format_args!("signal {}", signal.label)))
+        let otherwise = self.ambients().iter().try_for_each(|ambient| ambient.emit(&emission));
+        here.and(elsewhere)
+            .and(otherwise)
+            .map_err(|failure| failure.at(format_args!("signal {}", signal.label)))
     }
 
     fn changed(&self, key: &[u8], interface: &Interface, attribute: &Attribute) -> Result<(), Failure> {
@@ -282,87 +285,6 @@ impl Emitter for Shared {
                 node.listeners.remove(id);
             }
         })
-    }
-}
-
-/// The objects of a node, as the ambient servants of one wire see them.
-pub(crate) struct View {
-    pub(crate) node: Weak<Shared>,
-    pub(crate) wire: &'static str,
-}
-
-impl Objects for View {
-    fn keys(&self) -> Vec<Bytes> {
-        self.node.upgrade().map(|node| node.directory.keys()).unwrap_or_default()
-    }
-
-    fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>> {
-        let Some(node) = self.node.upgrade() else { return Vec::new() };
-        let Some(wire) = node.wire_named(self.wire) else { return Vec::new() };
-        node.directory.spelled(wire, key).into_iter().map(|entry| entry.servant).collect()
-    }
-
-    fn emit(
-        &self,
-        key: &[u8],
-        interface: &Interface,
-        signal: &Signal,
-        arguments: &dyn Encode,
-    ) -> Result<(), Failure> {
-        match self.node.upgrade() {
-            Some(node) => node.broadcast(&Emission { key, interface, signal, arguments }, Some(self.wire)),
-            None => Ok(()),
-        }
-    }
-
-    fn aside(&self, done: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {
-        Arc::new(Aside { done, node: self.node.clone() })
-    }
-}
-
-/// A link whose answers stay in this process.
-struct Aside {
-    done: Box<dyn Fn(Answer<'_>) + Send + Sync>,
-    node: Weak<Shared>,
-}
-
-impl Link for Aside {
-    fn answer(&self, _: CallId, answer: Answer<'_>) {
-        (self.done)(answer);
-    }
-
-    fn spawn(&self, task: BoxFuture<'static, ()>) {
-        if let Some(node) = self.node.upgrade() {
-            node.spawn(task, None);
-        }
-    }
-
-    fn resolver(&self) -> Arc<dyn Resolver> {
-        match self.node.upgrade() {
-            Some(node) => node,
-            None => Arc::new(Stopped),
-        }
-    }
-
-    fn peer(&self) -> Option<Peer> {
-        None
-    }
-
-    fn endpoint(&self) -> Endpoint {
-        Endpoint::InProcess { name: String::new() }
-    }
-}
-
-/// Resolves nothing any more.
-struct Stopped;
-
-impl Resolver for Stopped {
-    fn resolve(&self, _: &everywire_model::Reference) -> Result<everywire_model::Object, Failure> {
-        Err(stopped())
-    }
-
-    fn local(&self, _: &everywire_model::Reference, _: &str) -> Option<everywire_model::object::Local> {
-        None
     }
 }
 

@@ -8,7 +8,7 @@ use crate::sync::lock;
 use everywire_model::object::{Completion, Method, Ticket};
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Body, Call, Completed, Encode, Expects, Failure, Initiator, Interest, Interface, Kind, Operation,
+    Body, Call, Completed, Encode, Expects, Failure, Initiator, Interest, Interface, Kind, Object, Operation,
     Outcome, Profile, Reference, Resolver, Signal, Subscription, Target,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,14 +42,19 @@ impl Remote {
     /// The connection in use, or a new one.
     fn way(&self, until: Option<Instant>) -> Result<Arc<Way>, Failure> {
         let mut held = lock(&self.way);
-        if let Some(way) = &*held
-            && !way.connection.is_over()
-        {
-            return Ok(Arc::clone(way));
-        }
-        let way = self.find(&self.reference, until)?;
+        let way = match &*held {
+            Some(way) if !way.connection.is_over() => return Ok(Arc::clone(way)),
+            // An object that was found elsewhere is probably still there.
+            Some(way) => self.again(&way.profile, until).or_else(|_| self.find(&self.reference, until))?,
+            None => self.find(&self.reference, until)?,
+        };
         *held = Some(Arc::clone(&way));
         Ok(way)
+    }
+
+    /// Connects anew where the object was reached last.
+    fn again(&self, profile: &Profile, until: Option<Instant>) -> Result<Arc<Way>, Failure> {
+        self.find(&Reference { profiles: vec![profile.clone()], ..Reference::default() }, until)
     }
 
     /// Tries profile after profile, endpoint after endpoint.
@@ -122,12 +127,35 @@ impl Remote {
                 return Some(Outcome::Failed(again));
             }
             retried = true;
-            *lock(&self.way) = None;
             way = match self.way(until) {
                 Ok(way) => way,
                 Err(failure) => return Some(Outcome::Failed(failure)),
             };
         }
+    }
+
+    /// Has the object found, where somebody else tells where it is: what cannot follow an answer asks first.
+    fn settle(&self, until: Option<Instant>) -> Result<(), Failure> {
+        let forwards = |profile: &Profile| {
+            self.node.wire_named(profile.wire).is_some_and(|wire| wire.capabilities().forwards)
+        };
+        if lock(&self.way).is_none() && self.reference.profiles.iter().any(forwards) {
+            self.probe()?;
+            self.way(until)?;
+        }
+        Ok(())
+    }
+
+    /// Listens to signals, if that takes more than the connection on this wire.
+    fn subscribe_otherwise(
+        &self,
+        interface: Option<&Interface>,
+        signal: Option<&Signal>,
+        listener: &Listener,
+    ) -> Option<Result<Subscription, Failure>> {
+        let wire = self.node.wire_named(self.reference.profiles.first()?.wire)?;
+        let object = Object::new(self.with_deadline(self.deadline));
+        self.node.ambient(wire)?.subscribe(&object, interface, signal, listener)
     }
 
     fn place(&self, failure: Failure, operation: &Operation) -> Failure {
@@ -186,7 +214,8 @@ impl Target for Remote {
         let expects = Expects::Reply;
         let mut done = done;
         for attempt in 0..2 {
-            let way = match self.way(until).and_then(|way| self.node.seat(&way.connection).map(|()| way)) {
+            let way = self.settle(until).and_then(|()| self.way(until));
+            let way = match way.and_then(|way| self.node.seat(&way.connection).map(|()| way)) {
                 Ok(way) => way,
                 Err(failure) => {
                     done(Outcome::Failed(self.place(failure, operation)));
@@ -233,6 +262,9 @@ impl Target for Remote {
         listener: Listener,
     ) -> Result<Subscription, Failure> {
         let (now, until) = self.times();
+        if let Some(subscribed) = self.subscribe_otherwise(interface, signal, &listener) {
+            return subscribed;
+        }
         let mut way = self.way(until)?;
         let mut retried = false;
         let heeder = Heeder::new(listener);

@@ -223,6 +223,7 @@ fn mistakes_say_where_and_what() {
         element: Shape::I32,
         bound: Some(1),
         order: everywire::model::shape::Order::Conformant,
+        size: None,
     }));
     assert_eq!(wrong(&few, &json!([1, 2])), "arguments: at most 1 elements are allowed, not 2");
 }

@@ -59,7 +59,7 @@ fn item() -> Shape {
             Shape::Sequence(Hold::new(Sequence {
                 element: Shape::I16,
                 bound: Some(9),
-                order: Order::ConformantVarying,
+                order: Order::ConformantVarying, size: None
             })),
         ),
     ];
@@ -104,6 +104,7 @@ fn interface(name: &'static str, id: &'static str, operations: Vec<Operation>) -
         name: Cow::Borrowed(name),
         id: Cow::Borrowed(id),
         identities: Cow::Borrowed(&[]),
+        kind: everywire_model::InterfaceKind::Plain,
         bases: Cow::Borrowed(&[]),
         operations: Cow::Owned(operations),
         inherited: 0,

@@ -86,6 +86,7 @@ pub(crate) fn reference(key: &str, id: &str) -> Reference {
         endpoints: vec![Endpoint::Tcp { host: "memory".into(), port: 1 }],
         key: Bytes::copy_from_slice(key.as_bytes()),
         components: Vec::new(),
+        ..Profile::default()
     };
     Reference { type_id: id.into(), profiles: vec![profile], foreign: Vec::new() }
 }

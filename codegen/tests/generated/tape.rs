@@ -78,7 +78,7 @@ impl Codec for Tape {
             context: Bytes::new(),
             budget: Budget::default(),
             codec: &TAPE,
-            handles: None,
+            beside: None,
         })
     }
 }

@@ -106,6 +106,7 @@ impl Wire for Plain {
             endpoints: places.iter().flat_map(|place| place.profile().endpoints.clone()).collect(),
             key: Bytes::copy_from_slice(key),
             components: vec![],
+            ..Profile::default()
         };
         Reference { type_id: type_id.into(), profiles: vec![profile], foreign: vec![] }
     }

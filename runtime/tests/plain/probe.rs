@@ -29,6 +29,7 @@ pub fn interface() -> &'static Interface {
             name: "probe".into(),
             id: "probe".into(),
             identities: Cow::Borrowed(&[]),
+            kind: everywire_model::InterfaceKind::Plain,
             bases: Cow::Borrowed(&[]),
             operations: Cow::Owned(vec![
                 Operation::new("add_one", vec![input("v", Shape::I32)], Shape::I32),

@@ -87,7 +87,7 @@ impl Session for PlainSession {
                 context: Bytes::new(),
                 budget: Budget::default(),
                 codec: &PlainCodec,
-                handles: None,
+                beside: None,
             };
             let id = CallId(call);
             match kind {

@@ -24,7 +24,7 @@ impl Codec for PlainCodec {
             context: Bytes::new(),
             budget: Budget::default(),
             codec: &PlainCodec,
-            handles: None,
+            beside: None,
         })
     }
 }

@@ -8,7 +8,9 @@ use crate::values::VALUES;
 use crate::violations::Wrong;
 use crate::waiting::Pending;
 use bytes::{Buf, Bytes, BytesMut};
-use everywire_model::{Body, CallId, Completed, Event, Failure, Handle, Initiator, Outcome, Violation};
+use everywire_model::{
+    Beside, Body, CallId, Completed, Event, Failure, Handle, Initiator, Outcome, Violation,
+};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,7 +23,7 @@ pub(crate) struct Arrived {
     /// The call that it answers.
     pub(crate) reply: u32,
     pub(crate) bytes: Bytes,
-    pub(crate) handles: Option<Arc<[Handle]>>,
+    pub(crate) beside: Option<Arc<Beside>>,
 }
 
 impl DbusSession {
@@ -110,7 +112,7 @@ impl DbusSession {
             return Err(Wrong::NoSignature { bytes: header.body });
         }
         let announced = known.fields.handles as usize;
-        let handles = if announced == 0 { None } else { Some(self.taken(announced, handles)?) };
+        let beside = if announced == 0 { None } else { Some(self.taken(announced, handles)?) };
         let bytes = if header.body == 0 {
             input.advance(len);
             Bytes::new()
@@ -120,7 +122,7 @@ impl DbusSession {
             bytes.advance(header.body_at());
             bytes
         };
-        let message = Arrived { header: *header, known: index, reply, bytes, handles };
+        let message = Arrived { header: *header, known: index, reply, bytes, beside };
         match header.kind {
             frame::METHOD_CALL => self.called(message),
             frame::METHOD_RETURN => return self.returned(message),
@@ -133,14 +135,14 @@ impl DbusSession {
     }
 
     /// The handles that a message announces.
-    fn taken(&self, announced: usize, handles: &mut Vec<Handle>) -> Result<Arc<[Handle]>, Wrong> {
+    fn taken(&self, announced: usize, handles: &mut Vec<Handle>) -> Result<Arc<Beside>, Wrong> {
         if !self.handles {
             return Err(Wrong::HandlesUnasked);
         }
         if handles.len() < announced {
             return Err(Wrong::Handles { announced, came: handles.len() });
         }
-        Ok(handles.drain(..announced).collect())
+        Ok(Arc::new(Beside { handles: handles.drain(..announced).collect(), ambient: None }))
     }
 
     /// The values of a message.
@@ -154,7 +156,7 @@ impl DbusSession {
             context: signature,
             budget: self.limits.budget,
             codec: &VALUES,
-            handles: message.handles,
+            beside: message.beside,
         }
     }
 

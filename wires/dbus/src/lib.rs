@@ -94,6 +94,7 @@ impl Wire for Dbus {
             callbacks_on_connection: true,
             probe: true,
             cancel: false,
+            forwards: false,
         }
     }
 

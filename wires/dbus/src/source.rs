@@ -332,7 +332,7 @@ impl<'a> Source<'a> for DbusSource<'a> {
         self.item(b'h')?;
         let at = self.get.pos;
         let index = self.get.length()?;
-        match self.body.handles.as_ref().and_then(|handles| handles.get(index)) {
+        match self.body.handles().get(index) {
             Some(handle) => Ok(Handle::clone(handle)),
             None => Err(Failure::malformed(format_args!("handle {index} did not come with the message"), at)),
         }

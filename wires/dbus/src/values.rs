@@ -6,7 +6,7 @@ use crate::source::DbusSource;
 use bytes::Bytes;
 use everywire_idl::signature as spelling;
 use everywire_model::body::Handle;
-use everywire_model::{Body, Budget, Codec, Rope, Shape, Sink, Source, Visit};
+use everywire_model::{Beside, Body, Budget, Codec, Rope, Shape, Sink, Source, Visit};
 
 /// The values of D-Bus messages, in either byte order.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +65,11 @@ impl Values {
             context: signature,
             budget: Budget::default(),
             codec: &VALUES,
-            handles: if handles.is_empty() { None } else { Some(handles.into()) },
+            beside: if handles.is_empty() {
+                None
+            } else {
+                Some(std::sync::Arc::new(Beside { handles, ambient: None }))
+            },
         }
     }
 }

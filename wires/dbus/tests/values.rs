@@ -304,6 +304,7 @@ fn wrong_values_are_named() {
         element: Shape::U32,
         bound: Some(1),
         order: Order::Conformant,
+        size: None,
     }))]);
     refused(decode::<(Vec<u32>,)>("au", true, b"\x08\0\0\0\0\0\0\0\0\0\0\0", &bounded).unwrap_err(), "bound");
 }

@@ -40,7 +40,7 @@ fn r1_counts_that_the_stub_cannot_hold_are_refused_before_anything_is_allocated(
 #[test]
 fn r1_counts_above_the_bound_or_the_budget_are_refused() {
     let bounded =
-        everywire_model::shape::Sequence { element: Shape::U8, bound: Some(2), order: Order::Conformant };
+        everywire_model::shape::Sequence { element: Shape::U8, bound: Some(2), order: Order::Conformant, size: None };
     let failure = refused(&[("a", Shape::Sequence(Hold::new(bounded)))], "03000000 010203");
     assert_eq!(code(&failure), "ndr BoundExceeded");
 

@@ -101,6 +101,7 @@ impl Wire for Dcop {
             callbacks_on_connection: false,
             probe: true,
             cancel: false,
+            forwards: false,
         }
     }
 

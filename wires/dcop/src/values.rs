@@ -50,7 +50,7 @@ impl DataStream {
             context: types,
             budget,
             codec: &DATA_STREAM,
-            handles: None,
+            beside: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::limits::REFERENCE_TEXT;
 use crate::{components, ior};
 use bytes::Bytes;
 use everywire_model::reference::unescape;
-use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Profile, Reference};
+use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Lease, Profile, Reference};
 use std::fmt::Write;
 
 /// The port of a `corbaloc` that names none.
@@ -119,7 +119,7 @@ fn check_port(endpoint: &Endpoint) -> Result<(), Failure> {
 
 fn one_profile(version: (u8, u8), endpoints: Vec<Endpoint>, key: Bytes) -> Reference {
     let components = beside_primary(&endpoints);
-    let profile = Profile { wire: "giop", version, endpoints, key, components };
+    let profile = Profile { wire: "giop", version, endpoints, key, components, lease: Lease::default() };
     Reference { profiles: vec![profile], ..Reference::default() }
 }
 

@@ -4,7 +4,7 @@ use crate::cdr::{Bad, Get, Put};
 use crate::components;
 use crate::limits::REFERENCE_PARTS;
 use bytes::Bytes;
-use everywire_model::{Endpoint, Profile, Reference};
+use everywire_model::{Endpoint, Lease, Profile, Reference};
 
 /// The tag of an IIOP profile.
 pub const TAG_INTERNET_IOP: u32 = 0;
@@ -97,7 +97,7 @@ pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, Bad> {
         }
     }
     let endpoints = components::endpoints(host, port, &held);
-    Ok(Profile { wire: "giop", version, endpoints, key, components: held })
+    Ok(Profile { wire: "giop", version, endpoints, key, components: held, lease: Lease::default() })
 }
 
 /// The key alone of an IIOP profile, as an index range of `data`: what a server needs of a target.

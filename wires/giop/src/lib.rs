@@ -89,6 +89,7 @@ impl Wire for Giop {
             callbacks_on_connection: false,
             probe: true,
             cancel: true,
+            forwards: false,
         }
     }
 

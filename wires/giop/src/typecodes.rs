@@ -320,7 +320,15 @@ impl Reader<'_> {
             kind::SEQUENCE => {
                 let (element, height) = self.node(get, origin, depth)?;
                 let bound = some(get.u32()?);
-                (Shape::Sequence(Hold::new(Sequence { element, bound, order: Order::Conformant })), height)
+                (
+                    Shape::Sequence(Hold::new(Sequence {
+                        element,
+                        bound,
+                        order: Order::Conformant,
+                        size: None,
+                    })),
+                    height,
+                )
             }
             kind::ARRAY => {
                 let (element, height) = self.node(get, origin, depth)?;

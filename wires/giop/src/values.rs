@@ -55,7 +55,7 @@ impl Cdr {
             budget,
             codec: &CDR,
             context: Bytes::new(),
-            handles: None,
+            beside: None,
         }
     }
 }

@@ -217,6 +217,7 @@ fn sequences_arrays_and_octets() {
         element: Shape::U16,
         bound: Some(1),
         order: Order::Conformant,
+        size: None,
     }));
     assert_eq!(
         write(true, Dialect::OURS, 0, &bounded, &numbers(&[1, 2])).unwrap_err().kind(),

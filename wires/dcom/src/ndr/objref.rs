@@ -3,7 +3,7 @@
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
-use everywire_model::{Endpoint, Profile, Reference};
+use everywire_model::{Endpoint, Lease, Profile, Reference};
 
 /// The first word of an OBJREF, `MEOW`; also the tag of the profile component that keeps the whole OBJREF.
 const SIGNATURE: u32 = 0x574f_454d;
@@ -29,7 +29,7 @@ pub(super) fn parse(objref: Bytes, offset: usize) -> Visit<Reference> {
         (Bytes::new(), Vec::new())
     };
     let components = vec![(SIGNATURE, objref)];
-    let profile = Profile { wire: "dcom", version: (5, 7), endpoints, key, components };
+    let profile = Profile { wire: "dcom", version: (5, 7), endpoints, key, components, lease: Lease::default() };
     Ok(Reference { type_id, profiles: vec![profile], foreign: Vec::new() })
 }
 

@@ -133,7 +133,7 @@ impl NdrSink {
             budget,
             codec: &NDR,
             context: Bytes::new(),
-            handles: None,
+            beside: None,
         })
     }
 

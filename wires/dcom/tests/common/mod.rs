@@ -35,7 +35,7 @@ pub(crate) fn array(len: u32, element: Shape) -> Shape {
 }
 
 pub(crate) fn ordered(order: Order, element: Shape) -> Shape {
-    Shape::Sequence(Hold::new(Sequence { element, bound: None, order }))
+    Shape::Sequence(Hold::new(Sequence { element, bound: None, order, size: None }))
 }
 
 pub(crate) fn sequence(element: Shape) -> Shape {
@@ -317,7 +317,7 @@ pub(crate) fn body(bytes: &[u8], little: bool) -> Body {
         budget,
         codec: &NDR,
         context: bytes::Bytes::new(),
-        handles: None,
+        beside: None,
     }
 }
 

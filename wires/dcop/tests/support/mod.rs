@@ -110,6 +110,7 @@ pub fn profile(app: &str, object: &str) -> Profile {
         endpoints: vec![Endpoint::Unix { path: format!("/tmp/.ICE-unix/dcop-{test}") }],
         key: Bytes::copy_from_slice(object.as_bytes()),
         components: vec![(APPLICATION, Bytes::copy_from_slice(app.as_bytes()))],
+        ..Profile::default()
     }
 }
 

@@ -119,6 +119,6 @@ pub fn body(element: Vec<u8>, words: Option<&Incoming>, budget: Budget) -> Body 
         budget,
         codec: &BINARY_XML,
         context: bytes::Bytes::new(),
-        handles: None,
+        beside: None,
     }
 }

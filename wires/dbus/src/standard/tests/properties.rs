@@ -260,7 +260,7 @@ fn a_handle_can_be_a_property() {
     let receiver = house.begin("slow", ID, "Get", (String::new(), "a".to_owned()));
     slow.answer(0, (handle(),));
     match receiver.try_recv().unwrap() {
-        Outcome::Done(body) => assert_eq!(body.handles.as_ref().map(|handles| handles.len()), Some(1)),
+        Outcome::Done(body) => assert_eq!(body.handles().len(), 1),
         other => panic!("{other:?}"),
     }
 }

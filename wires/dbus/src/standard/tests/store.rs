@@ -63,6 +63,38 @@ impl Objects for Store {
     fn aside(&self, done: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {
         Arc::new(Aside(done, Arc::clone(&self.tasks)))
     }
+
+    fn export(&self, _: Vec<Arc<dyn Servant>>) -> Bytes {
+        unreachable!("nothing here exports")
+    }
+
+    fn withdraw(&self, _: &[u8]) {}
+
+    fn classes(&self) -> Vec<(Bytes, everywire_model::Hold<Interface>)> {
+        Vec::new()
+    }
+
+    fn create(&self, _: &[u8]) -> Option<Result<Bytes, Failure>> {
+        None
+    }
+
+    fn publish(&self, _: &str, _: &[u8]) -> everywire_model::Reference {
+        unreachable!("nothing here is published")
+    }
+
+    fn places(&self) -> Vec<everywire_model::Place> {
+        Vec::new()
+    }
+
+    fn listen(&self, _: &str) -> Result<everywire_model::Place, Failure> {
+        unreachable!("nobody here listens")
+    }
+
+    fn resolver(&self) -> Arc<dyn everywire_model::Resolver> {
+        unreachable!("nothing here resolves")
+    }
+
+    fn attend(&self) {}
 }
 
 struct Aside(Box<dyn Fn(Answer<'_>) + Send + Sync>, Arc<Tasks>);

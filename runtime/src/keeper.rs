@@ -1,0 +1,83 @@
+//! Housekeeping: what wires have to do when time has passed, whether or not somebody calls.
+
+use crate::shared::Shared;
+use crate::sync::lock;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// How long the thread of a keeper that has nothing to do waits for work before it ends.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Runs [`everywire_model::Ambient::tend`] when it is due, on a thread that exists only while something is.
+#[derive(Default)]
+pub(crate) struct Keeper {
+    bell: Arc<Bell>,
+}
+
+#[derive(Default)]
+struct Bell {
+    state: Mutex<State>,
+    rung: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    running: bool,
+    rung: bool,
+    over: bool,
+}
+
+impl Keeper {
+    /// What is due has changed.
+    pub(crate) fn attend(&self, node: &Arc<Shared>) {
+        let mut state = lock(&self.bell.state);
+        state.rung = true;
+        if state.running || state.over {
+            drop(state);
+            self.bell.rung.notify_one();
+            return;
+        }
+        let (bell, node) = (Arc::clone(&self.bell), Arc::downgrade(node));
+        let started =
+            std::thread::Builder::new().name("everywire-keeper".to_owned()).spawn(move || keep(&bell, &node));
+        // Without a thread nothing is kept until the next occasion to start one.
+        state.running = started.is_ok();
+    }
+
+    /// Ends it.
+    pub(crate) fn stop(&self) {
+        lock(&self.bell.state).over = true;
+        self.bell.rung.notify_one();
+    }
+}
+
+fn keep(bell: &Bell, node: &Weak<Shared>) {
+    loop {
+        lock(&bell.state).rung = false;
+        let Some(held) = node.upgrade() else { return };
+        let ambients = held.ambients();
+        // Nobody else may be held up from ending while this thread waits.
+        drop(held);
+        let due = ambients.iter().filter_map(|ambient| ambient.due()).min();
+        let now = Instant::now();
+        if due.is_some_and(|due| due <= now) {
+            for ambient in ambients.iter().filter(|ambient| ambient.due().is_some_and(|due| due <= now)) {
+                ambient.tend(now);
+            }
+            if lock(&bell.state).over {
+                return;
+            }
+            continue;
+        }
+        drop(ambients);
+        let wait = due.map_or(IDLE, |due| due - now);
+        let mut state = lock(&bell.state);
+        if !state.rung && !state.over {
+            state = bell.rung.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if state.over || (due.is_none() && !state.rung) {
+            state.running = false;
+            return;
+        }
+    }
+}

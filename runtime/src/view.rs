@@ -1,0 +1,148 @@
+//! What the ambient servants of a wire see of their node.
+
+use crate::directory::Entry;
+use crate::shared::Shared;
+use crate::signals::stopped;
+use bytes::Bytes;
+use everywire_model::object::Local;
+use everywire_model::{
+    Answer, BoxFuture, CallId, Emission, Encode, Endpoint, Failure, Hold, Interface, Link, Object, Objects,
+    Peer, Place, Reference, Resolver, Servant, Signal,
+};
+use std::sync::{Arc, Weak};
+
+/// The objects of a node, as the ambient servants of one wire see them.
+pub(crate) struct View {
+    pub(crate) node: Weak<Shared>,
+    pub(crate) wire: &'static str,
+}
+
+impl Objects for View {
+    fn keys(&self) -> Vec<Bytes> {
+        self.node.upgrade().map(|node| node.directory.keys()).unwrap_or_default()
+    }
+
+    fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>> {
+        let Some(node) = self.node.upgrade() else { return Vec::new() };
+        let Some(wire) = node.wire_named(self.wire) else { return Vec::new() };
+        node.directory.spelled(wire, key).into_iter().map(|entry| entry.servant).collect()
+    }
+
+    fn emit(
+        &self,
+        key: &[u8],
+        interface: &Interface,
+        signal: &Signal,
+        arguments: &dyn Encode,
+    ) -> Result<(), Failure> {
+        match self.node.upgrade() {
+            Some(node) => node.broadcast(&Emission { key, interface, signal, arguments }, Some(self.wire)),
+            None => Ok(()),
+        }
+    }
+
+    fn aside(&self, done: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {
+        Arc::new(Aside { done, node: self.node.clone() })
+    }
+
+    fn export(&self, servants: Vec<Arc<dyn Servant>>) -> Bytes {
+        let Some(node) = self.node.upgrade() else { return Bytes::new() };
+        let key = node.directory.fresh_key();
+        servants.into_iter().for_each(|servant| node.insert(&key, Entry { servant, local: None }));
+        key
+    }
+
+    fn withdraw(&self, key: &[u8]) {
+        if let Some(node) = self.node.upgrade() {
+            node.withdraw(key);
+        }
+    }
+
+    fn classes(&self) -> Vec<(Bytes, Hold<Interface>)> {
+        self.node.upgrade().map(|node| node.directory.classes()).unwrap_or_default()
+    }
+
+    fn create(&self, class: &[u8]) -> Option<Result<Bytes, Failure>> {
+        let node = self.node.upgrade()?;
+        let class = node.directory.class(class)?;
+        let key = node.directory.fresh_key();
+        Some((class.make)(&key).map(|entries| {
+            entries.into_iter().for_each(|entry| node.insert(&key, entry));
+            key
+        }))
+    }
+
+    fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
+        self.node.upgrade().map(|node| node.publish(type_id, key)).unwrap_or_default()
+    }
+
+    fn places(&self) -> Vec<Place> {
+        self.node.upgrade().map(|node| node.places_of(self.wire)).unwrap_or_default()
+    }
+
+    fn listen(&self, address: &str) -> Result<Place, Failure> {
+        let node = self.node.upgrade().ok_or_else(stopped)?;
+        let wire = node.wire_of(address)?;
+        node.serve_at(wire, address)
+    }
+
+    fn resolver(&self) -> Arc<dyn Resolver> {
+        resolver(&self.node)
+    }
+
+    fn attend(&self) {
+        if let Some(node) = self.node.upgrade() {
+            node.keeper.attend(&node);
+        }
+    }
+}
+
+/// A link whose answers stay in this process.
+struct Aside {
+    done: Box<dyn Fn(Answer<'_>) + Send + Sync>,
+    node: Weak<Shared>,
+}
+
+impl Link for Aside {
+    fn answer(&self, _: CallId, answer: Answer<'_>) {
+        (self.done)(answer);
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        if let Some(node) = self.node.upgrade() {
+            node.spawn(task, None);
+        }
+    }
+
+    fn resolver(&self) -> Arc<dyn Resolver> {
+        resolver(&self.node)
+    }
+
+    fn peer(&self) -> Option<Peer> {
+        None
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::InProcess { name: String::new() }
+    }
+}
+
+fn resolver(node: &Weak<Shared>) -> Arc<dyn Resolver> {
+    match node.upgrade() {
+        Some(node) => node,
+        None => Arc::new(Stopped),
+    }
+}
+
+/// Resolves nothing any more.
+struct Stopped;
+
+impl Resolver for Stopped {
+    fn resolve(&self, _: &Reference) -> Result<Object, Failure> {
+        Err(stopped())
+    }
+
+    fn local(&self, _: &Reference, _: &str) -> Option<Local> {
+        None
+    }
+}
