@@ -28,16 +28,18 @@ use std::sync::Arc;
 use values::PlainCodec;
 
 /// Clients make a connection for calls, servers listen.
-pub static PLAIN: Plain = Plain { schemes: &["plain"], callbacks: false, joins: false };
+pub static PLAIN: Plain = Plain { schemes: &["plain"], callbacks: false, joins: false, keeps: None };
 /// Servers may call back on the connection that their client made.
-pub static PLAINBACK: Plain = Plain { schemes: &["plainback"], callbacks: true, joins: false };
+pub static PLAINBACK: Plain = Plain { schemes: &["plainback"], callbacks: true, joins: false, keeps: None };
 /// Servers connect to a router and are called on that connection.
-pub static PLAINHUB: Plain = Plain { schemes: &["plainhub"], callbacks: false, joins: true };
+pub static PLAINHUB: Plain = Plain { schemes: &["plainhub"], callbacks: false, joins: true, keeps: None };
 
 pub struct Plain {
-    schemes: &'static [&'static str],
-    callbacks: bool,
-    joins: bool,
+    pub schemes: &'static [&'static str],
+    pub callbacks: bool,
+    pub joins: bool,
+    /// What it keeps for a node; then the key's first byte tells lanes apart.
+    pub keeps: Option<fn(Arc<dyn Objects>) -> Arc<dyn Ambient>>,
 }
 
 /// A node with so many event loops.
@@ -119,6 +121,12 @@ impl Wire for Plain {
     }
     fn accept(&self, config: &Config) -> Box<dyn Session> {
         Box::new(PlainSession::new(config))
+    }
+    fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
+        self.keeps.map(|keep| keep(objects))
+    }
+    fn lane(&self, profile: &Profile) -> Bytes {
+        if self.keeps.is_some() { profile.key.slice(..1) } else { Bytes::new() }
     }
     fn codec(&self) -> &'static dyn Codec {
         &PlainCodec
