@@ -100,7 +100,7 @@ pub const fn of_kind(mut interface: Interface, kind: InterfaceKind) -> Interface
 /// A signal that is a call of the operation number `index` of an interface that the listener implements.
 pub const fn sunk(mut signal: Signal, interface: &'static Interface, index: usize) -> Signal {
     // What stood there has nothing to drop; a constant function cannot drop it.
-    std::mem::forget(std::mem::replace(&mut signal.sink, Some((Hold::Static(interface), index))));
+    std::mem::forget(signal.sink.replace((Hold::Static(interface), index)));
     signal
 }
 

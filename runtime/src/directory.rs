@@ -22,8 +22,11 @@ pub(crate) struct Class {
     /// What they will be.
     pub(crate) interface: Hold<Interface>,
     /// Makes one, to be served under this key.
-    pub(crate) make: Box<dyn Fn(&Bytes) -> Result<Vec<Entry>, Failure> + Send + Sync>,
+    pub(crate) make: Box<Maker>,
 }
+
+/// Makes an object's interfaces, to be served under this key.
+type Maker = dyn Fn(&Bytes) -> Result<Vec<Entry>, Failure> + Send + Sync;
 
 /// Keys and servants.
 #[derive(Default)]
