@@ -1,6 +1,7 @@
 //! Authentication without I/O on sockets.
 //!
 //! * [`sasl`]: the authentication protocol of D-Bus, both sides, as state machines over bytes.
+//! * [`security`]: NTLM, SPNEGO and Kerberos, both sides, and the protection of each message.
 //! * [`ice`]: the authority file of the Inter-Client Exchange protocol, which holds DCOP's cookies.
 //!
 //! Secrets live in files. A file is trusted only if it is regular, belongs to this user, and gives nobody else any
@@ -13,6 +14,7 @@ pub mod ice;
 mod private;
 mod random;
 pub mod sasl;
+pub mod security;
 
 pub use private::Untrusted;
 pub use random::{Random, system_random};

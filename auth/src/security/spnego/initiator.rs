@@ -1,0 +1,148 @@
+//! The side that wants in.
+
+use super::token::{self, Progress, Reply, malformed};
+use crate::security::{
+    Cause, Credentials, Established, Initiator, Mechanism, Options, Step, check_size, initiator, kerberos,
+    out_of_turn,
+};
+use everywire_model::{Failure, Kind};
+
+/// The exchange as seen by who wants in.
+pub(crate) struct SpnegoInitiator {
+    credentials: Credentials,
+    options: Options,
+    /// What is offered, most wanted first, and the context of each once it is begun.
+    offers: Vec<(&'static [u8], Mechanism)>,
+    list: Vec<u8>,
+    inner: Option<Box<dyn Initiator>>,
+    /// Which of the offers `inner` is.
+    chosen: usize,
+    established: Option<Established>,
+    /// This side's code over the list went out: the peer owes one.
+    signed: bool,
+    /// The peer's code over the list was right.
+    vouched: bool,
+    over: bool,
+}
+
+impl SpnegoInitiator {
+    pub(crate) fn new(credentials: &Credentials, options: &Options) -> Result<Self, Failure> {
+        let mut offers = vec![(token::NTLM, Mechanism::Ntlm)];
+        if kerberos::promising(credentials, options) {
+            offers.insert(0, (token::KERBEROS, Mechanism::Kerberos));
+        }
+        // The list is always signed.
+        let options = Options { integrity: true, ..options.clone() };
+        Ok(Self {
+            credentials: credentials.clone(),
+            options,
+            offers,
+            list: Vec::new(),
+            inner: None,
+            chosen: 0,
+            established: None,
+            signed: false,
+            vouched: false,
+            over: false,
+        })
+    }
+
+    fn begin(&mut self) -> Result<Step, Failure> {
+        // Who gets no ticket does not offer Kerberos.
+        let first = loop {
+            match self.restart(0) {
+                Ok(first) => break first,
+                Err(_) if self.offers.len() > 1 => drop(self.offers.remove(0)),
+                Err(failure) => return Err(failure),
+            }
+        };
+        let names: Vec<_> = self.offers.iter().map(|(name, _)| *name).collect();
+        self.list = token::write_list(&names);
+        Ok(Step { token: token::write_init(&self.list, &first), done: None })
+    }
+
+    /// The first token of the offer's mechanism.
+    fn restart(&mut self, chosen: usize) -> Result<Vec<u8>, Failure> {
+        let (_, mechanism) =
+            *self.offers.get(chosen).ok_or_else(|| malformed("it chooses nothing on offer"))?;
+        let mut inner = initiator(mechanism, &self.credentials, &self.options)?;
+        let step = inner.step(&[])?;
+        self.established = step.done;
+        self.inner = Some(inner);
+        self.chosen = chosen;
+        Ok(step.token)
+    }
+
+    fn go_on(&mut self, reply: &Reply<'_>) -> Result<Step, Failure> {
+        if reply.progress == Some(Progress::Rejected) {
+            let what = "the server lets nobody in with what was offered";
+            return Err(Failure::new(Kind::Refused, Cause::Peer, what));
+        }
+        let mut out = None;
+        if let Some(name) = reply.mechanism {
+            let same = |known: &[u8]| {
+                known == name || known == token::KERBEROS && name == token::KERBEROS_OF_WINDOWS
+            };
+            let chosen = self.offers.iter().position(|(known, _)| same(known));
+            let chosen = chosen.ok_or_else(|| malformed("it chooses what was not offered"))?;
+            if chosen != self.chosen {
+                out = Some(self.restart(chosen)?);
+            }
+        }
+        match reply.token {
+            Some(bytes) if out.is_none() && !bytes.is_empty() => {
+                let inner = self.inner.as_mut().ok_or_else(out_of_turn)?;
+                let step = inner.step(bytes)?;
+                out = Some(step.token).filter(|token| !token.is_empty());
+                self.established = step.done;
+            }
+            _ => {}
+        }
+        let completed = reply.progress == Some(Progress::Completed);
+        let Some(established) = &mut self.established else {
+            return match out {
+                Some(token) if !completed => Ok(Step { token: respond(Some(&token), None), done: None }),
+                _ => Err(malformed("it ends before the two agreed")),
+            };
+        };
+        if let Some(code) = reply.mic {
+            established.protection.check_mic(&self.list, code)?;
+            self.vouched = true;
+        }
+        // An offer other than the first may have been somebody else's choice, so it has to be vouched for.
+        if completed && !self.vouched && (self.signed || self.chosen != 0) {
+            return Err(malformed("the server does not sign the list of mechanisms"));
+        }
+        let mut mic = None;
+        if !self.signed && !completed {
+            mic = Some(established.protection.mic(&self.list)?);
+            self.signed = true;
+        }
+        let token = if out.is_some() || mic.is_some() {
+            respond(out.as_deref(), mic.as_deref())
+        } else if completed {
+            Vec::new()
+        } else {
+            return Err(malformed("it neither ends nor goes on"));
+        };
+        let done = if completed { self.established.take() } else { None };
+        self.over = done.is_some();
+        Ok(Step { token, done })
+    }
+}
+
+impl Initiator for SpnegoInitiator {
+    fn step(&mut self, token: &[u8]) -> Result<Step, Failure> {
+        check_size(token)?;
+        if std::mem::replace(&mut self.over, true) {
+            return Err(out_of_turn());
+        }
+        let step = if self.inner.is_none() { self.begin() } else { self.go_on(&Reply::read(token)?) }?;
+        self.over = step.done.is_some();
+        Ok(step)
+    }
+}
+
+fn respond(token: Option<&[u8]>, mic: Option<&[u8]>) -> Vec<u8> {
+    Reply { token, mic, ..Reply::default() }.write()
+}
