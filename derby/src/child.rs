@@ -1,7 +1,7 @@
 //! What this program is in the processes that a derby starts.
 
 use crate::contestants::{omniorb, ours, raw};
-use crate::{broken, unknown};
+use crate::{broken, emulator, link, unknown};
 use everywire_model::Failure;
 use std::process::ExitCode;
 
@@ -26,6 +26,8 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
     match kind.as_str() {
         "raw-server" => raw::serve(arguments),
         "raw-client" => raw::race(arguments),
+        "namespace" => link::hold(arguments),
+        "link" => emulator::run(arguments),
         // For scripts: builds the rival's programs, and prints where they are.
         "omniorb-programs" => omniorb::build()
             .map(|built| println!("{}", built.client.parent().unwrap_or(&built.client).display()))

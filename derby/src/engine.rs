@@ -5,11 +5,12 @@
 
 use crate::broken;
 use crate::contestants::{self, Contestant, Router, Stand, ours};
+use crate::link::{self, Link};
 use crate::machine::Machine;
 use crate::measure::{Line, Plan};
 use crate::options::Options;
 use crate::placement::{self, Placement};
-use crate::process::{Fresh, Running, complete};
+use crate::process::{Fresh, Running, Spot, complete};
 use crate::progress::Progress;
 use crate::race::{self, Operation, Race};
 use crate::relay::{Passed, Place, Relay, free_port};
@@ -17,6 +18,7 @@ use crate::report::{Absent, Entered, Report, Row, Split};
 use crate::stats::{Times, confidence, median, us};
 use everywire_model::Failure;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// A server has this long to become ready.
@@ -25,6 +27,8 @@ const READY: Duration = Duration::from_secs(20);
 const OPERATION: Duration = Duration::from_secs(20);
 /// A quick derby races no longer than this; the rest of its 45 s is for starting and counting.
 const QUICK: Duration = Duration::from_secs(26);
+/// Where both sides meet on one machine.
+const LOOPBACK: &str = "127.0.0.1";
 /// Large transfers are done so many times fewer.
 const LARGE_DIVISOR: u64 = 20;
 
@@ -193,15 +197,32 @@ impl Derby<'_> {
         placement: &Placement,
         cells: &mut BTreeMap<(usize, usize, usize), Cell>,
     ) -> Result<(), Failure> {
+        if placement.remote && !race.remote && self.options.placements.is_empty() {
+            self.operations_left = self.operations_left.saturating_sub(self.entered(race));
+            return Ok(());
+        }
         let fresh = Fresh::new()?;
+        let link = if placement.remote {
+            match Link::new(self.options.link) {
+                Ok(link) => Some(Rc::new(link)),
+                Err(failure) => {
+                    self.progress.note(&format!("no remote placement: {failure}"));
+                    self.failed.insert("remote placement".into(), failure.to_string());
+                    self.operations_left = self.operations_left.saturating_sub(self.entered(race));
+                    return Ok(());
+                }
+            }
+        } else {
+            None
+        };
         let mut servers = Vec::new();
         for contestant in self.contestants {
             servers.push(
                 if contestant.setup.enters(race)
-                    && contestant.setup.runs_at(placement)
+                    && contestant.runs_at(placement)
                     && !self.failed.contains_key(&contestant.name)
                 {
-                    self.serve(&fresh, contestant, placement)
+                    self.serve(&fresh, contestant, placement, link.as_ref())
                 } else {
                     None
                 },
@@ -222,7 +243,7 @@ impl Derby<'_> {
                 }
                 let plan = self.plan(race, server.processes());
                 let stand = server.stand(placement);
-                match client(&stand, contestant, race, &plan) {
+                match client(&stand, server.link.as_deref(), contestant, race, &plan) {
                     // The first round warms caches, page tables and the CPU's clock.
                     Ok(_) if round == 0 => {}
                     Ok(lines) => {
@@ -237,8 +258,19 @@ impl Derby<'_> {
         Ok(())
     }
 
-    fn serve(&mut self, fresh: &Fresh, contestant: &Contestant, placement: &Placement) -> Option<Server> {
-        let result = Server::prepare(fresh, contestant, placement)
+    /// Operations of single client processes that this race has at one placement.
+    fn entered(&self, race: &Race) -> usize {
+        entries(race, self.contestants) * race.operations.len() * self.options.rounds()
+    }
+
+    fn serve(
+        &mut self,
+        fresh: &Fresh,
+        contestant: &Contestant,
+        placement: &Placement,
+        link: Option<&Rc<Link>>,
+    ) -> Option<Server> {
+        let result = Server::prepare(fresh, contestant, placement, link)
             .and_then(|server| server.start(contestant, placement, None, None));
         result.map_err(|failure| self.fails(contestant, &failure)).ok()
     }
@@ -278,10 +310,12 @@ impl Derby<'_> {
         let out =
             race.signals || !contestant.setup.enters(race) || self.failed.contains_key(&contestant.name);
         let (Some(frames), false) = (contestant.setup.frames(), out) else { return none() };
-        let Some(placement) = self.placements.last() else { return none() };
+        let Some(placement) = self.placements.iter().rfind(|placement| !placement.remote) else {
+            return none();
+        };
         let count = || -> Result<Vec<Option<Traffic>>, Failure> {
             let fresh = Fresh::new()?;
-            let server = Server::prepare(&fresh, contestant, placement)?;
+            let server = Server::prepare(&fresh, contestant, placement, None)?;
             let (behind, before, port) = if contestant.transport == "tcp" {
                 let port = free_port()?;
                 (Place::Tcp(port), Place::Tcp(0), Some(port))
@@ -330,7 +364,7 @@ impl Derby<'_> {
             operation: Some(operation.name.to_owned()),
         };
         relay.take();
-        client(stand, contestant, race, &plan)?;
+        client(stand, None, contestant, race, &plan)?;
         Ok(relay.take())
     }
 
@@ -340,7 +374,7 @@ impl Derby<'_> {
         let placement = self.placements.first()?;
         let fresh = Fresh::new().ok()?;
         let launch = ours::split().ok()?;
-        let text = complete(&launch, placement.client, fresh.path(), &contestant.name, READY);
+        let text = complete(&launch, &placement.client.into(), fresh.path(), &contestant.name, READY);
         match text.and_then(|text| Split::read(&text, report, placement.name)) {
             Ok(split) => Some(split),
             Err(failure) => {
@@ -356,15 +390,21 @@ struct Server {
     dir: std::path::PathBuf,
     running: Option<Running>,
     router: Option<Router>,
+    link: Option<Rc<Link>>,
 }
 
 impl Server {
     /// Only its directory, and its router if it needs one.
-    fn prepare(fresh: &Fresh, contestant: &Contestant, placement: &Placement) -> Result<Self, Failure> {
+    fn prepare(
+        fresh: &Fresh,
+        contestant: &Contestant,
+        placement: &Placement,
+        link: Option<&Rc<Link>>,
+    ) -> Result<Self, Failure> {
         let dir = fresh.path().join(&contestant.name);
         std::fs::create_dir_all(&dir).map_err(|error| broken(format!("{}: {error}", dir.display())))?;
         let router = contestant.route.start(&dir, placement)?;
-        Ok(Self { dir, running: None, router })
+        Ok(Self { dir, running: None, router, link: link.cloned() })
     }
 
     fn start(
@@ -377,7 +417,9 @@ impl Server {
         let stand = Stand { port, publish, ..self.stand(placement) };
         let ref_file = stand.ref_file.clone();
         if let Some(launch) = contestant.setup.server(&stand)? {
-            let mut running = Running::start(&launch, placement.server, &self.dir, "server")?;
+            let net = self.link.as_ref().map(|link| link.server.descriptors());
+            let spot = Spot { cpu: placement.server, net };
+            let mut running = Running::start(&launch, &spot, &self.dir, "server")?;
             running.await_file(&ref_file, READY)?;
             self.running = Some(running);
         }
@@ -392,6 +434,8 @@ impl Server {
             port: None,
             publish: None,
             placement,
+            host: if self.link.is_some() { link::SERVER } else { LOOPBACK },
+            client_host: if self.link.is_some() { link::CLIENT } else { LOOPBACK },
         }
     }
 
@@ -410,6 +454,7 @@ impl Server {
 /// Runs a client, and reads what it says.
 fn client(
     stand: &Stand<'_>,
+    link: Option<&Link>,
     contestant: &Contestant,
     race: &Race,
     plan: &Plan,
@@ -417,7 +462,8 @@ fn client(
     let launch = contestant.setup.client(stand, race, plan)?;
     let operations = u32::try_from(race.operations.len()).unwrap_or(1);
     let limit = OPERATION * operations + READY;
-    let text = complete(&launch, stand.placement.client, stand.dir, "client", limit)?;
+    let spot = Spot { cpu: stand.placement.client, net: link.map(|link| link.client.descriptors()) };
+    let text = complete(&launch, &spot, stand.dir, "client", limit)?;
     let read = |line: &str| {
         serde_json::from_str(line)
             .map_err(|error| broken(format!("{} says what is no result: {error}", contestant.name)))
@@ -548,7 +594,7 @@ mod tests {
         }
         let contestant =
             contestants::all(None).unwrap().into_iter().find(|c| c.name == "omniorb-tcp").unwrap();
-        let placement = Placement { name: "unpinned", title: "", server: None, client: None };
+        let placement = Placement { name: "unpinned", title: "", server: None, client: None, remote: false };
         let row = row(race, &placement, &contestant, &race.operations[3], &cell, None);
         assert_eq!((row.calls, row.rounds), (300, 3));
         assert!((row.median_us - 20.0).abs() < 0.02 && (row.rounds_median_us - 20.0).abs() < 0.02);

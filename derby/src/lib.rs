@@ -10,7 +10,9 @@
 pub mod buses;
 pub mod child;
 pub mod contestants;
+mod emulator;
 mod engine;
+pub mod link;
 pub mod machine;
 pub mod measure;
 pub mod options;

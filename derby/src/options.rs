@@ -17,6 +17,8 @@ pub struct Options {
     pub calls: Option<u64>,
     /// Placements by name; empty: all that this machine has CPUs for.
     pub placements: Vec<String>,
+    /// What the link of the remote placement is like; `None`: as fast as the machine can.
+    pub link: Option<crate::link::Shape>,
     /// A foreign server to race, as a reference or as a file of `NAME<TAB>REFERENCE` lines.
     pub against: Option<String>,
     /// Where to write the results for machines.

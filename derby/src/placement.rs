@@ -15,11 +15,14 @@ pub struct Placement {
     pub server: Option<usize>,
     /// The client's CPU.
     pub client: Option<usize>,
+    /// Whether the two are in network namespaces of their own, and meet over a link.
+    pub remote: bool,
 }
 
 const SAME: &str = "same";
 const DIFFERENT: &str = "different";
 const UNPINNED: &str = "unpinned";
+const REMOTE: &str = "remote";
 
 /// The placements with these names that this machine has CPUs for; without names all of them.
 ///
@@ -31,9 +34,9 @@ pub fn named(names: &[String]) -> Result<Vec<Placement>, Failure> {
 
 fn choose(names: &[String], cpus: &[usize]) -> Result<Vec<Placement>, Failure> {
     for name in names {
-        if ![SAME, DIFFERENT, UNPINNED].contains(&name.as_str()) {
+        if ![SAME, DIFFERENT, UNPINNED, REMOTE].contains(&name.as_str()) {
             return Err(crate::unknown(format!("there is no placement `{name}`"))
-                .with_hint(format!("placements are {SAME}, {DIFFERENT} and {UNPINNED}")));
+                .with_hint(format!("placements are {SAME}, {DIFFERENT}, {UNPINNED} and {REMOTE}")));
         }
     }
     // The last CPUs: the first serves most of the machine's interrupts.
@@ -46,16 +49,31 @@ fn choose(names: &[String], cpus: &[usize]) -> Result<Vec<Placement>, Failure> {
             title: "client and server on the same CPU",
             server: client,
             client,
+            remote: false,
         });
     }
     if server.is_some() {
-        all.push(Placement { name: DIFFERENT, title: "client and server on different CPUs", server, client });
+        all.push(Placement {
+            name: DIFFERENT,
+            title: "client and server on different CPUs",
+            server,
+            client,
+            remote: false,
+        });
     }
     all.push(Placement {
         name: UNPINNED,
         title: "wherever the kernel puts them",
         server: None,
         client: None,
+        remote: false,
+    });
+    all.push(Placement {
+        name: REMOTE,
+        title: "client and server in two network namespaces, joined by a link",
+        server: None,
+        client: None,
+        remote: true,
     });
     all.retain(|placement| names.is_empty() || names.iter().any(|name| name == placement.name));
     Ok(all)
@@ -69,7 +87,7 @@ impl Placement {
 
     /// Whether the two sides can never be one process.
     pub fn parts_the_sides(&self) -> bool {
-        self.client != self.server
+        self.remote || self.client != self.server
     }
 }
 
@@ -105,9 +123,9 @@ mod tests {
     #[test]
     fn one_cpu_has_no_different_placement() {
         let names = |cpus: &[usize]| choose(&[], cpus).unwrap().iter().map(|p| p.name).collect::<Vec<_>>();
-        assert_eq!(names(&[3]), ["same", "unpinned"]);
-        assert_eq!(names(&[0, 1]), ["same", "different", "unpinned"]);
-        assert_eq!(names(&[]), ["unpinned"]);
+        assert_eq!(names(&[3]), ["same", "unpinned", "remote"]);
+        assert_eq!(names(&[0, 1]), ["same", "different", "unpinned", "remote"]);
+        assert_eq!(names(&[]), ["unpinned", "remote"]);
     }
 
     #[test]

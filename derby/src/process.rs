@@ -21,14 +21,29 @@ pub struct Launch {
     program: PathBuf,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
-    /// A descriptor that the program keeps.
-    handed: Option<RawFd>,
+    /// Descriptors that the program keeps.
+    handed: Vec<RawFd>,
+}
+
+/// Where a program runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Spot {
+    /// On which CPU; `None`: wherever the kernel likes.
+    pub(crate) cpu: Option<usize>,
+    /// In which user namespace and network namespace, as descriptors that stay open until it runs.
+    pub(crate) net: Option<(Option<RawFd>, RawFd)>,
+}
+
+impl From<Option<usize>> for Spot {
+    fn from(cpu: Option<usize>) -> Self {
+        Self { cpu, net: None }
+    }
 }
 
 impl Launch {
     /// A program without arguments.
     pub(crate) fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), arguments: Vec::new(), environment: Vec::new(), handed: None }
+        Self { program: program.into(), arguments: Vec::new(), environment: Vec::new(), handed: Vec::new() }
     }
 
     /// This program, becoming a child of the derby of this kind.
@@ -58,20 +73,29 @@ impl Launch {
     /// With a descriptor that it keeps, under the same number; it must stay open until the program runs.
     #[must_use]
     pub(crate) fn handing(mut self, descriptor: &impl AsRawFd) -> Self {
-        self.handed = Some(descriptor.as_raw_fd());
+        self.handed.push(descriptor.as_raw_fd());
         self
     }
 
-    fn command(&self, cpu: Option<usize>) -> Command {
+    fn command(&self, spot: &Spot) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        let handed = self.handed;
-        let set = cpu.map(only);
+        let handed = self.handed.clone();
+        let net = spot.net;
+        let set = spot.cpu.map(only);
         let parent = std::process::id();
         // SAFETY: between fork and exec the closure only makes system calls on values it owns, and allocates nothing.
         unsafe {
             command.pre_exec(move || {
+                // First: who enters a user namespace gets new credentials, which forget the signal below.
+                if let Some((user, net)) = net {
+                    if user.is_some_and(|user| libc::setns(user, libc::CLONE_NEWUSER) != 0)
+                        || libc::setns(net, libc::CLONE_NEWNET) != 0
+                    {
+                        return Err(std::io::Error::last_os_error());
+                    }
+                }
                 if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
                     return Err(std::io::Error::last_os_error());
                 }
@@ -79,10 +103,10 @@ impl Launch {
                 if u32::try_from(libc::getppid()) != Ok(parent) {
                     return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
                 }
-                if let Some(descriptor) = handed
-                    && libc::fcntl(descriptor, libc::F_SETFD, 0) != 0
-                {
-                    return Err(std::io::Error::last_os_error());
+                for descriptor in &handed {
+                    if libc::fcntl(*descriptor, libc::F_SETFD, 0) != 0 {
+                        return Err(std::io::Error::last_os_error());
+                    }
                 }
                 if let Some(set) = &set
                     && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) != 0
@@ -108,13 +132,8 @@ impl Running {
     ///
     /// # Errors
     /// It cannot be started.
-    pub(crate) fn start(
-        launch: &Launch,
-        cpu: Option<usize>,
-        dir: &Path,
-        name: &str,
-    ) -> Result<Self, Failure> {
-        Self::spawn(launch, cpu, dir, name, Stdio::null())
+    pub(crate) fn start(launch: &Launch, spot: &Spot, dir: &Path, name: &str) -> Result<Self, Failure> {
+        Self::spawn(launch, spot, dir, name, Stdio::null())
     }
 
     /// The same, and its standard output as far as its first line, which it has this long for.
@@ -123,12 +142,12 @@ impl Running {
     /// It cannot be started, or says nothing.
     pub(crate) fn start_and_hear(
         launch: &Launch,
-        cpu: Option<usize>,
+        spot: &Spot,
         dir: &Path,
         name: &str,
         limit: Duration,
     ) -> Result<(Self, String), Failure> {
-        let mut running = Self::spawn(launch, cpu, dir, name, Stdio::piped())?;
+        let mut running = Self::spawn(launch, spot, dir, name, Stdio::piped())?;
         let Some(output) = running.child.stdout.take() else { return Err(broken("a pipe is missing")) };
         let (done, wait) = mpsc::channel();
         thread::spawn(move || {
@@ -143,16 +162,10 @@ impl Running {
         }
     }
 
-    fn spawn(
-        launch: &Launch,
-        cpu: Option<usize>,
-        dir: &Path,
-        name: &str,
-        output: Stdio,
-    ) -> Result<Self, Failure> {
+    fn spawn(launch: &Launch, spot: &Spot, dir: &Path, name: &str, output: Stdio) -> Result<Self, Failure> {
         let errors = dir.join(format!("{name}.stderr"));
         let file = File::create(&errors).map_err(|error| broken(format!("{}: {error}", errors.display())))?;
-        let child = launch.command(cpu).stdin(Stdio::null()).stdout(output).stderr(file).spawn().map_err(
+        let child = launch.command(spot).stdin(Stdio::null()).stdout(output).stderr(file).spawn().map_err(
             |error| broken(format!("{name}: {} cannot be started: {error}", launch.program.display())),
         )?;
         Ok(Self { child, name: name.to_owned(), errors })
@@ -216,12 +229,12 @@ impl Drop for Running {
 /// It cannot be started, fails, or takes longer than `limit`.
 pub(crate) fn complete(
     launch: &Launch,
-    cpu: Option<usize>,
+    spot: &Spot,
     dir: &Path,
     name: &str,
     limit: Duration,
 ) -> Result<String, Failure> {
-    let mut running = Running::spawn(launch, cpu, dir, name, Stdio::piped())?;
+    let mut running = Running::spawn(launch, spot, dir, name, Stdio::piped())?;
     let Some(mut output) = running.child.stdout.take() else { return Err(broken("a pipe is missing")) };
     let (done, wait) = mpsc::channel();
     thread::spawn(move || {
@@ -288,7 +301,9 @@ mod tests {
     #[test]
     fn output_is_returned_and_failure_is_quoted() {
         let dir = Fresh::new().unwrap();
-        let run = |script: &str| complete(&shell(script), None, dir.path(), "child", Duration::from_secs(20));
+        let run = |script: &str| {
+            complete(&shell(script), &Spot::default(), dir.path(), "child", Duration::from_secs(20))
+        };
         assert_eq!(run("echo yes").unwrap(), "yes\n");
         let failure = run("echo because >&2; exit 3").unwrap_err();
         assert!(failure.message().contains("because") && failure.message().contains('3'), "{failure}");
@@ -298,7 +313,8 @@ mod tests {
     fn a_client_is_bounded_in_time() {
         let dir = Fresh::new().unwrap();
         let limit = Duration::from_millis(50);
-        let failure = complete(&shell("exec sleep 60"), None, dir.path(), "child", limit).unwrap_err();
+        let failure =
+            complete(&shell("exec sleep 60"), &Spot::default(), dir.path(), "child", limit).unwrap_err();
         assert!(failure.message().contains("still running"), "{failure}");
     }
 
@@ -308,7 +324,7 @@ mod tests {
         let ready = dir.path().join("ready");
         let mut server = Running::start(
             &shell(&format!("echo $$ > {}; exec sleep 60", ready.display())),
-            None,
+            &Spot::default(),
             dir.path(),
             "server",
         )
@@ -324,7 +340,8 @@ mod tests {
     fn a_server_that_ends_early_is_noticed() {
         let dir = Fresh::new().unwrap();
         let mut server =
-            Running::start(&shell("echo no port >&2; exit 1"), None, dir.path(), "server").unwrap();
+            Running::start(&shell("echo no port >&2; exit 1"), &Spot::default(), dir.path(), "server")
+                .unwrap();
         let failure = server.await_file(&dir.path().join("never"), Duration::from_secs(20)).unwrap_err();
         assert!(failure.message().contains("no port"), "{failure}");
     }
@@ -334,7 +351,8 @@ mod tests {
         let dir = Fresh::new().unwrap();
         let cpu = *crate::placement::allowed_cpus().last().unwrap();
         let launch = shell("grep Cpus_allowed_list /proc/self/status");
-        let text = complete(&launch, Some(cpu), dir.path(), "child", Duration::from_secs(20)).unwrap();
+        let text =
+            complete(&launch, &Some(cpu).into(), dir.path(), "child", Duration::from_secs(20)).unwrap();
         assert_eq!(text.split_whitespace().last().unwrap(), cpu.to_string());
     }
 }

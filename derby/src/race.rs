@@ -20,6 +20,8 @@ pub struct Race {
     pub headline: &'static str,
     /// What was published.
     pub published: &'static [Published],
+    /// Whether it is raced between two network namespaces without being asked.
+    pub remote: bool,
     /// Whether a call has the server send signals, which the client then waits for: the time is that of one signal.
     pub signals: bool,
     /// What is to be said beside its figures.
@@ -78,6 +80,7 @@ pub static ALL: &[Race] = &[
         operations: &[],
         headline: "cycle",
         published: published::CALLBACKS,
+        remote: true,
         signals: false,
         notes: &[],
         waits_for: "the DCOM wire",
@@ -99,6 +102,7 @@ pub static ALL: &[Race] = &[
         ],
         headline: "in_out_int_call",
         published: published::CALLS,
+        remote: false,
         signals: false,
         notes: published::CALLS_NOTES,
         waits_for: "",
@@ -112,6 +116,7 @@ pub static ALL: &[Race] = &[
         operations: &[call("Hello", "signal")],
         headline: "Hello",
         published: &[],
+        remote: false,
         signals: true,
         notes: &[],
         waits_for: "",
@@ -124,6 +129,7 @@ pub static ALL: &[Race] = &[
         operations: &[],
         headline: "read 100",
         published: published::ITEMS,
+        remote: false,
         signals: false,
         notes: &[],
         waits_for: "OPC Data Access",
@@ -139,6 +145,7 @@ pub static ALL: &[Race] = &[
         ],
         headline: "GetBytes 1 MB",
         published: published::BYTES,
+        remote: false,
         signals: false,
         notes: &[],
         waits_for: "",
@@ -151,6 +158,7 @@ pub static ALL: &[Race] = &[
         operations: &[],
         headline: "copy, forward",
         published: published::BROKER,
+        remote: false,
         signals: false,
         notes: &[],
         waits_for: "the broker",

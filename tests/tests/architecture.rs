@@ -14,6 +14,7 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         "codegen",
         "runtime",
         "derby",
+        "trace",
         "giop",
         "dbus",
         "dcop",
@@ -26,16 +27,17 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("codegen", vec!["model", "idl"]),
         ("auth", vec!["model"]),
         ("runtime", vec!["model"]),
+        ("trace", vec!["model"]),
         ("giop", vec!["model"]),
         // Their types have names of their own, which contracts share, and they authenticate.
         ("dbus", vec!["model", "idl", "auth"]),
         ("dcop", vec!["model", "idl", "auth"]),
-        ("dcom", vec!["model"]),
+        ("dcom", vec!["model", "idl", "auth"]),
         ("wcf", vec!["model"]),
         // The façade is the one place that knows the wires.
         ("everywire", vec!["model", "runtime", "giop", "dbus", "dcop", "dcom", "wcf"]),
-        ("derby", vec!["everywire", "model", "idl", "codegen"]),
-        ("cli", vec!["everywire", "model", "idl", "codegen", "derby"]),
+        ("derby", vec!["everywire", "model", "idl", "codegen", "trace"]),
+        ("cli", vec!["everywire", "model", "idl", "codegen", "derby", "trace"]),
         ("tests", stands_on_top),
     ])
 }
@@ -48,6 +50,7 @@ fn manifests() -> Vec<(String, String)> {
         "codegen",
         "auth",
         "runtime",
+        "trace",
         "wires/giop",
         "wires/dbus",
         "wires/dcop",

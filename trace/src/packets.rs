@@ -17,19 +17,19 @@ use std::time::Duration;
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 /// One TCP segment.
-pub(super) struct Segment<'p> {
+pub(crate) struct Segment<'p> {
     /// When it was captured, counted from 1970.
-    pub(super) time: Duration,
-    pub(super) from: SocketAddr,
-    pub(super) to: SocketAddr,
-    pub(super) sequence: u32,
-    pub(super) syn: bool,
-    pub(super) ack: bool,
-    pub(super) payload: &'p [u8],
+    pub(crate) time: Duration,
+    pub(crate) from: SocketAddr,
+    pub(crate) to: SocketAddr,
+    pub(crate) sequence: u32,
+    pub(crate) syn: bool,
+    pub(crate) ack: bool,
+    pub(crate) payload: &'p [u8],
 }
 
 /// Hands every TCP segment of a capture to `take`, in the file's order.
-pub(super) fn read(path: &Path, take: &mut dyn FnMut(&Segment<'_>)) -> Result<(), String> {
+pub(crate) fn read(path: &Path, take: &mut dyn FnMut(&Segment<'_>)) -> Result<(), String> {
     let mut file = File::open(path).map_err(|error| error.to_string())?;
     let mut magic = [0; 4];
     file.read_exact(&mut magic).map_err(|_| "it is too short for a capture".to_owned())?;

@@ -1,31 +1,31 @@
 //! TCP connections put together from segments.
 
-use super::packets::Segment;
+use crate::packets::Segment;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Connections in the order in which they were seen.
 #[derive(Default)]
-pub(super) struct Connections {
-    pub(super) all: Vec<Connection>,
+pub(crate) struct Connections {
+    pub(crate) all: Vec<Connection>,
     current: HashMap<(SocketAddr, SocketAddr), usize>,
 }
 
 /// One connection.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     /// The side that connected, or else the one that was seen to send first.
-    pub(super) client: SocketAddr,
-    pub(super) server: SocketAddr,
-    pub(super) outward: Stream,
-    pub(super) inward: Stream,
+    pub(crate) client: SocketAddr,
+    pub(crate) server: SocketAddr,
+    pub(crate) outward: Stream,
+    pub(crate) inward: Stream,
 }
 
 /// One direction.
 #[derive(Default)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     /// Contiguous parts; between two of them the capture lacks something.
-    pub(super) runs: Vec<Run>,
+    pub(crate) runs: Vec<Run>,
     /// Sequence number of the next octet, and its position.
     next: Option<(u32, i64)>,
     /// What came too early, by position.
@@ -34,17 +34,17 @@ pub(super) struct Stream {
 
 /// Contiguous octets.
 #[derive(Default)]
-pub(super) struct Run {
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Run {
+    pub(crate) bytes: Vec<u8>,
     /// Octets of the direction before it.
-    pub(super) position: i64,
+    pub(crate) position: i64,
     /// When octets arrived: the end of each segment in this run, and its time.
     times: Vec<(usize, Duration)>,
 }
 
 impl Run {
     /// When the octet before `end` arrived.
-    pub(super) fn time_at(&self, end: usize) -> Duration {
+    pub(crate) fn time_at(&self, end: usize) -> Duration {
         let index = self.times.partition_point(|(until, _)| *until < end);
         self.times.get(index).or_else(|| self.times.last()).map_or(Duration::ZERO, |(_, time)| *time)
     }
@@ -52,7 +52,7 @@ impl Run {
 
 impl Connections {
     /// Takes a segment.
-    pub(super) fn take(&mut self, segment: &Segment<'_>) {
+    pub(crate) fn take(&mut self, segment: &Segment<'_>) {
         let key = (segment.from.min(segment.to), segment.from.max(segment.to));
         let opens = segment.syn && !segment.ack;
         let fresh = match self.current.get(&key).and_then(|index| self.all.get(*index)) {
@@ -77,7 +77,7 @@ impl Connections {
     }
 
     /// The capture is over: what came too early has to do.
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         for connection in &mut self.all {
             connection.outward.flush();
             connection.inward.flush();

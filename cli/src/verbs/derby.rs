@@ -4,6 +4,7 @@ use super::serve::Eagerness;
 use crate::trouble::{Done, Trouble};
 use crate::units;
 use clap::{Args, Subcommand};
+use everywire_derby::link::Shape;
 use everywire_derby::{Options, Serve};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -24,6 +25,9 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
+    /// Callbacks against connection points: create, advise, unadvise, release (the first published race).
+    #[command(after_help = EXAMPLES)]
+    Callbacks(Course),
     /// Seven functions, many small calls (the second published race).
     #[command(after_help = EXAMPLES)]
     Calls(Course),
@@ -52,9 +56,12 @@ struct Course {
     /// Calls of each operation in a round.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     calls: Option<u64>,
-    /// Where client and server run: same, different (CPUs) or unpinned.
+    /// Where client and server run: same, different (CPUs), unpinned, or remote (two network namespaces).
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     placement: Vec<String>,
+    /// The link of the remote placement: a delay, a rate, or both, such as 1ms,100mbit; as fast as it goes otherwise.
+    #[arg(long, value_name = "SHAPE", value_parser = shape)]
+    link: Option<Shape>,
     /// Race a foreign server too: its reference, or a file of lines NAME, tab, reference.
     #[arg(long, value_name = "REF")]
     against: Option<String>,
@@ -95,11 +102,16 @@ impl Arguments {
 /// Races, or serves.
 pub(crate) fn run(arguments: &Arguments) -> Done {
     match &arguments.what {
+        What::Callbacks(course) => race(vec!["callbacks".into()], course),
         What::Calls(course) => race(vec!["calls".into()], course),
         What::Bytes(course) => race(vec!["bytes".into()], course),
         What::All(course) => race(Vec::new(), course),
         What::Serve(served) => serve(served),
     }
+}
+
+fn shape(text: &str) -> Result<Shape, String> {
+    Shape::parse(text).map_err(|failure| failure.to_string())
 }
 
 /// One side of a race.
@@ -116,6 +128,7 @@ fn race(races: Vec<String>, course: &Course) -> Done {
         rounds: course.rounds.map(usize::from),
         calls: course.calls,
         placements: course.placement.clone(),
+        link: course.link,
         against: course.against.clone(),
         json: if to_stdout { Some("/dev/stdout".into()) } else { course.json.clone() },
         html: course.html.clone(),

@@ -162,7 +162,7 @@ fn daemon(dir: Fresh, settings: &Settings) -> Result<Bus, Failure> {
     let launch =
         settings.environment.iter().fold(launch, |launch, (name, value)| launch.where_is(name, value));
     let (running, addresses) =
-        Running::start_and_hear(&launch, settings.cpu, dir.path(), Program::Daemon.name(), READY)?;
+        Running::start_and_hear(&launch, &settings.cpu.into(), dir.path(), Program::Daemon.name(), READY)?;
     let own = format!("unix:path={}", socket(dir.path()).display());
     let address = addresses.split(';').find(|address| address.starts_with(&own)).unwrap_or(&own).to_owned();
     Ok(Bus { address, addresses, running, dir, _controller: None })
@@ -227,7 +227,7 @@ fn broker(dir: Fresh, settings: &Settings) -> Result<Bus, Failure> {
         .with(["--max-matches", "1000000", "--max-objects", "1000000"]);
     let launch =
         settings.environment.iter().fold(launch, |launch, (name, value)| launch.where_is(name, value));
-    let running = Running::start(&launch, settings.cpu, dir.path(), Program::Broker.name())?;
+    let running = Running::start(&launch, &settings.cpu.into(), dir.path(), Program::Broker.name())?;
     // Only the bus holds its end now, so that its death is seen as a hang-up.
     drop(its);
     controller::add_listener(&controller, &listener)

@@ -40,6 +40,14 @@ pub struct Contestant {
     pub setup: Box<dyn Setup>,
 }
 
+impl Contestant {
+    /// Whether it races at this placement.
+    pub(crate) fn runs_at(&self, placement: &Placement) -> bool {
+        let reaches = !placement.remote || (self.transport == "tcp" && self.route == Route::Direct);
+        reaches && self.setup.runs_at(placement)
+    }
+}
+
 /// How a contestant is started.
 pub trait Setup {
     /// Builds what is to be built, once. Returns its version, if it has one of its own.
@@ -53,7 +61,7 @@ pub trait Setup {
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure>;
     /// Its client, which prints a [`crate::measure::Line`] for each operation of the race.
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure>;
-    /// Whether it makes sense at this placement.
+    /// Whether it makes sense at this placement; at the remote one only what speaks TCP, without a router, is asked.
     fn runs_at(&self, _: &Placement) -> bool {
         true
     }
@@ -75,6 +83,10 @@ pub struct Stand<'a> {
     pub publish: Option<&'a Place>,
     /// On which CPUs.
     pub placement: &'a Placement,
+    /// The address at which the server can be reached over TCP.
+    pub host: &'a str,
+    /// The same of the client, for those who are called back.
+    pub client_host: &'a str,
 }
 
 impl Stand<'_> {

@@ -44,7 +44,11 @@ impl Setup for OmniOrb {
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
         let endpoint = match self.transport {
             "tcp" => {
-                format!("giop:tcp:127.0.0.1:{}", stand.port.map(|port| port.to_string()).unwrap_or_default())
+                format!(
+                    "giop:tcp:{}:{}",
+                    stand.host,
+                    stand.port.map(|port| port.to_string()).unwrap_or_default()
+                )
             }
             _ => format!("giop:unix:{}", stand.socket().display()),
         };

@@ -129,7 +129,8 @@ impl Setup for Ours {
         if self.transport == "in-process" {
             return Ok(None);
         }
-        let address = self.course.address(self.transport, &stand.socket(), stand.port, stand.router);
+        let address =
+            self.course.address(self.transport, &stand.socket(), stand.port, stand.router, stand.host);
         let launch = self
             .route
             .at_home(Launch::own("serve")?, stand.dir)

@@ -63,11 +63,11 @@ impl Setup for Raw {
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
         let mut launch = Launch::own("raw-server")?.with([self.transport]).with([&stand.ref_file]);
         launch = match self.transport {
-            "tcp" => launch.with([stand.port.unwrap_or(0).to_string()]),
+            "tcp" => launch.with([format!("{}:{}", stand.host, stand.port.unwrap_or(0))]),
             _ => launch.with([stand.socket()]),
         };
         Ok(Some(match stand.publish {
-            Some(Place::Tcp(port)) => launch.with([port.to_string()]),
+            Some(Place::Tcp(port)) => launch.with([format!("{}:{port}", stand.host)]),
             Some(Place::Unix(path)) => launch.with([path]),
             None => launch,
         }))
@@ -95,7 +95,7 @@ pub(crate) fn serve(arguments: &[String]) -> Result<(), Failure> {
     let ready = |address: String| publish_reference(Path::new(ref_file), publish.first().unwrap_or(&address));
     match transport.as_str() {
         "unix" => stream::serve_unix(Path::new(place), ready),
-        "tcp" => stream::serve_tcp(place.parse().map_err(|_| unknown("raw-server: no port"))?, ready),
+        "tcp" => stream::serve_tcp(place.parse().map_err(|_| unknown("raw-server: no place"))?, ready),
         "shm" => memory::serve(ready),
         other => Err(unknown(format!("raw-server: unknown transport {other}"))),
     }
@@ -124,7 +124,7 @@ pub(crate) fn race(arguments: &[String]) -> Result<(), Failure> {
     };
     let mut exchange: Box<dyn Exchange> = match transport.as_str() {
         "unix" => Box::new(stream::unix(Path::new(address))?),
-        "tcp" => Box::new(stream::tcp(address.parse().map_err(|_| unknown("raw-client: no port"))?)?),
+        "tcp" => Box::new(stream::tcp(address.parse().map_err(|_| unknown("raw-client: no place"))?)?),
         "shm" => Box::new(memory::Client::open(Path::new(address), spin == "yield")?),
         other => return Err(unknown(format!("raw-client: unknown transport {other}"))),
     };

@@ -86,7 +86,7 @@ impl Route {
         }
         let socket = dir.join("hub.sock");
         let launch = self.at_home(Launch::own("hub")?, dir).with([&socket]);
-        let mut running = Running::start(&launch, placement.server, dir, "hub")?;
+        let mut running = Running::start(&launch, &placement.server.into(), dir, "hub")?;
         // It tells its clients where it is when it is ready for them.
         running.await_file(&dir.join(AUTHORITY), READY)?;
         let address = socket.to_str().ok_or_else(|| broken("a path that is no text"))?.to_owned();

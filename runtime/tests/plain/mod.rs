@@ -34,12 +34,15 @@ pub static PLAINBACK: Plain = Plain { schemes: &["plainback"], callbacks: true, 
 /// Servers connect to a router and are called on that connection.
 pub static PLAINHUB: Plain = Plain { schemes: &["plainhub"], callbacks: false, joins: true, keeps: None };
 
+/// Makes what a wire keeps for a node.
+pub type Keep = fn(Arc<dyn Objects>) -> Arc<dyn Ambient>;
+
 pub struct Plain {
     pub schemes: &'static [&'static str],
     pub callbacks: bool,
     pub joins: bool,
     /// What it keeps for a node; then the key's first byte tells lanes apart.
-    pub keeps: Option<fn(Arc<dyn Objects>) -> Arc<dyn Ambient>>,
+    pub keeps: Option<Keep>,
 }
 
 /// A node with so many event loops.

@@ -108,6 +108,7 @@ impl Course {
         socket: &Path,
         port: Option<u16>,
         router: Option<&str>,
+        host: &str,
     ) -> String {
         let scheme = match self {
             Self::Giop => "iiop",
@@ -117,7 +118,7 @@ impl Course {
         match (router, self) {
             (Some(router), Self::Dbus) => format!("{scheme}:{router}#{}", dbus::NAME),
             (Some(router), _) => format!("{scheme}+unix://{router}#{}", dcop::APPLICATION),
-            (None, _) if transport == "tcp" => format!("{scheme}://127.0.0.1:{}", port.unwrap_or(0)),
+            (None, _) if transport == "tcp" => format!("{scheme}://{host}:{}", port.unwrap_or(0)),
             (None, _) => format!("{scheme}+{transport}://{}", socket.display()),
         }
     }

@@ -7,7 +7,7 @@ use super::{Exchange, LARGEST};
 use crate::broken;
 use everywire_model::Failure;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread;
@@ -25,10 +25,13 @@ pub(super) fn serve_unix(
     Ok(())
 }
 
-pub(super) fn serve_tcp(port: u16, ready: impl FnOnce(String) -> Result<(), Failure>) -> Result<(), Failure> {
-    let failed = |error| broken(format!("port {port}: {error}"));
-    let listener = TcpListener::bind(("127.0.0.1", port)).map_err(failed)?;
-    ready(listener.local_addr().map_err(failed)?.port().to_string())?;
+pub(super) fn serve_tcp(
+    place: SocketAddr,
+    ready: impl FnOnce(String) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let failed = |error| broken(format!("{place}: {error}"));
+    let listener = TcpListener::bind(place).map_err(failed)?;
+    ready(listener.local_addr().map_err(failed)?.to_string())?;
     for stream in listener.incoming().flatten() {
         stream.set_nodelay(true).map_err(failed)?;
         thread::spawn(move || answer(stream));
@@ -80,10 +83,9 @@ pub(super) fn unix(path: &Path) -> Result<Client<UnixStream>, Failure> {
     UnixStream::connect(path).map(client).map_err(|error| broken(format!("{}: {error}", path.display())))
 }
 
-pub(super) fn tcp(port: u16) -> Result<Client<TcpStream>, Failure> {
-    let stream =
-        TcpStream::connect(("127.0.0.1", port)).and_then(|stream| stream.set_nodelay(true).map(|()| stream));
-    stream.map(client).map_err(|error| broken(format!("port {port}: {error}")))
+pub(super) fn tcp(place: SocketAddr) -> Result<Client<TcpStream>, Failure> {
+    let stream = TcpStream::connect(place).and_then(|stream| stream.set_nodelay(true).map(|()| stream));
+    stream.map(client).map_err(|error| broken(format!("{place}: {error}")))
 }
 
 fn client<S>(stream: S) -> Client<S> {

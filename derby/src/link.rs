@@ -1,0 +1,178 @@
+//! Two machines in one: two network namespaces and the link between them, so that client and server can only meet as they
+//! would over a wire. The link is a pair of virtual Ethernet interfaces, or, with a delay or a rate, an emulated one.
+
+use crate::process::{Fresh, Launch, Running, Spot, complete};
+use crate::{broken, unknown};
+use everywire_model::Failure;
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
+use std::time::Duration;
+
+/// Where the server is.
+pub(crate) const SERVER: &str = "10.77.0.1";
+/// Where the client is.
+pub(crate) const CLIENT: &str = "10.77.0.2";
+/// The interface on either side.
+pub(crate) const INTERFACE: &str = "ew0";
+
+/// Setting up takes this long at the most.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a link is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shape {
+    /// From one end to the other, beside the time that the bits take.
+    pub delay: Duration,
+    /// Bits a second; 0 means as fast as the machine can.
+    pub rate: u64,
+}
+
+impl Shape {
+    /// Reads `DELAY`, `RATE` or `DELAY,RATE`, such as `1ms,100mbit`.
+    ///
+    /// # Errors
+    /// A part is neither.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        let mut shape = Self::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+            let (number, unit) = part.split_at(digits);
+            let number: Option<u64> = number.parse().ok();
+            match (number, unit) {
+                (Some(n), "us") => shape.delay = Duration::from_micros(n),
+                (Some(n), "ms") => shape.delay = Duration::from_millis(n),
+                (Some(n), "s") => shape.delay = Duration::from_secs(n),
+                (Some(n), "kbit") => shape.rate = n.saturating_mul(1000),
+                (Some(n), "mbit") => shape.rate = n.saturating_mul(1_000_000),
+                (Some(n), "gbit") => shape.rate = n.saturating_mul(1_000_000_000),
+                _ => {
+                    return Err(unknown(format!("`{part}` is no delay and no rate of a link")).with_hint(
+                        "write a delay (100us, 5ms), a rate (100mbit, 1gbit), or both with a comma between",
+                    ));
+                }
+            }
+        }
+        Ok(shape)
+    }
+}
+
+/// A network namespace that lives as long as this.
+pub(crate) struct Namespace {
+    /// The user namespace that owns it, unless this user may do without.
+    user: Option<File>,
+    net: File,
+    _holder: Running,
+}
+
+/// Both, joined.
+pub(crate) struct Link {
+    pub(crate) server: Namespace,
+    pub(crate) client: Namespace,
+    _emulator: Option<Running>,
+    _dir: Fresh,
+}
+
+impl Namespace {
+    fn new(dir: &Path, name: &str, within: Option<&Self>) -> Result<Self, Failure> {
+        let launch = Launch::own("namespace")?;
+        // The second one belongs to the same user namespace: whoever is privileged there may join the two.
+        let privileged = within.is_some() || rustix_is_root();
+        let launch = launch.with([if privileged { "net" } else { "user" }]);
+        let spot = Spot { cpu: None, net: within.map(Self::descriptors) };
+        let (holder, _) =
+            Running::start_and_hear(&launch, &spot, dir, name, PATIENCE).map_err(|failure| {
+                failure.with_hint(
+                    "user namespaces may be forbidden here: ask root, or leave out the remote placement",
+                )
+            })?;
+        let open = |kind: &str| {
+            let path = format!("/proc/{}/ns/{kind}", holder.id());
+            File::open(&path).map_err(|error| broken(format!("{path}: {error}")))
+        };
+        let user = if rustix_is_root() { None } else { Some(open("user")?) };
+        Ok(Self { user, net: open("net")?, _holder: holder })
+    }
+
+    /// What a process joins to be in it: the user namespace, if any, and the network namespace.
+    pub(crate) fn descriptors(&self) -> (Option<RawFd>, RawFd) {
+        (self.user.as_ref().map(AsRawFd::as_raw_fd), self.net.as_raw_fd())
+    }
+
+    /// Runs `ip` in it.
+    fn ip(&self, dir: &Path, words: &str) -> Result<(), Failure> {
+        let launch = Launch::new("ip").with(words.split(' '));
+        complete(&launch, &Spot { cpu: None, net: Some(self.descriptors()) }, dir, "ip", PATIENCE)
+            .map(drop)
+            .map_err(|failure| failure.with_hint("the program `ip` of the package iproute2 sets up the link"))
+    }
+}
+
+impl Link {
+    /// Two namespaces, joined.
+    ///
+    /// # Errors
+    /// This user may not make them, or `ip` is not there.
+    pub(crate) fn new(shape: Option<Shape>) -> Result<Self, Failure> {
+        let dir = Fresh::new()?;
+        let server = Namespace::new(dir.path(), "server-side", None)?;
+        let client = Namespace::new(dir.path(), "client-side", Some(&server))?;
+        let emulator = match shape {
+            None => {
+                let pid = client._holder.id();
+                server.ip(
+                    dir.path(),
+                    &format!("link add {INTERFACE} type veth peer name {INTERFACE} netns {pid}"),
+                )?;
+                None
+            }
+            Some(shape) => Some(emulate(&server, &client, shape, dir.path())?),
+        };
+        for (side, address) in [(&server, SERVER), (&client, CLIENT)] {
+            side.ip(dir.path(), "link set lo up")?;
+            side.ip(dir.path(), &format!("address add {address}/24 dev {INTERFACE}"))?;
+            side.ip(dir.path(), &format!("link set {INTERFACE} up"))?;
+        }
+        Ok(Self { server, client, _emulator: emulator, _dir: dir })
+    }
+}
+
+fn emulate(server: &Namespace, client: &Namespace, shape: Shape, dir: &Path) -> Result<Running, Failure> {
+    let launch = Launch::own("link")?
+        .handing(&server.net)
+        .handing(&client.net)
+        .with([server.net.as_raw_fd().to_string(), client.net.as_raw_fd().to_string()])
+        .with([shape.delay.as_nanos().to_string(), shape.rate.to_string()]);
+    let spot = Spot { cpu: None, net: Some(server.descriptors()) };
+    Running::start_and_hear(&launch, &spot, dir, "link", PATIENCE).map(|(running, _)| running)
+}
+
+fn rustix_is_root() -> bool {
+    // SAFETY: the call has no arguments and cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// The process that holds a namespace: makes it, says so, and waits until it is killed.
+pub(crate) fn hold(arguments: &[String]) -> Result<(), Failure> {
+    let error = |what: &str| broken(format!("{what}: {}", std::io::Error::last_os_error()));
+    let with_user = arguments.first().is_some_and(|kind| kind == "user");
+    let flags = libc::CLONE_NEWNET | if with_user { libc::CLONE_NEWUSER } else { 0 };
+    // SAFETY: both calls only read numbers.
+    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // SAFETY: the flags ask for namespaces of this process alone.
+    if unsafe { libc::unshare(flags) } != 0 {
+        return Err(error("a namespace cannot be made"));
+    }
+    if with_user {
+        let write = |path: &str, text: String| {
+            std::fs::write(path, text).map_err(|error| broken(format!("{path}: {error}")))
+        };
+        write("/proc/self/setgroups", "deny".into())?;
+        write("/proc/self/uid_map", format!("0 {uid} 1"))?;
+        write("/proc/self/gid_map", format!("0 {gid} 1"))?;
+    }
+    println!("ready");
+    loop {
+        std::thread::park();
+    }
+}

@@ -1,0 +1,10 @@
+//! What passed between peers, out of a capture: TCP connections put together, and the messages of each, explained by the
+//! wire that they are of.
+
+#![forbid(unsafe_code)]
+
+mod messages;
+mod packets;
+mod streams;
+
+pub use messages::{Gap, Known, Message, Trace, wire_of};

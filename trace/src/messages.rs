@@ -1,0 +1,175 @@
+//! Messages out of connections.
+
+use crate::packets;
+use crate::streams::{Connection, Connections, Run, Stream};
+use everywire_model::wire::{Explained, Sniff};
+use everywire_model::{Failure, Initiator, Kind, Wire};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+/// Everything that a capture holds of known wires.
+#[derive(Debug, Default)]
+pub struct Trace {
+    /// The messages, in the order of their ends.
+    pub messages: Vec<Message>,
+    /// What is no message.
+    pub gaps: Vec<Gap>,
+    /// TCP connections seen.
+    pub connections: usize,
+}
+
+/// One message.
+#[derive(Debug)]
+pub struct Message {
+    /// When its last octet passed, counted from 1970.
+    pub time: Duration,
+    /// Number of its connection, from 1.
+    pub connection: usize,
+    /// Whether it went from the connecting to the accepting side.
+    pub outward: bool,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// To whom.
+    pub to: SocketAddr,
+    /// The wire's name.
+    pub wire: &'static str,
+    /// Octets of its direction that passed before it.
+    pub offset: u64,
+    /// What it says.
+    pub explained: Explained,
+    /// Its octets, as far as they are there.
+    pub bytes: Vec<u8>,
+}
+
+/// Octets that are no message.
+#[derive(Debug)]
+pub struct Gap {
+    /// Number of the connection, from 1.
+    pub connection: usize,
+    /// What there is.
+    pub what: String,
+}
+
+/// What is known about the bytes of a connection.
+#[derive(Clone, Copy)]
+pub enum Known {
+    /// They are of this wire.
+    Wire(&'static dyn Wire),
+    /// There are too few to tell.
+    NotYet,
+    /// They are of no wire known here.
+    Nothing,
+}
+
+/// The wire whose connections begin with these bytes.
+pub fn wire_of(wires: &[&'static dyn Wire], bytes: &[u8]) -> Known {
+    let mut undecided = false;
+    for wire in wires {
+        match wire.sniff(bytes) {
+            Sniff::Yes => return Known::Wire(*wire),
+            Sniff::More => undecided = true,
+            Sniff::No => {}
+        }
+    }
+    if undecided { Known::NotYet } else { Known::Nothing }
+}
+
+impl Trace {
+    /// Reads a capture (pcap or pcapng).
+    ///
+    /// # Errors
+    /// It cannot be read, or is no capture.
+    pub fn read(path: &Path, wires: &[&'static dyn Wire]) -> Result<Self, Failure> {
+        let mut connections = Connections::default();
+        packets::read(path, &mut |segment| connections.take(segment)).map_err(|why| {
+            Failure::new(Kind::BadArgument, Initiator::User, why)
+                .with_hint("captures of tcpdump, tshark and their like are read: pcap and pcapng")
+        })?;
+        connections.finish();
+        let mut trace = Self { connections: connections.all.len(), ..Self::default() };
+        for (index, connection) in connections.all.iter().enumerate() {
+            trace.explain(index + 1, connection, wires);
+        }
+        trace
+            .messages
+            .sort_by_key(|message| (message.time, message.connection, !message.outward, message.offset));
+        Ok(trace)
+    }
+
+    fn explain(&mut self, number: usize, connection: &Connection, wires: &[&'static dyn Wire]) {
+        let (client, server) = (connection.client, connection.server);
+        let directions =
+            [(true, &connection.outward, client, server), (false, &connection.inward, server, client)];
+        let Some(wire) = directions.iter().find_map(|(_, stream, ..)| known(wires, stream)) else {
+            let octets: usize =
+                directions.iter().flat_map(|(_, stream, ..)| &stream.runs).map(|run| run.bytes.len()).sum();
+            if octets > 0 {
+                self.gap(number, format!("{client} -> {server}: {octets} octets of no known wire"));
+            }
+            return;
+        };
+        for (outward, stream, from, to) in directions {
+            let arrow = if outward { "->" } else { "<-" };
+            for (index, run) in stream.runs.iter().enumerate() {
+                let Some(start) = begin(wire, run) else {
+                    let octets = run.bytes.len();
+                    self.gap(number, format!("{arrow} {octets} octets without the start of a message"));
+                    continue;
+                };
+                if index > 0 || start > 0 {
+                    let at = start_of(run, start);
+                    self.gap(number, format!("{arrow} octets before {at} are missing in the capture"));
+                }
+                let bytes = run.bytes.get(start..).unwrap_or_default();
+                let listing = wire.explain(bytes);
+                for explained in listing.messages {
+                    let end = explained.offset.saturating_add(explained.len).min(bytes.len());
+                    self.messages.push(Message {
+                        time: run.time_at(start + end),
+                        connection: number,
+                        outward,
+                        from,
+                        to,
+                        wire: wire.name(),
+                        offset: start_of(run, start) + explained.offset as u64,
+                        bytes: bytes.get(explained.offset..end).unwrap_or_default().to_vec(),
+                        explained,
+                    });
+                }
+                if listing.rest > 0 {
+                    let octets = listing.rest;
+                    self.gap(number, format!("{arrow} {octets} octets at the end are no whole message"));
+                }
+            }
+        }
+    }
+
+    fn gap(&mut self, connection: usize, what: String) {
+        self.gaps.push(Gap { connection, what });
+    }
+}
+
+fn start_of(run: &Run, start: usize) -> u64 {
+    u64::try_from(run.position).unwrap_or(0) + start as u64
+}
+
+fn known(wires: &[&'static dyn Wire], stream: &Stream) -> Option<&'static dyn Wire> {
+    let mut runs = stream.runs.iter();
+    let at_start = runs.next().and_then(|run| match wire_of(wires, &run.bytes) {
+        Known::Wire(wire) => Some(wire),
+        _ => None,
+    });
+    // The capture may begin in the middle of a message.
+    at_start.or_else(|| {
+        wires.iter().find(|wire| stream.runs.iter().any(|run| begin(**wire, run).is_some())).copied()
+    })
+}
+
+/// Where the first message of a run begins.
+fn begin(wire: &'static dyn Wire, run: &Run) -> Option<usize> {
+    (0..run.bytes.len()).find(|start| {
+        let rest = run.bytes.get(*start..).unwrap_or_default();
+        matches!(wire.sniff(rest), Sniff::Yes)
+    })
+}
