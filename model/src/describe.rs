@@ -21,7 +21,7 @@ pub use crate::contract::{
     Attribute, Direction, Interface, InterfaceKind, Notify, Operation, Parameter, Signal,
 };
 pub use crate::shape::{
-    Alias, Arm, Array, Enum, Field, Hold, Map, Order, Pointer, PointerKind, Referent, Sequence, Shape,
+    Alias, Arm, Array, Enum, Field, Hold, Map, Name, Order, Pointer, PointerKind, Referent, Sequence, Shape,
     Struct, Text, TextKind, Union,
 };
 pub use std::borrow::Cow;
@@ -102,6 +102,13 @@ pub const fn sunk(mut signal: Signal, interface: &'static Interface, index: usiz
     // What stood there has nothing to drop; a constant function cannot drop it.
     std::mem::forget(signal.sink.replace((Hold::Static(interface), index)));
     signal
+}
+
+/// An interface that has other identities as well: pairs of contract language and identity.
+pub const fn known_as(mut interface: Interface, identities: &'static [(Name, Name)]) -> Interface {
+    // As in `sunk`.
+    std::mem::forget(std::mem::replace(&mut interface.identities, Cow::Borrowed(identities)));
+    interface
 }
 
 /// An arm of a union.
@@ -306,6 +313,16 @@ macro_rules! __describe_pointer {
     };
 }
 
+/// A shape under a name that only some wires mind: `renamed!("SAFEARRAY", sequence!(Shape::I32))`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_renamed {
+    ($name:expr, $target:expr) => {
+        $crate::shape::Shape::Alias($crate::__describe_held!(in Alias =
+            $crate::describe::named($name, "", $target)))
+    };
+}
+
 /// The shape of a reference: `reference!("Account", "IDL:Account:1.0")`.
 #[doc(hidden)]
 #[macro_export]
@@ -429,6 +446,7 @@ pub use crate::{
     __describe_arms as arms, __describe_array as array, __describe_counted as counted,
     __describe_interface as interface, __describe_map as map, __describe_nameless as nameless,
     __describe_operation as operation, __describe_optional as optional, __describe_pointer as pointer,
-    __describe_record as record, __describe_reference as reference, __describe_sequence as sequence,
-    __describe_signal as signal, __describe_tuple as tuple, __describe_variants as variants,
+    __describe_record as record, __describe_reference as reference, __describe_renamed as renamed,
+    __describe_sequence as sequence, __describe_signal as signal, __describe_tuple as tuple,
+    __describe_variants as variants,
 };

@@ -63,6 +63,19 @@ pub trait Unmarshal<'a>: Sized {
     }
 }
 
+/// The arm of a union that holds nothing.
+impl Marshal for () {
+    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, _: &mut S) -> Visit<()> {
+        Ok(())
+    }
+}
+
+impl<'a> Unmarshal<'a> for () {
+    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, _: &mut S) -> Visit<Self> {
+        Ok(())
+    }
+}
+
 macro_rules! primitive {
     ($($type:ident $(bulk $variant:ident)?),*) => {$(
         impl Marshal for $type {

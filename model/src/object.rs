@@ -360,7 +360,7 @@ pub trait Servant: Send + Sync {
 /// A call to be served. Dropped without a reply, it answers with a failure, so that no caller waits in vain.
 pub struct Request {
     index: usize,
-    incoming: Incoming,
+    incoming: Box<Incoming>,
     link: Arc<dyn Link>,
     servant: Arc<dyn Servant>,
     answered: bool,
@@ -368,7 +368,13 @@ pub struct Request {
 
 impl Request {
     /// For the runtime: a call of the operation number `index` of `servant`'s interface.
-    pub fn new(index: usize, incoming: Incoming, link: Arc<dyn Link>, servant: Arc<dyn Servant>) -> Self {
+    pub fn new(
+        index: usize,
+        incoming: impl Into<Box<Incoming>>,
+        link: Arc<dyn Link>,
+        servant: Arc<dyn Servant>,
+    ) -> Self {
+        let incoming = incoming.into();
         let answered = incoming.expects == Expects::Nothing;
         Self { index, incoming, link, servant, answered }
     }

@@ -237,8 +237,8 @@ pub enum Expects {
 pub enum Event {
     /// The peer is admitted: calls may be sent and will come.
     Ready(Peer),
-    /// The peer calls.
-    Call(Incoming),
+    /// The peer calls. On the heap, because it goes through many hands.
+    Call(Box<Incoming>),
     /// The peer asks whether this side has an object; to be answered like a call. An object that is here but not of
     /// the type asked for is answered with [`crate::Kind::BadReference`].
     Probe {

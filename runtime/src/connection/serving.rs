@@ -167,7 +167,7 @@ impl Connection {
     fn call<'c>(
         self: &'c Arc<Self>,
         mut core: Held<'c>,
-        incoming: Incoming,
+        incoming: Box<Incoming>,
         lead: &Lead,
     ) -> (Held<'c>, bool) {
         let failure = match self.look_up(&mut core, &incoming) {
@@ -201,14 +201,14 @@ impl Connection {
         }
     }
 
-    fn dispatch(self: &Arc<Self>, incoming: Incoming, servant: &Arc<dyn Servant>, index: usize) {
+    fn dispatch(self: &Arc<Self>, incoming: Box<Incoming>, servant: &Arc<dyn Servant>, index: usize) {
         let request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(servant));
         // A servant that panics drops its request, which answers the caller; the panic hook has told the log.
         let _ = catch_unwind(AssertUnwindSafe(|| servant.dispatch(request)));
     }
 
     /// Serves a call that came in on a connection of the calling side: a callback.
-    pub(super) fn call_back(self: &Arc<Self>, incoming: Incoming) {
+    pub(super) fn call_back(self: &Arc<Self>, incoming: Box<Incoming>) {
         let mut core = self.enter();
         match self.look_up(&mut core, &incoming) {
             Ok((servant, index)) => {

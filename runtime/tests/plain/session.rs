@@ -99,7 +99,7 @@ impl Session for PlainSession {
                     if !oneway {
                         self.open.push(call);
                     }
-                    self.events.push_back(Event::Call(Incoming {
+                    self.events.push_back(Event::Call(Box::new(Incoming {
                         id,
                         sender: Bytes::new(),
                         key,
@@ -107,7 +107,7 @@ impl Session for PlainSession {
                         operation,
                         body: body(frame),
                         expects,
-                    }));
+                    })));
                 }
                 1 => self.events.push_back(Event::Reply { id, outcome: Outcome::Done(body(frame)) }),
                 2 => {

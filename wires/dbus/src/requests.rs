@@ -91,7 +91,15 @@ impl DbusSession {
         };
         let body = self.body(message, signature, ARGUMENTS);
         let expects = if waits { Expects::Reply } else { Expects::Nothing };
-        self.events.push_back(Event::Call(Incoming { id, sender, key, interface, operation, body, expects }));
+        self.events.push_back(Event::Call(Box::new(Incoming {
+            id,
+            sender,
+            key,
+            interface,
+            operation,
+            body,
+            expects,
+        })));
     }
 
     /// Why a call cannot be taken now, if it cannot.

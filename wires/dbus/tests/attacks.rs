@@ -20,7 +20,7 @@ fn handle() -> Handle {
 fn call(side: &mut Side, message: &Message) -> Incoming {
     side.hear(&message.bytes()).unwrap();
     match side.event() {
-        Event::Call(incoming) => incoming,
+        Event::Call(incoming) => *incoming,
         other => panic!("{other:?}"),
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 fn incoming(side: &mut Side) -> Incoming {
     match side.event() {
-        Event::Call(incoming) => incoming,
+        Event::Call(incoming) => *incoming,
         other => panic!("{other:?}"),
     }
 }

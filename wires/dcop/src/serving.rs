@@ -121,7 +121,7 @@ impl DcopSession {
             _ => came.function.clone(),
         };
         let body = DataStream::body(payload, operation.clone(), self.server, self.limits.budget);
-        self.events.push_back(Event::Call(Incoming {
+        self.events.push_back(Event::Call(Box::new(Incoming {
             id: CallId(serial),
             sender: came.sender.clone(),
             key: came.object.clone(),
@@ -129,7 +129,7 @@ impl DcopSession {
             operation,
             body,
             expects: if kind == minor::SEND { Expects::Nothing } else { Expects::Reply },
-        }));
+        })));
     }
 
     /// Notes a call; `false` if too many are open, in all or in its call tree.

@@ -184,7 +184,7 @@ impl GiopSession {
         let base = body.min(bytes.len());
         bytes::Buf::advance(&mut bytes, base);
         let body = Cdr::body(bytes, base, header.little, dialect, self.limits.budget);
-        self.events.push_back(Event::Call(Incoming {
+        self.events.push_back(Event::Call(Box::new(Incoming {
             id: call,
             sender: Bytes::new(),
             key,
@@ -192,7 +192,7 @@ impl GiopSession {
             operation,
             body,
             expects,
-        }));
+        })));
         Ok(())
     }
 

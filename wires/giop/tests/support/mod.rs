@@ -178,7 +178,7 @@ impl Pair {
         let call = Call { profile, interface: None, operation, arguments: value, expects: Expects::Reply };
         let id = self.client.start(Instant::now(), &call).unwrap();
         match self.forth().unwrap().pop() {
-            Some(Event::Call(incoming)) => (id, incoming),
+            Some(Event::Call(incoming)) => (id, *incoming),
             other => panic!("a call was expected, not {other:?}"),
         }
     }
