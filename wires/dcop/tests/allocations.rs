@@ -45,7 +45,7 @@ fn carry(from: &mut dyn Session, input: &mut BytesMut) {
 }
 
 #[test]
-fn a_warm_call_takes_no_memory() {
+fn a_warm_call_takes_the_memory_it_is_handed_on_in() {
     let (mut client, mut server) = (ready("client", Purpose::Calls), ready("app", Purpose::Serving));
     let (mut to_server, mut to_client) = (BytesMut::with_capacity(4096), BytesMut::with_capacity(4096));
     let (now, mut handles) = (Instant::now(), Vec::new());
@@ -84,6 +84,6 @@ fn a_warm_call_takes_no_memory() {
     let before = COUNT.load(Ordering::Relaxed);
     (0..1000).for_each(|_| round());
     let taken = COUNT.load(Ordering::Relaxed) - before;
-    // The input buffers wrap round now and then; nothing is taken for each call.
-    assert!(taken < 500, "{taken} allocations for 3000 calls");
+    // One piece for each call that comes in, which goes on to the servant; the input buffers wrap round now and then.
+    assert!(taken < 3500, "{taken} allocations for 3000 calls");
 }
