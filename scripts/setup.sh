@@ -1,24 +1,80 @@
 #!/usr/bin/env bash
 # Installs what building and testing need on Debian: a compiler, Rust, and the real peers. Changes nothing that is there.
-# With the argument `dbus-fast` only that: Python's D-Bus library, into the user's cache.
+# With the name of a library or of a program below, only that: they go to the user's cache and need no installation.
 set -euo pipefail
 
 need() { command -v "$1" >/dev/null 2>&1; }
 
-# The version is also in tests/tests/common/foreign.rs.
-dbus_fast() {
-  local version=5.2.0
-  local dir="${XDG_CACHE_HOME:-$HOME/.cache}/everywire/dbus-fast-$version"
-  if "$dir/bin/python" -c 'import dbus_fast' 2>/dev/null; then return; fi
+# The versions are also in tests/tests/common/foreign.rs and tests/tests/common/dcom.rs.
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/everywire"
+
+# A library of Python's in an environment of its own: its name, its version, what to import.
+python_library() {
+  local dir="$cache/$1-$2"
+  if "$dir/bin/python" -c "import $3" 2>/dev/null; then return; fi
   rm -rf "$dir"
-  { python3 -m venv "$dir" && "$dir/bin/pip" install --quiet --disable-pip-version-check "dbus-fast==$version"; } ||
-    echo "setup: dbus-fast cannot be installed; what needs it is skipped, and says so" >&2
+  { python3 -m venv "$dir" && "$dir/bin/pip" install --quiet --disable-pip-version-check "$1==$2"; } ||
+    echo "setup: $1 cannot be installed; what needs it is skipped, and says so" >&2
 }
 
-if [ "${1:-}" = dbus-fast ]; then
-  dbus_fast
-  exit
-fi
+dbus_fast() { python_library dbus-fast 5.2.0 dbus_fast; }
+
+impacket() { python_library impacket 0.13.1 impacket; }
+
+# j-Interop, DCOM for Java. The library it names for its ciphers does not exist in that version.
+j_interop() {
+  local version=2.1.8
+  local dir="$cache/j-interop-$version"
+  if [ -e "$dir/done" ]; then return; fi
+  rm -rf "$dir"
+  mkdir -p "$dir"
+  cat >"$dir/pom.xml" <<EOF
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>everywire</groupId><artifactId>peers</artifactId><version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.openscada.jinterop</groupId><artifactId>org.openscada.jinterop.core</artifactId><version>$version</version>
+      <exclusions><exclusion><groupId>org.bouncycastle</groupId><artifactId>bcprov-jdk15on</artifactId></exclusion></exclusions>
+    </dependency>
+    <dependency><groupId>org.bouncycastle</groupId><artifactId>bcprov-jdk15on</artifactId><version>1.50</version></dependency>
+  </dependencies>
+</project>
+EOF
+  { (cd "$dir" && mvn -q -B dependency:copy-dependencies -DoutputDirectory=lib) >"$dir/log" 2>&1 </dev/null && touch "$dir/done"; } ||
+    echo "setup: j-Interop cannot be had from Maven; what needs it is skipped, and says so" >&2
+}
+
+# DCOM for Node.
+node_dcom() {
+  local version=1.0.9
+  local dir="$cache/node-dcom-$version"
+  if [ -e "$dir/done" ]; then return; fi
+  rm -rf "$dir"
+  mkdir -p "$dir"
+  { npm install --prefix "$dir" --silent --no-audit --no-fund "node-dcom@$version" </dev/null >"$dir/log" 2>&1 && touch "$dir/done"; } ||
+    echo "setup: node-dcom cannot be had from npm; what needs it is skipped, and says so" >&2
+}
+
+# Samba's RPC server and its tests, unpacked: installed, they would bring up file servers.
+samba() {
+  local dir="$cache/samba"
+  if [ -e "$dir/done" ]; then return; fi
+  rm -rf "$dir"
+  mkdir -p "$dir"
+  {
+    (cd "$dir" && apt-get download -qq samba samba-testsuite samba-common-bin winbind) >"$dir/log" 2>&1 </dev/null &&
+      for package in "$dir"/*.deb; do dpkg-deb -x "$package" "$dir"; done && rm "$dir"/*.deb && touch "$dir/done"
+  } || echo "setup: Samba's programs cannot be had; what needs them is skipped, and says so" >&2
+}
+
+case "${1:-}" in
+  dbus-fast) dbus_fast && exit ;;
+  impacket) impacket && exit ;;
+  j-interop) j_interop && exit ;;
+  node-dcom) node_dcom && exit ;;
+  samba) samba && exit ;;
+esac
 
 missing=()
 need g++ || missing+=(g++)
@@ -42,6 +98,16 @@ pkg-config --exists libsystemd 2>/dev/null || missing+=(libsystemd-dev)
 pkg-config --exists dbus-1 2>/dev/null || missing+=(libdbus-1-dev)
 pkg-config --exists gio-unix-2.0 2>/dev/null || missing+=(libglib2.0-dev)
 python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
+need ip || missing+=(iproute2)
+need unshare || missing+=(util-linux)
+need javac || missing+=(default-jdk-headless)
+need mvn || missing+=(maven)
+need node || missing+=(nodejs)
+need npm || missing+=(npm)
+# What Samba's programs are linked with.
+/usr/bin/python3 -c 'import samba' 2>/dev/null || missing+=(python3-samba)
+[ -n "$(find /usr/lib -name 'libsmbclient.so.0' -print -quit 2>/dev/null)" ] || missing+=(libsmbclient)
+[ -n "$(find /usr/lib -name 'libcups.so.2' -print -quit 2>/dev/null)" ] || missing+=(libcups2)
 
 if [ ${#missing[@]} -gt 0 ]; then
   echo "setup: installing ${missing[*]}"
@@ -68,3 +134,8 @@ if ! need cargo; then
 fi
 
 dbus_fast
+impacket
+need mvn && j_interop
+need npm && node_dcom
+need apt-get && samba
+true

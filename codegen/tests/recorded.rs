@@ -71,6 +71,16 @@ fn gallery_is_current() {
 }
 
 #[test]
+fn derby_of_midl_is_current() {
+    check("derby.midl");
+}
+
+#[test]
+fn plant_of_midl_is_current() {
+    check("plant.midl");
+}
+
+#[test]
 fn one_face_can_be_left_out() {
     let contract = everywire_idl::omg::parse("interface Clock { long long now(); };", "clock.idl").unwrap();
     let blocking = rust::generate(&contract, &Options { asynchronous: false, ..Options::default() });

@@ -46,7 +46,7 @@ fn union() -> Shape {
 }
 
 fn sequence(element: Shape, order: Order, bound: Option<u32>) -> Shape {
-    Shape::Sequence(Hold::new(Sequence { element, bound, order }))
+    Shape::Sequence(Hold::new(Sequence { element, bound, order, size: None }))
 }
 
 fn pointer(kind: PointerKind, target: Shape) -> Shape {

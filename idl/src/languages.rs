@@ -1,7 +1,7 @@
 //! The contract languages that can be read, and the choice between them.
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::{dbus_xml, kidl, omg};
+use crate::{dbus_xml, kidl, midl, omg};
 use everywire_model::Contract;
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ pub fn languages() -> &'static [Language] {
             name: "omg",
             title: "OMG IDL",
             extensions: &["idl"],
-            read: |path, directories| omg::parse_file(path, directories),
+            read: read_idl,
             print: |contract| Ok(omg::print(contract)),
         },
         Language {
@@ -64,7 +64,22 @@ pub fn languages() -> &'static [Language] {
             read: |path, _| kidl::parse_file(path),
             print: kidl::print,
         },
+        Language {
+            name: "midl",
+            title: "MIDL",
+            extensions: &["midl", "odl"],
+            read: |path, directories| midl::parse_file(path, directories),
+            print: midl::print,
+        },
     ]
+}
+
+/// Reads a file of the extension that OMG IDL and MIDL share; the text tells which of them it is.
+fn read_idl(path: &Path, directories: &[PathBuf]) -> Result<Contract, Diagnostics> {
+    match std::fs::read(path) {
+        Ok(bytes) if midl::is_midl(&String::from_utf8_lossy(&bytes)) => midl::parse_file(path, directories),
+        _ => omg::parse_file(path, directories),
+    }
 }
 
 /// Reads the contract in a file; its extension says in which language.

@@ -16,6 +16,7 @@ mod diagnostics;
 mod file;
 pub mod kidl;
 mod languages;
+pub mod midl;
 pub mod omg;
 mod report;
 pub mod signature;

@@ -115,6 +115,12 @@ impl Report {
         }
     }
 
+    /// What stands in a span.
+    pub(crate) fn text_of(&self, span: Span) -> &str {
+        let text = self.files.get(span.file as usize).map_or("", |file| &file.text);
+        text.get(span.start as usize..span.end as usize).unwrap_or_default()
+    }
+
     /// All mistakes, in the order of the text.
     pub(crate) fn finish(mut self) -> Diagnostics {
         self.problems.sort_by_key(|problem| (problem.span.file, problem.span.start));

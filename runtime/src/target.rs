@@ -169,9 +169,10 @@ impl Target for Remote {
     }
 
     fn invoke(&self, Method { interface, operation }: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
-        let expects = if operation.oneway { Expects::Nothing } else { Expects::Reply };
         let (now, until) = self.times();
         let outcome = self.ask(until, |way| {
+            let nothing = operation.oneway && way.connection.wire().capabilities().oneway;
+            let expects = if nothing { Expects::Nothing } else { Expects::Reply };
             let call = Call { profile: &way.profile, interface, operation, arguments, expects };
             way.connection.call_and_wait(Ask::Call(call), now, until)
         });
@@ -193,8 +194,10 @@ impl Target for Remote {
     ) -> Result<(), Failure> {
         let (now, until) = self.times();
         let outcome = self.ask(until, |way| {
-            let call =
-                Call { profile: &way.profile, interface, operation, arguments, expects: Expects::Nothing };
+            // Where there are no calls without a reply, this one has a reply that nobody looks at.
+            let oneway = way.connection.wire().capabilities().oneway;
+            let expects = if oneway { Expects::Nothing } else { Expects::Reply };
+            let call = Call { profile: &way.profile, interface, operation, arguments, expects };
             way.connection.call_and_wait(Ask::Call(call), now, until)
         });
         match outcome {

@@ -7,7 +7,8 @@ use crate::program::ProgramServant;
 use crate::trouble::{Done, Trouble};
 use crate::units;
 use clap::{Args, ValueEnum};
-use everywire::{Kind, Latency, Node, Notice, Reference};
+use everywire::model::{Hold, InterfaceKind, Request, Servant};
+use everywire::{Failure, Initiator, Interface, Kind, Latency, Node, Notice, Reference};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -29,9 +30,13 @@ pub(crate) struct Arguments {
     /// The program that implements it: a command line of the shell.
     #[arg(long, value_name = "PROGRAM")]
     exec: String,
-    /// The object's key (unless given, the last part of the interface's name).
+    /// The object's key (unless given, the identity of a class, or the last part of the interface's name).
     #[arg(long)]
     key: Option<String>,
+    /// Serve a class: whoever asks for an object gets a new one, with a program of its own that ends with it. On wires where
+    /// objects can be asked for.
+    #[arg(long)]
+    class: bool,
     /// Where to listen; may be given several times. Port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", required = true)]
     on: Vec<String>,
@@ -95,7 +100,21 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             }
         })?;
     }
-    let key = arguments.key.as_deref().unwrap_or_else(|| contract::last_part(&interface.name));
+    let usual = if interface.kind == InterfaceKind::Class {
+        interface.id.as_ref()
+    } else {
+        contract::last_part(&interface.name)
+    };
+    let key = arguments.key.as_deref().unwrap_or(usual);
+    if arguments.class {
+        let reference = serve_class(arguments, &interface, &node, key);
+        let announced = announce(arguments, &interface.name, key, &reference, &node);
+        if announced.is_ok() {
+            signals.forever().next();
+        }
+        node.stop();
+        return announced;
+    }
     let servant = ProgramServant::start(interface.clone(), &arguments.exec, node.clone(), key)
         .map_err(|error| Trouble::local(format!("cannot start `{}`", arguments.exec), &error))?;
     let servant = Arc::new(servant);
@@ -108,6 +127,40 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     node.stop();
     servant.stop();
     announced
+}
+
+/// Serves a class whose objects have a program each.
+fn serve_class(arguments: &Arguments, interface: &Hold<Interface>, node: &Node, key: &str) -> Reference {
+    let (of, command, server) = (interface.clone(), arguments.exec.clone(), node.clone());
+    node.export_class_servants(key, interface.clone(), move |key| {
+        let key = String::from_utf8_lossy(key);
+        let servant = ProgramServant::start(of.clone(), &command, server.clone(), &key).map_err(|error| {
+            Failure::new(Kind::Internal, Initiator::Here, format!("cannot start `{command}`: {error}"))
+        })?;
+        Ok(vec![Arc::new(Instance(Arc::new(servant))) as Arc<dyn Servant>])
+    });
+    node.class_reference(key).unwrap_or_default()
+}
+
+/// An object of a class: its program ends with it.
+struct Instance(Arc<ProgramServant>);
+
+impl Servant for Instance {
+    fn interface(&self) -> &Interface {
+        self.0.interface()
+    }
+
+    fn dispatch(&self, request: Request) {
+        self.0.dispatch(request);
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // The program gets a while to end by itself, which nobody here has to wait for.
+        let servant = Arc::clone(&self.0);
+        std::thread::spawn(move || servant.stop());
+    }
 }
 
 /// The key in an address that names an object.

@@ -1,9 +1,9 @@
 //! The descriptions at the foot of each module: statics made with `everywire_model::describe`.
 
-use super::plan::{Family, Item, Module, Place, Plan, is_tuple};
+use super::plan::{Family, INLINE, Item, Module, Place, Plan, is_tuple};
 use super::types::{Face, Types};
 use crate::page::Page;
-use everywire_model::contract::{Attribute, Direction, Interface, Notify, Operation, Signal};
+use everywire_model::contract::{Attribute, Direction, Interface, InterfaceKind, Notify, Operation, Signal};
 use everywire_model::shape::{Field, Order, Shape, Struct, Text, TextKind};
 
 /// Writes `mod describe` of a module.
@@ -23,7 +23,9 @@ pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
                 Item::Type(shape) => describe.named_type(shape, page),
                 Item::Exception(exception) => describe.record(exception, page),
                 Item::Constant(..) => {}
-                Item::Interface(interface, family) => describe.interface(interface, family, page),
+                Item::Interface(interface, family) | Item::Foreign(interface, family) => {
+                    describe.interface(interface, family, page);
+                }
             }
         }
     });
@@ -118,11 +120,25 @@ impl Describe<'_, '_> {
             items.push(format!("signals &{}", family.signals));
         }
         page.gap();
+        let (mut open, mut close) = ("interface!(".to_owned(), ")".to_owned());
+        if interface.kind != InterfaceKind::Plain {
+            open.insert_str(0, "of_kind(");
+            close = format!("{close}, InterfaceKind::{:?})", interface.kind);
+        }
+        if !interface.identities.is_empty() {
+            let known: Vec<_> = interface
+                .identities
+                .iter()
+                .map(|(language, id)| format!("(Cow::Borrowed({language:?}), Cow::Borrowed({id:?}))"))
+                .collect();
+            open.insert_str(0, "known_as(");
+            close = format!("{close}, &[{}])", known.join(", "));
+        }
         page.binding(
             &format!("pub static {}: Interface =", self.own(&interface.name)),
-            "interface!(",
+            &open,
             &items,
-            ")",
+            &close,
         );
     }
 
@@ -137,15 +153,20 @@ impl Describe<'_, '_> {
 
     fn signal(&self, signal: &Signal, page: &Page) -> String {
         let fields: Vec<_> = signal.fields.fields().iter().map(|field| self.field(field)).collect();
-        let head = format!("signal!({:?}{}, ", signal.name, label(&signal.label, &signal.name));
-        if fields.is_empty() {
-            return head + "{})";
+        let mut head = format!("signal!({:?}{}, ", signal.name, label(&signal.label, &signal.name));
+        let mut tail = String::new();
+        if let Some((sink, index)) = &signal.sink {
+            head.insert_str(0, "sunk(");
+            tail = format!(", &{}, {index})", self.described(&sink.name));
         }
-        let line = format!("{head}{{ {} }})", fields.join(", "));
+        if fields.is_empty() {
+            return head + "{})" + &tail;
+        }
+        let line = format!("{head}{{ {} }}){tail}", fields.join(", "));
         if page.fits(&format!("    {line},")) {
             line
         } else {
-            format!("{head}{{\n    {},\n}})", fields.join(",\n    "))
+            format!("{head}{{\n    {},\n}}){tail}", fields.join(",\n    "))
         }
     }
 
@@ -177,8 +198,12 @@ impl Describe<'_, '_> {
             operation.raises.iter().map(|raised| format!("&{}", self.described(&raised.name))).collect();
         let raises =
             if raises.is_empty() { String::new() } else { format!(", raises [{}]", raises.join(", ")) };
-        let head = format!("operation!({oneway}{:?}{label}, (", operation.name);
-        let tail = format!(") -> {}{raises})", self.shape(&operation.returns));
+        let mut head = format!("operation!({oneway}{:?}{label}, (", operation.name);
+        let mut tail = format!(") -> {}{raises})", self.shape(&operation.returns));
+        if let Some(id) = operation.id {
+            head.insert_str(0, "numbered(");
+            tail = format!("{tail}, {id})");
+        }
         let line = format!("{head}{}{tail}", parameters.join(", "));
         if page.fits(&format!("    {line},")) || parameters.is_empty() {
             line
@@ -237,11 +262,18 @@ impl Describe<'_, '_> {
             },
             Shape::Union(shape) => format!("union(&{})", self.described(&shape.name)),
             Shape::Enum(shape) => format!("enumeration(&{})", self.described(&shape.name)),
+            Shape::Alias(shape) if shape.name == INLINE => {
+                format!("renamed!({:?}, {})", shape.name, self.shape(&shape.target))
+            }
             Shape::Alias(shape) if self.types.plan.find(&shape.name).is_none() => self.shape(&shape.target),
             Shape::Alias(shape) => format!("alias(&{})", self.described(&shape.name)),
             Shape::Sequence(sequence) => {
                 let element = self.shape(&sequence.element);
                 match (sequence.order, sequence.bound) {
+                    (order, None) if sequence.size.is_some() => {
+                        let size = sequence.size.as_deref().unwrap_or_default();
+                        format!("counted!({element}, {size:?}, {order:?})")
+                    }
                     (Order::Conformant, None) => format!("sequence!({element})"),
                     (Order::Conformant, Some(bound)) => format!("sequence!({element}, {bound})"),
                     (order, bound) => format!("sequence!({element}, {bound:?}, {order:?})"),

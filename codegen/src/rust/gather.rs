@@ -160,6 +160,7 @@ fn write(shape: &Shape, out: &mut String) {
             out.push_str(&format!("{:?} ", pointer.kind));
             write(&pointer.target, out);
         }
+        Shape::Alias(alias) => write(&alias.target, out),
         other => out.push_str(&format!("{other:?}")),
     }
 }

@@ -76,6 +76,11 @@ pub(super) fn implement(types: &Types<'_, '_>, interface: &Interface, family: &F
     }
 }
 
+/// Whether a linter might find a type too complex: it is long, or has types in types.
+pub(super) fn is_complex(kind: &str) -> bool {
+    kind.len() > COMPLEX || kind.matches("Option<Vec<").count() > 1
+}
+
 /// Trait, stub and skeleton of one face.
 pub(super) fn names<'f>(types: &Types<'_, '_>, family: &'f Family) -> &'f [String; 3] {
     match types.face {
@@ -106,7 +111,7 @@ pub(super) fn signature(
     }
     let ok = ok_type(types, operation);
     let kinds: Vec<String> = arguments.iter().map(|field| types.parameter(&field.shape)).collect();
-    if end == ";" && kinds.iter().chain([&ok]).any(|kind| kind.len() > COMPLEX) {
+    if end == ";" && kinds.iter().chain([&ok]).any(|kind| is_complex(kind)) {
         page.line("#[allow(clippy::type_complexity)]");
     }
     let mut parameters = vec!["&self".to_owned()];

@@ -65,6 +65,7 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             Item::Type(shape) => data::define(&types, shape, page),
             Item::Exception(exception) => data::define_record(&types, exception, page),
             Item::Constant(constant, name) => data::constant(&types, constant, name, page),
+            Item::Foreign(..) => {}
             Item::Interface(interface, family) => {
                 errors::define(&types, family, page);
                 faces.iter().for_each(|types| interface::define(types, interface, family, page));
@@ -76,7 +77,7 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
         match item {
             Item::Type(shape) => data::implement(&types, shape, page),
             Item::Exception(exception) => data::implement_exception(&types, exception, page),
-            Item::Constant(..) => {}
+            Item::Constant(..) | Item::Foreign(..) => {}
             Item::Interface(interface, family) => {
                 errors::implement(&types, family, page);
                 for types in &faces {

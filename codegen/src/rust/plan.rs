@@ -2,8 +2,8 @@
 
 use super::gather::{Found, fingerprint, gather};
 use crate::names::{self, Taken, camel, distinct, screaming, snake};
-use everywire_model::shape::{Enum, Shape, Struct, Union};
-use everywire_model::{Contract, Definition, Hold, Interface, Operation};
+use everywire_model::shape::{Alias, Enum, Shape, Struct, Union};
+use everywire_model::{Contract, Definition, Hold, Interface, InterfaceKind, Operation};
 use std::collections::HashMap;
 
 /// Where something is: modules from the root of the generated text, and its name there.
@@ -39,6 +39,8 @@ pub(super) enum Item<'c> {
     Exception(&'c Struct),
     Constant(&'c everywire_model::Constant, String),
     Interface(&'c Interface, Box<Family>),
+    /// One that the contract is based on and does not define: it is described only.
+    Foreign(&'c Interface, Box<Family>),
 }
 
 /// The names of what an interface becomes.
@@ -87,6 +89,9 @@ impl<'c> Plan<'c> {
             let constant = matches!(definition, Definition::Constant(_));
             plan.place(scope, name_of(definition), local(name_of(definition)), constant, shown);
             pending.push((scope, definition));
+        }
+        for interface in contract.interfaces() {
+            plan.foreign(interface);
         }
         for ((scope, definition), found) in pending.into_iter().zip(gather(contract)) {
             for found in found {
@@ -145,6 +150,24 @@ impl<'c> Plan<'c> {
         };
         self.scopes.insert(scope.to_owned(), number);
         number
+    }
+
+    /// Gives places to the bases that the contract does not define.
+    fn foreign(&mut self, interface: &'c Interface) {
+        for base in interface.bases.iter() {
+            if self.places.contains_key(base.name.as_ref()) {
+                continue;
+            }
+            self.foreign(base);
+            let scope = self.scope(scope_of(&base.name));
+            self.place(scope, &base.name, local(&base.name), false, false);
+            let described = self.places.get(base.name.as_ref()).map_or("", |place| place.described.as_str());
+            let wanted = format!("{described}_OPERATIONS");
+            if let Some(module) = self.modules.get_mut(scope) {
+                let family = Family { operations: module.statics.name_value(wanted), ..Family::default() };
+                module.items.push(Item::Foreign(base, Box::new(family)));
+            }
+        }
     }
 
     /// Gives a place to a type that is used and nowhere defined.
@@ -251,6 +274,18 @@ impl<'c> Plan<'c> {
 
     /// Names of the methods, for each operation: those of the bases as the bases have them, then its own.
     fn methods(&self, interface: &Interface) -> Vec<String> {
+        if interface.kind == InterfaceKind::Class {
+            // As they are called in the interfaces that they are from; the same name may come from two of them.
+            let own = Self::lineage(interface).into_iter().flat_map(|ancestor| {
+                let methods = match self.interfaces.get(ancestor.name.as_ref()) {
+                    Some((_, family)) => family.methods.clone(),
+                    None if ancestor.kind == InterfaceKind::Class => Vec::new(),
+                    None => self.methods(ancestor),
+                };
+                methods.into_iter().skip(ancestor.inherited)
+            });
+            return own.collect();
+        }
         let mut taken = Taken::default();
         interface
             .operations
@@ -285,6 +320,17 @@ impl<'c> Plan<'c> {
                 None => self.methods(base).get(index).cloned(),
             }
         })
+    }
+
+    /// The number in an interface of what is number `own` in one that it is or inherits from.
+    pub(super) fn number(interface: &Interface, ancestor: &Interface, own: usize) -> Option<usize> {
+        if interface.kind != InterfaceKind::Class {
+            return interface.index_of(ancestor.operations.get(own)?.name.as_bytes());
+        }
+        let above = Self::lineage(interface);
+        let before = above.iter().take_while(|known| known.name != ancestor.name);
+        let first: usize = before.map(|known| known.operations.len() - known.inherited).sum();
+        Some(first + own - ancestor.inherited)
     }
 
     /// Where a named definition is.
@@ -387,10 +433,19 @@ pub(super) fn type_name(shape: &Shape) -> &str {
         Shape::Struct(shape) => &shape.name,
         Shape::Union(shape) => &shape.name,
         Shape::Enum(shape) => &shape.name,
+        Shape::Alias(shape) if is_spelling(shape) => "",
         Shape::Alias(shape) => &shape.name,
         _ => "",
     }
 }
+
+/// Whether an alias only says how a value is held: an attribute, or one word for arrays of anything.
+pub(super) fn is_spelling(alias: &Alias) -> bool {
+    alias.name.contains('(') || alias.name == INLINE
+}
+
+/// The name that many shapes share, so each of them is described where it stands.
+pub(super) const INLINE: &str = "SAFEARRAY";
 
 /// The last part of a scoped name.
 pub(super) fn local(name: &str) -> &str {

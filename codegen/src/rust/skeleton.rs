@@ -1,11 +1,11 @@
 //! Skeletons: from the number of an operation to a call of the servant.
 
 use super::interface::{COMPLEX, MANY, argument_names, is_referent, names, tuple};
-use super::plan::Family;
+use super::plan::{Family, Plan};
 use super::types::{Face, Types};
 use crate::names::Taken;
 use crate::page::Page;
-use everywire_model::{Interface, Operation};
+use everywire_model::{Interface, InterfaceKind, Operation};
 
 /// Writes the skeleton of an interface.
 pub(super) fn write(types: &Types<'_, '_>, interface: &Interface, family: &Family, page: &mut Page) {
@@ -21,6 +21,10 @@ pub(super) fn write(types: &Types<'_, '_>, interface: &Interface, family: &Famil
         });
         page.gap();
         page.block("fn dispatch(&self, request: ew::Request)", |page| match types.face {
+            // Nothing can be asked.
+            _ if interface.operations.is_empty() => {
+                page.line(format!("request.run(|_| Err(ew::object::no_operation(&describe::{described})));"));
+            }
             Face::Blocking => {
                 page.line("let servant = &self.0;");
                 page.enclosed("request.run(|request| match request.index() {", "});", |page| {
@@ -36,7 +40,7 @@ pub(super) fn write(types: &Types<'_, '_>, interface: &Interface, family: &Famil
             }
         });
     });
-    if types.face == Face::Asynchronous {
+    if types.face == Face::Asynchronous && !interface.operations.is_empty() {
         page.gap();
         page.block(&format!("impl {skeleton}"), |page| {
             let parameters = [format!("servant: &dyn {name}"), "request: &mut ew::Request".to_owned()];
@@ -50,12 +54,28 @@ pub(super) fn write(types: &Types<'_, '_>, interface: &Interface, family: &Famil
 
 fn cases(types: &Types<'_, '_>, interface: &Interface, family: &Family, described: &str, page: &mut Page) {
     for (index, (operation, method)) in interface.operations.iter().zip(&family.methods).enumerate() {
-        page.enclosed(&format!("{index} => {{"), "}", |page| case(types, operation, method, page));
+        let from = ambiguous(types, interface, family, index);
+        page.enclosed(&format!("{index} => {{"), "}", |page| case(types, operation, method, from, page));
     }
     page.line(format!("_ => Err(ew::object::no_operation(&describe::{described})),"));
 }
 
-fn case(types: &Types<'_, '_>, operation: &Operation, method: &str, page: &mut Page) {
+/// The trait that a method is from, where another trait above the servant has one of that name.
+fn ambiguous(types: &Types<'_, '_>, interface: &Interface, family: &Family, index: usize) -> Option<String> {
+    let method = family.methods.get(index)?;
+    if interface.kind != InterfaceKind::Class || family.methods.iter().filter(|m| *m == method).count() < 2 {
+        return None;
+    }
+    let from = Plan::lineage(interface).into_iter().find(|ancestor| {
+        (ancestor.inherited..ancestor.operations.len())
+            .any(|own| Plan::number(interface, ancestor, own) == Some(index))
+    })?;
+    let (_, above) = types.plan.interface(&from.name)?;
+    let place = types.plan.find(&from.name)?;
+    Some(Plan::path(types.from, &place.path, &names(types, above)[0]))
+}
+
+fn case(types: &Types<'_, '_>, operation: &Operation, method: &str, from: Option<String>, page: &mut Page) {
     let fields = operation.arguments.fields();
     let mut taken = Taken::locals();
     let names: Vec<_> = argument_names(operation).into_iter().map(|name| taken.name_value(name)).collect();
@@ -81,11 +101,19 @@ fn case(types: &Types<'_, '_>, operation: &Operation, method: &str, page: &mut P
         .zip(fields)
         .map(|(name, field)| if types.borrowed(&field.shape) { format!("&{name}") } else { name.clone() })
         .collect();
-    let mut calls = vec![format!(".{method}({})", passed.join(", "))];
+    let (root, call) = match from {
+        Some(from) => {
+            let servant = if types.face == Face::Asynchronous { "servant" } else { "&**servant" };
+            let passed = [&[servant.to_owned()], passed.as_slice()].concat();
+            (format!("let result = {from}::{method}({})", passed.join(", ")), None)
+        }
+        None => ("let result = servant".to_owned(), Some(format!(".{method}({})", passed.join(", ")))),
+    };
+    let mut calls: Vec<String> = call.into_iter().collect();
     if types.face == Face::Asynchronous {
         calls.push(".await".to_owned());
     }
-    page.chain("let result = servant", &calls, ";");
+    page.chain(&root, &calls, ";");
     page.line(match operation.results.fields().len() {
         1 => "request.reply(result.map(|value| (value,)))",
         _ => "request.reply(result)",

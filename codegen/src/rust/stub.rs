@@ -27,10 +27,10 @@ pub(super) fn write(types: &Types<'_, '_>, interface: &Interface, family: &Famil
             continue;
         }
         page.block(&head, |page| {
-            let own = ancestor.operations.iter().zip(&ancestral.methods).skip(ancestor.inherited);
-            for (operation, method) in own {
+            let own = ancestor.operations.iter().zip(&ancestral.methods).enumerate().skip(ancestor.inherited);
+            for (own, (operation, method)) in own {
                 // The number in the derived interface: what a peer that counts operations counts by.
-                let Some(index) = interface.index_of(operation.name.as_bytes()) else { continue };
+                let Some(index) = Plan::number(interface, ancestor, own) else { continue };
                 page.gap();
                 signature(types, ancestor, operation, method, " {", page);
                 page.enclosed_body(|page| {

@@ -59,7 +59,8 @@ fn item() -> Shape {
             Shape::Sequence(Hold::new(Sequence {
                 element: Shape::I16,
                 bound: Some(9),
-                order: Order::ConformantVarying, size: None
+                order: Order::ConformantVarying,
+                size: None,
             })),
         ),
     ];

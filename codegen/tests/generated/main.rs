@@ -49,11 +49,24 @@ pub mod types_kidl {
     include!("../golden/types_kidl.rs");
 }
 
+/// The contract of the first race.
+#[deny(warnings)]
+pub mod derby_midl {
+    include!("../golden/derby_midl.rs");
+}
+
+/// What contracts of COM are made of.
+#[deny(warnings)]
+pub mod plant_midl {
+    include!("../golden/plant_midl.rs");
+}
+
 mod build;
 mod calls;
 mod foreign_contract;
 mod introspected;
 mod kidl;
 mod memory;
+mod midl;
 mod tape;
 mod values;

@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     Keyword(&'static str),
     Integer(u64),
     Float(f64),
+    /// A UUID of MIDL, in lower case.
+    Uuid(String),
     Char {
         wide: bool,
         value: char,
@@ -138,8 +140,8 @@ const COMPONENT_WORDS: &[&str] = &[
 ];
 
 const PUNCTUATION: &[&str] = &[
-    "::", "<<", ">>", "&&", "||", "==", "!=", "<=", ">=", "{", "}", "(", ")", "[", "]", "<", ">", ";", ",",
-    ":", "=", "+", "-", "*", "/", "%", "|", "^", "&", "~", "!", ".",
+    "::", "->", "<<", ">>", "&&", "||", "==", "!=", "<=", ">=", "{", "}", "(", ")", "[", "]", "<", ">", ";",
+    ",", ":", "=", "+", "-", "*", "/", "%", "|", "^", "&", "~", "!", ".",
 ];
 
 /// Keywords younger than many contracts, which use such words with capitals as names.
@@ -176,13 +178,15 @@ pub(crate) struct Lexer {
     fresh: bool,
     /// Words are plain: neither keywords nor escaped.
     pub(crate) plain: bool,
+    /// The text is MIDL: no word is a keyword, numbers have suffixes, and UUIDs are tokens.
+    pub(crate) midl: bool,
 }
 
 impl Lexer {
     pub(crate) fn new(file: u32, text: Arc<str>) -> Self {
         let end = text.len();
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        Self { file, text, at, end, fresh: true, plain: false }
+        Self { file, text, at, end, fresh: true, plain: false, midl: false }
     }
 
     /// A lexer for the rest of the logical line, with plain words, which this one steps over.
@@ -196,6 +200,7 @@ impl Lexer {
             end: self.at,
             fresh: false,
             plain: true,
+            midl: self.midl,
         }
     }
 
@@ -239,6 +244,10 @@ impl Lexer {
         let fresh = std::mem::take(&mut self.fresh);
         let kind = match self.peek() {
             None => Kind::End,
+            Some(c) if self.midl && c.is_ascii_hexdigit() && is_uuid(self.rest()) => {
+                self.at += UUID;
+                Kind::Uuid(self.text.get(start..self.at).unwrap_or_default().to_ascii_lowercase())
+            }
             Some('#') if fresh => {
                 self.at += 1;
                 Kind::Hash
@@ -331,7 +340,7 @@ impl Lexer {
             report.add(Problem::new(self.span_from(start), message));
             return Kind::Unknown;
         }
-        if self.plain {
+        if self.plain || self.midl {
             return Kind::Word(word.to_owned());
         }
         if let Some(escaped) = word.strip_prefix('_') {
@@ -374,6 +383,7 @@ impl Lexer {
             self.skip_while(|c| c.is_ascii_alphanumeric());
         }
         let digits = self.text.get(start..self.at).unwrap_or_default();
+        let digits = if self.midl { digits.trim_end_matches(['l', 'L', 'u', 'U']) } else { digits };
         let span = self.span_from(start);
         let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
         let all = |digits: &str, radix| !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
@@ -497,6 +507,20 @@ impl Lexer {
         let value = u32::from_str_radix(digits, radix).ok()?;
         if radix == 8 && value > 255 { None } else { char::from_u32(value) }
     }
+}
+
+/// Characters of a UUID.
+const UUID: usize = 36;
+
+/// Whether the text begins with a UUID that ends where its digits do.
+fn is_uuid(text: &str) -> bool {
+    let Some((uuid, rest)) = text.as_bytes().split_at_checked(UUID) else { return false };
+    let digit = |(at, byte): (usize, &u8)| match at {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    uuid.iter().enumerate().all(digit)
+        && !rest.first().is_some_and(|next| next.is_ascii_alphanumeric() || matches!(next, b'_' | b'-'))
 }
 
 fn add_doc_line(doc: &mut String, line: &str) {

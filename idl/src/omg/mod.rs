@@ -7,10 +7,10 @@ mod ast;
 mod build;
 mod conditions;
 mod ids;
-mod lexer;
-mod limits;
+pub(crate) mod lexer;
+pub(crate) mod limits;
 mod parser;
-mod preprocess;
+pub(crate) mod preprocess;
 mod print;
 
 use crate::diagnostics::{Diagnostic, Diagnostics};

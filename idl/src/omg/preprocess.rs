@@ -36,6 +36,8 @@ pub(crate) struct Preprocessor {
     directories: Option<Vec<PathBuf>>,
     included: HashSet<PathBuf>,
     bytes: usize,
+    /// For MIDL: which files need not be read, because what they declare is known.
+    known: Option<fn(&str) -> bool>,
 }
 
 /// A file that is being read.
@@ -82,7 +84,17 @@ impl Preprocessor {
             directories,
             included: HashSet::new(),
             bytes: 0,
+            known: None,
         }
+    }
+
+    /// Reads MIDL; nothing is read for files that are `known`.
+    pub(crate) fn midl(mut self, known: fn(&str) -> bool) -> Self {
+        self.known = Some(known);
+        for frame in &mut self.frames {
+            frame.lexer.midl = true;
+        }
+        self
     }
 
     /// The next token; at the end, [`Kind::End`] for ever.
@@ -185,6 +197,10 @@ impl Preprocessor {
             return;
         };
         if line.rest().starts_with('(') {
+            // Headers of C are full of these; it is their uses that would matter.
+            if self.known.is_some() {
+                return;
+            }
             report.add(Problem::new(name.span, "macros with parameters are not supported"));
             return;
         }
@@ -223,7 +239,29 @@ impl Preprocessor {
             report.add(Problem::new(span, "the file name does not end").expected(expected));
             return None;
         };
-        if matches!(file, "orb.idl" | "TypeCode.idl") {
+        let directory = self.frames.last().map(|frame| frame.directory.clone()).filter(|_| closing == '"');
+        self.open(file, directory, span, report)
+    }
+
+    /// Reads a file that an `import` of MIDL names.
+    pub(crate) fn import(&mut self, file: &str, span: Span, report: &mut Report) {
+        let directory = self.frames.last().map(|frame| frame.directory.clone());
+        self.open(file, directory, span, report);
+    }
+
+    /// Goes on with a file, which is beside the one at hand or in one of the directories.
+    fn open(
+        &mut self,
+        file: &str,
+        beside: Option<PathBuf>,
+        span: Span,
+        report: &mut Report,
+    ) -> Option<Directive> {
+        if let Some(known) = self.known {
+            if known(file) {
+                return None;
+            }
+        } else if matches!(file, "orb.idl" | "TypeCode.idl") {
             if !self.included.insert(PathBuf::from("orb.idl")) {
                 return None;
             }
@@ -234,7 +272,6 @@ impl Preprocessor {
             report.add(Problem::new(span, "text that is not a file cannot include files"));
             return None;
         };
-        let beside = self.frames.last().map(|frame| frame.directory.clone()).filter(|_| closing == '"');
         let places: Vec<PathBuf> = beside.into_iter().chain(directories.iter().cloned()).collect();
         let Some(path) = places.iter().map(|place| place.join(file)).find(|path| path.is_file()) else {
             let shown = places.iter().map(|place| match place.display().to_string() {
@@ -271,11 +308,9 @@ impl Preprocessor {
     fn push(&mut self, name: &str, text: &str, directory: PathBuf, report: &mut Report) {
         let text: Arc<str> = Arc::from(text);
         let file = report.add_file(name, Arc::clone(&text));
-        self.frames.push(Frame {
-            lexer: Lexer::new(file, text),
-            conditions: Conditions::default(),
-            directory,
-        });
+        let mut lexer = Lexer::new(file, text);
+        lexer.midl = self.known.is_some();
+        self.frames.push(Frame { lexer, conditions: Conditions::default(), directory });
     }
 
     /// Reads a file: UTF-8, or else ISO 8859-1, which is what OMG IDL is written in.

@@ -57,6 +57,9 @@ impl Printer<'_> {
             if self.defined.contains(name.as_ref()) || self.names.is_inside(name) {
                 continue;
             }
+            if let Definition::Interface(interface) = definition {
+                self.bases(interface);
+            }
             self.announce_for(definition);
             self.choose_prefix(name, id);
             self.enter(parent(name));
@@ -125,6 +128,17 @@ impl Printer<'_> {
             }
         }
         self.close("");
+    }
+
+    /// Defines the bases that other languages know without a definition.
+    fn bases(&mut self, interface: &Hold<Interface>) {
+        for base in interface.bases.iter() {
+            if !self.names.contains(&base.name) && !self.defined.contains(base.name.as_ref()) {
+                self.bases(base);
+                self.enter(parent(&base.name));
+                self.interface(base);
+            }
+        }
     }
 
     /// Announces what a definition needs and what comes later.

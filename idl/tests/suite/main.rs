@@ -6,5 +6,6 @@ mod common;
 mod corpus;
 mod dbus_xml;
 mod kidl;
+mod midl;
 mod omniidl;
 mod signature;

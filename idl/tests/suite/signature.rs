@@ -147,7 +147,8 @@ fn types_that_contain_themselves_are_refused() {
     let next = Shape::Sequence(Hold::new(Sequence {
         element: inner.clone(),
         bound: None,
-        order: everywire_model::shape::Order::Conformant, size: None
+        order: everywire_model::shape::Order::Conformant,
+        size: None,
     }));
     let fields =
         vec![Field { name: "a".into(), shape: next.clone() }, Field { name: "b".into(), shape: next }];

@@ -3,6 +3,8 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod capture;
+pub mod dcom;
+pub mod dcom_pantry;
 pub mod dcopserver;
 pub mod foreign;
 pub mod galley;

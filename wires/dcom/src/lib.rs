@@ -1,15 +1,233 @@
-//! The DCOM wire; for now its value codec, NDR (DCE 1.1 RPC, chapter 14; MS-RPCE; MS-OAUT for the automation types).
+//! The DCOM wire: DCE/RPC over a byte stream (C706, MS-RPCE), NDR, and ORPC on top (MS-DCOM, MS-OAUT).
 //!
-//! Supported: transfer syntax NDR 2.0 (32 bits) in both byte orders, with fixed, conformant, varying and
-//! conformant-varying arrays, strings, encapsulated unions, ref, unique and full pointers with deferred referents,
-//! BSTR, VARIANT with SAFEARRAYs of one dimension, and interface pointers as opaque OBJREFs. Not supported: NDR64,
-//! user-defined types (VT_RECORD), VT_DECIMAL, SAFEARRAYs of several dimensions, operating-system handles.
+//! Supported: connection-oriented DCE/RPC 5.0 and 5.1 with fragments, several contexts and several calls under way, NTLM,
+//! SPNEGO and Kerberos from level `connect` to `privacy`; transfer syntax NDR 2.0 (32 bits), in both byte orders on reading;
+//! activation, OXID resolution, reference counting and pings in both roles; connection points as subscriptions; `IDispatch`
+//! and type information for every object served; endpoint mapper and management interface. Not supported: NDR64, the
+//! connectionless protocol, named pipes, VT_RECORD.
 
 #![forbid(unsafe_code)]
 
+pub mod activation;
+pub mod address;
+pub mod bindings;
+pub mod discover;
+pub mod explain;
+pub mod exporter;
+pub mod frame;
+pub mod hresult;
 pub mod limits;
+pub mod list;
+pub mod names;
 pub mod ndr;
+pub mod objref;
+pub mod orpc;
+pub mod pdu;
+pub mod remunknown;
+pub mod resolver;
+pub mod security;
+pub mod session;
+pub mod standard;
+pub mod stub;
+pub mod tower;
 pub mod violations;
 
 pub use ndr::{NDR, Ndr, NdrSink, NdrSource};
+pub use security::{Level, Security};
 pub use violations::Violation;
+
+use bytes::Bytes;
+use everywire_idl::midl;
+use everywire_model::wire::{Capabilities, Discovery, Listing, Presence, Sniff};
+use everywire_model::{
+    Ambient, Codec, Config, Endpoint, Failure, Incoming, Interface, InterfaceKind, Limits, Object, Objects,
+    Place, Profile, Reference, Resolver, Session, Wire,
+};
+use std::sync::Arc;
+use uuid::{Uuid, uuid};
+
+/// The version of ORPC that this side speaks (MS-DCOM 2.2.11).
+pub const VERSION: (u8, u8) = (5, 7);
+
+/// IUnknown.
+pub const IUNKNOWN: Uuid = uuid!("00000000-0000-0000-c000-000000000046");
+/// IDispatch.
+pub const IDISPATCH: Uuid = uuid!("00020400-0000-0000-c000-000000000046");
+/// The endpoint mapper.
+pub const ENDPOINT_MAPPER: Uuid = uuid!("e1af8308-5d1f-11c9-91a4-08002b14a0fa");
+/// The management interface of every server.
+pub const MANAGEMENT: Uuid = uuid!("afa8bd80-7d8a-11c9-bef4-08002b102989");
+/// IObjectExporter, the OXID resolver.
+pub const OBJECT_EXPORTER: Uuid = uuid!("99fcfec4-5260-101b-bbcb-00aa0021347a");
+
+/// IRemoteActivation, whose operation is number 0 although it is called as an object's.
+pub const REMOTE_ACTIVATION: Uuid = uuid!("4d9f4ab8-7d1c-11cf-861e-0020af6e7c57");
+
+/// The wire, for the registry.
+pub static DCOM: Dcom = Dcom;
+
+/// See the crate.
+#[derive(Debug, Clone, Copy)]
+pub struct Dcom;
+
+/// The identity of an interface on this wire.
+pub fn iid_of(interface: &Interface) -> Uuid {
+    midl::iid(interface)
+}
+
+/// Whether calls of an interface carry ORPCTHIS and ORPCTHAT: all do, but those of plain DCE/RPC.
+pub fn is_orpc(iid: Uuid) -> bool {
+    !matches!(iid, ENDPOINT_MAPPER | MANAGEMENT | OBJECT_EXPORTER)
+}
+
+/// The number of an interface's first operation: IUnknown's three and IDispatch's four are never sent by number here.
+pub fn opnum_base(interface: &Interface) -> u16 {
+    let iid = iid_of(interface);
+    if interface.kind == InterfaceKind::Procedures || !is_orpc(iid) || iid == REMOTE_ACTIVATION {
+        0
+    } else if dispatches(interface) {
+        7
+    } else {
+        3
+    }
+}
+
+/// Whether an interface is derived from IDispatch.
+pub fn dispatches(interface: &Interface) -> bool {
+    matches!(interface.kind, InterfaceKind::Dual | InterfaceKind::Dispatch)
+        || interface.bases.iter().any(|base| iid_of(base) == IDISPATCH || dispatches(base))
+}
+
+impl Wire for Dcom {
+    fn name(&self) -> &'static str {
+        "dcom"
+    }
+
+    fn title(&self) -> &'static str {
+        "DCOM: DCE/RPC, NDR and ORPC 5.7 (C706, MS-RPCE, MS-DCOM, MS-OAUT)"
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["dcom", "objref"]
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            oneway: false,
+            out_parameters: true,
+            typed_exceptions: false,
+            signals: true,
+            handles: false,
+            references: true,
+            callbacks_on_connection: false,
+            probe: true,
+            cancel: true,
+            forwards: true,
+        }
+    }
+
+    fn default_limits(&self) -> Limits {
+        Limits::default()
+    }
+
+    fn sniff(&self, first: &[u8]) -> Sniff {
+        frame::sniff(first)
+    }
+
+    fn parse(&self, text: &str) -> Result<Reference, Failure> {
+        address::parse(text)
+    }
+
+    fn print(&self, reference: &Reference) -> String {
+        address::print_friendly(reference)
+    }
+
+    fn print_friendly(&self, reference: &Reference) -> String {
+        address::print_friendly(reference)
+    }
+
+    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+        let ways = places
+            .iter()
+            .map(|place| Profile { key: Bytes::copy_from_slice(key), ..place.profile().clone() });
+        Reference { type_id: type_id.to_owned(), profiles: ways.collect(), foreign: Vec::new() }
+    }
+
+    fn listen(&self, text: &str) -> Result<Place, Failure> {
+        address::listen(text)
+    }
+
+    fn connect(&self, config: &Config) -> Box<dyn Session> {
+        Box::new(session::Connecting::new(config))
+    }
+
+    fn accept(&self, config: &Config) -> Box<dyn Session> {
+        Box::new(session::Accepting::new(config))
+    }
+
+    fn codec(&self) -> &'static dyn Codec {
+        &NDR
+    }
+
+    fn operation(&self, interface: &Interface, asked: &Incoming) -> Option<usize> {
+        let iid = Uuid::from_bytes_le(asked.interface.get(..16)?.try_into().ok()?);
+        let opnum = u16::from_le_bytes(asked.operation.get(..2)?.try_into().ok()?);
+        number(interface, iid, opnum).or_else(|| standard::dispatch_index(interface, iid, opnum))
+    }
+
+    fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
+        Some(exporter::Exporter::new(objects))
+    }
+
+    fn lane(&self, profile: &Profile) -> Bytes {
+        Security::of(profile).lane()
+    }
+
+    fn discover(&self, object: &Object) -> Result<Discovery, Failure> {
+        discover::discover(object)
+    }
+
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+        list::list(text, resolver)
+    }
+
+    fn protection(&self, profile: &Profile) -> String {
+        let security = Security::of(profile);
+        let local = !matches!(profile.endpoints.first(), Some(Endpoint::Tcp { .. }) | None);
+        match security.level {
+            Level::None if local => "none beyond the socket's: whoever may open it can call".to_owned(),
+            Level::None => {
+                "none: no authentication, no signature, no encryption; whoever reaches the port can call"
+                    .to_owned()
+            }
+            Level::Connect => {
+                "level connect: callers are known, but nothing is signed or encrypted".to_owned()
+            }
+            Level::Privacy => {
+                "level privacy: callers are known, every fragment is signed and encrypted".to_owned()
+            }
+            level => format!(
+                "level {}: callers are known and every fragment is signed; nothing is encrypted",
+                level.name()
+            ),
+        }
+    }
+
+    fn explain(&self, bytes: &[u8]) -> Listing {
+        explain::explain(bytes)
+    }
+}
+
+/// The number in `interface` of the operation that is number `opnum` on the wire of the interface `iid`, which is this one or a
+/// base of it.
+fn number(interface: &Interface, iid: Uuid, opnum: u16) -> Option<usize> {
+    if iid_of(interface) == iid {
+        let index = usize::from(opnum.checked_sub(opnum_base(interface))?);
+        return (index < interface.operations.len()).then_some(index);
+    }
+    interface.bases.iter().find_map(|base| {
+        let index = number(base, iid, opnum)?;
+        let name = &base.operations.get(index)?.name;
+        interface.operations.iter().position(|operation| operation.name == *name)
+    })
+}

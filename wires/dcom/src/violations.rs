@@ -1,5 +1,7 @@
 //! The ways in which a peer's NDR can be wrong.
 
+pub use crate::pdu::Breach;
+
 use everywire_model::{Failure, Initiator, Kind};
 use std::fmt;
 
@@ -12,6 +14,8 @@ pub enum Violation {
     CountBeyondMessage,
     /// An array or a string is longer than its bound.
     BoundExceeded,
+    /// An array holds another number of elements than the value beside it says (`size_is`).
+    CountMismatch,
     /// The counts of a conformant-varying array contradict each other, or its offset is not 0.
     BadVariance,
     /// A pointer that must not be null is null.
@@ -34,6 +38,12 @@ pub enum Violation {
     BadSafearray,
     /// An interface pointer whose OBJREF is broken.
     BadObjref,
+    /// A stream of a serialized type with another header.
+    BadSerialization,
+    /// Activation properties without those that must be there.
+    BadActivation,
+    /// A protocol tower without an interface or a transfer syntax, or with too many floors.
+    BadTower,
     /// Values are read or written against the grammar of the visit.
     Misuse,
 }
@@ -59,6 +69,7 @@ impl fmt::Display for Violation {
             Self::Truncated => "the stub ends inside a value",
             Self::CountBeyondMessage => "an array claims more elements than the stub can hold",
             Self::BoundExceeded => "an array or string is longer than its bound",
+            Self::CountMismatch => "an array and the value that says its size contradict each other",
             Self::BadVariance => "maximum, offset and actual count of an array contradict each other",
             Self::NullReference => "a pointer is null where the contract promises a value",
             Self::PointerDepth => "pointers are nested too deeply",
@@ -70,6 +81,9 @@ impl fmt::Display for Violation {
             Self::VariantDepth => "VARIANTs are nested too deeply",
             Self::BadSafearray => "dimensions, type and sizes of a SAFEARRAY contradict each other",
             Self::BadObjref => "an interface pointer holds no valid OBJREF",
+            Self::BadSerialization => "a serialized type has another header",
+            Self::BadActivation => "activation properties are missing",
+            Self::BadTower => "a protocol tower is broken",
             Self::Misuse => "values were visited against the grammar",
         })
     }

@@ -5,28 +5,12 @@
 mod common;
 
 use common::{
-    array, bstr, decode, encode, enumeration, ordered, parameters, pointer, sequence, structure, unhex,
-    union, unique, wide,
+    array, bstr, decode, encode, enumeration, integers, ordered, parameters, pointer, record, sequence,
+    structure, unhex, union, unique, unnamed, variant, wide,
 };
+use everywire_model::Value;
 use everywire_model::shape::{Hold, Map, Order, PointerKind, Shape, Text};
 use everywire_model::visit::{Numbers, Sink};
-use everywire_model::{Value, value::TypedShape};
-
-fn integers(list: &[i128]) -> Value {
-    Value::List(list.iter().map(|value| Value::Integer(*value)).collect())
-}
-
-fn record(list: &[Value]) -> Value {
-    Value::Struct(list.iter().map(|value| (String::new(), value.clone())).collect())
-}
-
-fn unnamed(value: &Value) -> Value {
-    match value {
-        Value::Struct(fields) => record(&fields.iter().map(|(_, value)| unnamed(value)).collect::<Vec<_>>()),
-        Value::List(items) => Value::List(items.iter().map(unnamed).collect()),
-        other => other.clone(),
-    }
-}
 
 /// Holds one parameter list to these bytes, both ways, and to the same length in the other byte order.
 #[track_caller]
@@ -265,10 +249,6 @@ fn bstrs_are_flagged_word_blobs_in_little_endian() {
     let shape = parameters(&[("text", bstr())]);
     let big = encode(&record(&values[..1]), false, &shape);
     assert_eq!(big, unhex("72657355 02000000 04000000 02000000 61006200"));
-}
-
-fn variant(shape: Shape, value: Value) -> Value {
-    Value::Variant(Box::new((TypedShape(shape), value)))
 }
 
 #[test]

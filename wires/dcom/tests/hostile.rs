@@ -39,8 +39,12 @@ fn r1_counts_that_the_stub_cannot_hold_are_refused_before_anything_is_allocated(
 
 #[test]
 fn r1_counts_above_the_bound_or_the_budget_are_refused() {
-    let bounded =
-        everywire_model::shape::Sequence { element: Shape::U8, bound: Some(2), order: Order::Conformant, size: None };
+    let bounded = everywire_model::shape::Sequence {
+        element: Shape::U8,
+        bound: Some(2),
+        order: Order::Conformant,
+        size: None,
+    };
     let failure = refused(&[("a", Shape::Sequence(Hold::new(bounded)))], "03000000 010203");
     assert_eq!(code(&failure), "ndr BoundExceeded");
 
@@ -82,11 +86,11 @@ fn r7_reuse_of_referents_cannot_explode() {
         hex.push_str(&format!("{id:08x}{id:08x}"));
     }
     hex.push_str("0000000000000000");
-    let mut body = body(&unhex(&hex), true);
-    body.budget.elements = 10_000;
+    let body = body(&unhex(&hex), true);
     let shape = parameters(&[("root", pointer(PointerKind::Full, list()))]);
     let failure = body.read(|source| Value::decode(&shape, source)).unwrap_err();
     assert_eq!(failure.kind(), Kind::LimitExceeded, "{failure}");
+    assert!(failure.message().starts_with("aliases of pointers"), "{failure}");
 }
 
 #[test]
@@ -156,9 +160,9 @@ fn o6_sizes_of_variants_and_bstrs_must_agree() {
         refused(&[("b", bstr())], "55736572 01000000 01000000 01000000 6100").kind(),
         Kind::Unsupported
     );
-    for vt in ["2400", "0e00", "0360", "ffff", "0c60"] {
+    for vt in ["2400", "2440", "2420", "0e20", "0040", "0140", "ffff"] {
         let discriminant = match vt {
-            "0360" | "0c60" => "00600000".to_owned(),
+            "2420" | "0e20" => "00200000".to_owned(),
             "ffff" => "00600000".to_owned(),
             _ => format!("{vt}0000"),
         };
@@ -187,8 +191,69 @@ fn o6_safearrays_with_lying_dimensions_are_refused() {
     ] {
         assert_eq!(code(&refused(&[("v", Shape::Variant)], &hex)), name, "{hex}");
     }
+    // Rows without elements take no bytes: there are none.
+    let rows = array("02000000", "0200", "00000000", "00000000 00000000 ffffff7f 00000000");
+    let (value, _) = decode(&unhex(&rows), true, &Shape::Variant).unwrap();
+    let Value::Variant(content) = value else { panic!("no variant") };
+    assert_eq!(content.1, Value::List(Vec::new()));
     let grid = array("02000000", "0200", "04000000", "02000000 00000000 02000000 00000000");
-    assert_eq!(refused(&[("v", Shape::Variant)], &grid).kind(), Kind::Unsupported);
+    assert!(decode(&unhex(&grid), true, &parameters(&[("v", Shape::Variant)])).is_ok());
+    // A contract that knows one dimension.
+    let flat = common::alias("SAFEARRAY", sequence(Shape::I32));
+    let failure = decode(&unhex(&grid)[28..], true, &parameters(&[("a", flat)])).unwrap_err();
+    assert_eq!(failure.kind(), Kind::Unsupported, "{failure}");
+}
+
+#[test]
+fn o6_safearrays_that_say_another_type_are_refused() {
+    // FADF_HAVEVARTYPE says VT_BSTR (8) of an array of 32-bit numbers.
+    let array = |features: &str, locks: &str, sf_type: &str| {
+        format!(
+            "55736572 00000000 20000000 00000000 0320 000000000000 00200000 01000000 02000000 01000000 0100 {features}
+             04000000 {locks} {sf_type} 01000000 03000000 01000000 00000000 01000000 2a000000 {}",
+            "00".repeat(256)
+        )
+    };
+    let list = parameters(&[("v", Shape::Variant)]);
+    for (features, locks, sf_type, fits) in [
+        ("8000", "00000300", "03000000", true),
+        ("8000", "05000300", "03000000", true),
+        ("8000", "00001700", "03000000", true),
+        ("8000", "00000000", "03000000", true),
+        ("0000", "00000800", "03000000", true),
+        ("8000", "00000800", "03000000", false),
+        ("8000", "00000e00", "03000000", false),
+        ("8000", "00000300", "0a000000", false),
+        ("8000", "00000300", "0d800000", false),
+    ] {
+        let read = decode(&unhex(&array(features, locks, sf_type)), true, &list);
+        match read {
+            Ok(_) => assert!(fits, "{features} {locks} {sf_type}"),
+            Err(failure) => assert_eq!((code(&failure), fits), ("ndr BadSafearray", false), "{failure}"),
+        }
+    }
+}
+
+#[test]
+fn r8_a_server_cannot_make_its_client_allocate() {
+    // What a client reads is held to the same budgets: elements, referents, bytes.
+    let list = parameters(&[("list", unique(sequence(unique(Shape::U8))))]);
+    let mut stub = unhex("00000200 00100000");
+    stub.extend([1; 4 * 4096]);
+    stub.extend([7; 4096]);
+    let mut body = body(&stub, true);
+    assert!(body.read(|source| Value::decode(&list, source)).is_ok());
+    body.budget.elements = 6000;
+    let failure = body.read(|source| Value::decode(&list, source)).unwrap_err();
+    assert_eq!(failure.kind(), Kind::LimitExceeded, "{failure}");
+
+    let text = parameters(&[("text", wide())]);
+    let mut stub = unhex("00020000 00000000 00020000");
+    stub.extend([0x41, 0].repeat(512));
+    let mut body = common::body(&stub, true);
+    body.budget.bytes = 1023;
+    let failure = body.read(|source| Value::decode(&text, source)).unwrap_err();
+    assert_eq!(failure.kind(), Kind::LimitExceeded, "{failure}");
 }
 
 #[test]

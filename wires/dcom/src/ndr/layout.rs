@@ -1,6 +1,6 @@
 //! What a shape alone tells about its bytes: alignment, least size, pointers, conformance.
 
-use everywire_model::shape::{Enum, Order, Sequence, Shape, Struct};
+use everywire_model::shape::{Alias, Enum, Name, Order, Sequence, Shape, Struct};
 
 /// Where a value stands, which decides how strings, sequences and pointers are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,44 @@ pub(super) enum Place {
     Arm,
 }
 
+/// How a value is held where the name of an alias says more than the shape behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As its shape says.
+    Plain,
+    /// A boolean of 16 bits (MS-OAUT 2.2.27).
+    VariantBool,
+    /// A sequence held as a SAFEARRAY, reached through two pointers (MS-OAUT 2.2.30).
+    Safearray,
+}
+
+/// The form of a shape, and the shape behind its aliases.
+pub(super) fn form(shape: &Shape) -> (Form, &Shape) {
+    let mut shape = shape;
+    while let Shape::Alias(alias) = shape {
+        let form = form_of(alias);
+        if form != Form::Plain {
+            return (form, alias.target.resolved());
+        }
+        shape = &alias.target;
+    }
+    (Form::Plain, shape)
+}
+
+#[cold]
+fn form_of(alias: &Alias) -> Form {
+    match (last_part(&alias.name), alias.target.resolved()) {
+        ("VARIANT_BOOL", Shape::Bool) => Form::VariantBool,
+        ("SAFEARRAY" | "LPSAFEARRAY" | "PSAFEARRAY", Shape::Sequence(_)) => Form::Safearray,
+        _ => Form::Plain,
+    }
+}
+
+/// The last part of a scoped name.
+pub(super) fn last_part(name: &Name) -> &str {
+    name.rsplit("::").next().unwrap_or_default()
+}
+
 /// Bytes of an enumeration.
 pub(super) fn enum_width(shape: &Enum) -> usize {
     if shape.bits == 16 { 2 } else { 4 }
@@ -24,7 +62,12 @@ pub(super) fn enum_width(shape: &Enum) -> usize {
 
 /// Alignment of a value inside a struct or array; `tail` says whether a sequence here belongs to the struct itself.
 pub(super) fn alignment(shape: &Shape, tail: bool) -> usize {
-    match shape.resolved() {
+    let shape = match form(shape) {
+        (Form::VariantBool, _) => return 2,
+        (Form::Safearray, _) => return 4,
+        (Form::Plain, shape) => shape,
+    };
+    match shape {
         Shape::Void | Shape::Char | Shape::Alias(_) => 1,
         Shape::WideChar => 2,
         Shape::Enum(shape) => enum_width(shape),
@@ -46,7 +89,12 @@ pub(super) fn alignment(shape: &Shape, tail: bool) -> usize {
 
 /// The fewest bytes that a value inside an array takes, padding apart.
 pub(super) fn least(shape: &Shape) -> usize {
-    match shape.resolved() {
+    let shape = match form(shape) {
+        (Form::VariantBool, _) => return 2,
+        (Form::Safearray, _) => return 4,
+        (Form::Plain, shape) => shape,
+    };
+    match shape {
         Shape::Void | Shape::Alias(_) => 0,
         Shape::Char => 1,
         Shape::WideChar => 2,
@@ -59,9 +107,39 @@ pub(super) fn least(shape: &Shape) -> usize {
     }
 }
 
+/// The bytes that every value in place takes, from a multiple of its alignment; nothing if they differ.
+pub(super) fn fixed(shape: &Shape) -> Option<usize> {
+    let shape = match form(shape) {
+        (Form::VariantBool, _) => return Some(2),
+        (Form::Safearray, _) => return Some(4),
+        (Form::Plain, shape) => shape,
+    };
+    match shape {
+        Shape::Union(_) => None,
+        Shape::Sequence(shape) if shape.order == Order::Varying => None,
+        Shape::Struct(shape) => shape.fields.iter().try_fold(0_usize, |at, field| {
+            at.checked_next_multiple_of(alignment(&field.shape, false))?.checked_add(fixed(&field.shape)?)
+        }),
+        Shape::Array(shape) => fixed_run(&shape.element, shape.len as usize),
+        shape => Some(least(shape)),
+    }
+}
+
+/// The same for so many values in a row.
+pub(super) fn fixed_run(element: &Shape, count: usize) -> Option<usize> {
+    let size = fixed(element)?;
+    let Some(others) = count.checked_sub(1) else { return Some(0) };
+    size.checked_next_multiple_of(alignment(element, false))?.checked_mul(others)?.checked_add(size)
+}
+
 /// Whether the bytes of a value in place hold pointers whose referents are deferred.
 pub(super) fn has_pointers(shape: &Shape, tail: bool) -> bool {
-    match shape.resolved() {
+    let shape = match form(shape) {
+        (Form::VariantBool, _) => return false,
+        (Form::Safearray, _) => return true,
+        (Form::Plain, shape) => shape,
+    };
+    match shape {
         Shape::Text(_)
         | Shape::Map(_)
         | Shape::Optional(_)
@@ -85,9 +163,9 @@ pub(super) fn has_pointers(shape: &Shape, tail: bool) -> bool {
 
 /// The conformant array that ends a struct, directly or as the end of its last struct.
 pub(super) fn tail_of(shape: &Struct) -> Option<&Sequence> {
-    match shape.fields.last()?.shape.resolved() {
-        Shape::Sequence(last) if last.order != Order::Varying => Some(last),
-        Shape::Struct(last) => tail_of(last),
+    match form(&shape.fields.last()?.shape) {
+        (Form::Plain, Shape::Sequence(last)) if last.order != Order::Varying => Some(last),
+        (Form::Plain, Shape::Struct(last)) => tail_of(last),
         _ => None,
     }
 }

@@ -6,17 +6,25 @@
 //! * a string or sequence that is a parameter, or stands directly behind a pointer, is written in place;
 //! * a sequence that ends a struct is part of it, and its maximum count is moved in front of the outermost struct;
 //! * any other string, sequence or map inside a struct, array or union is carried by a pointer that is never null;
-//! * an optional value is a unique pointer.
+//! * an optional value is a unique pointer;
+//! * the name of an alias counts where automation has a form of its own: a `VARIANT_BOOL` of a boolean has 16 bits, a
+//!   `SAFEARRAY` of a sequence is the whole of what MIDL calls so, both of its pointers included; in VARIANTs `DATE`,
+//!   `CURRENCY`, `SCODE`, `INT`, `UINT`, `NULL` and `DECIMAL` choose the type;
+//! * a SAFEARRAY of several dimensions is a sequence of rows. Its lower bounds are not kept: they are written as 0;
+//! * a sequence whose size a field or parameter beside it says must be so long, in both directions.
 
 mod layout;
 mod objref;
+mod references;
 mod segment;
 mod sink;
 mod skip;
 mod source;
 mod variant;
+mod watch;
 mod window;
 
+pub use references::{Hook, References};
 pub use sink::NdrSink;
 pub use source::NdrSource;
 

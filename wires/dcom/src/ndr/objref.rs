@@ -29,7 +29,8 @@ pub(super) fn parse(objref: Bytes, offset: usize) -> Visit<Reference> {
         (Bytes::new(), Vec::new())
     };
     let components = vec![(SIGNATURE, objref)];
-    let profile = Profile { wire: "dcom", version: (5, 7), endpoints, key, components, lease: Lease::default() };
+    let profile =
+        Profile { wire: "dcom", version: (5, 7), endpoints, key, components, lease: Lease::default() };
     Ok(Reference { type_id, profiles: vec![profile], foreign: Vec::new() })
 }
 

@@ -1,31 +1,60 @@
 //! Writing NDR.
 
-use super::layout::{Place, alignment, enum_width, tail_of};
+mod automation;
+mod composites;
+
+use super::NDR;
+use super::layout::{Form, Place, enum_width, form};
+use super::references::{self, References};
 use super::segment::Segment;
-use super::variant::{self, USER};
-use super::{NDR, objref};
-use crate::limits::{VARIANT_DEPTH, WRITE_DEPTH};
+use super::variant::USER;
+use super::watch::{Contradiction, Counting, Counts, Forms, Known};
+use crate::limits::WRITE_DEPTH;
 use crate::violations::{Violation, unsupported};
+use automation::Grid;
 use bytes::Bytes;
-use everywire_model::shape::{Enum, Order, PointerKind, Shape, Text, TextKind};
+use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{Numbers, Sink, Visit};
 use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind as Why, Reference};
+use std::fmt;
+use std::sync::Arc;
 
 /// Referent ids count up from here in fours, as Windows does.
 const FIRST_REFERENT: u32 = 0x0002_0000;
 
 /// Writes one stub.
-#[derive(Debug)]
 pub struct NdrSink {
+    /// Where the first value stands in its stub.
     base: usize,
+    /// Bytes that were in the buffer before.
+    start: usize,
     /// Byte order of what is being written; the contents of automation types are little-endian in any stub.
     little: bool,
     stub_little: bool,
-    /// The stub, and the referents whose pointers are open, the innermost last.
-    segments: Vec<Segment>,
+    stub: Segment,
+    /// What open referents hold, and what is deferred behind them, deeper and deeper.
+    deferred: Vec<Segment>,
+    /// The segment that is being written: the number of referents open that were deferred.
+    depth: usize,
     frames: Vec<Frame>,
     next_referent: u32,
     variants: u32,
+    /// The counts of the open structs that hold sequences whose size is said beside them.
+    counts: Vec<Counts>,
+    /// The open SAFEARRAYs of several dimensions.
+    grids: Vec<Grid>,
+    known: Known,
+    references: Option<Arc<dyn References>>,
+}
+
+impl fmt::Debug for NdrSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let written = self.stub.len();
+        f.debug_struct("NdrSink")
+            .field("written", &written)
+            .field("depth", &self.depth)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +64,14 @@ enum Kind {
     Items,
     Union,
     Maybe,
-    Variant,
+    /// Where it begins in its segment.
+    Variant {
+        start: usize,
+    },
+    /// This dimension of a SAFEARRAY that has several.
+    Row {
+        dimension: usize,
+    },
 }
 
 #[derive(Debug)]
@@ -47,12 +83,18 @@ struct Frame {
     hoist: Option<usize>,
     /// Whether values are held as in a VARIANT.
     automation: bool,
-    /// Whether the segment ends with this composite.
-    owns_segment: bool,
+    /// How values are held that say less by themselves.
+    forms: Forms,
+    counting: Counting,
+    /// Whether a deferred referent ends with this composite.
+    referent: bool,
+    /// The byte order to go back to when this composite ends, if it has one of its own.
+    order: Option<bool>,
 }
 
 macro_rules! number {
     ($($name:ident $type:ty),*) => {$(
+        #[inline]
         fn $name(&mut self, value: $type) -> Visit<()> {
             self.begin()?;
             self.$name(value);
@@ -62,28 +104,30 @@ macro_rules! number {
     )*};
 }
 
+/// Numbers that may say how long a sequence beside them is.
+macro_rules! integer {
+    ($($name:ident $type:ty),*) => {$(
+        #[inline]
+        fn $name(&mut self, value: $type) -> Visit<()> {
+            self.begin()?;
+            self.$name(value);
+            if !self.counts.is_empty() {
+                self.note(i64::try_from(value).unwrap_or(i64::MAX))?;
+            }
+            self.end();
+            Ok(())
+        }
+    )*};
+}
+
 macro_rules! put {
     ($($name:ident $type:ty),*) => {$(
+        #[inline]
         fn $name(&mut self, value: $type) {
             let bytes = if self.little { value.to_le_bytes() } else { value.to_be_bytes() };
             self.segment().put(size_of::<$type>(), &bytes);
         }
     )*};
-}
-
-/// Numbers in the current byte order, aligned.
-trait Put {
-    fn segment(&mut self) -> &mut Segment;
-}
-
-impl Put for NdrSink {
-    fn segment(&mut self) -> &mut Segment {
-        if self.segments.is_empty() {
-            self.segments.push(Segment::at(self.base));
-        }
-        let last = self.segments.len() - 1;
-        &mut self.segments[last]
-    }
 }
 
 impl NdrSink {
@@ -96,67 +140,111 @@ impl NdrSink {
 
     /// A sink for values that begin `base` bytes into their stub.
     pub fn at(base: usize, little: bool) -> Self {
+        let origin = isize::try_from(base % 8).unwrap_or_default();
+        Self { base, ..Self::with(Segment::behind(Vec::new(), -origin), 0, little) }
+    }
+
+    /// A sink that appends to a buffer whose stub begins at `stub`, which is no further than its end: for a message
+    /// whose headers, and perhaps first values, are there already. [`Self::into_bytes`] gives the whole buffer back.
+    pub fn into(buffer: Vec<u8>, stub: usize, little: bool) -> Self {
+        let start = buffer.len();
+        let origin = isize::try_from(stub % 8).unwrap_or_default();
+        let base = start.saturating_sub(stub);
+        Self { base, ..Self::with(Segment::behind(buffer, origin), start, little) }
+    }
+
+    /// The same sink, which asks here for the OBJREFs of references.
+    #[must_use]
+    pub fn with_references(mut self, references: Arc<dyn References>) -> Self {
+        self.references = Some(references);
+        self
+    }
+
+    fn with(segment: Segment, start: usize, little: bool) -> Self {
         Self {
-            base,
+            base: 0,
+            start,
             little,
             stub_little: little,
-            segments: vec![Segment::at(base)],
+            stub: segment,
+            deferred: Vec::new(),
+            depth: 0,
             frames: Vec::new(),
             next_referent: FIRST_REFERENT,
             variants: 0,
+            counts: Vec::new(),
+            grids: Vec::new(),
+            known: Known::default(),
+            references: None,
         }
     }
 
-    /// The stub's bytes.
+    /// The stub's bytes, behind what was in the buffer before.
     ///
     /// # Errors
     /// A composite was left open.
-    pub fn into_bytes(mut self) -> Visit<Vec<u8>> {
-        match self.segments.pop() {
-            Some(segment) if self.frames.is_empty() && self.segments.is_empty() => Ok(segment.into_bytes()),
-            _ => Err(Violation::Misuse.at(0)),
-        }
+    pub fn into_bytes(self) -> Visit<Vec<u8>> {
+        if self.frames.is_empty() { Ok(self.stub.into_bytes()) } else { Err(Violation::Misuse.at(0)) }
     }
 
-    /// The stub as a body that [`NDR`] reads.
+    /// The buffer as it was before, to be used again after a failure.
+    pub fn into_buffer(self) -> Vec<u8> {
+        let mut buffer = self.stub.into_bytes();
+        buffer.truncate(self.start);
+        buffer
+    }
+
+    /// The values as a body that [`NDR`] reads.
     ///
     /// # Errors
     /// A composite was left open.
     pub fn into_body(self, budget: Budget) -> Visit<Body> {
-        let (base, little) = (self.base, self.stub_little);
-        let bytes = self.into_bytes()?.into();
-        Ok(Body {
-            bytes,
-            base,
-            little,
-            dialect: 0,
-            budget,
-            codec: &NDR,
-            context: Bytes::new(),
-            beside: None,
-        })
+        let (base, start, little) = (self.base, self.start, self.stub_little);
+        let bytes = Bytes::from(self.into_bytes()?).slice(start..);
+        Ok(Body { bytes, base, little, dialect: 0, budget, codec: &NDR, context: Bytes::new(), beside: None })
+    }
+
+    #[inline]
+    fn segment(&mut self) -> &mut Segment {
+        match self.depth.checked_sub(1).and_then(|index| self.deferred.get_mut(index)) {
+            Some(segment) => segment,
+            None => &mut self.stub,
+        }
     }
 
     /// A value begins: where does it stand?
+    #[inline]
     fn begin(&mut self) -> Visit<Place> {
         let Some(frame) = self.frames.last_mut() else { return Ok(Place::Top) };
         match frame.left.checked_sub(1) {
             Some(left) => frame.left = left,
             None => return Err(miscounted()),
         }
-        Ok(match frame.kind {
+        if frame.counting == Counting::Field
+            && let Some(counts) = self.counts.last_mut()
+        {
+            counts.begin(frame.left);
+        }
+        let (kind, last) = (frame.kind, frame.left == 0 && frame.hoist.is_some());
+        Ok(match kind {
             Kind::Parameters => Place::Top,
             Kind::Maybe => Place::Behind,
-            Kind::Variant => Place::Arm,
-            Kind::Struct if frame.left == 0 && frame.hoist.is_some() => Place::Tail,
+            Kind::Variant { .. } => Place::Arm,
+            Kind::Struct if last => Place::Tail,
+            Kind::Row { .. } => {
+                self.mark();
+                Place::Within
+            }
             _ => Place::Within,
         })
     }
 
     /// A value ended: what the pointers of a parameter point to follows it.
+    #[inline]
     fn end(&mut self) {
-        if self.frames.last().is_none_or(|frame| frame.kind == Kind::Parameters) {
-            self.segment().settle();
+        if !self.deferred.is_empty() && self.frames.last().is_none_or(|frame| frame.kind == Kind::Parameters)
+        {
+            self.settle();
         }
     }
 
@@ -165,12 +253,45 @@ impl NdrSink {
             let limit = WRITE_DEPTH as u64;
             return Err(Failure::over_limit(Initiator::User, "nesting of values", limit + 1, limit));
         }
-        self.frames.push(Frame { kind, left, hoist: None, automation: false, owns_segment: false });
+        self.frames.push(Frame {
+            kind,
+            left,
+            hoist: None,
+            automation: false,
+            forms: Forms::Plain,
+            counting: Counting::No,
+            referent: false,
+            order: None,
+        });
         self.frames.last_mut().ok_or_else(|| Violation::Misuse.at(0))
     }
 
     fn automation(&self) -> bool {
         self.frames.last().is_some_and(|frame| frame.automation)
+    }
+
+    /// How the next value is held; `shape` is what the visit says of it.
+    fn form(&self, shape: &Shape) -> Form {
+        match self.frames.last() {
+            Some(frame) if !matches!(frame.forms, Forms::Plain) => frame.forms.next(frame.left),
+            _ if matches!(shape, Shape::Alias(_)) => form(shape).0,
+            _ => Form::Plain,
+        }
+    }
+
+    /// Whether a value takes part in the counts of the struct around.
+    fn counting(&self) -> bool {
+        self.frames.last().is_some_and(|frame| frame.counting != Counting::No)
+    }
+
+    /// A number was written.
+    fn note(&mut self, value: i64) -> Visit<()> {
+        if self.counting()
+            && let Some(counts) = self.counts.last_mut()
+        {
+            counts.value(value).map_err(|contradiction| contradicts(&contradiction))?;
+        }
+        Ok(())
     }
 
     fn referent_id(&mut self) {
@@ -179,156 +300,75 @@ impl NdrSink {
         self.u32(id);
     }
 
+    /// Goes where the next deferred referent is written.
+    fn descend(&mut self) {
+        self.depth += 1;
+        if self.deferred.len() < self.depth {
+            self.deferred.push(Segment::floating());
+        }
+    }
+
+    /// Comes back from a deferred referent, which takes what it points to along.
+    fn ascend(&mut self) {
+        self.settle();
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    /// Puts what is deferred behind what is being written.
+    fn settle(&mut self) {
+        let depth = self.depth.min(self.deferred.len());
+        let (open, deferred) = self.deferred.split_at_mut(depth);
+        if let Some(deferred) = deferred.first_mut() {
+            open.last_mut().unwrap_or(&mut self.stub).settle(deferred);
+        }
+    }
+
     /// Writes what a pointer points to: after everything around it if the pointer is inside something, else here.
+    #[inline]
     fn referent(&mut self, place: Place, write: impl FnOnce(&mut Self)) {
         if place == Place::Within {
-            self.segments.push(Segment::floating());
+            self.descend();
             write(self);
-            self.defer();
+            self.ascend();
         } else {
             write(self);
         }
     }
 
-    /// Ends the innermost segment.
-    fn defer(&mut self) {
-        if let Some(referent) = self.segments.pop() {
-            self.segment().defer(referent);
-        }
-    }
-
-    /// FLAGGED_WORD_BLOB (MS-OAUT 2.2.23.1). Empty text is a null BSTR: the two mean the same.
-    fn blob(&mut self, units: &[u16]) {
-        let outer = std::mem::replace(&mut self.little, true);
-        let len = units.len() as u32;
-        self.u32(len);
-        self.u32(if units.is_empty() { variant::NULL_BSTR } else { 2 * len });
-        self.u32(len);
-        for unit in units {
-            self.u16(*unit);
-        }
-        self.little = outer;
-    }
-
-    /// Opens a sequence or map of `len` elements.
-    fn open_items(&mut self, shape: &Shape, len: usize) -> Visit<()> {
-        let (order, bound, values) = match shape {
-            Shape::Sequence(sequence) => (sequence.order, sequence.bound, 1),
-            _ => (Order::Conformant, None, 2),
-        };
-        let count = count_of(len)?;
-        if bound.is_some_and(|bound| count > bound) {
-            return Err(too_long(len, bound));
-        }
-        let hoist = self.frames.last().and_then(|frame| frame.hoist);
-        let place = self.begin()?;
-        let mut owns_segment = false;
-        match (place, hoist) {
-            (Place::Arm, _) => self.open_safearray(shape, count)?,
-            (Place::Tail, Some(at)) => {
-                let raw = if self.little { count.to_le_bytes() } else { count.to_be_bytes() };
-                self.segment().patch(at, &raw);
-            }
-            (Place::Within | Place::Tail, _) if order != Order::Varying => {
-                self.referent_id();
-                self.segments.push(Segment::floating());
-                owns_segment = true;
-                self.u32(count);
-            }
-            _ if order != Order::Varying => self.u32(count),
-            _ => {}
-        }
-        if order != Order::Conformant && place != Place::Arm {
-            self.u32(0);
-            self.u32(count);
-        }
-        let frame = self.push(Kind::Items, len.saturating_mul(values))?;
-        frame.automation = place == Place::Arm;
-        frame.owns_segment = owns_segment;
-        Ok(())
-    }
-
-    /// SAFEARRAY of one dimension (MS-OAUT 2.2.30.10), behind the two pointers that a VARIANT reaches it by.
-    fn open_safearray(&mut self, shape: &Shape, count: u32) -> Visit<()> {
-        let element = variant::type_of(shape)? & !variant::ARRAY;
-        let (sf_type, features, width) = variant::safearray_of(element)?;
-        self.referent_id();
-        self.referent_id();
-        self.u32(1);
-        self.u16(1);
-        self.u16(features);
-        self.u32(width);
-        self.u32(u32::from(element) << 16);
-        self.u32(sf_type);
-        self.u32(count);
-        self.referent_id();
+    /// A string as a conformant and varying array of characters, ended by a NUL.
+    fn string(&mut self, narrow: bool, count: u32, value: &str) {
         self.u32(count);
         self.u32(0);
         self.u32(count);
-        Ok(())
+        if narrow {
+            let bytes = self.segment().bytes();
+            bytes.extend_from_slice(value.as_bytes());
+            bytes.push(0);
+        } else {
+            self.units(value);
+            self.u16(0);
+        }
     }
 
-    fn open_pointer(&mut self, kind: PointerKind, len: usize) -> Visit<()> {
-        let place = self.begin()?;
-        let present = len > 0;
-        let mut owns_segment = false;
-        match (kind, present) {
-            (PointerKind::Ref, false) => return Err(Violation::NullReference.at(0)),
-            // A reference pointer that is a parameter, or stands behind a pointer, leaves no trace.
-            (PointerKind::Ref, true) if matches!(place, Place::Top | Place::Behind) => {}
-            (_, false) => self.u32(0),
-            (_, true) => {
-                self.referent_id();
-                if place == Place::Within {
-                    self.segments.push(Segment::floating());
-                    owns_segment = true;
-                }
-            }
+    /// UTF-16.
+    fn units(&mut self, value: &str) {
+        let little = self.little;
+        let bytes = self.segment().bytes();
+        bytes.reserve(value.len() * 2);
+        for unit in value.encode_utf16() {
+            bytes.extend_from_slice(&if little { unit.to_le_bytes() } else { unit.to_be_bytes() });
         }
-        let frame = self.push(Kind::Maybe, usize::from(present))?;
-        frame.owns_segment = owns_segment;
-        frame.automation = place == Place::Arm;
-        Ok(())
-    }
-
-    fn open_variant(&mut self) -> Visit<()> {
-        if self.variants >= VARIANT_DEPTH {
-            return Err(Violation::VariantDepth.at(0));
-        }
-        if self.begin()? == Place::Arm {
-            // VT_BYREF | VT_VARIANT: a pointer to the pointer that a VARIANT is.
-            self.referent_id();
-        }
-        self.u32(USER);
-        self.variants += 1;
-        self.little = true;
-        let mut segment = Segment::floating();
-        segment.align(8);
-        self.segments.push(segment);
-        let frame = self.push(Kind::Variant, 1)?;
-        frame.owns_segment = true;
-        frame.automation = true;
-        Ok(())
-    }
-
-    /// `clSize` counts everything that belongs to the VARIANT in units of 8 bytes; the last one need not be full.
-    fn close_variant(&mut self) {
-        let segment = self.segment();
-        segment.settle();
-        let size = segment.len().div_ceil(8) as u32;
-        segment.patch(0, &size.to_le_bytes());
-        self.variants -= 1;
-        self.little = self.variants > 0 || self.stub_little;
     }
 }
 
 impl Sink for NdrSink {
-    number!(u8 u8, i8 i8, u16 u16, i16 i16, u32 u32, i32 i32, u64 u64, i64 i64, f32 f32, f64 f64);
+    number!(f32 f32, f64 f64);
+    integer!(u8 u8, i8 i8, u16 u16, i16 i16, u32 u32, i32 i32, u64 u64, i64 i64);
 
     fn bool(&mut self, value: bool) -> Visit<()> {
-        let automation = self.automation();
+        let wide = self.automation() || self.form(&Shape::Bool) == Form::VariantBool;
         self.begin()?;
-        if automation {
+        if wide {
             self.u16(if value { 0xffff } else { 0 });
         } else {
             self.u8(value.into());
@@ -353,39 +393,28 @@ impl Sink for NdrSink {
 
     fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
         let counted = shape.kind == TextKind::Counted || self.automation();
+        let narrow = shape.kind == TextKind::Narrow && !counted;
         if !counted && value.contains('\0') {
             return Err(Failure::new(Why::BadArgument, Initiator::User, "a string with a NUL inside it"));
         }
-        if shape.bound.is_some_and(|bound| value.encode_utf16().count() > bound as usize) {
-            return Err(too_long(value.len(), shape.bound));
+        let units = if value.is_ascii() { value.len() } else { value.encode_utf16().count() };
+        if shape.bound.is_some_and(|bound| units > bound as usize) {
+            return Err(too_long(units, shape.bound));
         }
         let place = self.begin()?;
         if counted {
-            let units: Vec<u16> = value.encode_utf16().collect();
-            count_of(units.len().saturating_mul(2))?;
+            count_of(units.saturating_mul(2))?;
             match place {
                 Place::Arm => self.referent_id(),
                 _ => self.u32(USER),
             }
-            self.referent(place, |sink| sink.blob(&units));
+            self.referent(place, |sink| sink.blob(units as u32, value));
         } else {
-            let units: Vec<u16> = match shape.kind {
-                TextKind::Narrow => value.bytes().map(u16::from).chain([0]).collect(),
-                _ => value.encode_utf16().chain([0]).collect(),
-            };
-            let count = count_of(units.len())?;
+            let count = count_of(1 + if narrow { value.len() } else { units })?;
             if place == Place::Within {
                 self.referent_id();
             }
-            let narrow = shape.kind == TextKind::Narrow;
-            self.referent(place, |sink| {
-                sink.u32(count);
-                sink.u32(0);
-                sink.u32(count);
-                for unit in units {
-                    if narrow { sink.u8(unit as u8) } else { sink.u16(unit) }
-                }
-            });
+            self.referent(place, |sink| sink.string(narrow, count, value));
         }
         self.end();
         Ok(())
@@ -402,7 +431,11 @@ impl Sink for NdrSink {
 
     fn numbers(&mut self, values: Numbers<'_>) -> Visit<()> {
         match self.frames.last_mut() {
-            Some(frame) if frame.kind == Kind::Items && frame.left == values.len() => frame.left = 0,
+            Some(frame)
+                if matches!(frame.kind, Kind::Items | Kind::Row { .. }) && frame.left == values.len() =>
+            {
+                frame.left = 0;
+            }
             _ => return Err(miscounted()),
         }
         let little = self.little;
@@ -430,7 +463,7 @@ impl Sink for NdrSink {
     }
 
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
-        let objref = value.map(objref::print).transpose()?;
+        let objref = value.map(|value| references::write(self.references.as_ref(), value)).transpose()?;
         let place = self.begin()?;
         match objref {
             None => self.u32(0),
@@ -438,10 +471,11 @@ impl Sink for NdrSink {
                 let len = count_of(objref.len())?;
                 self.referent_id();
                 self.referent(place, |sink| {
+                    // Interface pointers keep the stub's byte order where automation has its own.
                     let outer = std::mem::replace(&mut sink.little, sink.stub_little);
                     sink.u32(len);
                     sink.u32(len);
-                    sink.segment().bytes().extend_from_slice(objref);
+                    sink.segment().bytes().extend_from_slice(&objref);
                     sink.little = outer;
                 });
             }
@@ -457,60 +491,31 @@ impl Sink for NdrSink {
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         match shape.resolved() {
             Shape::Struct(parameters) if parameters.name.is_empty() && self.frames.is_empty() => {
-                self.push(Kind::Parameters, parameters.fields.len())?;
+                self.open_fields(Kind::Parameters, parameters, None, false)
             }
-            resolved @ Shape::Struct(fields) => {
-                let inherited = self.frames.last().and_then(|frame| frame.hoist);
-                let hoist = match self.begin()? {
-                    Place::Arm => return Err(unsupported("a struct in a VARIANT")),
-                    Place::Tail => inherited,
-                    Place::Within => None,
-                    Place::Top | Place::Behind => tail_of(fields).map(|_| {
-                        self.u32(0);
-                        self.segment().len() - 4
-                    }),
-                };
-                self.segment().align(alignment(resolved, hoist.is_some()));
-                self.push(Kind::Struct, fields.fields.len())?.hoist = hoist;
-            }
-            Shape::Array(array) => {
-                if self.begin()? == Place::Arm {
-                    return Err(unsupported("a fixed array in a VARIANT"));
+            resolved @ Shape::Struct(fields) => self.open_struct(resolved, fields),
+            resolved @ Shape::Array(array) => self.open_array(resolved, array, len),
+            resolved @ Shape::Sequence(sequence) => {
+                let form = self.form(shape);
+                if self.in_row() {
+                    self.open_row(len)
+                } else if form == Form::Safearray || self.automation() {
+                    self.open_safearray(sequence, len)
+                } else {
+                    self.open_items(resolved, len)
                 }
-                if array.len as usize != len {
-                    return Err(miscounted());
-                }
-                self.push(Kind::Items, len)?;
             }
-            resolved @ (Shape::Sequence(_) | Shape::Map(_)) => self.open_items(resolved, len)?,
-            Shape::Union(_) => {
-                if self.begin()? == Place::Arm {
-                    return Err(unsupported("a union in a VARIANT"));
-                }
-                self.push(Kind::Union, 1 + usize::from(len > 0))?;
-            }
-            Shape::Optional(_) => self.open_pointer(PointerKind::Unique, len)?,
-            Shape::Pointer(pointer) => self.open_pointer(pointer.kind, len)?,
-            Shape::Variant => self.open_variant()?,
-            _ => return Err(Violation::Misuse.at(0)),
+            resolved @ Shape::Map(_) => self.open_items(resolved, len),
+            Shape::Union(union) => self.open_union(union, len),
+            resolved @ Shape::Optional(_) => self.open_pointer(resolved, PointerKind::Unique, len),
+            resolved @ Shape::Pointer(pointer) => self.open_pointer(resolved, pointer.kind, len),
+            Shape::Variant => self.open_variant(),
+            _ => Err(Violation::Misuse.at(0)),
         }
-        Ok(())
     }
 
     fn content(&mut self, shape: &Shape) -> Visit<()> {
-        let vt = variant::type_of(shape)?;
-        let Some(frame) = self.frames.last_mut().filter(|frame| frame.kind == Kind::Variant) else {
-            return Err(Violation::Misuse.at(0));
-        };
-        frame.left = usize::from(!matches!(shape.resolved(), Shape::Void));
-        self.u32(0);
-        self.u32(0);
-        self.u16(vt);
-        self.u16(0);
-        self.u16(0);
-        self.u16(0);
-        self.u32(variant::discriminant(vt));
-        Ok(())
+        self.variant_header(shape)
     }
 
     fn close(&mut self, _: &Shape) -> Visit<()> {
@@ -518,11 +523,19 @@ impl Sink for NdrSink {
         if frame.left > 0 {
             return Err(miscounted());
         }
-        if frame.kind == Kind::Variant {
-            self.close_variant();
+        if frame.counting == Counting::Field {
+            self.counts.pop();
         }
-        if frame.owns_segment {
-            self.defer();
+        match frame.kind {
+            Kind::Row { dimension: 0 } => self.close_grid()?,
+            Kind::Variant { start } => self.close_variant(start),
+            _ => {}
+        }
+        if let Some(order) = frame.order {
+            self.little = order;
+        }
+        if frame.referent {
+            self.ascend();
         }
         self.end();
         Ok(())
@@ -538,11 +551,21 @@ fn count_of(len: usize) -> Visit<u32> {
         .map_err(|_| Failure::over_limit(Initiator::User, "elements", len as u64, u32::MAX.into()))
 }
 
+#[cold]
 fn too_long(len: usize, bound: Option<u32>) -> Failure {
     let bound = bound.unwrap_or(u32::MAX);
     Failure::new(Why::BadArgument, Initiator::User, format!("a length of {len} exceeds the bound of {bound}"))
 }
 
+#[cold]
+fn contradicts(contradiction: &Contradiction) -> Failure {
+    let Contradiction { count, size, name } = contradiction;
+    let message = format!("{count} elements, but `{name}`, which says how many, is {size}");
+    Failure::new(Why::BadArgument, Initiator::User, message)
+        .with_hint(format!("give `{name}` the number of elements"))
+}
+
+#[cold]
 fn miscounted() -> Failure {
     Failure::new(
         Why::BadArgument,

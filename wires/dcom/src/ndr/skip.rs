@@ -1,6 +1,6 @@
 //! Passing over values in place: how a source finds where the referents of a construct begin.
 
-use super::layout::{alignment, enum_width, least};
+use super::layout::{Form, alignment, enum_width, fixed_run, form, least};
 use super::window::Window;
 use crate::violations::Violation;
 use everywire_model::shape::{Order, Shape};
@@ -8,7 +8,12 @@ use everywire_model::visit::Visit;
 
 /// Passes over a value in place, without its referents; `hoist` is the count for the array that ends it.
 pub(super) fn skip(window: &mut Window<'_>, shape: &Shape, hoist: Option<u32>) -> Visit<()> {
-    match shape.resolved() {
+    let shape = match form(shape) {
+        (Form::VariantBool, _) => return skip_width(window, 2, 1),
+        (Form::Safearray, _) => return skip_width(window, 4, 1),
+        (Form::Plain, shape) => shape,
+    };
+    match shape {
         Shape::Void | Shape::Alias(_) => Ok(()),
         Shape::Char => skip_width(window, 1, 1),
         Shape::WideChar => skip_width(window, 2, 1),
@@ -51,9 +56,14 @@ pub(super) fn skip(window: &mut Window<'_>, shape: &Shape, hoist: Option<u32>) -
     }
 }
 
-fn skip_items(window: &mut Window<'_>, element: &Shape, count: u32) -> Visit<()> {
-    if let Some(width) = element.width() {
-        return skip_width(window, width, count as usize);
+/// Passes over so many values in a row.
+pub(super) fn skip_items(window: &mut Window<'_>, element: &Shape, count: u32) -> Visit<()> {
+    if count == 0 {
+        return Ok(());
+    }
+    if let Some(len) = fixed_run(element, count as usize) {
+        window.align(alignment(element, false));
+        return window.take(len).map(|_| ());
     }
     if (count as usize).checked_mul(least(element).max(1)).is_none_or(|bytes| bytes > window.rest()) {
         return Err(Violation::CountBeyondMessage.at(window.at));

@@ -5,18 +5,19 @@
 //! pointers is. The latter begins where the construct ends in place, which is found by skipping over it once.
 
 mod automation;
+mod composites;
+mod grid;
 
-use super::layout::{Place, alignment, enum_width, has_pointers, least, tail_of};
-use super::objref;
-use super::skip::skip;
-use super::variant;
+use super::layout::{Form, Place, enum_width, form};
+use super::watch::{Contradiction, Counting, Counts, Forms, Known};
 use super::window::Window;
-use crate::limits::POINTER_DEPTH;
+use super::{references, variant};
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
-use everywire_model::shape::{Enum, Order, PointerKind, Shape, Text, TextKind};
+use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{NumbersMut, Source, Visit};
 use everywire_model::{Body, Budget, Handle, Reference};
+use grid::Grid;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -29,6 +30,13 @@ pub struct NdrSource<'a> {
     frames: Vec<Frame>,
     /// Full pointers seen: id, where it stood first, where its referent is.
     full: HashMap<u32, (usize, usize)>,
+    /// The counts of the open structs that hold sequences whose size is said beside them.
+    counts: Vec<Counts>,
+    /// The open SAFEARRAYs of several dimensions.
+    grids: Vec<Grid>,
+    known: Known,
+    /// Referents read again for another full pointer to them.
+    aliases: usize,
     pointers: u32,
     variants: u32,
 }
@@ -40,7 +48,15 @@ enum Kind {
     Items,
     Union,
     Maybe,
-    Variant { vt: u16, end: usize },
+    Variant {
+        vt: u16,
+        end: usize,
+    },
+    /// A dimension of a SAFEARRAY that has several: which, and the number of its first element.
+    Row {
+        dimension: usize,
+        first: usize,
+    },
 }
 
 #[derive(Debug)]
@@ -52,6 +68,9 @@ struct Frame {
     hoist: Option<u32>,
     /// Whether values are held as in a VARIANT.
     automation: bool,
+    /// How values are held that say less by themselves.
+    forms: Forms,
+    counting: Counting,
     /// Index of the frame of the outermost construct, which knows where referents are.
     outer: usize,
     /// In the outermost construct, if it holds pointers: where the next referent is.
@@ -60,6 +79,8 @@ struct Frame {
     back: Option<Back>,
     /// Whether it is counted in `pointers`.
     pointer: bool,
+    /// The byte order to go back to when this composite ends, if it has one of its own.
+    order: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -71,9 +92,25 @@ struct Back {
 
 macro_rules! number {
     ($($name:ident $type:ty),*) => {$(
+        #[inline]
         fn $name(&mut self) -> Visit<$type> {
             self.begin()?;
             self.window.$name()
+        }
+    )*};
+}
+
+/// Numbers that may say how long a sequence beside them is.
+macro_rules! integer {
+    ($($name:ident $type:ty),*) => {$(
+        #[inline]
+        fn $name(&mut self) -> Visit<$type> {
+            self.begin()?;
+            let value = self.window.$name()?;
+            if !self.counts.is_empty() {
+                self.note(i64::try_from(value).unwrap_or(i64::MAX))?;
+            }
+            Ok(value)
         }
     )*};
 }
@@ -87,6 +124,10 @@ impl<'a> NdrSource<'a> {
             budget: body.budget,
             frames: Vec::new(),
             full: HashMap::new(),
+            counts: Vec::new(),
+            grids: Vec::new(),
+            known: Known::default(),
+            aliases: 0,
             pointers: 0,
             variants: 0,
         }
@@ -97,23 +138,34 @@ impl<'a> NdrSource<'a> {
         self.window.rest()
     }
 
+    #[cold]
     fn wrong<T>(&self, violation: Violation) -> Visit<T> {
         Err(violation.at(self.window.at))
     }
 
     /// A value begins: where does it stand?
+    #[inline]
     fn begin(&mut self) -> Visit<Place> {
-        let at = self.window.at;
         let Some(frame) = self.frames.last_mut() else { return Ok(Place::Top) };
         match frame.left.checked_sub(1) {
             Some(left) => frame.left = left,
-            None => return Err(Violation::Misuse.at(at)),
+            None => return self.wrong(Violation::Misuse),
         }
-        Ok(match frame.kind {
+        if frame.counting == Counting::Field
+            && let Some(counts) = self.counts.last_mut()
+        {
+            counts.begin(frame.left);
+        }
+        let (kind, last) = (frame.kind, frame.left == 0 && frame.hoist.is_some());
+        Ok(match kind {
             Kind::Parameters => Place::Top,
             Kind::Maybe => Place::Behind,
             Kind::Variant { .. } => Place::Arm,
-            Kind::Struct if frame.left == 0 && frame.hoist.is_some() => Place::Tail,
+            Kind::Struct if last => Place::Tail,
+            Kind::Row { .. } => {
+                self.seek();
+                Place::Within
+            }
             _ => Place::Within,
         })
     }
@@ -127,29 +179,15 @@ impl<'a> NdrSource<'a> {
             left,
             hoist: None,
             automation: false,
+            forms: Forms::Plain,
+            counting: Counting::No,
             outer,
             deferred: None,
             back: None,
             pointer: false,
+            order: None,
         });
         self.frames.last_mut().ok_or_else(|| Violation::Misuse.at(at))
-    }
-
-    /// Opens a composite that is read in place; unless it is inside another, its pointers' referents follow it.
-    fn push_construct(
-        &mut self,
-        kind: Kind,
-        left: usize,
-        place: Place,
-        end: Option<usize>,
-    ) -> Visit<&mut Frame> {
-        let own = self.frames.len();
-        let frame = self.push(kind, left)?;
-        if !matches!(place, Place::Within | Place::Tail) {
-            frame.outer = own;
-            frame.deferred = end;
-        }
-        Ok(frame)
     }
 
     fn automation(&self) -> bool {
@@ -158,6 +196,30 @@ impl<'a> NdrSource<'a> {
 
     fn hoisted(&self) -> Option<u32> {
         self.frames.last().and_then(|frame| frame.hoist)
+    }
+
+    /// How the next value is held; `shape` is what the visit says of it.
+    fn form(&self, shape: &Shape) -> Form {
+        match self.frames.last() {
+            Some(frame) if !matches!(frame.forms, Forms::Plain) => frame.forms.next(frame.left),
+            _ if matches!(shape, Shape::Alias(_)) => form(shape).0,
+            _ => Form::Plain,
+        }
+    }
+
+    /// Whether a value that begins takes part in the counts of the struct around, as one that ends has.
+    fn counting(&self) -> bool {
+        self.frames.last().is_some_and(|frame| frame.counting != Counting::No)
+    }
+
+    /// A number was read.
+    fn note(&mut self, value: i64) -> Visit<()> {
+        match self.counts.last_mut() {
+            Some(counts) if self.frames.last().is_some_and(|frame| frame.counting != Counting::No) => {
+                counts.value(value).map_err(|contradiction| contradicts(&contradiction, self.window.at))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Goes to the next referent of the construct around; [`Self::come_back`] returns.
@@ -215,140 +277,27 @@ impl<'a> NdrSource<'a> {
         Ok(actual)
     }
 
-    fn open_struct(&mut self, shape: &Shape) -> Visit<usize> {
-        let Shape::Struct(fields) = shape else { return self.wrong(Violation::Misuse) };
-        let inherited = self.hoisted();
-        let place = self.begin()?;
-        let hoist = match place {
-            Place::Arm => return Err(unsupported("a struct in a VARIANT")),
-            Place::Tail => inherited,
-            Place::Within => None,
-            Place::Top | Place::Behind => tail_of(fields).map(|_| self.window.u32()).transpose()?,
-        };
-        let mut end = None;
-        if matches!(place, Place::Top | Place::Behind) && has_pointers(shape, hoist.is_some()) {
-            let mut scout = self.window;
-            skip(&mut scout, shape, hoist)?;
-            end = Some(scout.at);
-        }
-        self.window.align(alignment(shape, hoist.is_some()));
-        let len = fields.fields.len();
-        self.push_construct(Kind::Struct, len, place, end)?.hoist = hoist;
-        Ok(len)
-    }
-
-    fn open_items(&mut self, shape: &Shape) -> Visit<usize> {
-        let (order, bound, values) = match shape {
-            Shape::Sequence(sequence) => (sequence.order, sequence.bound, 1),
-            _ => (Order::Conformant, None, 2),
-        };
-        let elements = elements_of(shape);
-        let hoist = self.hoisted();
-        let mut place = self.begin()?;
-        let mut back = None;
-        let mut null = false;
-        let count = if place == Place::Arm {
-            match self.open_safearray(shape)? {
-                Some(count) => count,
-                None => {
-                    null = true;
-                    0
-                }
-            }
-        } else {
-            let max = match (place, hoist) {
-                _ if order == Order::Varying => None,
-                (Place::Tail, Some(count)) => Some(count),
-                (Place::Within | Place::Tail, _) => {
-                    if self.window.u32()? == 0 {
-                        return self.wrong(Violation::NullReference);
-                    }
-                    self.budget.charge_elements(1)?;
-                    back = Some(self.go()?);
-                    place = Place::Behind;
-                    Some(self.window.u32()?)
-                }
-                _ => Some(self.window.u32()?),
-            };
-            match (order, max) {
-                (Order::Conformant, Some(max)) => max,
-                (_, max) => self.variance(max)?,
-            }
-        };
-        if bound.is_some_and(|bound| count > bound) {
-            return self.wrong(Violation::BoundExceeded);
-        }
-        let len = self.accept(count, elements.iter().flatten().map(|shape| least(shape)).sum())?;
-        let mut end = None;
-        if !matches!(place, Place::Within | Place::Tail)
-            && !null
-            && elements.iter().flatten().any(|shape| has_pointers(shape, false))
-        {
-            let mut scout = self.window;
-            for _ in 0..len {
-                for element in elements.iter().flatten() {
-                    skip(&mut scout, element, None)?;
-                }
-            }
-            end = Some(scout.at);
-        }
-        let frame = self.push_construct(Kind::Items, len.saturating_mul(values), place, end)?;
-        frame.back = back;
-        frame.automation = place == Place::Arm;
-        Ok(len)
-    }
-
-    fn open_pointer(&mut self, kind: PointerKind) -> Visit<usize> {
-        let place = self.begin()?;
-        let id_at = self.window.at;
-        let mut back = None;
-        if kind != PointerKind::Ref || !matches!(place, Place::Top | Place::Behind) {
-            let id = self.window.u32()?;
-            if id == 0 {
-                if kind == PointerKind::Ref {
-                    return self.wrong(Violation::NullReference);
-                }
-                self.push(Kind::Maybe, 0)?;
-                return Ok(0);
-            }
-            let seen = if kind == PointerKind::Full { self.full.get(&id).copied() } else { None };
-            match seen {
-                Some((first, referent)) if first != id_at => {
-                    back = Some(Back { to: self.window.at, advances: false });
-                    self.window.at = referent;
-                }
-                _ => {
-                    if place == Place::Within {
-                        back = Some(self.go()?);
-                    }
-                    if kind == PointerKind::Full {
-                        self.full.insert(id, (id_at, self.window.at));
-                    }
-                }
-            }
-        }
-        if self.pointers >= POINTER_DEPTH {
-            return self.wrong(Violation::PointerDepth);
-        }
-        self.budget.charge_elements(1)?;
-        self.pointers += 1;
-        let frame = self.push(Kind::Maybe, 1)?;
-        frame.back = back;
-        frame.pointer = true;
-        frame.automation = place == Place::Arm;
-        Ok(1)
-    }
-
     fn wide(&mut self, units: usize) -> Visit<Cow<'a, str>> {
         let at = self.window.at;
         let raw = self.window.take(units.checked_mul(2).ok_or_else(|| Violation::Truncated.at(at))?)?;
         self.budget.charge_bytes(raw.len() as u64)?;
         let little = self.window.little;
         let units = raw.chunks_exact(2).filter_map(|pair| pair.try_into().ok());
-        let units =
+        let mut units =
             units.map(|pair| if little { u16::from_le_bytes(pair) } else { u16::from_be_bytes(pair) });
-        let text: Result<String, _> = char::decode_utf16(units).collect();
-        text.map(Cow::Owned).map_err(|_| Violation::BadText.at(at))
+        // Mostly the text is ASCII: then each unit is a byte of it.
+        let mut text = String::with_capacity(raw.len() / 2);
+        let odd = units.by_ref().find(|unit| match u8::try_from(*unit) {
+            Ok(byte) if byte.is_ascii() => {
+                text.push(char::from(byte));
+                false
+            }
+            _ => true,
+        });
+        for unit in char::decode_utf16(odd.into_iter().chain(units)) {
+            text.push(unit.map_err(|_| Violation::BadText.at(at))?);
+        }
+        Ok(Cow::Owned(text))
     }
 
     /// A string as a conformant and varying array of characters; the NUL that ends it is not part of the text.
@@ -377,26 +326,45 @@ impl<'a> NdrSource<'a> {
         Ok(text)
     }
 
-    /// A whole sequence or array of octets, as its range in the body.
-    fn octets(&mut self, shape: &Shape) -> Visit<(usize, &'a [u8])> {
+    /// A whole sequence or array of octets, as its range in the body; nothing if they lie apart, in the window's order.
+    fn octets(&mut self, shape: &Shape) -> Visit<Octets<'a>> {
         let len = self.open(shape)?;
-        let at = self.window.at;
-        let taken = self.window.take(len)?;
+        let found = if self.in_row() {
+            Octets::Apart(self.gather(len, 1)?)
+        } else {
+            let at = self.window.at;
+            Octets::At(at, self.window.take(len)?)
+        };
         if let Some(frame) = self.frames.last_mut() {
             frame.left = 0;
         }
         self.close(shape)?;
-        Ok((at, taken))
+        Ok(found)
     }
 }
 
+/// Where the octets of a sequence are.
+enum Octets<'a> {
+    /// At this offset of the body.
+    At(usize, &'a [u8]),
+    /// In several places.
+    Apart(Vec<u8>),
+}
+
+#[cold]
+fn contradicts(contradiction: &Contradiction, at: usize) -> everywire_model::Failure {
+    let Contradiction { count, size, name } = contradiction;
+    Violation::CountMismatch.at(at).at(format_args!("{count} elements, but `{name}` is {size}"))
+}
+
 impl<'a> Source<'a> for NdrSource<'a> {
-    number!(u8 u8, i8 i8, u16 u16, i16 i16, u32 u32, i32 i32, u64 u64, i64 i64, f32 f32, f64 f64);
+    number!(f32 f32, f64 f64);
+    integer!(u8 u8, i8 i8, u16 u16, i16 i16, u32 u32, i32 i32, u64 u64, i64 i64);
 
     fn bool(&mut self) -> Visit<bool> {
-        let automation = self.automation();
+        let wide = self.automation() || self.form(&Shape::Bool) == Form::VariantBool;
         self.begin()?;
-        Ok(if automation { self.window.u16()? != 0 } else { self.window.u8()? != 0 })
+        Ok(if wide { self.window.u16()? != 0 } else { self.window.u8()? != 0 })
     }
 
     fn char(&mut self, wide: bool) -> Visit<char> {
@@ -428,28 +396,41 @@ impl<'a> Source<'a> for NdrSource<'a> {
     }
 
     fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {
-        let (_, taken) = self.octets(shape)?;
-        self.budget.charge_bytes(taken.len() as u64)?;
-        Ok(Cow::Borrowed(taken))
+        let octets = match self.octets(shape)? {
+            Octets::At(_, taken) => Cow::Borrowed(taken),
+            Octets::Apart(gathered) => Cow::Owned(gathered),
+        };
+        self.budget.charge_bytes(octets.len() as u64)?;
+        Ok(octets)
     }
 
     fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
-        let (at, taken) = self.octets(shape)?;
-        Ok(self.body.bytes.slice(at..at + taken.len()))
+        match self.octets(shape)? {
+            Octets::At(at, taken) => Ok(self.body.bytes.slice(at..at + taken.len())),
+            Octets::Apart(gathered) => {
+                self.budget.charge_bytes(gathered.len() as u64)?;
+                Ok(gathered.into())
+            }
+        }
     }
 
     fn numbers(&mut self, mut into: NumbersMut<'_>) -> Visit<()> {
-        let at = self.window.at;
-        match self.frames.last_mut() {
-            Some(frame) if frame.kind == Kind::Items && frame.left == into.len() => frame.left = 0,
-            _ => return Err(Violation::Misuse.at(at)),
+        match self.frames.last() {
+            Some(frame)
+                if matches!(frame.kind, Kind::Items | Kind::Row { .. }) && frame.left == into.len() => {}
+            _ => return self.wrong(Violation::Misuse),
         }
-        if into.is_empty() {
-            return Ok(());
+        if self.in_row() {
+            let gathered = self.gather(into.len(), into.width())?;
+            into.fill(self.window.little, &gathered);
+        } else if !into.is_empty() {
+            self.window.align(into.width());
+            let raw = self.window.take(into.len().saturating_mul(into.width()))?;
+            into.fill(self.window.little, raw);
         }
-        self.window.align(into.width());
-        let raw = self.window.take(into.len().saturating_mul(into.width()))?;
-        into.fill(self.window.little, raw);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.left = 0;
+        }
         Ok(())
     }
 
@@ -469,6 +450,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
             return Ok(None);
         }
         self.referent(place, |source| {
+            // Interface pointers keep the stub's byte order where automation has its own.
             let outer = std::mem::replace(&mut source.window.little, source.body.little);
             let max = source.window.u32()?;
             let len = source.window.u32()?;
@@ -479,7 +461,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
             }
             let taken = source.window.take(len as usize)?;
             source.budget.charge_bytes(taken.len() as u64)?;
-            objref::parse(source.body.bytes.slice(at..at + taken.len()), at).map(Some)
+            references::read(source.body, source.body.bytes.slice(at..at + taken.len()), at).map(Some)
         })
     }
 
@@ -490,54 +472,44 @@ impl<'a> Source<'a> for NdrSource<'a> {
     fn open(&mut self, shape: &Shape) -> Visit<usize> {
         match shape.resolved() {
             Shape::Struct(parameters) if parameters.name.is_empty() && self.frames.is_empty() => {
-                let len = parameters.fields.len();
-                self.push(Kind::Parameters, len)?;
-                Ok(len)
+                self.open_fields(Kind::Parameters, parameters, None, Place::Top, None, false)
             }
-            resolved @ Shape::Struct(_) => self.open_struct(resolved),
-            resolved @ Shape::Array(array) => {
-                let place = self.begin()?;
-                if place == Place::Arm {
-                    return Err(unsupported("a fixed array in a VARIANT"));
-                }
-                let len = self.accept(array.len, least(&array.element))?;
-                let mut end = None;
-                if matches!(place, Place::Top | Place::Behind) && has_pointers(resolved, false) {
-                    let mut scout = self.window;
-                    skip(&mut scout, resolved, None)?;
-                    end = Some(scout.at);
-                }
-                self.push_construct(Kind::Items, len, place, end)?;
-                Ok(len)
+            resolved @ Shape::Struct(fields) => self.open_struct(resolved, fields),
+            resolved @ Shape::Array(array) => self.open_array(resolved, array),
+            resolved @ Shape::Sequence(_) => {
+                let form = self.form(shape);
+                self.open_sequence(resolved, form)
             }
-            resolved @ (Shape::Sequence(_) | Shape::Map(_)) => self.open_items(resolved),
-            resolved @ Shape::Union(_) => {
-                let place = self.begin()?;
-                let mut end = None;
-                if matches!(place, Place::Top | Place::Behind) && has_pointers(resolved, false) {
-                    let mut scout = self.window;
-                    skip(&mut scout, resolved, None)?;
-                    end = Some(scout.at);
-                }
-                self.push_construct(Kind::Union, 2, place, end)?;
-                Ok(0)
-            }
-            Shape::Optional(_) => self.open_pointer(PointerKind::Unique),
-            Shape::Pointer(pointer) => self.open_pointer(pointer.kind),
+            resolved @ Shape::Map(_) => self.open_items(resolved),
+            resolved @ Shape::Union(_) => self.open_union(resolved),
+            resolved @ Shape::Optional(_) => self.open_pointer(resolved, PointerKind::Unique),
+            resolved @ Shape::Pointer(pointer) => self.open_pointer(resolved, pointer.kind),
             Shape::Variant => self.open_variant(),
             _ => self.wrong(Violation::Misuse),
         }
     }
 
-    fn content(&mut self) -> Visit<Shape> {
-        match self.frames.last_mut() {
-            Some(Frame { kind: Kind::Variant { vt, .. }, left, .. }) => {
-                let shape = variant::shape_of(*vt)?;
-                *left = usize::from(!matches!(shape.resolved(), Shape::Void));
-                Ok(shape)
-            }
-            _ => self.wrong(Violation::Misuse),
+    fn arm(&mut self, shape: &Shape, arm: Option<usize>) -> Visit<()> {
+        if let (Shape::Union(union), Some(frame)) = (shape.resolved(), self.frames.last_mut())
+            && let Some(arm) = arm.and_then(|arm| union.arms.get(arm))
+        {
+            frame.forms = match form(&arm.field.shape).0 {
+                Form::Plain => Forms::Plain,
+                form => Forms::All(form),
+            };
         }
+        Ok(())
+    }
+
+    fn content(&mut self) -> Visit<Shape> {
+        let Some(Frame { kind: Kind::Variant { vt, .. }, .. }) = self.frames.last() else {
+            return self.wrong(Violation::Misuse);
+        };
+        let shape = variant::shape_of(*vt, self.dimensions(*vt))?;
+        if let Some(frame) = self.frames.last_mut() {
+            frame.left = usize::from(!matches!(shape.resolved(), Shape::Void));
+        }
+        Ok(shape)
     }
 
     fn close(&mut self, _: &Shape) -> Visit<()> {
@@ -552,12 +524,21 @@ impl<'a> Source<'a> for NdrSource<'a> {
         if frame.pointer {
             self.pointers -= 1;
         }
-        if let Kind::Variant { end, .. } = frame.kind {
-            if self.window.at > end {
-                return self.wrong(Violation::BadVariant);
+        if frame.counting == Counting::Field {
+            self.counts.pop();
+        }
+        match frame.kind {
+            Kind::Row { dimension: 0, .. } => drop(self.grids.pop()),
+            Kind::Variant { end, .. } => {
+                if self.window.at > end {
+                    return self.wrong(Violation::BadVariant);
+                }
+                self.variants -= 1;
             }
-            self.variants -= 1;
-            self.window.little = self.variants > 0 || self.body.little;
+            _ => {}
+        }
+        if let Some(order) = frame.order {
+            self.window.little = order;
         }
         if let Some(back) = frame.back {
             self.come_back(back);
@@ -567,12 +548,5 @@ impl<'a> Source<'a> for NdrSource<'a> {
 
     fn budget(&mut self) -> &mut Budget {
         &mut self.budget
-    }
-}
-
-fn elements_of(shape: &Shape) -> [Option<&Shape>; 2] {
-    match shape {
-        Shape::Map(map) => [Some(&map.key), Some(&map.value)],
-        other => [other.element(), None],
     }
 }

@@ -1,7 +1,10 @@
 //! The automation types: VARTYPEs and what they are in neutral terms (MS-OAUT 2.2.7, 2.2.29, 2.2.30).
 
+use super::layout::last_part;
 use crate::violations::unsupported;
-use everywire_model::shape::{Alias, Hold, Name, Pointer, PointerKind, Referent, Shape, Text, TextKind};
+use everywire_model::shape::{
+    Alias, Field, Hold, Pointer, PointerKind, Referent, Sequence, Shape, Struct, Text, TextKind,
+};
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
 
@@ -9,6 +12,14 @@ pub(super) const EMPTY: u16 = 0;
 pub(super) const ARRAY: u16 = 0x2000;
 pub(super) const BYREF: u16 = 0x4000;
 pub(super) const VARIANT: u16 = 12;
+pub(super) const DECIMAL: u16 = 14;
+const RECORD: u16 = 36;
+
+/// `sfType` of a SAFEARRAY of interface pointers that also says of which interface (SF_HAVEIID).
+pub(super) const HAVE_IID: u32 = 0x800d;
+
+/// `fFeatures` of a SAFEARRAY: the high word of `cLocks` is the VARTYPE of its elements.
+pub(super) const HAVE_VARTYPE: u16 = 0x80;
 
 /// The referent id that automation's marshalling writes for VARIANT and BSTR: the word `User`.
 pub(super) const USER: u32 = 0x7265_7355;
@@ -37,22 +48,51 @@ const fn referent(name: &'static str, id: &'static str) -> Referent {
     Referent { name: Cow::Borrowed(name), id: Cow::Borrowed(id) }
 }
 
-/// The shape of a VARIANT's content.
-pub(super) fn shape_of(vt: u16) -> Visit<Shape> {
-    if vt == BYREF | VARIANT {
-        return Ok(Shape::Variant);
-    }
-    if vt & BYREF != 0 && vt & ARRAY == 0 {
-        let (kind, target) = (PointerKind::Unique, scalar(vt & !BYREF)?);
-        return Ok(Shape::Pointer(Hold::new(Pointer { kind, target })));
-    }
-    match vt & ARRAY {
-        0 => scalar(vt),
-        _ if vt & BYREF == 0 => {
-            let element = if vt & !ARRAY == VARIANT { Shape::Variant } else { scalar(vt & !ARRAY)? };
-            Ok(Shape::sequence(element))
+static DECIMAL_FIELDS: [Field; 5] = [
+    field("wReserved", Shape::U16),
+    field("scale", Shape::U8),
+    field("sign", Shape::U8),
+    field("Hi32", Shape::U32),
+    field("Lo64", Shape::U64),
+];
+static DECIMAL_STRUCT: Struct =
+    Struct { name: Cow::Borrowed("tagDEC"), id: Cow::Borrowed(""), fields: Cow::Borrowed(&DECIMAL_FIELDS) };
+static DECIMAL_ALIAS: Alias = named("DECIMAL", Shape::Struct(Hold::Static(&DECIMAL_STRUCT)));
+
+const fn field(name: &'static str, shape: Shape) -> Field {
+    Field { name: Cow::Borrowed(name), shape }
+}
+
+/// Whether a struct is laid out as a DECIMAL: the only one that a VARIANT holds as it is (MS-OAUT 2.2.26).
+pub(super) fn is_decimal(shape: &Struct) -> bool {
+    let widths = shape.fields.iter().map(|field| field.shape.width());
+    widths.eq([Some(2), Some(1), Some(1), Some(4), Some(8)])
+}
+
+/// The shape of a VARIANT's content; a SAFEARRAY of several dimensions is a sequence of sequences.
+pub(super) fn shape_of(vt: u16, dimensions: u32) -> Visit<Shape> {
+    let base = vt & !(ARRAY | BYREF);
+    let content = match (vt & ARRAY != 0, base) {
+        (false, VARIANT) if vt & BYREF != 0 => return Ok(Shape::Variant),
+        (false, _) => scalar(base)?,
+        (true, 0 | 1 | DECIMAL) => return Err(refused(vt)),
+        (true, _) => {
+            let element = if base == VARIANT { Shape::Variant } else { scalar(base)? };
+            (0..dimensions).fold(element, |element, _| Shape::sequence(element))
         }
-        _ => Err(unsupported(format_args!("a VARIANT of type 0x{vt:04x}"))),
+    };
+    match (vt & BYREF, base) {
+        (0, _) => Ok(content),
+        (_, 0 | 1) => Err(refused(vt)),
+        _ => Ok(Shape::Pointer(Hold::new(Pointer { kind: PointerKind::Unique, target: content }))),
+    }
+}
+
+#[cold]
+fn refused(vt: u16) -> everywire_model::Failure {
+    match vt & !(ARRAY | BYREF) {
+        RECORD => unsupported("user-defined types in a VARIANT or SAFEARRAY (VT_RECORD)"),
+        _ => unsupported(format_args!("a VARIANT of type 0x{vt:04x}")),
     }
 }
 
@@ -71,6 +111,7 @@ fn scalar(vt: u16) -> Visit<Shape> {
         10 => Shape::Alias(Hold::Static(&SCODE)),
         11 => Shape::Bool,
         13 => Shape::Reference(Hold::Static(&UNKNOWN)),
+        DECIMAL => Shape::Alias(Hold::Static(&DECIMAL_ALIAS)),
         16 => Shape::I8,
         17 => Shape::U8,
         18 => Shape::U16,
@@ -79,7 +120,7 @@ fn scalar(vt: u16) -> Visit<Shape> {
         21 => Shape::U64,
         22 => Shape::Alias(Hold::Static(&INT)),
         23 => Shape::Alias(Hold::Static(&UINT)),
-        _ => return Err(unsupported(format_args!("a VARIANT of type 0x{vt:04x}"))),
+        _ => return Err(refused(vt)),
     })
 }
 
@@ -93,6 +134,7 @@ pub(super) fn type_of(shape: &Shape) -> Visit<u16> {
             ("SCODE" | "HRESULT", Shape::I32 | Shape::U32) => 10,
             ("INT", Shape::I32) => 22,
             ("UINT", Shape::U32) => 23,
+            ("DECIMAL", Shape::Struct(shape)) if is_decimal(shape) => DECIMAL,
             _ => return type_of(&alias.target),
         },
         Shape::Void => EMPTY,
@@ -111,21 +153,42 @@ pub(super) fn type_of(shape: &Shape) -> Visit<u16> {
         Shape::I64 => 20,
         Shape::U64 => 21,
         Shape::Variant => BYREF | VARIANT,
+        // Automation knows no enumerations: they are VT_I4.
+        Shape::Enum(_) => 3,
+        Shape::Struct(shape)
+            if matches!(last_part(&shape.name), "DECIMAL" | "tagDEC") && is_decimal(shape) =>
+        {
+            DECIMAL
+        }
         Shape::Pointer(pointer) => match type_of(&pointer.target)? {
-            vt if vt & (BYREF | ARRAY) == 0 && vt > 1 => BYREF | vt,
+            vt if vt == BYREF | VARIANT => vt,
+            vt if vt & BYREF == 0 && vt > 1 => BYREF | vt,
             _ => return Err(unsupported("such a pointer in a VARIANT")),
         },
-        Shape::Sequence(sequence) if matches!(sequence.element.resolved(), Shape::Variant) => ARRAY | VARIANT,
-        sequence @ Shape::Sequence(_) => match sequence.element().map(type_of).transpose()? {
-            Some(vt) if vt & (BYREF | ARRAY) == 0 && vt > 1 => ARRAY | vt,
-            _ => return Err(unsupported("such a sequence in a VARIANT")),
-        },
+        Shape::Sequence(sequence) => ARRAY | element_type(sequence)?,
         other => return Err(unsupported(format_args!("{} in a VARIANT", other.noun()))),
     })
 }
 
-fn last_part(name: &Name) -> &str {
-    name.rsplit("::").next().unwrap_or_default()
+/// The VARTYPE of the elements of a SAFEARRAY, whatever its dimensions.
+pub(super) fn element_type(sequence: &Sequence) -> Visit<u16> {
+    match sequence.element.resolved() {
+        Shape::Variant => Ok(VARIANT),
+        Shape::Sequence(inner) => element_type(inner),
+        _ => match type_of(&sequence.element)? {
+            vt if vt & (BYREF | ARRAY) == 0 && vt > 1 && vt != DECIMAL => Ok(vt),
+            _ => Err(unsupported("such a sequence in a VARIANT")),
+        },
+    }
+}
+
+/// The dimensions of a sequence of sequences.
+pub(super) fn dimensions(sequence: &Sequence) -> usize {
+    let (mut sequence, mut count) = (sequence, 1);
+    while let Shape::Sequence(inner) = sequence.element.resolved() {
+        (sequence, count) = (inner, count + 1);
+    }
+    count
 }
 
 /// The discriminant of the union in a wireVARIANT.
@@ -133,18 +196,31 @@ pub(super) fn discriminant(vt: u16) -> u32 {
     u32::from(if vt & ARRAY != 0 { vt & (ARRAY | BYREF) } else { vt })
 }
 
-/// How a SAFEARRAY holds elements of a VARTYPE: `sfType`, `fFeatures`, `cbElements`.
-pub(super) fn safearray_of(element: u16) -> Visit<(u32, u16, u32)> {
-    const HAVE_VARTYPE: u16 = 0x80;
-    Ok(match element {
-        16 | 17 => (16, HAVE_VARTYPE, 1),
-        2 | 11 | 18 => (2, HAVE_VARTYPE, 2),
-        3 | 4 | 10 | 19 | 22 | 23 => (3, HAVE_VARTYPE, 4),
-        5..=7 | 20 | 21 => (20, HAVE_VARTYPE, 8),
-        8 => (8, HAVE_VARTYPE | 0x100, 4),
-        9 => (9, HAVE_VARTYPE | 0x400, 4),
-        VARIANT => (12, HAVE_VARTYPE | 0x800, 16),
-        13 => (13, HAVE_VARTYPE | 0x200, 4),
-        _ => return Err(unsupported(format_args!("a SAFEARRAY of type 0x{element:04x}"))),
-    })
+/// How a SAFEARRAY holds its elements.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Holding {
+    pub(super) sf_type: u32,
+    pub(super) features: u16,
+    /// `cbElements`: bytes of an element in memory.
+    pub(super) size: u32,
+    /// Bytes of an element in place; pointers, if `deferred` says how their referents are aligned.
+    pub(super) width: usize,
+    pub(super) deferred: Option<usize>,
+}
+
+/// How a SAFEARRAY holds elements of a VARTYPE (MS-OAUT 2.2.8, 2.2.9).
+pub(super) fn safearray_of(element: u16) -> Visit<Holding> {
+    let (sf_type, features, size, deferred) = match element {
+        16 | 17 => (16, 0, 1, None),
+        2 | 11 | 18 => (2, 0, 2, None),
+        3 | 4 | 10 | 19 | 22 | 23 => (3, 0, 4, None),
+        5..=7 | 20 | 21 => (20, 0, 8, None),
+        8 => (8, 0x100, 4, Some(4)),
+        9 => (9, 0x400, 4, Some(4)),
+        VARIANT => (12, 0x800, 16, Some(8)),
+        13 => (13, 0x200, 4, Some(4)),
+        _ => return Err(refused(ARRAY | element)),
+    };
+    let width = if deferred.is_some() { 4 } else { size as usize };
+    Ok(Holding { sf_type, features: HAVE_VARTYPE | features, size, width, deferred })
 }

@@ -4,10 +4,11 @@
 
 use everywire_dcom::{NDR, NdrSink, NdrSource};
 use everywire_model::shape::{
-    Arm, Array, Enum, Field, Hold, Order, Pointer, PointerKind, Referent, Sequence, Shape, Struct, Text,
-    TextKind, Union,
+    Alias, Arm, Array, Enum, Field, Hold, Order, Pointer, PointerKind, Referent, Sequence, Shape, Struct,
+    Text, TextKind, Union,
 };
-use everywire_model::{Body, Budget, Failure, Value};
+use everywire_model::value::TypedShape;
+use everywire_model::{Body, Budget, Failure, Kind, Value};
 
 pub(crate) fn fields(list: &[(&str, Shape)]) -> Vec<Field> {
     list.iter().map(|(name, shape)| Field { name: (*name).to_owned().into(), shape: shape.clone() }).collect()
@@ -36,6 +37,52 @@ pub(crate) fn array(len: u32, element: Shape) -> Shape {
 
 pub(crate) fn ordered(order: Order, element: Shape) -> Shape {
     Shape::Sequence(Hold::new(Sequence { element, bound: None, order, size: None }))
+}
+
+/// A sequence that the field `size` counts.
+pub(crate) fn sized(order: Order, element: Shape, size: &str) -> Shape {
+    let size = Some(size.to_owned().into());
+    Shape::Sequence(Hold::new(Sequence { element, bound: None, order, size }))
+}
+
+pub(crate) fn alias(name: &str, target: Shape) -> Shape {
+    Shape::Alias(Hold::new(Alias { name: name.to_owned().into(), id: "".into(), target }))
+}
+
+pub(crate) fn decimal() -> Shape {
+    let fields = [
+        ("wReserved", Shape::U16),
+        ("scale", Shape::U8),
+        ("sign", Shape::U8),
+        ("Hi32", Shape::U32),
+        ("Lo64", Shape::U64),
+    ];
+    alias("DECIMAL", structure("tagDEC", &fields))
+}
+
+pub(crate) fn integers(list: &[i128]) -> Value {
+    Value::List(list.iter().map(|value| Value::Integer(*value)).collect())
+}
+
+pub(crate) fn record(list: &[Value]) -> Value {
+    Value::Struct(list.iter().map(|value| (String::new(), value.clone())).collect())
+}
+
+pub(crate) fn variant(shape: Shape, value: Value) -> Value {
+    Value::Variant(Box::new((TypedShape(shape), value)))
+}
+
+/// The value without the names of fields and arms.
+pub(crate) fn unnamed(value: &Value) -> Value {
+    match value {
+        Value::Struct(fields) => record(&fields.iter().map(|(_, value)| unnamed(value)).collect::<Vec<_>>()),
+        Value::List(items) => Value::List(items.iter().map(unnamed).collect()),
+        Value::Union(label, Some(arm)) => {
+            Value::Union(*label, Some(Box::new((arm.0.clone(), unnamed(&arm.1)))))
+        }
+        Value::Variant(content) => Value::Variant(Box::new((content.0.clone(), unnamed(&content.1)))),
+        other => other.clone(),
+    }
 }
 
 pub(crate) fn sequence(element: Shape) -> Shape {
@@ -96,7 +143,7 @@ fn that() -> (&'static str, Shape) {
     ("that", structure("ORPCTHAT", &[("flags", Shape::U32), ("extensions", unique(Shape::U32))]))
 }
 
-fn dispparams() -> Shape {
+pub(crate) fn dispparams() -> Shape {
     structure(
         "DISPPARAMS",
         &[
@@ -333,6 +380,28 @@ pub(crate) fn encode(value: &Value, little: bool, shape: &Shape) -> Vec<u8> {
     let mut sink = NdrSink::new(little);
     value.encode(shape, &mut sink).unwrap();
     sink.into_bytes().unwrap()
+}
+
+/// Cuts the stub everywhere and changes each of its bytes: nothing else than a value or a named failure may come out.
+#[track_caller]
+pub(crate) fn withstands(bytes: &[u8], little: bool, shape: &Shape) {
+    for cut in 0..bytes.len() {
+        if let Err(failure) = decode(&bytes[..cut], little, shape) {
+            assert!(code(&failure).starts_with("ndr "), "cut at {cut}: {failure}");
+        }
+    }
+    let mut bytes = bytes.to_vec();
+    for at in 0..bytes.len() {
+        let held = bytes[at];
+        for byte in [0x00, 0x01, 0x7f, 0x80, 0xff] {
+            bytes[at] = byte;
+            if let Err(failure) = decode(&bytes, little, shape) {
+                let kinds = [Kind::Malformed, Kind::LimitExceeded, Kind::Unsupported];
+                assert!(kinds.contains(&failure.kind()), "byte {at} as {byte:02x}: {failure}");
+            }
+        }
+        bytes[at] = held;
+    }
 }
 
 pub(crate) fn code(failure: &Failure) -> &str {

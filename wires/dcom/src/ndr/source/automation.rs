@@ -1,11 +1,12 @@
 //! Reading the automation types: VARIANT, BSTR and SAFEARRAY (MS-OAUT 2.2.23, 2.2.29, 2.2.30).
 
-use super::super::layout::Place;
-use super::super::variant;
+use super::super::layout::{Place, has_pointers};
+use super::super::skip::skip_items;
+use super::super::variant::{self, ARRAY, BYREF, HAVE_IID, HAVE_VARTYPE, Holding};
 use super::{Kind, NdrSource};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};
-use everywire_model::shape::Shape;
+use everywire_model::shape::{Sequence, Shape, Struct};
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
 
@@ -19,6 +20,7 @@ impl<'a> NdrSource<'a> {
             return self.wrong(Violation::BadVariant);
         }
         let marker = self.window.u32()?;
+        let order = self.window.little;
         let mut back = None;
         let mut kind = Kind::Variant { vt: variant::EMPTY, end: self.window.at };
         if marker != 0 {
@@ -26,28 +28,26 @@ impl<'a> NdrSource<'a> {
             if place == Place::Within {
                 back = Some(self.go()?);
             }
-            let outer = std::mem::replace(&mut self.window.little, true);
+            self.window.little = true;
             kind = self.variant_header()?;
-            self.window.little = outer;
         }
         self.variants += 1;
-        self.window.little = true;
         let frame = self.push(kind, 1)?;
         frame.back = back;
         frame.automation = true;
+        frame.order = Some(order);
         Ok(1)
     }
 
     fn variant_header(&mut self) -> Visit<Kind> {
         self.window.align(8);
         let start = self.window.at;
-        let units = self.window.u32()? as usize;
-        self.window.u32()?;
-        let vt = self.window.u16()?;
-        for _ in 0..3 {
-            self.window.u16()?;
-        }
-        let discriminant = self.window.u32()?;
+        // Always little-endian: clSize, a reserved word, vt, three more, and the discriminant.
+        let header = self.window.take(variant::HEADER)?;
+        let word = |at: usize| {
+            header.get(at..at + 4).and_then(|raw| raw.try_into().ok()).map_or(0, u32::from_le_bytes)
+        };
+        let (units, vt, discriminant) = (word(0) as usize, word(8) as u16, word(16));
         let size = units.checked_mul(8).filter(|size| *size >= variant::HEADER);
         let end = size.and_then(|size| start.checked_add(size));
         match end {
@@ -60,6 +60,24 @@ impl<'a> NdrSource<'a> {
             }
             _ => self.wrong(Violation::BadVariant),
         }
+    }
+
+    /// Whether the VARIANT around holds a DECIMAL, and this struct is one.
+    pub(super) fn takes_decimal(&self, shape: &Struct) -> bool {
+        let kind = self.frames.last().map(|frame| frame.kind);
+        matches!(kind, Some(Kind::Variant { vt: variant::DECIMAL, .. })) && variant::is_decimal(shape)
+    }
+
+    /// How many dimensions the SAFEARRAY has that the VARIANT just opened holds; what is wrong with it, reading it finds.
+    pub(super) fn dimensions(&self, vt: u16) -> u32 {
+        let mut ahead = self.window;
+        let mut count = || {
+            for _ in 0..if vt & BYREF == 0 { 2 } else { 3 } {
+                ahead.u32().ok().filter(|id| *id != 0)?;
+            }
+            ahead.u32().ok().filter(|count| (1..=SAFEARRAY_DIMENSIONS).contains(count))
+        };
+        if vt & ARRAY == 0 { 1 } else { count().unwrap_or(1) }
     }
 
     /// FLAGGED_WORD_BLOB (MS-OAUT 2.2.23.1).
@@ -80,28 +98,78 @@ impl<'a> NdrSource<'a> {
         Ok(text)
     }
 
-    /// SAFEARRAY, up to its elements (MS-OAUT 2.2.30.10); nothing if it is null.
-    pub(super) fn open_safearray(&mut self, shape: &Shape) -> Visit<Option<u32>> {
-        let element = variant::type_of(shape)? & !variant::ARRAY;
-        let (expected, _, _) = variant::safearray_of(element)?;
-        if self.window.u32()? == 0 || self.window.u32()? == 0 {
-            return Ok(None);
+    /// A SAFEARRAY behind its two pointers; a null one has no elements.
+    pub(super) fn open_safearray(&mut self, shape: &Shape) -> Visit<usize> {
+        let Shape::Sequence(sequence) = shape else { return self.wrong(Violation::Misuse) };
+        let order = self.window.little;
+        let place = self.begin()?;
+        let mut back = None;
+        let mut present = self.window.u32()? != 0;
+        if present && matches!(place, Place::Within | Place::Tail) {
+            self.budget.charge_elements(1)?;
+            back = Some(self.go()?);
         }
+        self.window.little = true;
+        present = present && self.window.u32()? != 0;
+        let (len, kind) = match if present { self.safearray(sequence)? } else { None } {
+            Some(Elements { bounds, total, holding }) => {
+                if sequence.bound.is_some_and(|bound| total > bound) {
+                    return self.wrong(Violation::BoundExceeded);
+                }
+                self.accept(total, holding.width)?;
+                match bounds {
+                    Bounds::One => (total as usize, Kind::Items),
+                    Bounds::Several(bounds) => self.open_grid(bounds, holding)?,
+                }
+            }
+            None => (0, Kind::Items),
+        };
+        let end = match kind {
+            Kind::Row { .. } => self.grid_end(),
+            _ if has_pointers(&sequence.element, false) => {
+                let mut scout = self.window;
+                skip_items(&mut scout, &sequence.element, u32::try_from(len).unwrap_or(u32::MAX))?;
+                Some(scout.at)
+            }
+            _ => None,
+        };
+        let frame = self.push_construct(kind, len, Place::Behind, end)?;
+        frame.back = back;
+        frame.automation = true;
+        frame.order = Some(order);
+        Ok(len)
+    }
+
+    /// SAFEARRAY, up to its elements (MS-OAUT 2.2.30.10); nothing if it has no data.
+    fn safearray(&mut self, shape: &Sequence) -> Visit<Option<Elements>> {
+        let holding = variant::safearray_of(variant::element_type(shape)?)?;
+        let depth = variant::dimensions(shape);
         let conformance = self.window.u32()?;
         let dimensions = u32::from(self.window.u16()?);
-        self.window.u16()?;
+        let features = self.window.u16()?;
         self.window.u32()?;
-        self.window.u32()?;
+        let locks = self.window.u32()?;
         let sf_type = self.window.u32()?;
         let size = self.window.u32()?;
         let data = self.window.u32()?;
+        let interfaces = matches!(holding.sf_type, 9 | 13);
+        // Any interface will do where interfaces are expected, and the array may say which.
+        let fits = |found: u32| found == holding.sf_type || interfaces && matches!(found, 9 | 13 | HAVE_IID);
+        if sf_type == HAVE_IID {
+            self.window.take(16)?;
+        }
+        // The high word of the lock count is the type of the elements, if it is said to be; 0 says nothing.
+        let said = if features & HAVE_VARTYPE == 0 { 0 } else { (locks >> 16) as u16 };
+        let said_fits = said == 0 || variant::safearray_of(said).is_ok_and(|said| fits(said.sf_type));
         if dimensions != conformance
             || dimensions == 0
             || dimensions > SAFEARRAY_DIMENSIONS
-            || sf_type != expected
+            || !fits(sf_type)
+            || !said_fits
         {
             return self.wrong(Violation::BadSafearray);
         }
+        let mut bounds = Vec::new();
         let mut product = 1_u32;
         for _ in 0..dimensions {
             let elements = self.window.u32()?;
@@ -110,19 +178,37 @@ impl<'a> NdrSource<'a> {
                 Some(next) => product = next,
                 None => return self.wrong(Violation::BadSafearray),
             }
+            if dimensions > 1 {
+                bounds.push(elements as usize);
+            }
         }
         if product != size || (data == 0 && size > 0) {
             return self.wrong(Violation::BadSafearray);
         }
-        if dimensions > 1 {
-            return Err(unsupported("SAFEARRAYs of several dimensions"));
+        if dimensions as usize != depth {
+            return Err(unsupported(format_args!(
+                "{dimensions} dimensions of a SAFEARRAY where {depth} are expected"
+            )));
         }
-        if data == 0 {
-            return Ok(None);
-        }
-        if self.window.u32()? != size {
+        if data != 0 && self.window.u32()? != size {
             return self.wrong(Violation::BadSafearray);
         }
-        Ok(Some(size))
+        // The leftmost dimension stands last.
+        bounds.reverse();
+        let bounds = if bounds.is_empty() { Bounds::One } else { Bounds::Several(bounds) };
+        Ok(Some(Elements { bounds, total: size, holding }))
     }
+}
+
+/// What a SAFEARRAY says of its elements.
+struct Elements {
+    bounds: Bounds,
+    total: u32,
+    holding: Holding,
+}
+
+enum Bounds {
+    One,
+    /// The leftmost first.
+    Several(Vec<usize>),
 }

@@ -1,0 +1,221 @@
+//! What a MIDL file says, before names are looked up.
+
+use crate::report::Span;
+use everywire_model::Shape;
+
+/// A name and where it stands.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ident {
+    pub(super) name: String,
+    pub(super) span: Span,
+}
+
+/// One attribute of a `[...]` list.
+#[derive(Debug)]
+pub(super) struct Attribute {
+    pub(super) name: String,
+    pub(super) span: Span,
+    /// What stands in its parentheses; a place may be empty, as in `size_is(, n)`.
+    pub(super) values: Vec<Option<Expr>>,
+    /// The type in its parentheses, for `switch_type`.
+    pub(super) spec: Option<TypeSpec>,
+    /// The text of a version.
+    pub(super) text: String,
+}
+
+/// An expression.
+#[derive(Debug, Clone)]
+pub(super) struct Expr {
+    pub(super) kind: ExprKind,
+    pub(super) span: Span,
+}
+
+/// What an expression is.
+#[derive(Debug, Clone)]
+pub(super) enum ExprKind {
+    Integer(u64),
+    Float(f64),
+    Char(char),
+    Text(String),
+    Uuid(String),
+    Bool(bool),
+    Name(String),
+    Unary(&'static str, Box<Expr>),
+    Binary(&'static str, Box<Expr>, Box<Expr>),
+}
+
+/// A type, without pointers and dimensions.
+#[derive(Debug, Clone)]
+pub(super) struct TypeSpec {
+    pub(super) kind: TypeKind,
+    pub(super) span: Span,
+}
+
+/// What a type is.
+#[derive(Debug, Clone)]
+pub(super) enum TypeKind {
+    Base(Shape),
+    Void,
+    Name(Ident),
+    Struct(Box<Record>),
+    Enum(Box<Members>),
+    Union(Box<Choice>),
+    /// `SAFEARRAY(type)`.
+    SafeArray(Box<TypeSpec>, Declarator),
+}
+
+/// A struct, or the mention of one.
+#[derive(Debug, Clone)]
+pub(super) struct Record {
+    pub(super) tag: Option<Ident>,
+    pub(super) members: Option<std::rc::Rc<[Member]>>,
+}
+
+/// An enumeration, or the mention of one.
+#[derive(Debug, Clone)]
+pub(super) struct Members {
+    pub(super) tag: Option<Ident>,
+    pub(super) members: Option<Vec<(Ident, Option<Expr>)>>,
+}
+
+/// A union, or the mention of one.
+#[derive(Debug, Clone)]
+pub(super) struct Choice {
+    pub(super) tag: Option<Ident>,
+    /// `switch (type name)` of one that holds its discriminator.
+    pub(super) switch: Option<TypeSpec>,
+    pub(super) arms: Option<std::rc::Rc<[Arm]>>,
+}
+
+/// One arm of a union.
+#[derive(Debug)]
+pub(super) struct Arm {
+    pub(super) labels: Vec<Expr>,
+    pub(super) default: bool,
+    pub(super) span: Span,
+    pub(super) member: Option<Member>,
+}
+
+/// A field, or one of several that share a type.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) attributes: std::rc::Rc<[Attribute]>,
+    pub(super) spec: TypeSpec,
+    pub(super) declarator: Declarator,
+}
+
+/// The name that is declared, with its pointers and dimensions.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Declarator {
+    pub(super) ident: Ident,
+    pub(super) pointers: usize,
+    pub(super) dimensions: Vec<Option<Expr>>,
+}
+
+/// One definition.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) kind: ItemKind,
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) doc: String,
+}
+
+/// What is defined.
+#[derive(Debug)]
+pub(super) enum ItemKind {
+    Typedef(TypeSpec, Vec<Declarator>),
+    Type(TypeSpec),
+    Constant(TypeSpec, Declarator, Expr),
+    /// `interface X;` and the like.
+    Forward(Ident),
+    Interface(Interface),
+    Class(Ident, Vec<Face>),
+    Library(Vec<Item>),
+}
+
+/// An interface or dispinterface.
+#[derive(Debug)]
+pub(super) struct Interface {
+    pub(super) ident: Ident,
+    pub(super) base: Option<Ident>,
+    /// It is a `dispinterface`.
+    pub(super) dispatch: bool,
+    /// `dispinterface X { interface Y; }`.
+    pub(super) wraps: Option<Ident>,
+    /// Types and constants inside.
+    pub(super) items: Vec<Item>,
+    pub(super) methods: Vec<Method>,
+}
+
+/// A method, or a property of a dispinterface.
+#[derive(Debug)]
+pub(super) struct Method {
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) returns: TypeSpec,
+    pub(super) declarator: Declarator,
+    /// Nothing for a property.
+    pub(super) parameters: Option<Vec<Member>>,
+    pub(super) doc: String,
+}
+
+/// An interface of a coclass.
+#[derive(Debug)]
+pub(super) struct Face {
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) ident: Ident,
+}
+
+/// The attribute with this name.
+pub(super) fn find<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
+    attributes.iter().find(|attribute| attribute.name == name)
+}
+
+/// Whether there is one.
+pub(super) fn has(attributes: &[Attribute], name: &str) -> bool {
+    find(attributes, name).is_some()
+}
+
+impl Attribute {
+    /// The first value.
+    pub(super) fn value(&self) -> Option<&Expr> {
+        self.values.first().and_then(Option::as_ref)
+    }
+}
+
+impl Expr {
+    /// As MIDL would write it, in the only way that the printer uses.
+    pub(super) fn text(&self) -> String {
+        match &self.kind {
+            ExprKind::Integer(value) => value.to_string(),
+            ExprKind::Float(value) => format!("{value:?}"),
+            ExprKind::Char(value) => format!("{}", u32::from(*value)),
+            ExprKind::Text(value) => format!("{value:?}"),
+            ExprKind::Uuid(uuid) => uuid.clone(),
+            ExprKind::Bool(value) => if *value { "TRUE" } else { "FALSE" }.to_owned(),
+            ExprKind::Name(name) => name.clone(),
+            ExprKind::Unary(operator, operand) => match operand.kind {
+                ExprKind::Binary(..) => format!("{operator}({})", operand.text()),
+                _ => format!("{operator}{}", operand.text()),
+            },
+            ExprKind::Binary(operator, left, right) => {
+                let side = |side: &Expr| match side.kind {
+                    ExprKind::Binary(..) => format!("({})", side.text()),
+                    _ => side.text(),
+                };
+                format!("{} {operator} {}", side(left), side(right))
+            }
+        }
+    }
+
+    /// The name that stands here, or behind one `*`.
+    pub(super) fn name(&self) -> Option<&str> {
+        match &self.kind {
+            ExprKind::Name(name) => Some(name),
+            ExprKind::Unary("*", operand) => match &operand.kind {
+                ExprKind::Name(name) => Some(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Coclasses: what their objects answer, and what they call.
+
+use super::super::ast::{Face, Ident, Item, has};
+use super::super::known;
+use super::{Builder, doc};
+use crate::report::Problem;
+use everywire_model::shape::{Field, Name};
+use everywire_model::{Attribute as Property, Definition, Hold, Interface, InterfaceKind, Operation, Signal};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+impl Builder<'_> {
+    pub(super) fn class(&mut self, item: &Item, ident: &Ident, faces: &[Face]) {
+        if !self.declare(&ident.name, ident.span) {
+            return;
+        }
+        // The default interface comes first; the order of the others stays.
+        let sorted = |source: bool| {
+            let mut list: Vec<&Face> =
+                faces.iter().filter(|face| has(&face.attributes, "source") == source).collect();
+            list.sort_by_key(|face| !has(&face.attributes, "default"));
+            list
+        };
+        let (mut bases, mut sources) = (Vec::new(), Vec::new());
+        for (list, into) in [(sorted(false), &mut bases), (sorted(true), &mut sources)] {
+            for face in list {
+                let Some(found) = self.face(&face.ident) else { return };
+                into.push(found);
+            }
+        }
+        let Some((operations, attributes)) = self.operations(&bases, ident) else { return };
+        let mut signals = Vec::new();
+        let mut names: HashSet<Name> = HashSet::new();
+        for source in &sources {
+            if self.room(source.operations.len(), ident.span).is_none() {
+                return;
+            }
+            for (index, operation) in source.operations.iter().enumerate() {
+                signals.push(signal(source, index, operation, &mut names));
+            }
+        }
+        let inherited = operations.len();
+        let id = self.ids.get(&ident.name).cloned().unwrap_or_default();
+        let hold = Hold::new(Interface {
+            name: Name::from(ident.name.clone()),
+            id: Name::from(id),
+            identities: Cow::Borrowed(&[]),
+            kind: InterfaceKind::Class,
+            bases: Cow::Owned(bases),
+            operations: Cow::Owned(operations),
+            inherited,
+            attributes: Cow::Owned(attributes),
+            signals: Cow::Owned(signals),
+            doc: doc(&item.attributes, &item.doc),
+        });
+        self.interfaces.insert(ident.name.clone(), hold.clone());
+        self.definitions.push(Definition::Interface(hold));
+    }
+
+    /// An interface of a class.
+    fn face(&mut self, ident: &Ident) -> Option<Hold<Interface>> {
+        if let Some(known) = self.interfaces.get(&ident.name) {
+            if known.kind != InterfaceKind::Class {
+                return Some(known.clone());
+            }
+        } else if let Some(root) = known::root(&ident.name) {
+            return Some(root);
+        } else if let Some(referent) = known::interface(&ident.name) {
+            // Its methods are not described here, so nobody can call them by this contract.
+            return Some(Hold::new(Interface {
+                name: referent.name,
+                id: referent.id,
+                identities: Cow::Borrowed(&[]),
+                kind: InterfaceKind::Plain,
+                bases: known::root("IUnknown").into_iter().collect(),
+                operations: Cow::Borrowed(&[]),
+                inherited: 0,
+                attributes: Cow::Borrowed(&[]),
+                signals: Cow::Borrowed(&[]),
+                doc: Name::default(),
+            }));
+        }
+        let message = format!("there is no interface `{}` before this", ident.name);
+        self.report.add(Problem::new(ident.span, message).help("define it before this, or import it"));
+        None
+    }
+
+    /// The operations of all interfaces above a class, each interface once, a base before what is derived from it. A
+    /// name that another interface has already gets its own interface's name before it.
+    fn operations(
+        &mut self,
+        bases: &[Hold<Interface>],
+        ident: &Ident,
+    ) -> Option<(Vec<Operation>, Vec<Property>)> {
+        let mut lineage: Vec<&Interface> = Vec::new();
+        for base in bases {
+            ancestors(base, &mut lineage);
+        }
+        let (mut operations, mut attributes) = (Vec::new(), Vec::<Property>::new());
+        let mut names: HashSet<Name> = HashSet::new();
+        for interface in lineage {
+            let first = operations.len();
+            let own = interface.operations.get(interface.inherited..).unwrap_or_default();
+            self.room(own.len(), ident.span)?;
+            for operation in own {
+                let mut operation = operation.clone();
+                if names.contains(&operation.name) {
+                    let name = Name::from(format!("{}_{}", interface.name, operation.name));
+                    (operation.name, operation.label) = (name.clone(), name);
+                }
+                names.insert(operation.name.clone());
+                operations.push(operation);
+            }
+            for property in interface.attributes.iter().filter(|p| p.getter >= interface.inherited) {
+                if attributes.iter().any(|known| known.name == property.name) {
+                    continue;
+                }
+                let moved = |number: usize| number - interface.inherited.min(number) + first;
+                let mut property = property.clone();
+                property.getter = moved(property.getter);
+                property.setter = property.setter.map(moved);
+                attributes.push(property);
+            }
+        }
+        Some((operations, attributes))
+    }
+}
+
+/// An interface and all above it, each once, the furthest bases first.
+fn ancestors<'i>(interface: &'i Interface, seen: &mut Vec<&'i Interface>) {
+    if seen.iter().any(|known| known.name == interface.name) {
+        return;
+    }
+    for base in interface.bases.iter() {
+        ancestors(base, seen);
+    }
+    seen.push(interface);
+}
+
+/// The signal that a method of a source interface is.
+fn signal(
+    source: &Hold<Interface>,
+    index: usize,
+    operation: &Operation,
+    names: &mut HashSet<Name>,
+) -> Signal {
+    let name = if names.contains(&operation.name) {
+        Name::from(format!("{}_{}", source.name, operation.name))
+    } else {
+        operation.name.clone()
+    };
+    names.insert(name.clone());
+    let fields: Vec<Field> = operation.arguments.fields().to_vec();
+    let mut signal = Signal::new(name, fields);
+    signal.sink = Some((source.clone(), index));
+    signal.doc = operation.doc.clone();
+    signal
+}

@@ -1,0 +1,132 @@
+//! The values of expressions.
+
+use super::super::ast::{Expr, ExprKind};
+use super::super::known;
+use super::Builder;
+use crate::report::Problem;
+use everywire_model::{Shape, Value};
+
+impl Builder<'_> {
+    /// The value of an integer expression.
+    pub(super) fn integer(&mut self, expr: &Expr) -> Option<i128> {
+        let value = match &expr.kind {
+            ExprKind::Integer(value) => Some(i128::from(*value)),
+            ExprKind::Char(value) => Some(i128::from(u32::from(*value))),
+            ExprKind::Bool(value) => Some(i128::from(*value)),
+            ExprKind::Name(name) => {
+                let value = self.constants.get(name).copied();
+                let value = value.or_else(|| known::constant(name).map(i128::from));
+                if value.is_none() {
+                    self.problem(expr.span, &format!("there is no constant `{name}`"));
+                    return None;
+                }
+                value
+            }
+            ExprKind::Unary(operator, operand) => {
+                let operand = self.integer(operand)?;
+                match *operator {
+                    "-" => operand.checked_neg(),
+                    "+" => Some(operand),
+                    "~" => Some(!operand),
+                    "!" => Some(i128::from(operand == 0)),
+                    _ => None,
+                }
+            }
+            ExprKind::Binary(operator, left, right) => {
+                let (left, right) = (self.integer(left)?, self.integer(right)?);
+                binary(operator, left, right)
+            }
+            _ => None,
+        };
+        let value = value.filter(|value| value.unsigned_abs() <= u128::from(u64::MAX));
+        if value.is_none() {
+            let problem = Problem::new(expr.span, "this is not a constant integer of 64 bits");
+            self.report.add(problem.expected(["an integer"]));
+        }
+        value
+    }
+
+    /// The size of an array.
+    pub(super) fn size(&mut self, expr: &Expr) -> Option<u32> {
+        let value = self.integer(expr)?;
+        match u32::try_from(value) {
+            Ok(size) if size > 0 => Some(size),
+            _ => {
+                let problem = Problem::new(expr.span, format!("{value} is not a size"));
+                self.report.add(problem.expected(["an integer from 1 to 4294967295"]));
+                None
+            }
+        }
+    }
+
+    /// The value of a constant of this shape.
+    pub(super) fn literal(&mut self, expr: &Expr, shape: &Shape) -> Option<Value> {
+        let value = match (shape.resolved(), &expr.kind) {
+            (Shape::Text(_), ExprKind::Text(value)) => Value::Text(value.clone()),
+            (Shape::F32 | Shape::F64, ExprKind::Float(value)) => Value::Float(*value),
+            (Shape::Char | Shape::WideChar, ExprKind::Char(value)) => Value::Char(*value),
+            (Shape::Char | Shape::WideChar, _) => {
+                match u32::try_from(self.integer(expr)?).ok().and_then(char::from_u32) {
+                    Some(value) => Value::Char(value),
+                    None => return self.misfit(expr),
+                }
+            }
+            (Shape::Bool, _) => Value::Bool(self.integer(expr)? != 0),
+            (Shape::Enum(members), _) => {
+                let value = self.integer(expr)?;
+                let member = i32::try_from(value).ok().and_then(|value| members.name_of(value));
+                match member {
+                    Some(member) => Value::Member(member.to_owned()),
+                    None => return self.misfit(expr),
+                }
+            }
+            (resolved, _) => {
+                let Some(width) = resolved.width().filter(|_| !matches!(resolved, Shape::F32 | Shape::F64))
+                else {
+                    return self.misfit(expr);
+                };
+                Value::Integer(wrapped(self.integer(expr)?, resolved, width))
+            }
+        };
+        Some(value)
+    }
+
+    fn misfit(&mut self, expr: &Expr) -> Option<Value> {
+        self.problem(expr.span, "this value does not fit the type of the constant");
+        None
+    }
+}
+
+fn binary(operator: &str, left: i128, right: i128) -> Option<i128> {
+    let shift = u32::try_from(right).ok().filter(|bits| *bits < 64);
+    match operator {
+        "+" => left.checked_add(right),
+        "-" => left.checked_sub(right),
+        "*" => left.checked_mul(right),
+        "/" => left.checked_div(right),
+        "%" => left.checked_rem(right),
+        "<<" => shift.and_then(|bits| left.checked_mul(1i128 << bits)),
+        ">>" => shift.map(|bits| left >> bits),
+        "|" => Some(left | right),
+        "&" => Some(left & right),
+        "^" => Some(left ^ right),
+        "||" => Some(i128::from(left != 0 || right != 0)),
+        "&&" => Some(i128::from(left != 0 && right != 0)),
+        "==" => Some(i128::from(left == right)),
+        "!=" => Some(i128::from(left != right)),
+        "<" => Some(i128::from(left < right)),
+        ">" => Some(i128::from(left > right)),
+        "<=" => Some(i128::from(left <= right)),
+        ">=" => Some(i128::from(left >= right)),
+        _ => None,
+    }
+}
+
+/// The number as its width holds it: a result code is written as 0x80040200 and is negative.
+fn wrapped(value: i128, shape: &Shape, width: usize) -> i128 {
+    let bits = u32::try_from(width * 8).unwrap_or(64).min(64);
+    let modulus = 1i128 << bits;
+    let low = value.rem_euclid(modulus);
+    let signed = matches!(shape, Shape::I8 | Shape::I16 | Shape::I32 | Shape::I64);
+    if signed && low >= modulus / 2 { low - modulus } else { low }
+}

@@ -1,0 +1,285 @@
+//! Interfaces and dispinterfaces.
+
+use super::super::ast::{self, Attribute, ExprKind, Ident, Item, Method, find, has};
+use super::super::known;
+use super::methods::{Access, Style};
+use super::places::Role;
+use super::{Builder, doc, kind_named};
+use crate::report::Problem;
+use everywire_model::shape::{Field, Name, PointerKind};
+use everywire_model::{
+    Attribute as Property, Definition, Direction, Hold, Interface, InterfaceKind, Operation, Parameter, Shape,
+};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// The most interfaces that one is derived from.
+const ANCESTORS: usize = 64;
+
+/// What an interface has so far.
+#[derive(Default)]
+struct Draft {
+    operations: Vec<Operation>,
+    /// Own accessors by property: name, number, what it does.
+    accessors: Vec<(String, usize, Access)>,
+    attributes: Vec<Property>,
+    names: HashSet<Name>,
+}
+
+impl Builder<'_> {
+    pub(super) fn interface(&mut self, item: &Item, interface: &ast::Interface) {
+        let ident = &interface.ident;
+        // The roots of all interfaces are known; their methods never travel as such.
+        if known::is_root(&ident.name) || !self.declare(&ident.name, ident.span) {
+            return;
+        }
+        let attributes = &item.attributes;
+        let default =
+            find(attributes, "pointer_default").and_then(Attribute::value).and_then(ast::Expr::name);
+        self.pointer_default = default.and_then(kind_named).unwrap_or(PointerKind::Unique);
+        let built = self.built(item, interface);
+        self.pointer_default = PointerKind::Unique;
+        let Some(built) = built else { return };
+        let hold = Hold::new(built);
+        self.interfaces.insert(ident.name.clone(), hold.clone());
+        // Nobody calls a local interface from elsewhere; its types and its name are of use.
+        if !has(attributes, "local") {
+            self.definitions.push(Definition::Interface(hold));
+        }
+    }
+
+    fn built(&mut self, item: &Item, interface: &ast::Interface) -> Option<Interface> {
+        let attributes = &item.attributes;
+        let name = interface.ident.name.clone();
+        let style = if interface.dispatch {
+            Style::Dispatch
+        } else if interface.base.is_some() || ["object", "dual", "odl"].iter().any(|a| has(attributes, a)) {
+            Style::Object
+        } else {
+            Style::Procedure
+        };
+        let base = match (&interface.base, style) {
+            (Some(base), _) => Some(self.base(base)?),
+            (None, Style::Dispatch) => known::root("IDispatch"),
+            (None, Style::Object) => known::root("IUnknown"),
+            (None, Style::Procedure) => None,
+        };
+        let mut draft = Draft::default();
+        if let Some(base) = &base {
+            self.room(base.operations.len(), interface.ident.span)?;
+            draft.operations = base.operations.to_vec();
+            draft.attributes = base.attributes.to_vec();
+            draft.names = base.operations.iter().map(|operation| operation.name.clone()).collect();
+        }
+        let inherited = draft.operations.len();
+        if let Some(wraps) = &interface.wraps {
+            self.wrap(wraps, &mut draft)?;
+        }
+        self.methods(interface, has(attributes, "local"), style, &mut draft);
+        properties(&mut draft);
+        let kind = if interface.dispatch {
+            InterfaceKind::Dispatch
+        } else if has(attributes, "dual") {
+            InterfaceKind::Dual
+        } else {
+            InterfaceKind::Plain
+        };
+        let identities = if style == Style::Procedure { self.syntax(attributes) } else { Vec::new() };
+        Some(Interface {
+            id: Name::from(self.ids.get(&name).cloned().unwrap_or_default()),
+            name: Name::from(name),
+            identities: Cow::Owned(identities),
+            kind,
+            bases: base.into_iter().collect(),
+            operations: Cow::Owned(draft.operations),
+            inherited,
+            attributes: Cow::Owned(draft.attributes),
+            signals: Cow::Borrowed(&[]),
+            doc: doc(attributes, &item.doc),
+        })
+    }
+
+    /// An interface that another is derived from.
+    fn base(&mut self, ident: &Ident) -> Option<Hold<Interface>> {
+        if let Some(base) = self.interfaces.get(&ident.name).cloned().or_else(|| known::root(&ident.name)) {
+            let (mut deep, mut above) = (0, base.clone());
+            while let Some(next) = above.bases.first().cloned() {
+                deep += 1;
+                above = next;
+            }
+            if deep >= ANCESTORS {
+                self.problem(ident.span, "this interface has too many bases above one another");
+                return None;
+            }
+            return Some(base);
+        }
+        let message = if known::interface(&ident.name).is_some() {
+            format!("the methods of `{}` are not known here", ident.name)
+        } else {
+            format!("there is no interface `{}` before this", ident.name)
+        };
+        self.report.add(Problem::new(ident.span, message).help("define it before this, or import it"));
+        None
+    }
+
+    /// `dispinterface X { interface Y; }`: the methods of the other, by name.
+    fn wrap(&mut self, ident: &Ident, draft: &mut Draft) -> Option<()> {
+        let base = self.base(ident)?;
+        self.room(base.operations.len(), ident.span)?;
+        let first = draft.operations.len();
+        draft.names.extend(base.operations.iter().map(|operation| operation.name.clone()));
+        draft.operations.extend(base.operations.iter().cloned());
+        draft.attributes.extend(base.attributes.iter().cloned().map(|mut property| {
+            property.getter += first;
+            property.setter = property.setter.map(|setter| setter + first);
+            property
+        }));
+        Some(())
+    }
+
+    fn methods(&mut self, interface: &ast::Interface, local: bool, style: Style, draft: &mut Draft) {
+        // The remote form of a local method takes the place of that.
+        let mut remote: HashMap<&str, &Method> = HashMap::new();
+        for method in &interface.methods {
+            if let Some(of) = find(&method.attributes, "call_as").and_then(Attribute::value) {
+                remote.extend(of.name().map(|of| (of, method)));
+            }
+        }
+        let called = |method: &Method| {
+            let of = find(&method.attributes, "call_as").and_then(Attribute::value).and_then(ast::Expr::name);
+            of.is_some_and(|of| {
+                interface
+                    .methods
+                    .iter()
+                    .any(|local| local.declarator.ident.name == of && has(&local.attributes, "local"))
+            })
+        };
+        for method in &interface.methods {
+            if called(method) {
+                continue;
+            }
+            let name = method.declarator.ident.name.as_str();
+            let stays = local || has(&method.attributes, "local");
+            match remote.get(name).filter(|_| stays) {
+                Some(remote) => self.add(remote, style, draft),
+                None if stays => {
+                    // Its number is taken all the same.
+                    let mut placeholder = Operation::new(name.to_owned(), Vec::new(), Shape::Void);
+                    placeholder.doc = Name::from("Local: never called from elsewhere.");
+                    draft.names.insert(placeholder.name.clone());
+                    draft.operations.push(placeholder);
+                }
+                None => self.add(method, style, draft),
+            }
+        }
+    }
+
+    fn add(&mut self, method: &Method, style: Style, draft: &mut Draft) {
+        let span = method.declarator.ident.span;
+        if self.room(1, span).is_none() {
+            return;
+        }
+        if method.parameters.is_none() {
+            self.property(method, draft);
+            return;
+        }
+        let Some((operation, access)) = self.method(method, style) else { return };
+        if !draft.names.insert(operation.name.clone()) {
+            self.problem(span, &format!("there are two methods `{}`", operation.name));
+            return;
+        }
+        if let Some(access) = access {
+            draft.accessors.push((method.declarator.ident.name.clone(), draft.operations.len(), access));
+        }
+        draft.operations.push(operation);
+    }
+
+    /// A property of a dispinterface: both accessors have its number.
+    fn property(&mut self, method: &Method, draft: &mut Draft) {
+        let ident = &method.declarator.ident;
+        let attributes = &method.attributes;
+        let Some(ty) = self.spec(&method.returns, &ident.name, attributes, None) else { return };
+        let Some(typed) = self.declared(&ty, attributes, &method.declarator, Role::Inner) else { return };
+        let Some(id) = self.dispid(attributes) else { return };
+        let doc = doc(attributes, &method.doc);
+        let mut accessors = vec![(
+            Access::Get,
+            Operation::new(format!("get_{}", ident.name), Vec::new(), typed.shape.clone()),
+        )];
+        if !has(attributes, "readonly") {
+            let field = Field { name: Name::from("value"), shape: typed.shape };
+            let parameters = vec![Parameter { direction: Direction::In, field }];
+            accessors
+                .push((Access::Put, Operation::new(format!("put_{}", ident.name), parameters, Shape::Void)));
+        }
+        for (access, mut operation) in accessors {
+            if !draft.names.insert(operation.name.clone()) {
+                self.problem(ident.span, &format!("there are two methods `{}`", operation.name));
+                return;
+            }
+            operation.id = id;
+            operation.doc = doc.clone();
+            draft.accessors.push((ident.name.clone(), draft.operations.len(), access));
+            draft.operations.push(operation);
+        }
+    }
+
+    /// The abstract syntax of remote procedures, `UUID/MAJOR.MINOR` (the version alone without a UUID), and where they are served.
+    fn syntax(&mut self, attributes: &[Attribute]) -> Vec<(Name, Name)> {
+        let version = find(attributes, "version").map_or("0.0", |version| version.text.as_str());
+        let dot = if version.contains('.') { "" } else { ".0" };
+        let uuid = self.uuid(attributes).map(|uuid| uuid + "/").unwrap_or_default();
+        let mut identities = vec![(Name::from("dce"), Name::from(format!("{uuid}{version}{dot}")))];
+        for value in find(attributes, "endpoint").into_iter().flat_map(|endpoint| &endpoint.values).flatten()
+        {
+            if let ExprKind::Text(value) = &value.kind {
+                identities.push((Name::from("endpoint"), Name::from(value.clone())));
+            }
+        }
+        identities
+    }
+}
+
+/// Makes attributes of the accessors that have no parameters but the value, and names them for people.
+fn properties(draft: &mut Draft) {
+    let labels: HashSet<Name> = draft.operations.iter().map(|operation| operation.label.clone()).collect();
+    let accessors = std::mem::take(&mut draft.accessors);
+    for (name, getter, _) in accessors.iter().filter(|(_, _, access)| *access == Access::Get) {
+        let Some(get) = draft.operations.get(*getter) else { continue };
+        if !get.parameters.is_empty() || matches!(get.returns, Shape::Void) {
+            continue;
+        }
+        let shape = get.returns.clone();
+        let sets = |number: usize| {
+            draft.operations.get(number).is_some_and(|set| match set.parameters.as_ref() {
+                [only] => {
+                    only.direction == Direction::In
+                        && matches!(set.returns, Shape::Void)
+                        && std::mem::discriminant(only.field.shape.resolved())
+                            == std::mem::discriminant(shape.resolved())
+                }
+                _ => false,
+            })
+        };
+        let setter = [Access::Put, Access::PutReference].into_iter().find_map(|wanted| {
+            accessors
+                .iter()
+                .find(|(of, number, access)| of == name && *access == wanted && sets(*number))
+                .map(|(_, number, _)| *number)
+        });
+        for (number, label) in [(Some(*getter), name.clone()), (setter, format!("set_{name}"))] {
+            if let Some(operation) = number.and_then(|number| draft.operations.get_mut(number))
+                && !labels.contains(label.as_str())
+            {
+                operation.label = Name::from(label);
+            }
+        }
+        draft.attributes.push(Property {
+            name: Name::from(name.clone()),
+            shape,
+            getter: *getter,
+            setter,
+            notify: everywire_model::Notify::Nothing,
+        });
+    }
+}

@@ -1,0 +1,187 @@
+//! Methods: parameters, directions, results.
+
+use super::super::ast::{Attribute, Member, Method, TypeKind, find, has};
+use super::places::Role;
+use super::{Builder, Ty, doc, is_named};
+use crate::report::{Problem, Span};
+use everywire_model::shape::{Field, Name};
+use everywire_model::{Direction, Operation, Parameter, Shape};
+use std::collections::HashSet;
+
+/// How the results of an interface's methods travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Every method returns an HRESULT, which the wire adds.
+    Object,
+    /// By name, with results as they are written.
+    Dispatch,
+    /// A remote procedure: what it returns travels after all else.
+    Procedure,
+}
+
+/// What a method does for a property.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Get,
+    Put,
+    PutReference,
+}
+
+impl Builder<'_> {
+    /// The operation that a method is, and what it does for a property.
+    pub(super) fn method(&mut self, method: &Method, style: Style) -> Option<(Operation, Option<Access>)> {
+        let attributes = &method.attributes;
+        let ident = &method.declarator.ident;
+        let access = access(attributes);
+        let (mut parameters, retval) = self.parameters(method, style)?;
+        let mut returns = retval.unwrap_or(Shape::Void);
+        let result = self.result(method, style)?;
+        match (style, result) {
+            (Style::Object, _) => {}
+            (_, Shape::Void) => {}
+            (Style::Procedure, result) if parameters.iter().any(|p| p.direction.comes_out()) => {
+                // It stands last on the wire, so it is the last of the results.
+                let field = Field { name: Name::from("return"), shape: result };
+                parameters.push(Parameter { direction: Direction::Out, field });
+            }
+            (_, result) if matches!(returns, Shape::Void) => returns = result,
+            (_, _) => {
+                self.problem(ident.span, "a method with `retval` returns nothing else");
+                return None;
+            }
+        }
+        let name = match access {
+            Some(Access::Get) => format!("get_{}", ident.name),
+            Some(Access::Put) => format!("put_{}", ident.name),
+            Some(Access::PutReference) => format!("putref_{}", ident.name),
+            None => ident.name.clone(),
+        };
+        let mut operation = Operation::new(name, parameters, returns);
+        operation.doc = doc(attributes, &method.doc);
+        operation.id = self.dispid(attributes)?;
+        operation.oneway = has(attributes, "maybe") && operation.results.fields().is_empty();
+        Some((operation, access))
+    }
+
+    /// `id(n)`, if it is there; nothing after a mistake.
+    #[allow(clippy::option_option)]
+    pub(super) fn dispid(&mut self, attributes: &[Attribute]) -> Option<Option<i32>> {
+        let Some(id) = find(attributes, "id").and_then(Attribute::value) else { return Some(None) };
+        let value = self.integer(id)?;
+        match i32::try_from(value).or_else(|_| u32::try_from(value).map(u32::cast_signed)) {
+            Ok(id) => Some(Some(id)),
+            Err(_) => {
+                self.problem(id.span, "a DISPID has 32 bits");
+                None
+            }
+        }
+    }
+
+    /// All parameters, and apart from them the result that is one.
+    fn parameters(&mut self, method: &Method, style: Style) -> Option<(Vec<Parameter>, Option<Shape>)> {
+        let list = method.parameters.as_deref().unwrap_or_default();
+        let (mut parameters, mut broken) = (Vec::with_capacity(list.len()), false);
+        let mut seen = HashSet::new();
+        let mut retval = None;
+        for (index, member) in list.iter().enumerate() {
+            // A binding says where to call; it is no part of the call.
+            if is_named(&member.spec, "handle_t") && style == Style::Procedure {
+                continue;
+            }
+            let Some(parameter) = self.parameter(member, index) else {
+                broken = true;
+                continue;
+            };
+            let name = parameter.field.name.to_string();
+            if !seen.insert(name.clone()) {
+                self.problem(member.declarator.ident.span, &format!("there are two parameters `{name}`"));
+                broken = true;
+            }
+            let result = has(&member.attributes, "retval") && index + 1 == list.len();
+            let only = parameters.iter().all(|p: &Parameter| !p.direction.comes_out());
+            if result && only && parameter.direction == Direction::Out {
+                retval = Some(parameter.field.shape);
+            } else {
+                parameters.push(parameter);
+            }
+        }
+        (!broken).then_some((parameters, retval))
+    }
+
+    fn parameter(&mut self, member: &Member, index: usize) -> Option<Parameter> {
+        self.room(1, member.declarator.ident.span)?;
+        let attributes = &member.attributes;
+        let ident = &member.declarator.ident;
+        let direction = match (has(attributes, "in"), has(attributes, "out") || has(attributes, "retval")) {
+            (true, true) => Direction::InOut,
+            (false, true) => Direction::Out,
+            _ => Direction::In,
+        };
+        let name = if ident.name.is_empty() { format!("arg_{}", index + 1) } else { ident.name.clone() };
+        let ty = self.spec(&member.spec, &name, attributes, None)?;
+        let pointed = member.declarator.pointers > 0
+            || !member.declarator.dimensions.is_empty()
+            || matches!(ty, Ty::Pointer(_));
+        if direction.comes_out() && !pointed {
+            let problem = Problem::new(member.spec.span, "a parameter that comes out must be a pointer");
+            self.report.add(problem);
+            return None;
+        }
+        let typed = self.declared(&ty, attributes, &member.declarator, Role::Parameter)?;
+        Some(Parameter { direction, field: Field { name: Name::from(name), shape: typed.shape } })
+    }
+
+    /// What a method returns beside its parameters.
+    fn result(&mut self, method: &Method, style: Style) -> Option<Shape> {
+        let spec = &method.returns;
+        let hresult = is_named(spec, "HRESULT") || is_named(spec, "SCODE");
+        let pointers = method.declarator.pointers > 0;
+        if !pointers && matches!(spec.kind, TypeKind::Void) {
+            if style == Style::Object {
+                return self.not_hresult(spec.span);
+            }
+            return Some(Shape::Void);
+        }
+        match style {
+            Style::Object if hresult && !pointers => Some(Shape::Void),
+            Style::Object => self.not_hresult(spec.span),
+            Style::Dispatch if hresult && !pointers => Some(Shape::Void),
+            _ => {
+                let ty = self.spec(spec, &method.declarator.ident.name, &method.attributes, None)?;
+                let typed = self.declared(&ty, &method.attributes, &method.declarator, Role::Inner)?;
+                Some(typed.shape)
+            }
+        }
+    }
+
+    fn not_hresult(&mut self, span: Span) -> Option<Shape> {
+        let problem = Problem::new(span, "a method of an object returns an HRESULT").expected(["`HRESULT`"]);
+        self.report.add(problem.help("results are `[out, retval]` parameters"));
+        None
+    }
+
+    /// Counts operations and parameters; nothing where there are too many.
+    pub(super) fn room(&mut self, more: usize, span: Span) -> Option<()> {
+        let before = self.inherited;
+        self.inherited = before.saturating_add(more);
+        if self.inherited <= crate::omg::limits::INHERITED {
+            return Some(());
+        }
+        if before <= crate::omg::limits::INHERITED {
+            self.problem(span, "the interfaces have too many operations, the inherited ones counted in each");
+        }
+        None
+    }
+}
+
+fn access(attributes: &[Attribute]) -> Option<Access> {
+    if has(attributes, "propget") {
+        Some(Access::Get)
+    } else if has(attributes, "propput") {
+        Some(Access::Put)
+    } else if has(attributes, "propputref") {
+        Some(Access::PutReference)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,345 @@
+//! From what a file says to a contract: names are looked up, pointers and arrays become shapes.
+
+mod classes;
+mod constants;
+mod interfaces;
+mod methods;
+mod places;
+mod types;
+
+use super::ast::{self, Attribute, Declarator, Item, ItemKind, TypeKind, TypeSpec};
+use super::known;
+use crate::omg::limits;
+use crate::report::{Problem, Report, Span};
+use everywire_model::contract::Constant;
+use everywire_model::shape::{Name, PointerKind, Referent};
+use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A type, as far as its place does not decide what it becomes.
+#[derive(Debug, Clone)]
+pub(super) enum Ty {
+    Value(Typed),
+    Void,
+    /// An interface; only pointers to it travel.
+    Object(Referent),
+    Pointer(Rc<Pointer>),
+    /// A struct or union that is mentioned, by its key in [`Builder::records`].
+    Mention(String),
+}
+
+/// A shape as far as it is known.
+#[derive(Debug, Clone)]
+pub(super) struct Typed {
+    pub(super) shape: Shape,
+    /// How many levels it contains; bounded, because codecs and destructors walk them.
+    pub(super) depth: usize,
+    /// It is not complete yet: only pointers can point to it.
+    pub(super) open: bool,
+}
+
+impl Typed {
+    pub(super) fn leaf(shape: Shape) -> Self {
+        Self { shape, depth: 1, open: false }
+    }
+}
+
+/// A pointer that a `typedef` made.
+#[derive(Debug)]
+pub(super) struct Pointer {
+    pub(super) to: Ty,
+    pub(super) kind: Option<PointerKind>,
+    pub(super) string: bool,
+    /// Pointers to here.
+    pub(super) levels: usize,
+}
+
+/// Pointers behind the names of pointers.
+const LEVELS: usize = 16;
+
+struct Builder<'a> {
+    report: &'a mut Report,
+    /// Types by their names.
+    types: HashMap<String, Ty>,
+    /// Structs, unions and enums by keyword and tag.
+    records: HashMap<String, types::Record>,
+    /// The names that typedefs give to what has a tag.
+    named: HashMap<String, String>,
+    constants: HashMap<String, i128>,
+    /// Identities of all interfaces of the files.
+    ids: HashMap<String, String>,
+    interfaces: HashMap<String, Hold<Interface>>,
+    /// Where each name was defined.
+    places: HashMap<String, Span>,
+    definitions: Vec<Definition>,
+    /// What pointers are that say nothing about it and are no parameters.
+    pointer_default: PointerKind,
+    /// Operations and parameters made so far, the inherited ones counted in each interface.
+    inherited: usize,
+}
+
+/// Builds the contract; mistakes go to the report.
+pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
+    let mut builder = Builder {
+        report,
+        types: HashMap::new(),
+        records: HashMap::new(),
+        named: HashMap::new(),
+        constants: HashMap::new(),
+        ids: HashMap::new(),
+        interfaces: HashMap::new(),
+        places: HashMap::new(),
+        definitions: Vec::new(),
+        pointer_default: PointerKind::Unique,
+        inherited: 0,
+    };
+    builder.announce(items);
+    builder.items(items);
+    builder.settle();
+    let mut contract = Contract { definitions: builder.definitions };
+    if !report.failed() {
+        known::complete(&mut contract);
+    }
+    contract
+}
+
+impl Builder<'_> {
+    /// Notes what may be mentioned before it is defined: interfaces, and the names of structs.
+    fn announce(&mut self, items: &[Item]) {
+        for item in items {
+            match &item.kind {
+                ItemKind::Interface(interface) => {
+                    let id = self.uuid(&item.attributes).unwrap_or_else(|| interface.ident.name.clone());
+                    self.ids.entry(interface.ident.name.clone()).or_insert(id);
+                    self.announce(&interface.items);
+                }
+                ItemKind::Class(ident, _) => {
+                    let id = self.uuid(&item.attributes).unwrap_or_else(|| ident.name.clone());
+                    self.ids.entry(ident.name.clone()).or_insert(id);
+                }
+                ItemKind::Library(items) => self.announce(items),
+                ItemKind::Typedef(spec, declarators) => {
+                    let plain = declarators.iter().find(|d| d.pointers == 0 && d.dimensions.is_empty());
+                    if let (Some(key), Some(plain)) = (types::key(spec), plain) {
+                        self.named.entry(key).or_insert_with(|| plain.ident.name.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn items(&mut self, items: &[Item]) {
+        for item in items {
+            match &item.kind {
+                ItemKind::Typedef(spec, declarators) => self.typedef(item, spec, declarators),
+                ItemKind::Type(spec) => {
+                    self.spec(spec, "", &item.attributes, None);
+                }
+                ItemKind::Constant(spec, declarator, value) => {
+                    self.constant(item, spec, declarator, value);
+                }
+                ItemKind::Forward(ident) => {
+                    self.ids.entry(ident.name.clone()).or_insert_with(|| {
+                        known::interface(&ident.name)
+                            .map_or_else(|| ident.name.clone(), |known| known.id.to_string())
+                    });
+                }
+                ItemKind::Interface(interface) => {
+                    // Types inside an interface are as good as those beside it.
+                    self.items(&interface.items);
+                    self.interface(item, interface);
+                }
+                ItemKind::Class(ident, faces) => self.class(item, ident, faces),
+                ItemKind::Library(items) => self.items(items),
+            }
+        }
+    }
+
+    fn typedef(&mut self, item: &Item, spec: &TypeSpec, declarators: &[Declarator]) {
+        let plain = |d: &&Declarator| d.pointers == 0 && d.dimensions.is_empty();
+        let wanted =
+            declarators.iter().find(plain).or_else(|| declarators.first()).map(|d| d.ident.name.as_str());
+        let Some(ty) = self.spec(spec, wanted.unwrap_or_default(), &item.attributes, None) else { return };
+        for declarator in declarators {
+            let name = &declarator.ident.name;
+            if known::is_type(name) {
+                continue;
+            }
+            let Some(ty) = self.alias(&ty, item, declarator) else { continue };
+            // The name of a struct that has one already, or the same name again.
+            let same = match &ty {
+                Ty::Mention(key) => self.records.get(key).is_some_and(|record| record.name() == name),
+                Ty::Value(Typed { shape: Shape::Alias(_), .. }) => false,
+                Ty::Value(typed) => types::name_of(&typed.shape) == Some(name.as_str()),
+                _ => false,
+            };
+            if !same && !self.declare(name, declarator.ident.span) {
+                continue;
+            }
+            self.types.insert(name.clone(), ty);
+        }
+    }
+
+    /// What a name of a typedef stands for: pointers stay open, values get an alias.
+    fn alias(&mut self, ty: &Ty, item: &Item, declarator: &Declarator) -> Option<Ty> {
+        let attributes = &item.attributes;
+        let name = declarator.ident.name.as_str();
+        let mut ty = ty.clone();
+        let pointed = declarator.pointers > 0 || matches!(ty, Ty::Pointer(_));
+        if ast::has(attributes, "context_handle") && pointed {
+            return Some(Ty::Value(self.named_value(name, Typed::leaf(known::context_handle()))));
+        }
+        if declarator.dimensions.is_empty() && declarator.pointers > 0 {
+            let kind = pointer_kind(attributes);
+            for level in 0..declarator.pointers {
+                let outermost = level + 1 == declarator.pointers;
+                let levels = 1 + if let Ty::Pointer(pointer) = &ty { pointer.levels } else { 0 };
+                if levels > LEVELS {
+                    self.problem(declarator.ident.span, "this has too many pointers");
+                    return None;
+                }
+                let string = level == 0 && ast::has(attributes, "string");
+                ty = Ty::Pointer(Rc::new(Pointer {
+                    to: ty,
+                    kind: kind.filter(|_| outermost),
+                    string,
+                    levels,
+                }));
+            }
+            return Some(ty);
+        }
+        match &ty {
+            Ty::Value(typed) if declarator.dimensions.is_empty() && !ast::has(attributes, "range") => {
+                // A struct is known by the name of its first typedef.
+                match types::name_of(&typed.shape) {
+                    Some(own) if own == name => Some(ty),
+                    _ => {
+                        let typed = typed.clone();
+                        Some(Ty::Value(self.named_value(name, typed)))
+                    }
+                }
+            }
+            Ty::Value(_) => {
+                let typed = self.declared(&ty, attributes, declarator, places::Role::Inner)?;
+                Some(Ty::Value(self.named_value(name, typed)))
+            }
+            _ => Some(ty),
+        }
+    }
+
+    /// A definition of a name for a shape.
+    fn named_value(&mut self, name: &str, typed: Typed) -> Typed {
+        let name = Name::from(name.to_owned());
+        let alias = everywire_model::shape::Alias { name, id: Name::default(), target: typed.shape };
+        let shape = Shape::Alias(Hold::new(alias));
+        if !typed.open {
+            self.definitions.push(Definition::Type(shape.clone()));
+        }
+        Typed { shape, depth: typed.depth + 1, open: typed.open }
+    }
+
+    fn constant(&mut self, item: &Item, spec: &TypeSpec, declarator: &Declarator, value: &ast::Expr) {
+        let ident = &declarator.ident;
+        let Some(ty) = self.spec(spec, "", &[], None) else { return };
+        let pointed = declarator.pointers > 0 || matches!(ty, Ty::Pointer(_));
+        let mut at = &ty;
+        while let Ty::Pointer(pointer) = at {
+            at = &pointer.to;
+        }
+        let Ty::Value(typed) = at else {
+            self.problem(spec.span, "a constant is a number, a character or a string");
+            return;
+        };
+        let shape = if pointed {
+            match types::text_of(&typed.shape) {
+                Some(text) => Shape::Text(text),
+                None => {
+                    self.problem(spec.span, "a constant cannot be a pointer, unless to characters");
+                    return;
+                }
+            }
+        } else {
+            typed.shape.clone()
+        };
+        let Some(value) = self.literal(value, &shape) else { return };
+        if !self.declare(&ident.name, ident.span) {
+            return;
+        }
+        if let Value::Integer(value) = value {
+            self.constants.insert(ident.name.clone(), value);
+        }
+        let (name, doc) = (Name::from(ident.name.clone()), Name::from(item.doc.clone()));
+        self.definitions.push(Definition::Constant(Constant { name, shape, value, doc }));
+    }
+
+    /// Says where a name is defined; false, and a mistake, if it is taken.
+    fn declare(&mut self, name: &str, span: Span) -> bool {
+        if let Some(first) = self.places.get(name) {
+            let problem = Problem::new(span, format!("`{name}` is defined twice"));
+            self.report.add(problem.note(*first, "it is defined here first"));
+            return false;
+        }
+        self.places.insert(name.to_owned(), span);
+        true
+    }
+
+    /// The UUID among these attributes, in lower case.
+    fn uuid(&mut self, attributes: &[Attribute]) -> Option<String> {
+        let attribute = ast::find(attributes, "uuid")?;
+        let text = match &attribute.value()?.kind {
+            ast::ExprKind::Uuid(uuid) => uuid.clone(),
+            ast::ExprKind::Text(value) => value.trim_matches(['{', '}']).to_ascii_lowercase(),
+            _ => String::new(),
+        };
+        if super::ids::plain(&text).is_some() {
+            return Some(text);
+        }
+        let problem = Problem::new(attribute.span, "this is not a UUID");
+        self.report.add(problem.expected(["a UUID such as 00000000-0000-0000-c000-000000000046"]));
+        None
+    }
+
+    /// One level more, if there may be one.
+    fn deeper(&mut self, depth: usize, span: Span) -> Option<usize> {
+        if depth >= limits::NESTING {
+            let message = format!("this type has more than {} levels", limits::NESTING);
+            self.problem(span, &message);
+            return None;
+        }
+        Some(depth + 1)
+    }
+
+    fn problem(&mut self, span: Span, message: &str) {
+        self.report.add(Problem::new(span, message));
+    }
+}
+
+/// The kind of pointer that attributes ask for.
+fn pointer_kind(attributes: &[Attribute]) -> Option<PointerKind> {
+    attributes.iter().find_map(|attribute| kind_named(&attribute.name))
+}
+
+fn kind_named(name: &str) -> Option<PointerKind> {
+    match name {
+        "ref" => Some(PointerKind::Ref),
+        "unique" => Some(PointerKind::Unique),
+        "ptr" => Some(PointerKind::Full),
+        _ => None,
+    }
+}
+
+/// What documents a definition: its help string, else the comment before it.
+fn doc(attributes: &[Attribute], comment: &str) -> Name {
+    let help = ast::find(attributes, "helpstring").and_then(ast::Attribute::value);
+    match help.map(|help| &help.kind) {
+        Some(ast::ExprKind::Text(value)) => Name::from(value.clone()),
+        _ => Name::from(comment.to_owned()),
+    }
+}
+
+/// Whether a type is this name.
+fn is_named(spec: &TypeSpec, name: &str) -> bool {
+    matches!(&spec.kind, TypeKind::Name(ident) if ident.name == name)
+}

@@ -1,0 +1,325 @@
+//! What a pointer or array becomes, by its place and its attributes.
+//!
+//! A declaration is a list of levels, the outermost first: `T *a[3]` is an array of pointers to `T`. The attributes with
+//! lists (`size_is(, n)`) speak of the levels in this order.
+
+use super::super::ast::{Attribute, Declarator, Expr, ExprKind, find, has};
+use super::super::known;
+use super::types::text_of;
+use super::{Builder, Ty, Typed, pointer_kind};
+use crate::report::{Problem, Span};
+use everywire_model::shape::{Alias, Array, Name, Order, Pointer, PointerKind, Referent, Sequence};
+use everywire_model::{Hold, Shape};
+
+/// Where a value is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It is a parameter: its outermost pointer is a reference, unless it says otherwise.
+    Parameter,
+    /// It is a field; an array without a size may be the last one.
+    Field { last: bool },
+    /// It is something else, such as an element.
+    Inner,
+}
+
+/// One pointer or array.
+struct Level {
+    kind: LevelKind,
+    /// `size_is` or `max_is`: the name of a value beside it, or the attribute as it is written.
+    size: Option<Count>,
+    /// `length_is` and its like, as it is written.
+    length: Option<String>,
+    string: bool,
+}
+
+enum LevelKind {
+    Pointer(Option<PointerKind>),
+    Fixed(u32),
+    Open,
+}
+
+enum Count {
+    Beside(String),
+    Written(String),
+}
+
+/// What the levels lead to.
+enum Base {
+    Value(Typed),
+    Object(Referent),
+    Void,
+}
+
+impl Builder<'_> {
+    /// The shape of what is declared with a type, attributes and a declarator.
+    pub(super) fn declared(
+        &mut self,
+        ty: &Ty,
+        attributes: &[Attribute],
+        declarator: &Declarator,
+        role: Role,
+    ) -> Option<Typed> {
+        let span = declarator.ident.span;
+        let (mut base, mut levels) = self.levels(ty, declarator)?;
+        if has(attributes, "context_handle") && matches!(base, Base::Void) && levels.pop().is_some() {
+            base = Base::Value(Typed::leaf(known::context_handle()));
+        }
+        self.sizes(attributes, &mut levels)?;
+        if let Some(kind) = pointer_kind(attributes)
+            && let Some(Level { kind: LevelKind::Pointer(own), .. }) = levels.first_mut()
+        {
+            *own = Some(kind);
+        }
+        let is_text = matches!(&base, Base::Value(typed) if text_of(&typed.shape).is_some());
+        if has(attributes, "string")
+            && is_text
+            && let Some(last) = levels.last_mut()
+        {
+            last.string = true;
+        }
+        let written = |name: &str| find(attributes, name).map(written);
+        match &mut base {
+            Base::Object(referent) if has(attributes, "iid_is") && known::is_root(&referent.name) => {
+                *referent = Referent { name: Name::default(), id: Name::default() };
+            }
+            Base::Void if has(attributes, "iid_is") => {
+                base = Base::Object(Referent { name: Name::default(), id: Name::default() });
+            }
+            Base::Value(typed) => {
+                let union = matches!(typed.shape.resolved(), Shape::Union(_));
+                let kept = written("range").or_else(|| written("switch_is").filter(|_| union));
+                if let Some(kept) = kept {
+                    *typed = annotated(typed.clone(), kept);
+                }
+            }
+            _ => {}
+        }
+        self.place(&base, &levels, 0, role, written("iid_is"), span)
+    }
+
+    /// The pointers and dimensions around a type, and what they lead to.
+    fn levels(&mut self, ty: &Ty, declarator: &Declarator) -> Option<(Base, Vec<Level>)> {
+        let level = |kind| Level { kind, size: None, length: None, string: false };
+        let mut levels = Vec::new();
+        for dimension in &declarator.dimensions {
+            levels.push(level(match dimension {
+                Some(expr) => LevelKind::Fixed(self.size(expr)?),
+                None => LevelKind::Open,
+            }));
+        }
+        levels.extend((0..declarator.pointers).map(|_| level(LevelKind::Pointer(None))));
+        let mut ty = ty.clone();
+        while let Ty::Pointer(pointer) = ty {
+            levels.push(Level { string: pointer.string, ..level(LevelKind::Pointer(pointer.kind)) });
+            ty = pointer.to.clone();
+        }
+        let base = match ty {
+            Ty::Value(typed) => Base::Value(typed),
+            Ty::Object(referent) => Base::Object(referent),
+            Ty::Mention(key) => Base::Value(self.resolved(&key)?),
+            Ty::Void | Ty::Pointer(_) => Base::Void,
+        };
+        Some((base, levels))
+    }
+
+    /// Gives each level what the attributes say of it.
+    fn sizes(&mut self, attributes: &[Attribute], levels: &mut [Level]) -> Option<()> {
+        for attribute in attributes {
+            let name = attribute.name.as_str();
+            if !matches!(name, "size_is" | "max_is" | "length_is" | "first_is" | "last_is") {
+                continue;
+            }
+            for (index, value) in attribute.values.iter().enumerate() {
+                let Some(value) = value else { continue };
+                let Some(level) = levels.get_mut(index) else {
+                    let message = format!("`{name}` speaks of a pointer that is not there");
+                    self.report.add(Problem::new(attribute.span, message));
+                    return None;
+                };
+                let simple = value.name().filter(|name| !name.contains(['.', '>']));
+                match (name, simple) {
+                    ("size_is", Some(beside)) => level.size = Some(Count::Beside(beside.to_owned())),
+                    ("size_is" | "max_is", _) => {
+                        level.size = Some(Count::Written(format!("{name}({})", plain(value))));
+                    }
+                    _ => {
+                        let more = level.length.take().map(|first| first + ", ").unwrap_or_default();
+                        level.length = Some(format!("{more}{name}({})", plain(value)));
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn place(
+        &mut self,
+        base: &Base,
+        levels: &[Level],
+        at: usize,
+        role: Role,
+        iid: Option<String>,
+        span: Span,
+    ) -> Option<Typed> {
+        let behind = levels.get(..at).unwrap_or_default().iter().any(|level| level.points());
+        let Some(level) = levels.get(at) else {
+            return match base {
+                Base::Value(typed) if typed.open && !behind => {
+                    let problem = Problem::new(span, "this type is not complete here");
+                    self.report.add(problem.help("a pointer to it can be used"));
+                    None
+                }
+                Base::Value(typed) => Some(typed.clone()),
+                Base::Object(_) => self.refuse(span, "an interface travels as a pointer to it"),
+                Base::Void => self.refuse(span, "`void` has no bytes: name the type, or add `iid_is`"),
+            };
+        };
+        let innermost = at + 1 == levels.len();
+        let top = at == 0 && role == Role::Parameter;
+        if let (LevelKind::Pointer(_), Base::Object(referent), true) = (&level.kind, base, innermost) {
+            if level.size.is_some() {
+                return self.refuse(span, "an array of interfaces is one of pointers to them");
+            }
+            let reference = Typed::leaf(Shape::Reference(Hold::new(referent.clone())));
+            return Some(match iid {
+                Some(iid) => annotated(reference, iid),
+                None => reference,
+            });
+        }
+        let text = match base {
+            Base::Value(typed) if level.string && innermost => text_of(&typed.shape),
+            _ => None,
+        };
+        match &level.kind {
+            LevelKind::Pointer(kind) => {
+                let target = match text {
+                    Some(text) => {
+                        let typed = Typed { depth: 2, ..Typed::leaf(Shape::Text(text)) };
+                        match &level.size {
+                            Some(count) => annotated(typed, count.written()),
+                            None => typed,
+                        }
+                    }
+                    None if level.size.is_some() || level.length.is_some() => {
+                        self.sequence(base, levels, at, None, iid, span)?
+                    }
+                    None => self.place(base, levels, at + 1, Role::Inner, iid, span)?,
+                };
+                let kind = kind.unwrap_or(if top { PointerKind::Ref } else { self.pointer_default });
+                self.pointed(kind, top, target, span)
+            }
+            LevelKind::Fixed(len) if level.string || level.length.is_some() => {
+                self.sequence(base, levels, at, Some(*len), iid, span)
+            }
+            LevelKind::Fixed(_) if level.size.is_some() => self.sequence(base, levels, at, None, iid, span),
+            LevelKind::Fixed(len) => {
+                let element = self.place(base, levels, at + 1, Role::Inner, iid, span)?;
+                let depth = self.deeper(element.depth, span)?;
+                let array = Array { element: element.shape, len: *len };
+                Some(Typed { shape: Shape::Array(Hold::new(array)), depth, open: element.open })
+            }
+            LevelKind::Open => {
+                if let (Some(text), true) = (text, top) {
+                    return Some(Typed::leaf(Shape::Text(text)));
+                }
+                if !(top || at == 0 && role == Role::Field { last: true }) {
+                    return self.refuse(
+                        span,
+                        "an array without a size is a parameter or the last field of a struct",
+                    );
+                }
+                if level.size.is_none() && !level.string {
+                    return self.refuse(span, "this array needs `size_is` or `max_is`");
+                }
+                self.sequence(base, levels, at, None, iid, span)
+            }
+        }
+    }
+
+    /// The sequence that a level with a size is; `bound` is the size of an array that has a fixed one.
+    fn sequence(
+        &mut self,
+        base: &Base,
+        levels: &[Level],
+        at: usize,
+        bound: Option<u32>,
+        iid: Option<String>,
+        span: Span,
+    ) -> Option<Typed> {
+        let level = levels.get(at)?;
+        let element = self.place(base, levels, at + 1, Role::Inner, iid, span)?;
+        let depth = self.deeper(element.depth, span)?;
+        let varying = level.length.is_some() || level.string;
+        let order = match (bound, varying) {
+            (Some(_), _) => Order::Varying,
+            (None, true) => Order::ConformantVarying,
+            (None, false) => Order::Conformant,
+        };
+        let size = match &level.size {
+            Some(Count::Beside(name)) => Some(Name::from(name.clone())),
+            _ => None,
+        };
+        let sequence = Sequence { element: element.shape, bound, order, size };
+        let mut typed = Typed { shape: Shape::Sequence(Hold::new(sequence)), depth, open: false };
+        if let Some(Count::Written(text)) = &level.size {
+            typed = annotated(typed, text.clone());
+        }
+        if let Some(length) = &level.length {
+            typed = annotated(typed, length.clone());
+        }
+        Some(typed)
+    }
+
+    /// What a pointer of this kind to something is.
+    fn pointed(&mut self, kind: PointerKind, top: bool, target: Typed, span: Span) -> Option<Typed> {
+        if kind == PointerKind::Ref && top && !target.open {
+            return Some(target);
+        }
+        let depth = self.deeper(target.depth, span)?;
+        let shape = if kind == PointerKind::Unique && !target.open {
+            Shape::Optional(Hold::new(target.shape))
+        } else {
+            Shape::Pointer(Hold::new(Pointer { kind, target: target.shape }))
+        };
+        Some(Typed { shape, depth, open: false })
+    }
+
+    fn refuse(&mut self, span: Span, message: &str) -> Option<Typed> {
+        self.problem(span, message);
+        None
+    }
+}
+
+impl Level {
+    fn points(&self) -> bool {
+        matches!(self.kind, LevelKind::Pointer(_)) || self.size.is_some()
+    }
+}
+
+impl Count {
+    fn written(&self) -> String {
+        match self {
+            Self::Beside(name) => format!("size_is({name})"),
+            Self::Written(text) => text.clone(),
+        }
+    }
+}
+
+/// An attribute as it is kept: values without the star that only says how a parameter is passed.
+fn written(attribute: &Attribute) -> String {
+    let values: Vec<String> = attribute.values.iter().flatten().map(plain).collect();
+    format!("{}({})", attribute.name, values.join(", "))
+}
+
+fn plain(expr: &Expr) -> String {
+    match (&expr.kind, expr.name()) {
+        (ExprKind::Unary(..), Some(name)) => name.to_owned(),
+        _ => expr.text(),
+    }
+}
+
+/// A shape with an attribute kept around it.
+fn annotated(typed: Typed, name: String) -> Typed {
+    let alias = Alias { name: Name::from(name), id: Name::default(), target: typed.shape };
+    Typed { shape: Shape::Alias(Hold::new(alias)), depth: typed.depth + 1, open: typed.open }
+}

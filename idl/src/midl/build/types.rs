@@ -1,0 +1,463 @@
+//! Types: structs, unions, enumerations, names.
+
+use super::super::ast::{Arm, Attribute, Choice, Member, Members, TypeKind, TypeSpec, find, has};
+use super::super::{ast, known};
+use super::places::Role;
+use super::{Builder, Ty, Typed};
+use crate::report::{Problem, Span};
+use everywire_model::shape::{self, Enum, Field, Name, Struct, Text, TextKind, Union};
+use everywire_model::{Definition, Hold, Shape};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+/// A struct or union, from its first mention on.
+pub(super) enum Record {
+    Open {
+        name: String,
+        span: Span,
+        shape: Option<Shape>,
+    },
+    Done {
+        name: String,
+        typed: Typed,
+    },
+    /// It was wrong, which was reported.
+    Broken {
+        name: String,
+    },
+}
+
+impl Record {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Open { name, .. } | Self::Done { name, .. } | Self::Broken { name } => name,
+        }
+    }
+}
+
+/// Keyword and tag of a struct, union or enumeration that has a tag.
+pub(super) fn key(spec: &TypeSpec) -> Option<String> {
+    let (keyword, tag) = match &spec.kind {
+        TypeKind::Struct(record) => ("struct", record.tag.as_ref()),
+        TypeKind::Union(union) => ("union", union.tag.as_ref()),
+        TypeKind::Enum(members) => ("enum", members.tag.as_ref()),
+        _ => return None,
+    };
+    Some(format!("{keyword} {}", tag?.name))
+}
+
+/// The name of a shape that has one.
+pub(super) fn name_of(shape: &Shape) -> Option<&str> {
+    match shape {
+        Shape::Struct(shape) => shape.get().map(|shape| shape.name.as_ref()),
+        Shape::Union(shape) => shape.get().map(|shape| shape.name.as_ref()),
+        Shape::Enum(shape) => Some(&shape.name),
+        Shape::Alias(shape) => Some(&shape.name),
+        _ => None,
+    }
+}
+
+/// The text that a string of such characters is.
+pub(super) fn text_of(shape: &Shape) -> Option<Text> {
+    let kind = match shape.resolved() {
+        Shape::WideChar => TextKind::Wide,
+        Shape::Char | Shape::U8 | Shape::I8 => TextKind::Narrow,
+        _ => return None,
+    };
+    Some(Text { kind, bound: None })
+}
+
+impl Builder<'_> {
+    /// The type that is written; one with a body is defined on the way. `wanted` is the name of one that has none, and
+    /// `switch` the shape of the discriminator that stands beside a union, if that is known.
+    pub(super) fn spec(
+        &mut self,
+        spec: &TypeSpec,
+        wanted: &str,
+        attributes: &[Attribute],
+        switch: Option<Shape>,
+    ) -> Option<Ty> {
+        match &spec.kind {
+            TypeKind::Base(shape) => Some(Ty::Value(Typed::leaf(shape.clone()))),
+            TypeKind::Void => Some(Ty::Void),
+            TypeKind::Name(ident) => self.named(&ident.name, ident.span),
+            TypeKind::SafeArray(element, declarator) => {
+                let ty = self.spec(element, wanted, &[], None)?;
+                let element = self.declared(&ty, &[], declarator, Role::Inner)?;
+                let depth = self.deeper(element.depth, spec.span)?;
+                Some(Ty::Value(Typed { shape: known::safe_array(element.shape), depth, open: false }))
+            }
+            TypeKind::Enum(members) => self.enumeration(members, spec, wanted, attributes),
+            TypeKind::Struct(record) => {
+                let key = key(spec).unwrap_or_else(|| format!("struct {wanted}"));
+                match &record.members {
+                    Some(members) => self.record(&key, members, spec.span, wanted),
+                    None => self.mention(key, spec.span),
+                }
+            }
+            TypeKind::Union(union) => {
+                let key = key(spec).unwrap_or_else(|| format!("union {wanted}"));
+                match &union.arms {
+                    Some(arms) => self.union(&key, union, arms, spec.span, wanted, attributes, switch),
+                    None => self.mention(key, spec.span),
+                }
+            }
+        }
+    }
+
+    /// A type by its name.
+    fn named(&mut self, name: &str, span: Span) -> Option<Ty> {
+        if let Some(ty) = self.types.get(name) {
+            return Some(ty.clone());
+        }
+        if let Some(id) = self.ids.get(name)
+            && !known::is_root(name)
+        {
+            let (name, id) = (Name::from(name.to_owned()), Name::from(id.clone()));
+            return Some(Ty::Object(shape::Referent { name, id }));
+        }
+        if let Some(ty) = known::ty(name) {
+            return Some(ty);
+        }
+        // C++ takes the tag for the name, and MIDL files do so as well.
+        for keyword in ["struct", "union"] {
+            let key = format!("{keyword} {name}");
+            if self.records.contains_key(&key) {
+                return Some(Ty::Mention(key));
+            }
+        }
+        let problem = Problem::new(span, format!("there is no type `{name}`"));
+        self.report.add(problem.help("define or import it before this"));
+        None
+    }
+
+    /// A struct or union that is mentioned, and perhaps defined later.
+    fn mention(&mut self, key: String, span: Span) -> Option<Ty> {
+        if let Some(known) = self.known_by_tag(&key) {
+            return Some(known);
+        }
+        if !self.records.contains_key(&key) {
+            let name = self.name_for(&key, "");
+            self.records.insert(key.clone(), Record::Open { name, span, shape: None });
+        }
+        Some(Ty::Mention(key))
+    }
+
+    /// The type that is known here by the name which a typedef gives to this tag.
+    fn known_by_tag(&self, key: &str) -> Option<Ty> {
+        let name = self.named.get(key).filter(|name| known::is_type(name))?;
+        known::ty(name)
+    }
+
+    /// The name of a struct or union: that of its typedef, else its tag, else what is wanted.
+    fn name_for(&self, key: &str, wanted: &str) -> String {
+        match self.named.get(key) {
+            Some(name) => name.clone(),
+            None => match key.split_once(' ') {
+                Some((_, tag)) if !tag.is_empty() => tag.to_owned(),
+                _ => wanted.to_owned(),
+            },
+        }
+    }
+
+    /// What a mention stands for at this moment.
+    pub(super) fn resolved(&mut self, key: &str) -> Option<Typed> {
+        match self.records.get_mut(key)? {
+            Record::Done { typed, .. } => Some(typed.clone()),
+            Record::Broken { .. } => None,
+            Record::Open { shape, .. } => {
+                let shape = shape.get_or_insert_with(|| {
+                    if key.starts_with("struct ") {
+                        Shape::Struct(Hold::Later(Box::leak(Box::new(OnceLock::new()))))
+                    } else {
+                        Shape::Union(Hold::Later(Box::leak(Box::new(OnceLock::new()))))
+                    }
+                });
+                Some(Typed { shape: shape.clone(), depth: 1, open: true })
+            }
+        }
+    }
+
+    /// Starts a definition with a body; the name it gets.
+    fn open(&mut self, key: &str, span: Span, wanted: &str) -> Option<String> {
+        let name = self.name_for(key, wanted);
+        match self.records.get(key) {
+            None => {
+                if !self.declare(&name, span) {
+                    return None;
+                }
+                self.records.insert(key.to_owned(), Record::Open { name: name.clone(), span, shape: None });
+            }
+            Some(Record::Open { .. }) => {
+                if !self.declare(&name, span) {
+                    return None;
+                }
+            }
+            Some(_) => {
+                self.problem(span, &format!("`{name}` is defined twice"));
+                return None;
+            }
+        }
+        Some(name)
+    }
+
+    /// Ends it: fills the cell if somebody needed the type before, else makes a plain one.
+    fn close<T: 'static>(
+        &mut self,
+        key: &str,
+        body: Option<(T, usize)>,
+        wrap: fn(Hold<T>) -> Shape,
+        cell: fn(&Shape) -> Option<&'static OnceLock<T>>,
+    ) -> Option<Ty> {
+        let record = self.records.get_mut(key)?;
+        let name = record.name().to_owned();
+        let Some((body, depth)) = body else {
+            *record = Record::Broken { name };
+            return None;
+        };
+        let shape = match record {
+            Record::Open { shape: Some(shape), .. } => {
+                // Nobody else fills the cell: a second definition is refused.
+                let _ = cell(shape)?.set(body);
+                shape.clone()
+            }
+            _ => wrap(Hold::new(body)),
+        };
+        let typed = Typed { shape, depth, open: false };
+        *record = Record::Done { name: name.clone(), typed: typed.clone() };
+        self.definitions.push(Definition::Type(typed.shape.clone()));
+        self.types.insert(name, Ty::Value(typed.clone()));
+        Some(Ty::Value(typed))
+    }
+
+    fn record(&mut self, key: &str, members: &[Member], span: Span, wanted: &str) -> Option<Ty> {
+        if let Some(known) = self.known_by_tag(key).or_else(|| known_struct(key)) {
+            return Some(known);
+        }
+        let name = self.open(key, span, wanted)?;
+        let fields = self.fields(&name, members, span);
+        let body = fields.map(|(fields, depth)| {
+            let (name, id) = (Name::from(name), Name::default());
+            (Struct { name, id, fields: Cow::Owned(fields) }, depth)
+        });
+        self.close(key, body, Shape::Struct, |shape| match shape {
+            Shape::Struct(Hold::Later(cell)) => Some(*cell),
+            _ => None,
+        })
+    }
+
+    fn fields(&mut self, owner: &str, members: &[Member], span: Span) -> Option<(Vec<Field>, usize)> {
+        let (mut fields, mut depth, mut broken) = (Vec::<Field>::new(), 0, false);
+        let mut seen = HashSet::new();
+        for (index, member) in members.iter().enumerate() {
+            let ident = &member.declarator.ident;
+            // A union may have no name; it travels all the same.
+            let name = if ident.name.is_empty() { format!("u{index}") } else { ident.name.clone() };
+            if !seen.insert(name.clone()) {
+                self.problem(ident.span, &format!("there are two fields `{name}`"));
+                broken = true;
+            }
+            let last = index + 1 == members.len();
+            match self.field(owner, &name, member, Role::Field { last }, &fields) {
+                Some(typed) => {
+                    depth = depth.max(typed.depth);
+                    fields.push(Field { name: Name::from(name), shape: typed.shape });
+                }
+                None => broken = true,
+            }
+        }
+        let depth = self.deeper(depth, span)?;
+        (!broken).then_some((fields, depth))
+    }
+
+    /// The shape of a field or of a union's arm; `beside` are the fields before it.
+    fn field(
+        &mut self,
+        owner: &str,
+        name: &str,
+        member: &Member,
+        role: Role,
+        beside: &[Field],
+    ) -> Option<Typed> {
+        let switch = find(&member.attributes, "switch_is").and_then(ast::Attribute::value);
+        let switch = switch
+            .and_then(|expr| expr.name())
+            .and_then(|name| beside.iter().find(|field| field.name == name).map(|field| field.shape.clone()));
+        let wanted = format!("{owner}_{name}");
+        let ty = self.spec(&member.spec, &wanted, &member.attributes, switch)?;
+        self.declared(&ty, &member.attributes, &member.declarator, role)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn union(
+        &mut self,
+        key: &str,
+        union: &Choice,
+        arms: &[Arm],
+        span: Span,
+        wanted: &str,
+        attributes: &[Attribute],
+        switch: Option<Shape>,
+    ) -> Option<Ty> {
+        let name = self.open(key, span, wanted)?;
+        let written = union.switch.as_ref().or_else(|| find(attributes, "switch_type")?.spec.as_ref());
+        let discriminator = match written {
+            Some(spec) => match self.spec(spec, "", &[], None) {
+                Some(Ty::Value(typed)) => Some(typed.shape),
+                Some(_) => {
+                    self.problem(spec.span, "a union is chosen by an integer, a character or an enumeration");
+                    None
+                }
+                None => None,
+            },
+            None => Some(switch.unwrap_or(Shape::I32)),
+        };
+        let discriminator = discriminator.filter(|shape| {
+            let fits = matches!(shape.resolved(), Shape::Char | Shape::WideChar | Shape::Enum(_))
+                || shape.width().is_some() && !matches!(shape.resolved(), Shape::F32 | Shape::F64);
+            if !fits {
+                self.problem(span, "a union is chosen by an integer, a character or an enumeration");
+            }
+            fits
+        });
+        let arms = self.arms(&name, arms, span);
+        let body = discriminator.zip(arms).map(|(discriminator, (arms, depth))| {
+            let (name, id) = (Name::from(name), Name::default());
+            (Union { name, id, discriminator, arms: Cow::Owned(arms) }, depth)
+        });
+        self.close(key, body, Shape::Union, |shape| match shape {
+            Shape::Union(Hold::Later(cell)) => Some(*cell),
+            _ => None,
+        })
+    }
+
+    fn arms(&mut self, owner: &str, arms: &[Arm], span: Span) -> Option<(Vec<shape::Arm>, usize)> {
+        let (mut built, mut depth, mut broken) = (Vec::new(), 0, false);
+        let (mut labels_seen, mut names_seen, mut defaults) = (HashSet::new(), HashSet::new(), 0);
+        for arm in arms {
+            let mut labels = Vec::with_capacity(arm.labels.len());
+            for label in &arm.labels {
+                let value = self.integer(label)?;
+                let value = i64::try_from(value).unwrap_or(i64::MAX);
+                if !labels_seen.insert(value) {
+                    self.problem(label.span, "there are two arms for this value");
+                    broken = true;
+                }
+                labels.push(value);
+            }
+            defaults += usize::from(arm.default);
+            if defaults > 1 || (labels.is_empty() && !arm.default) {
+                self.problem(arm.span, "an arm needs a `case`, or is the one `default`");
+                broken = true;
+            }
+            let name = match &arm.member {
+                Some(member) => member.declarator.ident.name.clone(),
+                None if arm.default => "other".to_owned(),
+                None => {
+                    format!("case_{}", labels.first().copied().unwrap_or_default()).replace('-', "minus_")
+                }
+            };
+            if !names_seen.insert(name.clone()) {
+                self.problem(arm.span, &format!("there are two arms `{name}`"));
+                broken = true;
+            }
+            let typed = match &arm.member {
+                Some(member) => self.field(owner, &name, member, Role::Field { last: false }, &[]),
+                None => Some(Typed::leaf(Shape::Void)),
+            };
+            let Some(typed) = typed else {
+                broken = true;
+                continue;
+            };
+            depth = depth.max(typed.depth);
+            let field = Field { name: Name::from(name), shape: typed.shape };
+            built.push(shape::Arm { labels: Cow::Owned(labels), default: arm.default, field });
+        }
+        let depth = self.deeper(depth, span)?;
+        (!broken).then_some((built, depth))
+    }
+
+    fn enumeration(
+        &mut self,
+        members: &Members,
+        spec: &TypeSpec,
+        wanted: &str,
+        attributes: &[Attribute],
+    ) -> Option<Ty> {
+        let key = key(spec).unwrap_or_else(|| format!("enum {wanted}"));
+        let Some(list) = &members.members else {
+            return match self.records.get(&key) {
+                Some(Record::Done { typed, .. }) => Some(Ty::Value(typed.clone())),
+                _ => {
+                    self.problem(spec.span, &format!("`{key}` is not defined here"));
+                    None
+                }
+            };
+        };
+        let name = match self.name_for(&key, wanted) {
+            // Nobody needs the name of an enumeration that only makes constants.
+            none if none.is_empty() => {
+                format!("enum_{}", list.first().map_or("", |(ident, _)| ident.name.as_str()))
+            }
+            name => name,
+        };
+        if !self.declare(&name, spec.span) {
+            return None;
+        }
+        let (mut values, mut next) = (Vec::with_capacity(list.len()), 0i128);
+        for (ident, value) in list {
+            let value = match value {
+                Some(expr) => self.integer(expr)?,
+                None => next,
+            };
+            let Ok(narrow) = u32::try_from(value).map(u32::cast_signed).or_else(|_| i32::try_from(value))
+            else {
+                self.problem(ident.span, "the value of a member has 32 bits");
+                return None;
+            };
+            if self.declare(&ident.name, ident.span) {
+                self.constants.insert(ident.name.clone(), value);
+            }
+            values.push((Name::from(ident.name.clone()), narrow));
+            next = value + 1;
+        }
+        let bits = if has(attributes, "v1_enum") { 32 } else { 16 };
+        let built =
+            Enum { name: Name::from(name.clone()), id: Name::default(), members: Cow::Owned(values), bits };
+        let typed = Typed::leaf(Shape::Enum(Hold::new(built)));
+        self.definitions.push(Definition::Type(typed.shape.clone()));
+        self.types.insert(name.clone(), Ty::Value(typed.clone()));
+        self.records.insert(key, Record::Done { name, typed: typed.clone() });
+        Some(Ty::Value(typed))
+    }
+
+    /// Says which structs are used and never defined.
+    pub(super) fn settle(&mut self) {
+        let mut missing: Vec<(Span, String)> = self
+            .records
+            .values()
+            .filter_map(|record| match record {
+                Record::Open { name, span, shape: Some(_) } => Some((*span, name.clone())),
+                _ => None,
+            })
+            .collect();
+        missing.sort_by_key(|(span, _)| (span.file, span.start));
+        for (span, name) in missing {
+            self.problem(span, &format!("`{name}` is used and never defined"));
+        }
+    }
+}
+
+/// A struct that is known here by its tag.
+fn known_struct(key: &str) -> Option<Ty> {
+    let name = match key.strip_prefix("struct ")? {
+        "_GUID" => "GUID",
+        "_FILETIME" => "FILETIME",
+        "_SYSTEMTIME" => "SYSTEMTIME",
+        "tagDEC" => "DECIMAL",
+        tag if known::is_struct(tag) => tag,
+        _ => return None,
+    };
+    known::ty(name)
+}

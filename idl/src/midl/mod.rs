@@ -1,0 +1,86 @@
+//! MIDL: the contract language of DCE/RPC and COM.
+//!
+//! Read is what describes bytes on a wire: interfaces with and without `object`, dispinterfaces, coclasses, types,
+//! constants, and the attributes that say how pointers and arrays travel. What `oaidl.idl` and its like declare is known.
+//! Methods that never leave a process (`local`) are left out, attributes of tools are passed over. See
+//! `docs/contracts.md`.
+//!
+//! What MIDL says beside a type and no shape can hold (`length_is`, `switch_is`, `iid_is`, `range`, and sizes that are
+//! expressions) is kept as an alias around the shape, which is named as the attribute is written: `length_is(fetched)`.
+//! Other languages look through such aliases. A `SAFEARRAY` of anything is an alias of that name around a sequence.
+
+mod ast;
+mod build;
+mod ids;
+mod known;
+mod parser;
+mod print;
+
+use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::omg::preprocess::Preprocessor;
+use crate::report::Report;
+use everywire_model::Contract;
+use std::path::{Path, PathBuf};
+
+pub use ids::{CLASSES, INTERFACES, LIBRARIES, clsid_of_key, iid, sink_iid};
+pub use print::print;
+
+/// Reads a contract from text; `file_name` is for messages only, and no other file is read.
+///
+/// # Errors
+/// All that is wrong with the text.
+pub fn parse(text: &str, file_name: &str) -> Result<Contract, Diagnostics> {
+    let mut report = Report::default();
+    let source = Preprocessor::of_text(file_name, text, &mut report).midl(known::file);
+    read(source, report)
+}
+
+/// Reads a contract from a file, with all that it imports and includes: from beside the file and from these directories.
+/// What those files define is part of the contract.
+///
+/// # Errors
+/// All that is wrong with the files, or that one cannot be read.
+pub fn parse_file(path: impl AsRef<Path>, include_dirs: &[PathBuf]) -> Result<Contract, Diagnostics> {
+    let path = path.as_ref();
+    let mut report = Report::default();
+    match Preprocessor::of_file(path, include_dirs, &mut report) {
+        Ok(source) => read(source.midl(known::file), report),
+        Err(error) => {
+            Err(Diagnostic::of_file(&path.to_string_lossy(), format!("cannot be read: {error}")).into())
+        }
+    }
+}
+
+/// Whether a text is MIDL rather than OMG IDL, which files of the same extension hold: whether it imports a file or uses
+/// an attribute or a directive that OMG IDL cannot have.
+#[must_use]
+pub fn is_midl(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '"' | '/')) {
+        rest = rest.get(at..).unwrap_or_default();
+        if let Some(quoted) = rest.strip_prefix('"') {
+            rest = quoted.split_once('"').map_or("", |(_, after)| after);
+        } else if let Some(comment) = rest.strip_prefix("//") {
+            rest = comment.split_once('\n').map_or("", |(_, after)| after);
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            rest = comment.split_once("*/").map_or("", |(_, after)| after);
+        } else {
+            let len =
+                rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len()).max(1);
+            let (word, after) = rest.split_at(len);
+            let next = after.trim_start();
+            match word {
+                "uuid" | "cpp_quote" | "importlib" | "helpstring" if next.starts_with('(') => return true,
+                "import" if next.starts_with('"') => return true,
+                _ => rest = after,
+            }
+        }
+    }
+    false
+}
+
+fn read(source: Preprocessor, mut report: Report) -> Result<Contract, Diagnostics> {
+    let items = parser::parse(source, &mut report);
+    let contract = build::build(&items, &mut report);
+    if report.failed() { Err(report.finish()) } else { Ok(contract) }
+}

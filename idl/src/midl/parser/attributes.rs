@@ -1,0 +1,90 @@
+//! `[...]` lists.
+
+use super::super::ast::Attribute;
+use super::{Parse, Parser};
+use crate::omg::lexer::Kind;
+
+/// Attributes whose values are expressions; what stands in the parentheses of any other is passed over.
+const VALUED: &[&str] = &[
+    "call_as",
+    "case",
+    "endpoint",
+    "first_is",
+    "helpstring",
+    "id",
+    "iid_is",
+    "last_is",
+    "length_is",
+    "max_is",
+    "min_is",
+    "pointer_default",
+    "range",
+    "size_is",
+    "switch_is",
+    "uuid",
+];
+
+impl Parser<'_> {
+    /// All lists that stand here, as one.
+    pub(super) fn attributes(&mut self) -> Parse<Vec<Attribute>> {
+        let mut all = Vec::new();
+        while self.accept("[") {
+            while !self.is(&Kind::Punct("]")) {
+                if self.accept(",") {
+                    continue;
+                }
+                all.push(self.attribute()?);
+            }
+            self.expect("]")?;
+        }
+        Ok(all)
+    }
+
+    fn attribute(&mut self) -> Parse<Attribute> {
+        let ident = self.ident()?;
+        let mut attribute = Attribute {
+            name: ident.name,
+            span: ident.span,
+            values: Vec::new(),
+            spec: None,
+            text: String::new(),
+        };
+        if !self.is(&Kind::Punct("(")) {
+            return Ok(attribute);
+        }
+        let name = attribute.name.as_str();
+        if name == "switch_type" {
+            self.advance();
+            attribute.spec = Some(self.type_spec()?);
+            self.expect(")")?;
+        } else if VALUED.contains(&name) {
+            self.advance();
+            loop {
+                match self.current.kind {
+                    Kind::Punct(",") => attribute.values.push(None),
+                    Kind::Punct(")") => {
+                        if !attribute.values.is_empty() {
+                            attribute.values.push(None);
+                        }
+                        break;
+                    }
+                    _ => attribute.values.push(Some(self.expression()?)),
+                }
+                if !self.accept(",") {
+                    break;
+                }
+            }
+            self.expect(")")?;
+        } else {
+            let start = self.current.span;
+            self.skip_parentheses()?;
+            if attribute.name == "version" {
+                // From the text, because 1.10 is not the number 1.1.
+                let text = self.report.text_of(start.to(self.last));
+                attribute.text = text.trim_matches(['(', ')', ' ']).to_owned();
+            }
+        }
+        attribute.span = ident.span.to(self.last);
+        Ok(attribute)
+    }
+}

@@ -1,0 +1,138 @@
+//! Interfaces, dispinterfaces, coclasses and their methods.
+
+use super::super::ast::{Face, Interface, ItemKind, Member, Method};
+use super::{Parse, Parser};
+use crate::omg::lexer::Kind;
+use std::rc::Rc;
+
+impl Parser<'_> {
+    pub(super) fn interface(&mut self) -> Parse<ItemKind> {
+        let dispatch = self.word() == Some("dispinterface");
+        self.advance();
+        let ident = self.ident()?;
+        if self.accept(";") {
+            return Ok(ItemKind::Forward(ident));
+        }
+        let base = if self.accept(":") { Some(self.ident()?) } else { None };
+        let mut interface =
+            Interface { ident, base, dispatch, wraps: None, items: Vec::new(), methods: Vec::new() };
+        self.nested(|p| p.braced(|p| p.body(&mut interface)))?;
+        self.accept(";");
+        Ok(ItemKind::Interface(interface))
+    }
+
+    fn body(&mut self, interface: &mut Interface) -> Parse<()> {
+        let mut properties = false;
+        while !matches!(self.current.kind, Kind::End | Kind::Punct("}")) {
+            if self.accept(";") {
+                continue;
+            }
+            if self.section("properties") {
+                properties = true;
+            } else if self.section("methods") {
+                properties = false;
+            } else if self.member(interface, properties).is_err() {
+                self.recover();
+            }
+        }
+        Ok(())
+    }
+
+    /// `properties:` or `methods:` of a dispinterface.
+    fn section(&mut self, word: &str) -> bool {
+        let found = self.word() == Some(word);
+        if found {
+            self.advance();
+            self.accept(":");
+        }
+        found
+    }
+
+    fn member(&mut self, interface: &mut Interface, properties: bool) -> Parse<()> {
+        let doc = self.doc();
+        let attributes = self.attributes()?;
+        match self.word() {
+            Some("interface") if interface.dispatch && attributes.is_empty() => {
+                self.advance();
+                interface.wraps = Some(self.ident()?);
+                return self.semicolon();
+            }
+            Some("typedef" | "const" | "import" | "cpp_quote" | "midl_pragma") => {
+                let item = self.item(doc)?;
+                interface.items.extend(item.map(|mut item| {
+                    item.attributes.extend(attributes);
+                    item
+                }));
+                return Ok(());
+            }
+            _ => {}
+        }
+        let constructed = matches!(self.word(), Some("struct" | "union" | "enum"));
+        let returns = self.type_spec()?;
+        if constructed && self.accept(";") {
+            interface.items.push(super::Item { kind: ItemKind::Type(returns), attributes, doc });
+            return Ok(());
+        }
+        let declarator = self.declarator(true)?;
+        let parameters = if properties { None } else { Some(self.parameters()?) };
+        // `const` behind the parameters of old libraries means nothing here.
+        self.accept_word("const");
+        self.semicolon()?;
+        interface.methods.push(Method { attributes, returns, declarator, parameters, doc });
+        Ok(())
+    }
+
+    fn parameters(&mut self) -> Parse<Vec<Member>> {
+        self.expect("(")?;
+        let mut parameters = Vec::new();
+        if self.accept(")") {
+            return Ok(parameters);
+        }
+        loop {
+            let attributes = Rc::from(self.attributes()?);
+            let spec = self.type_spec()?;
+            let declarator = self.declarator(false)?;
+            parameters.push(Member { attributes, spec, declarator });
+            if !self.accept(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        // `(void)` says that there are none.
+        if let [only] = parameters.as_slice()
+            && matches!(only.spec.kind, super::super::ast::TypeKind::Void)
+            && only.declarator.pointers == 0
+        {
+            parameters.clear();
+        }
+        Ok(parameters)
+    }
+
+    pub(super) fn class(&mut self) -> Parse<ItemKind> {
+        self.advance();
+        let ident = self.ident()?;
+        if self.accept(";") {
+            return Ok(ItemKind::Forward(ident));
+        }
+        let faces = self.nested(|p| {
+            p.braced(|p| {
+                let mut faces = Vec::new();
+                while !matches!(p.current.kind, Kind::End | Kind::Punct("}")) {
+                    if p.accept(";") {
+                        continue;
+                    }
+                    let attributes = p.attributes()?;
+                    if !p.accept_word("interface") && !p.accept_word("dispinterface") {
+                        let problem = p.unexpected("an interface is missing");
+                        return p.fail(problem.expected(["`interface`", "`dispinterface`"]));
+                    }
+                    faces.push(Face { attributes, ident: p.ident()? });
+                    p.semicolon()?;
+                }
+                Ok(faces)
+            })
+        })?;
+        self.accept(";");
+        Ok(ItemKind::Class(ident, faces))
+    }
+}

@@ -1,0 +1,354 @@
+//! Tokens to what the file says: recursive descent, which goes on after a mistake at the next `;` or `}`.
+
+mod attributes;
+mod expressions;
+mod interfaces;
+mod types;
+
+use super::ast::{Attribute, Ident, Item, ItemKind};
+use crate::omg::lexer::{Kind, Token};
+use crate::omg::limits;
+use crate::omg::preprocess::Preprocessor;
+use crate::report::{Problem, Report, Span};
+
+/// What could not be parsed was reported; the caller goes on behind it.
+pub(super) struct Skip;
+
+pub(super) type Parse<T> = Result<T, Skip>;
+
+pub(super) struct Parser<'a> {
+    source: Preprocessor,
+    report: &'a mut Report,
+    current: Token,
+    /// The token before `current`.
+    last: Span,
+    depth: usize,
+    nodes: usize,
+}
+
+/// Parses all that a source yields.
+pub(super) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
+    let (current, last) = (Token::default(), Span::default());
+    let mut parser = Parser { source, report, current, last, depth: 0, nodes: 0 };
+    parser.advance();
+    let mut items = Vec::new();
+    loop {
+        items.append(&mut parser.items());
+        if parser.is(&Kind::End) {
+            return items;
+        }
+        parser.problem("there is no `{` for this `}`");
+        parser.advance();
+        parser.accept(";");
+    }
+}
+
+impl Parser<'_> {
+    /// Definitions up to the end of the file or the closing brace, which is left.
+    fn items(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        while !matches!(self.current.kind, Kind::End | Kind::Punct("}")) {
+            if self.accept(";") {
+                continue;
+            }
+            let doc = self.doc();
+            match self.item(doc) {
+                Ok(item) => items.extend(item),
+                Err(Skip) => self.recover(),
+            }
+        }
+        items
+    }
+
+    /// One definition, or what defines nothing.
+    fn item(&mut self, doc: String) -> Parse<Option<Item>> {
+        let mut attributes = self.attributes()?;
+        let Some(word) = self.word() else {
+            let problem = self.unexpected("a definition starts here").expected([
+                "`interface`",
+                "`coclass`",
+                "`library`",
+                "`typedef`",
+                "`const`",
+                "`[`",
+            ]);
+            return self.fail(problem);
+        };
+        let kind = match word {
+            "import" => return self.import().map(|()| None),
+            "importlib" | "cpp_quote" | "midl_pragma" => {
+                self.advance();
+                while !matches!(self.current.kind, Kind::Punct("(") | Kind::End) {
+                    self.advance();
+                }
+                self.skip_parentheses()?;
+                self.accept(";");
+                return Ok(None);
+            }
+            "library" => {
+                self.advance();
+                self.ident()?;
+                let items = self.nested(|p| p.braced(|p| Ok(p.items())))?;
+                self.accept(";");
+                ItemKind::Library(items)
+            }
+            "interface" | "dispinterface" => self.interface()?,
+            "coclass" => self.class()?,
+            _ => self.definition(&mut attributes)?,
+        };
+        Ok(Some(Item { kind, attributes, doc }))
+    }
+
+    /// A type or constant.
+    fn definition(&mut self, attributes: &mut Vec<Attribute>) -> Parse<ItemKind> {
+        let kind = match self.word() {
+            Some("typedef") => {
+                self.advance();
+                attributes.extend(self.attributes()?);
+                ItemKind::Typedef(self.type_spec()?, self.list(|p| p.declarator(true))?)
+            }
+            Some("const") => {
+                self.advance();
+                let (spec, declarator) = (self.type_spec()?, self.declarator(true)?);
+                self.expect("=")?;
+                ItemKind::Constant(spec, declarator, self.expression()?)
+            }
+            Some("struct" | "union" | "enum") => ItemKind::Type(self.type_spec()?),
+            _ => {
+                let problem = self.unexpected("a definition starts here");
+                return self.fail(problem.expected([
+                    "`typedef`",
+                    "`const`",
+                    "`struct`",
+                    "`union`",
+                    "`enum`",
+                ]));
+            }
+        };
+        self.semicolon()?;
+        Ok(kind)
+    }
+
+    fn import(&mut self) -> Parse<()> {
+        self.advance();
+        let mut files = Vec::new();
+        loop {
+            match self.current.kind.clone() {
+                Kind::Text { value, .. } => files.push((value, self.current.span)),
+                _ => {
+                    let problem = self.unexpected("a file name is missing").expected(["\"file.idl\""]);
+                    return self.fail(problem);
+                }
+            }
+            self.advance();
+            if !self.accept(",") {
+                break;
+            }
+        }
+        // The token at hand is the last one before the imported text, so nothing may be taken from behind it.
+        if self.current.kind != Kind::Punct(";") {
+            return self.expect(";");
+        }
+        // The file that is opened last is read first.
+        for (file, span) in files.into_iter().rev() {
+            self.source.import(&file, span, self.report);
+        }
+        self.advance();
+        Ok(())
+    }
+
+    fn doc(&self) -> String {
+        self.current.doc.as_deref().unwrap_or_default().to_owned()
+    }
+
+    /// The word at hand.
+    fn word(&self) -> Option<&str> {
+        match &self.current.kind {
+            Kind::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    fn is(&self, kind: &Kind) -> bool {
+        self.current.kind == *kind
+    }
+
+    fn accept_word(&mut self, wanted: &str) -> bool {
+        let found = self.word() == Some(wanted);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn ident(&mut self) -> Parse<Ident> {
+        let span = self.current.span;
+        if let Kind::Word(name) = &self.current.kind {
+            let name = name.clone();
+            self.count()?;
+            self.advance();
+            return Ok(Ident { name, span });
+        }
+        let problem = self.unexpected("a name is missing").expected(["a name"]);
+        self.fail(problem)
+    }
+
+    /// One or more, with commas between.
+    fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
+        let mut all = vec![one(self)?];
+        while self.accept(",") {
+            all.push(one(self)?);
+        }
+        Ok(all)
+    }
+
+    /// `{ ... }`; after a mistake inside, goes on behind the closing brace.
+    fn braced<T>(&mut self, inside: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        let opening = self.current.span;
+        self.expect("{")?;
+        let result = inside(self);
+        if result.is_err() {
+            self.skip(false);
+        } else if self.is(&Kind::End) {
+            let problem = Problem::new(self.current.span, "the file ends too early");
+            return self.fail(problem.expected(["`}`"]).note(opening, "this `{` is never closed"));
+        } else if !self.is(&Kind::Punct("}")) {
+            let problem = self.unexpected("this does not belong here").expected(["`}`"]);
+            self.report.add(problem);
+            self.skip(false);
+        }
+        self.accept("}");
+        result
+    }
+
+    /// Steps over `( ... )`, whatever is in it.
+    fn skip_parentheses(&mut self) -> Parse<()> {
+        let opening = self.current.span;
+        self.expect("(")?;
+        let mut level = 1usize;
+        while level > 0 {
+            match self.current.kind {
+                Kind::End => {
+                    let problem = Problem::new(self.current.span, "the file ends too early");
+                    return self.fail(problem.expected(["`)`"]).note(opening, "this `(` is never closed"));
+                }
+                Kind::Punct("(") => level += 1,
+                Kind::Punct(")") => level -= 1,
+                _ => {}
+            }
+            self.advance();
+        }
+        Ok(())
+    }
+
+    /// Bounds how deep things are nested.
+    fn nested<T>(&mut self, inside: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        if self.depth >= limits::NESTING {
+            return self.fail(Problem::new(self.current.span, "this is nested too deeply"));
+        }
+        self.depth += 1;
+        let result = inside(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Bounds how many things there are.
+    fn count(&mut self) -> Parse<()> {
+        self.nodes += 1;
+        if self.nodes == limits::NODES {
+            self.report.add(Problem::new(self.current.span, "the contract is too large"));
+        }
+        if self.nodes >= limits::NODES { Err(Skip) } else { Ok(()) }
+    }
+
+    fn advance(&mut self) {
+        self.last = self.current.span;
+        loop {
+            self.current = self.source.next(self.report);
+            if !matches!(self.current.kind, Kind::Directive(_)) {
+                return;
+            }
+        }
+    }
+
+    fn accept(&mut self, punct: &str) -> bool {
+        let found = matches!(self.current.kind, Kind::Punct(found) if found == punct);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn expect(&mut self, punct: &str) -> Parse<()> {
+        if self.accept(punct) {
+            return Ok(());
+        }
+        let problem = self.unexpected("this does not belong here").expected([format!("`{punct}`")]);
+        self.fail(problem)
+    }
+
+    /// The `;` that ends a definition. One that is missing at the end of a line is reported and taken as written.
+    fn semicolon(&mut self) -> Parse<()> {
+        if self.accept(";") {
+            return Ok(());
+        }
+        let same_line = self.last.file == self.current.span.file
+            && self.report.line_of(self.last) == self.report.line_of(self.current.span)
+            && !self.is(&Kind::End);
+        if same_line {
+            return self.expect(";");
+        }
+        let after = Span { start: self.last.end.saturating_sub(1), ..self.last };
+        self.report.add(Problem::new(after, "the `;` after this is missing").expected(["`;`"]));
+        Ok(())
+    }
+
+    /// Goes on behind the next `;`, or at a `}`.
+    fn recover(&mut self) {
+        self.skip(true);
+        self.accept(";");
+    }
+
+    /// Steps over tokens up to the `}` of this level, or its next `;`.
+    fn skip(&mut self, stop_at_semicolon: bool) {
+        let mut level = 0usize;
+        loop {
+            match self.current.kind {
+                Kind::End => return,
+                Kind::Punct("{") => level += 1,
+                Kind::Punct("}") if level == 0 => return,
+                Kind::Punct("}") => level -= 1,
+                Kind::Punct(";") if level == 0 && stop_at_semicolon => return,
+                _ => {}
+            }
+            self.advance();
+        }
+    }
+
+    fn problem(&mut self, message: &str) {
+        let problem = Problem::new(self.current.span, message);
+        self.report.add(problem);
+    }
+
+    /// A problem with the current token.
+    fn unexpected(&self, otherwise: &str) -> Problem {
+        let message = match &self.current.kind {
+            Kind::Word(word) => format!("`{word}` does not belong here"),
+            Kind::Punct(word) => format!("`{word}` does not belong here"),
+            Kind::Integer(_) | Kind::Float(_) => "a number does not belong here".to_owned(),
+            Kind::Uuid(_) => "a UUID does not belong here".to_owned(),
+            Kind::Text { .. } => "a string does not belong here".to_owned(),
+            Kind::Char { .. } => "a character does not belong here".to_owned(),
+            Kind::End => "the file ends too early".to_owned(),
+            _ => otherwise.to_owned(),
+        };
+        Problem::new(self.current.span, message)
+    }
+
+    fn fail<T>(&mut self, problem: Problem) -> Parse<T> {
+        if self.current.kind != Kind::Unknown {
+            self.report.add(problem);
+        }
+        Err(Skip)
+    }
+}

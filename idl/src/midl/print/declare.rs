@@ -1,0 +1,427 @@
+//! A shape as a declaration: type, stars, dimensions, attributes.
+
+use super::{Printer, ident, is_known};
+use everywire_model::Shape;
+use everywire_model::shape::{Order, PointerKind, Sequence, Text, TextKind};
+use std::fmt::Write;
+
+/// Where something is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A parameter that goes in.
+    In,
+    /// One that comes out.
+    Out,
+    /// A field, or an arm of a union.
+    Field,
+    /// An element, or what a pointer points to.
+    Element,
+}
+
+/// A declaration in the making. Levels of pointers and dimensions count from the outermost.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    attributes: Vec<String>,
+    /// Attributes with a value for each level: name, level, value.
+    lists: Vec<(String, usize, String)>,
+    spec: String,
+    stars: usize,
+    dimensions: Vec<String>,
+}
+
+impl Said {
+    fn level(&self) -> usize {
+        self.stars + self.dimensions.len()
+    }
+
+    fn flag(&mut self, attribute: &str) {
+        if !self.attributes.iter().any(|known| known == attribute) {
+            self.attributes.push(attribute.to_owned());
+        }
+    }
+
+    /// All attributes, those of a direction before.
+    pub(super) fn attributes(&self, direction: &str) -> String {
+        let mut all: Vec<String> = Vec::new();
+        if !direction.is_empty() {
+            all.push(direction.to_owned());
+        }
+        all.extend(self.attributes.iter().cloned());
+        for name in ["size_is", "max_is", "first_is", "last_is", "length_is"] {
+            let mut text = String::new();
+            let mut at = 0;
+            for (_, level, value) in self.lists.iter().filter(|(of, ..)| of == name) {
+                text.push_str(&",".repeat(level.saturating_sub(at)));
+                at = *level;
+                text.push_str(value);
+            }
+            if !text.is_empty() {
+                all.push(format!("{name}({text})"));
+            }
+        }
+        if all.is_empty() { String::new() } else { format!("[{}] ", all.join(", ")) }
+    }
+
+    /// Type, stars, name and dimensions.
+    pub(super) fn declared(&self, name: &str) -> String {
+        let stars = "*".repeat(self.stars);
+        let space = if name.is_empty() && stars.is_empty() { "" } else { " " };
+        format!("{}{space}{stars}{name}{}", self.spec, self.dimensions.concat())
+    }
+}
+
+/// Values that stand beside a declaration: name, and whether it is a pointer to the value.
+pub(super) type Beside<'b> = &'b [(String, bool)];
+
+impl Printer {
+    /// The declaration of a shape at a place.
+    pub(super) fn say(&mut self, shape: &Shape, place: Place, beside: Beside<'_>) -> Said {
+        let mut said = Said::default();
+        self.level(shape, place, beside, &mut said, &mut Vec::new());
+        said
+    }
+
+    /// The type of an element: one word, or a word with stars.
+    pub(super) fn element(&mut self, shape: &Shape) -> String {
+        self.say(shape, Place::Element, &[]).declared("").trim_end().to_owned()
+    }
+
+    /// Says one level and what is inside it; `kept` are the attributes that aliases around the shape keep.
+    fn level(
+        &mut self,
+        shape: &Shape,
+        place: Place,
+        beside: Beside<'_>,
+        said: &mut Said,
+        kept: &mut Vec<(String, String)>,
+    ) {
+        match shape {
+            Shape::Alias(alias) if alias.name.contains('(') => {
+                kept.extend(pieces(&alias.name));
+                self.level(&alias.target, place, beside, said, kept);
+            }
+            Shape::Alias(alias)
+                if alias.name != "SAFEARRAY"
+                    && !is_known(&alias.name)
+                    && !self.contract.contains(alias.name.as_ref()) =>
+            {
+                self.level(&alias.target, place, beside, said, kept);
+            }
+            Shape::Optional(target) => self.pointer(PointerKind::Unique, target, place, beside, said, kept),
+            Shape::Pointer(pointer) => self.pointer(pointer.kind, &pointer.target, place, beside, said, kept),
+            Shape::Text(text) if text.kind != TextKind::Counted => {
+                self.text(*text, place, beside, said, kept)
+            }
+            Shape::Sequence(sequence) if self.fits(sequence, place, said, kept) => {
+                self.sequence(sequence, place, beside, said, kept);
+            }
+            Shape::Array(array) if place != Place::Element || said.stars == 0 && said.level() > 0 => {
+                said.dimensions.push(format!("[{}]", array.len));
+                self.level(&array.element, Place::Element, beside, said, kept);
+            }
+            Shape::Reference(referent) => {
+                if place == Place::Out {
+                    said.stars += 1;
+                }
+                said.stars += 1;
+                said.spec =
+                    if referent.name.is_empty() { "IUnknown".to_owned() } else { ident(&referent.name) };
+                keep(kept, beside, said);
+            }
+            value if is_context(value) && !matches!(value, Shape::Alias(_)) => {
+                said.flag("context_handle");
+                said.spec = "void".to_owned();
+                said.stars += if place == Place::Out { 2 } else { 1 };
+            }
+            value => {
+                let by_pointer = place == Place::Out
+                    || place == Place::In
+                        && matches!(value.resolved(), Shape::Struct(_) | Shape::Union(_))
+                        && !is_context(value);
+                said.spec = self.base(value);
+                let reference = match said.spec.as_str() {
+                    known @ ("GUID" | "IID" | "CLSID" | "FMTID") if place == Place::In && kept.is_empty() => {
+                        Some(format!("REF{known}"))
+                    }
+                    _ => None,
+                };
+                match reference {
+                    Some(reference) => said.spec = reference,
+                    None if by_pointer => said.stars += 1,
+                    None => {}
+                }
+                keep(kept, beside, said);
+            }
+        }
+    }
+
+    /// A pointer and what it points to. For parameters that come out it is behind the one that they are.
+    fn pointer(
+        &mut self,
+        kind: PointerKind,
+        target: &Shape,
+        place: Place,
+        beside: Beside<'_>,
+        said: &mut Said,
+        kept: &mut Vec<(String, String)>,
+    ) {
+        let attribute = match (kind, place) {
+            (PointerKind::Ref, Place::Field) => Some("ref"),
+            (PointerKind::Full, Place::Field | Place::In) => Some("ptr"),
+            (PointerKind::Unique, Place::In) => Some("unique"),
+            _ => None,
+        };
+        if let Some(attribute) = attribute {
+            said.flag(attribute);
+        }
+        if place == Place::Out {
+            said.stars += 1;
+        }
+        let bare = self.bare(target, kept);
+        match bare {
+            Shape::Text(text) if text.kind != TextKind::Counted => {
+                self.text(text, Place::Element, beside, said, kept);
+            }
+            Shape::Sequence(sequence) if counted(&sequence, kept) && sequence.order != Order::Varying => {
+                self.counted(&sequence, beside, said, kept);
+            }
+            bare => {
+                said.stars += 1;
+                self.level(&bare, Place::Element, beside, said, kept);
+            }
+        }
+    }
+
+    /// A shape without the attributes kept around it, which are noted.
+    fn bare(&self, shape: &Shape, kept: &mut Vec<(String, String)>) -> Shape {
+        match shape {
+            Shape::Alias(alias)
+                if alias.name.contains('(')
+                    && matches!(alias.target.resolved(), Shape::Text(_) | Shape::Sequence(_)) =>
+            {
+                kept.extend(pieces(&alias.name));
+                self.bare(&alias.target, kept)
+            }
+            other => other.clone(),
+        }
+    }
+
+    fn text(
+        &mut self,
+        text: Text,
+        place: Place,
+        beside: Beside<'_>,
+        said: &mut Said,
+        kept: &mut Vec<(String, String)>,
+    ) {
+        said.flag("string");
+        let wide = text.kind == TextKind::Wide;
+        if kept.iter().any(|(name, _)| matches!(name.as_str(), "size_is" | "max_is")) {
+            // A buffer of a size that is said.
+            keep(kept, beside, said);
+            said.stars += 1;
+            said.spec = if wide { "wchar_t" } else { "char" }.to_owned();
+            return;
+        }
+        if place == Place::Out {
+            said.stars += 1;
+        }
+        said.spec = match (wide, place) {
+            (true, Place::In) => "LPCWSTR",
+            (true, _) => "LPWSTR",
+            (false, Place::In) => "LPCSTR",
+            (false, _) => "LPSTR",
+        }
+        .to_owned();
+    }
+
+    /// Whether a sequence can be said here; else a type is made for it.
+    fn fits(&self, sequence: &Sequence, place: Place, said: &Said, kept: &[(String, String)]) -> bool {
+        if sequence.order == Order::Varying {
+            return said.stars == 0
+                && sequence.bound.is_some()
+                && (counted(sequence, kept) || is_character(sequence));
+        }
+        let tail =
+            place == Place::Field && is_character(sequence) && sequence.order == Order::ConformantVarying;
+        place != Place::Element && (counted(sequence, kept) || tail)
+    }
+
+    fn sequence(
+        &mut self,
+        sequence: &Sequence,
+        place: Place,
+        beside: Beside<'_>,
+        said: &mut Said,
+        kept: &mut Vec<(String, String)>,
+    ) {
+        if sequence.order != Order::Varying && place != Place::Field {
+            self.counted(sequence, beside, said, kept);
+            return;
+        }
+        if is_character(sequence)
+            && !kept.iter().any(|(name, _)| name.ends_with("t_is") || name == "length_is")
+        {
+            said.flag("string");
+        }
+        self.sized(sequence, beside, said, kept);
+        let bound = sequence.bound.filter(|_| sequence.order == Order::Varying);
+        said.dimensions.push(bound.map_or_else(|| "[]".to_owned(), |bound| format!("[{bound}]")));
+        self.level(&sequence.element, Place::Element, beside, said, kept);
+    }
+
+    /// A pointer to as many elements as something says.
+    fn counted(
+        &mut self,
+        sequence: &Sequence,
+        beside: Beside<'_>,
+        said: &mut Said,
+        kept: &mut Vec<(String, String)>,
+    ) {
+        self.sized(sequence, beside, said, kept);
+        said.stars += 1;
+        self.level(&sequence.element, Place::Element, beside, said, kept);
+    }
+
+    fn sized(
+        &mut self,
+        sequence: &Sequence,
+        beside: Beside<'_>,
+        said: &mut Said,
+        kept: &mut Vec<(String, String)>,
+    ) {
+        if let Some(size) = &sequence.size {
+            kept.push(("size_is".to_owned(), size.to_string()));
+        }
+        keep(kept, beside, said);
+    }
+
+    /// A type by its name.
+    fn base(&mut self, shape: &Shape) -> String {
+        let word = match shape {
+            Shape::Void => "void",
+            Shape::Bool => "boolean",
+            Shape::U8 => "byte",
+            Shape::I8 => "small",
+            Shape::U16 => "unsigned short",
+            Shape::I16 => "short",
+            Shape::U32 => "unsigned long",
+            Shape::I32 => "long",
+            Shape::U64 => "unsigned hyper",
+            Shape::I64 => "hyper",
+            Shape::F32 => "float",
+            Shape::F64 => "double",
+            Shape::Char => "char",
+            Shape::WideChar => "wchar_t",
+            Shape::Variant => "VARIANT",
+            Shape::Text(_) => "BSTR",
+            Shape::Alias(alias) if alias.name == "SAFEARRAY" => {
+                let element = match &alias.target {
+                    Shape::Sequence(sequence) => self.element(&sequence.element),
+                    other => self.element(other),
+                };
+                return format!("SAFEARRAY({element})");
+            }
+            Shape::Alias(alias) => return ident(&alias.name),
+            Shape::Struct(held) if held.get().is_none_or(|shape| !shape.name.is_empty()) => {
+                return self.record(shape);
+            }
+            Shape::Union(_) => return self.record(shape),
+            Shape::Enum(shape_of) => {
+                if !self.contract.contains(shape_of.name.as_ref()) {
+                    return self.used(shape, &shape_of.name);
+                }
+                return ident(&shape_of.name);
+            }
+            Shape::Handle => {
+                self.cannot("a handle of the operating system cannot travel");
+                "void"
+            }
+            other => return self.make(other),
+        };
+        word.to_owned()
+    }
+
+    /// A struct or union by its name, with the keyword while it is not defined.
+    fn record(&mut self, shape: &Shape) -> String {
+        let (keyword, name) = match shape {
+            Shape::Struct(shape) => ("struct", shape.name.to_string()),
+            Shape::Union(shape) => ("union", shape.name.to_string()),
+            _ => return String::new(),
+        };
+        if is_known(&name) || self.defined.contains(&name) {
+            ident(&name)
+        } else if self.contract.contains(&name) {
+            format!("{keyword} {}", ident(&name))
+        } else {
+            self.used(shape, &name)
+        }
+    }
+
+    /// A type that the contract uses and does not define: it is defined before what is being written.
+    fn used(&mut self, shape: &Shape, name: &str) -> String {
+        if !is_known(name) && self.defined.insert(name.to_owned()) {
+            let mut text = String::new();
+            self.named_type(shape, &mut text);
+            self.pending.push_str(&text);
+        }
+        ident(name)
+    }
+}
+
+/// Whether something says how many elements there are.
+fn counted(sequence: &Sequence, kept: &[(String, String)]) -> bool {
+    let said = |name: &str| kept.iter().any(|(known, _)| known == name);
+    sequence.size.is_some() || ["size_is", "max_is", "length_is", "last_is"].iter().any(|name| said(name))
+}
+
+/// Whether a value is the handle of a context.
+pub(super) fn is_context(shape: &Shape) -> bool {
+    matches!(shape.resolved(), Shape::Struct(held) if held.get().is_some_and(|s| s.name == "context_handle"))
+}
+
+fn is_character(sequence: &Sequence) -> bool {
+    matches!(sequence.element, Shape::Char | Shape::WideChar | Shape::U8 | Shape::I8)
+}
+
+/// Says the kept attributes at this level.
+fn keep(kept: &mut Vec<(String, String)>, beside: Beside<'_>, said: &mut Said) {
+    for (name, value) in kept.drain(..) {
+        let pointed = beside.iter().any(|(known, pointed)| *known == value && *pointed);
+        let star = if pointed && name != "iid_is" { "*" } else { "" };
+        let value = format!("{star}{value}");
+        if name.ends_with("_is") && !matches!(name.as_str(), "iid_is" | "switch_is") {
+            let level = said.level();
+            said.lists.push((name, level, value));
+        } else {
+            said.flag(&format!("{name}({value})"));
+        }
+    }
+}
+
+/// `a(b), c(d)` as pairs of name and value.
+fn pieces(text: &str) -> Vec<(String, String)> {
+    let (mut all, mut depth, mut start) = (Vec::new(), 0usize, 0);
+    let mut push = |piece: &str| {
+        if let Some((name, rest)) = piece.trim_start_matches([',', ' ']).split_once('(') {
+            let value = rest.strip_suffix(')').unwrap_or(rest);
+            let mut name_of = String::new();
+            let _ = write!(name_of, "{name}");
+            all.push((name_of, value.to_owned()));
+        }
+    };
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    push(text.get(start..=at).unwrap_or_default());
+                    start = at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}

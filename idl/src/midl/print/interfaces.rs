@@ -1,0 +1,239 @@
+//! Interfaces, dispinterfaces and classes.
+
+use super::super::ids::{iid, sink_iid};
+use super::declare::Place;
+use super::{Printer, comment, escaped, ident, is_help};
+use crate::unique::Unique;
+use everywire_model::{Attribute, Direction, Interface, InterfaceKind, Operation, Parameter, Shape, Signal};
+use std::fmt::Write;
+
+impl Printer {
+    pub(super) fn interface(&mut self, interface: &Interface, out: &mut String) {
+        let syntax = interface.identities.iter().find(|(language, _)| language == "dce").map(|(_, id)| id);
+        let mut attributes = Vec::new();
+        match syntax {
+            Some(syntax) => {
+                let (uuid, version) = syntax.split_once('/').unwrap_or(("", syntax));
+                if !uuid.is_empty() {
+                    attributes.push(format!("uuid({uuid})"));
+                }
+                attributes.push(format!("version({version})"));
+                let places = interface.identities.iter().filter(|(language, _)| language == "endpoint");
+                let places: Vec<String> =
+                    places.map(|(_, place)| format!("\"{}\"", escaped(place, false))).collect();
+                if !places.is_empty() {
+                    attributes.push(format!("endpoint({})", places.join(", ")));
+                }
+            }
+            None => {
+                attributes.push("object".to_owned());
+                attributes.push(format!("uuid({})", iid(interface)));
+            }
+        }
+        if interface.kind == InterfaceKind::Dual {
+            attributes.push("dual".to_owned());
+        }
+        attributes.push("pointer_default(unique)".to_owned());
+        self.head(interface, attributes, out);
+        let name = ident(&interface.name);
+        let base = match (interface.bases.first(), syntax) {
+            (Some(base), _) => format!(" : {}", ident(&base.name)),
+            (None, None) => " : IUnknown".to_owned(),
+            (None, Some(_)) => String::new(),
+        };
+        let _ = write!(out, "interface {name}{base}\n{{\n");
+        // What the first base answers comes first; what other bases add is listed here, by the same numbers.
+        let first = interface.bases.first().map_or(0, |base| base.operations.len());
+        let style = if syntax.is_some() { Style::Procedure } else { Style::Object };
+        self.members(interface, first, style, out);
+        out.push_str("};\n");
+        self.sink(interface, out);
+    }
+
+    pub(super) fn dispinterface(&mut self, interface: &Interface, out: &mut String) {
+        self.head(interface, vec![format!("uuid({})", iid(interface))], out);
+        let _ = write!(out, "dispinterface {}\n{{\n    properties:\n    methods:\n", ident(&interface.name));
+        let first = interface.bases.first().map_or(0, |base| base.operations.len());
+        self.members(interface, first, Style::Dispatch, out);
+        out.push_str("};\n");
+    }
+
+    pub(super) fn class(&mut self, class: &Interface, out: &mut String) {
+        self.head(class, vec![format!("uuid({})", iid(class))], out);
+        let _ = write!(out, "coclass {}\n{{\n", ident(&class.name));
+        let word = |interface: &Interface| match interface.kind {
+            InterfaceKind::Dispatch => "dispinterface",
+            _ => "interface",
+        };
+        for (index, base) in class.bases.iter().enumerate() {
+            let default = if index == 0 { "[default] " } else { "" };
+            let _ = writeln!(out, "    {default}{} {};", word(base), ident(&base.name));
+        }
+        let mut sources: Vec<&Interface> = Vec::new();
+        for (source, _) in class.signals.iter().filter_map(|signal| signal.sink.as_ref()) {
+            if !sources.iter().any(|known| known.name == source.name) {
+                sources.push(source);
+            }
+        }
+        for (index, source) in sources.iter().enumerate() {
+            let default = if index == 0 { "default, " } else { "" };
+            let _ = writeln!(out, "    [{default}source] {} {};", word(source), ident(&source.name));
+        }
+        out.push_str("};\n");
+    }
+
+    fn head(&mut self, interface: &Interface, mut attributes: Vec<String>, out: &mut String) {
+        out.push('\n');
+        if is_help(&interface.doc) {
+            attributes.push(format!("helpstring(\"{}\")", escaped(&interface.doc, false)));
+        } else {
+            comment(&interface.doc, "", out);
+        }
+        let _ = writeln!(out, "[\n    {}\n]", attributes.join(",\n    "));
+    }
+
+    fn members(&mut self, interface: &Interface, first: usize, style: Style, out: &mut String) {
+        let mut names = Unique::default();
+        for (index, operation) in interface.operations.iter().enumerate().skip(first) {
+            self.place = format!("{}.{}", interface.name, operation.label);
+            let mut attributes = Vec::new();
+            if let Some(id) = operation.id {
+                attributes.push(format!("id({id})"));
+            }
+            let property = interface.attribute_of(index);
+            let name = match property {
+                Some((attribute, _)) => {
+                    attributes.push(access(operation, attribute, index).to_owned());
+                    ident(&attribute.name)
+                }
+                None => names.name(&ident(&operation.label)),
+            };
+            if operation.oneway && style == Style::Procedure {
+                attributes.push("maybe".to_owned());
+            }
+            if is_help(&operation.doc) {
+                attributes.push(format!("helpstring(\"{}\")", escaped(&operation.doc, false)));
+            } else {
+                comment(&operation.doc, "    ", out);
+            }
+            for raised in operation.raises.iter() {
+                let _ = writeln!(out, "    // raises {}", raised.name);
+            }
+            let lead =
+                if attributes.is_empty() { String::new() } else { format!("[{}] ", attributes.join(", ")) };
+            let text = self.method(&name, operation, property.is_some(), style);
+            let _ = writeln!(out, "    {lead}{text};");
+        }
+    }
+
+    /// Return type, name and parameters.
+    fn method(&mut self, name: &str, operation: &Operation, property: bool, style: Style) -> String {
+        let beside: Vec<(String, bool)> = operation
+            .parameters
+            .iter()
+            .map(|parameter| {
+                let pointer = parameter.direction != Direction::In
+                    || matches!(parameter.field.shape.resolved(), Shape::Optional(_) | Shape::Pointer(_));
+                (parameter.field.name.to_string(), pointer)
+            })
+            .collect();
+        let mut list: Vec<&Parameter> = operation.parameters.iter().collect();
+        // What a procedure returns after other results is the last of these.
+        let last =
+            list.last().copied().filter(|last| style == Style::Procedure && last.field.name == "return");
+        if last.is_some() {
+            list.pop();
+        }
+        let mut parameters = Vec::with_capacity(list.len() + 1);
+        let mut names = Unique::default();
+        for parameter in list {
+            let (direction, place) = match parameter.direction {
+                Direction::In => ("in", Place::In),
+                Direction::Out => ("out", Place::Out),
+                Direction::InOut => ("in, out", Place::Out),
+            };
+            let shape = &parameter.field.shape;
+            // Text that goes both ways stays in its place.
+            let place = match (parameter.direction, shape.resolved()) {
+                (Direction::InOut, Shape::Text(text))
+                    if text.kind != everywire_model::shape::TextKind::Counted =>
+                {
+                    Place::Element
+                }
+                _ => place,
+            };
+            let said = self.say(shape, place, &beside);
+            let name = names.name(&ident(&parameter.field.name));
+            parameters.push(format!("{}{}", said.attributes(direction), said.declared(&name)));
+        }
+        let returns = match (style, last) {
+            (Style::Object, _) => {
+                if !matches!(operation.returns, Shape::Void) {
+                    let said = self.say(&operation.returns, Place::Out, &beside);
+                    let name = names.name(if property { "value" } else { "result" });
+                    // As the only result it is one for languages that have such, else it is one of several.
+                    let direction = if operation.results.fields().len() == 1 { "out, retval" } else { "out" };
+                    parameters.push(format!("{}{}", said.attributes(direction), said.declared(&name)));
+                }
+                "HRESULT".to_owned()
+            }
+            (_, Some(last)) => self.element(&last.field.shape),
+            (_, None) => self.element(&operation.returns),
+        };
+        let space = if returns.ends_with('*') { "" } else { " " };
+        let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+        let parameters =
+            if parameters == "void" && style == Style::Dispatch { String::new() } else { parameters };
+        format!("{returns}{space}{name}({parameters})")
+    }
+
+    /// The interface that a listener implements, where the contract has signals and names none.
+    fn sink(&mut self, interface: &Interface, out: &mut String) {
+        let own = |signal: &&Signal| {
+            signal.sink.is_none()
+                && !interface.bases.iter().any(|base| base.signal(signal.name.as_bytes()).is_some())
+        };
+        let signals: Vec<&Signal> = interface.signals.iter().filter(own).collect();
+        if signals.is_empty() {
+            return;
+        }
+        let name = self.names.name(&format!("{}Events", ident(&interface.name)));
+        let uuid = sink_iid(interface);
+        let _ = write!(
+            out,
+            "\n[\n    object,\n    uuid({uuid}),\n    pointer_default(unique),\n    helpstring(\"What {} tells\")\n]\n",
+            interface.name
+        );
+        let _ = write!(out, "interface {name} : IUnknown\n{{\n");
+        let mut names = Unique::default();
+        for signal in signals {
+            self.place = format!("{}.{}", interface.name, signal.label);
+            comment(&signal.doc, "    ", out);
+            let mut list = Vec::new();
+            for field in signal.fields.fields() {
+                let said = self.say(&field.shape, Place::In, &[]);
+                list.push(format!("{}{}", said.attributes("in"), said.declared(&ident(&field.name))));
+            }
+            let list = if list.is_empty() { "void".to_owned() } else { list.join(", ") };
+            let _ = writeln!(out, "    HRESULT {}({list});", names.name(&ident(&signal.label)));
+        }
+        out.push_str("};\n");
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Object,
+    Dispatch,
+    Procedure,
+}
+
+fn access(operation: &Operation, attribute: &Attribute, index: usize) -> &'static str {
+    if attribute.getter == index {
+        "propget"
+    } else if operation.name.starts_with("putref_") {
+        "propputref"
+    } else {
+        "propput"
+    }
+}

@@ -1,0 +1,296 @@
+//! A contract back to MIDL.
+
+mod declare;
+mod interfaces;
+mod types;
+
+use super::ids::LIBRARIES;
+use super::known;
+use crate::languages::Unprintable;
+use crate::unique::Unique;
+use everywire_model::contract::Constant;
+use everywire_model::shape::TextKind;
+use everywire_model::{Contract, Definition, Interface, InterfaceKind, Shape, Value};
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+use uuid::Uuid;
+
+/// The contract as MIDL.
+///
+/// What other languages have and MIDL has not is put in its terms: names of modules become part of names, sequences that
+/// no field counts become structs with a count, maps become sequences of pairs, signals the methods of an interface of
+/// their own, and a second base's operations are listed where they stand. UUIDs that the contract does not give are made
+/// from its identities ([`super::iid`]); exceptions become comments.
+///
+/// # Errors
+/// Handles of an operating system: they cannot travel.
+pub fn print(contract: &Contract) -> Result<String, Unprintable> {
+    let mut printer = Printer {
+        contract: contract.definitions.iter().filter_map(name_of).collect(),
+        defined: HashSet::new(),
+        switched: types::switched(contract),
+        pending: String::new(),
+        made: HashMap::new(),
+        names: Unique::default(),
+        place: String::new(),
+        trouble: None,
+    };
+    let text = printer.contract(contract);
+    match printer.trouble {
+        Some((place, reason)) => Err(Unprintable { language: "MIDL", place, reason }),
+        None => Ok(text),
+    }
+}
+
+struct Printer {
+    /// Names that the contract defines.
+    contract: HashSet<String>,
+    /// What is defined so far.
+    defined: HashSet<String>,
+    /// Unions whose discriminators stand beside them.
+    switched: HashSet<String>,
+    /// Types that what is being written needs, to be put before it.
+    pending: String,
+    /// Names of types that were made, by what they look like.
+    made: HashMap<String, String>,
+    names: Unique,
+    /// What is being written, for messages.
+    place: String,
+    trouble: Option<(String, String)>,
+}
+
+impl Printer {
+    fn contract(&mut self, contract: &Contract) -> String {
+        let mut out = String::from("import \"oaidl.idl\";\nimport \"ocidl.idl\";\n");
+        for definition in &contract.definitions {
+            self.names.name(&ident(&name_of(definition).unwrap_or_default()));
+        }
+        let served = |interface: &&Interface| interface.kind != InterfaceKind::Class;
+        let interfaces: Vec<&Interface> = contract.interfaces().map(|held| &**held).collect();
+        let ahead: Vec<&&Interface> = interfaces.iter().filter(|i| served(i)).collect();
+        if ahead.len() > 1 {
+            out.push('\n');
+            for interface in ahead {
+                let word =
+                    if interface.kind == InterfaceKind::Dispatch { "dispinterface" } else { "interface" };
+                let _ = writeln!(out, "{word} {};", ident(&interface.name));
+            }
+        }
+        let mut library = String::new();
+        let mut first = None;
+        for definition in &contract.definitions {
+            let mut text = String::new();
+            match definition {
+                Definition::Type(shape) => self.named_type(shape, &mut text),
+                Definition::Exception(exception) => {
+                    let _ = writeln!(text, "// exception {}", exception.name);
+                }
+                Definition::Constant(constant) => self.constant(constant, &mut text),
+                Definition::Interface(interface) => {
+                    self.place = interface.name.to_string();
+                    match interface.kind {
+                        InterfaceKind::Class => self.class(interface, &mut text),
+                        InterfaceKind::Dispatch => self.dispinterface(interface, &mut text),
+                        _ => self.interface(interface, &mut text),
+                    }
+                    self.defined.insert(interface.name.to_string());
+                    if matches!(interface.kind, InterfaceKind::Class | InterfaceKind::Dispatch) {
+                        first.get_or_insert_with(|| interface.name.clone());
+                        out.push_str(&std::mem::take(&mut self.pending));
+                        library.push_str(&text);
+                        continue;
+                    }
+                }
+            }
+            out.push_str(&std::mem::take(&mut self.pending));
+            out.push_str(&text);
+        }
+        if let Some(first) = first {
+            let name = self.names.name(&format!("{}Lib", ident(&first)));
+            let uuid = Uuid::new_v5(&LIBRARIES, name.as_bytes());
+            let _ = write!(out, "\n[uuid({uuid}), version(1.0)]\nlibrary {name}\n{{\n");
+            out.push_str("    importlib(\"stdole2.tlb\");\n");
+            for line in library.lines() {
+                let _ = writeln!(out, "{}{line}", if line.is_empty() { "" } else { "    " });
+            }
+            out.push_str("};\n");
+        }
+        // The name of a category stands in a file of its own.
+        if out.contains("CATID") {
+            out.insert_str(0, "import \"comcat.idl\";\n");
+        }
+        out
+    }
+
+    fn constant(&mut self, constant: &Constant, out: &mut String) {
+        comment(&constant.doc, "", out);
+        let name = ident(&constant.name);
+        let kind = match constant.shape.resolved() {
+            Shape::Text(text) if text.kind == TextKind::Narrow => "char *".to_owned(),
+            Shape::Text(_) => "wchar_t *".to_owned(),
+            // MIDL has no constants with fractions.
+            Shape::F32 | Shape::F64 => {
+                let value = if let Value::Float(value) = constant.value { value } else { 0.0 };
+                let _ = writeln!(out, "cpp_quote(\"static const double {name} = {value:?};\")");
+                return;
+            }
+            _ => self.element(&constant.shape) + " ",
+        };
+        let wide = kind.starts_with("wchar_t");
+        let value = match (&constant.value, constant.shape.resolved()) {
+            (Value::Bool(value), _) => if *value { "TRUE" } else { "FALSE" }.to_owned(),
+            // Compilers take no longer ones.
+            (Value::Integer(value), _) if !(i128::from(i32::MIN)..=i128::from(u32::MAX)).contains(value) => {
+                let _ = writeln!(out, "cpp_quote(\"#define {name} {value}LL\")");
+                return;
+            }
+            (Value::Integer(value), _) => value.to_string(),
+            (Value::Char(value @ (' '..='~')), Shape::Char) => format!("'{}'", escaped_quote(*value)),
+            (Value::Char(value), _) => u32::from(*value).to_string(),
+            (Value::Text(value), _) => format!("{}\"{}\"", if wide { "L" } else { "" }, escaped(value, wide)),
+            (Value::Member(member), _) => ident(member),
+            _ => return,
+        };
+        let _ = writeln!(out, "const {kind}{name} = {value};");
+    }
+
+    /// Notes what MIDL cannot say.
+    fn cannot(&mut self, reason: &str) {
+        self.trouble.get_or_insert_with(|| (self.place.clone(), reason.to_owned()));
+    }
+}
+
+fn name_of(definition: &Definition) -> Option<String> {
+    Some(match definition {
+        Definition::Type(shape) => match shape {
+            Shape::Struct(shape) => shape.name.to_string(),
+            Shape::Union(shape) => shape.name.to_string(),
+            Shape::Enum(shape) => shape.name.to_string(),
+            Shape::Alias(shape) => shape.name.to_string(),
+            _ => return None,
+        },
+        Definition::Exception(exception) => exception.name.to_string(),
+        Definition::Constant(constant) => constant.name.to_string(),
+        Definition::Interface(interface) => interface.name.to_string(),
+    })
+}
+
+/// Words that name something else in MIDL or in the C that is made from it.
+const WORDS: &[&str] = &[
+    "auto",
+    "boolean",
+    "break",
+    "byte",
+    "case",
+    "char",
+    "class",
+    "coclass",
+    "const",
+    "continue",
+    "default",
+    "delete",
+    "dispinterface",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "handle_t",
+    "hyper",
+    "if",
+    "import",
+    "importlib",
+    "int",
+    "interface",
+    "library",
+    "long",
+    "methods",
+    "new",
+    "operator",
+    "private",
+    "properties",
+    "protected",
+    "public",
+    "register",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "small",
+    "static",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "typedef",
+    "union",
+    "unsigned",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+];
+
+/// A name as one identifier: `A::b` is `A_b`.
+fn ident(name: &str) -> String {
+    let mut text: String = name
+        .replace("::", "_")
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' })
+        .collect();
+    if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
+        text.insert(0, 'n');
+    }
+    if WORDS.contains(&text.as_str()) {
+        text.push('_');
+    }
+    // The reader takes no longer ones; a name that is cut is unique for all that matters.
+    text.truncate(crate::omg::limits::IDENTIFIER);
+    text
+}
+
+/// The inside of a string literal.
+fn escaped(text: &str, wide: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            }
+            c if c > '\u{ff}' && !wide => out.push('?'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn escaped_quote(c: char) -> String {
+    if matches!(c, '\'' | '\\') { format!("\\{c}") } else { c.to_string() }
+}
+
+/// Documentation as comments.
+fn comment(doc: &str, indent: &str, out: &mut String) {
+    for line in doc.lines() {
+        let _ = writeln!(out, "{indent}///{}{line}", if line.is_empty() { "" } else { " " });
+    }
+}
+
+/// Whether documentation fits a `helpstring`.
+fn is_help(doc: &str) -> bool {
+    !doc.is_empty() && doc.chars().all(|c| !c.is_control() && c <= '\u{ff}')
+}
+
+/// Whether MIDL knows a struct or a name without a definition.
+fn is_known(name: &str) -> bool {
+    known::is_type(name) || known::is_struct(name)
+}

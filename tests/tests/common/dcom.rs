@@ -1,0 +1,266 @@
+//! What the tests with other implementations of DCOM share: a network of their own, for port 135; the peers; a referee.
+
+use super::foreign::{Beside, run, script};
+use super::{capture, dcom_pantry, scratch};
+use everywire::Node;
+use everywire_tests::peers::{here, root};
+use std::fs;
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// The versions that the checks are made with; they are also in `scripts/setup.sh`.
+const IMPACKET: &str = "impacket-0.13.1";
+const J_INTEROP: &str = "j-interop-2.1.8";
+const NODE_DCOM: &str = "node-dcom-1.0.9";
+
+/// Who may call us.
+pub const USER: &str = "cook";
+/// Their domain.
+pub const DOMAIN: &str = "KITCHEN";
+/// What they prove it with.
+pub const PASSWORD: &str = "salt & pepper";
+/// Who may call Samba: it wants somebody whom the system knows.
+pub const SAMBA_USER: &str = "root";
+/// The name of Samba's machine, which is the domain of its users.
+pub const SAMBA_DOMAIN: &str = "LARDER";
+
+/// Whether this process is in a network of its own, where every port is free. If not, the test is run anew in one, to its end,
+/// and this is `false`.
+///
+/// Peers look for port 135 alone. A network of one's own needs no rights, and has no other test in it.
+pub fn alone(test: &str) -> bool {
+    const MARK: &str = "EVERYWIRE_TEST_ALONE";
+    if std::env::var(MARK).as_deref() == Ok(test) {
+        return true;
+    }
+    if !here(test, &["unshare", "ip"], "apt-get install util-linux iproute2") {
+        return false;
+    }
+    // SAFETY: it has no preconditions.
+    let privileged = unsafe { libc::geteuid() } == 0;
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        command.arg(if privileged { "-n" } else { "-rn" }).stdin(Stdio::null());
+        command
+    };
+    let works = unshare().arg("true").stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    if !works {
+        missing(test, "a network of its own", "sysctl kernel.unprivileged_userns_clone=1, or be root");
+        return false;
+    }
+    let output = unshare()
+        .args(["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"])
+        .arg(std::env::current_exe().expect("a program"))
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(MARK, test)
+        .output()
+        .expect("unshare runs");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{:?}\n{out}\n{err}", output.status.signal());
+    assert!(out.contains("1 passed"), "{test} did not run: {out}");
+    eprint!("{err}");
+    false
+}
+
+/// A server of the class on port 135, and how many of its objects live.
+pub fn serving(options: &str) -> (Node, Arc<AtomicUsize>) {
+    let file = scratch(&format!("users-{}", options.len())).join("users");
+    fs::write(&file, format!("{DOMAIN}\\{USER}:{PASSWORD}\n")).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("our file");
+    let node = Node::new();
+    let address = format!("dcom://127.0.0.1:135?users={}{options}", file.display());
+    node.listen(&address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
+    let living = dcom_pantry::serve(&node);
+    (node, living)
+}
+
+fn cache() -> PathBuf {
+    std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))
+        .unwrap_or_else(std::env::temp_dir)
+        .join("everywire")
+}
+
+/// Says loudly that a test is skipped for want of something that is no program on the search path.
+fn missing(test: &str, what: &str, install: &str) {
+    // No program has such a name, so this says what is missing, and fails where everything must be there.
+    assert!(!here(test, &[&format!("({what})")], install));
+}
+
+/// What `scripts/setup.sh` puts into the cache, made now if it is not there; or nothing, said loudly.
+fn cached(test: &str, what: &str, directory: &str, works: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let directory = cache().join(directory);
+    if !works(&directory) {
+        // What happens is told by whether it works afterwards.
+        let _ = Command::new("bash").arg(root().join("scripts/setup.sh")).arg(what).status();
+    }
+    if works(&directory) {
+        return Some(directory);
+    }
+    missing(test, what, "scripts/setup.sh");
+    None
+}
+
+/// impacket does this deed to the server on port 135; or nothing, said loudly.
+pub fn impacket(test: &str) -> Option<impl Fn(&str) -> Command> {
+    let works = |directory: &Path| {
+        let import = Command::new(directory.join("bin/python")).args(["-c", "import impacket"]).output();
+        import.is_ok_and(|output| output.status.success())
+    };
+    let directory = cached(test, "impacket", IMPACKET, works)?;
+    Some(move |deed: &str| {
+        let mut command = Command::new(directory.join("bin/python"));
+        command.arg(script("dcom_impacket.py")).args([deed, "127.0.0.1", DOMAIN, USER, PASSWORD]);
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    })
+}
+
+/// j-Interop does this deed, and answers a challenge in this way (`session` or `ntlmv2`); or nothing, said loudly.
+pub fn j_interop(test: &str) -> Option<impl Fn(&str, &str) -> Command> {
+    if !here(test, &["java", "javac", "mvn"], "apt-get install default-jdk-headless maven") {
+        return None;
+    }
+    let directory = cached(test, "j-interop", J_INTEROP, |directory| directory.join("done").exists())?;
+    let classes = Path::new(env!("CARGO_TARGET_TMPDIR")).join("j-interop");
+    let libraries = format!("{}/lib/*", directory.display());
+    let source = script("dcom_JInterop.java");
+    let age = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+    if age(&classes.join("dcom_JInterop.class")) <= age(&source) {
+        // Several test programs may compile at once.
+        let fresh = classes.with_extension(std::process::id().to_string());
+        run(Command::new("javac")
+            .args(["-nowarn", "-encoding", "UTF-8", "-cp", &libraries, "-d"])
+            .arg(&fresh)
+            .arg(&source));
+        fs::create_dir_all(&classes).expect("a directory");
+        for class in fs::read_dir(&fresh).expect("classes").map(|entry| entry.expect("a class").path()) {
+            fs::rename(&class, classes.join(class.file_name().expect("a name"))).expect("a class");
+        }
+        fs::remove_dir(&fresh).expect("it is empty");
+    }
+    Some(move |deed: &str, ntlm: &str| {
+        let mut command = Command::new("java");
+        // It looks for files in its directory, and says all about its machine.
+        command.current_dir(scratch("j-interop")).args(["-XX:TieredStopAtLevel=1", "-cp"]);
+        command.arg(format!("{}:{libraries}", classes.display()));
+        command.args(["dcom_JInterop", deed, "127.0.0.1", DOMAIN, USER, PASSWORD, ntlm]);
+        command
+    })
+}
+
+/// node-dcom calls the server on port 135; or nothing, said loudly.
+pub fn node_dcom(test: &str) -> Option<Command> {
+    if !here(test, &["node", "npm"], "apt-get install nodejs npm") {
+        return None;
+    }
+    let directory = cached(test, "node-dcom", NODE_DCOM, |directory| directory.join("done").exists())?;
+    let mut command = Command::new("node");
+    // Its NTLM is made of ciphers that are no longer on by default.
+    command.arg("--openssl-legacy-provider").arg(script("dcom_node.js"));
+    command.args(["127.0.0.1", DOMAIN, USER, PASSWORD]).env("NODE_PATH", directory.join("node_modules"));
+    Some(command)
+}
+
+/// Samba's programs, which are unpacked and not installed.
+pub struct Samba {
+    unpacked: PathBuf,
+    dir: PathBuf,
+}
+
+impl Samba {
+    /// Where they are; or nothing, said loudly.
+    pub fn find(test: &str) -> Option<Self> {
+        static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+        let works = |directory: &Path| {
+            let library = || Command::new("/usr/bin/python3").args(["-c", "import samba"]).output();
+            directory.join("done").exists() && library().is_ok_and(|output| output.status.success())
+        };
+        let unpacked = FOUND.get_or_init(|| cached(test, "samba", "samba", works)).clone()?;
+        let dir = scratch("samba");
+        let settings: String =
+            ["lock directory", "state directory", "cache directory", "private dir", "pid directory"]
+                .iter()
+                .map(|name| format!("{name} = {}\n", dir.display()))
+                .collect();
+        let settings = format!(
+            "[global]\nworkgroup = {DOMAIN}\nnetbios name = {SAMBA_DOMAIN}\nserver role = standalone\n\
+             rpc start on demand helpers = no\nallow dcerpc auth level connect = yes\nload printers = no\n\
+             interfaces = lo\nbind interfaces only = yes\npassdb backend = smbpasswd:{0}/passwords\n\
+             ncalrpc dir = {0}/ncalrpc\nlog file = {0}/log\n{settings}",
+            dir.display()
+        );
+        fs::write(dir.join("smb.conf"), settings).expect("a file");
+        Some(Self { unpacked, dir })
+    }
+
+    /// One of the programs.
+    pub fn program(&self, path: &str) -> Command {
+        let mut command = Command::new(self.unpacked.join(path));
+        let libraries: Vec<String> = fs::read_dir(self.unpacked.join("usr/lib"))
+            .expect("libraries")
+            .flat_map(|entry| {
+                let path = entry.expect("an entry").path();
+                [path.display().to_string(), path.join("samba").display().to_string()]
+            })
+            .collect();
+        command.env("LD_LIBRARY_PATH", libraries.join(":")).arg("-s").arg(self.dir.join("smb.conf"));
+        command
+    }
+
+    /// Its tests, over a binding on port 135, as our user.
+    pub fn torture(&self, options: &str, test: &str) -> Command {
+        let mut command = self.program("usr/bin/smbtorture");
+        command.arg(format!("ncacn_ip_tcp:127.0.0.1[135{options}]"));
+        command.args(["-U", &format!("{USER}%{PASSWORD}"), "-W", DOMAIN, test]);
+        command
+    }
+
+    /// Its RPC servers on port 135 and others.
+    pub fn serve(&self) -> Beside {
+        let mut passwords = self.program("usr/bin/pdbedit");
+        passwords.args(["-a", "-t", "-u", SAMBA_USER]);
+        let twice = format!("{PASSWORD}\n{PASSWORD}\n");
+        let said = super::foreign::run_with(&mut passwords, twice.as_bytes());
+        assert!(said.success, "{}{}", said.out, said.err);
+        let mut server = self.program("usr/libexec/samba/samba-dcerpcd");
+        server.arg("-F");
+        for helper in ["epmapper", "lsad", "winreg", "classic"] {
+            server.arg(self.unpacked.join(format!("usr/libexec/samba/rpcd_{helper}")));
+        }
+        let beside = Beside::start(&mut server);
+        let end = Instant::now() + Duration::from_secs(20);
+        while TcpStream::connect("127.0.0.1:135").is_err() {
+            assert!(Instant::now() < end, "Samba does not listen: {}", beside.errors());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        beside
+    }
+}
+
+/// Lets tshark judge what our side, at port 135, sends meanwhile.
+pub fn judged(test: &str, deeds: impl FnOnce()) {
+    if !here(test, &["tcpdump", "tshark"], "apt-get install tcpdump tshark") {
+        return;
+    }
+    let file = scratch("judged").join("capture");
+    let Some(recording) = capture::start(&file) else { return };
+    deeds();
+    recording.stop();
+    let frames = |filter: &str| {
+        let mut tshark = Command::new("tshark");
+        // With the password it reads what was sealed, too.
+        tshark.arg("-r").arg(&file).args(["-o", &format!("ntlmssp.nt_password:{PASSWORD}"), "-Y", filter]);
+        run(tshark.stderr(Stdio::null()))
+    };
+    assert!(!frames("tcp.srcport == 135 && dcerpc.pkt_type == 2").is_empty(), "nothing was answered");
+    let wrong = frames("tcp.srcport == 135 && dcerpc && (_ws.malformed || _ws.expert.severity == error)");
+    assert!(wrong.is_empty(), "tshark does not understand, in {}:\n{wrong}", file.display());
+}

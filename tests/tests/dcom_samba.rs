@@ -1,0 +1,127 @@
+//! Samba: its tests of our server, message by message and as a whole, and its servers for our client.
+
+mod common;
+
+use common::dcom::{DOMAIN, PASSWORD, SAMBA_DOMAIN, SAMBA_USER, Samba, USER, alone, serving};
+use common::foreign::{run_with, script};
+use everywire::{Kind, Node};
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// What our server answers as Samba's tests want it; a name in here that fails is a step back.
+const RAW: &str = include_str!("peers/dcom_samba_raw.txt");
+
+/// Every test of the list succeeds, over this binding.
+fn torture(samba: &Samba, options: &str, tests: &[&str]) {
+    for test in tests {
+        let said = run_with(&mut samba.torture(options, test), b"");
+        let succeeded = said.out.lines().any(|line| line.starts_with("success: "));
+        let failed =
+            said.out.lines().any(|line| line.starts_with("failure: ") || line.starts_with("error: "));
+        assert!(succeeded && !failed, "{test} with {options}:\n{}\n{}", said.out, said.err);
+    }
+}
+
+// Not among them: `Map_full` and `Insert_noreplace`, which put something into our table; `Lookup_simple`, which wants the last
+// entries together with the status that there are no more, where impacket and Windows want success.
+#[test]
+fn smbtorture_finds_our_services_in_order() {
+    let test = "smbtorture_finds_our_services_in_order";
+    let Some(samba) = Samba::find(test) else { return };
+    if !alone(test) {
+        return;
+    }
+    let (_node, _) = serving("");
+    // Without a name of a mechanism it is SPNEGO.
+    for options in [",sign,ntlm", ",seal,ntlm", ",sign", ",seal", ",sign,ntlm,bigendian", ",seal,bigendian"] {
+        torture(
+            &samba,
+            options,
+            &[
+                "rpc.epmapper.epmapper.Map_simple",
+                "rpc.epmapper.epmapper.Lookup_terminate_search",
+                "rpc.oxidresolve.oxidresolver.ServerAlive",
+                "rpc.oxidresolve.oxidresolver.ServerAlive2",
+                "rpc.mgmt.mgmt",
+            ],
+        );
+    }
+    // Who says nothing about himself may ask where things are.
+    torture(&samba, "", &["rpc.epmapper.epmapper.Lookup_terminate_search"]);
+}
+
+#[test]
+fn samba_agrees_with_our_messages() {
+    let test = "samba_agrees_with_our_messages";
+    if Samba::find(test).is_none() || !alone(test) {
+        return;
+    }
+    let (_node, _) = serving("&level=connect");
+    let mut raw = Command::new("/usr/bin/python3");
+    raw.arg(script("dcom_samba_raw.py")).env("PYTHONDONTWRITEBYTECODE", "1");
+    for (name, value) in [
+        ("SERVER", "127.0.0.1"),
+        ("TARGET_HOSTNAME", "127.0.0.1"),
+        ("USERNAME", USER),
+        ("PASSWORD", PASSWORD),
+        ("DOMAIN", DOMAIN),
+        ("REALM", DOMAIN),
+        ("STRICT_CHECKING", "0"),
+        ("IGNORE_RANDOM_PAD", "1"),
+        ("SMB_CONF_PATH", "/dev/null"),
+    ] {
+        raw.env(name, value);
+    }
+    let said = run_with(&mut raw, b"");
+    assert!(said.success && said.out.ends_with("done\n"), "{}\n{}", said.out, said.err);
+    let passed: BTreeSet<&str> = said.out.lines().filter_map(|line| line.strip_prefix("pass ")).collect();
+    let expected: BTreeSet<&str> = RAW.lines().filter_map(|line| line.strip_prefix("pass ")).collect();
+    assert!(!expected.is_empty());
+    let told = |name: &&str| said.out.lines().find(|line| line.split(' ').nth(1) == Some(*name));
+    let lost: Vec<&str> = expected.difference(&passed).map(|name| told(name).unwrap_or(name)).collect();
+    assert!(
+        lost.is_empty(),
+        "{} of {} passed; these no longer:\n{}",
+        passed.len(),
+        expected.len(),
+        lost.join("\n")
+    );
+    let news: Vec<&str> = passed.difference(&expected).copied().collect();
+    assert!(news.is_empty(), "the list does not know that these pass:\n{}", news.join("\n"));
+}
+
+#[test]
+fn our_client_reads_sambas_endpoint_mapper_at_every_level() {
+    let test = "our_client_reads_sambas_endpoint_mapper_at_every_level";
+    let Some(samba) = Samba::find(test) else { return };
+    if !alone(test) {
+        return;
+    }
+    let server = samba.serve();
+    let password: String = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    for mechanism in ["ntlm", "negotiate"] {
+        for level in ["connect", "packet", "integrity", "privacy"] {
+            let node = Node::new();
+            let address = |password: &str| {
+                format!(
+                    "dcom://{SAMBA_DOMAIN};{SAMBA_USER}:{password}@127.0.0.1?level={level}&mech={mechanism}"
+                )
+            };
+            let found = node.list(&address(&password));
+            let found =
+                found.unwrap_or_else(|failure| panic!("{mechanism} {level}: {failure}\n{}", server.errors()));
+            let text = format!("{found:?}").to_lowercase();
+            // The registry, and the local security authority.
+            for interface in ["338cd001-2244-31f1-aaaa-900038001003", "12345778-1234-abcd-ef00-0123456789ab"]
+            {
+                assert!(text.contains(interface), "{mechanism} {level}: {text}");
+            }
+        }
+    }
+    let node = Node::new();
+    let found = node.list("dcom://127.0.0.1?level=none").expect("it tells everybody");
+    assert!(!found.is_empty());
+    let address = format!("dcom://{SAMBA_DOMAIN};{SAMBA_USER}:wrong@127.0.0.1?level=integrity");
+    let refused = Node::new().list(&address).expect_err("a wrong password");
+    assert_eq!(refused.kind(), Kind::Refused, "{refused}");
+}

@@ -1,0 +1,115 @@
+//! Activation properties BLOBs (MS-DCOM 2.2.22): a header and properties, each a stream of its own as type
+//! serialization version 1 has it (MS-RPCE 2.2.6).
+
+use crate::stub::{Get, Put};
+use crate::violations::Violation;
+use uuid::Uuid;
+
+/// MIN_ACTPROP_LIMIT and MAX_ACTPROP_LIMIT (2.2.28.1).
+const PROPERTIES: std::ops::RangeInclusive<usize> = 1..=10;
+/// What every stream begins with (MS-RPCE 2.2.6.1, 2.2.6.2): common and private header.
+const STREAM_HEADER: usize = 16;
+const VERSION: u8 = 1;
+const LITTLE_ENDIAN: u8 = 0x10;
+const COMMON_HEADER: u16 = 8;
+const FILLER: u32 = 0xcccc_cccc;
+/// MSHCTX_DIFFERENTMACHINE.
+const DIFFERENT_MACHINE: u32 = 2;
+
+/// The properties in a BLOB, each with its class, in their order. The BLOB may be longer than it says.
+pub(super) fn read(blob: &[u8]) -> Result<Vec<(Uuid, Get<'_>)>, Violation> {
+    let mut get = Get::new(blob, true);
+    let size = get.u32()? as usize;
+    get.u32()?;
+    let streams = get.take(size.min(get.left()))?;
+    let mut header = stream(streams)?;
+    header.u32()?;
+    let header_size = header.u32()? as usize;
+    header.u32()?;
+    header.u32()?;
+    let count = header.u32()? as usize;
+    if !PROPERTIES.contains(&count) {
+        return Err(Violation::BoundExceeded);
+    }
+    header.uuid()?;
+    header.reference()?;
+    header.reference()?;
+    header.pointer()?;
+    header.conformance(16, Some(count))?;
+    let classes = header.items(count, 16, Get::uuid)?;
+    header.conformance(4, Some(count))?;
+    let sizes = header.items(count, 4, Get::u32)?;
+    let mut rest = streams.get(header_size..).ok_or(Violation::Truncated)?;
+    let mut found = Vec::with_capacity(count);
+    for (class, size) in classes.into_iter().zip(sizes) {
+        let (raw, behind) = rest.split_at_checked(size as usize).ok_or(Violation::Truncated)?;
+        found.push((class, stream(raw)?));
+        rest = behind;
+    }
+    Ok(found)
+}
+
+/// A BLOB of these properties.
+pub(super) fn write(properties: Vec<(Uuid, Put)>) -> Vec<u8> {
+    let (classes, streams): (Vec<Uuid>, Vec<Vec<u8>>) =
+        properties.into_iter().map(|(class, put)| (class, framed(put))).unzip();
+    let count = streams.len();
+    // The length in place (48), two maximum counts, and per property a class and a size.
+    let header_size = STREAM_HEADER + (56 + 20 * count).next_multiple_of(8);
+    let size = header_size + streams.iter().map(Vec::len).sum::<usize>();
+    let mut header = Put::default();
+    header.count(size);
+    header.count(header_size);
+    header.u32(0);
+    header.u32(DIFFERENT_MACHINE);
+    header.count(count);
+    header.uuid(Uuid::nil());
+    header.pointer(true);
+    header.pointer(true);
+    header.pointer(false);
+    header.count(count);
+    classes.into_iter().for_each(|class| header.uuid(class));
+    header.count(count);
+    streams.iter().for_each(|stream| header.count(stream.len()));
+    let mut blob = Put::default();
+    blob.count(size);
+    blob.u32(0);
+    blob.bytes.append(&mut framed(header));
+    streams.iter().for_each(|stream| blob.bytes.extend_from_slice(stream));
+    blob.bytes
+}
+
+/// How long a property is with the header of its stream.
+pub(super) fn framed_len(contents: usize) -> usize {
+    STREAM_HEADER + contents.next_multiple_of(8)
+}
+
+/// The contents of a stream; its length is what it says, or less if it is cut.
+fn stream(raw: &[u8]) -> Result<Get<'_>, Violation> {
+    let header = raw.first_chunk::<STREAM_HEADER>().ok_or(Violation::Truncated)?;
+    let [version, order, ..] = *header;
+    if version != VERSION {
+        return Err(Violation::BadSerialization);
+    }
+    let little = order & LITTLE_ENDIAN != 0;
+    let mut get = Get::new(header, little);
+    get.u16()?;
+    if get.u16()? != COMMON_HEADER {
+        return Err(Violation::BadSerialization);
+    }
+    get.u32()?;
+    let len = get.u32()? as usize;
+    let contents = raw.get(STREAM_HEADER..).unwrap_or_default();
+    Ok(Get::new(contents.get(..len).unwrap_or(contents), little))
+}
+
+fn framed(mut contents: Put) -> Vec<u8> {
+    contents.align(8);
+    let mut out = Put::beginning(vec![VERSION, LITTLE_ENDIAN]);
+    out.u16(COMMON_HEADER);
+    out.u32(FILLER);
+    out.count(contents.bytes.len());
+    out.u32(0);
+    out.bytes.append(&mut contents.bytes);
+    out.bytes
+}

@@ -1,0 +1,79 @@
+//! Activation: asking a machine for an object of a class (MS-DCOM 3.1.2.5.2). There are two interfaces for it: the
+//! older IRemoteActivation, and IRemoteSCMActivator, whose arguments are property blobs.
+
+mod blob;
+pub mod properties;
+pub mod remote;
+pub mod scm;
+
+use crate::resolver::Resolved;
+use bytes::Bytes;
+use uuid::Uuid;
+
+/// The most interfaces that may be asked for at once (MAX_REQUESTED_INTERFACES, MS-DCOM 2.2.28.1).
+pub const MAX_INTERFACES: usize = 0x8000;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activation {
+    /// The class.
+    pub clsid: Uuid,
+    /// Interfaces wanted; at least one.
+    pub iids: Vec<Uuid>,
+    /// Whether the class object is wanted instead of a new object.
+    pub class_object: bool,
+    /// The client's COMVERSION.
+    pub version: (u16, u16),
+    /// Protocols that the client can speak.
+    pub protseqs: Vec<u16>,
+    /// The client's impersonation level: 2 identify, 3 impersonate.
+    pub impersonation: u32,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Activated {
+    /// The object exporter; 0 if the activation failed.
+    pub oxid: u64,
+    /// Where it is.
+    pub resolved: Resolved,
+    /// Of the whole.
+    pub hresult: u32,
+    /// Per interface asked for: IID, HRESULT, OBJREF.
+    pub interfaces: Vec<(Uuid, u32, Option<Bytes>)>,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::bindings::{DualStringArray, SecurityBinding, StringBinding};
+    use crate::hresult;
+
+    pub(crate) fn activation() -> Activation {
+        Activation {
+            clsid: Uuid::from_u128(1),
+            iids: vec![Uuid::from_u128(2), Uuid::from_u128(3)],
+            class_object: false,
+            version: (5, 7),
+            protseqs: vec![7],
+            impersonation: 2,
+        }
+    }
+
+    pub(crate) fn activated() -> Activated {
+        let bindings = DualStringArray {
+            strings: vec![StringBinding { tower: 7, address: "10.1.2.3[49152]".into() }],
+            security: vec![SecurityBinding { service: 10, principal: String::new() }],
+        };
+        let rem_unknown = Uuid::from_u128(4);
+        Activated {
+            oxid: 5,
+            resolved: Resolved { bindings, rem_unknown, authn_hint: 5, version: (5, 7) },
+            hresult: hresult::S_OK,
+            interfaces: vec![
+                (Uuid::from_u128(2), 0, Some(Bytes::from_static(b"MEOW, some OBJREF"))),
+                (Uuid::from_u128(3), hresult::E_NOINTERFACE, None),
+            ],
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! The properties of an activation (MS-DCOM 2.2.22.2).
+
+use super::{Activated, Activation, MAX_INTERFACES, blob};
+use crate::bindings::DualStringArray;
+use crate::objref::ObjRef;
+use crate::resolver::{Resolved, protseqs, put_protseqs};
+use crate::stub::{Get, Put};
+use crate::violations::Violation;
+use bytes::Bytes;
+use uuid::{Uuid, uuid};
+
+/// SpecialSystemProperties.
+pub const SPECIAL: Uuid = uuid!("000001b9-0000-0000-c000-000000000046");
+/// InstantiationInfo.
+pub const INSTANTIATION: Uuid = uuid!("000001ab-0000-0000-c000-000000000046");
+/// ActivationContextInfo.
+pub const CONTEXT: Uuid = uuid!("000001a5-0000-0000-c000-000000000046");
+/// SecurityInfo.
+pub const SECURITY: Uuid = uuid!("000001a6-0000-0000-c000-000000000046");
+/// ServerLocationInfo.
+pub const LOCATION: Uuid = uuid!("000001a4-0000-0000-c000-000000000046");
+/// ScmRequestInfo.
+pub const SCM_REQUEST: Uuid = uuid!("000001aa-0000-0000-c000-000000000046");
+/// PropsOutInfo; also the class that unmarshals results.
+pub const PROPS_OUT: Uuid = uuid!("00000339-0000-0000-c000-000000000046");
+/// ScmReplyInfo.
+pub const SCM_REPLY: Uuid = uuid!("000001b6-0000-0000-c000-000000000046");
+
+/// IID and class of a context that is marshalled (2.2.20).
+const ICONTEXT: Uuid = uuid!("000001c0-0000-0000-c000-000000000046");
+const CONTEXT_MARSHALER: Uuid = uuid!("0000033b-0000-0000-c000-000000000046");
+
+/// Any session (dwSessionId).
+const ANY_SESSION: u32 = u32::MAX;
+/// CLSCTX_REMOTE_SERVER, alone and with CLSCTX_LOCAL_SERVER.
+const REMOTE_SERVER: u32 = 0x10;
+const SERVER: u32 = 0x14;
+/// What clients of Windows send as dwFlags.
+const SPECIAL_FLAGS: u32 = 2;
+
+/// What a client sends.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Request {
+    /// SpecialSystemProperties.
+    pub special: Special,
+    /// InstantiationInfo.
+    pub instantiation: Instantiation,
+    /// ActivationContextInfo: the client context, an OBJREF.
+    pub context: Option<Bytes>,
+    /// ActivationContextInfo: the prototype context, an OBJREF.
+    pub prototype: Option<Bytes>,
+    /// SecurityInfo: COSERVERINFO, and the name of the server in it.
+    pub server: Option<Option<String>>,
+    /// ScmRequestInfo: impersonation level.
+    pub impersonation: u32,
+    /// ScmRequestInfo: protocols that the client can speak.
+    pub protseqs: Vec<u16>,
+}
+
+/// SpecialPropertiesData (2.2.22.2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Special {
+    /// Session on the server in which the object shall be made.
+    pub session: u32,
+    /// Whether the client impersonated somebody.
+    pub impersonating: u32,
+    /// Whether the partition is given.
+    pub partitioned: u32,
+    /// The client's default authentication level.
+    pub authn_level: u32,
+    /// The partition.
+    pub partition: Uuid,
+    /// The CLSCTX that the client said at first.
+    pub class_context: u32,
+    /// 1: in the session of the console.
+    pub flags: u32,
+}
+
+impl Default for Special {
+    fn default() -> Self {
+        Self {
+            session: ANY_SESSION,
+            impersonating: 0,
+            partitioned: 0,
+            authn_level: 0,
+            partition: Uuid::nil(),
+            class_context: SERVER,
+            flags: SPECIAL_FLAGS,
+        }
+    }
+}
+
+/// InstantiationInfoData (2.2.22.2.1).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Instantiation {
+    /// The class.
+    pub clsid: Uuid,
+    /// CLSCTX.
+    pub class_context: u32,
+    /// ACTVFLAGS.
+    pub flags: u32,
+    /// Interfaces wanted.
+    pub iids: Vec<Uuid>,
+    /// The client's COMVERSION.
+    pub version: (u16, u16),
+}
+
+impl Request {
+    /// The properties that ask for an activation.
+    pub fn of(activation: &Activation) -> Self {
+        let class_context = if activation.class_object { REMOTE_SERVER } else { SERVER };
+        Self {
+            special: Special { class_context, ..Special::default() },
+            instantiation: Instantiation {
+                clsid: activation.clsid,
+                class_context,
+                flags: 0,
+                iids: activation.iids.clone(),
+                version: activation.version,
+            },
+            context: Some(client_context(Uuid::new_v4())),
+            prototype: None,
+            server: None,
+            impersonation: activation.impersonation,
+            protseqs: activation.protseqs.clone(),
+        }
+    }
+
+    /// What they ask for.
+    pub fn activation(self, class_object: bool) -> Activation {
+        Activation {
+            clsid: self.instantiation.clsid,
+            iids: self.instantiation.iids,
+            class_object,
+            version: self.instantiation.version,
+            protseqs: self.protseqs,
+            impersonation: self.impersonation,
+        }
+    }
+
+    /// Reads a BLOB; properties that are not known are passed over, and only the class must be among them.
+    pub(super) fn read(data: &[u8]) -> Result<Self, Violation> {
+        let mut found = Self::default();
+        let mut instantiation = None;
+        for (class, mut get) in blob::read(data)? {
+            match class {
+                SPECIAL => found.special = Special::get(&mut get)?,
+                INSTANTIATION => instantiation = Some(Instantiation::get(&mut get)?),
+                CONTEXT => (found.context, found.prototype) = contexts(&mut get)?,
+                SECURITY => found.server = server(&mut get)?,
+                SCM_REQUEST => (found.impersonation, found.protseqs) = scm_request(&mut get)?,
+                _ => {}
+            }
+        }
+        found.instantiation = instantiation.ok_or(Violation::BadActivation)?;
+        Ok(found)
+    }
+
+    /// Writes a BLOB of the six properties that clients of Windows send, in their order.
+    pub(super) fn write(&self) -> Vec<u8> {
+        blob::write(vec![
+            (SPECIAL, self.special.put()),
+            (INSTANTIATION, self.instantiation.put()),
+            (CONTEXT, self.put_contexts()),
+            (SECURITY, self.put_server()),
+            (LOCATION, Put::beginning(vec![0; 16])),
+            (SCM_REQUEST, self.put_scm()),
+        ])
+    }
+
+    fn put_contexts(&self) -> Put {
+        let mut put = Put::default();
+        (0..4).for_each(|_| put.u32(0));
+        put.pointer(self.context.is_some());
+        put.pointer(self.prototype.is_some());
+        for objref in self.context.iter().chain(&self.prototype) {
+            put.interface_pointer(objref);
+        }
+        put
+    }
+
+    fn put_server(&self) -> Put {
+        let mut put = Put::default();
+        put.u32(0);
+        put.pointer(self.server.is_some());
+        put.pointer(false);
+        if let Some(name) = &self.server {
+            put.u32(0);
+            put.pointer(name.is_some());
+            put.pointer(false);
+            put.u32(0);
+            if let Some(name) = name {
+                put.wide(name);
+            }
+        }
+        put
+    }
+
+    fn put_scm(&self) -> Put {
+        let mut put = Put::default();
+        put.pointer(false);
+        put.pointer(true);
+        put.u32(self.impersonation);
+        put_protseqs(&mut put, &self.protseqs, true);
+        put
+    }
+}
+
+impl Special {
+    /// Reads what both definitions have in common.
+    fn get(get: &mut Get<'_>) -> Result<Self, Violation> {
+        let session = get.u32()?;
+        get.u32()?;
+        let (impersonating, partitioned, authn_level) = (get.u32()?, get.u32()?, get.u32()?);
+        let partition = get.uuid()?;
+        get.u32()?;
+        let (class_context, flags) = (get.u32()?, get.u32()?);
+        Ok(Self { session, impersonating, partitioned, authn_level, partition, class_context, flags })
+    }
+
+    fn put(&self) -> Put {
+        let mut put = Put::default();
+        put.u32(self.session);
+        put.u32((self.session != ANY_SESSION).into());
+        put.u32(self.impersonating);
+        put.u32(self.partitioned);
+        put.u32(self.authn_level);
+        put.uuid(self.partition);
+        put.u32(0);
+        put.u32(self.class_context);
+        put.u32(self.flags);
+        put.u32(0);
+        put.u64(0);
+        (0..5).for_each(|_| put.u32(0));
+        put
+    }
+}
+
+impl Instantiation {
+    fn get(get: &mut Get<'_>) -> Result<Self, Violation> {
+        let clsid = get.uuid()?;
+        let (class_context, flags) = (get.u32()?, get.u32()?);
+        get.u32()?;
+        let count = get.u32()? as usize;
+        if !(1..=MAX_INTERFACES).contains(&count) {
+            return Err(Violation::BoundExceeded);
+        }
+        get.u32()?;
+        get.reference()?;
+        get.u32()?;
+        let version = (get.u16()?, get.u16()?);
+        get.conformance(16, Some(count))?;
+        let iids = get.items(count, 16, Get::uuid)?;
+        Ok(Self { clsid, class_context, flags, iids, version })
+    }
+
+    fn put(&self) -> Put {
+        let mut put = Put::default();
+        put.uuid(self.clsid);
+        put.u32(self.class_context);
+        put.u32(self.flags);
+        put.u32(0);
+        put.count(self.iids.len());
+        put.u32(0);
+        put.pointer(true);
+        // In place 48 bytes, then the maximum count and the array.
+        put.count(blob::framed_len(52 + 16 * self.iids.len()));
+        put.u16(self.version.0);
+        put.u16(self.version.1);
+        put.count(self.iids.len());
+        self.iids.iter().for_each(|iid| put.uuid(*iid));
+        put
+    }
+}
+
+type Contexts = (Option<Bytes>, Option<Bytes>);
+
+fn contexts(get: &mut Get<'_>) -> Result<Contexts, Violation> {
+    get.take(16)?;
+    let (client, prototype) = (get.pointer()?, get.pointer()?);
+    let mut objref = |held: bool| if held { get.interface_pointer().map(Some) } else { Ok(None) };
+    Ok((objref(client)?, objref(prototype)?))
+}
+
+fn server(get: &mut Get<'_>) -> Result<Option<Option<String>>, Violation> {
+    get.u32()?;
+    let held = get.pointer()?;
+    get.u32()?;
+    if !held {
+        return Ok(None);
+    }
+    get.u32()?;
+    let named = get.pointer()?;
+    get.u32()?;
+    get.u32()?;
+    Ok(Some(if named { Some(get.wide()?) } else { None }))
+}
+
+fn scm_request(get: &mut Get<'_>) -> Result<(u32, Vec<u16>), Violation> {
+    if get.pointer()? {
+        return Err(Violation::BadActivation);
+    }
+    get.reference()?;
+    let impersonation = get.u32()?;
+    Ok((impersonation, protseqs(get, true)?))
+}
+
+/// A client context without properties (2.2.20).
+fn client_context(id: Uuid) -> Bytes {
+    let mut put = Put::default();
+    put.u16(1);
+    put.u16(1);
+    put.uuid(id);
+    // Flags: by value; then a reserved word, numbers and lengths of extents and properties; and that it is frozen.
+    for word in [2, 0, 0, 0, 0, 0, 1] {
+        put.u32(word);
+    }
+    let data = Bytes::from(put.bytes);
+    let reserved = u32::try_from(data.len()).unwrap_or_default();
+    ObjRef::Custom { iid: ICONTEXT, clsid: CONTEXT_MARSHALER, extension: 0, reserved, data }.write()
+}
+
+/// Writes a BLOB of the two properties that servers answer with.
+pub(super) fn write_results(activated: &Activated) -> Vec<u8> {
+    blob::write(vec![(PROPS_OUT, put_interfaces(activated)), (SCM_REPLY, put_exporter(activated))])
+}
+
+/// Reads such a BLOB; properties that are not known are passed over.
+pub(super) fn read_results(data: &[u8]) -> Result<Activated, Violation> {
+    let mut found = Activated::default();
+    let (mut interfaces, mut exporter) = (false, false);
+    for (class, mut get) in blob::read(data)? {
+        match class {
+            PROPS_OUT => {
+                found.interfaces = get_interfaces(&mut get)?;
+                interfaces = true;
+            }
+            SCM_REPLY => {
+                (found.oxid, found.resolved) = get_exporter(&mut get)?;
+                exporter = true;
+            }
+            _ => {}
+        }
+    }
+    if interfaces && exporter { Ok(found) } else { Err(Violation::BadActivation) }
+}
+
+fn put_interfaces(activated: &Activated) -> Put {
+    let interfaces = &activated.interfaces;
+    let mut put = Put::default();
+    put.count(interfaces.len());
+    (0..3).for_each(|_| put.pointer(true));
+    put.count(interfaces.len());
+    interfaces.iter().for_each(|(iid, _, _)| put.uuid(*iid));
+    put.count(interfaces.len());
+    interfaces.iter().for_each(|(_, hresult, _)| put.u32(*hresult));
+    put.count(interfaces.len());
+    interfaces.iter().for_each(|(_, _, objref)| put.pointer(objref.is_some()));
+    for objref in interfaces.iter().filter_map(|(_, _, objref)| objref.as_ref()) {
+        put.interface_pointer(objref);
+    }
+    put
+}
+
+fn get_interfaces(get: &mut Get<'_>) -> Result<Vec<(Uuid, u32, Option<Bytes>)>, Violation> {
+    let count = get.u32()? as usize;
+    if !(1..=MAX_INTERFACES).contains(&count) {
+        return Err(Violation::BoundExceeded);
+    }
+    (0..3).try_for_each(|_| get.reference())?;
+    get.conformance(16, Some(count))?;
+    let iids = get.items(count, 16, Get::uuid)?;
+    get.conformance(4, Some(count))?;
+    let hresults = get.items(count, 4, Get::u32)?;
+    get.conformance(4, Some(count))?;
+    let held = get.items(count, 4, Get::pointer)?;
+    let mut found = Vec::with_capacity(count);
+    for ((iid, hresult), held) in iids.into_iter().zip(hresults).zip(held) {
+        found.push((iid, hresult, if held { Some(get.interface_pointer()?) } else { None }));
+    }
+    Ok(found)
+}
+
+fn put_exporter(activated: &Activated) -> Put {
+    let resolved = &activated.resolved;
+    let mut put = Put::default();
+    put.pointer(false);
+    put.pointer(true);
+    put.u64(activated.oxid);
+    put.pointer(true);
+    put.uuid(resolved.rem_unknown);
+    put.u32(resolved.authn_hint);
+    put.u16(resolved.version.0);
+    put.u16(resolved.version.1);
+    resolved.bindings.put(&mut put);
+    put
+}
+
+fn get_exporter(get: &mut Get<'_>) -> Result<(u64, Resolved), Violation> {
+    get.pointer()?;
+    get.reference()?;
+    let oxid = get.u64()?;
+    get.reference()?;
+    let rem_unknown = get.uuid()?;
+    let authn_hint = get.u32()?;
+    let version = (get.u16()?, get.u16()?);
+    let bindings = DualStringArray::get(get)?;
+    Ok((oxid, Resolved { bindings, rem_unknown, authn_hint, version }))
+}

@@ -1,0 +1,164 @@
+//! Stubs of IRemoteActivation (MS-DCOM 3.1.2.5.2.3.1) after ORPCTHIS and ORPCTHAT.
+
+use super::{Activated, Activation, MAX_INTERFACES};
+use crate::bindings::DualStringArray;
+use crate::hresult::{self, is_failure};
+use crate::resolver::{Resolved, protseqs, put_protseqs};
+use crate::stub::{Get, Put};
+use crate::violations::Violation;
+use uuid::Uuid;
+
+/// Operation number of RemoteActivation.
+pub const REMOTE_ACTIVATION: u16 = 0;
+
+/// The mode that asks for the class object.
+const GET_CLASS_OBJECT: u32 = u32::MAX;
+
+/// Arguments. What they cannot say is the client's COMVERSION: that is what ORPCTHIS tells.
+pub fn write_request(activation: &Activation) -> Vec<u8> {
+    let mut out = Put::default();
+    out.uuid(activation.clsid);
+    // Neither the name of a file nor a storage to make the object from.
+    out.pointer(false);
+    out.pointer(false);
+    out.u32(activation.impersonation);
+    out.u32(if activation.class_object { GET_CLASS_OBJECT } else { 0 });
+    out.count(activation.iids.len());
+    out.pointer(true);
+    out.count(activation.iids.len());
+    activation.iids.iter().for_each(|iid| out.uuid(*iid));
+    put_protseqs(&mut out, &activation.protseqs, false);
+    out.bytes
+}
+
+/// Reads them; `version` is that of ORPCTHIS.
+pub fn parse_request(mut stub: Get<'_>, version: (u16, u16)) -> Result<Activation, Violation> {
+    let clsid = stub.uuid()?;
+    if stub.pointer()? {
+        stub.wide()?;
+    }
+    if stub.pointer()? {
+        stub.interface_pointer()?;
+    }
+    let (impersonation, mode) = (stub.u32()?, stub.u32()?);
+    let count = stub.u32()? as usize;
+    if !(1..=MAX_INTERFACES).contains(&count) {
+        return Err(Violation::BoundExceeded);
+    }
+    stub.reference()?;
+    stub.conformance(16, Some(count))?;
+    let iids = stub.items(count, 16, Get::uuid)?;
+    let protseqs = protseqs(&mut stub, false)?;
+    let class_object = mode == GET_CLASS_OBJECT;
+    Ok(Activation { clsid, iids, class_object, version, protseqs, impersonation })
+}
+
+/// Results; the interfaces are those asked for, in their order.
+pub fn write_reply(activated: &Activated) -> Vec<u8> {
+    let Activated { oxid, resolved, hresult, interfaces } = activated;
+    let found = !is_failure(*hresult);
+    let mut out = Put::default();
+    out.u64(*oxid);
+    out.pointer(found);
+    if found {
+        resolved.bindings.put(&mut out);
+    }
+    out.uuid(resolved.rem_unknown);
+    out.u32(resolved.authn_hint);
+    out.u16(resolved.version.0);
+    out.u16(resolved.version.1);
+    out.u32(*hresult);
+    out.count(interfaces.len());
+    interfaces.iter().for_each(|(_, _, objref)| out.pointer(objref.is_some()));
+    for objref in interfaces.iter().filter_map(|(_, _, objref)| objref.as_ref()) {
+        out.interface_pointer(objref);
+    }
+    out.count(interfaces.len());
+    interfaces.iter().for_each(|(_, hresult, _)| out.u32(*hresult));
+    out.u32(hresult::S_OK);
+    out.bytes
+}
+
+/// Reads them; `iids` are those asked for.
+pub fn parse_reply(mut stub: Get<'_>, iids: &[Uuid]) -> Result<Activated, Violation> {
+    let oxid = stub.u64()?;
+    let found = stub.pointer()?;
+    let bindings = if found { DualStringArray::get(&mut stub)? } else { DualStringArray::default() };
+    let rem_unknown = stub.uuid()?;
+    let authn_hint = stub.u32()?;
+    let version = (stub.u16()?, stub.u16()?);
+    let hresult = stub.u32()?;
+    let count = stub.conformance(4, Some(iids.len()))?;
+    let held = stub.items(count, 4, Get::pointer)?;
+    let mut objrefs = Vec::with_capacity(count);
+    for held in held {
+        objrefs.push(if held { Some(stub.interface_pointer()?) } else { None });
+    }
+    stub.conformance(4, Some(count))?;
+    let hresults = stub.items(count, 4, Get::u32)?;
+    let status = stub.u32()?;
+    let hresult = if is_failure(hresult) || status == 0 { hresult } else { status_failure(status) };
+    if !found && !is_failure(hresult) {
+        return Err(Violation::NullReference);
+    }
+    let interfaces = iids.iter().zip(hresults).zip(objrefs);
+    Ok(Activated {
+        oxid,
+        resolved: Resolved { bindings, rem_unknown, authn_hint, version },
+        hresult,
+        interfaces: interfaces.map(|((iid, hresult), objref)| (*iid, hresult, objref)).collect(),
+    })
+}
+
+/// An error code of Windows as an HRESULT (HRESULT_FROM_WIN32, MS-ERREF 2.1.2).
+fn status_failure(status: u32) -> u32 {
+    if is_failure(status) { status } else { 0x8007_0000 | status & 0xffff }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::tests::{activated, activation};
+    use super::*;
+
+    #[test]
+    fn requests_and_results_read_as_written() {
+        for class_object in [false, true] {
+            let asked = Activation { class_object, ..activation() };
+            let stub = write_request(&asked);
+            assert_eq!(parse_request(Get::new(&stub, true), (5, 7)), Ok(asked));
+        }
+        let stub = write_reply(&activated());
+        assert_eq!(parse_reply(Get::new(&stub, true), &activation().iids), Ok(activated()));
+    }
+
+    #[test]
+    fn a_failure_reads_as_written() {
+        let interfaces = activation().iids.into_iter().map(|iid| (iid, hresult::REGDB_E_CLASSNOTREG, None));
+        let failed = Activated {
+            hresult: hresult::REGDB_E_CLASSNOTREG,
+            interfaces: interfaces.collect(),
+            ..Activated::default()
+        };
+        let mut stub = write_reply(&failed);
+        assert_eq!(parse_reply(Get::new(&stub, true), &activation().iids), Ok(failed));
+        // Bindings may be missing only then; an error code in the end counts as well.
+        stub[36..40].fill(0);
+        assert_eq!(parse_reply(Get::new(&stub, true), &activation().iids), Err(Violation::NullReference));
+        let len = stub.len();
+        stub[len - 4] = 5;
+        let refused = parse_reply(Get::new(&stub, true), &activation().iids).unwrap();
+        assert_eq!(refused.hresult, hresult::E_ACCESSDENIED);
+    }
+
+    #[test]
+    fn whatever_is_cut_off_is_missed() {
+        let (request, reply) = (write_request(&activation()), write_reply(&activated()));
+        for len in 0..request.len() {
+            assert!(parse_request(Get::new(&request[..len], true), (5, 7)).is_err());
+        }
+        for len in 0..reply.len() {
+            assert!(parse_reply(Get::new(&reply[..len], true), &activation().iids).is_err());
+        }
+    }
+}

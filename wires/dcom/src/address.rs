@@ -1,0 +1,324 @@
+//! References as text.
+//!
+//! ```text
+//! dcom://[[DOMAIN;]USER[:PASSWORD]@]HOST[:PORT][/CLASS][?OPTION[&OPTION]...]
+//! dcom+unix:///SOCKET[#CLASS][?OPTION...]      dcom+shm:///SOCKET[#CLASS][?OPTION...]
+//! dcom:CLASS                                   wherever the locator says
+//! objref:BASE64:
+//! ```
+//!
+//! CLASS is a CLSID, or any key, whose CLSID then follows from it ([`clsid_of_key`]). Options: `level`, `mech` (`ntlm`,
+//! `negotiate`, `kerberos`), `credentials` (a file), `target`, `kdc`; to listen: `users` (a file), `ntlm1=session`,
+//! `lookups=open`, `keytab`.
+
+use crate::limits::REFERENCE_TEXT;
+use crate::objref::ObjRef;
+use crate::security::{Level, Security};
+use bytes::Bytes;
+use everywire_auth::security::{Credentials, Mechanism, Secret, UserTable};
+use everywire_idl::midl::clsid_of_key;
+use everywire_model::reference::unescape;
+use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Place, Profile, Reference};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// The port of the endpoint mapper and of the OXID resolver (MS-DCOM 2.1).
+pub const PORT: u16 = 135;
+
+/// The component that keeps an OBJREF which nobody has unmarshalled yet: the word `MEOW`.
+pub const TAG_OBJREF: u32 = 0x574f_454d;
+
+/// The component of a way to an interface of the node itself, such as the resolver's: calls carry no object, or the key if it
+/// has 16 bytes.
+pub const TAG_SYSTEM: u32 = 0x5359_5354;
+
+/// Where the name of the file of credentials stands.
+pub const CREDENTIALS: &str = "EVERYWIRE_DCOM_CREDENTIALS";
+
+const NOTATIONS: &str =
+    "write dcom://USER:PASSWORD@HOST:PORT/CLASS, dcom+unix:///PATH#CLASS, or the whole objref:...";
+
+/// Where the name of the locator's file stands. A line of it is a class and the address where it is served, with blanks
+/// between; `#` begins a comment.
+pub const LOCATOR: &str = "EVERYWIRE_DCOM_CLASSES";
+
+/// Octets that the locator's file may have.
+const MAX_LOCATOR: u64 = 1 << 20;
+
+/// The class that a way leads to, if it does not lead to an object.
+pub fn class_of(profile: &Profile) -> Option<Uuid> {
+    let object = profile.lease.get::<crate::exporter::Proxy>().is_some()
+        || profile.component(TAG_OBJREF).is_some()
+        || profile.component(TAG_SYSTEM).is_some();
+    (!object && !profile.key.is_empty()).then(|| clsid_of_key(&profile.key))
+}
+
+/// A way to an interface of the node at an endpoint; `ipid` is the object, where the interface has one.
+pub fn system(endpoints: Vec<Endpoint>, security: &Arc<Security>, ipid: Option<Uuid>) -> Profile {
+    Profile {
+        wire: "dcom",
+        version: crate::VERSION,
+        endpoints,
+        key: ipid.map(|ipid| Bytes::copy_from_slice(&ipid.to_bytes_le())).unwrap_or_default(),
+        components: vec![(TAG_SYSTEM, Bytes::new())],
+        lease: security.lease(),
+    }
+}
+
+/// Reads a reference in any notation.
+pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
+    let text = text.trim();
+    if text.len() > REFERENCE_TEXT {
+        let (have, most) = (text.len() as u64, REFERENCE_TEXT as u64);
+        return Err(Failure::over_limit(Initiator::User, "characters in a reference", have, most));
+    }
+    if text.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("objref:")) {
+        return parse_moniker(text);
+    }
+    let class = text.strip_prefix("dcom:").filter(|rest| !rest.starts_with("//"));
+    let located = class.map(locate).transpose()?;
+    let (address, security) = split(located.as_deref().unwrap_or(text))?;
+    if matches!(address.endpoint, Endpoint::Tcp { port: 0, .. }) {
+        return Err(wrong("port 0 is for listening: no object can be reached there"));
+    }
+    let mut security = security;
+    if security.credentials.is_none() && security.level > Level::None {
+        security.credentials = ambient_credentials()?;
+    }
+    let components = if address.key.is_empty() { vec![(TAG_SYSTEM, Bytes::new())] } else { Vec::new() };
+    let profile = Profile {
+        wire: "dcom",
+        version: crate::VERSION,
+        endpoints: vec![address.endpoint],
+        key: address.key,
+        components,
+        lease: Arc::new(security.sealed()).lease(),
+    };
+    Ok(Reference { profiles: vec![profile], ..Reference::default() })
+}
+
+/// Where to listen.
+pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
+    let (address, mut security) = split(text)?;
+    if !address.key.is_empty() {
+        return Err(wrong("an address to listen at has no class"));
+    }
+    // Whoever says who it is takes calls from the same account: so servers call back.
+    if let (None, Some(own)) = (&security.users, &security.credentials) {
+        let mut users = UserTable::default();
+        let domain = Some(own.domain.as_str()).filter(|domain| !domain.is_empty());
+        users.insert(domain, &own.user, own.password.clone());
+        security.users = Some(Arc::new(users));
+    }
+    if security.level > Level::None && security.users.is_none() && security.keytab.is_none() {
+        let what =
+            format!("listening at level `{}` needs users, and `{text}` names none", security.level.name());
+        return Err(Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
+            "add ?users=FILE with lines USER:PASSWORD, or ?keytab=FILE; ?level=none lets anybody call, unprotected",
+        ));
+    }
+    Ok(Place::Listen(Profile {
+        wire: "dcom",
+        version: crate::VERSION,
+        endpoints: vec![address.endpoint],
+        lease: Arc::new(security.sealed()).lease(),
+        ..Profile::default()
+    }))
+}
+
+/// Writes a reference in the friendly notation; secrets are left out.
+pub(crate) fn print_friendly(reference: &Reference) -> String {
+    let Some(profile) = reference.profiles.iter().find(|profile| profile.wire == "dcom") else {
+        return "(a reference without an address of this wire)".to_owned();
+    };
+    if let Some(raw) = objref_of(profile) {
+        return raw.moniker();
+    }
+    let Some(endpoint) = profile.endpoints.first() else {
+        return "(a reference without an address)".to_owned();
+    };
+    let address = Address { scheme: "dcom".into(), endpoint: endpoint.clone(), key: profile.key.clone() };
+    let usual = Security::of_endpoint(Some(endpoint)).level;
+    let security = Security::of(profile);
+    let mut options = Vec::new();
+    if security.level != usual {
+        options.push(format!("level={}", security.level.name()));
+    }
+    if security.mechanism != Mechanism::Ntlm {
+        options.push(format!("mech={}", mechanism_name(security.mechanism)));
+    }
+    let options = if options.is_empty() { String::new() } else { format!("?{}", options.join("&")) };
+    format!("{address}{options}")
+}
+
+/// The OBJREF that a way was made from.
+fn objref_of(profile: &Profile) -> Option<ObjRef> {
+    match profile.lease.get::<crate::exporter::Proxy>() {
+        Some(proxy) => Some(proxy.objref()),
+        None => ObjRef::parse(profile.component(TAG_OBJREF)?).ok().map(|(objref, _)| objref),
+    }
+}
+
+/// The address of a class, from the locator's file.
+fn locate(class: &str) -> Result<String, Failure> {
+    let Some(path) = std::env::var_os(LOCATOR).filter(|path| !path.is_empty()) else {
+        return Err(wrong(format!(
+            "`dcom:{class}` names no host, and ${LOCATOR} names no file that says where it is"
+        )));
+    };
+    let shown = std::path::Path::new(&path).display().to_string();
+    let broken = |why: String| {
+        Failure::new(Kind::BadReference, Initiator::User, why)
+            .at(format_args!("{shown}, which ${LOCATOR} names"))
+    };
+    let size = std::fs::metadata(&path).map_err(|error| broken(error.to_string()))?.len();
+    if size > MAX_LOCATOR {
+        return Err(Failure::over_limit(Initiator::User, "octets in the locator's file", size, MAX_LOCATOR));
+    }
+    let text = std::fs::read_to_string(&path).map_err(|error| broken(error.to_string()))?;
+    let wanted = clsid_of_key(class.as_bytes());
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    let found = lines
+        .filter_map(|line| line.trim().split_once(char::is_whitespace))
+        .find(|(name, _)| clsid_of_key(name.as_bytes()) == wanted);
+    let (_, address) = found.ok_or_else(|| broken(format!("no line says where the class `{class}` is")))?;
+    let address = address.trim();
+    if !address.contains("://") {
+        return Err(broken(format!("`{address}` is no address of the class `{class}`")));
+    }
+    // Without a class of its own the address stands for the one that was asked for.
+    let (place, options) = address.split_once('?').unwrap_or((address, ""));
+    let bare = match place.split_once("://") {
+        Some((scheme, rest)) if scheme.contains('+') => !rest.contains('#'),
+        Some((_, rest)) => !rest.trim_end_matches('/').contains('/'),
+        None => false,
+    };
+    let place = match bare {
+        true if place.contains("+unix://") || place.contains("+shm://") => format!("{place}#{class}"),
+        true => format!("{}/{class}", place.trim_end_matches('/')),
+        false => place.to_owned(),
+    };
+    Ok(if options.is_empty() { place } else { format!("{place}?{options}") })
+}
+
+fn parse_moniker(text: &str) -> Result<Reference, Failure> {
+    let objref = ObjRef::from_moniker(text).map_err(|violation| violation.at(0))?;
+    let (iid, endpoints) = match &objref {
+        ObjRef::Standard { iid, resolver, .. }
+        | ObjRef::Handler { iid, resolver, .. }
+        | ObjRef::Extended { iid, resolver, .. } => (iid, resolver.endpoints(PORT)),
+        ObjRef::Custom { .. } => {
+            return Err(wrong("the OBJREF is of the custom form, which only its own class can read"));
+        }
+    };
+    let mut security = Security::of_endpoint(endpoints.first());
+    security.credentials = ambient_credentials()?;
+    let profile = Profile {
+        wire: "dcom",
+        version: crate::VERSION,
+        endpoints,
+        key: Bytes::new(),
+        components: vec![(TAG_OBJREF, objref.write())],
+        lease: Arc::new(security.sealed()).lease(),
+    };
+    Ok(Reference { type_id: iid.to_string(), profiles: vec![profile], foreign: Vec::new() })
+}
+
+/// Takes an address apart: the friendly part that all wires have, and the security.
+fn split(text: &str) -> Result<(Address, Security), Failure> {
+    let (rest, options) = text.split_once('?').unwrap_or((text, ""));
+    let Some((scheme, rest)) = rest.split_once("://") else { return Err(wrong("`://` is missing")) };
+    // A key may hold an `@`, so only what stands before the first `/` is looked at; sockets' paths begin with one.
+    let authority = rest.split('/').next().unwrap_or_default();
+    let (who, place) = match authority.rsplit_once('@').filter(|(who, _)| !who.is_empty()) {
+        Some((who, _)) => (Some(who), rest.get(who.len() + 1..).unwrap_or_default()),
+        None => (None, rest),
+    };
+    let plain = format!("{scheme}://{place}");
+    let address = Address::parse(&plain, Some(PORT)).map_err(|failure| {
+        Failure::new(failure.kind(), failure.initiator(), failure.message().to_owned()).with_hint(NOTATIONS)
+    })?;
+    if address.scheme != "dcom" {
+        return Err(wrong(format!("`{}` is no scheme of this wire", address.scheme)));
+    }
+    let mut security = Security::of_endpoint(Some(&address.endpoint));
+    if let Some(who) = who {
+        security.credentials = Some(Arc::new(credentials(who)?));
+    }
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        apply(&mut security, option)?;
+    }
+    if let (Endpoint::Tcp { host, .. }, true) = (&address.endpoint, security.target.is_empty()) {
+        security.target = format!("host/{host}");
+    }
+    Ok((address, security))
+}
+
+/// `[DOMAIN;]USER[:PASSWORD]`, each with `%xx` where needed.
+fn credentials(text: &str) -> Result<Credentials, Failure> {
+    let plain = |part: &str| {
+        unescape(part)
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or_else(|| wrong("`%` in a user or a password must be followed by two hexadecimal digits"))
+    };
+    let (who, password) = text.split_once(':').unwrap_or((text, ""));
+    let (domain, user) = who.split_once([';', '\\']).unwrap_or(("", who));
+    Ok(Credentials { domain: plain(domain)?, user: plain(user)?, password: Secret::parse(&plain(password)?) })
+}
+
+fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
+    let (name, value) = option.split_once('=').unwrap_or((option, ""));
+    let value = unescape(value)
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .ok_or_else(|| wrong(format!("the value of `{name}` is no text")))?;
+    match (name, value.as_str()) {
+        ("level", name) => {
+            security.level = Level::from_name(name).ok_or_else(|| {
+                let known: Vec<_> = Level::ALL.into_iter().map(Level::name).collect();
+                wrong(format!("`{name}` is no level; known are {}", known.join(", ")))
+            })?;
+        }
+        ("mech", "ntlm") => security.mechanism = Mechanism::Ntlm,
+        ("mech", "negotiate") => security.mechanism = Mechanism::Negotiate,
+        ("mech", "kerberos") => security.mechanism = Mechanism::Kerberos,
+        ("mech", other) => {
+            return Err(wrong(format!("`{other}` is no mechanism; known are ntlm, negotiate, kerberos")));
+        }
+        ("credentials", path) => security.credentials = Some(Arc::new(Credentials::read_file(path)?)),
+        ("users", path) => security.users = Some(Arc::new(UserTable::read_file(path)?)),
+        ("ntlm1", "session") => security.ntlm1_session = true,
+        ("lookups", "open") => security.open_lookups = true,
+        ("target", name) => security.target = name.to_owned(),
+        ("kdc", place) => security.kdc = Some(place.to_owned()),
+        ("keytab", path) => security.keytab = Some(path.into()),
+        _ => {
+            return Err(wrong(format!("the option `{option}` is unknown")).with_hint(
+                "options are level=, mech=, credentials=, target=, kdc=; to listen: users=, ntlm1=session, lookups=open, keytab=",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn mechanism_name(mechanism: Mechanism) -> &'static str {
+    match mechanism {
+        Mechanism::Ntlm => "ntlm",
+        Mechanism::Negotiate => "negotiate",
+        Mechanism::Kerberos => "kerberos",
+    }
+}
+
+/// The credentials of this process, if it was given any.
+fn ambient_credentials() -> Result<Option<Arc<Credentials>>, Failure> {
+    match std::env::var_os(CREDENTIALS) {
+        Some(path) if !path.is_empty() => Ok(Some(Arc::new(
+            Credentials::read_file(path).map_err(|failure| failure.at(format_args!("${CREDENTIALS}")))?,
+        ))),
+        _ => Ok(None),
+    }
+}
+
+fn wrong(what: impl Into<String>) -> Failure {
+    Failure::new(Kind::BadReference, Initiator::User, format!("not an address of this wire: {}", what.into()))
+        .with_hint(NOTATIONS)
+}

@@ -1,0 +1,233 @@
+//! Where an object exporter or a resolver listens, and how it wants to be spoken to: DUALSTRINGARRAY (MS-DCOM 2.2.19).
+
+use crate::stub::{Get, Put};
+use crate::violations::Violation;
+use everywire_model::Endpoint;
+
+/// Protocol identifier of `ncacn_ip_tcp`.
+pub const TOWER_TCP: u16 = 7;
+/// The port of resolvers: what a string binding without a port means.
+pub const RESOLVER_PORT: u16 = 135;
+
+/// The word behind the service of a security binding.
+const RESERVED: u16 = 0xffff;
+
+/// A STRINGBINDING: a protocol and a network address (2.2.19.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StringBinding {
+    /// Protocol identifier, such as [`TOWER_TCP`].
+    pub tower: u16,
+    /// Network address, `host[port]` for TCP.
+    pub address: String,
+}
+
+/// A SECURITYBINDING: an authentication service that the server supports (2.2.19.4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecurityBinding {
+    /// Authentication service: 9 negotiate, 10 NTLM, 16 Kerberos.
+    pub service: u16,
+    /// The server's principal name; mostly empty.
+    pub principal: String,
+}
+
+/// String bindings and security bindings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DualStringArray {
+    /// In the order of preference.
+    pub strings: Vec<StringBinding>,
+    /// Likewise.
+    pub security: Vec<SecurityBinding>,
+}
+
+impl DualStringArray {
+    /// Reads the packet version (2.2.19.1): two counts, then the array; always little-endian.
+    pub fn parse(raw: &[u8]) -> Result<Self, Violation> {
+        let mut stub = Get::new(raw, true);
+        let (entries, security) = (stub.u16()?, stub.u16()?);
+        Self::array(&mut stub, entries, security)
+    }
+
+    /// Writes the packet version.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut put = Put::default();
+        self.counted(&mut put);
+        out.append(&mut put.bytes);
+    }
+
+    /// Length of the packet version in bytes.
+    pub fn byte_len(&self) -> usize {
+        4 + 2 * self.units().0.len()
+    }
+
+    /// Whether it names nothing.
+    pub fn is_empty(&self) -> bool {
+        self.strings.is_empty() && self.security.is_empty()
+    }
+
+    /// Where to connect by TCP; `default_port` for addresses without a port.
+    pub fn endpoints(&self, default_port: u16) -> Vec<Endpoint> {
+        let tcp = self.strings.iter().filter(|binding| binding.tower == TOWER_TCP);
+        tcp.filter_map(|binding| endpoint(&binding.address, default_port)).collect()
+    }
+
+    /// Bindings of the TCP endpoints among these.
+    pub fn of(endpoints: &[Endpoint], security: Vec<SecurityBinding>) -> Self {
+        let strings = endpoints.iter().filter_map(|endpoint| match endpoint {
+            Endpoint::Tcp { host, port } => {
+                Some(StringBinding { tower: TOWER_TCP, address: format!("{host}[{port}]") })
+            }
+            _ => None,
+        });
+        Self { strings: strings.collect(), security }
+    }
+
+    /// Reads the IDL version behind a pointer that was not null (2.2.19.2): maximum count, counts, array.
+    pub(crate) fn get(stub: &mut Get<'_>) -> Result<Self, Violation> {
+        let most = stub.conformance(2, None)?;
+        let (entries, security) = (stub.u16()?, stub.u16()?);
+        if most != usize::from(entries) {
+            return Err(Violation::BadVariance);
+        }
+        let found = Self::array(stub, entries, security)?;
+        stub.align(4);
+        Ok(found)
+    }
+
+    /// Writes the IDL version.
+    pub(crate) fn put(&self, out: &mut Put) {
+        out.count(self.units().0.len());
+        self.counted(out);
+        out.align(4);
+    }
+
+    fn array(stub: &mut Get<'_>, entries: u16, security: u16) -> Result<Self, Violation> {
+        if security > entries {
+            return Err(Violation::BadVariance);
+        }
+        let units = stub.items(entries.into(), 2, Get::u16)?;
+        let (mut strings, mut services) = units.split_at_checked(security.into()).unwrap_or_default();
+        let mut found = Self::default();
+        while let Some((&tower, rest)) = strings.split_first().filter(|(tower, _)| **tower != 0) {
+            let (address, rest) = text(rest);
+            found.strings.push(StringBinding { tower, address });
+            strings = rest;
+        }
+        while let Some((&service, rest)) = services.split_first().filter(|(service, _)| **service != 0) {
+            let (principal, rest) = text(rest.get(1..).unwrap_or_default());
+            found.security.push(SecurityBinding { service, principal });
+            services = rest;
+        }
+        Ok(found)
+    }
+
+    fn counted(&self, out: &mut Put) {
+        let (units, security) = self.units();
+        out.u16(u16::try_from(units.len()).unwrap_or_default());
+        out.u16(security);
+        for unit in units {
+            out.u16(unit);
+        }
+    }
+
+    /// The array, and where security bindings begin in it. Bindings that would make it longer than it can say are left
+    /// out.
+    fn units(&self) -> (Vec<u16>, u16) {
+        const MOST: usize = u16::MAX as usize - 4;
+        let mut units = Vec::new();
+        for binding in &self.strings {
+            let before = units.len();
+            units.push(binding.tower);
+            units.extend(binding.address.encode_utf16().chain([0]));
+            if units.len() > MOST {
+                units.truncate(before);
+            }
+        }
+        // An array without any binding has two words for each of its halves.
+        let blank = if self.strings.is_empty() { 2 } else { 1 };
+        units.resize(units.len() + blank, 0);
+        let security = u16::try_from(units.len()).unwrap_or_default();
+        for binding in &self.security {
+            let before = units.len();
+            units.extend([binding.service, RESERVED]);
+            units.extend(binding.principal.encode_utf16().chain([0]));
+            if units.len() > MOST {
+                units.truncate(before);
+            }
+        }
+        let blank = if self.security.is_empty() { 2 } else { 1 };
+        units.resize(units.len() + blank, 0);
+        (units, security)
+    }
+}
+
+/// What stands before the next zero, and what behind it.
+fn text(units: &[u16]) -> (String, &[u16]) {
+    let end = units.iter().position(|unit| *unit == 0).unwrap_or(units.len());
+    let (text, rest) = units.split_at_checked(end).unwrap_or((units, &[]));
+    (String::from_utf16_lossy(text), rest.get(1..).unwrap_or_default())
+}
+
+fn endpoint(address: &str, default_port: u16) -> Option<Endpoint> {
+    let (host, port) = match address.strip_suffix(']').and_then(|address| address.rsplit_once('[')) {
+        Some((host, port)) => (host, port.parse().ok()?),
+        None => (address, default_port),
+    };
+    (!host.is_empty()).then(|| Endpoint::Tcp { host: host.to_owned(), port })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_array_without_bindings_is_the_smallest_of_the_specification() {
+        let mut raw = Vec::new();
+        DualStringArray::default().write(&mut raw);
+        assert_eq!(raw, [4, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(DualStringArray::parse(&raw).unwrap().is_empty());
+        // What Wine sends.
+        assert!(DualStringArray::parse(&[0; 4]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn addresses_are_endpoints_with_a_port_of_their_own_or_that_of_resolvers() {
+        let binding = |tower, address: &str| StringBinding { tower, address: address.to_owned() };
+        let array = DualStringArray {
+            strings: vec![
+                binding(15, r"\\HOST[\PIPE\x]"),
+                binding(7, "10.0.0.1"),
+                binding(7, "fe80::1[49670]"),
+                binding(7, "host[none]"),
+            ],
+            security: Vec::new(),
+        };
+        let tcp = |host: &str, port| Endpoint::Tcp { host: host.to_owned(), port };
+        assert_eq!(array.endpoints(RESOLVER_PORT), [tcp("10.0.0.1", 135), tcp("fe80::1", 49670)]);
+        let again = DualStringArray::of(&[tcp("a.example", 135)], Vec::new());
+        assert_eq!(again.strings, [binding(7, "a.example[135]")]);
+    }
+
+    #[test]
+    fn broken_arrays_are_refused() {
+        assert_eq!(
+            DualStringArray::parse(&[4, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+            Err(Violation::BadVariance)
+        );
+        assert_eq!(DualStringArray::parse(&[9, 0, 2, 0, 0, 0]), Err(Violation::CountBeyondMessage));
+        assert_eq!(DualStringArray::parse(&[9, 0, 2]), Err(Violation::Truncated));
+        // Without terminators there is still an end.
+        let cut = DualStringArray::parse(&[4, 0, 3, 0, 7, 0, b'a', 0, b'b', 0, 9, 0]).unwrap();
+        assert_eq!((cut.strings.len(), cut.security.len()), (1, 1));
+    }
+
+    #[test]
+    fn too_much_is_left_out() {
+        let long = StringBinding { tower: 7, address: "x".repeat(40_000) };
+        let array = DualStringArray { strings: vec![long.clone(), long.clone()], security: Vec::new() };
+        let mut raw = Vec::new();
+        array.write(&mut raw);
+        assert_eq!(raw.len(), array.byte_len());
+        assert_eq!(DualStringArray::parse(&raw).unwrap().strings, [long]);
+    }
+}

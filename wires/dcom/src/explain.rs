@@ -1,0 +1,425 @@
+//! Annotated listings for `trace`: every field of every PDU, with its place. What is cut off or broken is said at the
+//! place where reading ended; what came before is listed all the same.
+//!
+//! One direction of a connection is all there is to go by. In that of the client, presentation contexts tell which
+//! interface a request is for; in that of the server, only what can be recognized by itself is explained.
+
+mod stub;
+
+use crate::frame::{self, HEADER, Header, PduKind, TRAILER, Trailer};
+use crate::stub::Get;
+use crate::violations::Violation;
+use crate::{hresult, names, tower};
+use everywire_model::wire::{Explained, Listing, Part};
+use std::collections::HashMap;
+use uuid::{Uuid, uuid};
+
+const NDR64: Uuid = uuid!("71710533-beba-4937-8319-b5dbef9ccc36");
+/// Bind-time features: a prefix, a set of bits, zeros (MS-RPCE 3.3.1.5.3).
+const FEATURES: &[u8] = &[0x2c, 0x1c, 0xb7, 0x6c, 0x12, 0x98, 0x40, 0x45];
+/// Level of protection that encrypts stubs.
+const PRIVACY: u8 = 6;
+
+/// One direction of a connection.
+pub fn explain(bytes: &[u8]) -> Listing {
+    let mut listing = Listing::default();
+    let mut contexts = HashMap::new();
+    let mut offset = 0;
+    while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
+        let Some(raw) = rest.first_chunk::<HEADER>() else {
+            listing.rest = rest.len();
+            break;
+        };
+        let header = match Header::read(raw) {
+            Ok(header) => header,
+            Err(wrong) => {
+                let value = wrong.to_string();
+                listing.messages.push(Explained {
+                    summary: value.clone(),
+                    kind: "broken".to_owned(),
+                    offset,
+                    len: rest.len(),
+                    parts: vec![Part { offset: 0, len: HEADER, name: "violation", value }],
+                    body: None,
+                });
+                break;
+            }
+        };
+        let len = usize::from(header.length);
+        let whole = rest.get(..len);
+        let mut message = pdu(&header, whole.unwrap_or(rest), &mut contexts);
+        message.offset = offset;
+        if whole.is_none() {
+            message.summary.push_str(&format!(", {} bytes here", rest.len()));
+            listing.messages.push(message);
+            listing.rest = rest.len();
+            break;
+        }
+        listing.messages.push(message);
+        offset += len;
+    }
+    listing
+}
+
+/// Reads fields and notes each.
+struct Reading<'a> {
+    bytes: &'a [u8],
+    get: Get<'a>,
+    parts: Vec<Part>,
+    /// What to say in one line, beside kind and size.
+    notes: Vec<String>,
+    body: Option<(usize, usize)>,
+    /// The interface of each presentation context, learned in this direction.
+    contexts: &'a mut HashMap<u16, Uuid>,
+}
+
+fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Explained {
+    let whole = bytes.len() == usize::from(header.length);
+    let trailer = if whole { header.trailer(bytes).ok().flatten() } else { None };
+    let end = trailer.map_or(bytes.len(), |trailer| trailer.contents_end());
+    let contents = bytes.get(..end).unwrap_or(bytes);
+    let mut get = Get::new(contents, header.little);
+    // The header is there: this cannot fail.
+    let _ = get.take(HEADER);
+    let mut reading =
+        Reading { bytes: contents, get, parts: Vec::new(), notes: Vec::new(), body: None, contexts };
+    reading.header(header);
+    if let Err(violation) = reading.contents(header, trailer.as_ref()) {
+        let at = reading.get.position().min(end);
+        reading.part(at, end - at, "ends early", violation.to_string());
+        reading.notes.push("broken".to_owned());
+    }
+    if let Some(trailer) = trailer {
+        reading.trailer(&trailer, bytes);
+    }
+    let order = if header.little { "" } else { ", big-endian" };
+    let mut summary = format!("{} #{}", header.kind.word(), header.call);
+    for note in &reading.notes {
+        summary.push(' ');
+        summary.push_str(note);
+    }
+    summary.push_str(&format!(", {} bytes{order}", header.length));
+    Explained {
+        summary,
+        kind: header.kind.word().to_owned(),
+        offset: 0,
+        len: bytes.len(),
+        parts: reading.parts,
+        body: reading.body,
+    }
+}
+
+impl<'a> Reading<'a> {
+    fn part(&mut self, offset: usize, len: usize, name: &'static str, value: String) {
+        self.parts.push(Part { offset, len, name, value });
+    }
+
+    /// Notes what was read since `from`.
+    fn note(&mut self, from: usize, name: &'static str, value: String) {
+        let len = self.get.position().saturating_sub(from);
+        self.part(from, len, name, value);
+    }
+
+    fn header(&mut self, header: &Header) {
+        let order = if header.little { "little-endian" } else { "big-endian" };
+        for (offset, len, name, value) in [
+            (0, 2, "version", format!("5.{}", header.minor)),
+            (2, 1, "PDU type", header.kind.word().to_owned()),
+            (3, 1, "flags", flags(header)),
+            (4, 4, "data representation", order.to_owned()),
+            (8, 2, "fragment length", header.length.to_string()),
+            (10, 2, "authentication length", header.auth_length.to_string()),
+            (12, 4, "call id", header.call.to_string()),
+        ] {
+            self.part(offset, len, name, value);
+        }
+        match (header.has(frame::FIRST), header.has(frame::LAST)) {
+            (true, true) => {}
+            (true, false) => self.notes.push("first fragment".to_owned()),
+            (false, true) => self.notes.push("last fragment".to_owned()),
+            (false, false) => self.notes.push("middle fragment".to_owned()),
+        }
+    }
+
+    fn contents(&mut self, header: &Header, trailer: Option<&Trailer>) -> Result<(), Violation> {
+        let hidden = trailer.is_some_and(|trailer| trailer.level == PRIVACY);
+        match header.kind {
+            PduKind::Request => self.request(header, hidden),
+            PduKind::Response => self.response(header, hidden),
+            PduKind::Fault => self.fault(header),
+            PduKind::Bind | PduKind::AlterContext => self.bind(),
+            PduKind::BindAck | PduKind::AlterContextResponse => self.bind_ack(),
+            PduKind::BindNak => self.bind_nak(),
+            PduKind::Auth3 | PduKind::Shutdown | PduKind::CoCancel | PduKind::Orphaned => {
+                self.rest("padding");
+                Ok(())
+            }
+        }
+    }
+
+    fn request(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
+        self.hint()?;
+        let context = self.context()?;
+        let from = self.get.position();
+        let opnum = self.get.u16()?;
+        let interface = self.contexts.get(&context).copied();
+        let name = interface.and_then(|iid| names::operation(iid, opnum));
+        self.note(
+            from,
+            "operation number",
+            name.map_or_else(|| opnum.to_string(), |name| format!("{opnum} ({name})")),
+        );
+        let name = name.map_or_else(|| format!("operation {opnum}"), str::to_owned);
+        self.notes.push(match interface {
+            Some(iid) => format!("{}.{name}", interface_name(iid)),
+            None => format!("{name} of an unknown interface"),
+        });
+        if header.has(frame::OBJECT) {
+            let from = self.get.position();
+            let object = self.get.uuid()?;
+            self.note(from, "object", object.to_string());
+            self.notes.push(format!("on {object}"));
+        }
+        if self.stub_is_plain(hidden, header) {
+            stub::arguments(self, interface, opnum);
+        }
+        Ok(())
+    }
+
+    fn response(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
+        self.hint()?;
+        self.context()?;
+        self.cancels()?;
+        if self.stub_is_plain(hidden, header) {
+            stub::results(self);
+        }
+        Ok(())
+    }
+
+    /// Whether the stub can be explained; if not, it is noted as it is.
+    fn stub_is_plain(&mut self, hidden: bool, header: &Header) -> bool {
+        let plain = !hidden && header.has(frame::FIRST);
+        if hidden {
+            self.rest("encrypted stub");
+        } else if !plain {
+            self.body = Some((self.get.position(), self.get.left()));
+            self.rest("more of the stub");
+        }
+        plain
+    }
+
+    fn fault(&mut self, header: &Header) -> Result<(), Violation> {
+        self.hint()?;
+        self.context()?;
+        self.cancels()?;
+        let from = self.get.position();
+        let status = self.get.u32()?;
+        let value = format!("{status:#010x}, {}", hresult::describe(status));
+        self.note(from, "status", value.clone());
+        self.notes.push(value);
+        if header.has(frame::DID_NOT_EXECUTE) {
+            self.notes.push("(did not execute)".to_owned());
+        }
+        self.rest("reserved");
+        Ok(())
+    }
+
+    fn bind(&mut self) -> Result<(), Violation> {
+        self.fragments_and_group()?;
+        let from = self.get.position();
+        let count = self.get.u8()?;
+        self.get.align(4);
+        self.note(from, "presentation contexts", count.to_string());
+        for _ in 0..count {
+            let from = self.get.position();
+            let context = self.get.u16()?;
+            let transfers = self.get.u8()?;
+            let (iid, major, minor) = self.syntax()?;
+            let mut offered = Vec::new();
+            for _ in 0..transfers {
+                offered.push(syntax_name(self.syntax()?));
+            }
+            self.contexts.insert(context, iid);
+            let name = interface_name(iid);
+            let value = format!("{context}: {name} v{major}.{minor} over {}", offered.join(" or "));
+            self.note(from, "presentation context", value);
+            if !self.notes.contains(&name) {
+                self.notes.push(name);
+            }
+        }
+        self.rest("padding");
+        Ok(())
+    }
+
+    fn bind_ack(&mut self) -> Result<(), Violation> {
+        self.fragments_and_group()?;
+        let from = self.get.position();
+        let len = self.get.u16()?;
+        let address = self.get.take(len.into())?;
+        let address = address.strip_suffix(&[0]).unwrap_or(address).escape_ascii().to_string();
+        self.note(from, "secondary address", address);
+        self.get.align(4);
+        let from = self.get.position();
+        let count = self.get.u8()?;
+        self.get.align(4);
+        self.note(from, "results", count.to_string());
+        for _ in 0..count {
+            let from = self.get.position();
+            let (result, reason) = (self.get.u16()?, self.get.u16()?);
+            let syntax = self.syntax()?;
+            let value = match (result, reason) {
+                (0, _) => format!("accepted: {}", syntax_name(syntax)),
+                (3, bits) => format!("features {bits:#x} agreed on"),
+                (1, reason) => format!("refused by the server, reason {reason}"),
+                (2, 1) => "refused: the interface is not known".to_owned(),
+                (2, 2) => "refused: no transfer syntax is known".to_owned(),
+                (2, 3) => "refused: a local limit".to_owned(),
+                (result, reason) => format!("result {result}, reason {reason}"),
+            };
+            self.notes.push(value.clone());
+            self.note(from, "result", value);
+        }
+        self.rest("padding");
+        Ok(())
+    }
+
+    fn bind_nak(&mut self) -> Result<(), Violation> {
+        let from = self.get.position();
+        let reason = self.get.u16()?;
+        let word = match reason {
+            1 => "congestion",
+            2 => "a local limit",
+            4 => "the version of the protocol",
+            8 => "the mechanism of authentication is not known",
+            9 => "the checksum",
+            _ => "not specified",
+        };
+        self.note(from, "reason", format!("{reason} ({word})"));
+        self.notes.push(word.to_owned());
+        self.rest("versions");
+        Ok(())
+    }
+
+    fn hint(&mut self) -> Result<(), Violation> {
+        let from = self.get.position();
+        let hint = self.get.u32()?;
+        self.note(from, "allocation hint", hint.to_string());
+        Ok(())
+    }
+
+    fn context(&mut self) -> Result<u16, Violation> {
+        let from = self.get.position();
+        let context = self.get.u16()?;
+        let name = self.contexts.get(&context).copied().map(interface_name);
+        self.note(
+            from,
+            "context id",
+            name.map_or_else(|| context.to_string(), |name| format!("{context} ({name})")),
+        );
+        Ok(context)
+    }
+
+    fn cancels(&mut self) -> Result<(), Violation> {
+        let from = self.get.position();
+        let count = self.get.u8()?;
+        self.get.u8()?;
+        self.note(from, "cancel count", count.to_string());
+        Ok(())
+    }
+
+    fn fragments_and_group(&mut self) -> Result<(), Violation> {
+        let from = self.get.position();
+        let sizes = (self.get.u16()?, self.get.u16()?);
+        self.note(from, "largest fragments", format!("{} sent, {} received", sizes.0, sizes.1));
+        let from = self.get.position();
+        let group = self.get.u32()?;
+        self.note(from, "association group", format!("{group:#x}"));
+        Ok(())
+    }
+
+    /// A syntax; its version is one number, whose high half is the minor version.
+    fn syntax(&mut self) -> Result<(Uuid, u16, u16), Violation> {
+        let id = self.get.uuid()?;
+        let [major0, major1, minor0, minor1] = self.get.u32()?.to_le_bytes();
+        Ok((id, u16::from_le_bytes([major0, major1]), u16::from_le_bytes([minor0, minor1])))
+    }
+
+    /// The security trailer, and what stands around it; `bytes` is the whole PDU.
+    fn trailer(&mut self, trailer: &Trailer, bytes: &[u8]) {
+        if trailer.pad > 0 {
+            self.part(trailer.contents_end(), trailer.pad.into(), "authentication padding", String::new());
+        }
+        let service = names::service(trailer.mechanism.into());
+        let level = names::level(trailer.level);
+        let value = format!("{service}, level {level}, context {}", trailer.context);
+        self.part(trailer.at, TRAILER, "security trailer", value);
+        let token = bytes.get(trailer.value()..).unwrap_or_default();
+        let what = match token {
+            [b'N', b'T', b'L', b'M', b'S', b'S', b'P', 0, kind, ..] => match kind {
+                1 => "NTLM NEGOTIATE_MESSAGE".to_owned(),
+                2 => "NTLM CHALLENGE_MESSAGE".to_owned(),
+                3 => "NTLM AUTHENTICATE_MESSAGE".to_owned(),
+                _ => hex(token),
+            },
+            _ => hex(token),
+        };
+        self.part(trailer.value(), token.len(), "authentication value", what);
+        self.notes.push(format!("({service} {level})"));
+    }
+
+    /// Everything that is left of the contents.
+    fn rest(&mut self, name: &'static str) {
+        let from = self.get.position().min(self.bytes.len());
+        let left: &'a [u8] = self.bytes.get(from..).unwrap_or_default();
+        if !left.is_empty() {
+            // It is there: this cannot fail.
+            let _ = self.get.take(left.len());
+            self.part(from, left.len(), name, hex(left));
+        }
+    }
+}
+
+fn flags(header: &Header) -> String {
+    let cancel = match header.kind {
+        PduKind::Request | PduKind::Response | PduKind::Fault => "pending cancel",
+        _ => "header signing",
+    };
+    let names = [
+        (frame::FIRST, "first"),
+        (frame::LAST, "last"),
+        (frame::PENDING_CANCEL, cancel),
+        (frame::MULTIPLEX, "multiplexing"),
+        (frame::DID_NOT_EXECUTE, "did not execute"),
+        (frame::MAYBE, "maybe"),
+        (frame::OBJECT, "object"),
+    ];
+    let set: Vec<&str> = names.iter().filter(|(flag, _)| header.has(*flag)).map(|(_, name)| *name).collect();
+    format!("{:#04x} ({})", header.flags, set.join(", "))
+}
+
+/// The name of an interface, or its id.
+fn interface_name(iid: Uuid) -> String {
+    names::interface(iid).map_or_else(|| iid.to_string(), str::to_owned)
+}
+
+fn syntax_name((id, major, minor): (Uuid, u16, u16)) -> String {
+    if id == tower::NDR.0 {
+        "NDR".to_owned()
+    } else if id == NDR64 {
+        "NDR64".to_owned()
+    } else if id.to_bytes_le().starts_with(FEATURES) {
+        let bits = id.to_bytes_le().get(8).copied().unwrap_or_default();
+        format!("features {bits:#x}")
+    } else {
+        format!("{id} v{major}.{minor}")
+    }
+}
+
+/// The first bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    let mut text: Vec<String> = bytes.iter().take(32).map(|octet| format!("{octet:02x}")).collect();
+    if bytes.len() > 32 {
+        text.push(format!("... ({} bytes)", bytes.len()));
+    }
+    text.join(" ")
+}

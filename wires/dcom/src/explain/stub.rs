@@ -1,0 +1,235 @@
+//! What stubs begin with, the arguments of system interfaces, and OBJREFs wherever they are.
+
+use super::{Reading, hex, interface_name};
+use crate::activation::{Activation, remote, scm};
+use crate::bindings::DualStringArray;
+use crate::objref::{ObjRef, SIGNATURE};
+use crate::orpc::{self, CONTEXT_EXTENSION, ERROR_EXTENSION, Extent, OrpcThat, OrpcThis};
+use crate::stub::Get;
+use crate::tower::Tower;
+use crate::violations::Violation;
+use crate::{names, remunknown, resolver};
+use bytes::Bytes;
+use uuid::{Uuid, uuid};
+
+const ENDPOINT_MAPPER: Uuid = uuid!("e1af8308-5d1f-11c9-91a4-08002b14a0fa");
+const MANAGEMENT: Uuid = uuid!("afa8bd80-7d8a-11c9-bef4-08002b102989");
+const OBJECT_EXPORTER: Uuid = uuid!("99fcfec4-5260-101b-bbcb-00aa0021347a");
+const REMOTE_ACTIVATION: Uuid = uuid!("4d9f4ab8-7d1c-11cf-861e-0020af6e7c57");
+const SCM_ACTIVATOR: Uuid = uuid!("000001a0-0000-0000-c000-000000000046");
+const REM_UNKNOWN: Uuid = uuid!("00000131-0000-0000-c000-000000000046");
+const REM_UNKNOWN2: Uuid = uuid!("00000143-0000-0000-c000-000000000046");
+
+/// Operation number of ept_map.
+const EPT_MAP: u16 = 3;
+/// What a verification trailer begins with (MS-RPCE 2.2.2.13).
+const VERIFICATION: &[u8] = &[0x8a, 0xe3, 0x13, 0x71, 0x02, 0xf4, 0x36, 0x71];
+
+/// The stub of a request, which begins at the place of the reading.
+pub(super) fn arguments(reading: &mut Reading<'_>, interface: Option<Uuid>, opnum: u16) {
+    let begin = reading.get.position();
+    let stub = Bytes::copy_from_slice(reading.bytes.get(begin..).unwrap_or_default());
+    let little = reading.get.little();
+    let plain = interface.is_some_and(|iid| [ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER].contains(&iid));
+    let this = if plain { None } else { OrpcThis::parse(&stub, little).ok() };
+    let mut at = 0;
+    let mut version = (5, 7);
+    if let Some((this, taken)) = this.filter(|(this, _)| this.version.0 == 5 && this.version.1 <= 7) {
+        let (major, minor) = this.version;
+        let extensions = extensions(&this.extensions);
+        let value = format!("COM {major}.{minor}, flags {}, causality {}{extensions}", this.flags, this.cid);
+        reading.part(begin, taken, "ORPCTHIS", value);
+        (at, version) = (taken, this.version);
+    }
+    let rest = stub.get(at..).unwrap_or_default();
+    let said = interface.and_then(|iid| said(iid, opnum, version, Get::after(rest, at, little)));
+    values(reading, "arguments", begin + at, &stub.slice(at..), said);
+}
+
+/// The stub of a response. Whether it begins with ORPCTHAT, nothing says: it looks like it or not.
+pub(super) fn results(reading: &mut Reading<'_>) {
+    let begin = reading.get.position();
+    let stub = Bytes::copy_from_slice(reading.bytes.get(begin..).unwrap_or_default());
+    let that = OrpcThat::parse(&stub, reading.get.little()).ok();
+    let mut at = 0;
+    if let Some((that, taken)) = that.filter(|(that, taken)| that.flags <= 1 && stub.len() >= taken + 4) {
+        let value = format!("flags {}{} (if this is ORPC)", that.flags, extensions(&that.extensions));
+        reading.part(begin, taken, "ORPCTHAT", value);
+        at = taken;
+    }
+    let rest = stub.get(at..).unwrap_or_default();
+    let activated = scm::parse_reply(Get::after(rest, at, reading.get.little())).ok();
+    let said = activated.filter(|activated| activated.oxid != 0).map(|activated| {
+        let exporter = &activated.resolved;
+        Ok(format!(
+            "activated: OXID {:#018x}, IRemUnknown {}, level {} or higher, at {}",
+            activated.oxid,
+            exporter.rem_unknown,
+            exporter.authn_hint,
+            bindings(&exporter.bindings)
+        ))
+    });
+    values(reading, "results", begin + at, &stub.slice(at..), said);
+}
+
+/// The values, which begin at `begin`; and what can be recognized in them.
+fn values(
+    reading: &mut Reading<'_>,
+    name: &'static str,
+    begin: usize,
+    values: &Bytes,
+    said: Option<Result<String, Violation>>,
+) {
+    if values.is_empty() {
+        return;
+    }
+    reading.body = Some((begin, values.len()));
+    let text = match &said {
+        Some(Ok(text)) => text.clone(),
+        Some(Err(violation)) => format!("broken: {violation}"),
+        None => hex(values),
+    };
+    reading.part(begin, values.len(), name, text);
+    for (at, len, objref) in objrefs(values) {
+        reading.part(begin + at, len, "OBJREF", objref_text(&objref));
+    }
+    let verification = values.windows(VERIFICATION.len()).rposition(|window| window == VERIFICATION);
+    if let Some(at) = verification {
+        let trailer = values.get(at..).unwrap_or_default();
+        reading.part(begin + at, trailer.len(), "verification trailer", hex(trailer));
+    }
+}
+
+/// What the arguments of a system interface say.
+fn said(iid: Uuid, opnum: u16, version: (u16, u16), stub: Get<'_>) -> Option<Result<String, Violation>> {
+    Some(match (iid, opnum) {
+        (OBJECT_EXPORTER, resolver::opnum::RESOLVE_OXID | resolver::opnum::RESOLVE_OXID2) => {
+            resolver::parse_resolve_oxid2_request(stub)
+                .map(|(oxid, protseqs)| format!("OXID {oxid:#018x}, by {}", protocols(&protseqs)))
+        }
+        (OBJECT_EXPORTER, resolver::opnum::SIMPLE_PING) => {
+            resolver::parse_simple_ping_request(stub).map(|set| format!("set {set:#018x}"))
+        }
+        (OBJECT_EXPORTER, resolver::opnum::COMPLEX_PING) => {
+            resolver::parse_complex_ping_request(stub).map(|ping| {
+                let (more, less) = (ping.add.len(), ping.remove.len());
+                format!("set {:#018x}, sequence {}, {more} more, {less} less", ping.set, ping.sequence)
+            })
+        }
+        (REM_UNKNOWN | REM_UNKNOWN2, remunknown::opnum::REM_QUERY_INTERFACE) => {
+            remunknown::parse_query_request(stub)
+                .map(|query| format!("IPID {}, {} references, {}", query.ipid, query.refs, iids(&query.iids)))
+        }
+        (REM_UNKNOWN2, remunknown::opnum::REM_QUERY_INTERFACE2) => remunknown::parse_query2_request(stub)
+            .map(|query| format!("IPID {}, {}", query.ipid, iids(&query.iids))),
+        (REM_UNKNOWN | REM_UNKNOWN2, remunknown::opnum::REM_ADD_REF | remunknown::opnum::REM_RELEASE) => {
+            remunknown::parse_refs_request(stub).map(|refs| {
+                let each = refs.iter().map(|refs| format!("{} of {}", refs.public + refs.private, refs.ipid));
+                each.collect::<Vec<_>>().join(", ")
+            })
+        }
+        (REMOTE_ACTIVATION, remote::REMOTE_ACTIVATION) => {
+            remote::parse_request(stub, version).map(|asked| activation(&asked))
+        }
+        (SCM_ACTIVATOR, scm::GET_CLASS_OBJECT | scm::CREATE_INSTANCE) => {
+            scm::parse_request(stub, opnum).map(|asked| activation(&asked))
+        }
+        (ENDPOINT_MAPPER, EPT_MAP) => ept_map(stub),
+        _ => return None,
+    })
+}
+
+fn ept_map(mut stub: Get<'_>) -> Result<String, Violation> {
+    if stub.pointer()? {
+        stub.uuid()?;
+    }
+    stub.reference()?;
+    stub.conformance(1, None)?;
+    let len = stub.u32()? as usize;
+    Tower::parse(stub.take(len)?).map(|tower| tower.to_string())
+}
+
+fn activation(asked: &Activation) -> String {
+    let what = if asked.class_object { "class object of" } else { "new object of" };
+    format!("{what} {}, {}, by {}", asked.clsid, iids(&asked.iids), protocols(&asked.protseqs))
+}
+
+fn iids(iids: &[Uuid]) -> String {
+    iids.iter().copied().map(interface_name).collect::<Vec<_>>().join(", ")
+}
+
+fn protocols(protseqs: &[u16]) -> String {
+    protseqs.iter().map(|protseq| names::protocol(*protseq)).collect::<Vec<_>>().join(", ")
+}
+
+fn extensions(extensions: &[Extent]) -> String {
+    let mut text = String::new();
+    for extent in extensions {
+        let name = match extent.id {
+            ERROR_EXTENSION => "error information".to_owned(),
+            CONTEXT_EXTENSION => "context".to_owned(),
+            other => other.to_string(),
+        };
+        text.push_str(&format!(", extension {name} ({} bytes)", extent.data.len()));
+    }
+    if let Some(info) = orpc::error_info(extensions) {
+        text.push_str(&format!(": {} says `{}`", info.source, info.description));
+    }
+    text
+}
+
+/// OBJREFs in a stub: place, length, contents. Those inside another, as in activation properties, are among them.
+fn objrefs(stub: &Bytes) -> Vec<(usize, usize, ObjRef)> {
+    let signature = SIGNATURE.to_le_bytes();
+    let mut found = Vec::new();
+    for (at, _) in stub.windows(4).enumerate().filter(|(_, window)| *window == signature) {
+        // The two counts of an MInterfacePointer before it bound it.
+        let count = |before: usize| {
+            let raw = stub.get(at.checked_sub(before)?..)?.first_chunk()?;
+            usize::try_from(u32::from_le_bytes(*raw)).ok()
+        };
+        let rest = stub.slice(at..);
+        let bound = count(4).filter(|len| count(8) == Some(*len) && *len <= rest.len());
+        if let Ok((objref, len)) = ObjRef::parse(&rest.slice(..bound.unwrap_or(rest.len()))) {
+            found.push((at, len, objref));
+        }
+    }
+    found
+}
+
+fn objref_text(objref: &ObjRef) -> String {
+    let iid = interface_name(objref.iid());
+    match (objref, objref.standard()) {
+        (_, Some((std, resolver))) => {
+            let ping = if std.flags & crate::objref::StdObjRef::NO_PING == 0 { "" } else { ", not pinged" };
+            format!(
+                "{iid}, {} references, OXID {:#018x}, OID {:#018x}, IPID {}{ping}, at {}",
+                std.public_refs,
+                std.oxid,
+                std.oid,
+                std.ipid,
+                bindings(resolver)
+            )
+        }
+        (ObjRef::Custom { clsid, data, .. }, None) => {
+            format!("{iid}, by value of class {clsid}, {} bytes", data.len())
+        }
+        (_, None) => iid,
+    }
+}
+
+fn bindings(array: &DualStringArray) -> String {
+    let strings = array.strings.iter();
+    let mut text = strings
+        .map(|binding| format!("{}:{}", names::protocol(binding.tower), binding.address))
+        .collect::<Vec<_>>()
+        .join(" ");
+    if text.is_empty() {
+        text.push_str("no address");
+    }
+    let services: Vec<&str> = array.security.iter().map(|binding| names::service(binding.service)).collect();
+    if !services.is_empty() {
+        text.push_str(&format!(" ({})", services.join(", ")));
+    }
+    text
+}

@@ -1,0 +1,112 @@
+//! Making objects for whoever asks (MS-DCOM 3.1.2.5.2.3).
+
+use super::classes::Found;
+use super::pinger::REFS;
+use super::{Exporter, lock};
+use crate::VERSION;
+use crate::activation::{Activated, Activation};
+use crate::hresult::{self, E_INVALIDARG, E_NOINTERFACE, REGDB_E_CLASSNOTREG, RPC_E_VERSION_MISMATCH, S_OK};
+use crate::limits::INTERFACES_ASKED;
+use crate::standard::activation::ClassFactory;
+use bytes::Bytes;
+use everywire_model::{Reference, Servant};
+use std::sync::Arc;
+use uuid::Uuid;
+
+impl Exporter {
+    /// Yields an object of a class, or its class object; never fails, but tells why there is none.
+    pub fn activate(&self, asked: &Activation, principal: &str) -> Activated {
+        match self.try_activate(asked, principal) {
+            Ok(activated) => activated,
+            Err(hresult) => {
+                let interfaces = asked.iids.iter().map(|iid| (*iid, S_OK, None)).collect();
+                Activated { hresult, interfaces, ..Activated::default() }
+            }
+        }
+    }
+
+    fn try_activate(&self, asked: &Activation, principal: &str) -> Result<Activated, u32> {
+        let (major, minor) = asked.version;
+        if major != u16::from(VERSION.0) || minor > u16::from(VERSION.1) {
+            return Err(RPC_E_VERSION_MISMATCH);
+        }
+        if asked.iids.is_empty() || asked.iids.len() > INTERFACES_ASKED {
+            return Err(E_INVALIDARG);
+        }
+        let class = self.class(asked.clsid).ok_or(REGDB_E_CLASSNOTREG)?;
+        let key = match (asked.class_object, class) {
+            (true, _) => self.factory(asked.clsid)?,
+            (false, Found::Class(class)) => self.create(&class, principal)?,
+            (false, Found::Object(key)) => key,
+        };
+        // Until its references are on their way, nobody else can let it go.
+        let hold = self.hold(&key);
+        let interfaces: Vec<_> = asked.iids.iter().map(|iid| self.first_reference(&key, *iid)).collect();
+        let found = interfaces.iter().any(|(_, _, objref)| objref.is_some());
+        drop(hold);
+        if !found {
+            // If it was made just now, the hold was its last.
+            return Err(E_NOINTERFACE);
+        }
+        let (oxid, resolved) = (self.oxid, self.resolution());
+        Ok(Activated { oxid, resolved, hresult: S_OK, interfaces })
+    }
+
+    fn first_reference(&self, key: &[u8], iid: Uuid) -> (Uuid, u32, Option<Bytes>) {
+        if self.offers(key, iid) {
+            (iid, S_OK, Some(self.objref(key, iid, REFS).write()))
+        } else {
+            (iid, E_NOINTERFACE, None)
+        }
+    }
+
+    /// Makes an object of a class, which is served until nobody refers to it.
+    fn create(&self, class: &[u8], principal: &str) -> Result<Bytes, u32> {
+        let owner = self.reserve(principal).map_err(|_| hresult::RPC_S_SERVER_TOO_BUSY)?;
+        match self.objects().create(class) {
+            Some(Ok(key)) => {
+                self.enter_made(&key, &owner, true);
+                Ok(key)
+            }
+            Some(Err(failure)) => {
+                self.exports.unreserve(&owner);
+                Err(hresult::of(&failure))
+            }
+            None => {
+                self.exports.unreserve(&owner);
+                Err(REGDB_E_CLASSNOTREG)
+            }
+        }
+    }
+
+    /// The class object of a class: one for all who ask, and as long as the class is there, so it needs no pings.
+    fn factory(&self, clsid: Uuid) -> Result<Bytes, u32> {
+        let known = lock(&self.factories).get(&clsid).cloned();
+        if let Some(key) = known.filter(|key| !self.objects().servants(key).is_empty()) {
+            return Ok(key);
+        }
+        let servant: Arc<dyn Servant> = Arc::new(ClassFactory::new(self.weak(), clsid));
+        let key = self.serve_as(vec![servant], "", false).map_err(|_| hresult::RPC_S_SERVER_TOO_BUSY)?;
+        lock(&self.factories).insert(clsid, key.clone());
+        Ok(key)
+    }
+
+    /// IClassFactory::RemoteCreateInstance: a new object, or the one that runs.
+    pub(crate) fn create_instance(&self, clsid: Uuid, iid: Uuid, principal: &str) -> Result<Reference, u32> {
+        let key = match self.class(clsid).ok_or(REGDB_E_CLASSNOTREG)? {
+            Found::Class(class) => self.create(&class, principal)?,
+            Found::Object(key) => key,
+        };
+        if self.offers(&key, iid) {
+            return Ok(self.local(&iid.to_string(), &key));
+        }
+        // If it was made just now, this was its last holder.
+        drop(self.hold(&key));
+        Err(E_NOINTERFACE)
+    }
+
+    /// RemQueryInterface: the key of the object that has this IPID.
+    pub(crate) fn object_of(&self, ipid: Uuid) -> Option<Bytes> {
+        self.exports.key_of(ipid)
+    }
+}

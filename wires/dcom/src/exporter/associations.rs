@@ -1,0 +1,55 @@
+//! Association groups: connections of one client (C706 9.3.3.3, MS-RPCE 3.3.1.5.6).
+
+use crate::limits::ASSOCIATION_GROUPS;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The groups.
+#[derive(Default)]
+pub(super) struct Associations {
+    groups: Mutex<HashMap<u32, Group>>,
+}
+
+struct Group {
+    owner: Arc<str>,
+    connections: usize,
+}
+
+impl Associations {
+    /// Joins a connection to the group asked for, or to a new one if that is 0.
+    pub(super) fn join(&self, asked: u32, principal: &str) -> Option<u32> {
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked != 0 {
+            let group = groups.get_mut(&asked).filter(|group| &*group.owner == principal)?;
+            group.connections += 1;
+            return Some(asked);
+        }
+        if groups.len() >= ASSOCIATION_GROUPS {
+            return None;
+        }
+        loop {
+            // The low half is as good as the whole.
+            let id = (super::unguessable() & u64::from(u32::MAX)) as u32;
+            if id != 0 && !groups.contains_key(&id) {
+                groups.insert(id, Group { owner: principal.into(), connections: 1 });
+                return Some(id);
+            }
+        }
+    }
+
+    /// A connection ended; with the last one, the group does.
+    pub(super) fn leave(&self, id: u32) {
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(group) = groups.get_mut(&id) {
+            group.connections = group.connections.saturating_sub(1);
+            if group.connections == 0 {
+                groups.remove(&id);
+            }
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}

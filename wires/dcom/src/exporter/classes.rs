@@ -1,0 +1,74 @@
+//! Classes and running objects by CLSID.
+
+use super::{Exporter, lock};
+use crate::iid_of;
+use bytes::Bytes;
+use everywire_idl::midl::clsid_of_key;
+use everywire_model::{Interface, InterfaceKind};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Mutex;
+use uuid::Uuid;
+
+/// Which exported objects are found by which CLSID: that of their key, or that of the class they are of.
+#[derive(Default)]
+pub(super) struct Running {
+    /// Several keys may be of one class: the running object is the first of them.
+    keys: Mutex<HashMap<Uuid, BTreeSet<Bytes>>>,
+}
+
+impl Running {
+    /// An object was exported; `interface` is what one of its servants serves.
+    pub(super) fn enter(&self, key: &[u8], interface: Option<&Interface>) {
+        let key = Bytes::copy_from_slice(key);
+        let mut keys = lock(&self.keys);
+        for clsid in clsids(&key, interface) {
+            keys.entry(clsid).or_default().insert(key.clone());
+        }
+    }
+
+    /// It is served no longer.
+    pub(super) fn leave(&self, key: &[u8], interface: &Interface) {
+        let mut keys = lock(&self.keys);
+        for clsid in clsids(key, Some(interface)) {
+            if let Some(held) = keys.get_mut(&clsid) {
+                held.remove(key);
+                if held.is_empty() {
+                    keys.remove(&clsid);
+                }
+            }
+        }
+    }
+
+    fn find(&self, clsid: Uuid) -> Option<Bytes> {
+        lock(&self.keys).get(&clsid)?.first().cloned()
+    }
+}
+
+fn clsids(key: &[u8], interface: Option<&Interface>) -> impl Iterator<Item = Uuid> {
+    let class = interface.filter(|interface| interface.kind == InterfaceKind::Class).map(iid_of);
+    std::iter::once(clsid_of_key(key)).chain(class)
+}
+
+/// What a CLSID leads to.
+pub(super) enum Found {
+    /// A class, of which objects are made.
+    Class(Bytes),
+    /// An object that runs already: whoever asks gets the same.
+    Object(Bytes),
+}
+
+impl Exporter {
+    /// What a CLSID leads to here.
+    pub(super) fn class(&self, clsid: Uuid) -> Option<Found> {
+        let classes = self.objects().classes();
+        let by_key = classes.iter().find(|(key, _)| clsid_of_key(key) == clsid);
+        let of_class =
+            |interface: &Interface| interface.kind == InterfaceKind::Class && iid_of(interface) == clsid;
+        let class = by_key.or_else(|| classes.iter().find(|(_, interface)| of_class(interface)));
+        match class {
+            Some((key, _)) => Some(Found::Class(key.clone())),
+            // Objects that were made for somebody are found by their references only.
+            None => self.running.find(clsid).filter(|key| !self.exports.is_made(key)).map(Found::Object),
+        }
+    }
+}

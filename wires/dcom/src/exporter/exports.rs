@@ -1,0 +1,389 @@
+//! What this node has marshalled: objects, their interfaces, and who refers to them (MS-DCOM 3.1.1.1).
+
+use crate::hresult::{E_OUTOFMEMORY, S_OK};
+use crate::limits::{PRINCIPAL_OBJECTS, PRIVATE_HOLDERS};
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use uuid::Uuid;
+
+/// Periods without a sign of life after which an object is let go.
+pub(super) const MISSES: u8 = 3;
+
+/// RemAddRef's answer for an IPID that nobody has (MS-ERREF 2.1).
+const CO_E_OBJNOTREG: u32 = 0x8004_01fb;
+
+/// What an IPID stands for.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// The object's key in the node's directory; empty for the node's own IRemUnknown.
+    pub key: Bytes,
+    /// The interface.
+    pub iid: Uuid,
+    /// The same as 16 octets in wire order (little-endian).
+    pub interface: Bytes,
+    life: Arc<Life>,
+}
+
+/// What whoever keeps a [`Served`] shares with the tables.
+#[derive(Debug)]
+struct Life {
+    disconnected: AtomicBool,
+    /// A call or a ping of the object came in this period.
+    alive: Arc<AtomicBool>,
+}
+
+impl Served {
+    pub(super) fn new(key: Bytes, iid: Uuid, alive: Arc<AtomicBool>) -> Self {
+        let life = Arc::new(Life { disconnected: AtomicBool::new(false), alive });
+        Self { key, iid, interface: Bytes::copy_from_slice(&iid.to_bytes_le()), life }
+    }
+
+    /// Whether the IPID stands for it still: to be asked before each call by whoever remembers it. Counts as a sign of life.
+    pub fn is_connected(&self) -> bool {
+        if !self.life.alive.load(Ordering::Relaxed) {
+            self.life.alive.store(true, Ordering::Relaxed);
+        }
+        !self.life.disconnected.load(Ordering::Relaxed)
+    }
+}
+
+/// The tables. Locks are taken in this order: `table`, `ipids`; no other lock and no code of anybody else's is entered
+/// under them.
+#[derive(Default)]
+pub(super) struct Exports {
+    table: Mutex<Table>,
+    /// For each call that comes in.
+    ipids: RwLock<HashMap<Uuid, Slot>>,
+}
+
+struct Slot {
+    served: Served,
+    oid: u64,
+}
+
+#[derive(Default)]
+struct Table {
+    oids: HashMap<Bytes, u64>,
+    objects: HashMap<u64, Exported>,
+    /// How many objects were made for whom.
+    made: HashMap<Arc<str>, usize>,
+}
+
+struct Exported {
+    key: Bytes,
+    /// For whom it was made; nothing for an object that the program exported, which stays served.
+    owner: Option<Arc<str>>,
+    interfaces: Vec<Exposed>,
+    /// Whether it is run down when nobody shows a sign of life.
+    pinged: bool,
+    /// Ping sets that it is in.
+    sets: usize,
+    /// What in this process keeps it.
+    holds: usize,
+    /// A call or a ping came in this period.
+    alive: Arc<AtomicBool>,
+    /// Periods without one.
+    idle: u8,
+}
+
+struct Exposed {
+    iid: Uuid,
+    ipid: Uuid,
+    public: u64,
+    private: Vec<(Arc<str>, u64)>,
+}
+
+/// An object that nobody refers to any more.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Dropped {
+    pub(super) key: Bytes,
+    /// Whether it was made for the wire and is to be served no longer.
+    pub(super) made: bool,
+}
+
+/// An interface of an object, as it was marshalled.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Marshalled {
+    pub(super) oid: u64,
+    pub(super) ipid: Uuid,
+    pub(super) pinged: bool,
+}
+
+impl Exports {
+    /// What an IPID stands for. Whoever asks is about to call: that is a sign of life.
+    pub(super) fn served(&self, ipid: Uuid) -> Option<Served> {
+        let ipids = self.ipids();
+        let slot = ipids.get(&ipid)?;
+        slot.served.is_connected().then(|| slot.served.clone())
+    }
+
+    /// Counts `refs` more public references to an interface of the object under a key.
+    pub(super) fn export(&self, key: &[u8], iid: Uuid, refs: u32) -> Marshalled {
+        let mut table = self.table();
+        let oid = table.enter(key);
+        match table.objects.get_mut(&oid) {
+            Some(object) => self.expose(oid, object, iid, refs),
+            None => Marshalled { oid, ipid: Uuid::nil(), pinged: true },
+        }
+    }
+
+    fn expose(&self, oid: u64, object: &mut Exported, iid: Uuid, refs: u32) -> Marshalled {
+        let pinged = object.pinged;
+        object.alive.store(true, Ordering::Relaxed);
+        if let Some(held) = object.interfaces.iter_mut().find(|held| held.iid == iid) {
+            held.public = held.public.saturating_add(refs.into());
+            return Marshalled { oid, ipid: held.ipid, pinged };
+        }
+        let ipid = Uuid::new_v4();
+        object.interfaces.push(Exposed { iid, ipid, public: refs.into(), private: Vec::new() });
+        let served = Served::new(object.key.clone(), iid, Arc::clone(&object.alive));
+        let slot = Slot { served, oid };
+        self.ipids_mut().insert(ipid, slot);
+        Marshalled { oid, ipid, pinged }
+    }
+
+    /// Registers an object that was made for somebody; it is served until nobody refers to it.
+    pub(super) fn made(&self, key: &[u8], owner: &Arc<str>, pinged: bool) {
+        let mut table = self.table();
+        let oid = table.enter(key);
+        if let Some(object) = table.objects.get_mut(&oid) {
+            object.owner = Some(Arc::clone(owner));
+            object.pinged = pinged;
+        } else {
+            table.give_back(owner);
+        }
+    }
+
+    /// Whether an object was made for somebody.
+    pub(super) fn is_made(&self, key: &[u8]) -> bool {
+        let table = self.table();
+        let object = table.oids.get(key).and_then(|oid| table.objects.get(oid));
+        object.is_some_and(|object| object.owner.is_some())
+    }
+
+    /// Reserves room for one more object made for somebody. `false`: they have enough.
+    pub(super) fn reserve(&self, owner: &Arc<str>) -> bool {
+        let mut table = self.table();
+        let count = table.made.entry(Arc::clone(owner)).or_default();
+        if *count >= PRINCIPAL_OBJECTS {
+            return false;
+        }
+        *count += 1;
+        true
+    }
+
+    /// The object was not made after all.
+    pub(super) fn unreserve(&self, owner: &str) {
+        self.table().give_back(owner);
+    }
+
+    /// The key of the object that has this IPID.
+    pub(super) fn key_of(&self, ipid: Uuid) -> Option<Bytes> {
+        self.served(ipid).map(|served| served.key)
+    }
+
+    /// The key of an object.
+    pub(super) fn key_of_oid(&self, oid: u64) -> Option<Bytes> {
+        self.table().objects.get(&oid).map(|object| object.key.clone())
+    }
+
+    /// Adds references, and returns the HRESULT.
+    pub(super) fn add(&self, ipid: Uuid, public: u32, private: u32, holder: &Arc<str>) -> u32 {
+        let mut table = self.table();
+        let Some(held) = self.oid_of(ipid).and_then(|oid| table.exposed(oid, ipid)) else {
+            return CO_E_OBJNOTREG;
+        };
+        if private > 0 {
+            let full = held.private.len() >= PRIVATE_HOLDERS;
+            match held.private.iter_mut().find(|(who, _)| who == holder) {
+                Some((_, count)) => *count = count.saturating_add(private.into()),
+                None if full => return E_OUTOFMEMORY,
+                None => held.private.push((Arc::clone(holder), private.into())),
+            }
+        }
+        held.public = held.public.saturating_add(public.into());
+        S_OK
+    }
+
+    /// Takes references back, as many as there are. Returns the object if these were the last.
+    pub(super) fn release(&self, ipid: Uuid, public: u32, private: u32, holder: &str) -> Option<Dropped> {
+        let mut table = self.table();
+        let oid = self.oid_of(ipid)?;
+        let held = table.exposed(oid, ipid)?;
+        held.public = held.public.saturating_sub(public.into());
+        if let Some(index) = held.private.iter().position(|(who, _)| &**who == holder)
+            && let Some((_, count)) = held.private.get_mut(index)
+        {
+            *count = count.saturating_sub(private.into());
+            if *count == 0 {
+                held.private.swap_remove(index);
+            }
+        }
+        if held.public > 0 || !held.private.is_empty() {
+            return None;
+        }
+        let object = table.objects.get_mut(&oid)?;
+        object.interfaces.retain(|held| held.ipid != ipid);
+        disconnect(&mut self.ipids_mut(), ipid);
+        self.forget_if_unused(&mut table, oid)
+    }
+
+    /// Something in this process keeps the object.
+    pub(super) fn hold(&self, key: &[u8]) -> u64 {
+        let mut table = self.table();
+        let oid = table.enter(key);
+        if let Some(object) = table.objects.get_mut(&oid) {
+            object.holds += 1;
+        }
+        oid
+    }
+
+    /// It keeps it no longer.
+    pub(super) fn let_go(&self, oid: u64) -> Option<Dropped> {
+        let mut table = self.table();
+        let object = table.objects.get_mut(&oid)?;
+        object.holds = object.holds.saturating_sub(1);
+        self.forget_if_unused(&mut table, oid)
+    }
+
+    fn forget_if_unused(&self, table: &mut Table, oid: u64) -> Option<Dropped> {
+        let object = table.objects.get(&oid)?;
+        (object.interfaces.is_empty() && object.holds == 0).then(|| self.forget(table, oid))?
+    }
+
+    fn forget(&self, table: &mut Table, oid: u64) -> Option<Dropped> {
+        let object = table.objects.remove(&oid)?;
+        table.oids.remove(&object.key);
+        let mut ipids = self.ipids_mut();
+        object.interfaces.iter().for_each(|held| disconnect(&mut ipids, held.ipid));
+        drop(ipids);
+        if let Some(owner) = &object.owner {
+            table.give_back(owner);
+        }
+        Some(Dropped { key: object.key, made: object.owner.is_some() })
+    }
+
+    /// The object is served no longer: its IPIDs are disconnected.
+    pub(super) fn withdrawn(&self, key: &[u8]) {
+        let mut table = self.table();
+        if let Some(oid) = table.oids.get(key).copied() {
+            let _ = self.forget(&mut table, oid);
+        }
+    }
+
+    /// A ping set got the object. Returns whether there is such an object.
+    pub(super) fn join_set(&self, oid: u64) -> bool {
+        match self.table().objects.get_mut(&oid) {
+            Some(object) => {
+                object.sets += 1;
+                object.alive.store(true, Ordering::Relaxed);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A ping set lost the object. If the set itself expired, so has an object that nobody else pings or calls.
+    pub(super) fn leave_set(&self, oid: u64, expired: bool) -> Option<Dropped> {
+        let mut table = self.table();
+        let object = table.objects.get_mut(&oid)?;
+        object.sets = object.sets.saturating_sub(1);
+        let dead = expired && object.sets == 0 && object.holds == 0 && object.pinged;
+        if dead && !object.alive.load(Ordering::Relaxed) {
+            return self.forget(&mut table, oid);
+        }
+        if object.sets == 0 {
+            object.idle = 0;
+        }
+        None
+    }
+
+    /// A period is over: lets go objects that nobody pings nor calls (3.1.1.6.2).
+    pub(super) fn tick(&self) -> Vec<Dropped> {
+        let mut table = self.table();
+        let mut dead = Vec::new();
+        for (oid, object) in &mut table.objects {
+            let alive = object.alive.swap(false, Ordering::Relaxed);
+            if alive || object.sets > 0 || object.holds > 0 || !object.pinged {
+                object.idle = 0;
+            } else {
+                object.idle += 1;
+                if object.idle >= MISSES {
+                    dead.push(*oid);
+                }
+            }
+        }
+        dead.into_iter().filter_map(|oid| self.forget(&mut table, oid)).collect()
+    }
+
+    /// Objects and IPIDs.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let table = self.table();
+        let ipids = self.ipids().len();
+        (table.objects.len(), ipids)
+    }
+
+    fn oid_of(&self, ipid: Uuid) -> Option<u64> {
+        self.ipids().get(&ipid).map(|slot| slot.oid)
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ipids(&self) -> RwLockReadGuard<'_, HashMap<Uuid, Slot>> {
+        self.ipids.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ipids_mut(&self) -> RwLockWriteGuard<'_, HashMap<Uuid, Slot>> {
+        self.ipids.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn disconnect(ipids: &mut HashMap<Uuid, Slot>, ipid: Uuid) {
+    if let Some(slot) = ipids.remove(&ipid) {
+        slot.served.life.disconnected.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Table {
+    /// The number of the object under a key; a new one if it has none.
+    fn enter(&mut self, key: &[u8]) -> u64 {
+        if let Some(oid) = self.oids.get(key) {
+            return *oid;
+        }
+        let key = Bytes::copy_from_slice(key);
+        let mut oid = super::unguessable();
+        while oid == 0 || self.objects.contains_key(&oid) {
+            oid = super::unguessable();
+        }
+        self.oids.insert(key.clone(), oid);
+        let object = Exported {
+            key,
+            owner: None,
+            interfaces: Vec::new(),
+            pinged: true,
+            sets: 0,
+            holds: 0,
+            alive: Arc::new(AtomicBool::new(true)),
+            idle: 0,
+        };
+        self.objects.insert(oid, object);
+        oid
+    }
+
+    fn exposed(&mut self, oid: u64, ipid: Uuid) -> Option<&mut Exposed> {
+        self.objects.get_mut(&oid)?.interfaces.iter_mut().find(|held| held.ipid == ipid)
+    }
+
+    fn give_back(&mut self, owner: &str) {
+        if let Some(count) = self.made.get_mut(owner) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.made.remove(owner);
+            }
+        }
+    }
+}

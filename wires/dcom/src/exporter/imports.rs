@@ -1,0 +1,424 @@
+//! Objects elsewhere, and what this node holds of them (MS-DCOM 3.2.1).
+
+use super::places::{RESOLVER, bindings_of, endpoints};
+use super::{Exporter, lock};
+use crate::bindings::DualStringArray;
+use crate::limits::PROXY_INTERFACES;
+use crate::objref::{ObjRef, StdObjRef};
+use crate::resolver::Resolved;
+use crate::security::Security;
+use crate::{IUNKNOWN, VERSION};
+use bytes::Bytes;
+use everywire_model::{Endpoint, Lease, Profile};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use uuid::Uuid;
+
+/// What this process holds of one object elsewhere; lives in [`everywire_model::Profile::lease`]. When its last copy is dropped,
+/// its references are given back and its OID is pinged no longer.
+pub struct Proxy {
+    this: Weak<Self>,
+    oxid: Arc<RemoteOxid>,
+    oid: u64,
+    pinged: bool,
+    interfaces: Mutex<Vec<Held>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    iid: Uuid,
+    ipid: Uuid,
+    refs: u32,
+}
+
+impl Proxy {
+    fn new(oxid: Arc<RemoteOxid>, std: &StdObjRef) -> Arc<Self> {
+        let pinged = std.flags & StdObjRef::NO_PING == 0;
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            oxid,
+            oid: std.oid,
+            pinged,
+            interfaces: Mutex::default(),
+        })
+    }
+
+    /// The exporter it is at.
+    pub fn oxid(&self) -> &Arc<RemoteOxid> {
+        &self.oxid
+    }
+
+    /// The object's number.
+    pub fn oid(&self) -> u64 {
+        self.oid
+    }
+
+    /// How its exporter is called.
+    pub fn security(&self) -> &Arc<Security> {
+        &self.oxid.security
+    }
+
+    /// The IPID of an interface, if it was asked for before.
+    pub fn ipid(&self, iid: Uuid) -> Option<Uuid> {
+        lock(&self.interfaces).iter().find(|held| held.iid == iid).map(|held| held.ipid)
+    }
+
+    /// Any IPID of the object, to ask for others.
+    pub fn any_ipid(&self) -> Uuid {
+        lock(&self.interfaces).first().map(|held| held.ipid).unwrap_or_default()
+    }
+
+    /// The interface that it came as.
+    pub fn first_iid(&self) -> Uuid {
+        lock(&self.interfaces).first().map_or(IUNKNOWN, |held| held.iid)
+    }
+
+    /// Keeps an interface that the object was asked for, with its references.
+    pub fn learn(&self, iid: Uuid, std: &StdObjRef) {
+        let mut interfaces = lock(&self.interfaces);
+        let full = interfaces.len() >= PROXY_INTERFACES;
+        let spare = match interfaces.iter_mut().find(|held| held.ipid == std.ipid) {
+            Some(held) => match held.refs.checked_add(std.public_refs) {
+                Some(refs) => {
+                    held.refs = refs;
+                    0
+                }
+                None => std.public_refs,
+            },
+            None if full => std.public_refs,
+            None => {
+                interfaces.push(Held { iid, ipid: std.ipid, refs: std.public_refs });
+                0
+            }
+        };
+        drop(interfaces);
+        if spare > 0 {
+            self.oxid.release([(std.ipid, spare)]);
+        }
+    }
+
+    /// More references to an IPID were got from its exporter.
+    pub(super) fn gain(&self, ipid: Uuid, refs: u32) {
+        match lock(&self.interfaces).iter_mut().find(|held| held.ipid == ipid) {
+            Some(held) => held.refs = held.refs.saturating_add(refs),
+            None => self.oxid.release([(ipid, refs)]),
+        }
+    }
+
+    /// The IPIDs of which this process holds no reference.
+    pub(super) fn unheld(&self) -> Vec<Uuid> {
+        lock(&self.interfaces).iter().filter(|held| held.refs == 0).map(|held| held.ipid).collect()
+    }
+
+    /// Takes a reference away for somebody else (3.2.4.3), if there is more than one: the interface, and what names it with
+    /// 1 or 0 references.
+    pub(super) fn split(&self, iid: Uuid) -> (Uuid, StdObjRef) {
+        let mut interfaces = lock(&self.interfaces);
+        let wanted = interfaces.iter().position(|held| held.iid == iid).unwrap_or(0);
+        let (iid, ipid, public_refs) = match interfaces.get_mut(wanted) {
+            Some(held) if held.refs > 1 => {
+                held.refs -= 1;
+                (held.iid, held.ipid, 1)
+            }
+            Some(held) => (held.iid, held.ipid, 0),
+            None => (iid, Uuid::nil(), 0),
+        };
+        (iid, self.named(ipid, public_refs))
+    }
+
+    fn named(&self, ipid: Uuid, public_refs: u32) -> StdObjRef {
+        let flags = if self.pinged { 0 } else { StdObjRef::NO_PING };
+        StdObjRef { flags, public_refs, oxid: self.oxid.id, oid: self.oid, ipid }
+    }
+
+    /// An OBJREF of it that counts no reference: for printing.
+    pub fn objref(&self) -> ObjRef {
+        let std = self.named(self.any_ipid(), 0);
+        ObjRef::Standard { iid: self.first_iid(), std, resolver: self.oxid.resolver.clone() }
+    }
+
+    /// The way to the object: to its exporter if that is known, else to the resolver. `via` is how it was heard of.
+    pub(super) fn profile(&self, via: Option<&Profile>) -> Profile {
+        let mut ways = self.oxid.exporter_ways().unwrap_or_else(|| self.oxid.ways.clone());
+        if let (true, Some(via)) = (ways.is_empty(), via) {
+            ways.clone_from(&via.endpoints);
+        }
+        Profile {
+            wire: "dcom",
+            version: VERSION,
+            endpoints: ways,
+            key: Bytes::copy_from_slice(&self.any_ipid().to_bytes_le()),
+            components: Vec::new(),
+            lease: self.this.upgrade().map(|this| Lease::new(this)).unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn is_pinged(&self) -> bool {
+        self.pinged
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let interfaces = std::mem::take(&mut *lock(&self.interfaces));
+        let refs = interfaces.iter().filter(|held| held.refs > 0).map(|held| (held.ipid, held.refs));
+        self.oxid.release(refs);
+        if let Some(exporter) = self.oxid.exporter.upgrade() {
+            exporter.imports.forget(self);
+        }
+    }
+}
+
+/// An object exporter elsewhere.
+pub struct RemoteOxid {
+    id: u64,
+    /// The bindings of its resolver, to be passed on.
+    resolver: DualStringArray,
+    /// Where its resolver is.
+    pub(super) ways: Vec<Endpoint>,
+    /// Whether bindings to sockets of this machine are believed.
+    local: bool,
+    security: Arc<Security>,
+    exporter: Weak<Exporter>,
+    /// What its resolver said, and where to connect to it therefore.
+    resolution: Mutex<Option<(Arc<Resolved>, Vec<Endpoint>)>>,
+    /// References to give back.
+    releases: Mutex<HashMap<Uuid, u32>>,
+    /// How many entries that has.
+    waiting: AtomicUsize,
+    /// Whether the keeper knows.
+    queued: AtomicBool,
+}
+
+impl RemoteOxid {
+    /// Its OXID.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// How it is called.
+    pub fn security(&self) -> &Arc<Security> {
+        &self.security
+    }
+
+    /// The bindings of its resolver.
+    pub fn bindings(&self) -> &DualStringArray {
+        &self.resolver
+    }
+
+    /// Where it is, if that was resolved.
+    pub fn resolution(&self) -> Option<Arc<Resolved>> {
+        lock(&self.resolution).as_ref().map(|(resolved, _)| Arc::clone(resolved))
+    }
+
+    /// Keeps where it is; `via` is how the resolver was reached, and so the way that is known to lead there comes first.
+    pub(super) fn resolve(&self, resolved: Resolved, via: Option<&Profile>) {
+        let mut ways = endpoints(&resolved.bindings, self.local, RESOLVER);
+        if let Some(host) = via.and_then(|via| via.endpoints.first()).and_then(host_of) {
+            ways.sort_by_key(|way| host_of(way) != Some(host));
+        }
+        if ways.is_empty() {
+            ways.clone_from(via.map_or(&self.ways, |via| &via.endpoints));
+        }
+        *lock(&self.resolution) = Some((Arc::new(resolved), ways));
+    }
+
+    /// Where to connect to it, if that was resolved.
+    pub(super) fn exporter_ways(&self) -> Option<Vec<Endpoint>> {
+        lock(&self.resolution).as_ref().map(|(_, ways)| ways.clone())
+    }
+
+    /// Whether references are to be given back: one relaxed load.
+    pub fn has_releases(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// The references to be given back now: IPID and public references. Whoever takes them sends RemRelease.
+    pub fn take_releases(&self) -> Vec<(Uuid, u32)> {
+        let mut releases = lock(&self.releases);
+        self.waiting.store(0, Ordering::Relaxed);
+        releases.drain().collect()
+    }
+
+    /// Gives references back: with the next call to the exporter, or soon.
+    fn release(self: &Arc<Self>, refs: impl IntoIterator<Item = (Uuid, u32)>) {
+        let mut releases = lock(&self.releases);
+        for (ipid, refs) in refs {
+            let count = releases.entry(ipid).or_default();
+            *count = count.saturating_add(refs);
+        }
+        let waiting = releases.len();
+        self.waiting.store(waiting, Ordering::Relaxed);
+        drop(releases);
+        if waiting > 0
+            && !self.queued.swap(true, Ordering::AcqRel)
+            && let Some(exporter) = self.exporter.upgrade()
+        {
+            lock(&exporter.imports.releasing).push(Arc::clone(self));
+            exporter.clock.flush_soon(exporter.objects());
+        }
+    }
+
+    /// The keeper has dealt with it; it is to be told again.
+    pub(super) fn settled(&self) {
+        self.queued.store(false, Ordering::Release);
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+}
+
+fn host_of(endpoint: &Endpoint) -> Option<&str> {
+    match endpoint {
+        Endpoint::Tcp { host, .. } => Some(host),
+        _ => None,
+    }
+}
+
+/// What tells exporters elsewhere apart: an OXID means something to its own resolver only.
+pub(super) type OxidKey = (u64, Vec<Endpoint>, Arc<Security>);
+
+/// The tables. Their locks, and those of proxies and exporters, are never held together, except that `queued` is read under
+/// `tables`; no proxy is dropped and no code of anybody else's is entered under them.
+#[derive(Default)]
+pub(super) struct Imports {
+    tables: Mutex<HashMap<OxidKey, Remote>>,
+    /// Exporters with references to give back.
+    pub(super) releasing: Mutex<Vec<Arc<RemoteOxid>>>,
+}
+
+struct Remote {
+    oxid: Weak<RemoteOxid>,
+    proxies: HashMap<u64, Weak<Proxy>>,
+}
+
+/// Where an object came from.
+pub(super) struct Origin<'a> {
+    pub(super) resolver: &'a DualStringArray,
+    pub(super) security: &'a Arc<Security>,
+    pub(super) local: bool,
+    pub(super) via: Option<&'a Profile>,
+}
+
+impl Imports {
+    /// The proxy of an object, the one there is or a new one. Keeps the references that came.
+    pub(super) fn adopt(
+        &self,
+        exporter: &Weak<Exporter>,
+        iid: Uuid,
+        std: &StdObjRef,
+        origin: &Origin<'_>,
+    ) -> Arc<Proxy> {
+        let mut resolver = origin.resolver.clone();
+        let mut ways = endpoints(&resolver, origin.local, RESOLVER);
+        if let (true, Some(via)) = (ways.is_empty(), origin.via) {
+            ways.clone_from(&via.endpoints);
+            resolver = bindings_of(&ways);
+        }
+        let key = (std.oxid, ways, Arc::clone(origin.security));
+        let mut tables = lock(&self.tables);
+        let held = tables.get(&key).and_then(|remote| {
+            let oxid = remote.oxid.upgrade()?;
+            Some((oxid, remote.proxies.get(&std.oid).and_then(Weak::upgrade)))
+        });
+        let (proxy, new) = match held {
+            Some((_, Some(proxy))) => (proxy, false),
+            Some((oxid, None)) => (Proxy::new(oxid, std), true),
+            None => {
+                let oxid = Arc::new(RemoteOxid {
+                    id: std.oxid,
+                    resolver,
+                    ways: key.1.clone(),
+                    local: origin.local,
+                    security: Arc::clone(origin.security),
+                    exporter: Weak::clone(exporter),
+                    resolution: Mutex::default(),
+                    releases: Mutex::default(),
+                    waiting: AtomicUsize::new(0),
+                    queued: AtomicBool::new(false),
+                });
+                (Proxy::new(oxid, std), true)
+            }
+        };
+        if new {
+            let oxid = Arc::downgrade(&proxy.oxid);
+            let remote =
+                tables.entry(key).or_insert_with(|| Remote { oxid: Weak::new(), proxies: HashMap::new() });
+            remote.oxid = oxid;
+            remote.proxies.insert(std.oid, Arc::downgrade(&proxy));
+        }
+        drop(tables);
+        proxy.learn(iid, std);
+        proxy
+    }
+
+    /// A proxy is gone.
+    fn forget(&self, proxy: &Proxy) {
+        let key = key_of(&proxy.oxid);
+        let mut tables = lock(&self.tables);
+        if let Some(remote) = tables.get_mut(&key)
+            // Another one may have taken its place already.
+            && remote.proxies.get(&proxy.oid).is_some_and(|held| held.as_ptr() == std::ptr::from_ref(proxy))
+        {
+            remote.proxies.remove(&proxy.oid);
+        }
+        tidy(&mut tables, &key);
+    }
+
+    /// The keeper has given back what there was.
+    pub(super) fn prune(&self, oxid: &RemoteOxid) {
+        tidy(&mut lock(&self.tables), &key_of(oxid));
+    }
+
+    /// Every object elsewhere that is pinged, by resolver.
+    pub(super) fn pinged(&self) -> HashMap<(Vec<Endpoint>, Arc<Security>), Vec<u64>> {
+        let mut held: HashMap<_, Vec<u64>> = HashMap::new();
+        // What is upgraded under the lock may be the last copy, and must not be dropped there.
+        let mut kept = Vec::new();
+        let tables = lock(&self.tables);
+        for ((_, ways, security), remote) in &*tables {
+            let proxies = remote.proxies.values().filter_map(Weak::upgrade);
+            let mut oids = Vec::new();
+            for proxy in proxies {
+                if proxy.is_pinged() {
+                    oids.push(proxy.oid);
+                }
+                kept.push(proxy);
+            }
+            if !oids.is_empty() {
+                held.entry((ways.clone(), Arc::clone(security))).or_default().append(&mut oids);
+            }
+        }
+        drop(tables);
+        drop(kept);
+        held
+    }
+
+    /// Proxies, exporters, and references to give back.
+    pub(super) fn counts(&self) -> (usize, usize, usize) {
+        let tables = lock(&self.tables);
+        let proxies = tables.values().map(|remote| remote.proxies.len()).sum();
+        let oxids = tables.len();
+        drop(tables);
+        let pending = lock(&self.releasing).iter().map(|oxid| oxid.pending()).sum();
+        (proxies, oxids, pending)
+    }
+}
+
+fn key_of(oxid: &RemoteOxid) -> OxidKey {
+    (oxid.id, oxid.ways.clone(), Arc::clone(&oxid.security))
+}
+
+/// Forgets an exporter of which nothing is held. One that has references to give back stays until the keeper has done so: it
+/// is often asked for the next object before that, and need not be resolved again.
+fn tidy(tables: &mut HashMap<OxidKey, Remote>, key: &OxidKey) {
+    let unused = |remote: &Remote| {
+        let queued = remote.oxid.upgrade().is_some_and(|oxid| oxid.queued.load(Ordering::Acquire));
+        remote.proxies.is_empty() && !queued
+    };
+    if tables.get(key).is_some_and(unused) {
+        tables.remove(key);
+    }
+}

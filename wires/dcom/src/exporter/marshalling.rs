@@ -1,0 +1,298 @@
+//! References out and in: OBJREFs of this node's objects and of objects elsewhere (MS-DCOM 3.1.1.5.1 to 3.1.1.5.3, 3.2.4.1.2,
+//! 3.2.4.3).
+
+use super::imports::{Origin, Proxy};
+use super::pinger::REFS;
+use super::{Exporter, TAG_OXID};
+use crate::activation::Activated;
+use crate::address::TAG_OBJREF;
+use crate::hresult::{self, RPC_E_INVALID_OBJREF, S_OK};
+use crate::objref::{ObjRef, StdObjRef};
+use crate::resolver::Resolved;
+use crate::security::Security;
+use crate::violations::Violation;
+use crate::{IUNKNOWN, iid_of};
+use bytes::Bytes;
+use everywire_model::{Endpoint, Failure, Initiator, Interface, Kind, Lease, Profile, Reference, Visit};
+use std::net::IpAddr;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Keeps an object of this node that is known elsewhere, or came home from there.
+pub struct Hold {
+    exporter: Arc<Exporter>,
+    oid: u64,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let dropped = self.exporter.exports.let_go(self.oid);
+        self.exporter.drop_object(dropped);
+    }
+}
+
+impl Exporter {
+    /// Marshals `refs` more references to an object of this node.
+    pub fn export(&self, key: &[u8], iid: Uuid, refs: u32) -> StdObjRef {
+        let marshalled = self.exports.export(key, iid, refs);
+        self.clock.tick(self.objects());
+        StdObjRef {
+            flags: if marshalled.pinged { 0 } else { StdObjRef::NO_PING },
+            public_refs: refs,
+            oxid: self.oxid,
+            oid: marshalled.oid,
+            ipid: marshalled.ipid,
+        }
+    }
+
+    /// The same as an OBJREF with this node's bindings.
+    pub fn objref(&self, key: &[u8], iid: Uuid, refs: u32) -> ObjRef {
+        ObjRef::Standard { iid, std: self.export(key, iid, refs), resolver: self.bindings() }
+    }
+
+    /// Keeps an object of this node alive, whoever refers to it elsewhere.
+    pub fn hold(&self, key: &[u8]) -> Option<Hold> {
+        let exporter = self.arc()?;
+        Some(Hold { oid: self.exports.hold(key), exporter })
+    }
+
+    /// The OBJREF of a reference: counts one more holder.
+    ///
+    /// # Errors
+    /// It does not lead to an object of this wire, or nobody has asked for the object yet.
+    pub fn marshal(&self, reference: &Reference) -> Visit<ObjRef> {
+        let Some(profile) = reference.profiles.iter().find(|profile| profile.wire == "dcom") else {
+            let what = "the reference leads to an object of another wire only";
+            return Err(Failure::new(Kind::Unsupported, Initiator::User, what)
+                .with_hint("serve the object at an address of this wire, too"));
+        };
+        if let Some(proxy) = profile.lease.share::<Proxy>() {
+            return Ok(self.pass_on(proxy, &reference.type_id));
+        }
+        if let Some(objref) = profile.component(TAG_OBJREF) {
+            let (objref, _) = ObjRef::parse(objref).map_err(|violation| violation.at(0))?;
+            return Ok(uncounted(objref));
+        }
+        if self.is_own(profile) {
+            if self.objects().servants(&profile.key).is_empty() {
+                let key = everywire_model::reference::escape(&profile.key);
+                let what = format!("no object has the key `{key}` any more");
+                return Err(Failure::new(Kind::NoObject, Initiator::User, what));
+            }
+            let iid = self.iid_named(&profile.key, &reference.type_id);
+            return Ok(self.objref(&profile.key, iid, REFS));
+        }
+        let what = "the reference names a class, not an object: nobody has asked for the object yet";
+        Err(Failure::new(Kind::Unsupported, Initiator::User, what)
+            .with_hint("call the object once before it is passed on"))
+    }
+
+    /// Passes on an object elsewhere: with one of our references if there are several, else without one, and then ours are kept
+    /// until the receiver has had time to ask for its own.
+    fn pass_on(&self, proxy: Arc<Proxy>, type_id: &str) -> ObjRef {
+        let iid = type_id.parse().unwrap_or_else(|_| proxy.first_iid());
+        let (iid, std) = proxy.split(iid);
+        let resolver = proxy.oxid().bindings().clone();
+        if std.public_refs == 0 {
+            if self.pinger.want(&proxy) {
+                self.clock.run_errands(self.objects());
+            }
+            self.pinger.linger(proxy);
+        }
+        ObjRef::Standard { iid, std, resolver }
+    }
+
+    /// Whether a way leads to an object of this node.
+    fn is_own(&self, profile: &Profile) -> bool {
+        if let Some(oxid) = profile.component(TAG_OXID) {
+            return **oxid == self.oxid.to_le_bytes();
+        }
+        let places = self.objects().places();
+        let mut own = places.iter().flat_map(|place| &place.profile().endpoints);
+        own.any(|place| profile.endpoints.iter().any(|endpoint| is_at(place, endpoint)))
+    }
+
+    /// The identity on this wire of the interface that an object of this node is said to have.
+    fn iid_named(&self, key: &[u8], type_id: &str) -> Uuid {
+        let servants = self.objects().servants(key);
+        let named = servants.iter().find_map(|servant| find(servant.interface(), &|held| held.id == type_id));
+        // What is exported first is what an object mainly is.
+        let main = || servants.first().map(|servant| iid_of(exposed(servant.interface())));
+        let stranger = || type_id.parse().ok().filter(|iid| self.offers(key, *iid));
+        named.map(|interface| iid_of(exposed(interface))).or_else(stranger).or_else(main).unwrap_or(IUNKNOWN)
+    }
+
+    /// An OBJREF that came in becomes a reference: objects of this node come back as local ones.
+    ///
+    /// # Errors
+    /// It is marshalled by itself, or names an object of this node that is gone.
+    pub fn adopt(&self, objref: &ObjRef, security: &Arc<Security>) -> Visit<Reference> {
+        self.adopt_from(objref, security, false, None)
+    }
+
+    /// The same; `local` says that it came from this machine, `via` how.
+    pub(super) fn adopt_from(
+        &self,
+        objref: &ObjRef,
+        security: &Arc<Security>,
+        local: bool,
+        via: Option<&Profile>,
+    ) -> Visit<Reference> {
+        let Some((std, resolver)) = objref.standard() else {
+            let what = "the object marshals itself, and the class that could unmarshal it is not here";
+            return Err(Failure::new(Kind::Unsupported, Initiator::Peer, what));
+        };
+        if std.oxid == self.oxid {
+            return self.come_home(objref.iid(), std);
+        }
+        let origin = Origin { resolver, security, local, via };
+        let proxy = self.import(objref.iid(), std, &origin);
+        let profiles = vec![proxy.profile(via)];
+        Ok(Reference { type_id: objref.iid().to_string(), profiles, foreign: Vec::new() })
+    }
+
+    fn import(&self, iid: Uuid, std: &StdObjRef, origin: &Origin<'_>) -> Arc<Proxy> {
+        let proxy = self.imports.adopt(&self.weak(), iid, std, origin);
+        if std.public_refs == 0 && !proxy.unheld().is_empty() && self.pinger.want(&proxy) {
+            self.clock.run_errands(self.objects());
+        }
+        self.clock.tick(self.objects());
+        proxy
+    }
+
+    /// An object of this node comes home: the references that it brings are no longer elsewhere.
+    fn come_home(&self, iid: Uuid, std: &StdObjRef) -> Visit<Reference> {
+        let key = self
+            .exports
+            .key_of_oid(std.oid)
+            .filter(|key| self.exports.key_of(std.ipid).as_ref() == Some(key));
+        let Some(key) = key else {
+            return Err(hresult::failure(hresult::E_NOINTERFACE, None).at("an object that came home"));
+        };
+        // First the hold: the references may be the last.
+        let hold = self.hold(&key);
+        let dropped = self.exports.release(std.ipid, std.public_refs, 0, "");
+        self.drop_object(dropped);
+        let servants = self.objects().servants(&key);
+        let named =
+            servants.iter().find_map(|servant| find(servant.interface(), &|held| iid_of(held) == iid));
+        let type_id = named.or_else(|| servants.first().map(|servant| servant.interface()));
+        let mut reference = self.local(type_id.map(|held| &*held.id).unwrap_or_default(), &key);
+        let lease = hold.map(|hold| Lease::new(Arc::new(hold))).unwrap_or_default();
+        let own = reference.profiles.iter_mut().filter(|profile| profile.wire == "dcom");
+        own.for_each(|profile| profile.lease = lease.clone());
+        Ok(reference)
+    }
+
+    /// A reference to an object of this node, known to be one: to be marshalled. `type_id` is the identity of the interface
+    /// in its contract, or an IID.
+    pub fn local(&self, type_id: &str, key: &[u8]) -> Reference {
+        let mut reference = self.objects().publish(type_id, key);
+        for profile in reference.profiles.iter_mut().filter(|profile| profile.wire == "dcom") {
+            profile.components.push((TAG_OXID, Bytes::copy_from_slice(&self.oxid.to_le_bytes())));
+        }
+        reference
+    }
+
+    /// The object that an activation yielded, at its exporter. Its type is the first interface that it has.
+    ///
+    /// # Errors
+    /// The activation failed, or the object has none of the interfaces.
+    pub fn adopt_activated(&self, activated: &Activated, via: &Profile) -> Result<Reference, Failure> {
+        if !is_success(activated.hresult) {
+            return Err(hresult::failure(activated.hresult, None));
+        }
+        let security = Security::of(via);
+        let local = is_local(via);
+        let mut first: Option<Reference> = None;
+        let mut why = hresult::E_NOINTERFACE;
+        for (_, status, raw) in &activated.interfaces {
+            let Some(raw) = raw.as_ref().filter(|_| is_success(*status)) else {
+                if !is_success(*status) {
+                    why = *status;
+                }
+                continue;
+            };
+            let (objref, _) = ObjRef::parse(raw).map_err(|violation| violation.at(0))?;
+            let reference = self.adopt_from(&objref, &security, local, Some(via))?;
+            first.get_or_insert(reference);
+        }
+        let Some(mut reference) = first else { return Err(hresult::failure(why, None)) };
+        let proxy = reference.profiles.first().and_then(|profile| profile.lease.share::<Proxy>());
+        if let Some(proxy) = proxy.filter(|proxy| proxy.oxid().id() == activated.oxid) {
+            proxy.oxid().resolve(activated.resolved.clone(), Some(via));
+            reference.profiles = vec![proxy.profile(Some(via))];
+        }
+        Ok(reference)
+    }
+
+    /// After OXID resolution: the same object at its exporter.
+    pub fn resolved(&self, proxy: &Proxy, resolved: Resolved, via: &Profile) -> Reference {
+        proxy.oxid().resolve(resolved, Some(via));
+        let profiles = vec![proxy.profile(Some(via))];
+        Reference { type_id: proxy.first_iid().to_string(), profiles, foreign: Vec::new() }
+    }
+
+    /// The reference of an OBJREF in text: what it counts is counted there, so no reference comes with it.
+    ///
+    /// # Errors
+    /// As for [`Exporter::adopt`].
+    pub fn adopt_text(&self, raw: &Bytes, via: &Profile) -> Result<Reference, Failure> {
+        let (objref, _) = ObjRef::parse(raw).map_err(|violation| violation.at(0))?;
+        self.adopt_from(&uncounted(objref), &Security::of(via), is_local(via), Some(via))
+    }
+}
+
+/// An OBJREF whose references belong to somebody else.
+fn uncounted(objref: ObjRef) -> ObjRef {
+    match objref {
+        ObjRef::Standard { iid, std, resolver } => {
+            ObjRef::Standard { iid, std: StdObjRef { public_refs: 0, ..std }, resolver }
+        }
+        other => other,
+    }
+}
+
+/// The interface that an object shows: a class shows its first.
+fn exposed(interface: &Interface) -> &Interface {
+    if interface.kind == everywire_model::InterfaceKind::Class {
+        interface.bases.first().map_or(interface, |base| exposed(base))
+    } else {
+        interface
+    }
+}
+
+/// This interface or a base of it.
+pub(super) fn find<'i>(interface: &'i Interface, fits: &dyn Fn(&Interface) -> bool) -> Option<&'i Interface> {
+    if fits(interface) {
+        return Some(interface);
+    }
+    interface.bases.iter().find_map(|base| find(base, fits))
+}
+
+/// Whether an endpoint is that of a place, which may stand for all addresses of the machine.
+fn is_at(place: &Endpoint, endpoint: &Endpoint) -> bool {
+    match (place, endpoint) {
+        (Endpoint::Tcp { host, port }, Endpoint::Tcp { host: other, port: at }) => {
+            let any = host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
+            port == at && (host == other || (any && other.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())))
+        }
+        (place, endpoint) => place == endpoint,
+    }
+}
+
+fn is_local(via: &Profile) -> bool {
+    via.endpoints.first().is_some_and(|endpoint| !matches!(endpoint, Endpoint::Tcp { .. }))
+}
+
+fn is_success(hresult: u32) -> bool {
+    hresult == S_OK || hresult < 0x8000_0000
+}
+
+/// The failure of something that is no OBJREF.
+pub(super) fn parse(raw: &Bytes, offset: usize) -> Visit<ObjRef> {
+    match ObjRef::parse(raw) {
+        Ok((objref, _)) => Ok(objref),
+        Err(_) => Err(Violation::BadObjref.at(offset).with_code(format!("{RPC_E_INVALID_OBJREF:#010x}"))),
+    }
+}

@@ -1,0 +1,269 @@
+//! What the keeper asks other nodes for: pings, references, releases (MS-DCOM 3.2.4.4, 3.2.6.1).
+
+use super::imports::{Proxy, RemoteOxid};
+use super::{Exporter, lock};
+use crate::bindings::TOWER_TCP;
+use crate::hresult::{OR_INVALID_OID, OR_INVALID_SET, RPC_E_DISCONNECTED, S_OK};
+use crate::limits::{LINGERING, REFS_AT_ONCE};
+use crate::remunknown::{self, Refs, refs_request};
+use crate::resolver::{self, ComplexPing, opnum};
+use crate::security::Security;
+use crate::standard::object_exporter::OBJECT_EXPORTER;
+use crate::standard::rem_unknown::REM_UNKNOWN2;
+use crate::stub::Get;
+use everywire_model::{Endpoint, Failure, Initiator, Kind};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, Weak};
+use uuid::Uuid;
+
+/// Public references that are asked for at once.
+pub(crate) const REFS: u32 = 5;
+/// Pings in a row that a resolver may leave unanswered before its set is taken for lost.
+const FAILURES: u32 = 3;
+/// Of how many periods one is used to look for a resolver that was lost.
+const RETRY: u32 = 8;
+/// Nodes never asked before that the keeper asks in one go. Whoever makes up references may make up addresses, too; what is not
+/// given back there is run down.
+const STRANGERS: usize = 16;
+/// OIDs in one ComplexPing.
+const OIDS_AT_ONCE: usize = 8192;
+
+/// Where a resolver is, and how it is called.
+type Resolver = (Vec<Endpoint>, Arc<Security>);
+
+/// See the module. Each lock stands alone, and none is held while another node is asked.
+#[derive(Default)]
+pub(super) struct Pinger {
+    /// Taken away while pings are under way.
+    sets: Mutex<HashMap<Resolver, ClientSet>>,
+    /// Proxies that need references: those that came with none, or gave theirs away.
+    wanting: Mutex<Vec<Weak<Proxy>>>,
+    /// Proxies whose references were passed on without a count: they are kept until the receiver has had time to ask for some.
+    lingering: Mutex<Vec<Arc<Proxy>>>,
+}
+
+/// Objects of one resolver that it knows to be held here.
+#[derive(Default)]
+struct ClientSet {
+    id: u64,
+    sequence: u16,
+    objects: HashSet<u64>,
+    failures: u32,
+}
+
+impl Pinger {
+    /// A proxy needs references. Returns whether the keeper is to be told.
+    pub(super) fn want(&self, proxy: &Arc<Proxy>) -> bool {
+        let mut wanting = lock(&self.wanting);
+        let known = wanting.iter().any(|held| held.as_ptr() == Arc::as_ptr(proxy));
+        if !known && wanting.len() < LINGERING {
+            wanting.push(Arc::downgrade(proxy));
+        }
+        !known
+    }
+
+    /// Keeps a proxy for a period or two.
+    pub(super) fn linger(&self, proxy: Arc<Proxy>) {
+        let mut lingering = lock(&self.lingering);
+        let oldest = if lingering.len() >= LINGERING {
+            lingering.drain(..LINGERING / 2).collect()
+        } else {
+            Vec::new()
+        };
+        lingering.push(proxy);
+        drop(lingering);
+        // Without the lock: dropping a proxy enters others.
+        drop(oldest);
+    }
+
+    /// Ping sets of this node at others.
+    pub(super) fn len(&self) -> usize {
+        lock(&self.sets).len()
+    }
+}
+
+impl Exporter {
+    /// A period is over: every resolver is told what is held here (3.2.6.1).
+    pub(super) fn ping(&self) {
+        drop(std::mem::take(&mut *lock(&self.pinger.lingering)));
+        let held = self.imports.pinged();
+        let mut sets = std::mem::take(&mut *lock(&self.pinger.sets));
+        // What is held no longer needs no ping: the set runs down there by itself.
+        sets.retain(|resolver, _| held.contains_key(resolver));
+        for (resolver, oids) in held {
+            let set = sets.entry(resolver.clone()).or_default();
+            if set.failures >= FAILURES && !set.failures.is_multiple_of(RETRY) {
+                // Others must not wait for it.
+                set.failures += 1;
+                continue;
+            }
+            match self.ping_one(&resolver, set, &oids.into_iter().collect()) {
+                Ok(()) => set.failures = 0,
+                Err(_) => {
+                    set.failures += 1;
+                    if set.failures >= FAILURES {
+                        // By now the resolver has forgotten the set, or has itself been started anew.
+                        *set = ClientSet { failures: set.failures, ..ClientSet::default() };
+                    }
+                }
+            }
+        }
+        *lock(&self.pinger.sets) = sets;
+    }
+
+    fn ping_one(&self, resolver: &Resolver, set: &mut ClientSet, held: &HashSet<u64>) -> Result<(), Failure> {
+        if set.id != 0 && set.objects == *held {
+            let stub = resolver::simple_ping_request(set.id);
+            let body =
+                self.ask((&resolver.0, &resolver.1), None, (&OBJECT_EXPORTER, opnum::SIMPLE_PING), &stub)?;
+            match resolver::parse_status_reply(Get::of(&body)).map_err(|violation| violation.at(0))? {
+                S_OK => return Ok(()),
+                OR_INVALID_SET => *set = ClientSet { failures: set.failures, ..ClientSet::default() },
+                status => return Err(refused("SimplePing", status)),
+            }
+        }
+        let mut add: Vec<u64> = held.difference(&set.objects).copied().collect();
+        let mut remove: Vec<u64> = set.objects.difference(held).copied().collect();
+        let mut renewed = false;
+        while !add.is_empty() || !remove.is_empty() {
+            set.sequence = set.sequence.wrapping_add(1);
+            let ping = ComplexPing {
+                set: set.id,
+                sequence: set.sequence,
+                add: add.split_off(add.len().saturating_sub(OIDS_AT_ONCE)),
+                remove: remove.split_off(remove.len().saturating_sub(OIDS_AT_ONCE)),
+            };
+            let stub = resolver::complex_ping_request(&ping);
+            let body =
+                self.ask((&resolver.0, &resolver.1), None, (&OBJECT_EXPORTER, opnum::COMPLEX_PING), &stub)?;
+            let reply =
+                resolver::parse_complex_ping_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
+            match reply {
+                (id, _, S_OK | OR_INVALID_OID) => {
+                    set.id = id;
+                    set.objects.extend(&ping.add);
+                    ping.remove.iter().for_each(|oid| {
+                        set.objects.remove(oid);
+                    });
+                }
+                (_, _, OR_INVALID_SET) if !renewed => {
+                    renewed = true;
+                    *set = ClientSet { failures: set.failures, ..ClientSet::default() };
+                    add = held.iter().copied().collect();
+                    remove.clear();
+                }
+                (_, _, status) => return Err(refused("ComplexPing", status)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives references back that no call carried away.
+    pub(super) fn flush(&self) {
+        let releasing = std::mem::take(&mut *lock(&self.imports.releasing));
+        let mut strangers = Strangers::default();
+        for oxid in releasing {
+            // From here on it is queued again by whoever gives up another reference.
+            oxid.settled();
+            let releases = oxid.take_releases();
+            if !releases.is_empty() && strangers.admit(&oxid) {
+                strangers.learn(&oxid, self.release_at(&oxid, &releases));
+            }
+            self.imports.prune(&oxid);
+        }
+    }
+
+    fn release_at(&self, oxid: &RemoteOxid, releases: &[(Uuid, u32)]) -> Result<(), Failure> {
+        let ipid = self.locate(oxid)?;
+        let ways = oxid.exporter_ways().unwrap_or_default();
+        for part in releases.chunks(REFS_AT_ONCE) {
+            let refs: Vec<_> = part.iter().map(|&(ipid, public)| Refs { ipid, public, private: 0 }).collect();
+            let call = (&REM_UNKNOWN2, remunknown::opnum::REM_RELEASE);
+            self.ask((&ways, oxid.security()), Some(ipid), call, &refs_request(&refs))?;
+        }
+        Ok(())
+    }
+
+    /// Asks for references where there are none left (3.2.4.4.1).
+    pub(super) fn run_errands(&self) {
+        let wanting = std::mem::take(&mut *lock(&self.pinger.wanting));
+        let mut strangers = Strangers::default();
+        for proxy in wanting.iter().filter_map(Weak::upgrade) {
+            // An object whose references are not to be had is found gone by the next call to it.
+            if strangers.admit(proxy.oxid()) {
+                strangers.learn(proxy.oxid(), self.add_refs(&proxy));
+            }
+        }
+    }
+
+    fn add_refs(&self, proxy: &Proxy) -> Result<(), Failure> {
+        let oxid = proxy.oxid();
+        let unknown = self.locate(oxid)?;
+        let ways = oxid.exporter_ways().unwrap_or_default();
+        let ipids = proxy.unheld();
+        let refs: Vec<_> = ipids.iter().map(|&ipid| Refs { ipid, public: REFS, private: 0 }).collect();
+        if refs.is_empty() {
+            return Ok(());
+        }
+        let call = (&REM_UNKNOWN2, remunknown::opnum::REM_ADD_REF);
+        let body = self.ask((&ways, oxid.security()), Some(unknown), call, &refs_request(&refs))?;
+        let (results, _) =
+            remunknown::parse_add_ref_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
+        for (ipid, result) in ipids.into_iter().zip(results) {
+            if result == S_OK {
+                proxy.gain(ipid, REFS);
+            }
+        }
+        Ok(())
+    }
+
+    /// The IPID of the exporter's IRemUnknown; asks its resolver if that is not known yet.
+    fn locate(&self, oxid: &RemoteOxid) -> Result<Uuid, Failure> {
+        if let Some(resolved) = oxid.resolution() {
+            return Ok(resolved.rem_unknown);
+        }
+        let stub = resolver::resolve_oxid2_request(oxid.id(), &[TOWER_TCP]);
+        let call = (&OBJECT_EXPORTER, opnum::RESOLVE_OXID2);
+        let body = self.ask((&oxid.ways, oxid.security()), None, call, &stub)?;
+        let reply =
+            resolver::parse_resolve_oxid2_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
+        let resolved = reply.map_err(|status| refused("ResolveOxid2", status))?;
+        let ipid = resolved.rem_unknown;
+        oxid.resolve(resolved, None);
+        Ok(ipid)
+    }
+}
+
+/// Nodes that were asked for the first time, or in vain.
+#[derive(Default)]
+struct Strangers {
+    asked: usize,
+    silent: HashSet<Vec<Endpoint>>,
+}
+
+impl Strangers {
+    /// Whether an exporter is to be asked for something.
+    fn admit(&mut self, oxid: &RemoteOxid) -> bool {
+        if self.silent.contains(&oxid.ways) {
+            return false;
+        }
+        if oxid.resolution().is_none() {
+            self.asked += 1;
+        }
+        self.asked <= STRANGERS
+    }
+
+    /// Whoever cannot be reached is not asked again in the same go.
+    fn learn(&mut self, oxid: &RemoteOxid, answer: Result<(), Failure>) {
+        if answer.is_err_and(|failure| {
+            matches!(failure.kind(), Kind::Unreachable | Kind::TimedOut | Kind::Refused)
+        }) {
+            self.silent.insert(oxid.ways.clone());
+        }
+    }
+}
+
+fn refused(what: &str, status: u32) -> Failure {
+    Failure::new(Kind::NoObject, Initiator::Peer, format!("{what} was refused"))
+        .with_code(format!("{:#010x}", if status == S_OK { RPC_E_DISCONNECTED } else { status }))
+}

@@ -1,0 +1,65 @@
+//! Whole stubs as values, and calls to the system interfaces of other nodes with them.
+
+use super::Exporter;
+use crate::address;
+use crate::security::Security;
+use everywire_model::describe::{Array, Cow, Field, Hold, Shape, Struct};
+use everywire_model::{
+    Body, Encode, Endpoint, Failure, Initiator, Interface, Kind, Outcome, Reference, Request, Sink, Visit,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// How long the keeper waits for another node.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A stub that was made elsewhere, as the only parameter or result.
+pub(crate) struct Raw<'a>(pub(crate) &'a [u8]);
+
+impl Encode for Raw<'_> {
+    fn encode(&self, sink: &mut dyn Sink) -> Visit<()> {
+        let len = u32::try_from(self.0.len())
+            .map_err(|_| Failure::new(Kind::LimitExceeded, Initiator::Here, "a stub of more than 4 GiB"))?;
+        let octets = Shape::Array(Hold::new(Array { element: Shape::U8, len }));
+        let fields = vec![Field { name: Cow::Borrowed("stub"), shape: octets.clone() }];
+        let name = Cow::Borrowed("");
+        let list = Shape::Struct(Hold::new(Struct { id: name.clone(), name, fields: Cow::Owned(fields) }));
+        sink.open(&list, 1)?;
+        sink.bytes(&octets, self.0)?;
+        sink.close(&list)
+    }
+}
+
+/// Answers with a stub.
+pub(crate) fn answer(request: &mut Request, stub: &[u8]) {
+    request.answer(everywire_model::Answer::Done(&Raw(stub)));
+}
+
+impl Exporter {
+    /// Calls a system interface of the node at these endpoints, and waits. Only for the keeper's thread.
+    pub(super) fn ask(
+        &self,
+        (endpoints, security): (&[Endpoint], &Arc<Security>),
+        ipid: Option<Uuid>,
+        (interface, opnum): (&'static Interface, u16),
+        stub: &[u8],
+    ) -> Result<Body, Failure> {
+        let index = usize::from(opnum - crate::opnum_base(interface).min(opnum));
+        let Some(operation) = interface.operations.get(index) else {
+            return Err(Failure::new(Kind::NoOperation, Initiator::Here, "no such system operation"));
+        };
+        let profiles = vec![address::system(endpoints.to_vec(), security, ipid)];
+        let reference = Reference { profiles, ..Reference::default() };
+        let object = self.objects().resolver().resolve(&reference)?;
+        let object = object.typed(Hold::Static(interface)).with_deadline(Some(PATIENCE));
+        match object.invoke(operation, &Raw(stub)) {
+            Outcome::Done(body) => Ok(body),
+            Outcome::Failed(failure) => Err(failure),
+            Outcome::Raised { id, .. } => Err(everywire_model::object::unexpected(&id)),
+            Outcome::Moved(_) => {
+                Err(Failure::new(Kind::Unreachable, Initiator::Peer, "a node is no object to move"))
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Ping sets: which objects a client says it still holds (MS-DCOM 3.1.2.5.1.2, 3.1.2.5.1.3, 3.1.2.6).
+
+use super::exports::{Dropped, Exports, MISSES};
+use crate::hresult::{E_OUTOFMEMORY, OR_INVALID_OID, OR_INVALID_SET, S_OK};
+use crate::limits::{PING_SET_OBJECTS, PING_SETS, PRINCIPAL_PING_SETS};
+use crate::resolver::ComplexPing;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The sets. The lock stands before those of [`Exports`].
+#[derive(Default)]
+pub(super) struct Sets {
+    sets: Mutex<HashMap<u64, Set>>,
+}
+
+struct Set {
+    /// Who made it: whoever knows the set's number may ping it.
+    owner: Arc<str>,
+    sequence: u16,
+    objects: HashSet<u64>,
+    alive: bool,
+    missed: u8,
+}
+
+impl Sets {
+    /// SimplePing: the status.
+    pub(super) fn ping(&self, id: u64) -> u32 {
+        match self.lock().get_mut(&id) {
+            Some(set) => {
+                set.alive = true;
+                S_OK
+            }
+            None => OR_INVALID_SET,
+        }
+    }
+
+    /// ComplexPing: the set and the status, and objects that nobody holds any more.
+    pub(super) fn change(&self, exports: &Exports, ping: &ComplexPing, who: &Arc<str>) -> (u64, u32) {
+        let mut sets = self.lock();
+        let id = if ping.set == 0 {
+            let own = sets.values().filter(|set| set.owner == *who).count();
+            if sets.len() >= PING_SETS || own >= PRINCIPAL_PING_SETS {
+                return (0, E_OUTOFMEMORY);
+            }
+            let mut id = super::unguessable();
+            while id == 0 || sets.contains_key(&id) {
+                id = super::unguessable();
+            }
+            let set = Set {
+                owner: Arc::clone(who),
+                sequence: ping.sequence,
+                objects: HashSet::new(),
+                alive: true,
+                missed: 0,
+            };
+            sets.insert(id, set);
+            id
+        } else {
+            ping.set
+        };
+        let Some(set) = sets.get_mut(&id) else { return (ping.set, OR_INVALID_SET) };
+        if is_older(ping.sequence, set.sequence) {
+            return (id, S_OK);
+        }
+        set.sequence = ping.sequence;
+        set.alive = true;
+        let mut status = S_OK;
+        for oid in &ping.add {
+            if set.objects.contains(oid) {
+                continue;
+            }
+            if set.objects.len() >= PING_SET_OBJECTS {
+                return (id, E_OUTOFMEMORY);
+            }
+            if exports.join_set(*oid) {
+                set.objects.insert(*oid);
+            } else if ping.set != 0 {
+                status = OR_INVALID_OID;
+            }
+        }
+        for oid in &ping.remove {
+            if set.objects.remove(oid) {
+                // Not expired, so nothing is dropped yet.
+                let _ = exports.leave_set(*oid, false);
+            }
+        }
+        (id, status)
+    }
+
+    /// A period is over: sets that were not pinged for three of them are gone, and what only they held.
+    pub(super) fn tick(&self, exports: &Exports) -> Vec<Dropped> {
+        let mut sets = self.lock();
+        for set in sets.values_mut() {
+            set.missed = if std::mem::take(&mut set.alive) { 0 } else { set.missed + 1 };
+        }
+        let dead: Vec<_> = sets.extract_if(|_, set| set.missed >= MISSES).collect();
+        drop(sets);
+        let objects = dead.iter().flat_map(|(_, set)| &set.objects);
+        objects.filter_map(|oid| exports.leave_set(*oid, true)).collect()
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Set>> {
+        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a sequence number is older than another; they start again after 65535.
+fn is_older(sequence: u16, than: u16) -> bool {
+    let ahead = than.wrapping_sub(sequence);
+    ahead != 0 && ahead < 0x8000
+}

@@ -1,0 +1,268 @@
+//! PDU headers and security trailers (C706 12.6.3.1; MS-RPCE 2.2.2.1, 2.2.2.11).
+
+use crate::pdu::Breach;
+use everywire_model::wire::Sniff;
+
+/// Bytes in a PDU header.
+pub const HEADER: usize = 16;
+
+/// Bytes in a security trailer, without the value.
+pub const TRAILER: usize = 8;
+
+/// The smallest fragment that every implementation must take, in bytes.
+pub const MIN_FRAGMENT: u16 = 1432;
+
+/// The first fragment of a call, or a PDU that is whole.
+pub const FIRST: u8 = 0x01;
+/// The last fragment of a call.
+pub const LAST: u8 = 0x02;
+/// In a request or response: a cancel was pending at the sender.
+pub const PENDING_CANCEL: u8 = 0x04;
+/// In a bind, a bind_ack and their like: headers are signed too (the same bit as [`PENDING_CANCEL`]).
+pub const HEADER_SIGNING: u8 = 0x04;
+/// Several calls may be open on this connection at a time.
+pub const MULTIPLEX: u8 = 0x10;
+/// In a fault: the operation did not run.
+pub const DID_NOT_EXECUTE: u8 = 0x20;
+/// In a request: nobody waits for an answer.
+pub const MAYBE: u8 = 0x40;
+/// In a request: an object's UUID stands before the stub.
+pub const OBJECT: u8 = 0x80;
+
+/// Kinds of PDUs on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PduKind {
+    /// A call.
+    Request = 0,
+    /// Its results.
+    Response = 2,
+    /// Its failure.
+    Fault = 3,
+    /// The client's first word.
+    Bind = 11,
+    /// The server lets it in.
+    BindAck = 12,
+    /// The server does not.
+    BindNak = 13,
+    /// The client needs more presentation contexts, or has more tokens.
+    AlterContext = 14,
+    /// The answer to that.
+    AlterContextResponse = 15,
+    /// The third token of three.
+    Auth3 = 16,
+    /// The server wants the connection to end.
+    Shutdown = 17,
+    /// The client withdraws a call.
+    CoCancel = 18,
+    /// The client has forgotten a call that it sent, or was sending.
+    Orphaned = 19,
+}
+
+impl PduKind {
+    /// The specification's word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Response => "response",
+            Self::Fault => "fault",
+            Self::Bind => "bind",
+            Self::BindAck => "bind_ack",
+            Self::BindNak => "bind_nak",
+            Self::AlterContext => "alter_context",
+            Self::AlterContextResponse => "alter_context_resp",
+            Self::Auth3 => "auth3",
+            Self::Shutdown => "shutdown",
+            Self::CoCancel => "co_cancel",
+            Self::Orphaned => "orphaned",
+        }
+    }
+
+    /// The kind with this number.
+    pub fn from_octet(octet: u8) -> Option<Self> {
+        Some(match octet {
+            0 => Self::Request,
+            2 => Self::Response,
+            3 => Self::Fault,
+            11 => Self::Bind,
+            12 => Self::BindAck,
+            13 => Self::BindNak,
+            14 => Self::AlterContext,
+            15 => Self::AlterContextResponse,
+            16 => Self::Auth3,
+            17 => Self::Shutdown,
+            18 => Self::CoCancel,
+            19 => Self::Orphaned,
+            _ => return None,
+        })
+    }
+}
+
+/// A PDU header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// The minor version; the major is 5.
+    pub minor: u8,
+    /// Kind of PDU.
+    pub kind: PduKind,
+    /// Flags, such as [`FIRST`].
+    pub flags: u8,
+    /// Whether numbers are little-endian.
+    pub little: bool,
+    /// Whole length of the PDU, in bytes.
+    pub length: u16,
+    /// Bytes of the security trailer's value; 0 if there is no trailer.
+    pub auth_length: u16,
+    /// The call.
+    pub call: u32,
+}
+
+impl Header {
+    /// Reads a header.
+    ///
+    /// # Errors
+    /// Another protocol, a version or a kind that this crate does not know, or lengths that contradict each other.
+    #[inline]
+    pub fn read(raw: &[u8; HEADER]) -> Result<Self, Breach> {
+        let [major, minor, ptype, flags, drep, characters, _, _, l0, l1, a0, a1, c0, c1, c2, c3] = *raw;
+        if major != 5 || minor > 1 {
+            return Err(Breach::Version { major, minor });
+        }
+        let Some(kind) = PduKind::from_octet(ptype) else { return Err(Breach::PduType { ptype }) };
+        // Byte order in the high half, ASCII or EBCDIC in the low; then the format of floating point numbers.
+        let little = match drep {
+            0x10 => true,
+            0x00 => false,
+            octet => return Err(Breach::DataRepresentation { octet }),
+        };
+        if characters != 0 {
+            return Err(Breach::DataRepresentation { octet: characters });
+        }
+        let short = |raw| if little { u16::from_le_bytes(raw) } else { u16::from_be_bytes(raw) };
+        let call = [c0, c1, c2, c3];
+        let call = if little { u32::from_le_bytes(call) } else { u32::from_be_bytes(call) };
+        let header =
+            Self { minor, kind, flags, little, length: short([l0, l1]), auth_length: short([a0, a1]), call };
+        if usize::from(header.length) < HEADER {
+            return Err(Breach::FragmentLength { length: header.length, limit: u16::MAX });
+        }
+        if header.auth_length > 0
+            && usize::from(header.length) < HEADER + TRAILER + usize::from(header.auth_length)
+        {
+            return Err(Breach::AuthLength { length: header.auth_length });
+        }
+        Ok(header)
+    }
+
+    /// Whether this flag is set.
+    #[inline]
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// The security trailer of the PDU `message`, which begins with this header; `None` if it has none.
+    ///
+    /// # Errors
+    /// The trailer, its value or its padding do not fit.
+    #[inline]
+    pub fn trailer(&self, message: &[u8]) -> Result<Option<Trailer>, Breach> {
+        if self.auth_length == 0 {
+            return Ok(None);
+        }
+        let wrong = || Breach::AuthLength { length: self.auth_length };
+        let at = message
+            .len()
+            .min(usize::from(self.length))
+            .checked_sub(TRAILER + usize::from(self.auth_length))
+            .filter(|at| *at >= HEADER)
+            .ok_or_else(wrong)?;
+        let raw = message.get(at..).and_then(<[u8]>::first_chunk::<TRAILER>).ok_or_else(wrong)?;
+        let [mechanism, level, pad, _, c0, c1, c2, c3] = *raw;
+        let context = [c0, c1, c2, c3];
+        let context = if self.little { u32::from_le_bytes(context) } else { u32::from_be_bytes(context) };
+        if at - HEADER < usize::from(pad) {
+            return Err(wrong());
+        }
+        Ok(Some(Trailer { mechanism, level, pad, context, at }))
+    }
+}
+
+/// A security trailer (`sec_trailer`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trailer {
+    /// The security provider: 9 SPNEGO, 10 NTLM, 16 Kerberos.
+    pub mechanism: u8,
+    /// The level of protection, 1 to 6.
+    pub level: u8,
+    /// Octets of padding before the trailer.
+    pub pad: u8,
+    /// The security context.
+    pub context: u32,
+    /// Where the trailer begins in the PDU; its value begins [`TRAILER`] bytes later and ends the PDU.
+    pub at: usize,
+}
+
+impl Trailer {
+    /// Where the PDU's own contents end.
+    #[inline]
+    pub fn contents_end(&self) -> usize {
+        self.at - usize::from(self.pad)
+    }
+
+    /// Where the value begins.
+    #[inline]
+    pub fn value(&self) -> usize {
+        self.at + TRAILER
+    }
+}
+
+/// Appends a header, little-endian; the length is patched in by [`set_length`].
+#[inline]
+pub fn put(out: &mut Vec<u8>, minor: u8, kind: PduKind, flags: u8, auth_length: u16, call: u32) {
+    let ([a0, a1], [c0, c1, c2, c3]) = (auth_length.to_le_bytes(), call.to_le_bytes());
+    out.extend_from_slice(&[5, minor, kind as u8, flags, 0x10, 0, 0, 0, 0, 0, a0, a1, c0, c1, c2, c3]);
+}
+
+/// Sets the length of the PDU that begins at `start` to all that follows; a longer one than the field can say becomes its
+/// greatest value.
+#[inline]
+pub fn set_length(out: &mut [u8], start: usize) {
+    let length = u16::try_from(out.len().saturating_sub(start)).unwrap_or(u16::MAX);
+    if let Some(place) = out.get_mut(start + 8..).and_then(<[u8]>::first_chunk_mut) {
+        *place = length.to_le_bytes();
+    }
+}
+
+/// Appends a security trailer without its value, little-endian.
+pub fn put_trailer(out: &mut Vec<u8>, mechanism: u8, level: u8, pad: u8, context: u32) {
+    let [c0, c1, c2, c3] = context.to_le_bytes();
+    out.extend_from_slice(&[mechanism, level, pad, 0, c0, c1, c2, c3]);
+}
+
+/// Sets the length of the security trailer's value in the header that begins at `start`.
+#[inline]
+pub fn set_auth_length(out: &mut [u8], start: usize, length: usize) {
+    let length = u16::try_from(length).unwrap_or(u16::MAX);
+    if let Some(place) = out.get_mut(start + 10..).and_then(<[u8]>::first_chunk_mut) {
+        *place = length.to_le_bytes();
+    }
+}
+
+/// Whether a connection begins with a bind.
+pub fn sniff(first: &[u8]) -> Sniff {
+    const FIT: [fn(u8) -> bool; 6] = [
+        |major| major == 5,
+        |minor| minor <= 1,
+        |ptype| ptype == PduKind::Bind as u8,
+        |flags| flags & (FIRST | LAST) == FIRST | LAST,
+        |drep| drep == 0x10 || drep == 0,
+        |characters| characters == 0,
+    ];
+    if first.iter().zip(FIT).any(|(octet, fits)| !fits(*octet)) {
+        Sniff::No
+    } else if first.len() < FIT.len() {
+        Sniff::More
+    } else {
+        Sniff::Yes
+    }
+}

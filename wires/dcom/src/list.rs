@@ -1,0 +1,252 @@
+//! Who is there: where a node's objects are exported, which interfaces its endpoint mapper knows, and how callers can say
+//! who they are.
+
+use crate::address;
+use crate::bindings::{DualStringArray, SecurityBinding};
+use crate::resolver::{opnum, parse_server_alive2_reply};
+use crate::security::Security;
+use crate::standard::guid::Guid;
+use crate::standard::mapper::{Handle, LOOKUP, MAPPER};
+use crate::standard::object_exporter::OBJECT_EXPORTER;
+use crate::stub::Get;
+use crate::tower::Tower;
+use everywire_model::wire::Presence;
+use everywire_model::{
+    Body, Failure, Hold, Initiator, Interface, Kind, MarshalList, Object, Outcome, Reference, Resolver, Sink,
+};
+use std::time::Duration;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Entries that are asked for at once, and pages that are asked for at most.
+const PAGE: u32 = 100;
+const PAGES: usize = 200;
+
+/// What a node says of itself: its resolver's bindings and security first, then the interfaces of its endpoint mapper. A
+/// node without either says so in place of the entry.
+///
+/// # Errors
+/// The address cannot be understood; nobody is there.
+pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+    let reference = address::parse(text)?;
+    let node = Node::of(&reference, resolver)?;
+    let (mut all, authentication) = match node.alive() {
+        Ok((version, bindings)) => {
+            let authentication = services(&bindings.security);
+            (vec![node.resolver_presence(version, &bindings, &authentication)], authentication)
+        }
+        // Nobody is there, or does not let us in: that is the answer.
+        Err(failure) if matches!(failure.kind(), Kind::Unreachable | Kind::Refused | Kind::TimedOut) => {
+            return Err(failure);
+        }
+        Err(failure) => (vec![node.absent("OXID resolver", &failure)], String::new()),
+    };
+    match node.entries() {
+        Ok(entries) => {
+            all.extend(entries.into_iter().map(|entry| node.entry_presence(entry, &authentication)));
+        }
+        Err(failure) => all.push(node.absent("endpoint mapper", &failure)),
+    }
+    Ok(all)
+}
+
+/// The node that is asked.
+struct Node<'a> {
+    way: Reference,
+    resolver: &'a dyn Resolver,
+}
+
+/// What the endpoint mapper knows of one interface.
+struct Known {
+    tower: Option<Tower>,
+    annotation: String,
+}
+
+/// `ept_entry_t`.
+type Entry = (Guid, Option<(u32, Vec<u8>)>, Vec<u8>);
+/// What `ept_lookup` answers: the handle of the next page, a count, the entries, a status.
+type Answered = (Handle, u32, u32, Vec<Entry>, u32);
+
+impl<'a> Node<'a> {
+    /// The node at the address, whatever object of it the reference leads to.
+    fn of(reference: &Reference, resolver: &'a dyn Resolver) -> Result<Self, Failure> {
+        let profile = reference.profiles.first().ok_or_else(|| {
+            Failure::new(Kind::BadReference, Initiator::User, "the reference leads nowhere on this wire")
+        })?;
+        let profile = address::system(profile.endpoints.clone(), &Security::of(profile), None);
+        let way = Reference { profiles: vec![profile], ..Reference::default() };
+        Ok(Self { way, resolver })
+    }
+
+    fn object(&self, interface: &'static Interface) -> Result<Object, Failure> {
+        let object = self.resolver.resolve(&self.way)?.typed(Hold::Static(interface));
+        Ok(object.with_deadline(Some(PATIENCE)))
+    }
+
+    /// ServerAlive2.
+    fn alive(&self) -> Result<((u16, u16), DualStringArray), Failure> {
+        let object = self.object(&OBJECT_EXPORTER)?;
+        let operation = OBJECT_EXPORTER.operations.get(usize::from(opnum::SERVER_ALIVE2));
+        let operation = operation.ok_or_else(|| everywire_model::object::no_operation(&OBJECT_EXPORTER))?;
+        let nothing = |sink: &mut dyn Sink| ().marshal_list(&operation.arguments, sink);
+        let body = done(object.invoke(operation, &nothing))?;
+        match parse_server_alive2_reply(Get::of(&body)) {
+            Ok(Ok(alive)) => Ok(alive),
+            Ok(Err(status)) => Err(crate::hresult::failure(status, None)),
+            Err(violation) => Err(violation.at(0)),
+        }
+    }
+
+    /// All entries of the endpoint mapper, page by page.
+    fn entries(&self) -> Result<Vec<Known>, Failure> {
+        let object = self.object(&MAPPER)?;
+        let (mut all, mut handle) = (Vec::new(), Handle::default());
+        for _ in 0..PAGES {
+            let none: (Option<Guid>, Option<(Guid, u16, u16)>) = (None, None);
+            let asked = (0_u32, none.0, none.1, 1_u32, handle, PAGE);
+            let (next, _, _, entries, status) = object.call::<_, Answered, Failure>(LOOKUP, asked)?;
+            let ended = entries.is_empty() || status != 0 || next == Handle::default();
+            all.extend(entries.into_iter().map(|(_, tower, annotation)| Known {
+                tower: tower.and_then(|(_, octets)| Tower::parse(&octets).ok()),
+                annotation: String::from_utf8_lossy(&annotation).trim_end_matches('\0').to_owned(),
+            }));
+            if ended {
+                return Ok(all);
+            }
+            handle = next;
+        }
+        Ok(all)
+    }
+
+    fn address(&self) -> String {
+        address::print_friendly(&self.way)
+    }
+
+    fn resolver_presence(
+        &self,
+        (major, minor): (u16, u16),
+        bindings: &DualStringArray,
+        authentication: &str,
+    ) -> Presence {
+        let strings: Vec<_> =
+            bindings.strings.iter().map(|binding| protocol(binding.tower, &binding.address)).collect();
+        let what = ("IObjectExporter".to_owned(), format!("COM {major}.{minor}"), strings.join(", "));
+        self.presence("OXID resolver", what, authentication)
+    }
+
+    fn entry_presence(&self, known: Known, authentication: &str) -> Presence {
+        let Some(tower) = known.tower else {
+            return self.presence(
+                &known.annotation,
+                (String::new(), String::new(), "unknown".to_owned()),
+                "",
+            );
+        };
+        let (iid, major, minor) = tower.interface;
+        let endpoint = match (tower.port(), tower.address()) {
+            (Some(port), Some(address)) if !address.is_unspecified() => format!("tcp:{address}:{port}"),
+            (Some(port), _) => format!("tcp port {port}"),
+            (None, _) => other_endpoint(&tower),
+        };
+        let named = crate::names::interface(iid).map(str::to_owned).unwrap_or_default();
+        let name = match (known.annotation.is_empty(), named.is_empty()) {
+            (false, _) => known.annotation,
+            (true, false) => named,
+            (true, true) => iid.to_string(),
+        };
+        let by_tcp = if tower.port().is_some() { authentication } else { "" };
+        self.presence(&name, (iid.to_string(), format!("{major}.{minor}"), endpoint), by_tcp)
+    }
+
+    /// What stands for something that the node does not have.
+    fn absent(&self, name: &str, why: &Failure) -> Presence {
+        self.presence(name, (String::new(), String::new(), format!("not served: {why}")), "")
+    }
+
+    fn presence(
+        &self,
+        name: &str,
+        (interface, version, endpoint): (String, String, String),
+        authentication: &str,
+    ) -> Presence {
+        Presence {
+            name: name.to_owned(),
+            address: self.address(),
+            details: vec![
+                ("interface", interface),
+                ("version", version),
+                ("endpoint", endpoint),
+                ("authentication", authentication.to_owned()),
+            ],
+        }
+    }
+}
+
+fn done(outcome: Outcome<Body>) -> Result<Body, Failure> {
+    match outcome {
+        Outcome::Done(body) => Ok(body),
+        Outcome::Failed(failure) => Err(failure),
+        Outcome::Raised { id, .. } => Err(everywire_model::object::unexpected(&id)),
+        Outcome::Moved(_) => {
+            Err(Failure::new(Kind::Unreachable, Initiator::Peer, "a node is no object to move"))
+        }
+    }
+}
+
+/// A network address with its protocol (MS-DCOM 2.2.19.3; C706 appendix I).
+fn protocol(tower: u16, address: &str) -> String {
+    match tower {
+        7 => format!("tcp:{address}"),
+        8 => format!("udp:{address}"),
+        15 => format!("pipe:{address}"),
+        16 => format!("local:{address}"),
+        31 => format!("http:{address}"),
+        other => format!("protocol {other}:{address}"),
+    }
+}
+
+/// The endpoint of a tower that is not of TCP: the text of its third floor but one, such as the name of a pipe.
+fn other_endpoint(tower: &Tower) -> String {
+    let floor = tower.floors.iter().find(|floor| matches!(floor.protocol, 0x08 | 0x0f | 0x10 | 0x1f));
+    let Some(floor) = floor else { return "unknown".to_owned() };
+    let text = String::from_utf8_lossy(&floor.right).trim_end_matches('\0').to_owned();
+    match (floor.protocol, floor.right.as_slice()) {
+        (0x08, [high, low]) => format!("udp port {}", u16::from_be_bytes([*high, *low])),
+        (0x1f, [high, low]) => format!("http port {}", u16::from_be_bytes([*high, *low])),
+        (0x0f, _) => format!("pipe:{text}"),
+        (_, _) => format!("local:{text}"),
+    }
+}
+
+/// The authentication services that are offered, by name (MS-RPCE 2.2.1.1.7), each once.
+fn services(bindings: &[SecurityBinding]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for binding in bindings {
+        let name = match binding.service {
+            9 => "Negotiate".to_owned(),
+            10 => "NTLM".to_owned(),
+            14 => "TLS".to_owned(),
+            16 => "Kerberos".to_owned(),
+            68 => "Netlogon".to_owned(),
+            other => format!("service {other}"),
+        };
+        let name =
+            if binding.principal.is_empty() { name } else { format!("{name} ({})", binding.principal) };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn services_are_named_once() {
+        let of = |service, principal: &str| SecurityBinding { service, principal: principal.to_owned() };
+        assert_eq!(services(&[of(10, ""), of(9, "host/a"), of(10, "")]), "NTLM, Negotiate (host/a)");
+        assert_eq!(services(&[]), "none");
+    }
+}

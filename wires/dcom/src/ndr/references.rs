@@ -1,0 +1,68 @@
+//! Object references between a stub and the node: what an OBJREF becomes, and what it is made of.
+
+use super::objref;
+use crate::exporter::Correspondence;
+use bytes::Bytes;
+use everywire_model::visit::Visit;
+use everywire_model::{Ambient, Body, Reference, Servant};
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// Turns OBJREFs into references and references into OBJREFs. Without one, an OBJREF is kept as it came, and only such
+/// references can be written.
+pub trait References: Send + Sync {
+    /// The reference that an OBJREF (MS-DCOM 2.2.18), found `offset` bytes into the values, stands for. It runs whenever
+    /// the OBJREF is read, so for a body that is read twice it runs twice.
+    ///
+    /// # Errors
+    /// The OBJREF is broken, or not to be had.
+    fn unmarshal(&self, objref: Bytes, offset: usize) -> Visit<Reference>;
+
+    /// The OBJREF that stands for a reference: what it grants, the receiver holds.
+    ///
+    /// # Errors
+    /// The wire cannot say where the object is.
+    fn marshal(&self, reference: &Reference) -> Visit<Bytes>;
+}
+
+/// Nothing but a [`References`] as what a wire keeps for a node, for bodies that belong to none.
+#[derive(Clone)]
+pub struct Hook(pub Arc<dyn References>);
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook")
+    }
+}
+
+impl Ambient for Hook {
+    fn servants(&self) -> Vec<Arc<dyn Servant>> {
+        Vec::new()
+    }
+}
+
+/// What the connection that a body came by makes of OBJREFs.
+pub(super) fn references_of(body: &Body) -> Option<&dyn References> {
+    let ambient: &dyn Any = &**body.ambient()?;
+    match ambient.downcast_ref::<Correspondence>() {
+        Some(correspondence) => Some(correspondence),
+        None => ambient.downcast_ref::<Hook>().map(|hook| &*hook.0),
+    }
+}
+
+/// What is done without a node: the whole OBJREF stays in a component of the profile.
+pub(super) fn read(body: &Body, objref: Bytes, offset: usize) -> Visit<Reference> {
+    match references_of(body) {
+        Some(references) => references.unmarshal(objref, offset),
+        None => objref::parse(objref, offset),
+    }
+}
+
+/// The same for writing.
+pub(super) fn write(references: Option<&Arc<dyn References>>, reference: &Reference) -> Visit<Bytes> {
+    match references {
+        Some(references) => references.marshal(reference),
+        None => objref::print(reference).cloned(),
+    }
+}

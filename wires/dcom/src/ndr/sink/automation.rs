@@ -1,0 +1,247 @@
+//! Writing the automation types: VARIANT, BSTR and SAFEARRAY (MS-OAUT 2.2.23, 2.2.29, 2.2.30).
+
+use super::super::layout::Place;
+use super::super::segment::Segment;
+use super::super::variant::{self, Holding, USER};
+use super::{Kind, NdrSink, count_of, too_long};
+use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
+use crate::violations::Violation;
+use everywire_model::shape::{Sequence, Shape};
+use everywire_model::visit::Visit;
+use everywire_model::{Failure, Initiator, Kind as Why};
+
+/// An open SAFEARRAY of several dimensions: the visit comes row by row, the leftmost index slowest; the stub holds the
+/// leftmost index fastest. So elements are written as they come, and put in order at the end.
+#[derive(Debug)]
+pub(super) struct Grid {
+    /// How many elements each dimension has, the leftmost first, as far as that is known.
+    bounds: Vec<Option<usize>>,
+    holding: Holding,
+    /// Where in the segment the number of elements stands, and again behind the bounds.
+    sizes: [usize; 2],
+    /// Where in the segment the bounds stand.
+    bounds_at: usize,
+    /// Where in the segment the elements begin.
+    at: usize,
+    /// Where in the segment of what is deferred each element's referent begins.
+    referents: Vec<usize>,
+}
+
+impl NdrSink {
+    pub(super) fn open_variant(&mut self) -> Visit<()> {
+        if self.variants >= VARIANT_DEPTH {
+            return Err(Violation::VariantDepth.at(0));
+        }
+        let place = self.begin()?;
+        if place == Place::Arm {
+            // VT_BYREF | VT_VARIANT: a pointer to the pointer that a VARIANT is.
+            self.referent_id();
+        }
+        self.u32(USER);
+        self.variants += 1;
+        let order = std::mem::replace(&mut self.little, true);
+        let referent = place == Place::Within;
+        if referent {
+            self.descend();
+        }
+        self.segment().align(8);
+        let start = self.segment().len();
+        let frame = self.push(Kind::Variant { start }, 1)?;
+        frame.referent = referent;
+        frame.automation = true;
+        frame.order = Some(order);
+        Ok(())
+    }
+
+    pub(super) fn variant_header(&mut self, shape: &Shape) -> Visit<()> {
+        let vt = variant::type_of(shape)?;
+        match self.frames.last_mut() {
+            Some(frame) if matches!(frame.kind, Kind::Variant { .. }) => {
+                frame.left = usize::from(!matches!(shape.resolved(), Shape::Void));
+            }
+            _ => return Err(Violation::Misuse.at(0)),
+        }
+        // clSize is put in at the end.
+        let [low, high] = vt.to_le_bytes();
+        let [a, b, c, d] = variant::discriminant(vt).to_le_bytes();
+        let header = [0, 0, 0, 0, 0, 0, 0, 0, low, high, 0, 0, 0, 0, 0, 0, a, b, c, d];
+        self.segment().bytes().extend_from_slice(&header);
+        Ok(())
+    }
+
+    /// `clSize` counts everything that belongs to the VARIANT in units of 8 bytes; the last one need not be full.
+    pub(super) fn close_variant(&mut self, start: usize) {
+        self.settle();
+        let segment = self.segment();
+        let size = segment.len().saturating_sub(start).div_ceil(8) as u32;
+        segment.patch(start, &size.to_le_bytes());
+        self.variants -= 1;
+    }
+
+    /// FLAGGED_WORD_BLOB (MS-OAUT 2.2.23.1). Empty text is a null BSTR: the two mean the same.
+    pub(super) fn blob(&mut self, units: u32, value: &str) {
+        let outer = std::mem::replace(&mut self.little, true);
+        self.u32(units);
+        self.u32(if units == 0 { variant::NULL_BSTR } else { units.wrapping_mul(2) });
+        self.u32(units);
+        self.units(value);
+        self.little = outer;
+    }
+
+    /// SAFEARRAY (MS-OAUT 2.2.30.10), behind the two pointers that it is reached by.
+    pub(super) fn open_safearray(&mut self, sequence: &Sequence, len: usize) -> Visit<()> {
+        let element = variant::element_type(sequence)?;
+        let holding = variant::safearray_of(element)?;
+        let dimensions = variant::dimensions(sequence);
+        let count = count_of(len)?;
+        if sequence.bound.is_some_and(|bound| count > bound) {
+            return Err(too_long(len, sequence.bound));
+        }
+        if dimensions > SAFEARRAY_DIMENSIONS as usize {
+            let limit = SAFEARRAY_DIMENSIONS.into();
+            return Err(Failure::over_limit(Initiator::User, "dimensions", dimensions as u64, limit));
+        }
+        let automation = self.automation();
+        let place = self.begin()?;
+        match automation {
+            true => self.referent_id(),
+            // Outside a VARIANT it is user-marshalled.
+            false => self.u32(USER),
+        }
+        let referent = place == Place::Within;
+        if referent {
+            self.descend();
+        }
+        let order = std::mem::replace(&mut self.little, true);
+        self.referent_id();
+        self.u32(dimensions as u32);
+        self.u16(dimensions as u16);
+        self.u16(holding.features);
+        self.u32(holding.size);
+        self.u32(u32::from(element) << 16);
+        self.u32(holding.sf_type);
+        let first_size = self.segment().len();
+        self.u32(count);
+        self.referent_id();
+        let bounds_at = self.segment().len();
+        for _ in 0..dimensions {
+            self.u32(count);
+            self.u32(0);
+        }
+        let sizes = [first_size, self.segment().len()];
+        self.u32(count);
+        let mut kind = Kind::Items;
+        if dimensions > 1 {
+            kind = Kind::Row { dimension: 0 };
+            if count > 0 {
+                self.segment().align(holding.width);
+            }
+            let at = self.segment().len();
+            let mut bounds = vec![None; dimensions];
+            if let Some(first) = bounds.first_mut() {
+                *first = Some(len);
+            }
+            self.grids.push(Grid { bounds, holding, sizes, bounds_at, at, referents: Vec::new() });
+        }
+        let frame = self.push(kind, len)?;
+        frame.automation = true;
+        frame.referent = referent;
+        frame.order = Some(order);
+        Ok(())
+    }
+
+    /// Whether the next value is part of a row.
+    pub(super) fn in_row(&self) -> bool {
+        matches!(self.frames.last(), Some(frame) if matches!(frame.kind, Kind::Row { .. }))
+    }
+
+    /// Opens the next row of an open row.
+    pub(super) fn open_row(&mut self, len: usize) -> Visit<()> {
+        self.begin()?;
+        let (Some(Kind::Row { dimension }), Some(grid)) =
+            (self.frames.last().map(|frame| frame.kind), self.grids.last_mut())
+        else {
+            return Err(Violation::Misuse.at(0));
+        };
+        let dimension = dimension + 1;
+        match grid.bounds.get_mut(dimension) {
+            Some(bound @ None) => *bound = Some(len),
+            Some(Some(bound)) if *bound == len => {}
+            Some(Some(bound)) => {
+                let message = format!("rows of {bound} and of {len} elements: a SAFEARRAY is rectangular");
+                return Err(Failure::new(Why::BadArgument, Initiator::User, message));
+            }
+            None => return Err(Violation::Misuse.at(0)),
+        }
+        self.push(Kind::Row { dimension }, len)?.automation = true;
+        Ok(())
+    }
+
+    /// An element of a row begins.
+    pub(super) fn mark(&mut self) {
+        let (Some(frame), Some(grid)) = (self.frames.last(), self.grids.last_mut()) else { return };
+        let Kind::Row { dimension } = frame.kind else { return };
+        if let Some(alignment) = grid.holding.deferred
+            && dimension + 1 == grid.bounds.len()
+        {
+            // Behind a boundary that does for all, so that referents can change places.
+            if self.deferred.len() <= self.depth {
+                self.deferred.push(Segment::floating());
+            }
+            if let Some(deferred) = self.deferred.get_mut(self.depth) {
+                deferred.align(alignment);
+                grid.referents.push(deferred.len());
+            }
+        }
+    }
+
+    /// The outermost row ends: puts the elements in the stub's order, and says how many there are.
+    pub(super) fn close_grid(&mut self) -> Visit<()> {
+        let Some(grid) = self.grids.pop() else { return Err(Violation::Misuse.at(0)) };
+        let bounds: Vec<usize> = grid.bounds.iter().map(|bound| bound.unwrap_or_default()).collect();
+        let total = bounds.iter().try_fold(1_usize, |total, bound| total.checked_mul(*bound));
+        let count = count_of(total.unwrap_or(usize::MAX))?;
+        let segment = self.segment();
+        for at in grid.sizes {
+            segment.patch(at, &count.to_le_bytes());
+        }
+        for (index, bound) in bounds.iter().rev().enumerate() {
+            segment.patch(grid.bounds_at + 8 * index, &count_of(*bound)?.to_le_bytes());
+        }
+        // Where the visit's elements come from, in the stub's order.
+        let sources: Vec<usize> = (0..count as usize).map(|index| row_major(index, &bounds)).collect();
+        let width = grid.holding.width;
+        let at = grid.at.min(segment.len());
+        let written = segment.bytes().split_off(at);
+        for source in &sources {
+            let element = written.get(source * width..(source + 1) * width);
+            segment.bytes().extend_from_slice(element.unwrap_or_default());
+        }
+        let (Some(alignment), Some(&first)) = (grid.holding.deferred, grid.referents.first()) else {
+            return Ok(());
+        };
+        if let Some(deferred) = self.deferred.get_mut(self.depth) {
+            let written = deferred.bytes().split_off(first);
+            for source in &sources {
+                let from = grid.referents.get(*source).map_or(0, |at| at - first);
+                let to = grid.referents.get(source + 1).map_or(written.len(), |at| at - first);
+                deferred.align(alignment);
+                deferred.bytes().extend_from_slice(written.get(from..to).unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number that the visit gives to the element which the stub holds at `index`.
+fn row_major(index: usize, bounds: &[usize]) -> usize {
+    let mut rest = index;
+    let mut number = 0;
+    let mut stride: usize = bounds.iter().product();
+    for bound in bounds {
+        stride /= (*bound).max(1);
+        number += rest % bound.max(&1) * stride;
+        rest /= (*bound).max(1);
+    }
+    number
+}

@@ -1,0 +1,148 @@
+//! Writing structs, arrays, unions and pointers (C706 14.3).
+
+use super::super::layout::{Form, Place, alignment, form, tail_of};
+use super::super::variant;
+use super::super::watch::{Counting, Counts, Forms, count_in};
+use super::{Kind, NdrSink, contradicts, count_of, miscounted, too_long};
+use crate::violations::{Violation, unsupported};
+use everywire_model::shape::{Array, Hold, Order, PointerKind, Shape, Struct, Union};
+use everywire_model::visit::Visit;
+
+impl NdrSink {
+    pub(super) fn open_fields(
+        &mut self,
+        kind: Kind,
+        fields: &Hold<Struct>,
+        hoist: Option<usize>,
+        plain: bool,
+    ) -> Visit<()> {
+        let frame = self.push(kind, fields.fields.len())?;
+        frame.hoist = hoist;
+        if plain {
+            return Ok(());
+        }
+        frame.forms = Forms::of_fields(fields);
+        if let Some(counts) = Counts::of(fields) {
+            frame.counting = Counting::Field;
+            self.counts.push(counts);
+        }
+        Ok(())
+    }
+
+    pub(super) fn open_struct(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Visit<()> {
+        let inherited = self.frames.last().and_then(|frame| frame.hoist);
+        let hoist = match self.begin()? {
+            Place::Arm if !variant::is_decimal(fields) => return Err(unsupported("a struct in a VARIANT")),
+            Place::Tail => inherited,
+            Place::Within | Place::Arm => None,
+            Place::Top | Place::Behind => tail_of(fields).map(|_| {
+                self.u32(0);
+                self.segment().len() - 4
+            }),
+        };
+        let facts = self.known.of(shape, fields);
+        self.segment().align(if hoist.is_some() { alignment(shape, true) } else { facts.alignment });
+        self.open_fields(Kind::Struct, fields, hoist, facts.plain)
+    }
+
+    pub(super) fn open_array(&mut self, shape: &Shape, array: &Array, len: usize) -> Visit<()> {
+        if self.begin()? == Place::Arm {
+            return Err(unsupported("a fixed array in a VARIANT"));
+        }
+        if array.len as usize != len {
+            return Err(miscounted());
+        }
+        self.push(Kind::Items, len)?.forms = Forms::of_items(shape);
+        Ok(())
+    }
+
+    pub(super) fn open_union(&mut self, union: &Union, len: usize) -> Visit<()> {
+        if self.begin()? == Place::Arm {
+            return Err(unsupported("a union in a VARIANT"));
+        }
+        let arm = len.checked_sub(1).and_then(|arm| union.arms.get(arm));
+        let frame = self.push(Kind::Union, 1 + usize::from(len > 0))?;
+        match arm.map(|arm| form(&arm.field.shape).0) {
+            // No discriminator is held in another form, so that it does not matter that this is about it, too.
+            Some(form) if form != Form::Plain => frame.forms = Forms::Pairs(Form::Plain, form),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Opens a sequence or map of `len` elements.
+    pub(super) fn open_items(&mut self, shape: &Shape, len: usize) -> Visit<()> {
+        let (order, bound, values) = match shape {
+            Shape::Sequence(sequence) => (sequence.order, sequence.bound, 1),
+            _ => (Order::Conformant, None, 2),
+        };
+        let count = count_of(len)?;
+        if bound.is_some_and(|bound| count > bound) {
+            return Err(too_long(len, bound));
+        }
+        let counting = !self.counts.is_empty() && self.counting();
+        let hoist = self.frames.last().and_then(|frame| frame.hoist);
+        let place = self.begin()?;
+        let max = match self.counts.last_mut() {
+            Some(counts) if counting => {
+                // Fewer elements than the size says may be there where both are written.
+                let size = counts.size().and_then(|size| u32::try_from(size).ok());
+                let max = if order == Order::Conformant { None } else { size.filter(|size| *size > count) };
+                let max = max.unwrap_or(count);
+                counts.count(count_in(order, Some(max), count)).map_err(|found| contradicts(&found))?;
+                max
+            }
+            _ => count,
+        };
+        let mut referent = false;
+        match (place, hoist) {
+            (Place::Arm, _) => return Err(unsupported("a map in a VARIANT")),
+            (Place::Tail, Some(at)) => {
+                let raw = if self.little { max.to_le_bytes() } else { max.to_be_bytes() };
+                self.segment().patch(at, &raw);
+            }
+            (Place::Within | Place::Tail, _) if order != Order::Varying => {
+                self.referent_id();
+                self.descend();
+                referent = true;
+                self.u32(max);
+            }
+            _ if order != Order::Varying => self.u32(max),
+            _ => {}
+        }
+        if order != Order::Conformant {
+            self.u32(0);
+            self.u32(count);
+        }
+        let frame = self.push(Kind::Items, len.saturating_mul(values))?;
+        frame.referent = referent;
+        frame.forms = Forms::of_items(shape);
+        Ok(())
+    }
+
+    pub(super) fn open_pointer(&mut self, shape: &Shape, kind: PointerKind, len: usize) -> Visit<()> {
+        let counting = self.counting();
+        let place = self.begin()?;
+        let present = len > 0;
+        let mut referent = false;
+        match (kind, present) {
+            (PointerKind::Ref, false) => return Err(Violation::NullReference.at(0)),
+            // A reference pointer that is a parameter, or stands behind a pointer, leaves no trace.
+            (PointerKind::Ref, true) if matches!(place, Place::Top | Place::Behind) => {}
+            (_, false) => self.u32(0),
+            (_, true) => {
+                self.referent_id();
+                if place == Place::Within {
+                    self.descend();
+                    referent = true;
+                }
+            }
+        }
+        let frame = self.push(Kind::Maybe, usize::from(present))?;
+        frame.referent = referent;
+        frame.automation = place == Place::Arm;
+        frame.forms = Forms::of_items(shape);
+        frame.counting = if counting { Counting::Behind } else { Counting::No };
+        Ok(())
+    }
+}

@@ -1,0 +1,240 @@
+//! Reading structs, arrays, unions and pointers (C706 14.3).
+
+use super::super::layout::{Form, Place, alignment, has_pointers, least, tail_of};
+use super::super::skip::{skip, skip_items};
+use super::super::watch::{Counting, Counts, Forms, count_in};
+use super::{Back, Frame, Kind, NdrSource, contradicts};
+use crate::limits::POINTER_DEPTH;
+use crate::violations::{Violation, unsupported};
+use everywire_model::shape::{Array, Hold, Order, PointerKind, Shape, Struct};
+use everywire_model::visit::Visit;
+use everywire_model::{Failure, Initiator};
+
+/// How often referents may be read again in the shortest of messages; in others, as often as they have bytes.
+const FREE_ALIASES: usize = 64;
+
+impl NdrSource<'_> {
+    /// Opens a composite that is read in place; unless it is inside another, its pointers' referents follow it.
+    pub(super) fn push_construct(
+        &mut self,
+        kind: Kind,
+        left: usize,
+        place: Place,
+        end: Option<usize>,
+    ) -> Visit<&mut Frame> {
+        let own = self.frames.len();
+        let frame = self.push(kind, left)?;
+        if !matches!(place, Place::Within | Place::Tail) {
+            frame.outer = own;
+            frame.deferred = end;
+        }
+        Ok(frame)
+    }
+
+    /// Where the referents of an outermost construct begin, if it holds pointers.
+    fn end_of(&self, shape: &Shape, place: Place, hoist: Option<u32>) -> Visit<Option<usize>> {
+        if matches!(place, Place::Top | Place::Behind | Place::Arm) && has_pointers(shape, hoist.is_some()) {
+            let mut scout = self.window;
+            skip(&mut scout, shape, hoist)?;
+            return Ok(Some(scout.at));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn open_fields(
+        &mut self,
+        kind: Kind,
+        fields: &Hold<Struct>,
+        hoist: Option<u32>,
+        place: Place,
+        end: Option<usize>,
+        plain: bool,
+    ) -> Visit<usize> {
+        let len = fields.fields.len();
+        let counts = if plain { None } else { Counts::of(fields) };
+        let frame = if kind == Kind::Parameters {
+            self.push(kind, len)?
+        } else {
+            self.push_construct(kind, len, place, end)?
+        };
+        frame.hoist = hoist;
+        if !plain {
+            frame.forms = Forms::of_fields(fields);
+        }
+        if let Some(counts) = counts {
+            frame.counting = Counting::Field;
+            self.counts.push(counts);
+        }
+        Ok(len)
+    }
+
+    pub(super) fn open_struct(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Visit<usize> {
+        let inherited = self.hoisted();
+        let place = self.begin()?;
+        let hoist = match place {
+            Place::Arm if !self.takes_decimal(fields) => return Err(unsupported("a struct in a VARIANT")),
+            Place::Tail => inherited,
+            Place::Within | Place::Arm => None,
+            Place::Top | Place::Behind => tail_of(fields).map(|_| self.window.u32()).transpose()?,
+        };
+        let end = self.end_of(shape, place, hoist)?;
+        let facts = self.known.of(shape, fields);
+        self.window.align(if hoist.is_some() { alignment(shape, true) } else { facts.alignment });
+        self.open_fields(Kind::Struct, fields, hoist, place, end, facts.plain)
+    }
+
+    pub(super) fn open_array(&mut self, shape: &Shape, array: &Array) -> Visit<usize> {
+        let place = self.begin()?;
+        if place == Place::Arm {
+            return Err(unsupported("a fixed array in a VARIANT"));
+        }
+        let len = self.accept(array.len, least(&array.element))?;
+        let end = self.end_of(shape, place, None)?;
+        self.push_construct(Kind::Items, len, place, end)?.forms = Forms::of_items(shape);
+        Ok(len)
+    }
+
+    pub(super) fn open_union(&mut self, shape: &Shape) -> Visit<usize> {
+        let place = self.begin()?;
+        if place == Place::Arm {
+            return Err(unsupported("a union in a VARIANT"));
+        }
+        let end = self.end_of(shape, place, None)?;
+        self.push_construct(Kind::Union, 2, place, end)?;
+        Ok(0)
+    }
+
+    pub(super) fn open_sequence(&mut self, shape: &Shape, form: Form) -> Visit<usize> {
+        if self.in_row() {
+            self.open_row(shape)
+        } else if form == Form::Safearray || self.automation() {
+            self.open_safearray(shape)
+        } else {
+            self.open_items(shape)
+        }
+    }
+
+    pub(super) fn open_items(&mut self, shape: &Shape) -> Visit<usize> {
+        let (order, bound, values) = match shape {
+            Shape::Sequence(sequence) => (sequence.order, sequence.bound, 1),
+            _ => (Order::Conformant, None, 2),
+        };
+        let elements = elements_of(shape);
+        let hoist = self.hoisted();
+        let mut place = self.begin()?;
+        let counting = !self.counts.is_empty() && self.counting();
+        if place == Place::Arm {
+            return Err(unsupported("a map in a VARIANT"));
+        }
+        let mut back = None;
+        let max = match (place, hoist) {
+            _ if order == Order::Varying => None,
+            (Place::Tail, Some(count)) => Some(count),
+            (Place::Within | Place::Tail, _) => {
+                if self.window.u32()? == 0 {
+                    return self.wrong(Violation::NullReference);
+                }
+                self.budget.charge_elements(1)?;
+                back = Some(self.go()?);
+                place = Place::Behind;
+                Some(self.window.u32()?)
+            }
+            _ => Some(self.window.u32()?),
+        };
+        let count = match (order, max) {
+            (Order::Conformant, Some(max)) => max,
+            (_, max) => self.variance(max)?,
+        };
+        if bound.is_some_and(|bound| count > bound) {
+            return self.wrong(Violation::BoundExceeded);
+        }
+        if counting && let Some(counts) = self.counts.last_mut() {
+            let at = self.window.at;
+            counts.count(count_in(order, max, count)).map_err(|found| contradicts(&found, at))?;
+        }
+        let len = self.accept(count, elements.iter().flatten().map(|shape| least(shape)).sum())?;
+        let mut end = None;
+        if !matches!(place, Place::Within | Place::Tail)
+            && elements.iter().flatten().any(|shape| has_pointers(shape, false))
+        {
+            let mut scout = self.window;
+            match elements {
+                [Some(element), None] => skip_items(&mut scout, element, count)?,
+                _ => {
+                    for _ in 0..len {
+                        elements.iter().flatten().try_for_each(|element| skip(&mut scout, element, None))?;
+                    }
+                }
+            }
+            end = Some(scout.at);
+        }
+        let frame = self.push_construct(Kind::Items, len.saturating_mul(values), place, end)?;
+        frame.back = back;
+        frame.forms = Forms::of_items(shape);
+        Ok(len)
+    }
+
+    pub(super) fn open_pointer(&mut self, shape: &Shape, kind: PointerKind) -> Visit<usize> {
+        let counting = self.counting();
+        let place = self.begin()?;
+        let id_at = self.window.at;
+        let mut back = None;
+        if kind != PointerKind::Ref || !matches!(place, Place::Top | Place::Behind) {
+            let id = self.window.u32()?;
+            if id == 0 {
+                if kind == PointerKind::Ref {
+                    return self.wrong(Violation::NullReference);
+                }
+                self.push(Kind::Maybe, 0)?;
+                return Ok(0);
+            }
+            let seen = if kind == PointerKind::Full { self.full.get(&id).copied() } else { None };
+            match seen {
+                Some((first, referent)) if first != id_at => {
+                    // Reading a referent again takes no bytes: so a message may have it done only so often.
+                    self.aliases += 1;
+                    let limit = self.window.bytes.len().max(FREE_ALIASES) as u64;
+                    if self.aliases as u64 > limit {
+                        let asked = self.aliases as u64;
+                        return Err(Failure::over_limit(
+                            Initiator::Peer,
+                            "aliases of pointers",
+                            asked,
+                            limit,
+                        ));
+                    }
+                    back = Some(Back { to: self.window.at, advances: false });
+                    self.window.at = referent;
+                }
+                _ => {
+                    if place == Place::Within || place == Place::Tail {
+                        back = Some(self.go()?);
+                    }
+                    if kind == PointerKind::Full {
+                        self.full.insert(id, (id_at, self.window.at));
+                    }
+                }
+            }
+        }
+        if self.pointers >= POINTER_DEPTH {
+            return self.wrong(Violation::PointerDepth);
+        }
+        self.budget.charge_elements(1)?;
+        self.pointers += 1;
+        let automation = place == Place::Arm;
+        let frame = self.push(Kind::Maybe, 1)?;
+        frame.back = back;
+        frame.pointer = true;
+        frame.automation = automation;
+        frame.forms = Forms::of_items(shape);
+        frame.counting = if counting { Counting::Behind } else { Counting::No };
+        Ok(1)
+    }
+}
+
+fn elements_of(shape: &Shape) -> [Option<&Shape>; 2] {
+    match shape {
+        Shape::Map(map) => [Some(&map.key), Some(&map.value)],
+        other => [other.element(), None],
+    }
+}

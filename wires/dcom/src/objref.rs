@@ -1,0 +1,360 @@
+//! Marshalled interface pointers: OBJREF (MS-DCOM 2.2.18).
+
+use crate::bindings::DualStringArray;
+use crate::stub::{Get, Put};
+use crate::violations::Violation;
+use bytes::Bytes;
+use uuid::Uuid;
+
+/// The first word, `MEOW`.
+pub const SIGNATURE: u32 = 0x574f_454d;
+/// The word around the elements of an extended OBJREF.
+const EXTENDED_SIGNATURE: u32 = 0x4e53_5956;
+/// The most elements that an extended OBJREF may claim; there is but one.
+const MAX_ELEMENTS: u32 = 16;
+
+const STANDARD: u32 = 1;
+const HANDLER: u32 = 2;
+const CUSTOM: u32 = 4;
+const EXTENDED: u32 = 8;
+
+const MONIKER: &str = "objref:";
+
+/// What names an interface of an object anywhere: STDOBJREF (2.2.18.2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StdObjRef {
+    /// [`StdObjRef::NO_PING`] or 0.
+    pub flags: u32,
+    /// References that the receiver gets.
+    pub public_refs: u32,
+    /// The object exporter.
+    pub oxid: u64,
+    /// The object.
+    pub oid: u64,
+    /// The interface of the object.
+    pub ipid: Uuid,
+}
+
+impl StdObjRef {
+    /// The object lives without pings (SORF_NOPING).
+    pub const NO_PING: u32 = 0x1000;
+    /// Length in bytes.
+    pub const LEN: usize = 40;
+
+    pub(crate) fn get(stub: &mut Get<'_>) -> Result<Self, Violation> {
+        Ok(Self {
+            flags: stub.u32()?,
+            public_refs: stub.u32()?,
+            oxid: stub.u64()?,
+            oid: stub.u64()?,
+            ipid: stub.uuid()?,
+        })
+    }
+
+    pub(crate) fn put(&self, out: &mut Put) {
+        out.u32(self.flags);
+        out.u32(self.public_refs);
+        out.u64(self.oxid);
+        out.u64(self.oid);
+        out.uuid(self.ipid);
+    }
+}
+
+/// A marshalled interface pointer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ObjRef {
+    /// OBJREF_STANDARD.
+    Standard {
+        /// The interface.
+        iid: Uuid,
+        /// What names it.
+        std: StdObjRef,
+        /// The exporter's resolver.
+        resolver: DualStringArray,
+    },
+    /// OBJREF_HANDLER: the client shall put a handler in front of it.
+    Handler {
+        /// The interface.
+        iid: Uuid,
+        /// What names it.
+        std: StdObjRef,
+        /// The handler's class.
+        clsid: Uuid,
+        /// The exporter's resolver.
+        resolver: DualStringArray,
+    },
+    /// OBJREF_CUSTOM: marshalled by the object itself.
+    Custom {
+        /// The interface.
+        iid: Uuid,
+        /// Who can unmarshal it.
+        clsid: Uuid,
+        /// Size of the extension, which is never used.
+        extension: u32,
+        /// A word that means nothing, but mostly is the length of the data, or 8 more.
+        reserved: u32,
+        /// What the object wrote.
+        data: Bytes,
+    },
+    /// OBJREF_EXTENDED: a standard one with the exporter's context.
+    Extended {
+        /// The interface.
+        iid: Uuid,
+        /// What names it.
+        std: StdObjRef,
+        /// The exporter's resolver.
+        resolver: DualStringArray,
+        /// Number of DATAELEMENTs.
+        count: u32,
+        /// The DATAELEMENTs as they came.
+        elements: Bytes,
+    },
+}
+
+impl ObjRef {
+    /// Reads one (always little-endian), and says how many bytes it took. A custom one takes everything.
+    pub fn parse(raw: &Bytes) -> Result<(Self, usize), Violation> {
+        let mut stub = Get::new(raw, true);
+        if stub.u32()? != SIGNATURE {
+            return Err(Violation::BadObjref);
+        }
+        let flags = stub.u32()?;
+        let iid = stub.uuid()?;
+        let found = match flags {
+            STANDARD => {
+                Self::Standard { iid, std: StdObjRef::get(&mut stub)?, resolver: bindings(&mut stub, raw)? }
+            }
+            HANDLER => {
+                let std = StdObjRef::get(&mut stub)?;
+                let clsid = stub.uuid()?;
+                Self::Handler { iid, std, clsid, resolver: bindings(&mut stub, raw)? }
+            }
+            CUSTOM => {
+                let clsid = stub.uuid()?;
+                let extension = stub.u32()?;
+                let reserved = stub.u32()?;
+                let data = raw.slice(stub.position()..);
+                stub.take(data.len())?;
+                Self::Custom { iid, clsid, extension, reserved, data }
+            }
+            EXTENDED => Self::extended(iid, &mut stub, raw)?,
+            _ => return Err(Violation::BadObjref),
+        };
+        Ok((found, stub.position()))
+    }
+
+    fn extended(iid: Uuid, stub: &mut Get<'_>, raw: &Bytes) -> Result<Self, Violation> {
+        let std = StdObjRef::get(stub)?;
+        // Fields behind the bindings, whose length may be odd in words, follow without padding.
+        let signature = |stub: &mut Get<'_>| match packed(stub)? {
+            EXTENDED_SIGNATURE => Ok(()),
+            _ => Err(Violation::BadObjref),
+        };
+        signature(stub)?;
+        let resolver = bindings(stub, raw)?;
+        let count = packed(stub)?;
+        signature(stub)?;
+        if count > MAX_ELEMENTS {
+            return Err(Violation::BoundExceeded);
+        }
+        let from = stub.position();
+        for _ in 0..count {
+            stub.take(20)?;
+            let rounded = packed(stub)?;
+            stub.take(usize::try_from(rounded).map_err(|_| Violation::Truncated)?)?;
+        }
+        let elements = raw.slice(from..stub.position());
+        Ok(Self::Extended { iid, std, resolver, count, elements })
+    }
+
+    /// Its bytes.
+    pub fn write(&self) -> Bytes {
+        let mut out = Put::default();
+        let flags = match self {
+            Self::Standard { .. } => STANDARD,
+            Self::Handler { .. } => HANDLER,
+            Self::Custom { .. } => CUSTOM,
+            Self::Extended { .. } => EXTENDED,
+        };
+        out.u32(SIGNATURE);
+        out.u32(flags);
+        out.uuid(self.iid());
+        match self {
+            Self::Standard { std, resolver, .. } => {
+                std.put(&mut out);
+                resolver.write(&mut out.bytes);
+            }
+            Self::Handler { std, clsid, resolver, .. } => {
+                std.put(&mut out);
+                out.uuid(*clsid);
+                resolver.write(&mut out.bytes);
+            }
+            Self::Custom { clsid, extension, reserved, data, .. } => {
+                out.uuid(*clsid);
+                out.u32(*extension);
+                out.u32(*reserved);
+                out.bytes.extend_from_slice(data);
+            }
+            Self::Extended { std, resolver, count, elements, .. } => {
+                std.put(&mut out);
+                out.u32(EXTENDED_SIGNATURE);
+                resolver.write(&mut out.bytes);
+                out.bytes.extend_from_slice(&count.to_le_bytes());
+                out.bytes.extend_from_slice(&EXTENDED_SIGNATURE.to_le_bytes());
+                out.bytes.extend_from_slice(elements);
+            }
+        }
+        out.bytes.into()
+    }
+
+    /// The interface.
+    pub fn iid(&self) -> Uuid {
+        match self {
+            Self::Standard { iid, .. }
+            | Self::Handler { iid, .. }
+            | Self::Custom { iid, .. }
+            | Self::Extended { iid, .. } => *iid,
+        }
+    }
+
+    /// What names the object and who resolves it; nothing if it is marshalled by itself.
+    pub fn standard(&self) -> Option<(&StdObjRef, &DualStringArray)> {
+        match self {
+            Self::Standard { std, resolver, .. }
+            | Self::Handler { std, resolver, .. }
+            | Self::Extended { std, resolver, .. } => Some((std, resolver)),
+            Self::Custom { .. } => None,
+        }
+    }
+
+    /// The `objref:BASE64:` moniker (MS-DCOM does not name it; it is what CreateObjrefMoniker prints).
+    pub fn moniker(&self) -> String {
+        format!("{MONIKER}{}:", base64::print(&self.write()))
+    }
+
+    /// Reads such a moniker. The last colon may be missing.
+    pub fn from_moniker(text: &str) -> Result<Self, Violation> {
+        let (scheme, coded) = text.split_at_checked(MONIKER.len()).ok_or(Violation::BadObjref)?;
+        if !scheme.eq_ignore_ascii_case(MONIKER) {
+            return Err(Violation::BadObjref);
+        }
+        let raw = base64::parse(coded.strip_suffix(':').unwrap_or(coded)).ok_or(Violation::BadText)?;
+        Self::parse(&raw.into()).map(|(objref, _)| objref)
+    }
+}
+
+/// The packet version of bindings at the place of `stub`, which reads `raw`.
+fn bindings(stub: &mut Get<'_>, raw: &Bytes) -> Result<DualStringArray, Violation> {
+    let rest = raw.get(stub.position()..).ok_or(Violation::Truncated)?;
+    let entries = rest.first_chunk().map(|raw| u16::from_le_bytes(*raw)).ok_or(Violation::Truncated)?;
+    let taken = stub.take(4 + 2 * usize::from(entries)).map_err(|_| Violation::CountBeyondMessage)?;
+    DualStringArray::parse(taken)
+}
+
+fn packed(stub: &mut Get<'_>) -> Result<u32, Violation> {
+    stub.take(4)?.try_into().map(u32::from_le_bytes).map_err(|_| Violation::Truncated)
+}
+
+/// RFC 4648 section 4.
+mod base64 {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    pub(super) fn print(raw: &[u8]) -> String {
+        let mut text = String::with_capacity(raw.len().div_ceil(3) * 4);
+        for group in raw.chunks(3) {
+            let octet = |index: usize| u32::from(group.get(index).copied().unwrap_or_default());
+            let bits = octet(0) << 16 | octet(1) << 8 | octet(2);
+            for digit in 0..4 {
+                let index = (bits >> (18 - 6 * digit)) as usize & 63;
+                let held = digit <= group.len();
+                text.push(if held { DIGITS.get(index).map_or('=', |digit| char::from(*digit)) } else { '=' });
+            }
+        }
+        text
+    }
+
+    /// Ignores white space; padding may be missing.
+    pub(super) fn parse(text: &str) -> Option<Vec<u8>> {
+        let mut raw = Vec::with_capacity(text.len() / 4 * 3);
+        let (mut bits, mut held) = (0_u32, 0);
+        for digit in text.trim_end_matches('=').bytes().filter(|digit| !digit.is_ascii_whitespace()) {
+            let value = u32::try_from(DIGITS.iter().position(|known| *known == digit)?).ok()?;
+            bits = bits << 6 | value;
+            held += 6;
+            if held >= 8 {
+                held -= 8;
+                raw.push(u8::try_from(bits >> held & 0xff).ok()?);
+            }
+        }
+        Some(raw)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::bindings::{SecurityBinding, StringBinding};
+
+    fn examples() -> Vec<ObjRef> {
+        let iid = Uuid::from_u128(0x39c1_3a4d_011e_11d0_9675_0020_afd8_adb3);
+        let clsid = Uuid::from_u128(7);
+        let std = StdObjRef { flags: 0, public_refs: 5, oxid: 3, oid: 4, ipid: Uuid::from_u128(99) };
+        let resolver = DualStringArray {
+            strings: vec![StringBinding { tower: 7, address: "127.0.0.1[13500]".into() }],
+            security: vec![SecurityBinding { service: 10, principal: String::new() }],
+        };
+        let mut elements = vec![1; 20];
+        elements.extend([8, 0, 0, 0]);
+        elements.extend([2; 8]);
+        let data = Bytes::from_static(b"by value");
+        vec![
+            ObjRef::Standard { iid, std, resolver: resolver.clone() },
+            ObjRef::Handler { iid, std, clsid, resolver: resolver.clone() },
+            ObjRef::Custom { iid, clsid, extension: 0, reserved: 16, data },
+            ObjRef::Extended { iid, std, resolver, count: 1, elements: elements.into() },
+        ]
+    }
+
+    #[test]
+    fn every_form_reads_as_written_and_as_a_moniker() {
+        for objref in examples() {
+            let raw = objref.write();
+            assert_eq!(ObjRef::parse(&raw), Ok((objref.clone(), raw.len())));
+            let moniker = objref.moniker();
+            assert!(moniker.starts_with("objref:TUVPV"), "{moniker}");
+            assert_eq!(ObjRef::from_moniker(&moniker), Ok(objref));
+        }
+    }
+
+    #[test]
+    fn a_cut_one_is_refused_wherever_it_is_cut() {
+        for objref in examples() {
+            let raw = objref.write();
+            let end = if matches!(objref, ObjRef::Custom { .. }) { 48 } else { raw.len() };
+            for len in 0..end {
+                assert!(ObjRef::parse(&raw.slice(..len)).is_err(), "{objref:?} cut to {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_flags_other_signatures_and_other_texts_are_refused() {
+        let mut raw = examples()[0].write().to_vec();
+        raw[4] = 3;
+        assert_eq!(ObjRef::parse(&raw.clone().into()), Err(Violation::BadObjref));
+        raw[0] = 0;
+        assert_eq!(ObjRef::parse(&raw.into()), Err(Violation::BadObjref));
+        assert_eq!(ObjRef::from_moniker("objref:TUVP*:"), Err(Violation::BadText));
+        assert_eq!(ObjRef::from_moniker("clsid:TUVP:"), Err(Violation::BadObjref));
+        assert_eq!(ObjRef::from_moniker(""), Err(Violation::BadObjref));
+    }
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        for (raw, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
+            assert_eq!(base64::print(raw.as_bytes()), text);
+            assert_eq!(base64::parse(text).unwrap(), raw.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Each way a peer can break the rules of the RPC layer is one named variant.
+
+use everywire_model::Violation;
+use std::fmt;
+
+/// How a peer broke the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Breach {
+    /// A version of the protocol that this side does not speak.
+    Version {
+        /// Major.
+        major: u8,
+        /// Minor.
+        minor: u8,
+    },
+    /// No PDU is of this type, or not of the connection-oriented protocol.
+    PduType {
+        /// The octet.
+        ptype: u8,
+    },
+    /// A data representation label that does not exist.
+    DataRepresentation {
+        /// Its first octet.
+        octet: u8,
+    },
+    /// A fragment is shorter than its header, or longer than was agreed on.
+    FragmentLength {
+        /// What it says.
+        length: u16,
+        /// The most that may come.
+        limit: u16,
+    },
+    /// A PDU ends inside one of its parts.
+    Truncated {
+        /// The part.
+        what: &'static str,
+    },
+    /// The security trailer, its padding or its value do not fit into the PDU.
+    AuthLength {
+        /// What the header says of the value's length.
+        length: u16,
+    },
+    /// A PDU that this side never takes, or not in this state.
+    Unexpected {
+        /// The PDU.
+        kind: &'static str,
+    },
+    /// A PDU that cannot be fragmented lacks the flag of the first or the last fragment.
+    NotFragmentable {
+        /// The PDU.
+        kind: &'static str,
+    },
+    /// More presentation contexts than a connection may have.
+    Contexts {
+        /// The limit.
+        limit: usize,
+    },
+    /// More security contexts than a connection may have.
+    SecurityContexts {
+        /// The limit.
+        limit: usize,
+    },
+    /// A fragment that is no first one continues no call, or another call than is open.
+    StrayFragment {
+        /// The call it names.
+        call: u32,
+    },
+    /// A call begins again before its last fragment came, or was answered.
+    CallReused {
+        /// The call.
+        call: u32,
+    },
+    /// A fragment differs from the first one of its call.
+    FragmentDiffers {
+        /// The call.
+        call: u32,
+        /// In what.
+        what: &'static str,
+    },
+    /// The fragments of a call exceed the limit together.
+    OverLimit {
+        /// Bytes they would make.
+        size: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Too many fragmented calls are open, or hold too many bytes together.
+    Assemblies {
+        /// The limit of calls.
+        limit: usize,
+    },
+    /// A presentation context that was not negotiated.
+    UnknownContext {
+        /// Its number.
+        context: u16,
+    },
+    /// A security context that does not exist, or does not stand yet.
+    UnknownSecurityContext {
+        /// Its number.
+        context: u32,
+    },
+    /// A security context is used with another type or level than it was made with.
+    SecurityContextReused {
+        /// Its number.
+        context: u32,
+    },
+    /// A PDU lacks the security trailer that its level demands.
+    Unprotected {
+        /// The PDU.
+        kind: &'static str,
+    },
+    /// A signature is wrong.
+    Signature,
+    /// A verification trailer contradicts the PDU it came with.
+    Verification {
+        /// The part of it.
+        what: &'static str,
+    },
+    /// An answer lists another number of results than contexts were asked for.
+    Results {
+        /// How many came.
+        results: usize,
+        /// How many were asked for.
+        asked: usize,
+    },
+    /// A message began and did not arrive in time.
+    TooSlow {
+        /// Seconds it was given.
+        seconds: u64,
+    },
+    /// The peer refuses the association.
+    Refused {
+        /// The reason's number.
+        reason: u16,
+    },
+}
+
+impl Breach {
+    /// The variant's name, stable: tests, metrics and `trace` count by it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Version { .. } => "Version",
+            Self::PduType { .. } => "PduType",
+            Self::DataRepresentation { .. } => "DataRepresentation",
+            Self::FragmentLength { .. } => "FragmentLength",
+            Self::Truncated { .. } => "Truncated",
+            Self::AuthLength { .. } => "AuthLength",
+            Self::Unexpected { .. } => "Unexpected",
+            Self::NotFragmentable { .. } => "NotFragmentable",
+            Self::Contexts { .. } => "Contexts",
+            Self::SecurityContexts { .. } => "SecurityContexts",
+            Self::StrayFragment { .. } => "StrayFragment",
+            Self::CallReused { .. } => "CallReused",
+            Self::FragmentDiffers { .. } => "FragmentDiffers",
+            Self::OverLimit { .. } => "OverLimit",
+            Self::Assemblies { .. } => "Assemblies",
+            Self::UnknownContext { .. } => "UnknownContext",
+            Self::UnknownSecurityContext { .. } => "UnknownSecurityContext",
+            Self::SecurityContextReused { .. } => "SecurityContextReused",
+            Self::Unprotected { .. } => "Unprotected",
+            Self::Signature => "Signature",
+            Self::Verification { .. } => "Verification",
+            Self::Results { .. } => "Results",
+            Self::TooSlow { .. } => "TooSlow",
+            Self::Refused { .. } => "Refused",
+        }
+    }
+
+    /// The neutral violation; `offset` counts bytes received on the connection before the PDU.
+    #[cold]
+    pub fn violation(self, offset: u64) -> Violation {
+        Violation { wire: "dcom", name: self.name(), message: self.to_string(), offset }
+    }
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version { major, minor } => {
+                write!(f, "version {major}.{minor} of the protocol is not spoken here (5.0 and 5.1 are)")
+            }
+            Self::PduType { ptype } => write!(f, "no PDU on a connection is of type {ptype}"),
+            Self::DataRepresentation { octet } => {
+                write!(f, "{octet:#04x} labels no data representation")
+            }
+            Self::FragmentLength { length, limit } => {
+                write!(f, "a fragment of {length} bytes is below 16 or above the agreed {limit}")
+            }
+            Self::Truncated { what } => write!(f, "a PDU ends inside its {what}"),
+            Self::AuthLength { length } => {
+                write!(f, "the security trailer with {length} bytes of value does not fit into its PDU")
+            }
+            Self::Unexpected { kind } => write!(f, "a {kind} came, which nobody waits for"),
+            Self::NotFragmentable { kind } => write!(f, "a {kind} cannot come in fragments"),
+            Self::Contexts { limit } => write!(f, "more than {limit} presentation contexts"),
+            Self::SecurityContexts { limit } => write!(f, "more than {limit} security contexts"),
+            Self::StrayFragment { call } => {
+                write!(f, "a fragment continues call {call}, of which nothing came before")
+            }
+            Self::CallReused { call } => write!(f, "call {call} begins again before it was answered"),
+            Self::FragmentDiffers { call, what } => {
+                write!(f, "a fragment of call {call} has another {what} than the first one")
+            }
+            Self::OverLimit { size, limit } => {
+                write!(f, "fragments of {size} bytes together exceed the limit of {limit} bytes")
+            }
+            Self::Assemblies { limit } => write!(f, "more than {limit} fragmented calls are open"),
+            Self::UnknownContext { context } => {
+                write!(f, "presentation context {context} was not negotiated")
+            }
+            Self::UnknownSecurityContext { context } => {
+                write!(f, "security context {context} does not stand")
+            }
+            Self::SecurityContextReused { context } => {
+                write!(f, "security context {context} has another type or level than it was made with")
+            }
+            Self::Unprotected { kind } => {
+                write!(f, "a {kind} came without the signature that was agreed on")
+            }
+            Self::Signature => f.write_str("a signature is wrong"),
+            Self::Verification { what } => {
+                write!(f, "a verification trailer contradicts its request in the {what}")
+            }
+            Self::Results { results, asked } => {
+                write!(f, "{results} results came for {asked} presentation contexts")
+            }
+            Self::TooSlow { seconds } => {
+                write!(f, "a PDU that had begun did not arrive within {seconds} s")
+            }
+            Self::Refused { reason } => write!(f, "the peer refuses the association, reason {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for Breach {}

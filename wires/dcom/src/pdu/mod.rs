@@ -1,0 +1,276 @@
+//! The contents of each PDU (C706 12.6.4; MS-RPCE 2.2.2).
+//!
+//! [`Pdu::parse`] takes whole PDUs apart, in both byte orders; [`Pdu::write`] writes them, little-endian.
+
+mod breach;
+pub(crate) mod cursor;
+mod syntax;
+mod write;
+
+pub use breach::Breach;
+pub use syntax::{
+    ContextElement, ContextResult, FEATURE_KEEP_ON_ORPHAN, FEATURE_SECURITY_MULTIPLEX, NDR, NDR64, Syntax,
+};
+
+pub(crate) use write::{put_request, put_response};
+
+use crate::frame::{HEADER, Header, OBJECT, PduKind, Trailer};
+use crate::limits;
+use cursor::Cursor;
+use std::ops::Range;
+use uuid::Uuid;
+
+/// The contents of one PDU. Stubs are ranges of the PDU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pdu {
+    /// A fragment of a call.
+    Request(Request),
+    /// A fragment of its results.
+    Response(Response),
+    /// Its failure.
+    Fault(Fault),
+    /// The client's first word.
+    Bind(Bind),
+    /// The server lets it in.
+    BindAck(BindAck),
+    /// The server does not.
+    BindNak(BindNak),
+    /// The client needs more presentation contexts, or has more tokens.
+    AlterContext(Bind),
+    /// The answer to that.
+    AlterContextResponse(BindAck),
+    /// The third token of three.
+    Auth3,
+    /// The server wants the connection to end.
+    Shutdown,
+    /// The client withdraws a call.
+    CoCancel,
+    /// The client has forgotten a call.
+    Orphaned,
+}
+
+/// What stands before the stub of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// How long the sender thinks the stub is; never trusted.
+    pub alloc_hint: u32,
+    /// Presentation context.
+    pub context: u16,
+    /// Operation.
+    pub opnum: u16,
+    /// Object.
+    pub object: Option<Uuid>,
+    /// Where the stub is.
+    pub stub: Range<usize>,
+}
+
+/// What stands before the stub of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// How long the sender thinks the stub is; never trusted.
+    pub alloc_hint: u32,
+    /// Presentation context.
+    pub context: u16,
+    /// Cancels that came meanwhile.
+    pub cancels: u8,
+    /// Where the stub is.
+    pub stub: Range<usize>,
+}
+
+/// A failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Presentation context.
+    pub context: u16,
+    /// Cancels that came meanwhile.
+    pub cancels: u8,
+    /// 1: extended error information follows (MS-RPCE 2.2.2.9).
+    pub flags: u8,
+    /// What failed.
+    pub status: u32,
+    /// What follows.
+    pub stub: Range<usize>,
+}
+
+/// A bind or an alter_context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bind {
+    /// The largest fragment that its sender sends.
+    pub max_xmit: u16,
+    /// The largest fragment that its sender takes.
+    pub max_recv: u16,
+    /// The association group to join; 0 for a new one.
+    pub group: u32,
+    /// Presentation contexts.
+    pub contexts: Vec<ContextElement>,
+}
+
+/// A bind_ack or an alter_context_resp.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BindAck {
+    /// The largest fragment that its sender sends.
+    pub max_xmit: u16,
+    /// The largest fragment that its sender takes.
+    pub max_recv: u16,
+    /// The association group.
+    pub group: u32,
+    /// The secondary address, without the final NUL; empty in an alter_context_resp.
+    pub address: Vec<u8>,
+    /// One for each context that was asked for.
+    pub results: Vec<ContextResult>,
+}
+
+/// A bind_nak.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BindNak {
+    /// Why.
+    pub reason: u16,
+    /// The versions that its sender speaks.
+    pub versions: Vec<(u8, u8)>,
+}
+
+/// Why a bind is refused altogether (C706 12.6.3.1, MS-RPCE 2.2.2.5).
+pub mod nak {
+    /// No reason is given.
+    pub const NOT_SPECIFIED: u16 = 0;
+    /// Too much to do.
+    pub const CONGESTION: u16 = 1;
+    /// A limit.
+    pub const LOCAL_LIMIT: u16 = 2;
+    /// The version of the protocol.
+    pub const VERSION: u16 = 4;
+    /// The mechanism of authentication.
+    pub const AUTHENTICATION_TYPE: u16 = 8;
+    /// The token.
+    pub const INVALID_CHECKSUM: u16 = 9;
+}
+
+impl Pdu {
+    /// Takes a whole PDU apart.
+    ///
+    /// # Errors
+    /// It ends too early, or counts contradict its length.
+    pub fn parse(message: &[u8]) -> Result<(Header, Self, Option<Trailer>), Breach> {
+        let raw = message.first_chunk::<HEADER>().ok_or(Breach::Truncated { what: "header" })?;
+        let header = Header::read(raw)?;
+        let message = message
+            .get(..usize::from(header.length))
+            .ok_or(Breach::FragmentLength { length: header.length, limit: u16::MAX })?;
+        let trailer = header.trailer(message)?;
+        // The token of an auth3 follows four octets that mean nothing, or less (MS-RPCE 2.2.2.7).
+        let end = trailer.map_or(message.len(), |trailer| trailer.contents_end());
+        let pdu = Self::contents(&header, message, end)?;
+        Ok((header, pdu, trailer))
+    }
+
+    /// Takes the contents apart: `message` from the header up to `end`, where a security trailer or its padding begins.
+    ///
+    /// # Errors
+    /// As [`Pdu::parse`].
+    pub fn contents(header: &Header, message: &[u8], end: usize) -> Result<Self, Breach> {
+        let mut cursor = Cursor::new(message.get(..end).unwrap_or_default(), HEADER, header.little);
+        Ok(match header.kind {
+            PduKind::Request => Self::Request(Request::read(header, &mut cursor)?),
+            PduKind::Response => Self::Response(Response::read(&mut cursor)?),
+            PduKind::Fault => Self::Fault(Fault::read(&mut cursor)?),
+            PduKind::Bind => Self::Bind(Bind::read(&mut cursor)?),
+            PduKind::AlterContext => Self::AlterContext(Bind::read(&mut cursor)?),
+            PduKind::BindAck => Self::BindAck(BindAck::read(&mut cursor)?),
+            PduKind::AlterContextResponse => Self::AlterContextResponse(BindAck::read(&mut cursor)?),
+            PduKind::BindNak => Self::BindNak(BindNak::read(&mut cursor)?),
+            PduKind::Auth3 => Self::Auth3,
+            PduKind::Shutdown => Self::Shutdown,
+            PduKind::CoCancel => Self::CoCancel,
+            PduKind::Orphaned => Self::Orphaned,
+        })
+    }
+}
+
+impl Request {
+    /// Reads what stands before the stub.
+    #[inline]
+    pub(crate) fn read(header: &Header, cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+        const WHAT: &str = "request header";
+        let alloc_hint = cursor.u32(WHAT)?;
+        let context = cursor.u16(WHAT)?;
+        let opnum = cursor.u16(WHAT)?;
+        let object = if header.has(OBJECT) { Some(cursor.uuid("object UUID")?) } else { None };
+        Ok(Self { alloc_hint, context, opnum, object, stub: cursor.rest() })
+    }
+}
+
+impl Response {
+    /// Reads what stands before the stub.
+    #[inline]
+    pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+        const WHAT: &str = "response header";
+        let alloc_hint = cursor.u32(WHAT)?;
+        let context = cursor.u16(WHAT)?;
+        let [cancels, _] = cursor.octets(WHAT)?;
+        Ok(Self { alloc_hint, context, cancels, stub: cursor.rest() })
+    }
+}
+
+impl Fault {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+        const WHAT: &str = "fault header";
+        cursor.u32(WHAT)?;
+        let context = cursor.u16(WHAT)?;
+        let [cancels, flags] = cursor.octets(WHAT)?;
+        let status = cursor.u32(WHAT)?;
+        // Four reserved octets, which some leave out.
+        let _ = cursor.octets::<4>(WHAT);
+        Ok(Self { context, cancels, flags, status, stub: cursor.rest() })
+    }
+}
+
+impl Bind {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+        const WHAT: &str = "presentation contexts";
+        let (max_xmit, max_recv) = (cursor.u16(WHAT)?, cursor.u16(WHAT)?);
+        let group = cursor.u32(WHAT)?;
+        let [count, _, _, _] = cursor.octets(WHAT)?;
+        if usize::from(count) > limits::CONTEXTS {
+            return Err(Breach::Contexts { limit: limits::CONTEXTS });
+        }
+        let mut contexts = Vec::new();
+        for _ in 0..count {
+            contexts.push(ContextElement::read(cursor)?);
+        }
+        Ok(Self { max_xmit, max_recv, group, contexts })
+    }
+}
+
+impl BindAck {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+        const WHAT: &str = "results";
+        let (max_xmit, max_recv) = (cursor.u16(WHAT)?, cursor.u16(WHAT)?);
+        let group = cursor.u32(WHAT)?;
+        let len = cursor.u16("secondary address")?;
+        let address = cursor.take(usize::from(len), "secondary address")?;
+        let address = address.strip_suffix(&[0]).unwrap_or(address).to_vec();
+        cursor.align(4, WHAT)?;
+        let [count, _, _, _] = cursor.octets(WHAT)?;
+        let mut results = Vec::new();
+        for _ in 0..count {
+            results.push(ContextResult::read(cursor)?);
+        }
+        Ok(Self { max_xmit, max_recv, group, address, results })
+    }
+}
+
+impl BindNak {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+        const WHAT: &str = "reason";
+        let reason = cursor.u16(WHAT)?;
+        let mut versions = Vec::new();
+        // Some send the reason alone.
+        if let Ok([count]) = cursor.octets(WHAT) {
+            for _ in 0..count {
+                let Ok([major, minor]) = cursor.octets(WHAT) else { break };
+                versions.push((major, minor));
+            }
+        }
+        Ok(Self { reason, versions })
+    }
+}

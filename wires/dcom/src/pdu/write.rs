@@ -1,0 +1,138 @@
+//! Writing PDUs.
+
+use super::{Bind, BindAck, BindNak, Fault, Pdu};
+use crate::frame::{self, HEADER, PduKind};
+
+impl Pdu {
+    /// Which kind it is.
+    pub fn kind(&self) -> PduKind {
+        match self {
+            Self::Request(_) => PduKind::Request,
+            Self::Response(_) => PduKind::Response,
+            Self::Fault(_) => PduKind::Fault,
+            Self::Bind(_) => PduKind::Bind,
+            Self::BindAck(_) => PduKind::BindAck,
+            Self::BindNak(_) => PduKind::BindNak,
+            Self::AlterContext(_) => PduKind::AlterContext,
+            Self::AlterContextResponse(_) => PduKind::AlterContextResponse,
+            Self::Auth3 => PduKind::Auth3,
+            Self::Shutdown => PduKind::Shutdown,
+            Self::CoCancel => PduKind::CoCancel,
+            Self::Orphaned => PduKind::Orphaned,
+        }
+    }
+
+    /// Appends a whole PDU without security trailer. `stub` is what follows the header of a request, response or fault
+    /// (the ranges in it are not looked at).
+    pub fn write(&self, out: &mut Vec<u8>, flags: u8, call: u32, stub: &[u8]) {
+        let start = out.len();
+        let object = matches!(self, Self::Request(request) if request.object.is_some());
+        let flags = if object { flags | frame::OBJECT } else { flags };
+        frame::put(out, 0, self.kind(), flags, 0, call);
+        self.write_contents(out, start, stub);
+        frame::set_length(out, start);
+    }
+
+    /// Appends the contents; the header was put at `start`.
+    pub(crate) fn write_contents(&self, out: &mut Vec<u8>, start: usize, stub: &[u8]) {
+        match self {
+            Self::Request(request) => {
+                put_request(out, request.alloc_hint, request.context, request.opnum);
+                if let Some(object) = request.object {
+                    out.extend_from_slice(&object.to_bytes_le());
+                }
+                out.extend_from_slice(stub);
+            }
+            Self::Response(response) => {
+                put_response(out, response.alloc_hint, response.context, response.cancels);
+                out.extend_from_slice(stub);
+            }
+            Self::Fault(fault) => {
+                fault.write(out);
+                out.extend_from_slice(stub);
+            }
+            Self::Bind(bind) | Self::AlterContext(bind) => bind.write(out),
+            Self::BindAck(ack) | Self::AlterContextResponse(ack) => ack.write(out, start),
+            Self::BindNak(nak) => nak.write(out),
+            Self::Auth3 => out.extend_from_slice(&[0; 4]),
+            Self::Shutdown | Self::CoCancel | Self::Orphaned => {}
+        }
+    }
+}
+
+/// Appends what stands before the object or the stub of a request.
+#[inline]
+pub(crate) fn put_request(out: &mut Vec<u8>, alloc_hint: u32, context: u16, opnum: u16) {
+    let ([h0, h1, h2, h3], [c0, c1], [o0, o1]) =
+        (alloc_hint.to_le_bytes(), context.to_le_bytes(), opnum.to_le_bytes());
+    out.extend_from_slice(&[h0, h1, h2, h3, c0, c1, o0, o1]);
+}
+
+/// Appends what stands before the stub of a response.
+#[inline]
+pub(crate) fn put_response(out: &mut Vec<u8>, alloc_hint: u32, context: u16, cancels: u8) {
+    let ([h0, h1, h2, h3], [c0, c1]) = (alloc_hint.to_le_bytes(), context.to_le_bytes());
+    out.extend_from_slice(&[h0, h1, h2, h3, c0, c1, cancels, 0]);
+}
+
+impl Fault {
+    fn write(&self, out: &mut Vec<u8>) {
+        put_response(out, 32, self.context, self.cancels);
+        if let Some(flags) = out.last_mut() {
+            *flags = self.flags;
+        }
+        out.extend_from_slice(&self.status.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+    }
+}
+
+impl Bind {
+    fn write(&self, out: &mut Vec<u8>) {
+        put_sizes(out, self.max_xmit, self.max_recv, self.group);
+        let count = u8::try_from(self.contexts.len()).unwrap_or(u8::MAX);
+        out.extend_from_slice(&[count, 0, 0, 0]);
+        for context in self.contexts.iter().take(count.into()) {
+            context.write(out);
+        }
+    }
+}
+
+impl BindAck {
+    fn write(&self, out: &mut Vec<u8>, start: usize) {
+        put_sizes(out, self.max_xmit, self.max_recv, self.group);
+        let terminated = !self.address.is_empty();
+        let len = u16::try_from(self.address.len() + usize::from(terminated)).unwrap_or(0);
+        out.extend_from_slice(&len.to_le_bytes());
+        if len > 0 {
+            out.extend_from_slice(&self.address);
+            out.push(0);
+        }
+        let pad = (out.len() - start).next_multiple_of(4) - (out.len() - start);
+        out.extend(std::iter::repeat_n(0, pad));
+        let count = u8::try_from(self.results.len()).unwrap_or(u8::MAX);
+        out.extend_from_slice(&[count, 0, 0, 0]);
+        for result in self.results.iter().take(count.into()) {
+            result.write(out);
+        }
+    }
+}
+
+impl BindNak {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.reason.to_le_bytes());
+        out.push(u8::try_from(self.versions.len()).unwrap_or(u8::MAX));
+        for (major, minor) in self.versions.iter().take(u8::MAX.into()) {
+            out.extend_from_slice(&[*major, *minor]);
+        }
+        // The PDU ends at a multiple of 4.
+        let pad = (HEADER + 3 + 2 * self.versions.len()).next_multiple_of(4)
+            - (HEADER + 3 + 2 * self.versions.len());
+        out.extend(std::iter::repeat_n(0, pad));
+    }
+}
+
+fn put_sizes(out: &mut Vec<u8>, max_xmit: u16, max_recv: u16, group: u32) {
+    out.extend_from_slice(&max_xmit.to_le_bytes());
+    out.extend_from_slice(&max_recv.to_le_bytes());
+    out.extend_from_slice(&group.to_le_bytes());
+}

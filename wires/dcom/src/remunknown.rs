@@ -1,0 +1,291 @@
+//! Stubs of IRemUnknown and IRemUnknown2 after ORPCTHIS and ORPCTHAT (MS-DCOM 3.1.1.5.6, 3.1.1.5.7). What is written
+//! is little-endian and takes alignment from a multiple of 8.
+
+use crate::hresult;
+use crate::objref::StdObjRef;
+use crate::stub::{Get, Put};
+use crate::violations::Violation;
+use bytes::Bytes;
+use uuid::Uuid;
+
+/// References that a marshalled interface pointer carries, unless somebody asks for another number.
+pub const PUBLIC_REFS: u32 = 5;
+
+/// Least lengths in bytes of REMQIRESULT and REMINTERFACEREF.
+const RESULT: usize = 48;
+const REFS: usize = 24;
+
+/// Operation numbers.
+#[allow(missing_docs)]
+pub mod opnum {
+    pub const REM_QUERY_INTERFACE: u16 = 3;
+    pub const REM_ADD_REF: u16 = 4;
+    pub const REM_RELEASE: u16 = 5;
+    pub const REM_QUERY_INTERFACE2: u16 = 6;
+}
+
+/// Arguments of RemQueryInterface.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Query {
+    /// An IPID of the object.
+    pub ipid: Uuid,
+    /// References wanted on each interface.
+    pub refs: u32,
+    /// Interfaces wanted.
+    pub iids: Vec<Uuid>,
+}
+
+/// REMINTERFACEREF: references to an IPID, added or given back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Refs {
+    /// The IPID.
+    pub ipid: Uuid,
+    /// Public references.
+    pub public: u32,
+    /// Private references.
+    pub private: u32,
+}
+
+/// Arguments of RemQueryInterface.
+pub fn query_request(query: &Query) -> Vec<u8> {
+    let mut out = Put::default();
+    out.uuid(query.ipid);
+    out.u32(query.refs);
+    put_iids(&mut out, &query.iids);
+    out.bytes
+}
+
+/// Reads them.
+pub fn parse_query_request(mut stub: Get<'_>) -> Result<Query, Violation> {
+    Ok(Query { ipid: stub.uuid()?, refs: stub.u32()?, iids: iids(&mut stub)? })
+}
+
+/// Results of RemQueryInterface: one per IID asked for, then the HRESULT of the whole.
+pub fn query_reply(found: &[Result<StdObjRef, u32>]) -> Vec<u8> {
+    let mut out = Put::default();
+    out.pointer(true);
+    out.count(found.len());
+    for result in found {
+        out.align(8);
+        out.u32(result.err().unwrap_or_default());
+        out.align(8);
+        result.unwrap_or_default().put(&mut out);
+    }
+    out.u32(whole(found.iter().map(Result::is_ok)));
+    out.bytes
+}
+
+/// Reads them. Where the whole failed without results, the HRESULT is the error.
+#[allow(clippy::type_complexity)]
+pub fn parse_query_reply(mut stub: Get<'_>) -> Result<Result<Vec<Result<StdObjRef, u32>>, u32>, Violation> {
+    if !stub.pointer()? {
+        return refusal(stub.u32()?);
+    }
+    let count = stub.conformance(RESULT, None)?;
+    let found = stub.items(count, RESULT, |stub| {
+        stub.align(8);
+        let hresult = stub.u32()?;
+        stub.align(8);
+        let std = StdObjRef::get(stub)?;
+        Ok(if hresult == 0 { Ok(std) } else { Err(hresult) })
+    })?;
+    stub.u32()?;
+    Ok(Ok(found))
+}
+
+/// Arguments of RemQueryInterface2: IPID and IIDs.
+pub fn query2_request(ipid: Uuid, iids: &[Uuid]) -> Vec<u8> {
+    let mut out = Put::default();
+    out.uuid(ipid);
+    put_iids(&mut out, iids);
+    out.bytes
+}
+
+/// Reads them; the number of references is what implementations hand out.
+pub fn parse_query2_request(mut stub: Get<'_>) -> Result<Query, Violation> {
+    Ok(Query { ipid: stub.uuid()?, refs: PUBLIC_REFS, iids: iids(&mut stub)? })
+}
+
+/// Results of RemQueryInterface2: an OBJREF or an HRESULT per IID asked for.
+pub fn query2_reply(found: &[Result<Bytes, u32>]) -> Vec<u8> {
+    let mut out = Put::default();
+    out.count(found.len());
+    for result in found {
+        out.u32(result.as_ref().err().copied().unwrap_or_default());
+    }
+    out.count(found.len());
+    for result in found {
+        out.pointer(result.is_ok());
+    }
+    for objref in found.iter().flatten() {
+        out.interface_pointer(objref);
+    }
+    out.u32(whole(found.iter().map(Result::is_ok)));
+    out.bytes
+}
+
+/// Reads them. Where the whole failed without results, the HRESULT is the error.
+#[allow(clippy::type_complexity)]
+pub fn parse_query2_reply(mut stub: Get<'_>) -> Result<Result<Vec<Result<Bytes, u32>>, u32>, Violation> {
+    let count = stub.conformance(4, None)?;
+    let hresults = stub.items(count, 4, Get::u32)?;
+    stub.conformance(4, Some(count))?;
+    let held = stub.items(count, 4, Get::pointer)?;
+    let mut found = Vec::with_capacity(count);
+    for (hresult, held) in hresults.into_iter().zip(held) {
+        let objref = if held { Some(stub.interface_pointer()?) } else { None };
+        found.push(match objref {
+            Some(objref) if hresult == 0 => Ok(objref),
+            None if hresult == 0 => Err(hresult::E_NOINTERFACE),
+            _ => Err(hresult),
+        });
+    }
+    let hresult = stub.u32()?;
+    if found.is_empty() { refusal(hresult) } else { Ok(Ok(found)) }
+}
+
+/// Arguments of RemAddRef and RemRelease.
+pub fn refs_request(refs: &[Refs]) -> Vec<u8> {
+    let refs = refs.get(..refs.len().min(usize::from(u16::MAX))).unwrap_or_default();
+    let mut out = Put::default();
+    out.u16(u16::try_from(refs.len()).unwrap_or_default());
+    out.count(refs.len());
+    for refs in refs {
+        out.uuid(refs.ipid);
+        out.u32(refs.public);
+        out.u32(refs.private);
+    }
+    out.bytes
+}
+
+/// Reads them.
+pub fn parse_refs_request(mut stub: Get<'_>) -> Result<Vec<Refs>, Violation> {
+    let count = stub.u16()?.into();
+    let count = stub.conformance(REFS, Some(count))?;
+    stub.items(count, REFS, |stub| Ok(Refs { ipid: stub.uuid()?, public: stub.u32()?, private: stub.u32()? }))
+}
+
+/// Results of RemAddRef: an HRESULT per IPID, then that of the whole.
+pub fn add_ref_reply(results: &[u32], hresult: u32) -> Vec<u8> {
+    let mut out = Put::default();
+    out.count(results.len());
+    results.iter().for_each(|result| out.u32(*result));
+    out.u32(hresult);
+    out.bytes
+}
+
+/// Reads them.
+pub fn parse_add_ref_reply(mut stub: Get<'_>) -> Result<(Vec<u32>, u32), Violation> {
+    let count = stub.conformance(4, None)?;
+    Ok((stub.items(count, 4, Get::u32)?, stub.u32()?))
+}
+
+/// The result of RemRelease: an HRESULT.
+pub fn release_reply(hresult: u32) -> Vec<u8> {
+    hresult.to_le_bytes().to_vec()
+}
+
+/// Reads it.
+pub fn parse_release_reply(mut stub: Get<'_>) -> Result<u32, Violation> {
+    stub.u32()
+}
+
+fn iids(stub: &mut Get<'_>) -> Result<Vec<Uuid>, Violation> {
+    let count = stub.u16()?.into();
+    let count = stub.conformance(16, Some(count))?;
+    stub.items(count, 16, Get::uuid)
+}
+
+fn put_iids(out: &mut Put, iids: &[Uuid]) {
+    let iids = iids.get(..iids.len().min(usize::from(u16::MAX))).unwrap_or_default();
+    out.u16(u16::try_from(iids.len()).unwrap_or_default());
+    out.count(iids.len());
+    iids.iter().for_each(|iid| out.uuid(*iid));
+}
+
+/// The HRESULT of the whole: all were found, some, or none.
+fn whole(found: impl Iterator<Item = bool>) -> u32 {
+    let (mut all, mut any) = (true, false);
+    for found in found {
+        all &= found;
+        any |= found;
+    }
+    match (all, any) {
+        (true, _) => hresult::S_OK,
+        (false, true) => hresult::S_FALSE,
+        (false, false) => hresult::E_NOINTERFACE,
+    }
+}
+
+/// What a reply without results means.
+fn refusal<T>(hresult: u32) -> Result<Result<T, u32>, Violation> {
+    if hresult::is_failure(hresult) { Ok(Err(hresult)) } else { Err(Violation::NullReference) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_read_as_written() {
+        let query =
+            Query { ipid: Uuid::from_u128(1), refs: 5, iids: vec![Uuid::from_u128(2), Uuid::from_u128(3)] };
+        let stub = query_request(&query);
+        assert_eq!(parse_query_request(Get::new(&stub, true)), Ok(query.clone()));
+        let stub = query2_request(query.ipid, &query.iids);
+        assert_eq!(parse_query2_request(Get::new(&stub, true)), Ok(query));
+    }
+
+    #[test]
+    fn answers_to_queries_read_as_written_and_say_how_many_were_found() {
+        let std = StdObjRef { flags: 0, public_refs: 5, oxid: 1, oid: 2, ipid: Uuid::from_u128(3) };
+        let no = Err(hresult::E_NOINTERFACE);
+        for (found, hresult) in [(vec![Ok(std)], 0), (vec![Ok(std), no], 1), (vec![no, no], 0x8000_4002)] {
+            let stub = query_reply(&found);
+            assert_eq!(parse_query_reply(Get::new(&stub, true)), Ok(Ok(found.clone())));
+            assert_eq!(stub.last_chunk(), Some(&u32::to_le_bytes(hresult)));
+            let objrefs: Vec<_> =
+                found.iter().map(|found| found.map(|_| Bytes::from_static(b"MEOW-five"))).collect();
+            let stub = query2_reply(&objrefs);
+            assert_eq!(parse_query2_reply(Get::new(&stub, true)), Ok(Ok(objrefs)));
+            assert_eq!(stub.last_chunk(), Some(&u32::to_le_bytes(hresult)));
+            for len in 0..stub.len() {
+                assert!(parse_query2_reply(Get::new(&stub[..len], true)).is_err());
+            }
+        }
+        let refused = [0, 0x8001_0108_u32].map(u32::to_le_bytes).concat();
+        assert_eq!(parse_query_reply(Get::new(&refused, true)), Ok(Err(hresult::RPC_E_DISCONNECTED)));
+        assert_eq!(parse_query_reply(Get::new(&[0; 8], true)), Err(Violation::NullReference));
+    }
+
+    #[test]
+    fn results_behind_extensions_are_aligned_as_in_the_whole_stub() {
+        let std = StdObjRef { flags: 0, public_refs: 5, oxid: 1, oid: 2, ipid: Uuid::from_u128(3) };
+        // As behind an ORPCTHAT of 12 bytes: what Put aligns to 8 is 4 bytes off.
+        let mut stub = [1, 1, 0].map(u32::to_le_bytes).concat();
+        let mut out = Put::default();
+        out.align(8);
+        std.put(&mut out);
+        stub.extend([0; 4]);
+        stub.extend(out.bytes);
+        stub.extend([0; 4]);
+        let found = parse_query_reply(Get::after(&stub, 8, true)).unwrap().unwrap();
+        assert_eq!(found, [Ok(std)]);
+        stub.drain(8..12);
+        stub.splice(8..8, [0; 8]);
+        let found = parse_query_reply(Get::after(&stub, 12, true));
+        assert_eq!(found, Ok(Ok(vec![Ok(std)])));
+    }
+
+    #[test]
+    fn references_read_as_written_and_claims_are_bounded() {
+        let refs = [Refs { ipid: Uuid::from_u128(4), public: 5, private: 0 }; 3];
+        let stub = refs_request(&refs);
+        assert_eq!(parse_refs_request(Get::new(&stub, true)), Ok(refs.to_vec()));
+        let claim = [&[0xff, 0xff, 0, 0][..], &[0xff, 0xff, 0, 0], &[0; 24]].concat();
+        assert_eq!(parse_refs_request(Get::new(&claim, true)), Err(Violation::CountBeyondMessage));
+        let reply = add_ref_reply(&[0, 0x8001_0113, 0], 1);
+        assert_eq!(parse_add_ref_reply(Get::new(&reply, true)), Ok((vec![0, 0x8001_0113, 0], 1)));
+    }
+}

@@ -1,0 +1,300 @@
+//! Stubs of IObjectExporter (MS-DCOM 3.1.2.5.1): it has neither ORPCTHIS nor ORPCTHAT. What is written is
+//! little-endian.
+
+use crate::bindings::DualStringArray;
+use crate::stub::{Get, Put};
+use crate::violations::Violation;
+use uuid::Uuid;
+
+/// Operation numbers.
+#[allow(missing_docs)]
+pub mod opnum {
+    pub const RESOLVE_OXID: u16 = 0;
+    pub const SIMPLE_PING: u16 = 1;
+    pub const COMPLEX_PING: u16 = 2;
+    pub const SERVER_ALIVE: u16 = 3;
+    pub const RESOLVE_OXID2: u16 = 4;
+    pub const SERVER_ALIVE2: u16 = 5;
+}
+
+/// Where an object exporter is and how it is spoken to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// Where it listens.
+    pub bindings: DualStringArray,
+    /// IPID of its IRemUnknown.
+    pub rem_unknown: Uuid,
+    /// The least authentication level it takes.
+    pub authn_hint: u32,
+    /// Its COMVERSION.
+    pub version: (u16, u16),
+}
+
+/// What a set of pinged objects shall gain and lose.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ComplexPing {
+    /// The set, or 0 for a new one.
+    pub set: u64,
+    /// Counts the client's pings of this set.
+    pub sequence: u16,
+    /// OIDs to add.
+    pub add: Vec<u64>,
+    /// OIDs to take out.
+    pub remove: Vec<u64>,
+}
+
+/// Arguments of ResolveOxid and ResolveOxid2.
+pub fn resolve_oxid2_request(oxid: u64, protseqs: &[u16]) -> Vec<u8> {
+    let mut out = Put::default();
+    out.u64(oxid);
+    put_protseqs(&mut out, protseqs, false);
+    out.bytes
+}
+
+/// Reads them: OXID and protocol identifiers.
+pub fn parse_resolve_oxid2_request(mut stub: Get<'_>) -> Result<(u64, Vec<u16>), Violation> {
+    Ok((stub.u64()?, protseqs(&mut stub, false)?))
+}
+
+/// Results of ResolveOxid2, or the status that says why there are none.
+pub fn resolve_oxid2_reply(result: Result<&Resolved, u32>) -> Vec<u8> {
+    put_resolved(result, true)
+}
+
+/// Reads them.
+pub fn parse_resolve_oxid2_reply(stub: Get<'_>) -> Result<Result<Resolved, u32>, Violation> {
+    resolved(stub, true)
+}
+
+/// Results of ResolveOxid: the same without COMVERSION.
+pub fn resolve_oxid_reply(result: Result<&Resolved, u32>) -> Vec<u8> {
+    put_resolved(result, false)
+}
+
+/// Reads them; the version is 5.1.
+pub fn parse_resolve_oxid_reply(stub: Get<'_>) -> Result<Result<Resolved, u32>, Violation> {
+    resolved(stub, false)
+}
+
+/// Results of ServerAlive2: the resolver's version and bindings.
+pub fn server_alive2_reply(version: (u16, u16), bindings: &DualStringArray) -> Vec<u8> {
+    let mut out = Put::default();
+    out.u16(version.0);
+    out.u16(version.1);
+    out.pointer(true);
+    bindings.put(&mut out);
+    out.u32(0);
+    out.u32(0);
+    out.bytes
+}
+
+/// Reads them; a status that is not 0 comes as the error.
+#[allow(clippy::type_complexity)]
+pub fn parse_server_alive2_reply(
+    mut stub: Get<'_>,
+) -> Result<Result<((u16, u16), DualStringArray), u32>, Violation> {
+    let version = (stub.u16()?, stub.u16()?);
+    // j-Interop sends a null pointer, and bindings all the same.
+    let bindings = if stub.pointer()? || stub.left() > 8 {
+        DualStringArray::get(&mut stub)?
+    } else {
+        DualStringArray::default()
+    };
+    stub.u32()?;
+    Ok(match stub.u32()? {
+        0 => Ok((version, bindings)),
+        status => Err(status),
+    })
+}
+
+/// Arguments of SimplePing.
+pub fn simple_ping_request(set: u64) -> Vec<u8> {
+    set.to_le_bytes().to_vec()
+}
+
+/// Reads them.
+pub fn parse_simple_ping_request(mut stub: Get<'_>) -> Result<u64, Violation> {
+    stub.u64()
+}
+
+/// The only result of SimplePing and ServerAlive.
+pub fn status_reply(status: u32) -> Vec<u8> {
+    status.to_le_bytes().to_vec()
+}
+
+/// Reads it.
+pub fn parse_status_reply(mut stub: Get<'_>) -> Result<u32, Violation> {
+    stub.u32()
+}
+
+/// Arguments of ComplexPing. What is more than 65535 of a kind is left for the next ping.
+pub fn complex_ping_request(ping: &ComplexPing) -> Vec<u8> {
+    let most = |oids: &[u64]| u16::try_from(oids.len()).unwrap_or(u16::MAX);
+    let mut out = Put::default();
+    out.u64(ping.set);
+    out.u16(ping.sequence);
+    out.u16(most(&ping.add));
+    out.u16(most(&ping.remove));
+    for oids in [&ping.add, &ping.remove] {
+        let oids = oids.get(..most(oids).into()).unwrap_or_default();
+        out.pointer(!oids.is_empty());
+        if !oids.is_empty() {
+            out.count(oids.len());
+            oids.iter().for_each(|oid| out.u64(*oid));
+        }
+    }
+    out.bytes
+}
+
+/// Reads them.
+pub fn parse_complex_ping_request(mut stub: Get<'_>) -> Result<ComplexPing, Violation> {
+    let set = stub.u64()?;
+    let (sequence, add, remove) = (stub.u16()?, stub.u16()?, stub.u16()?);
+    let add = oids(&mut stub, add)?;
+    let remove = oids(&mut stub, remove)?;
+    Ok(ComplexPing { set, sequence, add, remove })
+}
+
+/// Results of ComplexPing: the set, and how many periods to wait (2 to the power of `backoff`).
+pub fn complex_ping_reply(set: u64, backoff: u16, status: u32) -> Vec<u8> {
+    let mut out = Put::default();
+    out.u64(set);
+    out.u16(backoff);
+    out.u32(status);
+    out.bytes
+}
+
+/// Reads them: set, back-off factor, status.
+pub fn parse_complex_ping_reply(mut stub: Get<'_>) -> Result<(u64, u16, u32), Violation> {
+    Ok((stub.u64()?, stub.u16()?, stub.u32()?))
+}
+
+fn oids(stub: &mut Get<'_>, count: u16) -> Result<Vec<u64>, Violation> {
+    match (stub.pointer()?, count) {
+        (false, 0) => Ok(Vec::new()),
+        (false, _) => Err(Violation::NullReference),
+        (true, count) => {
+            let count = stub.conformance(8, Some(count.into()))?;
+            stub.items(count, 8, Get::u64)
+        }
+    }
+}
+
+/// A count and an array of protocol identifiers, as three interfaces have them; `pointed` if there is a pointer before
+/// the array.
+pub(crate) fn protseqs(stub: &mut Get<'_>, pointed: bool) -> Result<Vec<u16>, Violation> {
+    let count = stub.u16()?.into();
+    if pointed && !stub.pointer()? {
+        return if count == 0 { Ok(Vec::new()) } else { Err(Violation::NullReference) };
+    }
+    let count = stub.conformance(2, Some(count))?;
+    stub.items(count, 2, Get::u16)
+}
+
+/// Writes them.
+pub(crate) fn put_protseqs(out: &mut Put, protseqs: &[u16], pointed: bool) {
+    let protseqs = protseqs.get(..protseqs.len().min(usize::from(u16::MAX))).unwrap_or_default();
+    out.u16(u16::try_from(protseqs.len()).unwrap_or_default());
+    if pointed {
+        out.pointer(true);
+    }
+    out.count(protseqs.len());
+    protseqs.iter().for_each(|protseq| out.u16(*protseq));
+}
+
+fn resolved(mut stub: Get<'_>, versioned: bool) -> Result<Result<Resolved, u32>, Violation> {
+    let found = stub.pointer()?;
+    let bindings = if found { DualStringArray::get(&mut stub)? } else { DualStringArray::default() };
+    let rem_unknown = stub.uuid()?;
+    let authn_hint = stub.u32()?;
+    let version = if versioned { (stub.u16()?, stub.u16()?) } else { (5, 1) };
+    match stub.u32()? {
+        0 if found => Ok(Ok(Resolved { bindings, rem_unknown, authn_hint, version })),
+        0 => Err(Violation::NullReference),
+        status => Ok(Err(status)),
+    }
+}
+
+fn put_resolved(result: Result<&Resolved, u32>, versioned: bool) -> Vec<u8> {
+    let blank = Resolved::default();
+    let (resolved, status) = match result {
+        Ok(resolved) => (resolved, 0),
+        Err(status) => (&blank, status),
+    };
+    let mut out = Put::default();
+    out.pointer(result.is_ok());
+    if result.is_ok() {
+        resolved.bindings.put(&mut out);
+    }
+    out.uuid(resolved.rem_unknown);
+    out.u32(resolved.authn_hint);
+    if versioned {
+        out.u16(resolved.version.0);
+        out.u16(resolved.version.1);
+    }
+    out.u32(status);
+    out.bytes
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::bindings::StringBinding;
+
+    fn bindings() -> DualStringArray {
+        let strings = vec![StringBinding { tower: 7, address: "10.1.2.3[49152]".into() }];
+        DualStringArray { strings, security: Vec::new() }
+    }
+
+    #[test]
+    fn resolutions_and_refusals_read_as_written() {
+        let rem_unknown = Uuid::from_u128(77);
+        let resolved = Resolved { bindings: bindings(), rem_unknown, authn_hint: 5, version: (5, 7) };
+        let stub = resolve_oxid2_reply(Ok(&resolved));
+        assert_eq!(parse_resolve_oxid2_reply(Get::new(&stub, true)), Ok(Ok(resolved.clone())));
+        let stub = resolve_oxid_reply(Ok(&resolved));
+        let older = Resolved { version: (5, 1), ..resolved };
+        assert_eq!(parse_resolve_oxid_reply(Get::new(&stub, true)), Ok(Ok(older)));
+        let stub = resolve_oxid2_reply(Err(0x776));
+        assert_eq!(parse_resolve_oxid2_reply(Get::new(&stub, true)), Ok(Err(0x776)));
+        let stub = resolve_oxid2_reply(Err(0));
+        assert_eq!(parse_resolve_oxid2_reply(Get::new(&stub, true)), Err(Violation::NullReference));
+    }
+
+    #[test]
+    fn pings_read_as_written() {
+        for (add, remove) in
+            [(vec![], vec![]), (vec![1, 2], vec![]), (vec![], vec![3]), (vec![4], vec![5, 6, 7])]
+        {
+            let ping = ComplexPing { set: 9, sequence: 2, add, remove };
+            let stub = complex_ping_request(&ping);
+            assert_eq!(parse_complex_ping_request(Get::new(&stub, true)), Ok(ping));
+            for len in 0..stub.len() {
+                assert!(parse_complex_ping_request(Get::new(&stub[..len], true)).is_err());
+            }
+        }
+        let reply = complex_ping_reply(9, 1, 0x778);
+        assert_eq!(parse_complex_ping_reply(Get::new(&reply, true)), Ok((9, 1, 0x778)));
+    }
+
+    #[test]
+    fn a_big_endian_request_is_read() {
+        let stub =
+            [&[0, 0, 0, 0, 0, 0, 0, 9][..], &[0, 2, 0xce, 0xce], &[0, 0, 0, 2], &[0, 7, 0, 8]].concat();
+        assert_eq!(parse_resolve_oxid2_request(Get::new(&stub, false)), Ok((9, vec![7, 8])));
+        let stub = resolve_oxid2_request(9, &[7]);
+        assert_eq!(parse_resolve_oxid2_request(Get::new(&stub, true)), Ok((9, vec![7])));
+        assert!(parse_resolve_oxid2_request(Get::new(&stub, false)).is_err());
+    }
+
+    #[test]
+    fn the_answer_of_j_interop_is_read_in_spite_of_its_null_pointer() {
+        let mut stub = server_alive2_reply((5, 2), &bindings());
+        assert_eq!(parse_server_alive2_reply(Get::new(&stub, true)), Ok(Ok(((5, 2), bindings()))));
+        stub[4..8].fill(0);
+        assert_eq!(parse_server_alive2_reply(Get::new(&stub, true)), Ok(Ok(((5, 2), bindings()))));
+        let refused = [&[5, 0, 7, 0][..], &[0; 8], &[5, 0, 0, 0]].concat();
+        assert_eq!(parse_server_alive2_reply(Get::new(&refused, true)), Ok(Err(5)));
+    }
+}

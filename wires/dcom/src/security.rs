@@ -1,0 +1,205 @@
+//! The security that goes with a way: how calls are protected, who calls, and who may.
+
+use bytes::Bytes;
+use everywire_auth::security::{Credentials, Mechanism, Options, Users};
+use everywire_model::{Endpoint, Failure, Initiator, Kind, Lease, Profile};
+use std::fmt;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+/// How much each message is protected (MS-RPCE 2.2.1.1.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Level {
+    /// Nobody says who calls.
+    None = 1,
+    /// The caller is known when the connection begins.
+    Connect = 2,
+    /// As `Packet`.
+    Call = 3,
+    /// Each fragment is known to come from the caller; in practice as `Integrity`.
+    Packet = 4,
+    /// Each fragment is signed.
+    Integrity = 5,
+    /// Each fragment is signed and encrypted.
+    Privacy = 6,
+}
+
+impl Level {
+    /// The level with this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| *level as u8 == number)
+    }
+
+    /// Its name in addresses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Connect => "connect",
+            Self::Call => "call",
+            Self::Packet => "packet",
+            Self::Integrity => "integrity",
+            Self::Privacy => "privacy",
+        }
+    }
+
+    /// The level with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether each fragment carries a signature.
+    pub fn is_signed(self) -> bool {
+        self >= Self::Call
+    }
+
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::None, Self::Connect, Self::Call, Self::Packet, Self::Integrity, Self::Privacy];
+}
+
+/// See the module. It stands in [`Profile::lease`] of a way that leads to no object yet, and of a place.
+#[derive(Clone)]
+pub struct Security {
+    /// How calls are protected; of a place, how they must be at least.
+    pub level: Level,
+    /// How the caller proves who it is.
+    pub mechanism: Mechanism,
+    /// Whom the caller says it is.
+    pub credentials: Option<Arc<Credentials>>,
+    /// Of a place: whom it knows.
+    pub users: Option<Arc<dyn Users>>,
+    /// Of a place: whether the NTLM2 session response will do, which old clients send in place of NTLMv2.
+    pub ntlm1_session: bool,
+    /// Of a place: whether anybody may look up what is served here; otherwise only who is known, or on this machine.
+    pub open_lookups: bool,
+    /// The principal name of the service; empty for the usual one.
+    pub target: String,
+    /// Where the key distribution centre is, if the system does not know.
+    pub kdc: Option<String>,
+    /// Of a place: the file of its Kerberos keys.
+    pub keytab: Option<PathBuf>,
+    /// Tells securities apart: connections are shared by equal ones only.
+    lane: u64,
+}
+
+impl Security {
+    /// What is right without any wish: integrity where others might listen in, nothing where the system vouches for the
+    /// caller.
+    pub fn of_endpoint(endpoint: Option<&Endpoint>) -> Self {
+        let level = if matches!(endpoint, Some(Endpoint::Tcp { .. }) | None) {
+            Level::Integrity
+        } else {
+            Level::None
+        };
+        Self::new(level)
+    }
+
+    /// This level, and nothing else.
+    pub fn new(level: Level) -> Self {
+        Self {
+            level,
+            mechanism: Mechanism::Ntlm,
+            credentials: None,
+            users: None,
+            ntlm1_session: false,
+            open_lookups: false,
+            target: String::new(),
+            kdc: None,
+            keytab: None,
+            lane: 0,
+        }
+        .sealed()
+    }
+
+    /// The security of a way, as its lease says.
+    pub fn of(profile: &Profile) -> Arc<Self> {
+        if let Some(security) = profile.lease.share::<Self>() {
+            return security;
+        }
+        match profile.lease.get::<crate::exporter::Proxy>() {
+            Some(proxy) => Arc::clone(proxy.security()),
+            None => Arc::new(Self::of_endpoint(profile.endpoints.first())),
+        }
+    }
+
+    /// A lease that says so.
+    pub fn lease(self: &Arc<Self>) -> Lease {
+        Lease::new(Arc::clone(self) as _)
+    }
+
+    /// To be called after fields were changed, before it is used.
+    #[must_use]
+    pub fn sealed(mut self) -> Self {
+        static KEYS: OnceLock<RandomState> = OnceLock::new();
+        let who = self.credentials.as_ref().map(|known| {
+            let secret = known.password.as_password();
+            (
+                known.domain.clone(),
+                known.user.clone(),
+                secret.map(str::to_owned),
+                known.password.as_nt_hash().copied(),
+            )
+        });
+        let rest = (self.level, self.mechanism, &self.target, &self.kdc);
+        self.lane = KEYS.get_or_init(RandomState::new).hash_one((who, rest));
+        self
+    }
+
+    /// What tells connections to one endpoint apart.
+    pub fn lane(&self) -> Bytes {
+        Bytes::copy_from_slice(&self.lane.to_le_bytes())
+    }
+
+    /// What a context of this level is asked for; `host` is where the service runs.
+    pub fn options(&self, host: &str) -> Options {
+        let target = if self.target.is_empty() { format!("host/{host}") } else { self.target.clone() };
+        Options {
+            integrity: self.level.is_signed(),
+            confidentiality: self.level == Level::Privacy,
+            dce_style: true,
+            allow_ntlm1_session: self.ntlm1_session,
+            target,
+            kdc: self.kdc.clone(),
+            keytab: self.keytab.clone(),
+        }
+    }
+
+    /// Why a call cannot be made with it, if so.
+    pub fn lack(&self) -> Option<Failure> {
+        (self.level > Level::None && self.credentials.is_none()).then(|| {
+            let what = format!("calls at level `{}` need credentials, and there are none", self.level.name());
+            Failure::new(Kind::Refused, Initiator::User, what).with_hint(
+                "write USER:PASSWORD@ before the host, name a file of credentials in $EVERYWIRE_DCOM_CREDENTIALS, or end the address with ?level=none if the server takes that",
+            )
+        })
+    }
+}
+
+impl PartialEq for Security {
+    fn eq(&self, other: &Self) -> bool {
+        self.lane == other.lane
+    }
+}
+
+impl Eq for Security {}
+
+impl Hash for Security {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.lane.hash(state);
+    }
+}
+
+impl fmt::Debug for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let who = self.credentials.as_ref().map(|known| (&known.domain, &known.user));
+        write!(
+            f,
+            "Security({}, {:?}, {who:?}, users: {})",
+            self.level.name(),
+            self.mechanism,
+            self.users.is_some()
+        )
+    }
+}

@@ -1,0 +1,47 @@
+//! Whether a call is let through: what the place demands, and what anybody may ask.
+
+use super::Accepting;
+use crate::security::Level;
+use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER};
+use everywire_model::{PeerAddress, Profile};
+use std::net::{IpAddr, SocketAddr};
+use uuid::Uuid;
+
+impl Accepting {
+    /// Whether a call that came protected by `shield` may be executed.
+    #[inline]
+    pub(super) fn admits(&self, shield: Option<usize>, iid: Uuid, opnum: u16) -> bool {
+        let level = match shield.and_then(|index| self.channel.shields.get(index)) {
+            // These two differ from integrity in name only.
+            Some(shield) if matches!(shield.level, Level::Call | Level::Packet) => Level::Integrity,
+            Some(shield) => shield.level,
+            None => Level::None,
+        };
+        level >= self.place.level || self.is_open(iid, opnum)
+    }
+
+    /// What may be asked by those whom nobody knows.
+    #[cold]
+    fn is_open(&self, iid: Uuid, opnum: u16) -> bool {
+        let lookups = self.place.open_lookups || self.local;
+        match iid {
+            // ServerAlive and ServerAlive2 (MS-DCOM 3.1.2.5.1.4).
+            OBJECT_EXPORTER => matches!(opnum, 3 | 5),
+            // All but stopping it.
+            MANAGEMENT => lookups && opnum != 3,
+            // ept_lookup, ept_map, ept_lookup_handle_free.
+            ENDPOINT_MAPPER => lookups && matches!(opnum, 2..=4),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a peer is on this machine.
+pub(super) fn is_local(peer: &PeerAddress, place: &Profile) -> bool {
+    if !super::binding::is_tcp(place) {
+        return true;
+    }
+    let text = peer.text.rsplit_once("tcp:").map_or(peer.text.as_str(), |(_, text)| text);
+    let address = text.parse::<SocketAddr>().map(|address| address.ip()).or_else(|_| text.parse::<IpAddr>());
+    address.is_ok_and(|address| address.to_canonical().is_loopback())
+}

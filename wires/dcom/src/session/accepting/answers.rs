@@ -1,0 +1,124 @@
+//! Answers: results, failing HRESULTs with blank results, exceptions, faults (MS-DCOM 3.1.1.5.4, 2.2.13.4).
+
+use super::{Accepting, Serving};
+use crate::frame::PduKind;
+use crate::hresult;
+use crate::orpc::{ErrorInfo, Extent, OrpcThat, error_extent};
+use crate::session::channel::Heading;
+use crate::session::shield::Talk;
+use crate::session::{blank, exception, values};
+use everywire_model::visit::Nothing;
+use everywire_model::{Answer, Completed, Encode, Failure, Initiator, Kind, Sink, Visit};
+
+impl Accepting {
+    /// Answers a call; one whose results do not encode gets that failure instead.
+    pub(super) fn answer_call(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
+        self.count(0, 1);
+        let sent = match answer {
+            Answer::Done(results) => self.put_results(serving, results),
+            Answer::Raised { shape, fields } if serving.orpc => exception::put(shape, fields)
+                .and_then(|extent| self.put_failed(serving, hresult::DISP_E_EXCEPTION, vec![extent])),
+            Answer::Raised { shape, .. } => {
+                let what = format!("the servant raised {}, which plain RPC cannot carry", shape.name);
+                Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+            }
+            Answer::Failed(failure) => {
+                self.put_failure(serving, failure);
+                return Ok(());
+            }
+            Answer::Moved(_) => Err(Failure::new(
+                Kind::Unsupported,
+                Initiator::Here,
+                "a call cannot be told where its object went",
+            )),
+        };
+        sent.inspect_err(|failure| {
+            // The servant ran, only its results do not travel.
+            let failure = failure.clone().with_completed(Completed::Yes);
+            self.put_failure(serving, &failure);
+        })
+    }
+
+    #[inline]
+    fn put_results(&mut self, serving: &Serving, results: &dyn Encode) -> Visit<()> {
+        let talk = self.talk_of(serving);
+        let (orpc, keeps) = (serving.orpc, serving.keeps_hresult);
+        self.channel.message(&heading(serving), serving.shield, |out| {
+            let stub = out.len();
+            if orpc {
+                out.extend_from_slice(&[0; OrpcThat::LEN]);
+            }
+            values::put(out, stub, results, talk.as_ref())?;
+            if orpc && !keeps {
+                values::put_u32(out, stub, hresult::S_OK);
+            }
+            Ok(())
+        })
+    }
+
+    /// Answers with a failing HRESULT where the caller can expect one, else with a fault.
+    fn put_failure(&mut self, serving: &Serving, failure: &Failure) {
+        // What no servant saw is the runtime's to tell, not an object's.
+        let fault = match failure.kind() {
+            Kind::NoObject if serving.orpc && failure.code().is_none() => Some(hresult::RPC_E_DISCONNECTED),
+            Kind::NoOperation if failure.code().is_none() => Some(hresult::NCA_OP_RNG_ERROR),
+            Kind::Malformed if failure.initiator() == Initiator::Peer => Some(hresult::NCA_FAULT_NDR),
+            _ if !serving.orpc => Some(hresult::fault_status(failure)),
+            _ => None,
+        };
+        let unexecuted = failure.completed() == Completed::No;
+        let status = match fault {
+            Some(status) => status,
+            None => {
+                let code = hresult::of(failure);
+                let info = ErrorInfo { description: failure.message().to_owned(), ..ErrorInfo::default() };
+                let extensions =
+                    if failure.message().is_empty() { Vec::new() } else { vec![error_extent(&info)] };
+                match self.put_failed(serving, code, extensions) {
+                    Ok(()) => return,
+                    Err(_) => code,
+                }
+            }
+        };
+        self.send_fault(serving.call, serving.context, status, unexecuted);
+    }
+
+    /// A failing HRESULT behind blank results.
+    fn put_failed(&mut self, serving: &Serving, code: u32, extensions: Vec<Extent>) -> Visit<()> {
+        let shape = self
+            .exporter
+            .as_ref()
+            .filter(|_| !serving.keeps_hresult)
+            .and_then(|exporter| exporter.results(&serving.key, serving.iid, serving.opnum))
+            .ok_or_else(|| Failure::new(Kind::NoOperation, Initiator::Here, "the results are not known"))?;
+        let talk = self.talk_of(serving);
+        self.channel.message(&heading(serving), serving.shield, |out| {
+            let stub = out.len();
+            OrpcThat { flags: 0, extensions }.write(out);
+            let fields = shape.fields();
+            if fields.is_empty() {
+                values::put(out, stub, &Nothing, talk.as_ref())?;
+            } else {
+                values::put(out, stub, &|sink: &mut dyn Sink| blank::put(&shape, sink), talk.as_ref())?;
+            }
+            values::put_u32(out, stub, code);
+            Ok(())
+        })
+    }
+
+    fn talk_of(&self, serving: &Serving) -> Option<Talk> {
+        let shield = serving.shield.and_then(|index| self.channel.shields.get(index));
+        shield.map_or(self.talk.as_ref(), |shield| shield.correspondence.as_ref()).cloned()
+    }
+}
+
+fn heading(serving: &Serving) -> Heading {
+    Heading {
+        kind: PduKind::Response,
+        flags: 0,
+        call: serving.call,
+        context: serving.context,
+        opnum: 0,
+        object: None,
+    }
+}

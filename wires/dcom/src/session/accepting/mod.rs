@@ -1,0 +1,307 @@
+//! The side that was connected to.
+//!
+//! `binding` agrees on contexts, sizes and who calls, `requests` takes calls, `admission` decides whether they are let
+//! through, `answers` answers them.
+
+mod admission;
+mod answers;
+mod binding;
+mod requests;
+
+use super::channel::{Channel, State};
+use super::shield::Talk;
+use crate::exporter::{Exporter, Served};
+use crate::frame::{Header, PduKind};
+use crate::pdu::{Breach, Fault, Pdu, Syntax};
+use crate::security::{Level, Security};
+use bytes::{Bytes, BytesMut};
+use everywire_auth::security::Acceptor;
+use everywire_model::{
+    Answer, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator, Kind, PeerAddress, Profile,
+    Rope, Session, Violation,
+};
+use std::sync::Arc;
+use std::time::Instant;
+use uuid::Uuid;
+
+/// After how many calls and answers the node's counters are told.
+const TOLD_AT_ONCE: u32 = 256;
+
+/// The session of a side that was connected to: waits for a bind.
+pub struct Accepting {
+    channel: Channel,
+    /// What this place demands.
+    place: Arc<Security>,
+    /// Text of this place's port, which a bind_ack tells.
+    port: Vec<u8>,
+    peer: PeerAddress,
+    /// Whether the peer is on this machine.
+    local: bool,
+    /// Whether it came by a socket of this machine.
+    sockets: bool,
+    exporter: Option<Arc<Exporter>>,
+    /// For callers that nobody knows.
+    talk: Option<Talk>,
+    /// Association group, once one was joined.
+    group: Option<u32>,
+    contexts: Vec<Presentation>,
+    admissions: Vec<Admission>,
+    /// Calls taken and not answered; their serials ascend.
+    serving: Vec<Serving>,
+    next_serial: u64,
+    /// What the management interface counts, not yet told to it: calls that came, and answers sent.
+    counted: [u32; 2],
+    /// What the last call's IPID stood for: most calls go where the last one went.
+    last: Option<(Uuid, Served)>,
+}
+
+/// A presentation context.
+struct Presentation {
+    id: u16,
+    syntax: Syntax,
+    /// The interface as the peer names it, 16 bytes in wire order.
+    interface: Bytes,
+    /// Whether its calls on objects carry ORPCTHIS.
+    orpc: bool,
+    /// Whether it is derived from IDispatch, once that mattered.
+    dispatches: Option<bool>,
+}
+
+/// A security context that is being made, or that was refused.
+struct Admission {
+    id: u32,
+    mechanism: u8,
+    level: Level,
+    /// `None`: refused.
+    acceptor: Option<Box<dyn Acceptor>>,
+}
+
+/// A call of the peer.
+struct Serving {
+    serial: u64,
+    call: u32,
+    context: u16,
+    shield: Option<usize>,
+    key: Bytes,
+    iid: Uuid,
+    opnum: u16,
+    orpc: bool,
+    /// Whether results hold their HRESULT themselves.
+    keeps_hresult: bool,
+    replies: bool,
+    /// Withdrawn: the answer will be dropped. The entry stays until then, so that withdrawing calls does not let a peer
+    /// have more of them executed at a time than the limit.
+    cancelled: bool,
+}
+
+impl Accepting {
+    /// A session for a connection that came in by the place that the configuration's profile describes.
+    pub fn new(config: &Config) -> Self {
+        let place = Security::of(&config.profile);
+        let exporter = config.ambient.as_ref().and_then(Exporter::of);
+        let sockets = !binding::is_tcp(&config.profile);
+        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &place, "", sockets));
+        Self {
+            channel: Channel::new(&config.limits),
+            port: binding::secondary_address(&config.profile),
+            local: admission::is_local(&config.peer, &config.profile),
+            place,
+            sockets,
+            peer: config.peer.clone(),
+            exporter,
+            talk,
+            group: None,
+            contexts: Vec::new(),
+            admissions: Vec::new(),
+            serving: Vec::new(),
+            next_serial: 1,
+            last: None,
+            counted: [0; 2],
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, now: Instant, header: &Header, message: BytesMut) -> Result<(), Breach> {
+        match header.kind {
+            PduKind::Request => self.request_in(now, header, message),
+            PduKind::Bind => self.bind_in(header, &message),
+            PduKind::AlterContext => self.alter_in(header, &message),
+            PduKind::Auth3 => self.auth3_in(header, &message),
+            PduKind::CoCancel => {
+                self.cancel_in(header);
+                Ok(())
+            }
+            PduKind::Orphaned => {
+                self.orphaned_in(header);
+                Ok(())
+            }
+            kind => Err(Breach::Unexpected { kind: kind.word() }),
+        }
+    }
+
+    /// Tells the peer of a breach, as far as the protocol has a word for it.
+    #[cold]
+    fn breach(&mut self, breach: Breach, header: Option<&Header>) -> Violation {
+        match header {
+            Some(header) if header.kind == PduKind::Bind => {
+                self.send_nak(header.call, binding::nak_reason(&breach))
+            }
+            Some(header) => {
+                let status = match breach {
+                    Breach::Signature | Breach::Verification { .. } | Breach::Unprotected { .. } => {
+                        crate::hresult::NCA_ACCESS_DENIED
+                    }
+                    _ => crate::hresult::NCA_PROTO_ERROR,
+                };
+                self.send_fault(header.call, 0, status, true);
+            }
+            None => {}
+        }
+        self.channel.broken(breach)
+    }
+
+    fn send_fault(&mut self, call: u32, context: u16, status: u32, unexecuted: bool) {
+        let flags = if unexecuted { crate::frame::DID_NOT_EXECUTE } else { 0 };
+        let fault = Fault { context, cancels: 0, flags: 0, status, stub: 0..0 };
+        self.channel.negotiate(&Pdu::Fault(fault), flags, call, None);
+    }
+
+    /// Counts calls and answers. Connections share the node's counters, so they are told
+    /// of many calls at a time.
+    #[inline]
+    fn count(&mut self, calls: u32, answers: u32) {
+        let [came, sent] = &mut self.counted;
+        *came += calls;
+        *sent += answers;
+        if *came + *sent >= TOLD_AT_ONCE {
+            self.tell_counts();
+        }
+    }
+
+    #[cold]
+    fn tell_counts(&mut self) {
+        let [came, sent] = std::mem::take(&mut self.counted);
+        if let Some(exporter) = &self.exporter {
+            let traffic = &exporter.standard().traffic;
+            (0..came).for_each(|_| traffic.called(1));
+            traffic.sent(sent);
+        }
+    }
+
+    fn leave(&mut self) {
+        self.tell_counts();
+        if let (Some(group), Some(exporter)) = (self.group.take(), &self.exporter) {
+            exporter.leave_association(group);
+        }
+    }
+}
+
+impl Session for Accepting {
+    fn receive(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+        handles: &mut Vec<Handle>,
+    ) -> Result<(), Violation> {
+        // Nothing of this protocol uses handles; what a transport passes is closed.
+        handles.clear();
+        loop {
+            match self.channel.next(now, input) {
+                Ok(Some((header, message))) => {
+                    if let Err(breach) = self.take(now, &header, message) {
+                        return Err(self.breach(breach, Some(&header)));
+                    }
+                }
+                Ok(None) => return Ok(()),
+                Err(breach) => return Err(self.breach(breach, None)),
+            }
+        }
+    }
+
+    fn wanted(&self) -> usize {
+        self.channel.missing
+    }
+
+    #[inline]
+    fn poll(&mut self) -> Option<Event> {
+        self.channel.events.pop_front()
+    }
+
+    #[inline]
+    fn transmit(&mut self) -> &mut Rope {
+        &mut self.channel.out
+    }
+
+    fn start(&mut self, _: Instant, _: &Call<'_>) -> Result<CallId, Failure> {
+        Err(one_way())
+    }
+
+    fn probe(&mut self, _: Instant, _: &Profile) -> Result<CallId, Failure> {
+        Err(one_way())
+    }
+
+    fn emit(&mut self, _: Instant, _: &Emission<'_>) -> Result<(), Failure> {
+        // Signals are calls that the node makes, not this connection.
+        Ok(())
+    }
+
+    fn answer(&mut self, id: CallId, answer: Answer<'_>) -> Result<(), Failure> {
+        let Ok(index) = self.serving.binary_search_by_key(&id.0, |serving| serving.serial) else {
+            return Ok(());
+        };
+        let serving = self.serving.remove(index);
+        if serving.cancelled || !serving.replies || self.channel.state != State::Open {
+            return Ok(());
+        }
+        self.answer_call(&serving, answer)
+    }
+
+    fn cancel(&mut self, _: CallId) {}
+
+    fn close(&mut self) {
+        if self.channel.state == State::Open {
+            self.channel.negotiate(&Pdu::Shutdown, 0, 0, None);
+        }
+        self.channel.state = State::Over;
+        self.leave();
+    }
+
+    fn disconnected(&mut self, _: &Failure) {
+        self.channel.state = State::Over;
+        self.leave();
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.channel.deadline()
+    }
+
+    fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        self.channel.check_time(now).map_err(|breach| self.breach(breach, None))
+    }
+
+    fn outstanding(&self) -> usize {
+        self.serving.iter().filter(|serving| !serving.cancelled).count()
+    }
+}
+
+impl Drop for Accepting {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl std::fmt::Debug for Accepting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Accepting({:?}, {} calls)", self.channel.state, self.serving.len())
+    }
+}
+
+#[cold]
+fn one_way() -> Failure {
+    Failure::new(
+        Kind::Unsupported,
+        Initiator::Here,
+        "calls cannot go back over a connection that the peer opened",
+    )
+    .with_hint("connect to the peer's own endpoint")
+}

@@ -1,0 +1,286 @@
+//! Calls: taken, withdrawn, forgotten (C706 12.6.4.9; MS-DCOM 2.2.13, 3.1.1.5.4).
+
+use super::{Accepting, Serving};
+use crate::exporter::Served;
+use crate::frame::{self, FIRST, Header, LAST};
+use crate::orpc::OrpcThis;
+use crate::pdu::cursor::Cursor;
+use crate::pdu::{Breach, Request};
+use crate::security::Level;
+use crate::session::assembly::Fragment;
+use crate::session::channel::{Heading, State};
+use crate::session::{REM_UNKNOWN, REM_UNKNOWN2, SCM_ACTIVATOR, tells_hresult, values, verification};
+use crate::{IDISPATCH, MANAGEMENT, REMOTE_ACTIVATION, VERSION, dispatches, hresult, iid_of};
+use bytes::{Bytes, BytesMut};
+use everywire_model::{CallId, Event, Expects, Incoming, Interface};
+use std::time::Instant;
+use uuid::Uuid;
+
+impl Accepting {
+    /// A fragment of a call.
+    #[inline]
+    pub(super) fn request_in(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        mut message: BytesMut,
+    ) -> Result<(), Breach> {
+        if self.channel.state != State::Open {
+            return Err(Breach::Unexpected { kind: header.kind.word() });
+        }
+        let (end, shield) = match self.refused(header, &message)? {
+            true => {
+                self.send_fault(header.call, 0, hresult::NCA_ACCESS_DENIED, true);
+                return Ok(());
+            }
+            false => self.channel.open(header, &mut message)?,
+        };
+        let shield = shield.or_else(|| self.implied());
+        message.truncate(end);
+        let message = message.freeze();
+        let request = Request::read(header, &mut Cursor::new(&message, frame::HEADER, header.little))?;
+        let heading = Heading {
+            kind: header.kind,
+            flags: header.flags,
+            call: header.call,
+            context: request.context,
+            opnum: request.opnum,
+            object: request.object,
+        };
+        let fragment = Fragment { heading, little: header.little, shield };
+        if header.has(FIRST) {
+            let reused =
+                |serving: &Serving| serving.call == header.call && serving.replies && !serving.cancelled;
+            if self.serving.iter().any(reused) {
+                return Err(Breach::CallReused { call: header.call });
+            }
+        }
+        // Without multiplexing, the fragments of a call come one after another.
+        if !self.channel.multiplex && self.channel.assemblies.has_other(header.call) {
+            return Err(Breach::StrayFragment { call: header.call });
+        }
+        let stub = message.slice(request.stub);
+        if header.flags & (FIRST | LAST) == FIRST | LAST && self.channel.assemblies.is_empty() {
+            return self.call_in(header, &fragment, stub);
+        }
+        let due = self.channel.assembly_due(now);
+        let limits = &self.channel.limits;
+        match self.channel.assemblies.take(&fragment, header.flags, &stub, limits, due)? {
+            Some((first, stub)) => self.call_in(header, &first, stub),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a request comes by a security context that was refused; the peer may not know yet.
+    fn refused(&self, header: &Header, message: &[u8]) -> Result<bool, Breach> {
+        if self.admissions.is_empty() {
+            return Ok(false);
+        }
+        let Some(trailer) = header.trailer(message)? else {
+            // At level connect only the absence of another context says by which a call comes.
+            let connects = |level: Level| level == Level::Connect;
+            return Ok(self.implied().is_none()
+                && self.admissions.iter().any(|held| held.acceptor.is_none() && connects(held.level)));
+        };
+        Ok(self.admissions.iter().any(|held| held.id == trailer.context && held.acceptor.is_none()))
+    }
+
+    /// The security context of a call that names none: at level connect none does.
+    #[inline]
+    fn implied(&self) -> Option<usize> {
+        self.channel.shields.iter().position(|shield| shield.level == Level::Connect)
+    }
+
+    /// A whole call.
+    #[inline]
+    fn call_in(&mut self, header: &Header, call: &Fragment, stub: Bytes) -> Result<(), Breach> {
+        let heading = &call.heading;
+        let refuse = |session: &mut Self, status| {
+            session.send_fault(heading.call, heading.context, status, true);
+            Ok(())
+        };
+        let Some(context) = self.contexts.iter().find(|known| known.id == heading.context) else {
+            return refuse(self, hresult::NCA_UNK_IF);
+        };
+        let (syntax, orpc) = (context.syntax, context.orpc);
+        let interface = context.interface.clone();
+        if !self.admits(call.shield, syntax.id, heading.opnum) {
+            return refuse(self, hresult::NCA_ACCESS_DENIED);
+        }
+        if self.channel.shields.get(call.shield.unwrap_or(usize::MAX)).is_some_and(|shield| shield.signs()) {
+            let said =
+                verification::Said::new(syntax, heading.call, heading.context, heading.opnum, call.little);
+            verification::check(&stub, header, &said)?;
+        }
+        if self.serving.len() >= self.channel.limits.outstanding {
+            return refuse(self, hresult::NCA_SERVER_TOO_BUSY);
+        }
+        let object = heading.object.filter(|object| !object.is_nil());
+        let is_activation = matches!(syntax.id, SCM_ACTIVATOR | REMOTE_ACTIVATION);
+        let (key, orpc) = match object {
+            _ if is_activation => (Bytes::new(), true),
+            Some(ipid) if orpc => match self.served(ipid) {
+                Some(served) if may_call(served.iid, syntax.id) => (served.key.clone(), true),
+                Some(_) => return refuse(self, hresult::RPC_E_INVALID_IPID),
+                None => return refuse(self, hresult::RPC_E_DISCONNECTED),
+            },
+            Some(object) => (Bytes::copy_from_slice(&object.to_bytes_le()), false),
+            None if orpc && matches!(syntax.id, REM_UNKNOWN | REM_UNKNOWN2) => {
+                return refuse(self, hresult::RPC_E_INVALID_OBJECT);
+            }
+            None => (Bytes::new(), false),
+        };
+        let base = if orpc {
+            match implicit_arguments(&stub, call.little) {
+                Ok(taken) => taken,
+                Err(status) => return refuse(self, status),
+            }
+        } else {
+            0
+        };
+        let keeps_hresult = orpc && self.keeps_hresult(&key, syntax.id, heading);
+        let (talk, sender) = match call.shield.and_then(|index| self.channel.shields.get(index)) {
+            Some(shield) => (shield.correspondence.as_ref(), shield.principal.clone()),
+            None => (self.talk.as_ref(), Bytes::new()),
+        };
+        let body = values::body(stub.slice(base..), base, call.little, self.channel.limits.budget, talk);
+        self.count(1, 0);
+        if syntax.id == MANAGEMENT {
+            self.tell_counts();
+        }
+        let replies = heading.flags & frame::MAYBE == 0;
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        self.serving.push(Serving {
+            serial,
+            call: heading.call,
+            context: heading.context,
+            shield: call.shield,
+            key: key.clone(),
+            iid: syntax.id,
+            opnum: heading.opnum,
+            orpc,
+            keeps_hresult,
+            replies,
+            cancelled: false,
+        });
+        self.channel.events.push_back(Event::Call(Box::new(Incoming {
+            id: CallId(serial),
+            sender,
+            key,
+            interface,
+            operation: operation(heading.opnum),
+            body,
+            expects: if replies { Expects::Reply } else { Expects::Nothing },
+        })));
+        Ok(())
+    }
+
+    /// Whether the results of an operation hold their HRESULT themselves: so do some of IDispatch, under whichever name it
+    /// is called.
+    #[inline]
+    fn keeps_hresult(&mut self, key: &[u8], iid: Uuid, heading: &Heading) -> bool {
+        tells_hresult(iid, heading.opnum)
+            || (tells_hresult(IDISPATCH, heading.opnum) && self.dispatches(key, iid, heading.context))
+    }
+
+    #[cold]
+    fn dispatches(&mut self, key: &[u8], iid: Uuid, context: u16) -> bool {
+        let Some(context) = self.contexts.iter_mut().find(|known| known.id == context) else { return false };
+        let exporter = &self.exporter;
+        *context.dispatches.get_or_insert_with(|| {
+            let servants =
+                exporter.as_ref().map(|exporter| exporter.objects().servants(key)).unwrap_or_default();
+            let named = |interface: &Interface| iid_of(interface) == iid && dispatches(interface);
+            servants.iter().any(|servant| derives(servant.interface(), &named))
+        })
+    }
+
+    /// What an IPID stands for.
+    #[inline]
+    fn served(&mut self, ipid: Uuid) -> Option<&Served> {
+        if self.last.as_ref().is_none_or(|(last, served)| *last != ipid || !served.is_connected()) {
+            self.last = None;
+            self.last = Some((ipid, self.exporter.as_ref()?.served(ipid)?));
+        }
+        self.last.as_ref().map(|(_, served)| served)
+    }
+
+    /// The peer withdraws a call; who still waits for it gets a fault.
+    pub(super) fn cancel_in(&mut self, header: &Header) {
+        let withdrawn = |serving: &&mut Serving| serving.call == header.call && !serving.cancelled;
+        if let Some(serving) = self.serving.iter_mut().find(withdrawn) {
+            serving.cancelled = true;
+            let (serial, context, replies) = (serving.serial, serving.context, serving.replies);
+            self.channel.events.push_back(Event::Cancelled(CallId(serial)));
+            if replies {
+                self.send_fault(header.call, context, hresult::NCA_FAULT_CANCEL, false);
+            }
+        }
+    }
+
+    /// The peer has forgotten a call, or will not send the rest of it.
+    pub(super) fn orphaned_in(&mut self, header: &Header) {
+        self.channel.assemblies.forget(header.call);
+        let forgotten = |serving: &&mut Serving| serving.call == header.call && !serving.cancelled;
+        if let Some(serving) = self.serving.iter_mut().find(forgotten) {
+            serving.cancelled = true;
+            self.channel.events.push_back(Event::Cancelled(CallId(serving.serial)));
+        }
+    }
+}
+
+/// Whether an interface, or one it is derived from, is such a one.
+fn derives(interface: &Interface, wanted: &dyn Fn(&Interface) -> bool) -> bool {
+    wanted(interface) || interface.bases.iter().any(|base| derives(base, wanted))
+}
+
+/// Whether an interface of an object may be called under the name of another one: IRemUnknown has two, and what is derived
+/// from an interface may be called as that one; which operations there are, the object's own contract says.
+fn may_call(served: Uuid, asked: Uuid) -> bool {
+    let node = |iid| matches!(iid, REM_UNKNOWN | REM_UNKNOWN2);
+    node(served) == node(asked)
+}
+
+/// Reads ORPCTHIS; how long it is, or the status of the fault.
+#[inline]
+fn implicit_arguments(stub: &Bytes, little: bool) -> Result<usize, u32> {
+    // The usual one has no extensions, and nothing of it but the version matters.
+    if little
+        && let Some(&[major, 0, minor, 0, ..]) = stub.first_chunk::<{ OrpcThis::LEN }>()
+        && stub.get(OrpcThis::LEN - 4..OrpcThis::LEN) == Some(&[0; 4])
+    {
+        return check_version(major.into(), minor.into()).map(|()| OrpcThis::LEN);
+    }
+    let (this, taken) = OrpcThis::parse(stub, little).map_err(|_| hresult::RPC_E_INVALID_HEADER)?;
+    check_version(this.version.0, this.version.1).map(|()| taken)
+}
+
+fn check_version(major: u16, minor: u16) -> Result<(), u32> {
+    if major == u16::from(VERSION.0) && minor <= u16::from(VERSION.1) {
+        Ok(())
+    } else {
+        Err(hresult::RPC_E_VERSION_MISMATCH)
+    }
+}
+
+/// The number of an operation, as [`Incoming`] holds it.
+#[inline]
+fn operation(opnum: u16) -> Bytes {
+    /// The first numbers, so that nothing is allocated for most calls.
+    static NUMBERS: [[u8; 2]; 64] = {
+        let mut all = [[0; 2]; 64];
+        let mut at = 0;
+        while at < 64 {
+            #[allow(clippy::cast_possible_truncation)]
+            let low = at as u8;
+            all[at] = [low, 0];
+            at += 1;
+        }
+        all
+    };
+    match NUMBERS.get(usize::from(opnum)) {
+        Some(number) => Bytes::from_static(number),
+        None => Bytes::copy_from_slice(&opnum.to_le_bytes()),
+    }
+}

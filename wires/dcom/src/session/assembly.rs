@@ -1,0 +1,124 @@
+//! Joining fragments: bounded before anything is kept, each from the same caller as the first.
+
+use super::channel::Heading;
+use crate::frame::{FIRST, LAST};
+use crate::pdu::Breach;
+use bytes::{Bytes, BytesMut};
+use everywire_model::Limits;
+use std::time::Instant;
+
+/// Messages of which the last fragment is still missing.
+#[derive(Debug, Default)]
+pub(crate) struct Assemblies {
+    open: Vec<Assembly>,
+    /// Bytes that all of them hold.
+    held: u64,
+}
+
+/// What a fragment says of the message it belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fragment {
+    pub(crate) heading: Heading,
+    pub(crate) little: bool,
+    /// By which security context it was protected.
+    pub(crate) shield: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Assembly {
+    first: Fragment,
+    stub: BytesMut,
+    due: Instant,
+}
+
+impl Assemblies {
+    /// Takes a fragment that is not a whole message; yields what the first one said and the stub once that is whole.
+    pub(crate) fn take(
+        &mut self,
+        fragment: &Fragment,
+        flags: u8,
+        stub: &[u8],
+        limits: &Limits,
+        due: Instant,
+    ) -> Result<Option<(Fragment, Bytes)>, Breach> {
+        let call = fragment.heading.call;
+        let known = self.open.iter().position(|open| open.first.heading.call == call);
+        let index = match (flags & FIRST != 0, known) {
+            (true, Some(_)) => return Err(Breach::CallReused { call }),
+            (false, None) => return Err(Breach::StrayFragment { call }),
+            (false, Some(index)) => index,
+            (true, None) => {
+                let limit = limits.assemblies;
+                if self.open.len() >= limit {
+                    return Err(Breach::Assemblies { limit });
+                }
+                self.open.push(Assembly { first: *fragment, stub: BytesMut::new(), due });
+                self.open.len() - 1
+            }
+        };
+        let size = self.held.saturating_add(stub.len() as u64);
+        if size > limits.message {
+            return Err(Breach::OverLimit { size, limit: limits.message });
+        }
+        let Some(open) = self.open.get_mut(index) else { return Err(Breach::StrayFragment { call }) };
+        if let Some(what) = open.first.differs(fragment) {
+            return Err(Breach::FragmentDiffers { call, what });
+        }
+        open.stub.extend_from_slice(stub);
+        self.held = size;
+        if flags & LAST == 0 {
+            return Ok(None);
+        }
+        let done = self.open.remove(index);
+        self.held = self.held.saturating_sub(done.stub.len() as u64);
+        Ok(Some((done.first, done.stub.freeze())))
+    }
+
+    /// Forgets a message; whether it was known.
+    pub(crate) fn forget(&mut self, call: u32) -> bool {
+        let Some(index) = self.open.iter().position(|open| open.first.heading.call == call) else {
+            return false;
+        };
+        let gone = self.open.remove(index);
+        self.held = self.held.saturating_sub(gone.stub.len() as u64);
+        true
+    }
+
+    /// Whether none is open.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Whether the message of another call is open.
+    pub(crate) fn has_other(&self, call: u32) -> bool {
+        self.open.iter().any(|open| open.first.heading.call != call)
+    }
+
+    /// When the first of them must be whole.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.open.iter().map(|open| open.due).min()
+    }
+}
+
+impl Fragment {
+    /// What differs in another fragment of the same call.
+    fn differs(&self, other: &Self) -> Option<&'static str> {
+        let (mine, theirs) = (&self.heading, &other.heading);
+        if self.shield != other.shield {
+            Some("security context")
+        } else if self.little != other.little {
+            Some("byte order")
+        } else if mine.context != theirs.context {
+            Some("presentation context")
+        } else if mine.opnum != theirs.opnum {
+            Some("operation")
+        } else if mine.object != theirs.object {
+            Some("object")
+        } else if mine.kind != theirs.kind {
+            Some("kind")
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Blank values: what stands for results where an operation failed.
+
+use everywire_model::shape::Shape;
+use everywire_model::visit::{Sink, Visit};
+use everywire_model::{Failure, Initiator, Kind};
+
+/// Nesting that is enough for any contract; a type that contains itself without a pointer has no value.
+const DEPTH: u32 = 64;
+
+/// Writes zeros, nulls and nothing, as the shape has room for.
+pub(crate) fn put(shape: &Shape, sink: &mut dyn Sink) -> Visit<()> {
+    fill(shape, sink, DEPTH)
+}
+
+fn fill(shape: &Shape, sink: &mut dyn Sink, depth: u32) -> Visit<()> {
+    let Some(depth) = depth.checked_sub(1) else {
+        return Err(Failure::new(
+            Kind::Unsupported,
+            Initiator::Here,
+            "a shape without an end has no blank value",
+        ));
+    };
+    match shape.resolved() {
+        Shape::Void | Shape::Alias(_) => Ok(()),
+        Shape::Bool => sink.bool(false),
+        Shape::U8 => sink.u8(0),
+        Shape::I8 => sink.i8(0),
+        Shape::U16 => sink.u16(0),
+        Shape::I16 => sink.i16(0),
+        Shape::U32 => sink.u32(0),
+        Shape::I32 => sink.i32(0),
+        Shape::U64 => sink.u64(0),
+        Shape::I64 => sink.i64(0),
+        Shape::F32 => sink.f32(0.0),
+        Shape::F64 => sink.f64(0.0),
+        Shape::Char => sink.char('\0', false),
+        Shape::WideChar => sink.char('\0', true),
+        Shape::Text(text) => sink.text(text, ""),
+        Shape::Struct(held) => {
+            sink.open(shape, held.fields.len())?;
+            for field in held.fields.iter() {
+                fill(&field.shape, sink, depth)?;
+            }
+            sink.close(shape)
+        }
+        Shape::Array(array) => {
+            let len = usize::try_from(array.len).unwrap_or(0);
+            if matches!(array.element.resolved(), Shape::U8) {
+                return sink.bytes(shape, &vec![0; len]);
+            }
+            sink.open(shape, len)?;
+            for _ in 0..len {
+                fill(&array.element, sink, depth)?;
+            }
+            sink.close(shape)
+        }
+        Shape::Sequence(sequence) if matches!(sequence.element.resolved(), Shape::U8) => {
+            sink.bytes(shape, &[])
+        }
+        Shape::Sequence(_) | Shape::Map(_) | Shape::Optional(_) => {
+            sink.open(shape, 0)?;
+            sink.close(shape)
+        }
+        Shape::Pointer(pointer) => {
+            let full = pointer.kind == everywire_model::shape::PointerKind::Ref;
+            sink.open(shape, full.into())?;
+            if full {
+                fill(&pointer.target, sink, depth)?;
+            }
+            sink.close(shape)
+        }
+        Shape::Variant => {
+            sink.open(shape, 1)?;
+            sink.content(&Shape::Void)?;
+            sink.close(shape)
+        }
+        Shape::Enum(held) => {
+            let first = held.members.first().map_or(0, |(_, value)| *value);
+            sink.enumerant(held, first)
+        }
+        Shape::Union(union) => {
+            let discriminator = match union.discriminator.resolved() {
+                Shape::Enum(held) => held.members.first().map_or(0, |(_, value)| i64::from(*value)),
+                _ => 0,
+            };
+            let arm = union.select(discriminator);
+            sink.open(shape, arm.map_or(0, |arm| arm + 1))?;
+            fill(&union.discriminator, sink, depth)?;
+            if let Some(arm) = arm.and_then(|arm| union.arms.get(arm)) {
+                fill(&arm.field.shape, sink, depth)?;
+            }
+            sink.close(shape)
+        }
+        Shape::Handle => {
+            Err(Failure::new(Kind::Unsupported, Initiator::Here, "this shape has no blank value"))
+        }
+        Shape::Reference(_) => sink.reference(None),
+    }
+}

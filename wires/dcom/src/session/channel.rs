@@ -1,0 +1,335 @@
+//! What both sides of a connection share: taking PDUs off the stream, putting messages on it.
+
+use super::assembly::Assemblies;
+use super::shield::{self, Shield};
+use crate::frame::{self, FIRST, HEADER, Header, LAST, MIN_FRAGMENT, PduKind, Trailer};
+use crate::pdu::{Breach, Pdu, put_request, put_response};
+use bytes::BytesMut;
+use everywire_model::{Event, Failure, Initiator, Limits, Rope, Violation, Visit};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// The largest fragment that peers of any make get and may send.
+pub(crate) const FRAGMENT: u16 = 5840;
+
+/// The largest fragment where the peer asks for exactly that: fewer headers and signatures in large messages.
+pub(crate) const LARGE_FRAGMENT: u16 = 65_528;
+
+/// How far a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing was agreed on.
+    Unbound,
+    /// Calls may be made.
+    Open,
+    /// Either side said goodbye, the peer broke the protocol, or the connection ended.
+    Over,
+}
+
+/// See the module.
+pub(crate) struct Channel {
+    pub(crate) state: State,
+    pub(crate) limits: Limits,
+    pub(crate) out: Rope,
+    pub(crate) events: VecDeque<Event>,
+    /// Minor version of the protocol, as the client said.
+    pub(crate) minor: u8,
+    /// Most bytes of a fragment that is sent.
+    pub(crate) xmit: u16,
+    /// Most bytes of a fragment that is taken.
+    pub(crate) recv: u16,
+    /// Whether headers are signed.
+    pub(crate) header_signing: bool,
+    /// Whether several calls may be under way.
+    pub(crate) multiplex: bool,
+    pub(crate) shields: Vec<Shield>,
+    pub(crate) assemblies: Assemblies,
+    /// Bytes of whole PDUs received so far.
+    pub(crate) received: u64,
+    /// Bytes missing of the PDU at the front of the input.
+    pub(crate) missing: usize,
+    /// When the PDU at the front of the input must be whole, and seconds it was given.
+    due: Option<(Instant, u64)>,
+}
+
+/// What stands before the stub of a message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Heading {
+    pub(crate) kind: PduKind,
+    /// Flags beside those of fragments and of the object.
+    pub(crate) flags: u8,
+    pub(crate) call: u32,
+    pub(crate) context: u16,
+    /// Of a request.
+    pub(crate) opnum: u16,
+    /// Of a request.
+    pub(crate) object: Option<Uuid>,
+}
+
+impl Heading {
+    #[inline]
+    fn put(&self, minor: u8, flags: u8, hint: usize, out: &mut Vec<u8>) {
+        let hint = u32::try_from(hint).unwrap_or(u32::MAX);
+        let object = if self.object.is_some() { frame::OBJECT } else { 0 };
+        frame::put(out, minor, self.kind, self.flags | flags | object, 0, self.call);
+        if self.kind == PduKind::Request {
+            put_request(out, hint, self.context, self.opnum);
+            if let Some(object) = self.object {
+                out.extend_from_slice(&object.to_bytes_le());
+            }
+        } else {
+            put_response(out, hint, self.context, 0);
+        }
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        if self.object.is_some() { HEADER + 24 } else { HEADER + 8 }
+    }
+}
+
+impl Channel {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            state: State::Unbound,
+            limits: limits.clone(),
+            out: Rope::new(),
+            events: VecDeque::new(),
+            minor: 0,
+            xmit: FRAGMENT,
+            recv: u16::MAX,
+            header_signing: false,
+            multiplex: false,
+            shields: Vec::new(),
+            assemblies: Assemblies::default(),
+            received: 0,
+            missing: 0,
+            due: None,
+        }
+    }
+
+    /// Takes the next whole PDU from the front of the input.
+    #[inline]
+    pub(crate) fn next(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+    ) -> Result<Option<(Header, BytesMut)>, Breach> {
+        self.missing = 0;
+        if self.state == State::Over {
+            // What comes after goodbye concerns nobody.
+            input.clear();
+            self.due = None;
+            return Ok(None);
+        }
+        let Some(raw) = input.first_chunk::<HEADER>() else {
+            self.wait(now, input.len(), HEADER);
+            return Ok(None);
+        };
+        let header = Header::read(raw)?;
+        if header.length > self.recv {
+            return Err(Breach::FragmentLength { length: header.length, limit: self.recv });
+        }
+        let len = usize::from(header.length);
+        if input.len() < len {
+            self.wait(now, input.len(), len);
+            return Ok(None);
+        }
+        self.due = None;
+        self.received += len as u64;
+        Ok(Some((header, input.split_to(len))))
+    }
+
+    /// Checks what protects a call's PDU; decrypts it in place. Yields where its contents end, and by which context it came
+    /// protected, if by one.
+    #[inline]
+    pub(crate) fn open(
+        &mut self,
+        header: &Header,
+        message: &mut [u8],
+    ) -> Result<(usize, Option<usize>), Breach> {
+        let Some(trailer) = header.trailer(message)? else { return Ok((message.len(), None)) };
+        let shield = self.verify(header, message, &trailer)?;
+        Ok((trailer.contents_end(), Some(shield)))
+    }
+
+    fn verify(&mut self, header: &Header, message: &mut [u8], trailer: &Trailer) -> Result<usize, Breach> {
+        let head = shield::head(header);
+        if trailer.contents_end() < head {
+            return Err(Breach::AuthLength { length: header.auth_length });
+        }
+        let context = trailer.context;
+        let Some(index) = self.shields.iter().position(|shield| shield.id == context) else {
+            return Err(Breach::UnknownSecurityContext { context });
+        };
+        let Some(shield) = self.shields.get_mut(index) else {
+            return Err(Breach::UnknownSecurityContext { context });
+        };
+        if !shield.fits(trailer) {
+            return Err(Breach::SecurityContextReused { context });
+        }
+        // At level connect nothing is signed, though some send what looks like a signature.
+        if shield.signs() {
+            shield.verify(message, trailer, head)?;
+        }
+        Ok(index)
+    }
+
+    /// Appends a message that `fill` writes the stub of, in as many fragments as it needs; nothing of it is left if that
+    /// fails or the message gets too large. `fill` gets the buffer, whose end is where the stub begins.
+    #[inline]
+    pub(crate) fn message(
+        &mut self,
+        heading: &Heading,
+        shield: Option<usize>,
+        fill: impl FnOnce(&mut Vec<u8>) -> Visit<()>,
+    ) -> Visit<()> {
+        let minor = self.minor;
+        let out = self.out.flat();
+        let start = out.len();
+        heading.put(minor, FIRST | LAST, 0, out);
+        let stub = out.len();
+        let result = fill(out).and_then(|()| {
+            let size = out.len().saturating_sub(stub);
+            if size as u64 > self.limits.message {
+                return Err(too_large(size as u64, self.limits.message));
+            }
+            let hint = u32::try_from(size).unwrap_or(u32::MAX).to_le_bytes();
+            if let Some(place) = out.get_mut(start + HEADER..).and_then(<[u8]>::first_chunk_mut) {
+                *place = hint;
+            }
+            let shield = shield.and_then(|index| self.shields.get_mut(index)).filter(|shield| shield.signs());
+            if shield.is_none() && out.len() - start <= usize::from(self.xmit) {
+                frame::set_length(out, start);
+                return Ok(());
+            }
+            split(out, start, stub, minor, heading, usize::from(self.xmit), shield)
+        });
+        if result.is_err() {
+            out.truncate(start);
+        }
+        result
+    }
+
+    /// Appends a PDU that is no part of a call, with a token of authentication if there is one.
+    pub(crate) fn negotiate(&mut self, pdu: &Pdu, flags: u8, call: u32, token: Option<&Token<'_>>) {
+        let out = self.out.flat();
+        let start = out.len();
+        frame::put(out, self.minor, pdu.kind(), FIRST | LAST | flags, 0, call);
+        pdu.write_contents(out, start, &[]);
+        if let Some(token) = token {
+            let len = out.len() - start;
+            let pad = len.next_multiple_of(4) - len;
+            out.extend(std::iter::repeat_n(0, pad));
+            frame::put_trailer(
+                out,
+                token.mechanism,
+                token.level,
+                u8::try_from(pad).unwrap_or(0),
+                token.context,
+            );
+            out.extend_from_slice(token.value);
+            frame::set_auth_length(out, start, token.value.len());
+        }
+        frame::set_length(out, start);
+    }
+
+    /// Notes that a PDU has begun and `whole - have` bytes of it are missing.
+    fn wait(&mut self, now: Instant, have: usize, whole: usize) {
+        if have == 0 {
+            self.due = None;
+            return;
+        }
+        self.missing = whole - have;
+        if self.due.is_none() {
+            let time = self.limits.message_time;
+            self.due = now.checked_add(time).map(|due| (due, time.as_secs()));
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.due.map(|(due, _)| due).into_iter().chain(self.assemblies.due()).min()
+    }
+
+    pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Breach> {
+        let late = self.due.filter(|(due, _)| *due <= now).map(|(_, seconds)| seconds);
+        let assemblies = self.assemblies.due().filter(|due| *due <= now);
+        let late = late.or_else(|| assemblies.map(|_| self.limits.message_time.as_secs()));
+        match late {
+            Some(seconds) => Err(Breach::TooSlow { seconds }),
+            None => Ok(()),
+        }
+    }
+
+    /// When a fragmented message that begins now must be whole.
+    pub(crate) fn assembly_due(&self, now: Instant) -> Instant {
+        let mebibytes = u32::try_from(self.limits.message >> 20).unwrap_or(u32::MAX).saturating_add(1);
+        let time: Duration = self.limits.message_time.saturating_mul(mebibytes);
+        now.checked_add(time).unwrap_or(now)
+    }
+
+    /// The violation.
+    #[cold]
+    pub(crate) fn broken(&mut self, breach: Breach) -> Violation {
+        self.state = State::Over;
+        self.assemblies = Assemblies::default();
+        self.due = None;
+        self.missing = 0;
+        breach.violation(self.received)
+    }
+}
+
+/// A token to be sent in a security trailer.
+pub(crate) struct Token<'a> {
+    pub(crate) mechanism: u8,
+    pub(crate) level: u8,
+    pub(crate) context: u32,
+    pub(crate) value: &'a [u8],
+}
+
+/// Rewrites the message that stands from `start` on, its stub from `stub` on, as fragments of at most `limit` bytes,
+/// protected if there is a shield.
+fn split(
+    out: &mut Vec<u8>,
+    start: usize,
+    stub: usize,
+    minor: u8,
+    heading: &Heading,
+    limit: usize,
+    mut shield: Option<&mut Shield>,
+) -> Visit<()> {
+    let limit = limit.max(MIN_FRAGMENT.into());
+    let overhead = heading.len() + shield.as_ref().map_or(0, |shield| shield.overhead());
+    // Fragments but the last carry a multiple of 16, which needs no padding.
+    let room = (limit.saturating_sub(overhead) & !15).max(16);
+    let size = out.len().saturating_sub(stub);
+    if size <= room
+        && let Some(shield) = shield
+    {
+        return shield.protect(out, start, stub - start);
+    }
+    let whole = out.split_off(stub);
+    out.truncate(start);
+    let mut left = whole.len();
+    for (index, part) in whole.chunks(room).enumerate() {
+        let begin = out.len();
+        let first = if index == 0 { FIRST } else { 0 };
+        let last = if left == part.len() { LAST } else { 0 };
+        heading.put(minor, first | last, left, out);
+        left -= part.len();
+        let head = out.len() - begin;
+        out.extend_from_slice(part);
+        match &mut shield {
+            Some(shield) => shield.protect(out, begin, head)?,
+            None => frame::set_length(out, begin),
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn too_large(size: u64, limit: u64) -> Failure {
+    Failure::over_limit(Initiator::Here, "bytes in a message", size, limit)
+        .with_hint("raise the message limit, or send less at a time")
+}

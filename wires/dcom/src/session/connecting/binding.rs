@@ -1,0 +1,271 @@
+//! Agreeing on contexts, and saying who calls (C706 12.6.3, MS-RPCE 3.3.2.4.1).
+
+use super::{Connecting, Context, Stage};
+use crate::address::class_of;
+use crate::exporter::Proxy;
+use crate::frame::{FIRST, HEADER_SIGNING, Header, LAST, MIN_FRAGMENT, MULTIPLEX};
+use crate::pdu::{
+    Bind, BindAck, Breach, ContextElement, FEATURE_KEEP_ON_ORPHAN, FEATURE_SECURITY_MULTIPLEX, NDR, Pdu,
+    Syntax, nak,
+};
+use crate::security::Level;
+use crate::session::channel::{LARGE_FRAGMENT, State, Token};
+use crate::session::shield::{self, Shield};
+use crate::session::{REM_UNKNOWN2, SCM_ACTIVATOR};
+use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER};
+use everywire_auth::security::{Credentials, Secret, initiator};
+use everywire_model::{Endpoint, Event, Failure, Initiator, Kind, Peer, Profile};
+use uuid::Uuid;
+
+/// The number of this side's only security context.
+const CONTEXT: u32 = 1;
+
+impl Connecting {
+    /// Says everything at once: the interfaces that will be called, as far as is known, and who calls.
+    pub(super) fn send_bind(&mut self, profile: &Profile) {
+        let token = match self.first_token(profile) {
+            Ok(token) => token,
+            Err(failure) => {
+                self.unusable = Some(failure);
+                return;
+            }
+        };
+        let mut elements: Vec<_> = likely(profile).into_iter().map(|iid| self.ask(iid)).collect();
+        let features = Syntax::features(FEATURE_SECURITY_MULTIPLEX | FEATURE_KEEP_ON_ORPHAN);
+        let interface = elements.first().map_or_else(|| syntax(OBJECT_EXPORTER), |first| first.interface);
+        elements.push(ContextElement { id: self.next_context, interface, transfers: vec![features] });
+        self.next_context += 1;
+        let (max_xmit, max_recv) = (LARGE_FRAGMENT, LARGE_FRAGMENT);
+        let bind = Bind { max_xmit, max_recv, group: 0, contexts: elements };
+        self.send_negotiation(Pdu::Bind(bind), token.as_deref());
+    }
+
+    /// A presentation context for an interface; the peer has to be told.
+    fn ask(&mut self, iid: Uuid) -> ContextElement {
+        let id = self.next_context;
+        self.next_context = self.next_context.wrapping_add(1);
+        self.contexts.push(Context { id, iid, stage: Stage::Asked, call: self.next_call });
+        ContextElement { id, interface: syntax(iid), transfers: vec![NDR] }
+    }
+
+    /// Asks for one more interface.
+    pub(super) fn send_alter(&mut self, iid: Uuid) {
+        let element = self.ask(iid);
+        self.alter(vec![element], None);
+    }
+
+    fn alter(&mut self, contexts: Vec<ContextElement>, token: Option<&[u8]>) {
+        let (max_xmit, max_recv) = (self.channel.xmit, LARGE_FRAGMENT);
+        let bind = Bind { max_xmit, max_recv, group: 0, contexts };
+        self.send_negotiation(Pdu::AlterContext(bind), token);
+    }
+
+    fn send_negotiation(&mut self, pdu: Pdu, token: Option<&[u8]>) {
+        let call = self.take_call();
+        let token = token.map(|value| Token {
+            mechanism: shield::number(self.security.mechanism),
+            level: self.security.level as u8,
+            context: CONTEXT,
+            value,
+        });
+        let flags = if matches!(pdu, Pdu::Bind(_)) { HEADER_SIGNING | MULTIPLEX } else { 0 };
+        self.channel.negotiate(&pdu, flags, call, token.as_ref());
+    }
+
+    fn first_token(&mut self, profile: &Profile) -> Result<Option<Vec<u8>>, Failure> {
+        if self.security.level == Level::None {
+            return Ok(None);
+        }
+        let host = match profile.endpoints.first() {
+            Some(Endpoint::Tcp { host, .. }) => host.as_str(),
+            _ => "localhost",
+        };
+        let nobody;
+        let credentials = match &self.security.credentials {
+            Some(credentials) => credentials,
+            // Kerberos may have a ticket without them; the others said what they lack before.
+            None => {
+                let (domain, user) = (String::new(), String::new());
+                nobody = std::sync::Arc::new(Credentials { domain, user, password: Secret::password("") });
+                &nobody
+            }
+        };
+        let mut authentication =
+            initiator(self.security.mechanism, credentials, &self.security.options(host))?;
+        let step = authentication.step(&[])?;
+        self.authentication = Some(authentication);
+        Ok(Some(step.token))
+    }
+
+    /// The peer lets this side in, as far as a bind goes.
+    pub(super) fn bind_ack_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+        if self.channel.state != State::Unbound {
+            return Err(Breach::Unexpected { kind: header.kind.word() });
+        }
+        let ack = self.contents(header, message)?;
+        let asked: Vec<_> = self.contexts.iter().map(|context| context.id).collect();
+        self.settle_contexts(&asked, &ack, 1)?;
+        self.channel.state = State::Open;
+        self.channel.header_signing = header.flags & HEADER_SIGNING != 0;
+        self.channel.multiplex = header.flags & MULTIPLEX != 0;
+        self.channel.xmit = ack.max_recv.clamp(MIN_FRAGMENT, LARGE_FRAGMENT);
+        self.go_on_authenticating(header, message)
+    }
+
+    /// The answer to an alter_context: they are answered in order.
+    pub(super) fn alter_response_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+        if self.channel.state != State::Open {
+            return Err(Breach::Unexpected { kind: header.kind.word() });
+        }
+        let ack = self.contents(header, message)?;
+        let asked = self.contexts.iter().find(|context| context.stage == Stage::Asked).map(|asked| asked.id);
+        match asked {
+            Some(asked) if self.ready => self.settle_contexts(&[asked], &ack, 0)?,
+            None if self.ready => return Err(Breach::Unexpected { kind: header.kind.word() }),
+            // It carries a token; the contexts were settled before.
+            _ => {}
+        }
+        if !self.ready {
+            return self.go_on_authenticating(header, message);
+        }
+        self.pump();
+        Ok(())
+    }
+
+    /// The peer does not let this side in.
+    pub(super) fn bind_nak_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+        let Pdu::BindNak(told) = Pdu::contents(header, message, message.len())? else {
+            return Err(Breach::Unexpected { kind: header.kind.word() });
+        };
+        if self.channel.state != State::Unbound {
+            return Err(Breach::Unexpected { kind: header.kind.word() });
+        }
+        let (kind, why, hint) = match told.reason {
+            nak::AUTHENTICATION_TYPE => (
+                Kind::Refused,
+                "the mechanism of authentication is not known there",
+                Some("try another mech="),
+            ),
+            nak::INVALID_CHECKSUM => {
+                (Kind::Refused, "the user, the password or the token is wrong", Some("check the credentials"))
+            }
+            nak::VERSION => (Kind::Unsupported, "the peer speaks another version of the protocol", None),
+            nak::CONGESTION | nak::LOCAL_LIMIT => (Kind::Busy, "the peer has too much to do", None),
+            _ => (Kind::Refused, "no reason is given", None),
+        };
+        let what = format!("the peer refuses the association: {why}");
+        let mut failure =
+            Failure::new(kind, Initiator::Peer, what).with_code(format!("bind_nak {}", told.reason));
+        if let Some(hint) = hint {
+            failure = failure.with_hint(hint);
+        }
+        self.give_up(failure);
+        Ok(())
+    }
+
+    fn contents(&self, header: &Header, message: &[u8]) -> Result<BindAck, Breach> {
+        let kind = header.kind.word();
+        if header.flags & (FIRST | LAST) != FIRST | LAST {
+            return Err(Breach::NotFragmentable { kind });
+        }
+        let end = header.trailer(message)?.map_or(message.len(), |trailer| trailer.contents_end());
+        match Pdu::contents(header, message, end)? {
+            Pdu::BindAck(ack) | Pdu::AlterContextResponse(ack) => Ok(ack),
+            _ => Err(Breach::Unexpected { kind }),
+        }
+    }
+
+    /// Notes what the peer says of the contexts with these numbers; `more` answers may follow that concern none.
+    fn settle_contexts(&mut self, asked: &[u16], ack: &BindAck, more: usize) -> Result<(), Breach> {
+        let (results, expected) = (ack.results.len(), asked.len());
+        // Some leave out what they do not understand.
+        if results < expected || results > expected + more {
+            return Err(Breach::Results { results, asked: expected });
+        }
+        for (id, result) in asked.iter().zip(&ack.results) {
+            if let Some(context) = self.contexts.iter_mut().find(|context| context.id == *id) {
+                let accepted = result.result == 0 && result.transfer == NDR;
+                context.stage = if accepted { Stage::Accepted } else { Stage::Refused };
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the peer's token, and sends the next.
+    fn go_on_authenticating(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+        let Some(mut authentication) = self.authentication.take() else {
+            self.become_ready("none");
+            return Ok(());
+        };
+        let Some(trailer) = header.trailer(message)? else {
+            self.give_up(
+                Failure::new(
+                    Kind::Refused,
+                    Initiator::Peer,
+                    "the peer does not say who it is, nor asks who calls",
+                )
+                .with_hint("if the peer is trusted anyway, end the address with ?level=none"),
+            );
+            return Ok(());
+        };
+        let step = match authentication.step(message.get(trailer.value()..).unwrap_or_default()) {
+            Ok(step) => step,
+            Err(failure) => {
+                self.give_up(failure);
+                return Ok(());
+            }
+        };
+        let Some(established) = step.done else {
+            // One more round: the same contexts again, since some peers insist on one.
+            self.authentication = Some(authentication);
+            let again = self.contexts.iter().take(1);
+            let again = again.map(|context| ContextElement {
+                id: context.id,
+                interface: syntax(context.iid),
+                transfers: vec![NDR],
+            });
+            let again = again.collect();
+            self.alter(again, Some(&step.token));
+            return Ok(());
+        };
+        if !step.token.is_empty() {
+            self.send_negotiation(Pdu::Auth3, Some(&step.token));
+        }
+        let level = self.security.level;
+        let words = shield::authentication(established.principal.mechanism, level);
+        let (number, headers) = (shield::number(self.security.mechanism), self.channel.header_signing);
+        self.channel.shields.push(Shield::new(CONTEXT, number, level, headers, established));
+        self.become_ready(words);
+        Ok(())
+    }
+
+    fn become_ready(&mut self, authentication: &'static str) {
+        self.ready = true;
+        self.channel.events.push_back(Event::Ready(Peer::admitted(self.peer.clone(), authentication)));
+        self.pump();
+    }
+}
+
+/// The interfaces that will be called on a connection made for this way.
+fn likely(profile: &Profile) -> Vec<Uuid> {
+    match profile.lease.get::<Proxy>() {
+        Some(proxy) if proxy.oxid().resolution().is_some() => {
+            let iid = proxy.objref().iid();
+            let mut all = vec![REM_UNKNOWN2];
+            all.extend((iid != crate::IUNKNOWN && iid != REM_UNKNOWN2).then_some(iid));
+            all
+        }
+        None if class_of(profile).is_some() => vec![SCM_ACTIVATOR, OBJECT_EXPORTER],
+        _ => vec![OBJECT_EXPORTER],
+    }
+}
+
+/// An interface with its version: COM's have none.
+pub(super) fn syntax(iid: Uuid) -> Syntax {
+    let major = match iid {
+        ENDPOINT_MAPPER => 3,
+        MANAGEMENT => 1,
+        _ => 0,
+    };
+    Syntax::new(iid, major)
+}

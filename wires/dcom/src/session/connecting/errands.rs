@@ -1,0 +1,309 @@
+//! Errands: what this side asks the peer by itself, so that a call can be made (MS-DCOM 3.2.4.1, 3.2.4.2, 3.2.4.4).
+
+use super::calls::{Target, lower, no_node, no_such_interface};
+use super::jobs::{Job, Progress, Way};
+use super::{Connecting, Purpose, Waiting, empty_body};
+use crate::activation::{Activation, remote, scm};
+use crate::exporter::{Proxy, RemoteOxid};
+use crate::hresult;
+use crate::orpc::OrpcThat;
+use crate::remunknown::{self, Query, Refs};
+use crate::resolver;
+use crate::session::{REM_UNKNOWN, REM_UNKNOWN2, SCM_ACTIVATOR};
+use crate::stub::Get;
+use crate::{OBJECT_EXPORTER, REMOTE_ACTIVATION, VERSION, is_orpc};
+use bytes::Bytes;
+use everywire_model::{Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// References asked for with an interface.
+const REFERENCES: u32 = 5;
+/// Protocol sequences that are offered: `ncacn_ip_tcp`.
+const PROTSEQS: [u16; 1] = [7];
+/// Impersonation level: identify.
+const IDENTIFY: u32 = 2;
+
+/// An errand, and the calls that its answer answers.
+pub(super) struct Task {
+    pub(super) errand: Errand,
+    pub(super) waiters: Vec<u64>,
+}
+
+/// What is asked.
+pub(super) enum Errand {
+    /// An object of a class.
+    Activate {
+        clsid: Uuid,
+        iid: Uuid,
+        profile: Profile,
+        /// By the older of the two interfaces.
+        old: bool,
+    },
+    /// Where an object is.
+    Resolve { proxy: Arc<Proxy>, profile: Profile },
+    /// An interface of an object; calls that wait for it are among the jobs.
+    Query { proxy: Arc<Proxy>, iid: Uuid },
+    /// Whether there is anybody.
+    Alive,
+    /// References are given back; nobody waits.
+    Release { node: Uuid, minor: u16, refs: Vec<Refs> },
+}
+
+/// What a request for an errand says.
+struct Question {
+    iid: Uuid,
+    opnum: u16,
+    object: Option<Uuid>,
+    minor: u16,
+    stub: Vec<u8>,
+}
+
+impl Task {
+    pub(super) fn new(errand: Errand) -> Self {
+        Self { errand, waiters: Vec::new() }
+    }
+}
+
+impl Connecting {
+    /// Sends what an errand asks, if the peer has an interface for it.
+    pub(super) fn advance_errand(&mut self, mut task: Task) -> Progress {
+        let question = loop {
+            let question = match self.question(&task.errand) {
+                Ok(question) => question,
+                Err(failure) => {
+                    self.fail_task(task, &failure);
+                    return Progress::Done;
+                }
+            };
+            match self.way(question.iid) {
+                Way::Open(context) => break (question, context),
+                Way::Missing { asked } => {
+                    if !asked {
+                        self.send_alter(question.iid);
+                    }
+                    return Progress::Waits(Job::Errand(task));
+                }
+                Way::Refused => {
+                    if !fall_back(&mut task.errand) {
+                        let failure = no_such_interface(question.iid);
+                        self.fail_task(task, &failure);
+                        return Progress::Done;
+                    }
+                }
+            }
+        };
+        let (question, context) = question;
+        let Question { iid, opnum, object, minor, stub } = question;
+        let target = Target { iid, context, opnum, object, orpc: is_orpc(iid), minor };
+        let sent = self.send_request(&target, Expects::Reply, |out, _| {
+            out.extend_from_slice(&stub);
+            Ok(())
+        });
+        match sent {
+            Ok(call) => {
+                self.waiting.push_back(Waiting { call, purpose: Purpose::Errand(Box::new(task)) });
+            }
+            Err(failure) => self.fail_task(task, &failure),
+        }
+        Progress::Done
+    }
+
+    fn question(&self, errand: &Errand) -> Result<Question, Failure> {
+        let minor = self.orpc_minor;
+        Ok(match errand {
+            Errand::Activate { clsid, iid, old, .. } => {
+                let activation = Activation {
+                    clsid: *clsid,
+                    iids: vec![*iid],
+                    class_object: false,
+                    version: (VERSION.0.into(), minor),
+                    protseqs: PROTSEQS.to_vec(),
+                    impersonation: IDENTIFY,
+                };
+                if *old {
+                    let stub = remote::write_request(&activation);
+                    Question { iid: REMOTE_ACTIVATION, opnum: 0, object: None, minor, stub }
+                } else {
+                    let (opnum, stub) = (scm::opnum(&activation), scm::write_request(&activation));
+                    Question { iid: SCM_ACTIVATOR, opnum, object: None, minor, stub }
+                }
+            }
+            Errand::Resolve { proxy, .. } => {
+                let stub = resolver::resolve_oxid2_request(proxy.oxid().id(), &PROTSEQS);
+                let opnum = resolver::opnum::RESOLVE_OXID2;
+                Question { iid: OBJECT_EXPORTER, opnum, object: None, minor, stub }
+            }
+            Errand::Query { proxy, iid } => {
+                let resolution = proxy.oxid().resolution().ok_or_else(no_node)?;
+                let query = Query { ipid: proxy.any_ipid(), refs: REFERENCES, iids: vec![*iid] };
+                let stub = remunknown::query_request(&query);
+                let minor = resolution.version.1.min(VERSION.1.into());
+                let opnum = remunknown::opnum::REM_QUERY_INTERFACE;
+                Question {
+                    iid: self.node_interface(),
+                    opnum,
+                    object: Some(resolution.rem_unknown),
+                    minor,
+                    stub,
+                }
+            }
+            Errand::Alive => {
+                let opnum = resolver::opnum::SERVER_ALIVE;
+                Question { iid: OBJECT_EXPORTER, opnum, object: None, minor, stub: Vec::new() }
+            }
+            Errand::Release { node, minor, refs } => {
+                let (opnum, stub) = (remunknown::opnum::REM_RELEASE, remunknown::refs_request(refs));
+                Question { iid: self.node_interface(), opnum, object: Some(*node), minor: *minor, stub }
+            }
+        })
+    }
+
+    /// IRemUnknown2, or IRemUnknown at peers that have no other.
+    fn node_interface(&self) -> Uuid {
+        if matches!(self.way(REM_UNKNOWN2), Way::Refused) { REM_UNKNOWN } else { REM_UNKNOWN2 }
+    }
+
+    /// Gives references back along with the next call, without waiting for the answer.
+    #[cold]
+    pub(super) fn send_releases(&mut self, oxid: &RemoteOxid, node: Uuid, minor: u16) {
+        let refs: Vec<_> = oxid
+            .take_releases()
+            .into_iter()
+            .map(|(ipid, public)| Refs { ipid, public, private: 0 })
+            .collect();
+        for refs in refs.chunks(RELEASED_AT_ONCE) {
+            let task = Task::new(Errand::Release { node, minor, refs: refs.to_vec() });
+            if self.channel.multiplex {
+                if let Progress::Waits(job) = self.advance_errand(task) {
+                    self.jobs.push_back(job);
+                }
+            } else {
+                // Its turn comes after the call.
+                self.jobs.push_back(Job::Errand(task));
+            }
+        }
+    }
+
+    /// The answer to an errand.
+    pub(super) fn errand_in(&mut self, task: Task, stub: &Bytes, little: bool) {
+        let Task { errand, waiters } = task;
+        let outcome: Result<Option<Reference>, Failure> = match &errand {
+            Errand::Activate { iid, profile, old, .. } => {
+                self.activated(stub, little, *iid, *old, profile).map(Some)
+            }
+            Errand::Resolve { proxy, profile } => self.resolved(stub, little, proxy, profile).map(Some),
+            Errand::Query { proxy, iid } => found(stub, little, proxy, *iid).map(|()| None),
+            Errand::Alive | Errand::Release { .. } => Ok(None),
+        };
+        match outcome {
+            Ok(moved) => {
+                for serial in waiters {
+                    let outcome = match &moved {
+                        Some(reference) => Outcome::Moved(reference.clone()),
+                        None => Outcome::Done(empty_body(self.channel.limits.budget)),
+                    };
+                    self.reply(serial, outcome);
+                }
+            }
+            Err(failure) => self.fail_task(Task { errand, waiters }, &failure),
+        }
+        self.pump();
+    }
+
+    fn activated(
+        &self,
+        stub: &Bytes,
+        little: bool,
+        iid: Uuid,
+        old: bool,
+        profile: &Profile,
+    ) -> Result<Reference, Failure> {
+        let (results, base) = after_that(stub, little)?;
+        let get = Get::after(results, base, little);
+        let parsed = if old { remote::parse_reply(get, &[iid]) } else { scm::parse_reply(get) };
+        let activated = parsed.map_err(|violation| violation.at(base))?;
+        if is_failing(activated.hresult) {
+            return Err(hresult::failure(activated.hresult, None));
+        }
+        self.exporter.as_ref().ok_or_else(no_node)?.adopt_activated(&activated, profile)
+    }
+
+    fn resolved(
+        &self,
+        stub: &Bytes,
+        little: bool,
+        proxy: &Proxy,
+        profile: &Profile,
+    ) -> Result<Reference, Failure> {
+        let parsed = resolver::parse_resolve_oxid2_reply(Get::new(stub, little));
+        let resolved = parsed.map_err(|violation| violation.at(0))?;
+        let resolved = resolved.map_err(|status| {
+            let what = "the resolver does not know the object's exporter";
+            Failure::new(Kind::NoObject, Initiator::Peer, what).with_code(format!("{status:#010x}"))
+        })?;
+        Ok(self.exporter.as_ref().ok_or_else(no_node)?.resolved(proxy, resolved, profile))
+    }
+
+    /// An errand failed at the peer: there may be another way.
+    pub(super) fn errand_fault(&mut self, mut task: Task, status: u32, failure: &Failure) {
+        let unknown = matches!(status, hresult::NCA_UNK_IF | hresult::NCA_OP_RNG_ERROR);
+        let again = match &task.errand {
+            Errand::Activate { .. } if unknown => fall_back(&mut task.errand),
+            Errand::Activate { .. } if status == hresult::RPC_E_VERSION_MISMATCH => {
+                match lower(self.orpc_minor) {
+                    Some(minor) => {
+                        self.orpc_minor = minor;
+                        true
+                    }
+                    None => false,
+                }
+            }
+            _ => false,
+        };
+        if again {
+            self.jobs.push_front(Job::Errand(task));
+        } else {
+            self.fail_task(task, failure);
+        }
+        self.pump();
+    }
+}
+
+/// The most references given back by one request.
+const RELEASED_AT_ONCE: usize = 500;
+
+/// Goes over to the older interface; whether there is one.
+fn fall_back(errand: &mut Errand) -> bool {
+    match errand {
+        Errand::Activate { old, .. } => !std::mem::replace(old, true),
+        // The first refusal was IRemUnknown2's: `node_interface` knows.
+        _ => false,
+    }
+}
+
+fn is_failing(hresult: u32) -> bool {
+    hresult & 0x8000_0000 != 0
+}
+
+/// What stands behind ORPCTHAT, and how long that is.
+fn after_that(stub: &Bytes, little: bool) -> Result<(&[u8], usize), Failure> {
+    let (_, taken) = OrpcThat::parse(stub, little).map_err(|violation| violation.at(0))?;
+    Ok((stub.get(taken..).unwrap_or_default(), taken))
+}
+
+/// Keeps the interface that an object was asked for.
+fn found(stub: &Bytes, little: bool, proxy: &Proxy, iid: Uuid) -> Result<(), Failure> {
+    let (results, base) = after_that(stub, little)?;
+    let parsed = remunknown::parse_query_reply(Get::after(results, base, little));
+    let all = parsed.map_err(|violation| violation.at(base))?;
+    let all = all.map_err(|status| hresult::failure(status, None))?;
+    match all.into_iter().next() {
+        Some(Ok(std)) => {
+            proxy.learn(iid, &std);
+            Ok(())
+        }
+        Some(Err(status)) => Err(hresult::failure(status, None).at(format_args!("interface {iid}"))),
+        None => Err(Failure::malformed("an answer to RemQueryInterface is empty", base)),
+    }
+}

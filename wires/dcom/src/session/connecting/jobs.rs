@@ -1,0 +1,212 @@
+//! What waits: calls that miss something, and errands for what they miss, in the order in which they came.
+
+use super::calls::{Target, no_such_interface};
+use super::errands::{Errand, Task};
+use super::{Connecting, Purpose, Stage};
+use crate::exporter::Proxy;
+use crate::session::channel::State;
+use everywire_model::{Expects, Failure, Outcome};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// See the module.
+pub(super) enum Job {
+    /// A call of the user.
+    Call(Held),
+    /// Something that must be asked before.
+    Errand(Task),
+}
+
+/// A call that cannot be sent yet.
+pub(super) struct Held {
+    pub(super) serial: u64,
+    pub(super) goal: Goal,
+    pub(super) iid: Uuid,
+    pub(super) opnum: u16,
+    pub(super) orpc: bool,
+    pub(super) minor: u16,
+    /// The encoded arguments.
+    pub(super) values: Vec<u8>,
+    pub(super) expects: Expects,
+}
+
+/// What is called.
+pub(super) enum Goal {
+    /// An object that is here.
+    Object(Arc<Proxy>),
+    /// An interface of the node, or an IPID that somebody else counts references of.
+    Node(Option<Uuid>),
+}
+
+/// What became of a job that was looked at.
+pub(super) enum Progress {
+    /// It was sent, or is over.
+    Done,
+    /// It waits on.
+    Waits(Job),
+    /// It waits, and this must be asked for it.
+    Needs(Job, Task),
+}
+
+/// What is known about an interface's presentation context.
+pub(super) enum Way {
+    Open(u16),
+    /// It was asked for, or has to be.
+    Missing {
+        asked: bool,
+    },
+    Refused,
+}
+
+impl Connecting {
+    /// Sends what can be sent.
+    pub(super) fn pump(&mut self) {
+        let mut at = 0;
+        while at < self.jobs.len() && self.ready && self.channel.state == State::Open {
+            if !self.channel.multiplex && !self.is_idle() {
+                return;
+            }
+            let Some(job) = self.jobs.remove(at) else { return };
+            match self.advance(job) {
+                Progress::Done => {}
+                Progress::Waits(job) => {
+                    self.jobs.insert(at, job);
+                    at += 1;
+                }
+                Progress::Needs(job, task) => {
+                    self.jobs.insert(at, job);
+                    // What it waits for goes first, unless somebody asked for that already.
+                    if self.is_asked(&task) {
+                        at += 1;
+                    } else {
+                        self.jobs.insert(at, Job::Errand(task));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the peer has nothing to answer.
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.contexts.iter().all(|context| context.stage != Stage::Asked)
+    }
+
+    fn advance(&mut self, job: Job) -> Progress {
+        match job {
+            Job::Call(held) => self.advance_call(held),
+            Job::Errand(task) => self.advance_errand(task),
+        }
+    }
+
+    fn advance_call(&mut self, held: Held) -> Progress {
+        let object = match &held.goal {
+            Goal::Node(object) => *object,
+            Goal::Object(proxy) => match proxy.ipid(held.iid) {
+                Some(ipid) => Some(ipid),
+                None => {
+                    // The context is asked for at the same time.
+                    let task = Task::new(Errand::Query { proxy: Arc::clone(proxy), iid: held.iid });
+                    return Progress::Needs(Job::Call(held), task);
+                }
+            },
+        };
+        if let Goal::Object(proxy) = &held.goal
+            && proxy.oxid().has_releases()
+            && let Some(resolution) = proxy.oxid().resolution()
+        {
+            self.send_releases(proxy.oxid(), resolution.rem_unknown, held.minor);
+        }
+        let context = match self.way(held.iid) {
+            Way::Open(context) => context,
+            Way::Missing { asked } => {
+                if !asked {
+                    self.send_alter(held.iid);
+                }
+                return Progress::Waits(Job::Call(held));
+            }
+            Way::Refused => {
+                let failure = no_such_interface(held.iid);
+                self.reply(held.serial, Outcome::Failed(failure));
+                return Progress::Done;
+            }
+        };
+        let Held { serial, iid, opnum, orpc, minor, values, expects, .. } = held;
+        let target = Target { iid, context, opnum, object, orpc, minor };
+        let sent = self.send_request(&target, expects, |out, _| {
+            out.extend_from_slice(&values);
+            Ok(())
+        });
+        match sent {
+            Ok(call) if expects == Expects::Reply => self.wait(call, serial, &target),
+            Ok(_) => {}
+            Err(failure) => self.reply(serial, Outcome::Failed(failure)),
+        }
+        Progress::Done
+    }
+
+    /// The presentation context of an interface.
+    pub(super) fn way(&self, iid: Uuid) -> Way {
+        match self.contexts.iter().find(|context| context.iid == iid) {
+            Some(context) => match context.stage {
+                Stage::Accepted => Way::Open(context.id),
+                Stage::Asked => Way::Missing { asked: true },
+                Stage::Refused => Way::Refused,
+            },
+            None => Way::Missing { asked: false },
+        }
+    }
+
+    /// The errands that wait or were sent.
+    pub(super) fn tasks(&mut self) -> impl Iterator<Item = &mut Task> {
+        let held = self.jobs.iter_mut().filter_map(|job| match job {
+            Job::Errand(task) => Some(task),
+            Job::Call(_) => None,
+        });
+        let sent = self.waiting.iter_mut().filter_map(|waiting| match &mut waiting.purpose {
+            Purpose::Errand(task) => Some(&mut **task),
+            Purpose::Call { .. } => None,
+        });
+        held.chain(sent)
+    }
+
+    /// Lets a call wait for an errand that is under way; whether there is one.
+    pub(super) fn join_task(&mut self, same: impl Fn(&Errand) -> bool, serial: u64) -> bool {
+        match self.tasks().find(|task| same(&task.errand)) {
+            Some(task) => {
+                task.waiters.push(serial);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn is_asked(&mut self, task: &Task) -> bool {
+        let Errand::Query { proxy, iid } = &task.errand else { return false };
+        self.tasks().any(|other| {
+            matches!(&other.errand, Errand::Query { proxy: p, iid: i } if i == iid && Arc::ptr_eq(p, proxy))
+        })
+    }
+
+    pub(super) fn fail_job(&mut self, job: Job, failure: &Failure) {
+        match job {
+            Job::Call(held) => self.reply(held.serial, Outcome::Failed(failure.clone())),
+            Job::Errand(task) => self.fail_task(task, failure),
+        }
+    }
+
+    /// An errand failed: so does whoever waits for it.
+    pub(super) fn fail_task(&mut self, task: Task, failure: &Failure) {
+        for serial in task.waiters {
+            self.reply(serial, Outcome::Failed(failure.clone()));
+        }
+        if let Errand::Query { proxy, iid } = &task.errand {
+            let (failing, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.jobs).into_iter().partition(|job| {
+                matches!(job, Job::Call(Held { goal: Goal::Object(p), iid: i, .. }) if i == iid && Arc::ptr_eq(p, proxy))
+            });
+            self.jobs = rest.into();
+            for job in failing {
+                self.fail_job(job, failure);
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The side that connects.
+//!
+//! `binding` agrees on contexts and says who calls, `calls` sends calls, `jobs` are the calls that wait for something
+//! and the errands they wait for, `errands` asks for what they need, `replies` takes answers.
+
+mod binding;
+mod calls;
+mod errands;
+mod jobs;
+mod replies;
+
+use super::channel::{Channel, State};
+use super::shield::Talk;
+use crate::exporter::Exporter;
+use crate::frame::{Header, PduKind};
+use crate::pdu::Breach;
+use crate::security::Security;
+use bytes::{Bytes, BytesMut};
+use calls::Known;
+use errands::Task;
+use everywire_auth::security::Initiator as Authentication;
+use everywire_model::{
+    Answer, Body, Call, CallId, Completed, Config, Emission, Endpoint, Event, Failure, Handle, Initiator,
+    Kind, Outcome, PeerAddress, Profile, Rope, Session, Violation,
+};
+use jobs::Job;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+use uuid::Uuid;
+
+/// The session of a side that connects: speaks first.
+pub struct Connecting {
+    channel: Channel,
+    security: Arc<Security>,
+    peer: PeerAddress,
+    exporter: Option<Arc<Exporter>>,
+    talk: Option<Talk>,
+    /// Proves who this side is, until that is done.
+    authentication: Option<Box<dyn Authentication>>,
+    /// Why nothing can be called here, if so.
+    unusable: Option<Failure>,
+    /// Whether this side is known by now, as far as it wants to be.
+    ready: bool,
+    contexts: Vec<Context>,
+    /// The next number of a presentation context.
+    next_context: u16,
+    /// What was sent and not answered; numbers ascend (wrapping).
+    waiting: VecDeque<Waiting>,
+    next_call: u32,
+    next_serial: u64,
+    /// What waits for an errand, for its turn, or for being let in.
+    jobs: VecDeque<Job>,
+    /// Minor version of ORPC, where the peer's is not known.
+    orpc_minor: u16,
+    /// Causality of the calls of this connection, counted up.
+    causality: u128,
+    /// The interface that was called last.
+    known: Option<Known>,
+}
+
+/// A presentation context.
+struct Context {
+    id: u16,
+    iid: Uuid,
+    stage: Stage,
+    /// By which PDU it was asked for.
+    call: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The peer was asked.
+    Asked,
+    /// It may be used.
+    Accepted,
+    /// The peer has no such interface, or does not speak NDR.
+    Refused,
+}
+
+/// What was sent and not answered.
+struct Waiting {
+    call: u32,
+    purpose: Purpose,
+}
+
+enum Purpose {
+    /// A call of the user.
+    Call {
+        serial: u64,
+        /// Whether results begin with ORPCTHAT.
+        orpc: bool,
+        /// Whether they end with an HRESULT that is the wire's.
+        hresult: bool,
+    },
+    Errand(Box<Task>),
+}
+
+impl Connecting {
+    /// A session for a way: speaks at once.
+    pub fn new(config: &Config) -> Self {
+        let security = Security::of(&config.profile);
+        let exporter = config.ambient.as_ref().and_then(Exporter::of);
+        let sockets = !matches!(config.profile.endpoints.first(), Some(Endpoint::Tcp { .. }) | None);
+        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", sockets));
+        let mut this = Self {
+            channel: Channel::new(&config.limits),
+            unusable: security.lack(),
+            security,
+            peer: config.peer.clone(),
+            exporter,
+            talk,
+            authentication: None,
+            ready: false,
+            contexts: Vec::new(),
+            next_context: 0,
+            waiting: VecDeque::new(),
+            next_call: 1,
+            next_serial: 1,
+            jobs: VecDeque::new(),
+            orpc_minor: crate::VERSION.1.into(),
+            causality: Uuid::new_v4().as_u128(),
+            known: None,
+        };
+        if this.unusable.is_none() {
+            this.send_bind(&config.profile);
+        }
+        this
+    }
+
+    #[inline]
+    fn take(&mut self, now: Instant, header: &Header, message: BytesMut) -> Result<(), Breach> {
+        match header.kind {
+            PduKind::Response => self.response_in(now, header, message),
+            PduKind::Fault => self.fault_in(header, message),
+            PduKind::BindAck => self.bind_ack_in(header, &message),
+            PduKind::BindNak => self.bind_nak_in(header, &message),
+            PduKind::AlterContextResponse => self.alter_response_in(header, &message),
+            PduKind::Shutdown => {
+                self.goodbye();
+                Ok(())
+            }
+            kind => Err(Breach::Unexpected { kind: kind.word() }),
+        }
+    }
+
+    /// Nothing is sent after goodbye, or to who does not let this side in.
+    fn check_open(&self) -> Result<(), Failure> {
+        if let Some(failure) = &self.unusable {
+            return Err(failure.clone());
+        }
+        if self.channel.state == State::Over {
+            return Err(Failure::new(Kind::Unreachable, Initiator::Here, "the connection is closed")
+                .with_hint("connect again; a reference does so by itself"));
+        }
+        let limit = self.channel.limits.outstanding;
+        if self.waiting.len() + self.jobs.len() >= limit {
+            let limit = limit as u64;
+            return Err(Failure::over_limit(
+                Initiator::Here,
+                "calls open on one connection",
+                limit + 1,
+                limit,
+            )
+            .with_hint("wait for answers, or raise the limit of outstanding calls"));
+        }
+        Ok(())
+    }
+
+    fn take_serial(&mut self) -> u64 {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        serial
+    }
+
+    fn reply(&mut self, serial: u64, outcome: Outcome<Body>) {
+        self.channel.events.push_back(Event::Reply { id: CallId(serial), outcome });
+    }
+
+    /// Everything that waits comes back with this failure.
+    fn fail_all(&mut self, failure: &Failure) {
+        for waiting in std::mem::take(&mut self.waiting) {
+            match waiting.purpose {
+                Purpose::Call { serial, .. } => {
+                    let failure = failure.clone();
+                    self.reply(serial, Outcome::Failed(failure));
+                }
+                Purpose::Errand(task) => self.fail_task(*task, failure),
+            }
+        }
+        for job in std::mem::take(&mut self.jobs) {
+            // Nothing of these was sent.
+            self.fail_job(job, &failure.clone().with_completed(Completed::No));
+        }
+    }
+
+    /// Nothing can be called here, now or later.
+    fn give_up(&mut self, failure: Failure) {
+        self.channel.state = State::Over;
+        self.fail_all(&failure);
+        self.unusable = Some(failure);
+        self.channel.events.push_back(Event::Closed);
+    }
+
+    /// The peer wants the connection to end: what it did not answer, it did not execute or will not tell.
+    fn goodbye(&mut self) {
+        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closes the connection")
+            .with_completed(Completed::Maybe);
+        self.channel.state = State::Over;
+        self.fail_all(&failure);
+        self.channel.events.push_back(Event::Closed);
+    }
+}
+
+impl Session for Connecting {
+    fn receive(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+        handles: &mut Vec<Handle>,
+    ) -> Result<(), Violation> {
+        // Nothing of this protocol uses handles; what a transport passes is closed.
+        handles.clear();
+        loop {
+            let taken = match self.channel.next(now, input) {
+                Ok(Some((header, message))) => self.take(now, &header, message),
+                Ok(None) => return Ok(()),
+                Err(breach) => Err(breach),
+            };
+            taken.map_err(|breach| self.channel.broken(breach))?;
+        }
+    }
+
+    fn wanted(&self) -> usize {
+        self.channel.missing
+    }
+
+    #[inline]
+    fn poll(&mut self) -> Option<Event> {
+        self.channel.events.pop_front()
+    }
+
+    #[inline]
+    fn transmit(&mut self) -> &mut Rope {
+        &mut self.channel.out
+    }
+
+    fn start(&mut self, _: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
+        self.begin(call)
+    }
+
+    fn probe(&mut self, _: Instant, profile: &Profile) -> Result<CallId, Failure> {
+        self.begin_probe(profile)
+    }
+
+    fn emit(&mut self, _: Instant, _: &Emission<'_>) -> Result<(), Failure> {
+        // Signals are calls that the node makes, not this connection.
+        Ok(())
+    }
+
+    fn answer(&mut self, _: CallId, _: Answer<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn cancel(&mut self, id: CallId) {
+        self.withdraw(id.0);
+    }
+
+    fn close(&mut self) {
+        // The protocol has no goodbye for clients: the connection ends.
+        self.channel.state = State::Over;
+    }
+
+    fn disconnected(&mut self, failure: &Failure) {
+        self.channel.state = State::Over;
+        self.fail_all(failure);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.channel.deadline()
+    }
+
+    fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        self.channel.check_time(now).map_err(|breach| self.channel.broken(breach))
+    }
+
+    fn outstanding(&self) -> usize {
+        self.waiting.len() + self.jobs.len()
+    }
+}
+
+impl std::fmt::Debug for Connecting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (waiting, jobs) = (self.waiting.len(), self.jobs.len());
+        write!(f, "Connecting({:?}, {waiting} calls sent, {jobs} held)", self.channel.state)
+    }
+}
+
+/// Nothing to tell.
+fn empty_body(budget: everywire_model::Budget) -> Body {
+    super::values::body(Bytes::new(), 0, true, budget, None)
+}

@@ -1,0 +1,208 @@
+//! Answers: results, failing HRESULTs, exceptions, faults.
+
+use super::{Connecting, Purpose, Stage, Waiting};
+use crate::frame::{DID_NOT_EXECUTE, FIRST, HEADER, Header, LAST};
+use crate::hresult;
+use crate::orpc::{OrpcThat, error_info};
+use crate::pdu::cursor::Cursor;
+use crate::pdu::{Breach, Pdu, Response};
+use crate::session::assembly::Fragment;
+use crate::session::channel::{Heading, State};
+use crate::session::{exception, values};
+use bytes::{Bytes, BytesMut};
+use everywire_model::{Body, Completed, Failure, Initiator, Kind, Outcome};
+use std::time::Instant;
+
+impl Connecting {
+    /// A fragment of results.
+    #[inline]
+    pub(super) fn response_in(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        mut message: BytesMut,
+    ) -> Result<(), Breach> {
+        let (end, shield) = self.channel.open(header, &mut message)?;
+        if shield.is_none() && self.channel.shields.first().is_some_and(|shield| shield.signs()) {
+            return Err(Breach::Unprotected { kind: header.kind.word() });
+        }
+        message.truncate(end);
+        let message = message.freeze();
+        let response = Response::read(&mut Cursor::new(&message, HEADER, header.little))?;
+        let stub = message.slice(response.stub);
+        if header.flags & (FIRST | LAST) == FIRST | LAST && self.channel.assemblies.is_empty() {
+            if let Some(purpose) = self.settle(header.call) {
+                self.results_in(purpose, stub, header.little);
+            }
+            return Ok(());
+        }
+        // Of an answer that nobody waits for, nothing is kept.
+        if !self.is_waiting(header.call) {
+            self.channel.assemblies.forget(header.call);
+            return Ok(());
+        }
+        let heading = Heading {
+            kind: header.kind,
+            flags: 0,
+            call: header.call,
+            context: response.context,
+            opnum: 0,
+            object: None,
+        };
+        let fragment = Fragment { heading, little: header.little, shield };
+        let due = self.channel.assembly_due(now);
+        let limits = &self.channel.limits;
+        let joined = self.channel.assemblies.take(&fragment, header.flags, &stub, limits, due);
+        let joined = joined.inspect_err(|breach| {
+            if let Breach::OverLimit { size, limit } = *breach
+                && let Some(Purpose::Call { serial, .. }) = self.settle(header.call)
+            {
+                let failure = Failure::over_limit(Initiator::Here, "bytes in an answer", size, limit)
+                    .with_completed(Completed::Yes)
+                    .with_hint("raise the message limit of this side, or ask for less at a time");
+                self.reply(serial, Outcome::Failed(failure));
+            }
+        })?;
+        if let Some((_, stub)) = joined
+            && let Some(purpose) = self.settle(header.call)
+        {
+            self.results_in(purpose, stub, header.little);
+        }
+        Ok(())
+    }
+
+    /// A failure of the RPC layer, or one of ORPC that has no results.
+    pub(super) fn fault_in(&mut self, header: &Header, mut message: BytesMut) -> Result<(), Breach> {
+        // Peers differ in whether they protect faults; what is protected must be right.
+        let (end, _) = self.channel.open(header, &mut message)?;
+        let Pdu::Fault(fault) = Pdu::contents(header, &message, end)? else {
+            return Err(Breach::Unexpected { kind: header.kind.word() });
+        };
+        let unexecuted = header.has(DID_NOT_EXECUTE);
+        let failure = fault_failure(fault.status, unexecuted);
+        self.channel.assemblies.forget(header.call);
+        if self.channel.state == State::Unbound || !self.ready {
+            self.give_up(failure);
+            return Ok(());
+        }
+        match self.settle(header.call) {
+            Some(Purpose::Call { serial, .. }) => {
+                self.reply(serial, Outcome::Failed(failure));
+                if fault.status == hresult::RPC_E_VERSION_MISMATCH
+                    && let Some(minor) = super::calls::lower(self.orpc_minor)
+                {
+                    self.orpc_minor = minor;
+                }
+                self.pump();
+            }
+            Some(Purpose::Errand(task)) => self.errand_fault(*task, fault.status, &failure),
+            None => self.alter_fault(header.call),
+        }
+        Ok(())
+    }
+
+    /// The peer refuses an alter_context, and with it the contexts it asked for.
+    fn alter_fault(&mut self, call: u32) {
+        let asked = |context: &&mut super::Context| context.call == call && context.stage == Stage::Asked;
+        for context in self.contexts.iter_mut().filter(asked) {
+            context.stage = Stage::Refused;
+        }
+        self.pump();
+    }
+
+    /// Forgets what was sent; what for.
+    #[inline]
+    fn settle(&mut self, call: u32) -> Option<Purpose> {
+        let first = self.waiting.front()?.call;
+        if first == call {
+            return self.waiting.pop_front().map(|waiting| waiting.purpose);
+        }
+        let index = self.find(call, first)?;
+        self.waiting.remove(index).map(|waiting| waiting.purpose)
+    }
+
+    fn is_waiting(&self, call: u32) -> bool {
+        self.waiting.front().is_some_and(|first| self.find(call, first.call).is_some())
+    }
+
+    /// Numbers ascend from the first, wrapping.
+    fn find(&self, call: u32, first: u32) -> Option<usize> {
+        let distance = |waiting: &Waiting| waiting.call.wrapping_sub(first);
+        self.waiting.binary_search_by_key(&call.wrapping_sub(first), distance).ok()
+    }
+
+    /// Whole results.
+    #[inline]
+    fn results_in(&mut self, purpose: Purpose, stub: Bytes, little: bool) {
+        let (serial, orpc, hresult) = match purpose {
+            Purpose::Call { serial, orpc, hresult } => (serial, orpc, hresult),
+            Purpose::Errand(task) => return self.errand_in(*task, &stub, little),
+        };
+        let outcome = if orpc {
+            self.orpc_outcome(stub, little, hresult).unwrap_or_else(Outcome::Failed)
+        } else {
+            Outcome::Done(self.body(stub, 0, little))
+        };
+        self.reply(serial, outcome);
+        if !self.jobs.is_empty() {
+            self.pump();
+        }
+    }
+
+    /// What a method says, behind ORPCTHAT and before its HRESULT.
+    #[inline]
+    fn orpc_outcome(&self, stub: Bytes, little: bool, hresult: bool) -> Result<Outcome<Body>, Failure> {
+        // The usual ORPCTHAT says nothing.
+        let plain = stub.first_chunk::<{ OrpcThat::LEN }>() == Some(&[0; OrpcThat::LEN]);
+        let (that, taken) = if plain {
+            (None, OrpcThat::LEN)
+        } else {
+            let parsed = OrpcThat::parse(&stub, little).map_err(|violation| undecodable(violation.at(0)))?;
+            (Some(parsed.0), parsed.1)
+        };
+        if !hresult {
+            return Ok(Outcome::Done(self.body(stub.slice(taken.min(stub.len())..), taken, little)));
+        }
+        // It is the last number of the stub; what follows it is no whole one.
+        let end = (stub.len() & !3).saturating_sub(4);
+        let raw = stub.get(end..).and_then(|rest| rest.first_chunk()).filter(|_| end >= taken);
+        let Some(raw) = raw else {
+            return Err(undecodable(Failure::malformed("results end before their HRESULT", stub.len())));
+        };
+        let code = if little { u32::from_le_bytes(*raw) } else { u32::from_be_bytes(*raw) };
+        if code & 0x8000_0000 == 0 {
+            return Ok(Outcome::Done(self.body(stub.slice(taken..end), taken, little)));
+        }
+        let extensions = that.map(|that| that.extensions).unwrap_or_default();
+        let beside = self.talk.as_ref().map(|talk| std::sync::Arc::clone(&talk.beside));
+        if code == hresult::DISP_E_EXCEPTION
+            && let Some(raised) = exception::get(&extensions, self.channel.limits.budget, beside)
+        {
+            return Ok(raised);
+        }
+        Err(hresult::failure(code, error_info(&extensions).as_ref()))
+    }
+
+    #[inline]
+    fn body(&self, bytes: Bytes, base: usize, little: bool) -> Body {
+        values::body(bytes, base, little, self.channel.limits.budget, self.talk.as_ref())
+    }
+}
+
+/// The failure for a fault.
+#[cold]
+fn fault_failure(status: u32, unexecuted: bool) -> Failure {
+    let failure = hresult::fault_failure(status, unexecuted);
+    if status == hresult::NCA_ACCESS_DENIED {
+        return Failure::new(Kind::Refused, Initiator::Peer, "the peer does not let this caller in")
+            .with_code(format!("{status:#010x}"))
+            .with_completed(if unexecuted { Completed::No } else { failure.completed() })
+            .with_hint("check the credentials, and that the level is one the server takes");
+    }
+    failure
+}
+
+#[cold]
+fn undecodable(failure: Failure) -> Failure {
+    failure.with_completed(Completed::Maybe)
+}

@@ -1,0 +1,36 @@
+//! Exceptions of contract languages that have them: a failing HRESULT, and an extension that says which.
+
+use crate::ndr::{NDR, NdrSink};
+use crate::orpc::Extent;
+use bytes::Bytes;
+use everywire_model::shape::Struct;
+use everywire_model::{Beside, Body, Budget, Encode, Outcome, Visit};
+use std::sync::Arc;
+use uuid::{Uuid, uuid};
+
+/// The extension's identity: the exception's id as counted UTF-8, then, at a multiple of 8, its fields in NDR.
+const EXTENT: Uuid = uuid!("5a3c4f0e-79d1-4d0b-9f5e-3b1de2f0c6a8");
+
+/// The extension for an exception.
+pub(crate) fn put(shape: &Struct, fields: &dyn Encode) -> Visit<Extent> {
+    let id = if shape.id.is_empty() { &shape.name } else { &shape.id };
+    let mut data = u32::try_from(id.len()).unwrap_or(u32::MAX).to_le_bytes().to_vec();
+    data.extend_from_slice(id.as_bytes());
+    data.resize(data.len().next_multiple_of(8), 0);
+    let mut sink = NdrSink::into(data, 0, true);
+    fields.encode(&mut sink)?;
+    Ok(Extent { id: EXTENT, data: sink.into_bytes()?.into() })
+}
+
+/// The exception among these extensions.
+pub(crate) fn get(extents: &[Extent], budget: Budget, beside: Option<Arc<Beside>>) -> Option<Outcome<Body>> {
+    let data = &extents.iter().find(|extent| extent.id == EXTENT)?.data;
+    let len = usize::try_from(u32::from_le_bytes(*data.first_chunk()?)).ok()?;
+    let end = len.checked_add(4)?;
+    let id = String::from_utf8(data.get(4..end)?.to_vec()).ok()?;
+    let base = end.next_multiple_of(8);
+    let bytes = if base <= data.len() { data.slice(base..) } else { Bytes::new() };
+    let body =
+        Body { bytes, base, little: true, dialect: 0, context: Bytes::new(), budget, codec: &NDR, beside };
+    Some(Outcome::Raised { id, body })
+}

@@ -1,0 +1,188 @@
+//! Security contexts that stand: signing, sealing and checking single PDUs (MS-RPCE 2.2.2.11, 3.3.1.5.2).
+
+use crate::frame::{self, Header, TRAILER, Trailer};
+use crate::ndr::References;
+use crate::pdu::Breach;
+use crate::security::Level;
+use bytes::Bytes;
+use everywire_auth::security::{Established, Mechanism, Protection};
+use everywire_model::{Beside, Failure, Initiator, Kind, Visit};
+use std::sync::Arc;
+
+/// Stubs are padded to a multiple of this before they are signed, as all other implementations do.
+const PAD: usize = 16;
+
+/// A security context that stands.
+pub(crate) struct Shield {
+    /// Its number on this connection.
+    pub(crate) id: u32,
+    /// Security provider, as trailers number it.
+    pub(crate) mechanism: u8,
+    pub(crate) level: Level,
+    protection: Box<dyn Protection>,
+    /// Whether the headers are signed as well as the stub.
+    whole: bool,
+    signature: usize,
+    /// For references in what was protected by it; `None`: those of the connection.
+    pub(crate) correspondence: Option<Talk>,
+    /// Who is at the other end, for messages.
+    pub(crate) principal: Bytes,
+}
+
+/// What the values of a connection need beside their bytes.
+#[derive(Clone)]
+pub(crate) struct Talk {
+    pub(crate) beside: Arc<Beside>,
+    pub(crate) references: Arc<dyn References>,
+}
+
+/// The number of a mechanism in security trailers (MS-RPCE 2.2.1.1.7).
+pub(crate) fn number(mechanism: Mechanism) -> u8 {
+    match mechanism {
+        Mechanism::Negotiate => 9,
+        Mechanism::Ntlm => 10,
+        Mechanism::Kerberos => 16,
+    }
+}
+
+/// The mechanism with that number.
+pub(crate) fn mechanism(number: u8) -> Option<Mechanism> {
+    match number {
+        9 => Some(Mechanism::Negotiate),
+        10 => Some(Mechanism::Ntlm),
+        16 => Some(Mechanism::Kerberos),
+        _ => None,
+    }
+}
+
+impl Shield {
+    pub(crate) fn new(id: u32, mechanism: u8, level: Level, headers: bool, established: Established) -> Self {
+        let Established { principal, protection, .. } = established;
+        // NTLM signs headers whether or not that was agreed on.
+        let whole = headers || principal.mechanism.starts_with("NTLM");
+        let user = if principal.domain.is_empty() {
+            principal.user.clone()
+        } else {
+            format!("{}\\{}", principal.domain, principal.user)
+        };
+        let signature = protection.signature_len();
+        Self {
+            id,
+            mechanism,
+            level,
+            protection,
+            whole,
+            signature,
+            correspondence: None,
+            principal: user.into(),
+        }
+    }
+
+    /// Whether each PDU carries a signature.
+    #[inline]
+    pub(crate) fn signs(&self) -> bool {
+        self.level.is_signed()
+    }
+
+    /// Whether headers are signed, so that no verification trailer is needed.
+    pub(crate) fn covers_headers(&self) -> bool {
+        self.whole
+    }
+
+    /// Bytes that it adds to a PDU beside padding.
+    pub(crate) fn overhead(&self) -> usize {
+        TRAILER + self.signature
+    }
+
+    /// Ends the PDU that began at `start` and whose stub begins `head` bytes later: padding, trailer, signature.
+    pub(crate) fn protect(&mut self, out: &mut Vec<u8>, start: usize, head: usize) -> Visit<()> {
+        let stub = out.len().saturating_sub(start + head);
+        let pad = stub.next_multiple_of(PAD) - stub;
+        out.extend(std::iter::repeat_n(0, pad));
+        frame::put_trailer(out, self.mechanism, self.level as u8, u8::try_from(pad).unwrap_or(0), self.id);
+        let signed = out.len();
+        out.resize(signed + self.signature, 0);
+        frame::set_length(out, start);
+        frame::set_auth_length(out, start, self.signature);
+        let Some((front, signature)) = out.split_at_mut_checked(signed) else { return Err(misplaced()) };
+        let sealed = head..head + stub + pad;
+        let (message, sealed) = match (self.whole, front.get_mut(start..)) {
+            (true, Some(message)) => (message, sealed),
+            (false, Some(message)) => match message.get_mut(sealed) {
+                Some(stub) => {
+                    let all = 0..stub.len();
+                    (stub, all)
+                }
+                None => return Err(misplaced()),
+            },
+            (_, None) => return Err(misplaced()),
+        };
+        let sealed = (self.level == Level::Privacy).then_some(sealed);
+        self.protection.protect(message, sealed, signature)
+    }
+
+    /// Checks a PDU, and decrypts its stub in place, which begins at `head`.
+    pub(crate) fn verify(
+        &mut self,
+        message: &mut [u8],
+        trailer: &Trailer,
+        head: usize,
+    ) -> Result<(), Breach> {
+        let Some((front, signature)) = message.split_at_mut_checked(trailer.value()) else {
+            return Err(Breach::Signature);
+        };
+        if signature.len() != self.signature || head > trailer.at {
+            return Err(Breach::Signature);
+        }
+        let sealed = head..trailer.at;
+        let (message, sealed) = if self.whole {
+            (front, sealed)
+        } else {
+            let Some(stub) = front.get_mut(sealed) else { return Err(Breach::Signature) };
+            let all = 0..stub.len();
+            (stub, all)
+        };
+        let sealed = (self.level == Level::Privacy).then_some(sealed);
+        self.protection.verify(message, sealed, signature).map_err(|_| Breach::Signature)
+    }
+
+    /// Whether a trailer was made with this context.
+    pub(crate) fn fits(&self, trailer: &Trailer) -> bool {
+        (self.id, self.mechanism, self.level as u8) == (trailer.context, trailer.mechanism, trailer.level)
+    }
+}
+
+#[cold]
+fn misplaced() -> Failure {
+    Failure::new(Kind::Internal, Initiator::Here, "a PDU ends before it begins")
+}
+
+/// Where the part of a PDU begins that may be sealed.
+#[inline]
+pub(crate) fn head(header: &Header) -> usize {
+    const CALL: usize = frame::HEADER + 8;
+    if header.kind == frame::PduKind::Request && header.has(frame::OBJECT) { CALL + 16 } else { CALL }
+}
+
+/// How a peer is known, in a word for people.
+pub(crate) fn authentication(mechanism: &str, level: Level) -> &'static str {
+    macro_rules! words {
+        ($name:literal) => {
+            match level {
+                Level::None => "none",
+                Level::Connect => concat!($name, ", connect"),
+                Level::Call => concat!($name, ", call"),
+                Level::Packet => concat!($name, ", packet"),
+                Level::Integrity => concat!($name, ", integrity"),
+                Level::Privacy => concat!($name, ", privacy"),
+            }
+        };
+    }
+    if mechanism.starts_with("NTLMv2") {
+        words!("NTLMv2")
+    } else if mechanism.starts_with("NTLM") {
+        words!("NTLMv1 with session security")
+    } else {
+        words!("Kerberos")
+    }
+}

@@ -1,0 +1,158 @@
+//! Verification trailers: what a request says again behind its stub, where its header is not signed (MS-RPCE 2.2.2.13).
+
+use crate::frame::{HEADER, Header};
+use crate::pdu::{Breach, NDR, Syntax};
+
+const MAGIC: [u8; 8] = [0x8a, 0xe3, 0x13, 0x71, 0x02, 0xf4, 0x36, 0x71];
+const END: u16 = 0x4000;
+const MUST_PROCESS: u16 = 0x8000;
+const BITMASK: u16 = 1;
+const PRESENTATION: u16 = 2;
+const HEADER2: u16 = 3;
+/// In the bitmask: the client can sign headers.
+const CAN_SIGN_HEADERS: u32 = 1;
+
+/// How far from the end of the stub a trailer is looked for: all commands that exist, and some that may come.
+const REACH: usize = 160;
+
+/// What the trailer has to repeat.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Said {
+    pub(crate) interface: Syntax,
+    pub(crate) call: u32,
+    pub(crate) context: u16,
+    pub(crate) opnum: u16,
+    /// First octet of the data representation.
+    pub(crate) drep: u8,
+}
+
+impl Said {
+    /// What a request's header says.
+    pub(crate) fn new(interface: Syntax, call: u32, context: u16, opnum: u16, little: bool) -> Self {
+        Self { interface, call, context, opnum, drep: if little { 0x10 } else { 0 } }
+    }
+}
+
+/// Appends a trailer to the stub that begins at `stub`.
+pub(crate) fn put(out: &mut Vec<u8>, stub: usize, said: &Said) {
+    let len = out.len().saturating_sub(stub);
+    out.extend(std::iter::repeat_n(0, len.next_multiple_of(4) - len));
+    out.extend_from_slice(&MAGIC);
+    let command = |out: &mut Vec<u8>, command: u16, len: u16| {
+        out.extend_from_slice(&command.to_le_bytes());
+        out.extend_from_slice(&len.to_le_bytes());
+    };
+    command(out, BITMASK, 4);
+    out.extend_from_slice(&CAN_SIGN_HEADERS.to_le_bytes());
+    command(out, PRESENTATION, 40);
+    put_syntax(out, &said.interface);
+    put_syntax(out, &NDR);
+    command(out, HEADER2 | END, 16);
+    out.extend_from_slice(&[0, 0, 0, 0, said.drep, 0, 0, 0]);
+    out.extend_from_slice(&said.call.to_le_bytes());
+    out.extend_from_slice(&said.context.to_le_bytes());
+    out.extend_from_slice(&said.opnum.to_le_bytes());
+}
+
+/// Checks the trailer at the end of a stub, if there is one. What merely looks like its beginning is left alone.
+pub(crate) fn check(stub: &[u8], header: &Header, said: &Said) -> Result<(), Breach> {
+    let from = stub.len().saturating_sub(REACH).next_multiple_of(4);
+    let Some(tail) = stub.get(from..) else { return Ok(()) };
+    let starts = (0..tail.len().saturating_sub(MAGIC.len())).step_by(4).rev();
+    for start in starts {
+        if let Some(commands) = tail.get(start..).and_then(|rest| rest.strip_prefix(&MAGIC)) {
+            return check_commands(commands, header, said);
+        }
+    }
+    Ok(())
+}
+
+fn check_commands(mut rest: &[u8], header: &Header, said: &Said) -> Result<(), Breach> {
+    let differs = |what| Err(Breach::Verification { what });
+    loop {
+        // Always little-endian, whatever the PDU says.
+        let Some([c0, c1, l0, l1]) = rest.first_chunk() else { return differs("length") };
+        let (command, len) = (u16::from_le_bytes([*c0, *c1]), u16::from_le_bytes([*l0, *l1]));
+        let Some(data) = rest.get(4..4 + usize::from(len)) else { return differs("length") };
+        rest = rest.get(4 + usize::from(len)..).unwrap_or_default();
+        match command & !(END | MUST_PROCESS) {
+            BITMASK if data.len() != 4 => return differs("length"),
+            BITMASK => {}
+            PRESENTATION => {
+                let mut expected = Vec::with_capacity(40);
+                put_syntax(&mut expected, &said.interface);
+                put_syntax(&mut expected, &NDR);
+                if data != expected {
+                    return differs("presentation context");
+                }
+            }
+            HEADER2 => check_header(data, header, said)?,
+            _ if command & MUST_PROCESS != 0 => return differs("commands"),
+            _ => {}
+        }
+        if command & END != 0 {
+            return Ok(());
+        }
+    }
+}
+
+fn check_header(data: &[u8], header: &Header, said: &Said) -> Result<(), Breach> {
+    let Some(data) = data.first_chunk::<HEADER>() else {
+        return Err(Breach::Verification { what: "length" });
+    };
+    let [ptype, _, _, _, d0, _, _, _, i0, i1, i2, i3, c0, c1, o0, o1] = *data;
+    let told = (ptype, d0, u32::from_le_bytes([i0, i1, i2, i3]));
+    let told = (told, u16::from_le_bytes([c0, c1]), u16::from_le_bytes([o0, o1]));
+    if told == ((header.kind as u8, said.drep, said.call), said.context, said.opnum) {
+        Ok(())
+    } else {
+        Err(Breach::Verification { what: "header" })
+    }
+}
+
+fn put_syntax(out: &mut Vec<u8>, syntax: &Syntax) {
+    out.extend_from_slice(&syntax.id.to_bytes_le());
+    out.extend_from_slice(&syntax.major.to_le_bytes());
+    out.extend_from_slice(&syntax.minor.to_le_bytes());
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::frame::PduKind;
+    use uuid::Uuid;
+
+    fn said() -> Said {
+        Said::new(Syntax::new(Uuid::from_u128(7), 0), 9, 2, 3, true)
+    }
+
+    fn header() -> Header {
+        let kind = PduKind::Request;
+        Header { minor: 0, kind, flags: 3, little: true, length: 0, auth_length: 0, call: 9 }
+    }
+
+    #[test]
+    fn a_trailer_is_checked_where_there_is_one() {
+        for len in [0, 1, 4, 33, 1000] {
+            let mut stub = vec![0x55; len];
+            check(&stub, &header(), &said()).unwrap();
+            put(&mut stub, 0, &said());
+            check(&stub, &header(), &said()).unwrap();
+            let others = [
+                Said { call: 8, ..said() },
+                Said { context: 1, ..said() },
+                Said { opnum: 4, ..said() },
+                Said { drep: 0, ..said() },
+                Said { interface: Syntax::new(Uuid::from_u128(8), 0), ..said() },
+            ];
+            for other in others {
+                assert!(matches!(check(&stub, &header(), &other), Err(Breach::Verification { .. })));
+            }
+            for cut in 1..60 {
+                let cut = &stub[..stub.len() - cut];
+                assert!(check(cut, &header(), &said()).is_err(), "{len}");
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! IRemoteActivation, IRemoteSCMActivator (MS-DCOM 3.1.2.5.2), and class objects. The servants read and write whole stubs,
+//! HRESULTs included; IClassFactory's parameters are ordinary ones.
+
+use super::guid::{GUID, Guid};
+use super::rem_unknown::{principal, stopped};
+use crate::activation::{remote, scm};
+use crate::exporter::{Exporter, raw};
+use crate::stub::Get;
+use crate::{VERSION, hresult};
+use everywire_model::contract::{Interface, Operation};
+use everywire_model::describe::{ANY_OBJECT, Shape, interface, operation};
+use everywire_model::object::no_operation;
+use everywire_model::{Failure, Request, Servant};
+use std::sync::{Arc, Weak};
+use uuid::{Uuid, uuid};
+
+/// IRemoteSCMActivator.
+pub const REMOTE_SCM_ACTIVATOR_ID: Uuid = uuid!("000001a0-0000-0000-c000-000000000046");
+/// IClassFactory.
+pub const CLASS_FACTORY_ID: Uuid = uuid!("00000001-0000-0000-c000-000000000046");
+
+static REMOTE_OPERATIONS: [Operation; 1] = [operation!("RemoteActivation", () -> Shape::Void)];
+
+static SCM_OPERATIONS: [Operation; 2] = [
+    operation!("RemoteGetClassObject", () -> Shape::Void),
+    operation!("RemoteCreateInstance", () -> Shape::Void),
+];
+
+/// IRemoteActivation; its parameters are whole stubs.
+pub static REMOTE_ACTIVATION: Interface =
+    interface!("IRemoteActivation", "4d9f4ab8-7d1c-11cf-861e-0020af6e7c57", [], 0, &REMOTE_OPERATIONS);
+
+/// IRemoteSCMActivator; its parameters are whole stubs.
+pub static REMOTE_SCM_ACTIVATOR: Interface =
+    interface!("IRemoteSCMActivator", "000001a0-0000-0000-c000-000000000046", [], 0, &SCM_OPERATIONS);
+
+/// Serves both.
+pub(super) fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
+    let weak = Arc::downgrade(exporter);
+    vec![
+        Arc::new(Activator(Weak::clone(&weak), &REMOTE_ACTIVATION)),
+        Arc::new(Activator(weak, &REMOTE_SCM_ACTIVATOR)),
+    ]
+}
+
+struct Activator(Weak<Exporter>, &'static Interface);
+
+impl Servant for Activator {
+    fn interface(&self) -> &Interface {
+        self.1
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let Some(exporter) = self.0.upgrade() else { return Err(stopped()) };
+            let stub = Get::of(request.body());
+            let broken = |violation: crate::Violation| violation.at(0);
+            let old = std::ptr::eq(self.1, &raw const REMOTE_ACTIVATION);
+            let asked = match request.index() {
+                // The session has looked at the caller's version already.
+                0 if old => remote::parse_request(stub, (VERSION.0.into(), VERSION.1.into())),
+                0 => scm::parse_request(stub, scm::GET_CLASS_OBJECT),
+                1 => scm::parse_request(stub, scm::CREATE_INSTANCE),
+                _ => return Err(no_operation(self.1)),
+            };
+            let activated = exporter.activate(&asked.map_err(broken)?, &principal(request));
+            let write = if old { remote::write_reply } else { scm::write_reply };
+            raw::answer(request, &write(&activated));
+            Ok(())
+        });
+    }
+}
+
+static FACTORY_OPERATIONS: [Operation; 2] = [
+    operation!("RemoteCreateInstance", (in "riid": GUID, out "ppvObject": ANY_OBJECT) -> Shape::Void),
+    operation!("RemoteLockServer", (in "fLock": Shape::I32) -> Shape::Void),
+];
+
+/// IClassFactory, as remote callers see it.
+pub static CLASS_FACTORY: Interface =
+    interface!("IClassFactory", "00000001-0000-0000-c000-000000000046", [], 0, &FACTORY_OPERATIONS);
+
+/// The class object of a class.
+pub(crate) struct ClassFactory {
+    exporter: Weak<Exporter>,
+    clsid: Uuid,
+}
+
+impl ClassFactory {
+    /// Makes objects of this class.
+    pub(crate) fn new(exporter: Weak<Exporter>, clsid: Uuid) -> Self {
+        Self { exporter, clsid }
+    }
+}
+
+impl Servant for ClassFactory {
+    fn interface(&self) -> &Interface {
+        &CLASS_FACTORY
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| match request.index() {
+            0 => {
+                let Some(exporter) = self.exporter.upgrade() else { return Err(stopped()) };
+                let (Guid(iid),) = request.arguments()?;
+                let made = exporter.create_instance(self.clsid, iid, &principal(request));
+                request.reply(made.map(|made| (Some(made),)).map_err(|why| hresult::failure(why, None)))
+            }
+            // The process lives as long as its node: there is nothing to lock.
+            1 => request.reply::<(), Failure>(Ok(())),
+            _ => Err(no_operation(&CLASS_FACTORY)),
+        });
+    }
+}

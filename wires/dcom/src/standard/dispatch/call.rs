@@ -1,0 +1,271 @@
+//! Calls by IDispatch of objects elsewhere.
+//!
+//! An operation of an interface that is called by name only ([`everywire_model::InterfaceKind::Dispatch`]) is a call of
+//! Invoke: [`Invocation`] is what it carries, [`results`] what its answer means.
+
+use super::ExcepInfo;
+use super::coerce::{content, empty, to_shape, to_variant};
+use super::members::{Access, PROPERTY_PUT, members};
+use crate::hresult::{self, DISP_E_EXCEPTION, E_FAIL};
+use crate::standard::contracts::{DISPATCH, GET_IDS_OF_NAMES, INVOKE};
+use crate::standard::guid::Guid;
+use crate::standard::values::{body_of, collect};
+use crate::{IDISPATCH, iid_of};
+use everywire_model::contract::{Interface, InterfaceKind, Operation};
+use everywire_model::object::Method;
+use everywire_model::shape::{Pointer, PointerKind, Shape};
+use everywire_model::value::{TypedShape, Value};
+use everywire_model::variant::Variant;
+use everywire_model::{
+    Body, Completed, Encode, Failure, Hold, Initiator, Kind, MarshalList, Object, Outcome, Sink, Visit,
+};
+use uuid::Uuid;
+
+/// English of the United States: what servers understand who know one language.
+const LCID: u32 = 0x409;
+
+/// A call of Invoke: writes its arguments.
+#[derive(Debug, Clone)]
+pub struct Invocation {
+    id: i32,
+    flags: u32,
+    /// In reverse order; those by reference are empty here.
+    values: Vec<Variant>,
+    names: Vec<i32>,
+    indices: Vec<u32>,
+    references: Vec<Variant>,
+}
+
+impl Encode for Invocation {
+    fn encode(&self, sink: &mut dyn Sink) -> Visit<()> {
+        let some = |len: usize| len > 0;
+        let params = (
+            some(self.values.len()).then_some(&self.values),
+            some(self.names.len()).then_some(&self.names),
+            self.values.len() as u32,
+            self.names.len() as u32,
+        );
+        let guid = Guid(Uuid::nil());
+        let count = self.indices.len() as u32;
+        (self.id, guid, LCID, self.flags, params, count, &self.indices, &self.references)
+            .marshal_list(&INVOKE.arguments, sink)
+    }
+}
+
+impl Invocation {
+    /// The call that an operation of an interface is.
+    ///
+    /// # Errors
+    /// The arguments do not encode, or one has a type that no VARIANT holds.
+    pub fn new(
+        interface: &Interface,
+        operation: &Operation,
+        arguments: &dyn Encode,
+    ) -> Result<Self, Failure> {
+        let index = interface.operations.iter().position(|held| held.name == operation.name);
+        let member =
+            index.and_then(|index| members(interface).into_iter().find(|member| member.index == index));
+        let member = member.ok_or_else(|| everywire_model::object::no_operation(interface))?;
+        let Value::Struct(fields) = collect(arguments)? else {
+            return Err(Failure::new(Kind::BadArgument, Initiator::Here, "arguments are one struct"));
+        };
+        let mut given = fields.into_iter();
+        let (mut values, mut references) = (Vec::new(), Vec::new());
+        for parameter in operation.parameters.iter() {
+            let held = match parameter.direction.goes_in().then(|| given.next()).flatten() {
+                Some((name, value)) => {
+                    let variant = to_variant(&parameter.field.shape, &value);
+                    variant
+                        .map_err(|code| hresult::failure(code, None).at(format_args!("parameter {name}")))?
+                }
+                None => empty(),
+            };
+            if parameter.direction.comes_out() {
+                references.push((values.len(), by_reference(&parameter.field.shape, held)?));
+                values.push(variant_of(empty()));
+            } else {
+                values.push(variant_of(held));
+            }
+        }
+        let count = values.len();
+        values.reverse();
+        references.reverse();
+        let indices = references.iter().map(|(place, _)| (count - 1 - place) as u32).collect();
+        let puts = matches!(member.access, Access::Put | Access::PutRef);
+        Ok(Self {
+            id: member.id,
+            // What is read may be a method or a property, as far as a caller can tell.
+            flags: member.access as u32,
+            values,
+            names: if puts { vec![PROPERTY_PUT] } else { Vec::new() },
+            indices,
+            references: references.into_iter().map(|(_, variant)| variant).collect(),
+        })
+    }
+}
+
+/// A VARIANT by reference, of a type that has room for a value of this shape.
+fn by_reference(shape: &Shape, held: Value) -> Result<Variant, Failure> {
+    let resolved = shape.resolved();
+    let simple = resolved.width().is_some() || matches!(resolved, Shape::Text(_) | Shape::Reference(_));
+    if !simple {
+        return Ok(Variant { shape: TypedShape(Shape::Variant), value: held });
+    }
+    let target = match resolved {
+        Shape::Text(_) => crate::standard::contracts::BSTR,
+        Shape::Reference(_) => super::coerce::DISPATCH,
+        _ => shape.clone(),
+    };
+    let value = to_shape(&held, &target).map_err(|code| hresult::failure(code, None))?;
+    let pointer = Pointer { kind: PointerKind::Unique, target };
+    Ok(Variant { shape: TypedShape(Shape::Pointer(Hold::new(pointer))), value })
+}
+
+fn variant_of(value: Value) -> Variant {
+    match value {
+        Value::Variant(held) => Variant { shape: held.0, value: held.1 },
+        _ => Variant { shape: TypedShape(Shape::Void), value: Value::Nothing },
+    }
+}
+
+/// What Invoke answers: result, exception, number of the wrong argument, arguments by reference, HRESULT.
+type Answered = (Variant, ExcepInfo, u32, Vec<Variant>, u32);
+
+/// What the answer of Invoke means as the outcome of an operation; `body` holds the results of [`INVOKE`].
+pub fn results(operation: &Operation, body: &Body) -> Outcome<Body> {
+    match body.decode::<Answered>(&INVOKE.results).and_then(|answered| understood(operation, answered)) {
+        Ok(value) => Outcome::Done(body_of(value)),
+        Err(failure) => Outcome::Failed(failure),
+    }
+}
+
+fn understood(operation: &Operation, answered: Answered) -> Result<Value, Failure> {
+    let (result, info, argument, references, code) = answered;
+    check(info, argument, code)?;
+    let wrong = |code: u32| hresult::failure(code, None).with_completed(Completed::Yes);
+    let mut fields = Vec::new();
+    let mut shapes = operation.results.fields().iter();
+    if !matches!(operation.returns, Shape::Void)
+        && let Some(field) = shapes.next()
+    {
+        let value = to_shape(&value_of(result), &field.shape).map_err(wrong)?;
+        fields.push((field.name.to_string(), value));
+    }
+    // They come in the reverse order, as they went.
+    for (field, reference) in shapes.zip(references.into_iter().rev()) {
+        let value = to_shape(&value_of(reference), &field.shape).map_err(wrong)?;
+        fields.push((field.name.to_string(), value));
+    }
+    if fields.len() != operation.results.fields().len() {
+        return Err(Failure::malformed("Invoke answered with too few arguments by reference", 0));
+    }
+    Ok(Value::Struct(fields))
+}
+
+fn value_of(variant: Variant) -> Value {
+    Value::Variant(Box::new((variant.shape, variant.value)))
+}
+
+/// The failure that an answer of Invoke tells of, if it does.
+fn check(info: ExcepInfo, argument: u32, code: u32) -> Result<(), Failure> {
+    if code & 0x8000_0000 == 0 {
+        return Ok(());
+    }
+    if code != DISP_E_EXCEPTION {
+        let failure = hresult::failure(code, None);
+        return Err(if argument > 0 {
+            failure.at(format_args!("argument {argument} from the last"))
+        } else {
+            failure
+        });
+    }
+    let (word, _, source, description, help, context, _, _, scode) = info;
+    let code = if scode != 0 { scode } else { E_FAIL };
+    let told = crate::orpc::ErrorInfo {
+        source,
+        description: if description.is_empty() && word != 0 {
+            format!("exception {word}")
+        } else {
+            description
+        },
+        help_file: help,
+        help_context: context,
+        iid: Uuid::nil(),
+    };
+    Err(hresult::failure(code, Some(&told)))
+}
+
+/// IDispatch under the identity by which an interface is called by name: its own if it is a dispinterface.
+pub fn dispatch_of(interface: &Interface) -> Interface {
+    let iid = if interface.kind == InterfaceKind::Dispatch { iid_of(interface) } else { IDISPATCH };
+    Interface { id: iid.to_string().into(), ..DISPATCH.clone() }
+}
+
+/// Calls the operation number `index` of an interface by name, with the arguments as one struct.
+pub(in super::super) fn notify(
+    object: &Object,
+    interface: &Hold<Interface>,
+    index: usize,
+    arguments: Value,
+    done: Box<dyn FnOnce(Result<(), Failure>) + Send>,
+) {
+    let invocation = interface.operations.get(index).map(|operation| {
+        Invocation::new(interface, operation, &|sink: &mut dyn Sink| {
+            arguments.encode(&operation.arguments, sink)
+        })
+    });
+    let invocation = match invocation {
+        Some(Ok(invocation)) => invocation,
+        Some(Err(failure)) => return done(Err(failure)),
+        None => return done(Err(everywire_model::object::no_operation(interface))),
+    };
+    let dispatch = dispatch_of(interface);
+    let method = Method { interface: Some(&dispatch), operation: INVOKE };
+    let finish = move |outcome: Outcome<Body>| {
+        done(match outcome {
+            Outcome::Done(body) => body
+                .decode::<Answered>(&INVOKE.results)
+                .and_then(|(_, info, argument, _, code)| check(info, argument, code)),
+            Outcome::Failed(failure) => Err(failure),
+            Outcome::Raised { .. } | Outcome::Moved(_) => Ok(()),
+        });
+    };
+    object.target().submit(method, &invocation, Box::new(finish));
+}
+
+/// Calls a member by name, of an object of which nothing is known but that it has IDispatch. `arguments` are VARIANTs
+/// ([`Value::Variant`]) in order; the result is the content of one.
+///
+/// # Errors
+/// The object has no such member; those of the call.
+pub fn invoke(object: &Object, name: &str, arguments: &[Value]) -> Result<Value, Failure> {
+    let object = Object::new(std::sync::Arc::clone(object.target())).typed(Hold::Static(&DISPATCH));
+    let names = vec![name.to_owned()];
+    let (ids, code) = object
+        .call::<_, (Vec<i32>, u32), Failure>(GET_IDS_OF_NAMES, (Guid(Uuid::nil()), names, 1_u32, LCID))?;
+    let id = match ids.first() {
+        Some(id) if code & 0x8000_0000 == 0 => *id,
+        _ => return Err(hresult::failure(code, None).at(format_args!("member {name}"))),
+    };
+    let invocation = Invocation {
+        id,
+        flags: Access::Method as u32 | Access::Get as u32,
+        values: arguments.iter().rev().cloned().map(variant_of).collect(),
+        names: Vec::new(),
+        indices: Vec::new(),
+        references: Vec::new(),
+    };
+    match object.invoke(INVOKE, &invocation) {
+        Outcome::Done(body) => {
+            let (result, info, argument, _, code) = body.decode::<Answered>(&INVOKE.results)?;
+            check(info, argument, code)?;
+            let result = value_of(result);
+            Ok(content(&result).1.clone())
+        }
+        Outcome::Failed(failure) => Err(failure),
+        Outcome::Raised { id, .. } => Err(everywire_model::object::unexpected(&id)),
+        Outcome::Moved(_) => {
+            Err(Failure::new(Kind::Unreachable, Initiator::Peer, "the object moved too often"))
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Between VARIANTs and the shapes of parameters, as VariantChangeType converts (MS-OAUT 3.1.4.4.4).
+
+use crate::hresult::{DISP_E_BADVARTYPE, DISP_E_OVERFLOW, DISP_E_PARAMNOTFOUND, DISP_E_TYPEMISMATCH};
+use crate::standard::contracts::BSTR;
+use everywire_model::Bytes;
+use everywire_model::describe::{Hold, Referent};
+use everywire_model::shape::{Alias, Shape};
+use everywire_model::value::{TypedShape, Value};
+use std::borrow::Cow;
+
+/// A CURRENCY counts ten-thousandths.
+const CURRENCY_UNIT: i128 = 10_000;
+/// Nesting of arrays that is converted.
+const DEPTH: u32 = 16;
+
+/// An IDispatch pointer.
+pub(crate) const DISPATCH: Shape = Shape::Reference(Hold::Static(&Referent {
+    name: Cow::Borrowed("IDispatch"),
+    id: Cow::Borrowed("00020400-0000-0000-c000-000000000046"),
+}));
+
+/// An empty VARIANT.
+pub(crate) fn empty() -> Value {
+    Value::Variant(Box::new((TypedShape(Shape::Void), Value::Nothing)))
+}
+
+/// The content of a VARIANT without references around it: what a VT_BYREF leads to.
+pub(crate) fn content(variant: &Value) -> (&Shape, &Value) {
+    let Value::Variant(held) = variant else { return (&Shape::Void, &Value::Nothing) };
+    let (shape, value) = (&held.0.0, &held.1);
+    match shape {
+        Shape::Variant => content(value),
+        Shape::Pointer(pointer) => match value {
+            Value::Nothing => (&Shape::Void, &Value::Nothing),
+            value => (&pointer.target, value),
+        },
+        _ => (shape, value),
+    }
+}
+
+/// Whether a VARIANT stands for an argument that was left out: VT_ERROR with DISP_E_PARAMNOTFOUND.
+pub(crate) fn is_missing(variant: &Value) -> bool {
+    let (shape, value) = content(variant);
+    alias_of(shape) == Some("SCODE")
+        && matches!(value, Value::Integer(code) if *code == i128::from(DISP_E_PARAMNOTFOUND.cast_signed()) || *code == i128::from(DISP_E_PARAMNOTFOUND))
+}
+
+/// A VARIANT's value at the shape of a parameter.
+///
+/// # Errors
+/// The HRESULT that says why it does not fit.
+pub(crate) fn to_shape(variant: &Value, target: &Shape) -> Result<Value, u32> {
+    let (shape, value) = content(variant);
+    convert(shape, value, target, DEPTH)
+}
+
+fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Value, u32> {
+    let depth = depth.checked_sub(1).ok_or(DISP_E_TYPEMISMATCH)?;
+    let nothing = matches!(value, Value::Nothing);
+    // An element of an array of VARIANTs.
+    if let (Shape::Variant, Value::Variant(_)) = (from, value) {
+        let (from, value) = content(value);
+        return convert(from, value, target, depth);
+    }
+    Ok(match target.resolved() {
+        Shape::Variant => match value {
+            Value::Variant(_) => value.clone(),
+            value => Value::Variant(Box::new((TypedShape(from.clone()), value.clone()))),
+        },
+        Shape::Optional(inner) if !nothing => convert(from, value, inner, depth)?,
+        Shape::Pointer(pointer) if !nothing => convert(from, value, &pointer.target, depth)?,
+        Shape::Optional(_) | Shape::Pointer(_) => Value::Nothing,
+        // NULL is no value of any other type.
+        _ if nothing && alias_of(from) == Some("NULL") => return Err(DISP_E_TYPEMISMATCH),
+        Shape::Bool => Value::Bool(truth(from, value)?),
+        Shape::U8 => integer(from, value, target, 0, u8::MAX.into())?,
+        Shape::I8 => integer(from, value, target, i8::MIN.into(), i8::MAX.into())?,
+        Shape::U16 => integer(from, value, target, 0, u16::MAX.into())?,
+        Shape::I16 => integer(from, value, target, i16::MIN.into(), i16::MAX.into())?,
+        Shape::U32 => integer(from, value, target, 0, u32::MAX.into())?,
+        Shape::I32 => integer(from, value, target, i32::MIN.into(), i32::MAX.into())?,
+        Shape::U64 => integer(from, value, target, 0, u64::MAX.into())?,
+        Shape::I64 => integer(from, value, target, i64::MIN.into(), i64::MAX.into())?,
+        Shape::F32 => {
+            let number = float(from, value)?;
+            if number.is_finite() && number.abs() > f64::from(f32::MAX) {
+                return Err(DISP_E_OVERFLOW);
+            }
+            Value::Float(number)
+        }
+        Shape::F64 => Value::Float(float(from, value)?),
+        Shape::Text(_) => Value::Text(text(from, value)?),
+        Shape::Char | Shape::WideChar => {
+            let text = text(from, value)?;
+            let mut characters = text.chars();
+            match (characters.next(), characters.next()) {
+                (Some(only), None) => Value::Char(only),
+                _ => return Err(DISP_E_TYPEMISMATCH),
+            }
+        }
+        Shape::Enum(members) => match value {
+            Value::Text(name) if members.value_of(name).is_some() => Value::Member(name.clone()),
+            value => {
+                let Value::Integer(number) = integer(from, value, target, i32::MIN.into(), i32::MAX.into())?
+                else {
+                    return Err(DISP_E_TYPEMISMATCH);
+                };
+                let name = i32::try_from(number).ok().and_then(|number| members.name_of(number));
+                Value::Member(name.ok_or(DISP_E_TYPEMISMATCH)?.to_owned())
+            }
+        },
+        Shape::Reference(_) => match value {
+            Value::Reference(reference) => Value::Reference(reference.clone()),
+            Value::Nothing => Value::Reference(None),
+            _ => return Err(DISP_E_TYPEMISMATCH),
+        },
+        Shape::Sequence(_) | Shape::Array(_) => {
+            let element = target.element().unwrap_or(&Shape::Void);
+            let items = items(from, value, element, depth)?;
+            if let Shape::Array(array) = target.resolved()
+                && array.len as usize != items.len()
+            {
+                return Err(DISP_E_TYPEMISMATCH);
+            }
+            if matches!(element.resolved(), Shape::U8) { octets(&items)? } else { Value::List(items) }
+        }
+        // A struct is an array of its fields.
+        Shape::Struct(fields) => {
+            let Value::List(items) = value else { return Err(DISP_E_TYPEMISMATCH) };
+            let inner = from.element().unwrap_or(&Shape::Void);
+            if items.len() != fields.fields.len() {
+                return Err(DISP_E_TYPEMISMATCH);
+            }
+            let fields = fields.fields.iter().zip(items).map(|(field, item)| {
+                Ok((field.name.to_string(), convert(inner, item, &field.shape, depth)?))
+            });
+            Value::Struct(fields.collect::<Result<_, u32>>()?)
+        }
+        _ => return Err(DISP_E_BADVARTYPE),
+    })
+}
+
+fn items(from: &Shape, value: &Value, element: &Shape, depth: u32) -> Result<Vec<Value>, u32> {
+    match value {
+        Value::List(items) => {
+            let inner = from.element().unwrap_or(&Shape::Void);
+            items.iter().map(|item| convert(inner, item, element, depth)).collect()
+        }
+        Value::Bytes(bytes) => {
+            let octet = |octet: &u8| convert(&Shape::U8, &Value::Integer((*octet).into()), element, depth);
+            bytes.iter().map(octet).collect()
+        }
+        Value::Nothing => Ok(Vec::new()),
+        _ => Err(DISP_E_TYPEMISMATCH),
+    }
+}
+
+fn octets(items: &[Value]) -> Result<Value, u32> {
+    let octet = |item: &Value| match item {
+        Value::Integer(number) => u8::try_from(*number).map_err(|_| DISP_E_OVERFLOW),
+        _ => Err(DISP_E_TYPEMISMATCH),
+    };
+    items.iter().map(octet).collect::<Result<Vec<u8>, u32>>().map(|octets| Value::Bytes(Bytes::from(octets)))
+}
+
+fn alias_of(shape: &Shape) -> Option<&str> {
+    match shape {
+        Shape::Alias(alias) => {
+            let name: &Alias = alias;
+            Some(match name.name.rsplit("::").next().unwrap_or_default() {
+                "CY" => "CURRENCY",
+                "HRESULT" => "SCODE",
+                name => name,
+            })
+        }
+        _ => None,
+    }
+}
+
+fn truth(from: &Shape, value: &Value) -> Result<bool, u32> {
+    match value {
+        Value::Bool(flag) => Ok(*flag),
+        Value::Text(text) if text.trim().eq_ignore_ascii_case("true") || text.trim() == "#TRUE#" => Ok(true),
+        Value::Text(text) if text.trim().eq_ignore_ascii_case("false") || text.trim() == "#FALSE#" => {
+            Ok(false)
+        }
+        value => Ok(float(from, value)? != 0.0),
+    }
+}
+
+/// A number, as a CURRENCY would hold it if either side is one.
+fn integer(from: &Shape, value: &Value, target: &Shape, least: i128, most: i128) -> Result<Value, u32> {
+    let (is_currency, was_currency) =
+        (alias_of(target) == Some("CURRENCY"), alias_of(from) == Some("CURRENCY"));
+    let number = match value {
+        Value::Integer(number) if is_currency == was_currency => *number,
+        Value::Integer(number) if is_currency => number.checked_mul(CURRENCY_UNIT).ok_or(DISP_E_OVERFLOW)?,
+        Value::Bool(flag) if !is_currency => -i128::from(*flag),
+        Value::Text(text) if !is_currency && text.trim().parse::<i128>().is_ok() => {
+            text.trim().parse().map_err(|_| DISP_E_TYPEMISMATCH)?
+        }
+        value => {
+            let number = float(from, value)? * if is_currency { 10_000.0 } else { 1.0 };
+            // To the nearest, halves to the even one.
+            let rounded = number.round_ties_even();
+            if !rounded.is_finite() || rounded.abs() > 1e30 {
+                return Err(DISP_E_OVERFLOW);
+            }
+            #[allow(clippy::cast_possible_truncation)]
+            let rounded = rounded as i128;
+            rounded
+        }
+    };
+    if (least..=most).contains(&number) { Ok(Value::Integer(number)) } else { Err(DISP_E_OVERFLOW) }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn float(from: &Shape, value: &Value) -> Result<f64, u32> {
+    match value {
+        Value::Float(number) => Ok(*number),
+        Value::Integer(number) if alias_of(from) == Some("CURRENCY") => Ok(*number as f64 / 10_000.0),
+        Value::Integer(number) => Ok(*number as f64),
+        Value::Bool(flag) => Ok(if *flag { -1.0 } else { 0.0 }),
+        Value::Text(text) => text.trim().parse().map_err(|_| DISP_E_TYPEMISMATCH),
+        Value::Nothing => Ok(0.0),
+        _ => Err(DISP_E_TYPEMISMATCH),
+    }
+}
+
+fn text(from: &Shape, value: &Value) -> Result<String, u32> {
+    Ok(match value {
+        Value::Text(text) => text.clone(),
+        Value::Char(character) => character.to_string(),
+        Value::Bool(flag) => if *flag { "-1" } else { "0" }.to_owned(),
+        Value::Nothing => String::new(),
+        Value::Integer(_) if alias_of(from) != Some("CURRENCY") => match value {
+            Value::Integer(number) => number.to_string(),
+            _ => return Err(DISP_E_TYPEMISMATCH),
+        },
+        Value::Integer(_) | Value::Float(_) => float(from, value)?.to_string(),
+        _ => return Err(DISP_E_TYPEMISMATCH),
+    })
+}
+
+/// A value of this shape as a VARIANT.
+///
+/// # Errors
+/// The HRESULT that says that no VARIANT holds such a value.
+pub(crate) fn to_variant(shape: &Shape, value: &Value) -> Result<Value, u32> {
+    if let (Shape::Variant, Value::Variant(_)) = (shape.resolved(), value) {
+        return Ok(value.clone());
+    }
+    let (shape, value) = held(shape, value, DEPTH)?;
+    Ok(Value::Variant(Box::new((TypedShape(shape), value))))
+}
+
+/// What a VARIANT holds for a value.
+fn held(shape: &Shape, value: &Value, depth: u32) -> Result<(Shape, Value), u32> {
+    let depth = depth.checked_sub(1).ok_or(DISP_E_BADVARTYPE)?;
+    Ok(match shape.resolved() {
+        Shape::Void => (Shape::Void, Value::Nothing),
+        Shape::Optional(inner) if !matches!(value, Value::Nothing) => held(inner, value, depth)?,
+        Shape::Pointer(pointer) if !matches!(value, Value::Nothing) => held(&pointer.target, value, depth)?,
+        Shape::Optional(_) | Shape::Pointer(_) => (Shape::Void, Value::Nothing),
+        Shape::Text(_) => (BSTR, value.clone()),
+        Shape::Char | Shape::WideChar => match value {
+            Value::Char(character) => (BSTR, Value::Text(character.to_string())),
+            _ => return Err(DISP_E_TYPEMISMATCH),
+        },
+        Shape::Enum(members) => match value {
+            Value::Member(name) => {
+                let number = members.value_of(name).ok_or(DISP_E_TYPEMISMATCH)?;
+                (Shape::I32, Value::Integer(number.into()))
+            }
+            _ => return Err(DISP_E_TYPEMISMATCH),
+        },
+        Shape::Reference(_) => (DISPATCH, value.clone()),
+        Shape::Sequence(_) | Shape::Array(_) => {
+            let element = shape.element().unwrap_or(&Shape::Void);
+            let plain = element.width().is_some() || matches!(element.resolved(), Shape::Text(_));
+            match value {
+                Value::Bytes(_) => (Shape::sequence(Shape::U8), value.clone()),
+                Value::List(_) if plain => {
+                    let inner = if element.width().is_some() { element.clone() } else { BSTR };
+                    (Shape::sequence(inner), value.clone())
+                }
+                Value::List(items) => (
+                    Shape::sequence(Shape::Variant),
+                    Value::List(
+                        items.iter().map(|item| within(element, item, depth)).collect::<Result<_, u32>>()?,
+                    ),
+                ),
+                _ => return Err(DISP_E_TYPEMISMATCH),
+            }
+        }
+        Shape::Struct(fields) => match value {
+            Value::Struct(values) => {
+                let pairs = fields.fields.iter().zip(values);
+                let items = pairs.map(|(field, (_, value))| within(&field.shape, value, depth));
+                (Shape::sequence(Shape::Variant), Value::List(items.collect::<Result<_, u32>>()?))
+            }
+            _ => return Err(DISP_E_TYPEMISMATCH),
+        },
+        Shape::Variant => match value {
+            Value::Variant(inner) => (inner.0.0.clone(), inner.1.clone()),
+            _ => return Err(DISP_E_TYPEMISMATCH),
+        },
+        Shape::Union(_) | Shape::Map(_) | Shape::Handle => return Err(DISP_E_BADVARTYPE),
+        // Numbers, as their contract names them.
+        _ => (shape.clone(), value.clone()),
+    })
+}
+
+fn within(shape: &Shape, value: &Value, depth: u32) -> Result<Value, u32> {
+    let (shape, value) = held(shape, value, depth)?;
+    Ok(Value::Variant(Box::new((TypedShape(shape), value))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variant(shape: Shape, value: Value) -> Value {
+        Value::Variant(Box::new((TypedShape(shape), value)))
+    }
+
+    #[test]
+    fn numbers_and_text_become_one_another() {
+        let text = |held: &str| variant(BSTR, Value::Text(held.to_owned()));
+        assert_eq!(to_shape(&text(" 42 "), &Shape::I32), Ok(Value::Integer(42)));
+        assert_eq!(to_shape(&text("2.5"), &Shape::I32), Ok(Value::Integer(2)));
+        assert_eq!(to_shape(&text("3.5"), &Shape::I32), Ok(Value::Integer(4)));
+        assert_eq!(to_shape(&text("4e2"), &Shape::F64), Ok(Value::Float(400.0)));
+        assert_eq!(to_shape(&text("x"), &Shape::I32), Err(DISP_E_TYPEMISMATCH));
+        assert_eq!(to_shape(&text("70000"), &Shape::I16), Err(DISP_E_OVERFLOW));
+        assert_eq!(to_shape(&text("TRUE"), &Shape::Bool), Ok(Value::Bool(true)));
+        assert_eq!(to_shape(&variant(Shape::I32, Value::Integer(-7)), &BSTR), Ok(Value::Text("-7".into())));
+        assert_eq!(to_shape(&variant(Shape::Bool, Value::Bool(true)), &Shape::I16), Ok(Value::Integer(-1)));
+        assert_eq!(to_shape(&variant(Shape::F64, Value::Float(1e40)), &Shape::F32), Err(DISP_E_OVERFLOW));
+        assert_eq!(to_shape(&empty(), &Shape::U8), Ok(Value::Integer(0)));
+    }
+
+    #[test]
+    fn what_a_reference_leads_to_counts() {
+        let pointer = everywire_model::describe::pointer!(Unique, Shape::I32);
+        let by_reference = variant(pointer, Value::Integer(5));
+        assert_eq!(to_shape(&by_reference, &Shape::F64), Ok(Value::Float(5.0)));
+        let nested = variant(Shape::Variant, variant(Shape::I16, Value::Integer(3)));
+        assert_eq!(to_shape(&nested, &Shape::I32), Ok(Value::Integer(3)));
+    }
+
+    #[test]
+    fn arrays_convert_by_element() {
+        let mixed =
+            Value::List(vec![variant(Shape::I32, Value::Integer(1)), variant(BSTR, Value::Text("2".into()))]);
+        let array = variant(Shape::sequence(Shape::Variant), mixed);
+        let numbers = Shape::sequence(Shape::I16);
+        assert_eq!(to_shape(&array, &numbers), Ok(Value::List(vec![Value::Integer(1), Value::Integer(2)])));
+        assert_eq!(
+            to_shape(&array, &Shape::sequence(Shape::U8)),
+            Ok(Value::Bytes(Bytes::from_static(&[1, 2])))
+        );
+    }
+
+    #[test]
+    fn results_travel_as_the_nearest_type() {
+        let (shape, _) = held(&everywire_model::describe::WIDE_TEXT, &Value::Text("a".into()), 3).unwrap();
+        assert!(matches!(shape, Shape::Text(text) if text.kind == everywire_model::shape::TextKind::Counted));
+        assert_eq!(to_variant(&Shape::Handle, &Value::Nothing), Err(DISP_E_BADVARTYPE));
+    }
+}

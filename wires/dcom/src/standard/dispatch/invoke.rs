@@ -1,0 +1,315 @@
+//! Invoke, of the objects served here (MS-OAUT 3.1.4.4).
+
+use super::coerce::{content, empty, is_missing, to_shape, to_variant};
+use super::members::{Access, PROPERTY_PUT, members};
+use super::{ExcepInfo, ZERO_ARGERR, ZERO_EXCEPINFO, ZERO_RESULT, callable};
+use crate::IDISPATCH;
+use crate::exporter::Exporter;
+use crate::hresult::{
+    self, DISP_E_BADPARAMCOUNT, DISP_E_EXCEPTION, DISP_E_MEMBERNOTFOUND, DISP_E_OVERFLOW,
+    DISP_E_PARAMNOTFOUND, DISP_E_PARAMNOTOPTIONAL, DISP_E_TYPEMISMATCH, DISP_E_UNKNOWNINTERFACE, E_FAIL,
+    E_INVALIDARG, S_OK,
+};
+use crate::standard::asking::{Told, ask};
+use crate::standard::guid::Guid;
+use everywire_model::contract::{Direction, Interface, Operation};
+use everywire_model::shape::{Hold, Pointer, PointerKind, Shape};
+use everywire_model::value::{TypedShape, Value};
+use everywire_model::variant::Variant;
+use everywire_model::{Failure, Request, Servant};
+use std::sync::Arc;
+
+/// DISPPARAMS: arguments in reverse order, the DISPIDs of those that are named, and how many there are of both.
+type DispParams = (Option<Vec<Variant>>, Option<Vec<i32>>, u32, u32);
+/// What Invoke is given.
+type Given = (i32, Guid, u32, u32, DispParams, u32, Vec<u32>, Vec<Variant>);
+
+/// Why a call cannot be made: an HRESULT, and the number of the argument that is wrong.
+type Wrong = (u32, u32);
+
+/// What is to be done with what the servant says.
+struct Call {
+    servant: Arc<dyn Servant>,
+    index: usize,
+    /// The `in` parameters as one struct.
+    arguments: Value,
+    /// For each parameter that comes out, where in `references` it goes.
+    out: Vec<Option<usize>>,
+    /// The arguments given by reference.
+    references: Vec<Variant>,
+    flags: u32,
+}
+
+/// Serves one call.
+pub(super) fn invoke(exporter: &Arc<Exporter>, request: Request) {
+    let given = match request.arguments::<Given>() {
+        Ok(given) => given,
+        Err(failure) => return request.finish(Err(failure)),
+    };
+    let flags = given.3;
+    match prepare(exporter, request.key(), given) {
+        Err((wrong, references)) => answer(request, flags, Err(wrong), references),
+        Ok(call) => {
+            let Call { servant, index, arguments, out, references, flags } = call;
+            let (key, exporter, asked) = (request.key().to_vec(), Arc::clone(exporter), Arc::clone(&servant));
+            let held = Arc::clone(&exporter);
+            ask(&exporter, &key, servant, index, arguments, move |told| {
+                let operation = asked.interface().operations.get(index);
+                let (result, references) = match operation {
+                    Some(operation) => conclude(&held, asked.interface(), operation, told, &out, references),
+                    None => (Err(Trouble::Wrong((DISP_E_MEMBERNOTFOUND, 0))), references),
+                };
+                match result {
+                    Ok(value) => succeed(request, flags, value, references),
+                    Err(Trouble::Wrong(wrong)) => answer(request, flags, Err(wrong), references),
+                    Err(Trouble::Exception(info)) => answer(request, flags, Ok(info), references),
+                }
+            });
+        }
+    }
+}
+
+/// Finds the member and makes its arguments.
+fn prepare(exporter: &Exporter, key: &[u8], given: Given) -> Result<Call, (Wrong, Vec<Variant>)> {
+    let (id, riid, _, flags, params, count, indices, references) = given;
+    let call = arrange(exporter, key, (id, riid, flags, params, count, indices), &references);
+    match call {
+        Ok((servant, index, arguments, out)) => {
+            Ok(Call { servant, index, arguments, out, references, flags })
+        }
+        Err(wrong) => Err((wrong, references)),
+    }
+}
+
+type Arranged = (Arc<dyn Servant>, usize, Value, Vec<Option<usize>>);
+
+fn arrange(
+    exporter: &Exporter,
+    key: &[u8],
+    (id, riid, flags, (values, names, arguments, named), count, indices): (
+        i32,
+        Guid,
+        u32,
+        DispParams,
+        u32,
+        Vec<u32>,
+    ),
+    references: &[Variant],
+) -> Result<Arranged, Wrong> {
+    let (values, names) = (values.unwrap_or_default(), names.unwrap_or_default());
+    if !riid.0.is_nil() {
+        return Err((DISP_E_UNKNOWNINTERFACE, 0));
+    }
+    let counts = values.len() == arguments as usize
+        && names.len() == named as usize
+        && names.len() <= values.len()
+        && indices.len() == count as usize
+        && references.len() == indices.len();
+    if !counts {
+        return Err((E_INVALIDARG, 0));
+    }
+    let (servant, index) = find(exporter, key, id, flags).ok_or((DISP_E_MEMBERNOTFOUND, 0))?;
+    let interface = servant.interface();
+    let operation = interface.operations.get(index).ok_or((DISP_E_MEMBERNOTFOUND, 0))?;
+    // For each parameter the number of its argument.
+    let parameters = operation.parameters.len();
+    let mut places: Vec<Option<usize>> = vec![None; parameters];
+    for (argument, name) in names.iter().enumerate() {
+        let place = match *name {
+            PROPERTY_PUT => parameters.checked_sub(1),
+            name => usize::try_from(name).ok(),
+        };
+        match place.and_then(|place| places.get_mut(place)) {
+            Some(place @ None) => *place = Some(argument),
+            _ => return Err((DISP_E_PARAMNOTFOUND, number(argument))),
+        }
+    }
+    if values.len() > parameters {
+        return Err((DISP_E_BADPARAMCOUNT, 0));
+    }
+    for (place, argument) in (names.len()..values.len()).rev().enumerate() {
+        match places.get_mut(place) {
+            Some(place @ None) => *place = Some(argument),
+            _ => return Err((DISP_E_BADPARAMCOUNT, 0)),
+        }
+    }
+    let by_reference = |argument: usize| indices.iter().position(|index| *index as usize == argument);
+    let (mut fields, mut out) = (Vec::new(), Vec::new());
+    for (parameter, argument) in operation.parameters.iter().zip(&places) {
+        let reference = argument.and_then(by_reference);
+        if parameter.direction.comes_out() {
+            out.push(reference);
+        }
+        if !parameter.direction.goes_in() {
+            continue;
+        }
+        let given = match (reference, argument) {
+            (Some(reference), _) => references.get(reference),
+            (None, Some(argument)) => values.get(*argument),
+            (None, None) => None,
+        };
+        let given = given.map(value_of).filter(|given| !is_missing(given));
+        let value = match (&given, parameter.field.shape.resolved()) {
+            (Some(given), shape) => {
+                to_shape(given, shape).map_err(|code| (code, number(argument.unwrap_or_default())))?
+            }
+            (None, Shape::Optional(_)) => Value::Nothing,
+            (None, Shape::Pointer(pointer)) if pointer.kind != PointerKind::Ref => Value::Nothing,
+            (None, Shape::Variant) => empty(),
+            (None, _) if parameter.direction == Direction::InOut => {
+                to_shape(&empty(), &parameter.field.shape).map_err(|_| (DISP_E_PARAMNOTOPTIONAL, 0))?
+            }
+            (None, _) => return Err((DISP_E_PARAMNOTOPTIONAL, number(argument.unwrap_or_default()))),
+        };
+        fields.push((parameter.field.name.to_string(), value));
+    }
+    Ok((Arc::clone(&servant), index, Value::Struct(fields), out))
+}
+
+fn find(exporter: &Exporter, key: &[u8], id: i32, flags: u32) -> Option<(Arc<dyn Servant>, usize)> {
+    let wanted = |access: Access| flags & access as u32 != 0;
+    callable(exporter, key).into_iter().find_map(|servant| {
+        let members = members(servant.interface());
+        let fits = members.iter().find(|member| member.id == id && wanted(member.access));
+        // A property that is set by value is also what setting it by reference means, where there is no other way.
+        let put = || {
+            let sets = wanted(Access::PutRef) || wanted(Access::Put);
+            members.iter().find(|member| {
+                member.id == id && sets && matches!(member.access, Access::Put | Access::PutRef)
+            })
+        };
+        let index = fits.or_else(put)?.index;
+        Some((servant, index))
+    })
+}
+
+fn number(argument: usize) -> u32 {
+    u32::try_from(argument).unwrap_or_default()
+}
+
+fn value_of(variant: &Variant) -> Value {
+    Value::Variant(Box::new((variant.shape.clone(), variant.value.clone())))
+}
+
+fn variant_of(value: Value) -> Variant {
+    match value {
+        Value::Variant(held) => Variant { shape: held.0, value: held.1 },
+        _ => Variant { shape: TypedShape(Shape::Void), value: Value::Nothing },
+    }
+}
+
+enum Trouble {
+    Wrong(Wrong),
+    Exception(ExcepInfo),
+}
+
+/// What the servant said as what the caller gets: the result, and the arguments by reference with new values.
+fn conclude(
+    exporter: &Exporter,
+    interface: &Interface,
+    operation: &Operation,
+    told: Told,
+    out: &[Option<usize>],
+    mut references: Vec<Variant>,
+) -> (Result<Value, Trouble>, Vec<Variant>) {
+    let exception = |description: &str, code: u32| {
+        let source = interface.name.to_string();
+        (0, 0, source, description.to_owned(), String::new(), 0, 0, 0, code)
+    };
+    let fields = match told {
+        Told::Done(Value::Struct(fields)) => fields,
+        Told::Failed(failure) => {
+            let info = exception(failure.message(), hresult::of(&failure));
+            return (Err(Trouble::Exception(info)), references);
+        }
+        Told::Raised(id) => {
+            return (Err(Trouble::Exception(exception(&id, E_FAIL))), references);
+        }
+        Told::Done(_) | Told::Moved => {
+            return (Err(Trouble::Exception(exception("the object is elsewhere", E_FAIL))), references);
+        }
+    };
+    let shapes = operation.results.fields();
+    let has_result = !matches!(operation.returns, Shape::Void);
+    let mut values = shapes.iter().zip(fields);
+    let mut result = empty();
+    if has_result && let Some((field, (_, value))) = values.next() {
+        match to_variant(&field.shape, &value) {
+            Ok(variant) => result = automatic(exporter, variant),
+            Err(code) => return (Err(Trouble::Wrong((code, 0))), references),
+        }
+    }
+    for ((field, (_, value)), place) in values.zip(out) {
+        let Some(reference) = place.and_then(|place| references.get_mut(place)) else { continue };
+        match to_variant(&field.shape, &value)
+            .and_then(|variant| refer(reference, automatic(exporter, variant)))
+        {
+            Ok(held) => *reference = held,
+            Err(code) => return (Err(Trouble::Wrong((code, 0))), references),
+        }
+    }
+    (Ok(result), references)
+}
+
+/// A new value for an argument by reference, of the type that the caller has room for.
+fn refer(before: &Variant, value: Value) -> Result<Variant, u32> {
+    match before.shape.0.resolved() {
+        Shape::Variant => Ok(Variant { shape: TypedShape(Shape::Variant), value }),
+        Shape::Pointer(pointer) => {
+            let value = to_shape(&value, &pointer.target)?;
+            Ok(Variant { shape: before.shape.clone(), value })
+        }
+        Shape::Void => {
+            // Nobody said which type: that of the value.
+            let (shape, value) = content(&value);
+            let (kind, target) = (PointerKind::Unique, shape.clone());
+            let simple =
+                shape.width().is_some() || matches!(shape.resolved(), Shape::Text(_) | Shape::Reference(_));
+            if !simple {
+                return Err(DISP_E_TYPEMISMATCH);
+            }
+            Ok(Variant {
+                shape: TypedShape(Shape::Pointer(Hold::new(Pointer { kind, target }))),
+                value: value.clone(),
+            })
+        }
+        _ => Err(DISP_E_TYPEMISMATCH),
+    }
+}
+
+/// References to objects of this node leave as IDispatch pointers.
+fn automatic(exporter: &Exporter, variant: Value) -> Value {
+    let Value::Variant(mut held) = variant else { return variant };
+    if let Value::Reference(Some(reference)) = &mut held.1 {
+        let here =
+            reference.profiles.first().is_some_and(|way| !exporter.objects().servants(&way.key).is_empty());
+        if here {
+            reference.type_id = IDISPATCH.to_string();
+        }
+    }
+    Value::Variant(held)
+}
+
+fn no_exception() -> ExcepInfo {
+    (0, 0, String::new(), String::new(), String::new(), 0, 0, 0, 0)
+}
+
+fn succeed(mut request: Request, flags: u32, value: Value, references: Vec<Variant>) {
+    let value = if flags & ZERO_RESULT == 0 { value } else { empty() };
+    let results = (variant_of(value), no_exception(), 0_u32, references, S_OK);
+    let _ = request.reply::<_, Failure>(Ok(results));
+}
+
+/// Answers with a failure: one of the call itself, or an exception of the member.
+fn answer(mut request: Request, flags: u32, why: Result<ExcepInfo, Wrong>, references: Vec<Variant>) {
+    let (info, argument, code) = match why {
+        Ok(info) => (if flags & ZERO_EXCEPINFO == 0 { info } else { no_exception() }, 0, DISP_E_EXCEPTION),
+        Err((code, argument)) => {
+            let told = matches!(code, DISP_E_TYPEMISMATCH | DISP_E_PARAMNOTFOUND | DISP_E_OVERFLOW)
+                && flags & ZERO_ARGERR == 0;
+            (no_exception(), if told { argument } else { 0 }, code)
+        }
+    };
+    let results = (variant_of(empty()), info, argument, references, code);
+    let _ = request.reply::<_, Failure>(Ok(results));
+}

@@ -1,0 +1,63 @@
+//! IDispatch (MS-OAUT 3.1): calls by name and number, with VARIANTs as arguments, of every object.
+
+pub mod call;
+pub(super) mod coerce;
+mod invoke;
+pub(super) mod members;
+mod names;
+
+use super::contracts::DISPATCH;
+use super::serving::{alive, principal, refused};
+use super::typeinfo;
+use crate::exporter::Exporter;
+use crate::hresult::DISP_E_BADINDEX;
+use everywire_model::object::no_operation;
+use everywire_model::{Failure, Interface, Reference, Request, Servant};
+use std::sync::{Arc, Weak};
+
+/// Flag of Invoke: the caller does not look at the result.
+const ZERO_RESULT: u32 = 0x0002_0000;
+/// Flag of Invoke: the caller does not look at the EXCEPINFO.
+const ZERO_EXCEPINFO: u32 = 0x0004_0000;
+/// Flag of Invoke: the caller does not look at the number of the argument that is wrong.
+const ZERO_ARGERR: u32 = 0x0008_0000;
+
+/// EXCEPINFO, field by field.
+type ExcepInfo = (u16, u16, String, String, String, u32, u32, u32, u32);
+
+/// Serves it for all objects.
+pub(super) struct Dispatch(pub(super) Weak<Exporter>);
+
+impl Servant for Dispatch {
+    fn interface(&self) -> &Interface {
+        &DISPATCH
+    }
+
+    fn dispatch(&self, request: Request) {
+        let exporter = match alive(&self.0) {
+            Ok(exporter) => exporter,
+            Err(failure) => return request.finish(Err(failure)),
+        };
+        match request.index() {
+            0 => request.run(|request| request.reply::<_, Failure>(Ok((1_u32,)))),
+            1 => request.run(|request| {
+                let (index, _) = request.arguments::<(u32, u32)>()?;
+                if index != 0 {
+                    return Err(refused(DISP_E_BADINDEX));
+                }
+                let info = typeinfo::of_object(&exporter, request.key(), &principal(request))?;
+                request.reply::<(Option<Reference>,), Failure>(Ok((Some(info),)))
+            }),
+            2 => request.run(|request| names::look_up(&exporter, request)),
+            3 => invoke::invoke(&exporter, request),
+            _ => request.finish(Err(no_operation(&DISPATCH))),
+        }
+    }
+}
+
+/// The servants of an object that are called by name: its own, not the wire's.
+fn callable(exporter: &Exporter, key: &[u8]) -> Vec<Arc<dyn Servant>> {
+    let mut all = exporter.objects().servants(key);
+    all.retain(|servant| !super::is_standard(servant.interface()));
+    all
+}

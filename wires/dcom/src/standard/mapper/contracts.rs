@@ -1,0 +1,127 @@
+//! What the two interfaces look like.
+
+use crate::standard::guid::{GUID, Guid};
+use everywire_model::contract::{Interface, InterfaceKind, Operation};
+use everywire_model::describe::{
+    Hold, Order, Sequence, Shape, Struct, interface, of_kind, operation, pointer, record, sequence, structure,
+};
+use everywire_model::{Marshal, Sink, Source, Unmarshal, Visit};
+
+/// A list with an offset and a count in front, whose maximum stands apart.
+macro_rules! varying {
+    ($element:expr) => {
+        Shape::Sequence(Hold::Static({
+            static HELD: Sequence =
+                Sequence { element: $element, bound: None, order: Order::Varying, size: None };
+            &HELD
+        }))
+    };
+}
+
+/// `ept_lookup_handle_t`: a context handle.
+pub(crate) const ENTRY_HANDLE: Shape = structure(&HANDLE);
+static HANDLE: Struct = record!("ept_lookup_handle_t", "", { "attributes": Shape::U32, "uuid": GUID });
+
+/// A context handle; null before the first page and after the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Handle(pub(crate) Guid);
+
+impl Marshal for Handle {
+    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
+        sink.open(&ENTRY_HANDLE, 2)?;
+        sink.u32(0)?;
+        self.0.marshal(&GUID, sink)?;
+        sink.close(&ENTRY_HANDLE)
+    }
+}
+
+impl<'a> Unmarshal<'a> for Handle {
+    fn unmarshal<S: Source<'a> + ?Sized>(_: &Shape, source: &mut S) -> Visit<Self> {
+        source.open(&ENTRY_HANDLE)?;
+        source.u32()?;
+        let handle = Guid::unmarshal(&GUID, source)?;
+        source.close(&ENTRY_HANDLE)?;
+        Ok(Self(handle))
+    }
+}
+
+/// `twr_t`.
+static TOWER: Struct =
+    record!("twr_t", "", { "tower_length": Shape::U32, "tower_octet_string": sequence!(Shape::U8) });
+/// `ept_entry_t`.
+static ENTRY: Struct = record!("ept_entry_t", "", {
+    "object": GUID,
+    "tower": pointer!(Full, structure(&TOWER)),
+    "annotation": varying!(Shape::U8),
+});
+/// `rpc_if_id_t`.
+static IF_ID: Struct =
+    record!("rpc_if_id_t", "", { "uuid": GUID, "vers_major": Shape::U16, "vers_minor": Shape::U16 });
+/// `rpc_if_id_vector_t`.
+static IF_ID_VECTOR: Struct = record!("rpc_if_id_vector_t", "", {
+    "count": Shape::U32,
+    "if_id": sequence!(pointer!(Full, structure(&IF_ID))),
+});
+
+/// The endpoint mapper.
+pub(crate) static MAPPER: Interface = of_kind(
+    interface!("epmp", "e1af8308-5d1f-11c9-91a4-08002b14a0fa", [], 0, &MAPPER_OPERATIONS),
+    InterfaceKind::Procedures,
+);
+
+static MAPPER_OPERATIONS: [Operation; 7] = [
+    operation!("ept_insert", (
+        in "num_ents": Shape::U32, in "entries": sequence!(structure(&ENTRY)), in "replace": Shape::U32,
+        out "status": Shape::U32,
+    ) -> Shape::Void),
+    operation!("ept_delete", (
+        in "num_ents": Shape::U32, in "entries": sequence!(structure(&ENTRY)), out "status": Shape::U32,
+    ) -> Shape::Void),
+    operation!("ept_lookup", (
+        in "inquiry_type": Shape::U32, in "object": pointer!(Full, GUID),
+        in "interface": pointer!(Full, structure(&IF_ID)), in "vers_option": Shape::U32,
+        inout "entry_handle": ENTRY_HANDLE, in "max_ents": Shape::U32,
+        out "num_ents": Shape::U32, out "max": Shape::U32, out "entries": varying!(structure(&ENTRY)),
+        out "status": Shape::U32,
+    ) -> Shape::Void),
+    operation!("ept_map", (
+        in "object": pointer!(Full, GUID), in "map_tower": pointer!(Full, structure(&TOWER)),
+        inout "entry_handle": ENTRY_HANDLE, in "max_towers": Shape::U32,
+        out "num_towers": Shape::U32, out "max": Shape::U32, out "towers": varying!(pointer!(Full, structure(&TOWER))),
+        out "status": Shape::U32,
+    ) -> Shape::Void),
+    operation!("ept_lookup_handle_free", (inout "entry_handle": ENTRY_HANDLE, out "status": Shape::U32)
+        -> Shape::Void),
+    // Whether the caller sends an object, as some do, or is told one, as the specification says, shows in its stub.
+    operation!("ept_inq_object", (out "status": Shape::U32) -> Shape::Void),
+    operation!("ept_mgmt_delete", (
+        in "object_speced": Shape::U32, in "object": pointer!(Full, GUID), in "tower": pointer!(Full, structure(&TOWER)),
+        out "status": Shape::U32,
+    ) -> Shape::Void),
+];
+
+/// `ept_lookup`.
+pub(crate) static LOOKUP: &Operation = &MAPPER_OPERATIONS[2];
+
+/// The management interface.
+pub(crate) static MANAGEMENT: Interface = of_kind(
+    interface!("mgmt", "afa8bd80-7d8a-11c9-bef4-08002b102989", [], 0, &MANAGEMENT_OPERATIONS),
+    InterfaceKind::Procedures,
+);
+
+static MANAGEMENT_OPERATIONS: [Operation; 5] = [
+    operation!("rpc__mgmt_inq_if_ids", (
+        out "if_id_vector": pointer!(Full, structure(&IF_ID_VECTOR)), out "status": Shape::U32,
+    ) -> Shape::Void),
+    operation!("rpc__mgmt_inq_stats", (
+        in "count": Shape::U32, out "count_out": Shape::U32, out "statistics": sequence!(Shape::U32),
+        out "status": Shape::U32,
+    ) -> Shape::Void),
+    operation!("rpc__mgmt_is_server_listening", (out "status": Shape::U32, out "listening": Shape::U32)
+        -> Shape::Void),
+    operation!("rpc__mgmt_stop_server_listening", (out "status": Shape::U32) -> Shape::Void),
+    operation!("rpc__mgmt_inq_princ_name", (
+        in "authn_proto": Shape::U32, in "princ_name_size": Shape::U32,
+        out "max": Shape::U32, out "princ_name": varying!(Shape::U8), out "status": Shape::U32,
+    ) -> Shape::Void),
+];

@@ -1,0 +1,130 @@
+//! What is served where, and who may know.
+
+use crate::exporter::Exporter;
+use crate::hresult::{self, NCA_ACCESS_DENIED};
+use crate::security::{Level, Security};
+use crate::tower::Tower;
+use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REMOTE_ACTIVATION, iid_of};
+use everywire_model::{Endpoint, Failure, Interface, Request};
+use std::net::Ipv4Addr;
+use uuid::{Uuid, uuid};
+
+/// Interfaces that are told of at most: a node may serve any number.
+const INTERFACES: usize = 4096;
+
+/// An interface that is served, with its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) iid: Uuid,
+    pub(super) version: (u16, u16),
+    pub(super) annotation: String,
+}
+
+/// Those of every node.
+const SYSTEM: [(Uuid, (u16, u16), &str); 7] = [
+    (ENDPOINT_MAPPER, (3, 0), "Endpoint mapper"),
+    (MANAGEMENT, (1, 0), "Management"),
+    (OBJECT_EXPORTER, (0, 0), "IObjectExporter"),
+    (REMOTE_ACTIVATION, (0, 0), "IRemoteActivation"),
+    (uuid!("000001a0-0000-0000-c000-000000000046"), (0, 0), "IRemoteSCMActivator"),
+    (uuid!("00000131-0000-0000-c000-000000000046"), (0, 0), "IRemUnknown"),
+    (uuid!("00000143-0000-0000-c000-000000000046"), (0, 0), "IRemUnknown2"),
+];
+
+/// The interfaces of the node: its own, then those of its objects and classes, each once.
+pub(super) fn entries(exporter: &Exporter) -> Vec<Entry> {
+    let own = |(iid, version, name): &(Uuid, (u16, u16), &str)| Entry {
+        iid: *iid,
+        version: *version,
+        annotation: (*name).to_owned(),
+    };
+    let mut all: Vec<Entry> = SYSTEM.iter().map(own).collect();
+    let mut seen: std::collections::HashSet<Uuid> = all.iter().map(|entry| entry.iid).collect();
+    let mut add = |interface: &Interface| {
+        let iid = iid_of(interface);
+        if seen.len() < INTERFACES && !crate::standard::is_standard(interface) && seen.insert(iid) {
+            let annotation = interface.name.to_string();
+            all.push(Entry { iid, version: (0, 0), annotation });
+        }
+    };
+    let objects = exporter.objects();
+    for (_, interface) in objects.classes() {
+        add(&interface);
+    }
+    for key in objects.keys() {
+        for servant in objects.servants(&key) {
+            add(servant.interface());
+        }
+    }
+    all
+}
+
+/// Where the node listens by TCP. An address of another family than IPv4 has no place in a tower: it is given as 0.0.0.0,
+/// which stands for the host that was asked.
+pub(super) fn addresses(exporter: &Exporter) -> Vec<(Ipv4Addr, u16)> {
+    let places = exporter.objects().places();
+    let endpoints = places.iter().flat_map(|place| &place.profile().endpoints);
+    let mut found = Vec::new();
+    for endpoint in endpoints {
+        if let Endpoint::Tcp { host, port } = endpoint {
+            let address = (host.parse().unwrap_or(Ipv4Addr::UNSPECIFIED), *port);
+            if !found.contains(&address) {
+                found.push(address);
+            }
+        }
+    }
+    found
+}
+
+/// The tower of an interface at an address.
+pub(super) fn tower(entry: &Entry, (address, port): (Ipv4Addr, u16)) -> Vec<u8> {
+    Tower::tcp((entry.iid, entry.version.0, entry.version.1), port, address).write()
+}
+
+/// Who may look up what is served: the answers are long, so only who is known, who is on this machine, and anybody where
+/// the place says so.
+///
+/// # Errors
+/// The caller may not.
+pub(super) fn admit(exporter: &Exporter, request: &Request) -> Result<(), Failure> {
+    let Some(peer) = request.peer() else { return Ok(()) };
+    let known = peer.authentication != "none";
+    let here = peer.address.credentials.is_some() || is_loopback(&peer.address.text);
+    if known || here || is_open(exporter, &request.link().endpoint()) {
+        return Ok(());
+    }
+    Err(hresult::fault_failure(NCA_ACCESS_DENIED, true).with_hint(
+        "looking up what is served takes authentication here, unless the place says ?lookups=open",
+    ))
+}
+
+/// Whether the place that a connection came in by lets anybody look up.
+fn is_open(exporter: &Exporter, by: &Endpoint) -> bool {
+    exporter.objects().places().iter().map(everywire_model::Place::profile).any(|place| {
+        let security = Security::of(place);
+        place.endpoints.contains(by) && (security.open_lookups || security.level == Level::None)
+    })
+}
+
+fn is_loopback(address: &str) -> bool {
+    let host = address.strip_prefix("tcp:").unwrap_or(address);
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host).trim_matches(['[', ']']);
+    match host.parse::<std::net::IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => !address.starts_with("tcp:"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_here() {
+        assert!(is_loopback("tcp:127.0.0.1:9"));
+        assert!(is_loopback("tcp:[::1]:9"));
+        assert!(is_loopback("unix:/run/x"));
+        assert!(!is_loopback("tcp:192.0.2.1:9"));
+        assert!(!is_loopback("192.0.2.1:9"));
+    }
+}

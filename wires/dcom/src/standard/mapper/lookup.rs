@@ -1,0 +1,219 @@
+//! The endpoint mapper: page by page, bounded, without anything to remember between pages.
+
+use super::contracts::{Handle, MAPPER};
+use super::entries::{Entry, addresses, admit, entries, tower};
+use crate::exporter::Exporter;
+use crate::hresult::{self, NCA_FAULT_CONTEXT_MISMATCH};
+use crate::standard::guid::Guid;
+use crate::standard::serving::alive;
+use crate::tower::Tower;
+use everywire_model::object::no_operation;
+use everywire_model::{Failure, Interface, Request, Servant};
+use std::sync::Weak;
+use uuid::Uuid;
+
+/// `ept_s_not_registered`.
+const NOT_REGISTERED: u32 = 0x16c9_a0d6;
+/// `ept_s_cant_perform_op`.
+const CANT_PERFORM: u32 = 0x16c9_a0cd;
+/// `ept_s_invalid_entry`.
+const INVALID_ENTRY: u32 = 0x16c9_a0d0;
+/// Entries of one answer.
+const PAGE: u32 = 500;
+/// The first half of the handles of this mapper.
+const OURS: u64 = 0x6576_7279_7769_7265;
+
+/// A tower as the operations carry it, behind a pointer.
+type Octets = Option<(u32, Vec<u8>)>;
+/// The identity of an interface, behind a pointer.
+type Identity = Option<(Guid, u16, u16)>;
+
+/// Serves it.
+pub(in super::super) struct Mapper(pub(in super::super) Weak<Exporter>);
+
+impl Servant for Mapper {
+    fn interface(&self) -> &Interface {
+        &MAPPER
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let exporter = alive(&self.0)?;
+            match request.index() {
+                // What is served here follows from what this node exports; nobody else adds to it or takes from it.
+                0 | 1 | 6 => request.reply::<_, Failure>(Ok((CANT_PERFORM,))),
+                2 => lookup(&exporter, request),
+                3 => map(&exporter, request),
+                4 => {
+                    let (handle,) = request.arguments::<(Handle,)>()?;
+                    position(handle)?;
+                    request.reply::<_, Failure>(Ok((Handle::default(), 0_u32)))
+                }
+                5 => inquire(request),
+                _ => Err(no_operation(&MAPPER)),
+            }
+        });
+    }
+}
+
+fn lookup(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
+    admit(exporter, request)?;
+    let (kind, object, interface, option, handle, most) =
+        request.arguments::<(u32, Option<Guid>, Identity, u32, Handle, u32)>()?;
+    let at = position(handle)?;
+    // Objects are not registered: what is asked by a certain one is not found.
+    let by_object = matches!(kind, 2 | 3) && object.is_some_and(|object| !object.0.is_nil());
+    let by_interface = matches!(kind, 1 | 3);
+    let fits = |entry: &Entry| match (&interface, by_interface) {
+        (_, _) if by_object => false,
+        (_, false) => true,
+        (Some(wanted), true) => is_version(entry, wanted, option),
+        (None, true) => false,
+    };
+    let addresses = addresses(exporter);
+    let known = entries(exporter);
+    let all: Vec<_> = known
+        .iter()
+        .filter(|entry| fits(entry))
+        .flat_map(|entry| addresses.iter().map(move |address| (entry, *address)))
+        .collect();
+    let (page, next) = page(&all, at, most);
+    let found: Vec<(Guid, Octets, Vec<u8>)> = page
+        .iter()
+        .map(|(entry, address)| {
+            (Guid::default(), octets(tower(entry, *address)), annotation(&entry.annotation))
+        })
+        .collect();
+    let status = if found.is_empty() { NOT_REGISTERED } else { 0 };
+    request.reply::<_, Failure>(Ok((next, found.len() as u32, most, found, status)))
+}
+
+fn map(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
+    admit(exporter, request)?;
+    let (_, tower_of, handle, most) = request.arguments::<(Option<Guid>, Octets, Handle, u32)>()?;
+    let at = position(handle)?;
+    let asked = tower_of.and_then(|(_, octets)| Tower::parse(&octets).ok());
+    let Some(asked) = asked else {
+        let none: Vec<Octets> = Vec::new();
+        return request.reply::<_, Failure>(Ok((Handle::default(), 0_u32, most, none, INVALID_ENTRY)));
+    };
+    let wanted = (Guid(asked.interface.0), asked.interface.1, asked.interface.2);
+    let by_tcp = asked.port().is_some();
+    let addresses = addresses(exporter);
+    let known = entries(exporter);
+    let all: Vec<_> = known
+        .iter()
+        .filter(|entry| by_tcp && is_version(entry, &wanted, 2))
+        .flat_map(|entry| addresses.iter().map(move |address| (entry, *address)))
+        .collect();
+    let (page, next) = page(&all, at, most);
+    let found: Vec<Octets> = page.iter().map(|(entry, address)| octets(tower(entry, *address))).collect();
+    let status = if found.is_empty() { NOT_REGISTERED } else { 0 };
+    request.reply::<_, Failure>(Ok((next, found.len() as u32, most, found, status)))
+}
+
+/// The mapper is no object: nil. A caller that sends an object does not expect one.
+fn inquire(request: &mut Request) -> Result<(), Failure> {
+    if request.body().bytes.len() >= 16 {
+        return request.reply::<_, Failure>(Ok((0_u32,)));
+    }
+    request.answer(everywire_model::Answer::Done(&|sink: &mut dyn everywire_model::Sink| {
+        use everywire_model::MarshalList;
+        (Guid::default(), 0_u32).marshal_list(&INQUIRED, sink)
+    }));
+    Ok(())
+}
+
+/// What `ept_inq_object` answers a caller who sends nothing.
+const INQUIRED: everywire_model::Shape = everywire_model::describe::structure(&INQUIRED_STRUCT);
+static INQUIRED_STRUCT: everywire_model::describe::Struct = everywire_model::describe::record!("", "", {
+    "ept_object": crate::standard::guid::GUID, "status": everywire_model::Shape::U32
+});
+
+/// Where a handle says that the next page begins.
+fn position(handle: Handle) -> Result<usize, Failure> {
+    let raw = handle.0.0;
+    if raw.is_nil() {
+        return Ok(0);
+    }
+    let (ours, at) = raw.as_u64_pair();
+    usize::try_from(at)
+        .ok()
+        .filter(|_| ours == OURS)
+        .ok_or_else(|| hresult::fault_failure(NCA_FAULT_CONTEXT_MISMATCH, true))
+}
+
+/// The entries of a page, and the handle of the next one: null after the last.
+fn page<T>(all: &[T], at: usize, most: u32) -> (&[T], Handle) {
+    let rest = all.get(at..).unwrap_or_default();
+    let len = rest.len().min(most.min(PAGE) as usize);
+    let next = if len < rest.len() && len > 0 {
+        Handle(Guid(Uuid::from_u64_pair(OURS, (at + len) as u64)))
+    } else {
+        Handle::default()
+    };
+    (rest.get(..len).unwrap_or_default(), next)
+}
+
+/// Whether an entry is of the interface and of a version that fits (C706, `vers_option`).
+fn is_version(entry: &Entry, wanted: &(Guid, u16, u16), option: u32) -> bool {
+    let (major, minor) = entry.version;
+    let fits = match option {
+        1 => true,
+        2 => major == wanted.1 && minor >= wanted.2,
+        3 => (major, minor) == (wanted.1, wanted.2),
+        4 => major == wanted.1,
+        5 => (major, minor) <= (wanted.1, wanted.2),
+        _ => false,
+    };
+    entry.iid == wanted.0.0 && fits
+}
+
+fn octets(tower: Vec<u8>) -> Octets {
+    Some((tower.len() as u32, tower))
+}
+
+/// An annotation as the 64 octets that it may have at most, with the NUL that ends it.
+fn annotation(text: &str) -> Vec<u8> {
+    let mut end = text.len().min(63);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut octets = text.get(..end).unwrap_or_default().as_bytes().to_vec();
+    octets.push(0);
+    octets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_follow_one_another_to_the_end() {
+        let all: Vec<u32> = (0..7).collect();
+        let (mut at, mut seen) = (Handle::default(), Vec::new());
+        loop {
+            let (items, next) = page(&all, position(at).unwrap(), 3);
+            seen.extend_from_slice(items);
+            if next == Handle::default() {
+                break;
+            }
+            at = next;
+        }
+        assert_eq!(seen, all);
+        assert_eq!(page(&all, 0, 0), (&[][..], Handle::default()));
+        assert_eq!(page(&all, 99, 3), (&[][..], Handle::default()));
+    }
+
+    #[test]
+    fn a_strange_handle_is_refused() {
+        let failure = position(Handle(Guid(Uuid::from_u128(1)))).unwrap_err();
+        assert_eq!(crate::hresult::fault_status(&failure), NCA_FAULT_CONTEXT_MISMATCH);
+    }
+
+    #[test]
+    fn annotations_are_cut_between_characters() {
+        assert_eq!(annotation("ab"), b"ab\0");
+        assert_eq!(annotation(&"ä".repeat(40)).len(), 63);
+    }
+}

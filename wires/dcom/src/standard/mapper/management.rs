@@ -1,0 +1,104 @@
+//! The management interface.
+
+use super::contracts::MANAGEMENT;
+use super::entries::{admit, entries};
+use crate::exporter::Exporter;
+use crate::hresult::NCA_ACCESS_DENIED;
+use crate::security::Security;
+use crate::standard::guid::Guid;
+use crate::standard::serving::alive;
+use everywire_model::object::no_operation;
+use everywire_model::{Failure, Interface, Request, Servant};
+use std::sync::Weak;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// RPC_S_UNKNOWN_AUTHN_SERVICE.
+const UNKNOWN_AUTHN_SERVICE: u32 = 1747;
+/// RPC_S_OK.
+const OK: u32 = 0;
+
+/// What a node counts: calls and packets, in and out (C706, `rpc_c_stats_*`).
+#[derive(Default)]
+pub struct Traffic([AtomicU32; 4]);
+
+impl Traffic {
+    /// A call came in, in so many fragments.
+    pub fn called(&self, fragments: u32) {
+        self.add(0, 1);
+        self.add(2, fragments);
+    }
+
+    /// Fragments went out.
+    pub fn sent(&self, fragments: u32) {
+        self.add(3, fragments);
+    }
+
+    fn add(&self, index: usize, count: u32) {
+        if let Some(counter) = self.0.get(index) {
+            counter.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    fn counts(&self) -> Vec<u32> {
+        self.0.iter().map(|counter| counter.load(Ordering::Relaxed)).collect()
+    }
+}
+
+/// An interface's identity, behind a pointer.
+type Identity = Option<(Guid, u16, u16)>;
+
+/// Serves it.
+pub(in super::super) struct Management(pub(in super::super) Weak<Exporter>);
+
+impl Servant for Management {
+    fn interface(&self) -> &Interface {
+        &MANAGEMENT
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let exporter = alive(&self.0)?;
+            match request.index() {
+                0 => {
+                    admit(&exporter, request)?;
+                    let entries = entries(&exporter).into_iter();
+                    let all: Vec<Identity> = entries
+                        .map(|entry| Some((Guid(entry.iid), entry.version.0, entry.version.1)))
+                        .collect();
+                    request.reply::<_, Failure>(Ok((Some((all.len() as u32, all)), OK)))
+                }
+                1 => {
+                    let (most,) = request.arguments::<(u32,)>()?;
+                    let mut counts = exporter.standard().traffic.counts();
+                    counts.truncate(most as usize);
+                    request.reply::<_, Failure>(Ok((counts.len() as u32, counts, OK)))
+                }
+                2 => request.reply::<_, Failure>(Ok((OK, 1_u32))),
+                // Only the process itself stops its server.
+                3 => request.reply::<_, Failure>(Ok((NCA_ACCESS_DENIED,))),
+                4 => principal(&exporter, request),
+                _ => Err(no_operation(&MANAGEMENT)),
+            }
+        });
+    }
+}
+
+/// The principal name that the server goes by for an authentication service, if the place gives one.
+fn principal(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
+    let (service, size) = request.arguments::<(u32, u32)>()?;
+    let places = exporter.objects().places();
+    let names = places.iter().map(|place| Security::of(place.profile()));
+    let name = names
+        .filter(|security| {
+            matches!(service, 9 | 10 | 16) && security.users.is_some() | security.keytab.is_some()
+        })
+        .map(|security| security.target.clone())
+        .find(|name| !name.is_empty());
+    let status = if name.is_some() { OK } else { UNKNOWN_AUTHN_SERVICE };
+    let mut octets = name.unwrap_or_default().into_bytes();
+    octets.truncate((size as usize).saturating_sub(1));
+    if size > 0 {
+        octets.push(0);
+    }
+    request.reply::<_, Failure>(Ok((size, octets, status)))
+}

@@ -1,0 +1,11 @@
+//! The endpoint mapper and the management interface (C706 appendices O and Q; MS-RPCE 2.2.1.2, 3.1.1.5).
+
+mod contracts;
+mod entries;
+mod lookup;
+mod management;
+
+pub(crate) use contracts::{Handle, LOOKUP, MAPPER};
+pub(super) use lookup::Mapper;
+pub(super) use management::Management;
+pub use management::Traffic;

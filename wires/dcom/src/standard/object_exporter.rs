@@ -1,0 +1,97 @@
+//! IObjectExporter: OXID resolution and pings (MS-DCOM 3.1.2.5.1). It is called as the node's, without an object, and without
+//! ORPCTHIS; its servant reads and writes whole stubs.
+
+use crate::bindings::TOWER_TCP;
+use crate::exporter::{Exporter, raw};
+use crate::hresult::OR_INVALID_OXID;
+use crate::resolver::{self, opnum};
+use crate::stub::Get;
+use everywire_model::contract::{Interface, Operation};
+use everywire_model::describe::{interface, operation};
+use everywire_model::object::no_operation;
+use everywire_model::{Failure, Request, Servant};
+use std::sync::{Arc, Weak};
+
+/// A status for requested protocols of which this node serves none (MS-ERREF 2.2).
+const RPC_S_PROTSEQ_NOT_SUPPORTED: u32 = 0x6a7;
+/// The protocol of sockets of this machine, `ncalrpc`.
+const TOWER_LOCAL: u16 = 0x10;
+
+static OPERATIONS: [Operation; 6] = [
+    operation!("ResolveOxid", () -> Shape::Void),
+    operation!("SimplePing", () -> Shape::Void),
+    operation!("ComplexPing", () -> Shape::Void),
+    operation!("ServerAlive", () -> Shape::Void),
+    operation!("ResolveOxid2", () -> Shape::Void),
+    operation!("ServerAlive2", () -> Shape::Void),
+];
+
+/// The interface; its parameters are whole stubs.
+pub static OBJECT_EXPORTER: Interface =
+    interface!("IObjectExporter", "99fcfec4-5260-101b-bbcb-00aa0021347a", [], 0, &OPERATIONS);
+
+/// Serves it.
+pub(super) fn servant(exporter: &Arc<Exporter>) -> Arc<dyn Servant> {
+    Arc::new(ObjectExporter(Arc::downgrade(exporter)))
+}
+
+struct ObjectExporter(Weak<Exporter>);
+
+impl Servant for ObjectExporter {
+    fn interface(&self) -> &Interface {
+        &OBJECT_EXPORTER
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let Some(exporter) = self.0.upgrade() else { return Err(super::rem_unknown::stopped()) };
+            let stub = answer(&exporter, request)?;
+            raw::answer(request, &stub);
+            Ok(())
+        });
+    }
+}
+
+fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
+    let stub = Get::of(request.body());
+    let broken = |violation: crate::Violation| violation.at(0);
+    // The operations are listed by number.
+    Ok(match u16::try_from(request.index()).unwrap_or(u16::MAX) {
+        number @ (opnum::RESOLVE_OXID | opnum::RESOLVE_OXID2) => {
+            let (oxid, protocols) = resolver::parse_resolve_oxid2_request(stub).map_err(broken)?;
+            let resolved = resolve(exporter, oxid, &protocols);
+            let result = resolved.as_ref().map_err(|status| *status);
+            if number == opnum::RESOLVE_OXID {
+                resolver::resolve_oxid_reply(result)
+            } else {
+                resolver::resolve_oxid2_reply(result)
+            }
+        }
+        opnum::SIMPLE_PING => {
+            let set = resolver::parse_simple_ping_request(stub).map_err(broken)?;
+            resolver::status_reply(exporter.simple_ping(set))
+        }
+        opnum::COMPLEX_PING => {
+            let ping = resolver::parse_complex_ping_request(stub).map_err(broken)?;
+            let (set, status) = exporter.complex_ping(&ping, &super::rem_unknown::principal(request));
+            resolver::complex_ping_reply(set, 0, status)
+        }
+        opnum::SERVER_ALIVE => resolver::status_reply(0),
+        opnum::SERVER_ALIVE2 => {
+            let resolved = exporter.resolution();
+            resolver::server_alive2_reply(resolved.version, &resolved.bindings)
+        }
+        _ => return Err(no_operation(&OBJECT_EXPORTER)),
+    })
+}
+
+fn resolve(exporter: &Exporter, oxid: u64, protocols: &[u16]) -> Result<resolver::Resolved, u32> {
+    if oxid != exporter.oxid() {
+        return Err(OR_INVALID_OXID);
+    }
+    // Nobody who names none can be refused for it.
+    if !protocols.is_empty() && !protocols.iter().any(|held| matches!(*held, TOWER_TCP | TOWER_LOCAL)) {
+        return Err(RPC_S_PROTSEQ_NOT_SUPPORTED);
+    }
+    Ok(exporter.resolution())
+}

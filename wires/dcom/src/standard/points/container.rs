@@ -1,0 +1,46 @@
+//! IConnectionPointContainer, of every object that emits signals.
+
+use super::enumerators::Points as Enumerator;
+use super::point::pointer_to;
+use super::sources_of;
+use crate::exporter::Exporter;
+use crate::hresult::CONNECT_E_NOCONNECTION;
+use crate::standard::contracts::CONNECTION_POINT_CONTAINER;
+use crate::standard::guid::Guid;
+use crate::standard::serving::{alive, principal, refused, serve};
+use everywire_model::object::no_operation;
+use everywire_model::{Failure, Interface, Reference, Request, Servant};
+use std::sync::{Arc, Weak};
+
+/// Serves it.
+pub(in super::super) struct Container(pub(in super::super) Weak<Exporter>);
+
+impl Servant for Container {
+    fn interface(&self) -> &Interface {
+        &CONNECTION_POINT_CONTAINER
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let exporter = alive(&self.0)?;
+            match request.index() {
+                0 => {
+                    let points = sources_of(&exporter, request.key()).into_iter().filter_map(|source| {
+                        exporter.standard().points.find(&exporter, request.key(), source.iid)
+                    });
+                    let enumerator = Enumerator::new(&self.0, points.collect());
+                    let pointer = serve(&exporter, Arc::new(enumerator), &principal(request))?;
+                    request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
+                }
+                1 => {
+                    let (Guid(iid),) = request.arguments::<(Guid,)>()?;
+                    let point = exporter.standard().points.find(&exporter, request.key(), iid);
+                    let point = point.ok_or_else(|| refused(CONNECT_E_NOCONNECTION))?;
+                    let pointer = pointer_to(&exporter, &point, &principal(request))?;
+                    request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
+                }
+                _ => Err(no_operation(&CONNECTION_POINT_CONTAINER)),
+            }
+        });
+    }
+}

@@ -1,0 +1,165 @@
+//! IEnumConnectionPoints and IEnumConnections.
+
+use super::Point;
+use super::point::pointer_to;
+use crate::exporter::Exporter;
+use crate::hresult::{S_FALSE, S_OK};
+use crate::standard::contracts::{ENUM_CONNECTION_POINTS, ENUM_CONNECTIONS};
+use crate::standard::serving::{alive, lock, principal, serve};
+use everywire_model::object::no_operation;
+use everywire_model::{Failure, Interface, Reference, Request, Servant};
+use std::sync::{Arc, Mutex, Weak};
+
+/// A list and a place in it.
+struct Tape<T> {
+    items: Arc<[T]>,
+    at: Mutex<usize>,
+}
+
+impl<T: Clone> Tape<T> {
+    fn new(items: Vec<T>) -> Self {
+        Self { items: items.into(), at: Mutex::new(0) }
+    }
+
+    /// Up to `count` items.
+    fn next(&self, count: u32) -> Vec<T> {
+        let mut at = lock(&self.at);
+        let rest = self.items.get(*at..).unwrap_or_default();
+        let taken = rest.get(..count as usize).unwrap_or(rest).to_vec();
+        *at += taken.len();
+        taken
+    }
+
+    /// Whether there were so many to leave out.
+    fn skip(&self, count: u32) -> bool {
+        let mut at = lock(&self.at);
+        let rest = self.items.len() - (*at).min(self.items.len());
+        *at += rest.min(count as usize);
+        rest >= count as usize
+    }
+
+    fn reset(&self) {
+        *lock(&self.at) = 0;
+    }
+
+    /// The same list at the same place.
+    fn copy(&self) -> Self {
+        Self { items: Arc::clone(&self.items), at: Mutex::new(*lock(&self.at)) }
+    }
+}
+
+/// Success, or less than that.
+fn success(whole: bool) -> u32 {
+    if whole { S_OK } else { S_FALSE }
+}
+
+/// Serves IEnumConnectionPoints.
+pub(super) struct Points {
+    exporter: Weak<Exporter>,
+    tape: Tape<Arc<Point>>,
+}
+
+impl Points {
+    pub(super) fn new(exporter: &Weak<Exporter>, points: Vec<Arc<Point>>) -> Self {
+        Self { exporter: Weak::clone(exporter), tape: Tape::new(points) }
+    }
+}
+
+impl Servant for Points {
+    fn interface(&self) -> &Interface {
+        &ENUM_CONNECTION_POINTS
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| match request.index() {
+            0 => {
+                let (count,) = request.arguments::<(u32,)>()?;
+                let (exporter, principal) = (alive(&self.exporter)?, principal(request));
+                let points = self.tape.next(count);
+                let pointers: Result<Vec<Option<Reference>>, Failure> =
+                    points.iter().map(|point| pointer_to(&exporter, point, &principal).map(Some)).collect();
+                let pointers = pointers?;
+                let fetched = pointers.len() as u32;
+                request.reply::<_, Failure>(Ok((count, pointers, fetched, success(fetched == count))))
+            }
+            1 => {
+                let (count,) = request.arguments::<(u32,)>()?;
+                request.reply::<_, Failure>(Ok((success(self.tape.skip(count)),)))
+            }
+            2 => {
+                self.tape.reset();
+                request.reply::<_, Failure>(Ok(()))
+            }
+            3 => {
+                let copy = Self { exporter: Weak::clone(&self.exporter), tape: self.tape.copy() };
+                let pointer = serve(&*alive(&self.exporter)?, Arc::new(copy), &principal(request))?;
+                request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
+            }
+            _ => Err(no_operation(&ENUM_CONNECTION_POINTS)),
+        });
+    }
+}
+
+/// Serves IEnumConnections.
+pub(super) struct Connections {
+    exporter: Weak<Exporter>,
+    tape: Tape<(Reference, u32)>,
+}
+
+impl Connections {
+    pub(super) fn new(exporter: &Weak<Exporter>, connections: Vec<(Reference, u32)>) -> Self {
+        Self { exporter: Weak::clone(exporter), tape: Tape::new(connections) }
+    }
+}
+
+impl Servant for Connections {
+    fn interface(&self) -> &Interface {
+        &ENUM_CONNECTIONS
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| match request.index() {
+            0 => {
+                let (count,) = request.arguments::<(u32,)>()?;
+                let next = self.tape.next(count);
+                let fetched = next.len() as u32;
+                let next: Vec<_> = next.into_iter().map(|(sink, cookie)| (Some(sink), cookie)).collect();
+                request.reply::<_, Failure>(Ok((count, next, fetched, success(fetched == count))))
+            }
+            1 => {
+                let (count,) = request.arguments::<(u32,)>()?;
+                request.reply::<_, Failure>(Ok((success(self.tape.skip(count)),)))
+            }
+            2 => {
+                self.tape.reset();
+                request.reply::<_, Failure>(Ok(()))
+            }
+            3 => {
+                let copy = Self { exporter: Weak::clone(&self.exporter), tape: self.tape.copy() };
+                let pointer = serve(&*alive(&self.exporter)?, Arc::new(copy), &principal(request))?;
+                request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
+            }
+            _ => Err(no_operation(&ENUM_CONNECTIONS)),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tape_gives_each_item_once_and_says_when_it_is_short() {
+        let tape = Tape::new(vec![1, 2, 3]);
+        assert_eq!(tape.next(2), [1, 2]);
+        let copy = tape.copy();
+        assert_eq!(tape.next(5), [3]);
+        assert_eq!(tape.next(1), []);
+        assert!(!tape.skip(1));
+        assert_eq!(copy.next(1), [3]);
+        tape.reset();
+        assert!(tape.skip(3));
+        assert_eq!(tape.next(1), []);
+        assert!(tape.skip(0));
+    }
+}

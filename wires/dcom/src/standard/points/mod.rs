@@ -1,0 +1,208 @@
+//! Connection points: signals as calls of interfaces that the listener implements (ocidl.idl: IConnectionPointContainer,
+//! IConnectionPoint and their enumerators).
+//!
+//! * A signal belongs to a *source interface*: the one that its contract names ([`everywire_model::Signal::sink`]), or one
+//!   that follows from the interface which declares it ([`sources`]).
+//! * A sink is called in the order of the signals, one call at a time. Signals wait for it up to [`WAITING`]; then the
+//!   oldest is lost, so that no listener holds up an emitter.
+//! * A sink that is no more is unadvised when a call says so, or when it was silent for [`SILENCE`] and does not answer.
+
+mod container;
+mod enumerators;
+mod point;
+mod sink;
+mod source;
+mod subscribe;
+
+pub use sink::WAITING;
+pub use source::{Source, sources};
+pub use subscribe::subscribe;
+
+pub(super) use container::Container;
+
+use super::serving::lock;
+use crate::exporter::Exporter;
+use crate::hresult::{CONNECT_E_ADVISELIMIT, CONNECT_E_NOCONNECTION};
+use bytes::Bytes;
+use everywire_model::{Emission, Failure, Hold, Interface, Object, Reference};
+use sink::Advised;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+use subscribe::Listening;
+use uuid::Uuid;
+
+/// Sinks that a principal may advise of one source interface of an object.
+pub const SINKS_OF_PRINCIPAL: usize = 256;
+/// Sinks that may be advised of one source interface of an object.
+pub const SINKS: usize = 4096;
+/// How long a sink, or a source, may be silent before it is asked whether it is still there (one period of pings).
+pub const SILENCE: Duration = Duration::from_secs(120);
+
+/// The connection points of a node's objects, and what this node listens to.
+#[derive(Default)]
+pub(super) struct Points {
+    /// By the key of the object, those of its points that somebody asked for.
+    held: Mutex<HashMap<Bytes, Vec<Arc<Point>>>>,
+    listening: Mutex<Vec<Weak<Listening>>>,
+}
+
+/// A connection point: an object and one of its source interfaces.
+pub(super) struct Point {
+    pub(super) key: Bytes,
+    pub(super) iid: Uuid,
+    pub(super) interface: Hold<Interface>,
+    /// The key of the object that stands for it, as long as that is served.
+    served: Mutex<Option<Bytes>>,
+    sinks: Mutex<Vec<Arc<Advised>>>,
+    last_cookie: AtomicU32,
+}
+
+impl Points {
+    /// The connection point of an object for a source interface, if it has that.
+    fn find(&self, exporter: &Exporter, key: &[u8], iid: Uuid) -> Option<Arc<Point>> {
+        let mut held = lock(&self.held);
+        let found = held.get(key).and_then(|points| points.iter().find(|point| point.iid == iid).cloned());
+        if found.is_some() {
+            return found;
+        }
+        let source = sources_of(exporter, key).into_iter().find(|source| source.iid == iid)?;
+        let point = Arc::new(Point {
+            key: Bytes::copy_from_slice(key),
+            iid,
+            interface: source.interface,
+            served: Mutex::default(),
+            sinks: Mutex::default(),
+            last_cookie: AtomicU32::new(0),
+        });
+        held.entry(point.key.clone()).or_default().push(Arc::clone(&point));
+        Some(point)
+    }
+
+    fn of(&self, key: &[u8], iid: Uuid) -> Option<Arc<Point>> {
+        lock(&self.held).get(key)?.iter().find(|point| point.iid == iid).cloned()
+    }
+
+    fn is_empty(&self, key: &[u8]) -> bool {
+        !lock(&self.held).contains_key(key)
+    }
+
+    /// All sinks.
+    fn sinks(&self) -> Vec<Arc<Advised>> {
+        let points: Vec<_> = lock(&self.held).values().flatten().cloned().collect();
+        points.iter().flat_map(|point| lock(&point.sinks).clone()).collect()
+    }
+
+    /// What this node listens to.
+    fn listening(&self) -> Vec<Arc<Listening>> {
+        let mut listening = lock(&self.listening);
+        listening.retain(|held| held.strong_count() > 0);
+        listening.iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+impl Point {
+    /// Advises a sink; the cookie.
+    fn advise(
+        self: &Arc<Self>,
+        principal: String,
+        reference: Reference,
+        object: &Object,
+    ) -> Result<u32, Failure> {
+        let mut sinks = lock(&self.sinks);
+        let own = sinks.iter().filter(|sink| sink.principal == principal).count();
+        if sinks.len() >= SINKS || own >= SINKS_OF_PRINCIPAL {
+            return Err(super::serving::refused(CONNECT_E_ADVISELIMIT));
+        }
+        let cookie = loop {
+            // 0 is no cookie, and none is given twice.
+            let next = self.last_cookie.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+            if next != 0 && sinks.iter().all(|sink| sink.cookie != next) {
+                break next;
+            }
+        };
+        sinks.push(Advised::new(cookie, principal, reference, object, self));
+        Ok(cookie)
+    }
+
+    fn unadvise(&self, cookie: u32) -> Result<(), Failure> {
+        match self.remove(cookie) {
+            true => Ok(()),
+            false => Err(super::serving::refused(CONNECT_E_NOCONNECTION)),
+        }
+    }
+
+    /// Forgets a sink. Whether it was there.
+    fn remove(&self, cookie: u32) -> bool {
+        let mut sinks = lock(&self.sinks);
+        let Some(at) = sinks.iter().position(|sink| sink.cookie == cookie) else { return false };
+        let sink = sinks.remove(at);
+        // Not under the lock: its references are released with it.
+        drop(sinks);
+        sink.end();
+        true
+    }
+}
+
+/// The source interfaces of the object under a key.
+fn sources_of(exporter: &Exporter, key: &[u8]) -> Vec<Source> {
+    let mut all: Vec<Source> = Vec::new();
+    for servant in exporter.objects().servants(key) {
+        for source in sources(servant.interface()) {
+            if all.iter().all(|held| held.iid != source.iid) {
+                all.push(source);
+            }
+        }
+    }
+    all
+}
+
+/// Calls the sinks that were advised of this signal.
+///
+/// # Errors
+/// The arguments do not encode.
+pub fn emit(exporter: &Exporter, emission: &Emission<'_>) -> Result<(), Failure> {
+    let points = &exporter.standard().points;
+    if points.is_empty(emission.key) {
+        return Ok(());
+    }
+    let (iid, index) = source::place(emission.interface, emission.signal);
+    let Some(point) = points.of(emission.key, iid) else { return Ok(()) };
+    let sinks = lock(&point.sinks).clone();
+    sinks.iter().try_for_each(|sink| sink.tell(index, emission.arguments))
+}
+
+/// The object under this key is served no longer: nobody is advised any more.
+pub fn withdrawn(exporter: &Exporter, key: &[u8]) {
+    let held = lock(&exporter.standard().points.held).remove(key).unwrap_or_default();
+    for point in held {
+        let sinks = std::mem::take(&mut *lock(&point.sinks));
+        sinks.iter().for_each(|sink| sink.end());
+        let served = lock(&point.served).take();
+        if let Some(served) = served {
+            exporter.objects().withdraw(&served);
+        }
+    }
+}
+
+/// When [`tend`] wants to be called.
+pub fn due(exporter: &Exporter) -> Option<Instant> {
+    let points = &exporter.standard().points;
+    let sinks = points.sinks().into_iter().map(|sink| sink.last());
+    let sources = points.listening().into_iter().filter_map(|source| source.last());
+    sinks.chain(sources).min().map(|last| last + SILENCE)
+}
+
+/// Looks after sinks and sources that were silent for long.
+pub fn tend(exporter: &Exporter, now: Instant) {
+    let points = &exporter.standard().points;
+    for sink in points.sinks().into_iter().filter(|sink| now >= sink.last() + SILENCE) {
+        sink.check();
+    }
+    for source in points.listening() {
+        if source.last().is_some_and(|last| now >= last + SILENCE) {
+            source.check();
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! A sink that was advised: calls to it, in order, and how its death is noticed.
+
+use super::Point;
+use crate::hresult::{E_NOINTERFACE, RPC_E_DISCONNECTED, RPC_E_INVALID_IPID, RPC_E_INVALID_OBJECT};
+use crate::standard::dispatch;
+use crate::standard::serving::lock;
+use crate::standard::values::collect;
+use everywire_model::contract::InterfaceKind;
+use everywire_model::object::Method;
+use everywire_model::value::Value;
+use everywire_model::{Body, Encode, Failure, Kind, Object, Outcome, Reference, Sink};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+
+/// Calls to one sink that may be under way. With more than one, a peer that serves calls at the same time could get them
+/// in another order.
+const WINDOW: usize = 1;
+
+/// Signals that wait for a sink. When there are more the oldest is lost: an emitter is never held up by a listener.
+pub const WAITING: usize = 4096;
+
+/// How long one call of a sink may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A sink and its connection.
+pub(super) struct Advised {
+    pub(super) cookie: u32,
+    pub(super) principal: String,
+    pub(super) reference: Reference,
+    object: Object,
+    point: Weak<Point>,
+    line: Mutex<Line>,
+}
+
+struct Line {
+    waiting: VecDeque<(usize, Value)>,
+    under_way: usize,
+    /// Somebody sends: what others want sent they leave in `waiting`.
+    sending: bool,
+    /// The way to it is known: a call does not wait for it to be found.
+    settled: bool,
+    /// It is called by IDispatch.
+    by_name: bool,
+    gone: bool,
+    last: Instant,
+    lost: u64,
+}
+
+impl Advised {
+    pub(super) fn new(
+        cookie: u32,
+        principal: String,
+        reference: Reference,
+        object: &Object,
+        point: &Arc<Point>,
+    ) -> Arc<Self> {
+        let by_name = point.interface.kind == InterfaceKind::Dispatch;
+        Arc::new(Self {
+            cookie,
+            principal,
+            reference,
+            object: object.with_deadline(Some(PATIENCE)),
+            point: Arc::downgrade(point),
+            line: Mutex::new(Line {
+                waiting: VecDeque::new(),
+                under_way: 0,
+                sending: false,
+                settled: false,
+                by_name,
+                gone: false,
+                last: Instant::now(),
+                lost: 0,
+            }),
+        })
+    }
+
+    /// Sends a call, or leaves it to be sent. `arguments` are those of the operation number `index`.
+    ///
+    /// # Errors
+    /// The arguments do not encode.
+    pub(super) fn tell(self: &Arc<Self>, index: usize, arguments: &dyn Encode) -> Result<(), Failure> {
+        {
+            let mut line = lock(&self.line);
+            if line.gone {
+                return Ok(());
+            }
+            let free = line.settled && !line.by_name && !line.sending && line.waiting.is_empty();
+            if !(free && line.under_way < WINDOW) {
+                if line.waiting.len() >= WAITING {
+                    line.waiting.pop_front();
+                    line.lost += 1;
+                }
+                line.waiting.push_back((index, collect(arguments)?));
+                let settles = !line.settled && !line.sending;
+                line.sending |= settles;
+                drop(line);
+                if settles {
+                    self.settle();
+                } else {
+                    self.pump();
+                }
+                return Ok(());
+            }
+            line.sending = true;
+            line.under_way += 1;
+        }
+        self.send(index, arguments);
+        lock(&self.line).sending = false;
+        self.pump();
+        Ok(())
+    }
+
+    /// Finds the way to the sink on a thread of its own: an emitter does not wait for that.
+    fn settle(self: &Arc<Self>) {
+        let this = Arc::clone(self);
+        let began = std::thread::Builder::new().name("everywire-advise".to_owned()).spawn(move || {
+            {
+                let mut line = lock(&this.line);
+                line.settled = true;
+                line.sending = false;
+            }
+            this.pump();
+        });
+        if began.is_err() {
+            // The next emission tries again.
+            lock(&self.line).sending = false;
+        }
+    }
+
+    /// Sends what waits, as far as calls may be under way.
+    fn pump(self: &Arc<Self>) {
+        loop {
+            let (index, value) = {
+                let mut line = lock(&self.line);
+                if line.sending || line.gone || !line.settled || line.under_way >= WINDOW {
+                    return;
+                }
+                let Some(next) = line.waiting.pop_front() else { return };
+                line.sending = true;
+                line.under_way += 1;
+                next
+            };
+            self.send_value(index, value);
+            lock(&self.line).sending = false;
+        }
+    }
+
+    fn send_value(self: &Arc<Self>, index: usize, value: Value) {
+        let by_name = lock(&self.line).by_name;
+        let Some(point) = self.point.upgrade() else { return };
+        if by_name {
+            let this = Arc::clone(self);
+            let done = Box::new(move |result: Result<(), Failure>| this.ended(result.err(), None));
+            return dispatch::call::notify(&self.object, &point.interface, index, value, done);
+        }
+        let Some(operation) = point.interface.operations.get(index) else { return };
+        let again = value.clone();
+        self.submit(
+            &point,
+            index,
+            &|sink: &mut dyn Sink| value.encode(&operation.arguments, sink),
+            Some(again),
+        );
+    }
+
+    fn send(self: &Arc<Self>, index: usize, arguments: &dyn Encode) {
+        if let Some(point) = self.point.upgrade() {
+            self.submit(&point, index, arguments, None);
+        }
+    }
+
+    fn submit(self: &Arc<Self>, point: &Point, index: usize, arguments: &dyn Encode, again: Option<Value>) {
+        let Some(operation) = point.interface.operations.get(index) else { return };
+        let this = Arc::clone(self);
+        let done = Box::new(move |outcome: Outcome<Body>| {
+            let failure = match outcome {
+                Outcome::Failed(failure) => Some(failure),
+                _ => None,
+            };
+            this.ended(failure, again.map(|value| (index, value)));
+        });
+        let method = Method { interface: Some(&point.interface), operation };
+        self.object.target().submit(method, arguments, done);
+    }
+
+    /// A call ended. What a sink answers is of no interest, but that it is no more.
+    fn ended(self: &Arc<Self>, failure: Option<Failure>, call: Option<(usize, Value)>) {
+        let mut gone = false;
+        {
+            let mut line = lock(&self.line);
+            line.under_way = line.under_way.saturating_sub(1);
+            line.last = Instant::now();
+            if let Some(failure) = &failure {
+                if has_code(failure, E_NOINTERFACE) && !line.by_name {
+                    line.by_name = true;
+                    if let Some(call) = call {
+                        line.waiting.push_front(call);
+                    }
+                } else {
+                    gone = is_gone(failure) || has_code(failure, E_NOINTERFACE);
+                }
+            }
+        }
+        if gone {
+            return self.forget();
+        }
+        self.pump();
+    }
+
+    /// It is advised no more.
+    fn forget(self: &Arc<Self>) {
+        self.end();
+        if let Some(point) = self.point.upgrade() {
+            point.remove(self.cookie);
+        }
+    }
+
+    /// Nothing is sent to it any more.
+    pub(super) fn end(&self) {
+        let mut line = lock(&self.line);
+        line.gone = true;
+        let waiting = std::mem::take(&mut line.waiting);
+        drop(line);
+        drop(waiting);
+    }
+
+    /// When it was last heard of.
+    pub(super) fn last(&self) -> Instant {
+        lock(&self.line).last
+    }
+
+    /// Asks whether it is still there.
+    pub(super) fn check(self: &Arc<Self>) {
+        let answer = self.object.target().probe();
+        lock(&self.line).last = Instant::now();
+        if answer.is_err_and(|failure| is_gone(&failure)) {
+            self.forget();
+        }
+    }
+}
+
+/// Whether a failure says that the object is no more, or nobody who could have it.
+pub(super) fn is_gone(failure: &Failure) -> bool {
+    matches!(failure.kind(), Kind::Unreachable | Kind::NoObject)
+        || [RPC_E_DISCONNECTED, RPC_E_INVALID_IPID, RPC_E_INVALID_OBJECT]
+            .iter()
+            .any(|code| has_code(failure, *code))
+}
+
+/// Whether a failure has this HRESULT.
+pub(super) fn has_code(failure: &Failure, code: u32) -> bool {
+    failure.code().is_some_and(|held| held.starts_with(&format!("{code:#010x}")))
+}

@@ -1,0 +1,320 @@
+//! Listening to an object elsewhere: a sink of this process, advised there.
+
+use super::sink::is_gone;
+use super::source::{Source, sources};
+use crate::exporter::Exporter;
+use crate::security::{Level, Security};
+use crate::standard::contracts::{
+    ADVISE, CONNECTION_POINT, CONNECTION_POINT_CONTAINER, FIND_CONNECTION_POINT, UNADVISE,
+};
+use crate::standard::guid::Guid;
+use crate::standard::serving::{lock, pointer};
+use bytes::Bytes;
+use everywire_model::object::Method;
+use everywire_model::signal::Listener;
+use everywire_model::{
+    Endpoint, Failure, Heard, Hold, Initiator, Interface, Kind, MarshalList, Object, Profile, Reference,
+    Request, Servant, Signal, Sink, Subscription, Tidings,
+};
+use std::collections::VecDeque;
+use std::net::UdpSocket;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long the end of a subscription may wait for a peer.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Advises a sink of this process of an object's signals: of one, or of all of an interface.
+///
+/// # Errors
+/// The signals are not known; this node cannot be reached by the object; those of the calls that it takes.
+pub fn subscribe(
+    exporter: &Exporter,
+    object: &Object,
+    interface: Option<&Interface>,
+    signal: Option<&Signal>,
+    listener: &Listener,
+) -> Result<Subscription, Failure> {
+    let wanted = wanted(interface, signal)?;
+    reachable(exporter, object)?;
+    let mut parts = Vec::new();
+    for source in wanted {
+        parts.push(Advice::make(exporter, object, source, signal, listener)?);
+    }
+    Ok(Subscription::new(move || drop(parts)))
+}
+
+/// The source interfaces that carry what is asked for.
+fn wanted(interface: Option<&Interface>, signal: Option<&Signal>) -> Result<Vec<Source>, Failure> {
+    let Some(interface) = interface else {
+        let message = "which interface a listener must have follows from the contract, which is not known";
+        return Err(Failure::new(Kind::BadArgument, Initiator::User, message)
+            .with_hint("give the contract, or the type of the object"));
+    };
+    let mut all = sources(interface);
+    if let Some(signal) = signal {
+        all.retain(|source| source.signals.iter().any(|(name, _)| signal.name == *name));
+    }
+    if all.is_empty() {
+        let message = match signal {
+            Some(signal) => format!("{} has no signal {}", interface.name, signal.label),
+            None => format!("{} has no signals", interface.name),
+        };
+        return Err(Failure::new(Kind::BadArgument, Initiator::User, message));
+    }
+    Ok(all)
+}
+
+/// Sees to it that this node can be called by the peer, where the peer can reach it.
+fn reachable(exporter: &Exporter, object: &Object) -> Result<(), Failure> {
+    if !exporter.objects().places().is_empty() {
+        return Ok(());
+    }
+    let way = object.reference().profiles.iter().find(|profile| profile.wire == "dcom");
+    let way = way.ok_or_else(|| Failure::new(Kind::BadReference, Initiator::User, "no way of this wire"))?;
+    let address = listening_address(way)?;
+    exporter.objects().listen(&address).map(drop).map_err(|failure| failure.at("listening for callbacks"))
+}
+
+/// Where to listen: at this side's end of the way to the peer.
+fn listening_address(way: &Profile) -> Result<String, Failure> {
+    let security = Security::of(way);
+    match way.endpoints.first() {
+        Some(Endpoint::Tcp { host, port }) => {
+            let unreachable = |error: std::io::Error| {
+                Failure::new(
+                    Kind::Unreachable,
+                    Initiator::Here,
+                    format!("no address leads to {host}: {error}"),
+                )
+            };
+            // Nothing is sent: connecting a datagram socket only chooses the address.
+            let socket = UdpSocket::bind(("0.0.0.0", 0)).map_err(unreachable)?;
+            let local = match socket.connect((host.as_str(), *port)) {
+                Ok(()) => socket.local_addr(),
+                Err(_) => UdpSocket::bind(("::", 0)).and_then(|socket| {
+                    socket.connect((host.as_str(), *port))?;
+                    socket.local_addr()
+                }),
+            };
+            let local = local.map_err(unreachable)?.ip();
+            let local = if local.is_ipv6() { format!("[{local}]") } else { local.to_string() };
+            Ok(callback_address(&local, &security))
+        }
+        Some(Endpoint::Unix { path }) => {
+            let path = beside(path);
+            Ok(format!("dcom+unix://{path}?level=none"))
+        }
+        Some(Endpoint::Shm { path }) => {
+            let path = beside(path);
+            Ok(format!("dcom+shm://{path}?level=none"))
+        }
+        _ => Err(Failure::new(Kind::Unsupported, Initiator::Here, "callbacks cannot come back by this way")),
+    }
+}
+
+/// A socket of this process in the directory of the peer's.
+fn beside(path: &str) -> String {
+    let name = format!("callbacks-{}", uuid::Uuid::new_v4().simple());
+    match path.rsplit_once('/') {
+        Some((directory, _)) if !path.starts_with('@') => format!("{directory}/{name}"),
+        _ => format!("@{name}"),
+    }
+}
+
+/// Callbacks are protected as calls are: a caller without credentials takes calls from anybody, one with credentials from
+/// the account it is itself.
+fn callback_address(local: &str, security: &Security) -> String {
+    let Some(known) = security.credentials.as_ref().filter(|_| security.level > Level::None) else {
+        return format!("dcom://{local}:0?level=none");
+    };
+    let secret = match (known.password.as_password(), known.password.as_nt_hash()) {
+        (Some(password), _) => password.to_owned(),
+        (None, Some(hash)) => hash.iter().fold("$NT$".to_owned(), |text, octet| format!("{text}{octet:02x}")),
+        (None, None) => String::new(),
+    };
+    let domain = if known.domain.is_empty() { String::new() } else { format!("{};", spelled(&known.domain)) };
+    let (user, secret, level) = (spelled(&known.user), spelled(&secret), security.level.name());
+    format!("dcom://{domain}{user}:{secret}@{local}:0?level={level}")
+}
+
+/// Text as it may stand before the host of an address.
+fn spelled(text: &str) -> String {
+    text.bytes().fold(String::new(), |out, octet| match octet {
+        octet if octet.is_ascii_alphanumeric() || b"-_.".contains(&octet) => {
+            out + char::from(octet).encode_utf8(&mut [0; 4])
+        }
+        octet => format!("{out}%{octet:02x}"),
+    })
+}
+
+/// One sink that is advised.
+struct Advice {
+    exporter: std::sync::Weak<Exporter>,
+    point: Object,
+    cookie: u32,
+    key: Bytes,
+    listening: Arc<Listening>,
+}
+
+impl Advice {
+    fn make(
+        exporter: &Exporter,
+        object: &Object,
+        source: Source,
+        signal: Option<&Signal>,
+        listener: &Listener,
+    ) -> Result<Self, Failure> {
+        let resolver = object.target().resolver();
+        let container =
+            Object::new(Arc::clone(object.target())).typed(Hold::Static(&CONNECTION_POINT_CONTAINER));
+        let (point,) =
+            container.call::<_, (Option<Reference>,), Failure>(FIND_CONNECTION_POINT, (Guid(source.iid),))?;
+        let point = point.ok_or_else(|| {
+            Failure::new(Kind::Violation, Initiator::Peer, "a connection point was found, and is null")
+        })?;
+        let point = resolver.resolve(&point)?.typed(Hold::Static(&CONNECTION_POINT));
+        let listening = Arc::new(Listening {
+            source,
+            only: signal.map(|signal| signal.name.to_string()),
+            listener: Arc::clone(listener),
+            object: object.clone(),
+            state: Mutex::new(State {
+                heard: VecDeque::new(),
+                telling: false,
+                over: false,
+                last: Instant::now(),
+            }),
+        });
+        let iid = listening.source.iid;
+        let key = exporter.objects().export(vec![Arc::new(Ear(Arc::clone(&listening))) as Arc<dyn Servant>]);
+        let sink = pointer(exporter, iid, &key);
+        let advised = point.call::<_, (u32,), Failure>(ADVISE, (Some(sink),));
+        let (cookie,) = match advised {
+            Ok(advised) => advised,
+            Err(failure) => {
+                exporter.objects().withdraw(&key);
+                return Err(failure);
+            }
+        };
+        lock(&exporter.standard().points.listening).push(Arc::downgrade(&listening));
+        exporter.objects().attend();
+        Ok(Self { exporter: exporter.weak(), point, cookie, key, listening })
+    }
+}
+
+impl Drop for Advice {
+    fn drop(&mut self) {
+        let mut state = lock(&self.listening.state);
+        let lost = std::mem::replace(&mut state.over, true);
+        let heard = std::mem::take(&mut state.heard);
+        drop(state);
+        drop(heard);
+        let (exporter, key) = (std::sync::Weak::clone(&self.exporter), self.key.clone());
+        let withdraw = move || {
+            if let Some(exporter) = exporter.upgrade() {
+                exporter.objects().withdraw(&key);
+            }
+        };
+        if lost {
+            return withdraw();
+        }
+        let point = self.point.with_deadline(Some(FAREWELL));
+        let cookie = self.cookie;
+        let arguments = move |sink: &mut dyn Sink| (cookie,).marshal_list(&UNADVISE.arguments, sink);
+        let method = Method { interface: Some(&CONNECTION_POINT), operation: UNADVISE };
+        // The sink stays until the peer has let go of it, or cannot be asked.
+        point.target().submit(method, &arguments, Box::new(move |_| withdraw()));
+    }
+}
+
+/// What is heard of one source.
+pub(super) struct Listening {
+    source: Source,
+    /// The one signal that is asked for.
+    only: Option<String>,
+    listener: Listener,
+    object: Object,
+    state: Mutex<State>,
+}
+
+struct State {
+    heard: VecDeque<(Request, Heard)>,
+    telling: bool,
+    over: bool,
+    last: Instant,
+}
+
+impl Listening {
+    /// When it was last heard of; nothing once it is over.
+    pub(super) fn last(&self) -> Option<Instant> {
+        let state = lock(&self.state);
+        (!state.over).then_some(state.last)
+    }
+
+    /// Asks whether the source is still there.
+    pub(super) fn check(&self) {
+        let answer = self.object.with_deadline(Some(FAREWELL)).target().probe();
+        let mut state = lock(&self.state);
+        state.last = Instant::now();
+        match answer {
+            Err(failure) if is_gone(&failure) && !state.over => {
+                state.over = true;
+                drop(state);
+                (self.listener)(Tidings::Ended(failure));
+            }
+            _ => {}
+        }
+    }
+
+    /// Hands on what was heard, in order: one thread at a time tells, each call is answered when it was told.
+    fn tell(&self, request: Request, heard: Heard) {
+        {
+            let mut state = lock(&self.state);
+            state.last = Instant::now();
+            state.heard.push_back((request, heard));
+            if std::mem::replace(&mut state.telling, true) {
+                return;
+            }
+        }
+        loop {
+            let next = {
+                let mut state = lock(&self.state);
+                let next = state.heard.pop_front();
+                state.telling = next.is_some();
+                next.map(|next| (next, state.over))
+            };
+            let Some(((request, heard), over)) = next else { return };
+            if !over {
+                (self.listener)(Tidings::Signal(heard));
+            }
+            request.run(|request| request.reply::<_, Failure>(Ok(())));
+        }
+    }
+}
+
+/// The sink: serves the source interface.
+struct Ear(Arc<Listening>);
+
+impl Servant for Ear {
+    fn interface(&self) -> &Interface {
+        &self.0.source.interface
+    }
+
+    fn dispatch(&self, request: Request) {
+        let called = self.0.source.signals.iter().find(|(_, index)| *index == request.index());
+        let wanted = called.filter(|(name, _)| self.0.only.as_ref().is_none_or(|only| only == name));
+        let Some((name, _)) = wanted else {
+            // A signal that nobody asked for.
+            return request.run(|request| request.reply::<_, Failure>(Ok(())));
+        };
+        let heard = Heard {
+            sender: Bytes::copy_from_slice(request.sender()),
+            key: Bytes::copy_from_slice(request.key()),
+            interface: Bytes::copy_from_slice(self.0.source.interface.name.as_bytes()),
+            signal: Bytes::copy_from_slice(name.as_bytes()),
+            body: request.body().clone(),
+        };
+        self.0.tell(request, heard);
+    }
+}

@@ -1,0 +1,140 @@
+//! IRemUnknown and IRemUnknown2: interfaces of exported objects, and their reference counts (MS-DCOM 3.1.1.5.6, 3.1.1.5.7). The
+//! servants read and write whole stubs, HRESULTs included.
+
+use crate::exporter::{Exporter, raw};
+use crate::hresult::{E_INVALIDARG, E_NOINTERFACE, RPC_E_INVALID_OBJECT, S_FALSE, S_OK};
+use crate::limits::INTERFACES_ASKED;
+use crate::remunknown::{self, Query};
+use crate::stub::Get;
+use everywire_model::contract::{Interface, Operation};
+use everywire_model::describe::{interface, operation};
+use everywire_model::object::no_operation;
+use everywire_model::{Failure, Initiator, Kind, Request, Servant};
+use std::sync::{Arc, Weak};
+use uuid::{Uuid, uuid};
+
+/// IRemUnknown.
+pub const REM_UNKNOWN_ID: Uuid = uuid!("00000131-0000-0000-c000-000000000046");
+/// IRemUnknown2.
+pub const REM_UNKNOWN2_ID: Uuid = uuid!("00000143-0000-0000-c000-000000000046");
+
+static OPERATIONS: [Operation; 3] = [
+    operation!("RemQueryInterface", () -> Shape::Void),
+    operation!("RemAddRef", () -> Shape::Void),
+    operation!("RemRelease", () -> Shape::Void),
+];
+
+static OPERATIONS2: [Operation; 4] = [
+    operation!("RemQueryInterface", () -> Shape::Void),
+    operation!("RemAddRef", () -> Shape::Void),
+    operation!("RemRelease", () -> Shape::Void),
+    operation!("RemQueryInterface2", () -> Shape::Void),
+];
+
+/// IRemUnknown; its parameters are whole stubs.
+pub static REM_UNKNOWN: Interface =
+    interface!("IRemUnknown", "00000131-0000-0000-c000-000000000046", [], 0, &OPERATIONS);
+
+/// IRemUnknown2; its parameters are whole stubs.
+pub static REM_UNKNOWN2: Interface =
+    interface!("IRemUnknown2", "00000143-0000-0000-c000-000000000046", [], 0, &OPERATIONS2);
+
+/// Serves both.
+pub(super) fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
+    let weak = Arc::downgrade(exporter);
+    vec![Arc::new(RemUnknown(Weak::clone(&weak), &REM_UNKNOWN)), Arc::new(RemUnknown(weak, &REM_UNKNOWN2))]
+}
+
+struct RemUnknown(Weak<Exporter>, &'static Interface);
+
+impl Servant for RemUnknown {
+    fn interface(&self) -> &Interface {
+        self.1
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let Some(exporter) = self.0.upgrade() else { return Err(stopped()) };
+            let stub = answer(&exporter, request, self.1)?;
+            raw::answer(request, &stub);
+            Ok(())
+        });
+    }
+}
+
+fn answer(exporter: &Exporter, request: &Request, interface: &Interface) -> Result<Vec<u8>, Failure> {
+    let stub = Get::of(request.body());
+    let broken = |violation: crate::Violation| violation.at(0);
+    match request.index() {
+        0 => {
+            let query = remunknown::parse_query_request(stub).map_err(broken)?;
+            let found = query_interfaces(exporter, &query, |key, iid| exporter.export(key, iid, query.refs));
+            Ok(remunknown::query_reply(&found))
+        }
+        1 => {
+            let holder = principal(request);
+            let refs = remunknown::parse_refs_request(stub).map_err(broken)?;
+            let add =
+                |held: &remunknown::Refs| exporter.add_refs_to(held.ipid, held.public, held.private, &holder);
+            let results: Vec<u32> = refs.iter().map(add).collect();
+            Ok(remunknown::add_ref_reply(&results, overall(results.iter().copied())))
+        }
+        2 => {
+            let holder = principal(request);
+            let refs = remunknown::parse_refs_request(stub).map_err(broken)?;
+            for held in refs {
+                exporter.release_refs_to(held.ipid, held.public, held.private, &holder);
+            }
+            Ok(remunknown::release_reply(S_OK))
+        }
+        3 => {
+            let query = remunknown::parse_query2_request(stub).map_err(broken)?;
+            let found =
+                query_interfaces(exporter, &query, |key, iid| exporter.objref(key, iid, query.refs).write());
+            Ok(remunknown::query2_reply(&found))
+        }
+        _ => Err(no_operation(interface)),
+    }
+}
+
+/// What came of each interface asked for.
+fn query_interfaces<T>(
+    exporter: &Exporter,
+    query: &Query,
+    export: impl Fn(&[u8], Uuid) -> T,
+) -> Vec<Result<T, u32>> {
+    let all = |why: u32| query.iids.iter().map(|_| Err(why)).collect();
+    if query.iids.len() > INTERFACES_ASKED {
+        return all(E_INVALIDARG);
+    }
+    let Some(key) = exporter.object_of(query.ipid) else { return all(RPC_E_INVALID_OBJECT) };
+    // The references that the caller holds on one interface may be the last.
+    let _hold = exporter.hold(&key);
+    let ask =
+        |iid: &Uuid| if exporter.offers(&key, *iid) { Ok(export(&key, *iid)) } else { Err(E_NOINTERFACE) };
+    query.iids.iter().map(ask).collect()
+}
+
+/// The HRESULT of the whole, from those of the parts.
+fn overall(mut results: impl Iterator<Item = u32>) -> u32 {
+    if results.all(|result| result == S_OK) { S_OK } else { S_FALSE }
+}
+
+/// Who calls, for quotas and private references: the principal if it is known, else where it is.
+pub(crate) fn principal(request: &Request) -> String {
+    if !request.sender().is_empty() {
+        return String::from_utf8_lossy(request.sender()).into_owned();
+    }
+    let Some(peer) = request.peer() else { return String::new() };
+    // Each connection of a client has another port.
+    match peer.address.text.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host.to_owned(),
+        _ => peer.address.text,
+    }
+}
+
+/// The failure of calls that come while the node ends.
+#[cold]
+pub(crate) fn stopped() -> Failure {
+    Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped")
+}

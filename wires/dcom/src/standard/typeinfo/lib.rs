@@ -1,0 +1,103 @@
+//! ITypeLib (MS-OAUT 3.11.4).
+
+use super::contracts::TYPE_LIB;
+use super::info::{documentation, reply};
+use super::library::{Info, Library};
+use crate::hresult::{E_NOTIMPL, TYPE_E_ELEMENTNOTFOUND};
+use crate::standard::dispatch::members::same_name;
+use crate::standard::guid::Guid;
+use crate::standard::serving::{alive, principal, refused};
+use everywire_model::object::no_operation;
+use everywire_model::value::Value;
+use everywire_model::{Bytes, Failure, Interface, Reference, Request, Servant};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// SYS_WIN64.
+const SYSTEM_KIND: i32 = 3;
+
+/// Serves the library of an object.
+pub(super) struct TypeLib(pub(super) Arc<Library>);
+
+impl TypeLib {
+    fn answer_info(&self, request: &mut Request, index: Option<usize>) -> Result<(), Failure> {
+        let index = index
+            .filter(|index| *index < self.0.infos.len())
+            .ok_or_else(|| refused(TYPE_E_ELEMENTNOTFOUND))?;
+        let exporter = alive(&self.0.exporter)?;
+        let info = self.0.pointer(&exporter, Some(index), &principal(request))?;
+        request.reply::<(Option<Reference>,), Failure>(Ok((Some(info),)))
+    }
+
+    fn info(&self, index: usize) -> Result<&Info, Failure> {
+        self.0.infos.get(index).ok_or_else(|| refused(TYPE_E_ELEMENTNOTFOUND))
+    }
+}
+
+impl Servant for TypeLib {
+    fn interface(&self) -> &Interface {
+        &TYPE_LIB
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| match request.index() {
+            0 => request.reply::<_, Failure>(Ok((self.0.infos.len() as u32,))),
+            1 => {
+                let (index,) = request.arguments::<(u32,)>()?;
+                self.answer_info(request, Some(index as usize))
+            }
+            2 => {
+                let (index,) = request.arguments::<(u32,)>()?;
+                request.reply::<_, Failure>(Ok((self.info(index as usize)?.kind(),)))
+            }
+            3 => {
+                let (Guid(id),) = request.arguments::<(Guid,)>()?;
+                let index = self.0.infos.iter().position(|info| info.id() == id);
+                self.answer_info(request, index)
+            }
+            4 => {
+                let operation = TYPE_LIB.operations.get(4).ok_or_else(|| no_operation(&TYPE_LIB))?;
+                reply(request, operation, attributes(self.info(0)?.id()))
+            }
+            6 => {
+                let (index, flags) = request.arguments::<(i32, u32)>()?;
+                let info = self.info(usize::try_from(index).unwrap_or_default())?;
+                documentation(request, (info.name().to_owned(), info.doc().to_owned()), flags)
+            }
+            7 => {
+                let (name, _) = request.arguments::<(String, u32)>()?;
+                let members = self
+                    .0
+                    .infos
+                    .iter()
+                    .flat_map(|info| info.members().iter().map(|member| member.name.as_str()));
+                let mut all = self.0.infos.iter().map(Info::name).chain(members);
+                let found = all.find(|held| same_name(held, &name)).unwrap_or_default();
+                request.reply::<_, Failure>(Ok((i32::from(!found.is_empty()), found)))
+            }
+            5 => Err(refused(E_NOTIMPL)),
+            _ => Err(no_operation(&TYPE_LIB)),
+        });
+    }
+}
+
+/// TLIBATTR: the library goes by the identity that follows from its class.
+fn attributes(class: Uuid) -> Value {
+    let id = Uuid::new_v5(&everywire_idl::midl::LIBRARIES, class.to_string().as_bytes());
+    let (data1, data2, data3, data4) = id.as_fields();
+    let named = |name: &str, number: i128| (name.to_owned(), Value::Integer(number));
+    let guid = Value::Struct(vec![
+        named("data1", data1.into()),
+        named("data2", data2.into()),
+        named("data3", data3.into()),
+        ("data4".to_owned(), Value::Bytes(Bytes::copy_from_slice(data4))),
+    ]);
+    Value::Struct(vec![
+        ("guid".to_owned(), guid),
+        named("lcid", 0),
+        named("syskind", SYSTEM_KIND.into()),
+        named("wMajorVerNum", 1),
+        named("wMinorVerNum", 0),
+        named("wLibFlags", 0),
+    ])
+}

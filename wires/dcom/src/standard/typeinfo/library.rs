@@ -1,0 +1,267 @@
+//! The type information of one object: its class, its interfaces, and those that it calls.
+
+use super::contracts::{TYPE_INFO, TYPE_LIB};
+use super::types::{VT_PTR, VT_VOID, behind, elemdesc, simple, typedesc};
+use crate::exporter::Exporter;
+use crate::iid_of;
+use crate::standard::dispatch::members::{Member, members};
+use crate::standard::points::sources;
+use crate::standard::serving::{lock, pointer, serve};
+use everywire_idl::midl::clsid_of_key;
+use everywire_model::contract::{Direction, Interface, InterfaceKind};
+use everywire_model::shape::Shape;
+use everywire_model::value::Value;
+use everywire_model::{Failure, Hold, Reference, Servant};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+use uuid::Uuid;
+
+/// IMPLTYPEFLAG_FDEFAULT and IMPLTYPEFLAG_FSOURCE (MS-OAUT 2.2.13).
+pub(crate) const DEFAULT: i32 = 1;
+pub(crate) const SOURCE: i32 = 2;
+/// TKIND_DISPATCH and TKIND_COCLASS (MS-OAUT 2.2.17).
+pub(crate) const KIND_DISPATCH: i32 = 4;
+pub(crate) const KIND_CLASS: i32 = 5;
+/// Bytes of a pointer on SYS_WIN64.
+const POINTER: u16 = 8;
+
+/// A description: of the class, or of an interface as it is called by name.
+pub(super) enum Info {
+    /// The numbers of its interfaces here, with their IMPLTYPEFLAGs.
+    Class {
+        name: String,
+        id: Uuid,
+        implemented: Vec<(usize, i32)>,
+    },
+    Dispatch {
+        interface: Hold<Interface>,
+        members: Vec<Member>,
+    },
+}
+
+/// The descriptions of an object.
+pub(super) struct Library {
+    pub(super) exporter: Weak<Exporter>,
+    pub(super) infos: Vec<Info>,
+    /// The keys of the objects that stand for them; `None` is the library itself.
+    served: Mutex<HashMap<Option<usize>, bytes::Bytes>>,
+}
+
+impl Library {
+    /// The library of the object under a key: its class first.
+    pub(super) fn of(exporter: &Exporter, key: &[u8]) -> Arc<Self> {
+        let servants = exporter.objects().servants(key);
+        let own = servants.into_iter().filter(|servant| !crate::standard::is_standard(servant.interface()));
+        let (mut infos, mut implemented, mut sinks) = (Vec::new(), Vec::new(), Vec::new());
+        let mut class = None;
+        for servant in own {
+            let interface = servant.interface();
+            if interface.kind == InterfaceKind::Class && class.is_none() {
+                class = Some((interface.name.to_string(), iid_of(interface)));
+            }
+            for source in sources(interface) {
+                if sinks.iter().all(|held: &Hold<Interface>| iid_of(held) != source.iid) {
+                    sinks.push(source.interface);
+                }
+            }
+            implemented.push((infos.len() + 1, if infos.is_empty() { DEFAULT } else { 0 }));
+            let (interface, members) = (Hold::new(interface.clone()), members(interface));
+            infos.push(Info::Dispatch { interface, members });
+        }
+        for (number, interface) in sinks.into_iter().enumerate() {
+            implemented.push((infos.len() + 1, SOURCE | if number == 0 { DEFAULT } else { 0 }));
+            let members = members(&interface);
+            infos.push(Info::Dispatch { interface, members });
+        }
+        let (name, id) = class.unwrap_or_else(|| {
+            let name = infos.first().map(|info| info.name().to_owned()).unwrap_or_default();
+            (name, clsid_of_key(key))
+        });
+        infos.insert(0, Info::Class { name, id, implemented });
+        Arc::new(Self { exporter: exporter.weak(), infos, served: Mutex::default() })
+    }
+
+    /// A description as an interface pointer, or the library as one.
+    ///
+    /// # Errors
+    /// The principal has too many objects.
+    pub(super) fn pointer(
+        self: &Arc<Self>,
+        exporter: &Exporter,
+        index: Option<usize>,
+        principal: &str,
+    ) -> Result<Reference, Failure> {
+        let iid = iid_of(if index.is_some() { &TYPE_INFO } else { &TYPE_LIB });
+        let mut served = lock(&self.served);
+        if let Some(key) = served.get(&index).filter(|key| !exporter.objects().servants(key).is_empty()) {
+            return Ok(pointer(exporter, iid, key));
+        }
+        let servant: Arc<dyn Servant> = match index {
+            Some(index) => Arc::new(super::info::TypeInfo { library: Arc::clone(self), index }),
+            None => Arc::new(super::lib::TypeLib(Arc::clone(self))),
+        };
+        let made = serve(exporter, servant, principal)?;
+        if let Some(way) = made.profiles.first() {
+            served.insert(index, way.key.clone());
+        }
+        Ok(made)
+    }
+
+    /// The first source interface.
+    pub(super) fn default_source(&self) -> Option<Uuid> {
+        let Some(Info::Class { implemented, .. }) = self.infos.first() else { return None };
+        let (index, _) = implemented.iter().find(|(_, flags)| flags & SOURCE != 0)?;
+        self.infos.get(*index).map(Info::id)
+    }
+}
+
+impl Info {
+    pub(super) fn name(&self) -> &str {
+        let name = match self {
+            Self::Class { name, .. } => name,
+            Self::Dispatch { interface, .. } => interface.name.as_ref(),
+        };
+        name.rsplit("::").next().unwrap_or_default()
+    }
+
+    pub(super) fn doc(&self) -> &str {
+        match self {
+            Self::Class { .. } => "",
+            Self::Dispatch { interface, .. } => &interface.doc,
+        }
+    }
+
+    pub(super) fn id(&self) -> Uuid {
+        match self {
+            Self::Class { id, .. } => *id,
+            Self::Dispatch { interface, .. } => iid_of(interface),
+        }
+    }
+
+    pub(super) fn kind(&self) -> i32 {
+        match self {
+            Self::Class { .. } => KIND_CLASS,
+            Self::Dispatch { .. } => KIND_DISPATCH,
+        }
+    }
+
+    pub(super) fn members(&self) -> &[Member] {
+        match self {
+            Self::Class { .. } => &[],
+            Self::Dispatch { members, .. } => members,
+        }
+    }
+
+    pub(super) fn implemented(&self) -> &[(usize, i32)] {
+        match self {
+            Self::Class { implemented, .. } => implemented,
+            Self::Dispatch { .. } => &[],
+        }
+    }
+
+    /// TYPEATTR.
+    pub(super) fn attributes(&self) -> Value {
+        // TYPEFLAG_FCANCREATE for a class; FDUAL where it can be called by number too, and FDISPATCHABLE.
+        let (vft, flags) = match self {
+            Self::Class { .. } => (0, 0x2),
+            Self::Dispatch { interface, .. } if interface.kind == InterfaceKind::Dispatch => {
+                (7 * POINTER, 0x1000)
+            }
+            Self::Dispatch { .. } => (7 * POINTER, 0x1040),
+        };
+        let id = self.id();
+        let (data1, data2, data3, data4) = id.as_fields();
+        let guid = Value::Struct(vec![
+            named("data1", data1),
+            named("data2", data2),
+            named("data3", data3),
+            ("data4".to_owned(), Value::Bytes(bytes::Bytes::copy_from_slice(data4))),
+        ]);
+        let count = |len: usize| i64::try_from(len.min(u16::MAX.into())).unwrap_or_default();
+        Value::Struct(vec![
+            ("guid".to_owned(), guid),
+            named("lcid", 0),
+            named("dwReserved1", 0),
+            named("dwReserved2", u32::MAX),
+            named("dwReserved3", u32::MAX),
+            ("lpstrReserved4".to_owned(), Value::Nothing),
+            named("cbSizeInstance", POINTER),
+            named("typekind", self.kind()),
+            named("cFuncs", count(self.members().len())),
+            named("cVars", 0),
+            named("cImplTypes", count(self.implemented().len())),
+            named("cbSizeVft", vft),
+            named("cbAlignment", POINTER),
+            named("wTypeFlags", flags),
+            named("wMajorVerNum", 1),
+            named("wMinorVerNum", 0),
+            ("tdescAlias".to_owned(), simple(0)),
+            named("dwReserved5", 0),
+            named("wReserved6", 0),
+        ])
+    }
+
+    /// The FUNCDESC of a member, as it is called by name.
+    pub(super) fn function(&self, index: usize) -> Option<Value> {
+        let Self::Dispatch { interface, members, .. } = self else { return None };
+        let member = members.get(index)?;
+        let operation = interface.operations.get(member.index)?;
+        let parameters = operation.parameters.iter().map(|parameter| {
+            // PARAMFLAG_FIN, FOUT, FOPT.
+            let direction = match parameter.direction {
+                Direction::In => 1,
+                Direction::Out => 2,
+                Direction::InOut => 3,
+            };
+            let optional = matches!(parameter.field.shape.resolved(), Shape::Optional(_));
+            let plain = typedesc(&parameter.field.shape);
+            let tdesc = if parameter.direction.comes_out() { behind(VT_PTR, plain) } else { plain };
+            elemdesc(tdesc, direction | if optional { 0x10 } else { 0 })
+        });
+        let parameters: Vec<Value> = parameters.collect();
+        let count = i64::try_from(parameters.len()).unwrap_or_default();
+        let slot = i64::try_from(member.index).unwrap_or_default() + i64::from(crate::opnum_base(interface));
+        let returns = match &operation.returns {
+            Shape::Void => simple(VT_VOID),
+            shape => typedesc(shape),
+        };
+        Some(Value::Struct(vec![
+            named("memid", member.id),
+            ("lReserved1".to_owned(), Value::Nothing),
+            (
+                "lprgelemdescParam".to_owned(),
+                if parameters.is_empty() { Value::Nothing } else { Value::List(parameters) },
+            ),
+            // FUNC_DISPATCH, CC_STDCALL.
+            named("funckind", 4),
+            named("invkind", member.access as u32),
+            named("callconv", 4),
+            named("cParams", count),
+            named("cParamsOpt", 0),
+            named("oVft", (slot * i64::from(POINTER)).min(i16::MAX.into())),
+            named("cReserved2", 0),
+            ("elemdescFunc".to_owned(), elemdesc(returns, 0)),
+            named("wFuncFlags", 0),
+        ]))
+    }
+
+    /// The name of a member and those of its parameters.
+    pub(super) fn names(&self, id: i32) -> Option<Vec<String>> {
+        let Self::Dispatch { interface, members, .. } = self else { return None };
+        let member = members.iter().find(|member| member.id == id)?;
+        let operation = interface.operations.get(member.index)?;
+        let parameters = operation.parameters.iter().map(|parameter| parameter.field.name.to_string());
+        Some(std::iter::once(member.name.clone()).chain(parameters).collect())
+    }
+
+    /// Name and documentation of a member.
+    pub(super) fn documentation(&self, id: i32) -> Option<(String, String)> {
+        let Self::Dispatch { interface, members, .. } = self else { return None };
+        let member = members.iter().find(|member| member.id == id)?;
+        Some((member.name.clone(), interface.operations.get(member.index)?.doc.to_string()))
+    }
+}
+
+fn named(name: &str, number: impl Into<i128>) -> (String, Value) {
+    (name.to_owned(), Value::Integer(number.into()))
+}

@@ -1,0 +1,232 @@
+//! The bytes of a stub with NDR alignment, for the system interfaces, whose layout is fixed.
+
+use crate::violations::Violation;
+use bytes::Bytes;
+use everywire_model::Body;
+use uuid::Uuid;
+
+/// Referent ids as Windows gives them: the first, and how far apart they are.
+const FIRST_REFERENT: u32 = 0x0002_0000;
+const NEXT_REFERENT: u32 = 4;
+
+/// A stub to read. Padding is skipped unseen: real peers leave in it what was there before.
+#[derive(Debug, Clone, Copy)]
+pub struct Get<'a> {
+    bytes: &'a [u8],
+    /// Offset of `bytes` in what alignment is counted from.
+    base: usize,
+    at: usize,
+    little: bool,
+}
+
+macro_rules! number {
+    ($($name:ident $type:ty),*) => {$(
+        #[doc = concat!("The next aligned `", stringify!($type), "`.")]
+        pub fn $name(&mut self) -> Result<$type, Violation> {
+            self.align(size_of::<$type>());
+            let raw = self.take(size_of::<$type>())?;
+            let raw = raw.try_into().map_err(|_| Violation::Truncated)?;
+            Ok(if self.little { <$type>::from_le_bytes(raw) } else { <$type>::from_be_bytes(raw) })
+        }
+    )*};
+}
+
+impl<'a> Get<'a> {
+    /// A whole stub, or what follows a part of it whose length is a multiple of 8.
+    pub fn new(bytes: &'a [u8], little: bool) -> Self {
+        Self::after(bytes, 0, little)
+    }
+
+    /// What follows `base` bytes of a stub.
+    pub fn after(bytes: &'a [u8], base: usize, little: bool) -> Self {
+        Self { bytes, base, at: 0, little }
+    }
+
+    /// The values of a message.
+    pub fn of(body: &'a Body) -> Self {
+        Self::after(&body.bytes, body.base, body.little)
+    }
+
+    number!(u8 u8, u16 u16, u32 u32, u64 u64);
+
+    /// The next aligned UUID.
+    pub fn uuid(&mut self) -> Result<Uuid, Violation> {
+        self.align(4);
+        let raw = self.take(16)?.try_into().map_err(|_| Violation::Truncated)?;
+        Ok(if self.little { Uuid::from_bytes_le(raw) } else { Uuid::from_bytes(raw) })
+    }
+
+    /// Whether the next pointer points to something.
+    pub fn pointer(&mut self) -> Result<bool, Violation> {
+        Ok(self.u32()? != 0)
+    }
+
+    /// A pointer that must point to something.
+    pub fn reference(&mut self) -> Result<(), Violation> {
+        if self.pointer()? { Ok(()) } else { Err(Violation::NullReference) }
+    }
+
+    /// The maximum count of an array of elements of at least `least` bytes: no more than the rest can hold, and no less
+    /// than `count`, if the count is known already.
+    pub fn conformance(&mut self, least: usize, count: Option<usize>) -> Result<usize, Violation> {
+        let found = self.u32()? as usize;
+        if found > self.left() / least.max(1) {
+            return Err(Violation::CountBeyondMessage);
+        }
+        match count {
+            Some(count) if count != found => Err(Violation::BadVariance),
+            _ => Ok(found),
+        }
+    }
+
+    /// As many values as `count`, each of at least `least` bytes.
+    pub fn items<T>(
+        &mut self,
+        count: usize,
+        least: usize,
+        mut item: impl FnMut(&mut Self) -> Result<T, Violation>,
+    ) -> Result<Vec<T>, Violation> {
+        if count > self.left() / least.max(1) {
+            return Err(Violation::CountBeyondMessage);
+        }
+        (0..count).map(|_| item(self)).collect()
+    }
+
+    /// A conformant-varying string of UTF-16 units, without its terminator.
+    pub fn wide(&mut self) -> Result<String, Violation> {
+        let most = self.u32()?;
+        let offset = self.u32()?;
+        let actual = self.u32()?;
+        if offset != 0 || actual > most {
+            return Err(Violation::BadVariance);
+        }
+        let len = (actual as usize).checked_mul(2).ok_or(Violation::CountBeyondMessage)?;
+        if len > self.left() {
+            return Err(Violation::CountBeyondMessage);
+        }
+        let raw = self.take(len)?;
+        let units = raw.as_chunks::<2>().0.iter();
+        let units: Vec<u16> = units
+            .map(|pair| if self.little { u16::from_le_bytes(*pair) } else { u16::from_be_bytes(*pair) })
+            .take_while(|unit| *unit != 0)
+            .collect();
+        Ok(String::from_utf16_lossy(&units))
+    }
+
+    /// An MInterfacePointer behind its pointer: two counts and an OBJREF (MS-DCOM 2.2.14).
+    pub fn interface_pointer(&mut self) -> Result<Bytes, Violation> {
+        let most = self.conformance(1, None)?;
+        let len = self.u32()? as usize;
+        if len != most {
+            return Err(Violation::BadVariance);
+        }
+        self.take(len).map(Bytes::copy_from_slice)
+    }
+
+    /// The next bytes as they are.
+    pub fn take(&mut self, len: usize) -> Result<&'a [u8], Violation> {
+        let end = self.at.checked_add(len).ok_or(Violation::Truncated)?;
+        let taken = self.bytes.get(self.at..end).ok_or(Violation::Truncated)?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    /// Skips padding.
+    pub fn align(&mut self, alignment: usize) {
+        let place = self.base.wrapping_add(self.at);
+        self.at += place.next_multiple_of(alignment) - place;
+    }
+
+    /// Offset of the next byte in the bytes given.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// How many bytes are left.
+    pub fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
+    /// Whether numbers are little-endian.
+    pub fn little(&self) -> bool {
+        self.little
+    }
+}
+
+/// A little-endian stub to write; alignment is counted from its first byte.
+#[derive(Debug, Default)]
+pub struct Put {
+    /// What was written.
+    pub bytes: Vec<u8>,
+    pointers: u32,
+}
+
+impl Put {
+    /// A stub that begins with these bytes.
+    pub fn beginning(bytes: Vec<u8>) -> Self {
+        Self { bytes, pointers: 0 }
+    }
+
+    /// An aligned number of 16 bits.
+    pub fn u16(&mut self, value: u16) {
+        self.align(2);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// An aligned number of 32 bits.
+    pub fn u32(&mut self, value: u32) {
+        self.align(4);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// An aligned number of 64 bits.
+    pub fn u64(&mut self, value: u64) {
+        self.align(8);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// An aligned UUID.
+    pub fn uuid(&mut self, value: Uuid) {
+        self.align(4);
+        self.bytes.extend_from_slice(&value.to_bytes_le());
+    }
+
+    /// The length of something in memory; more than NDR can count is cut, which nobody can have sent.
+    pub fn count(&mut self, count: usize) {
+        self.u32(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+
+    /// A pointer to something, or to nothing.
+    pub fn pointer(&mut self, points: bool) {
+        if points {
+            self.u32(FIRST_REFERENT + self.pointers * NEXT_REFERENT);
+            self.pointers += 1;
+        } else {
+            self.u32(0);
+        }
+    }
+
+    /// A conformant-varying string with terminator.
+    pub fn wide(&mut self, text: &str) {
+        let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
+        self.count(units.len());
+        self.u32(0);
+        self.count(units.len());
+        for unit in units {
+            self.u16(unit);
+        }
+    }
+
+    /// An MInterfacePointer behind its pointer.
+    pub fn interface_pointer(&mut self, objref: &[u8]) {
+        self.count(objref.len());
+        self.count(objref.len());
+        self.bytes.extend_from_slice(objref);
+        self.align(4);
+    }
+
+    /// Pads with zeros.
+    pub fn align(&mut self, alignment: usize) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(alignment), 0);
+    }
+}

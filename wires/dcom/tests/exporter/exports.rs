@@ -1,0 +1,165 @@
+//! Reference counts of exported objects, as IRemUnknown changes them.
+
+use crate::house::{Net, Node};
+use crate::lamp::{LAMP_ID, Lamp, SWITCH_ID};
+use everywire_dcom::exporter::Counts;
+use everywire_dcom::hresult::{E_NOINTERFACE, S_OK};
+use everywire_dcom::remunknown::{self, Query, Refs};
+use everywire_dcom::standard::rem_unknown::{REM_UNKNOWN_ID, REM_UNKNOWN2_ID};
+use everywire_dcom::stub::Get;
+use everywire_dcom::{IDISPATCH, IUNKNOWN};
+use everywire_model::Objects;
+use std::sync::Arc;
+use uuid::Uuid;
+
+const LAMP: Uuid = Uuid::from_u128(0x6f0e_8c5a_0b1d_4b0e_9a3c_7d1f_0d9a_1b01);
+const SWITCH: Uuid = Uuid::from_u128(0x6f0e_8c5a_0b1d_4b0e_9a3c_7d1f_0d9a_1b02);
+
+fn node() -> Arc<Node> {
+    assert_eq!((LAMP.to_string(), SWITCH.to_string()), (LAMP_ID.to_owned(), SWITCH_ID.to_owned()));
+    let node = Arc::new(Net::default()).node(7001);
+    node.insert("lamp", Lamp::new());
+    node
+}
+
+fn release(node: &Node, refs: &[Refs], who: &str) {
+    let stub = remunknown::refs_request(refs);
+    let body = node.call(b"", REM_UNKNOWN_ID, 5, &stub, who).unwrap();
+    assert_eq!(remunknown::parse_release_reply(Get::of(&body)), Ok(S_OK));
+}
+
+fn public(ipid: Uuid, public: u32) -> Refs {
+    Refs { ipid, public, private: 0 }
+}
+
+#[test]
+fn an_ipid_lives_as_long_as_its_references() {
+    let node = node();
+    let std = node.exporter.export(b"lamp", LAMP, 5);
+    assert_eq!((std.public_refs, std.oxid), (5, node.exporter.oxid()));
+    let again = node.exporter.export(b"lamp", LAMP, 5);
+    assert_eq!((again.oid, again.ipid), (std.oid, std.ipid));
+    let served = node.exporter.served(std.ipid).unwrap();
+    assert_eq!((&*served.key, served.iid), (&b"lamp"[..], LAMP));
+    assert_eq!(*served.interface, LAMP.to_bytes_le());
+    release(&node, &[public(std.ipid, 9)], "a");
+    assert!(served.is_connected());
+    release(&node, &[public(std.ipid, 1)], "a");
+    assert!(node.exporter.served(std.ipid).is_none() && !served.is_connected());
+    assert_eq!(node.exporter.counts(), Counts::default());
+    // The program exported it: it stays.
+    assert!(node.has(b"lamp"));
+    assert_ne!(node.exporter.export(b"lamp", LAMP, 1).ipid, std.ipid);
+}
+
+#[test]
+fn too_many_releases_take_no_more_than_there_is() {
+    let node = node();
+    let std = node.exporter.export(b"lamp", LAMP, 5);
+    let other = node.exporter.export(b"lamp", IUNKNOWN, 1);
+    release(&node, &[public(std.ipid, u32::MAX), public(Uuid::nil(), 7), public(std.ipid, 1)], "a");
+    assert_eq!(node.exporter.counts(), Counts { objects: 1, ipids: 1, ..Counts::default() });
+    assert!(node.exporter.served(other.ipid).is_some());
+}
+
+#[test]
+fn private_references_belong_to_their_holder() {
+    let node = node();
+    let std = node.exporter.export(b"lamp", LAMP, 1);
+    let stub =
+        remunknown::refs_request(&[Refs { ipid: std.ipid, public: 0, private: 2 }, public(Uuid::max(), 1)]);
+    let body = node.call(b"", REM_UNKNOWN_ID, 4, &stub, "a").unwrap();
+    let (results, _) = remunknown::parse_add_ref_reply(Get::of(&body)).unwrap();
+    assert_eq!(results, [S_OK, 0x8004_01fb]);
+    release(&node, &[Refs { ipid: std.ipid, public: 1, private: 2 }], "b");
+    assert!(node.exporter.served(std.ipid).is_some());
+    release(&node, &[Refs { ipid: std.ipid, public: 0, private: 2 }], "a");
+    assert!(node.exporter.served(std.ipid).is_none());
+}
+
+#[test]
+fn interfaces_are_found_with_their_bases_and_the_standard_ones() {
+    let node = node();
+    let std = node.exporter.export(b"lamp", IUNKNOWN, 1);
+    let iids = vec![SWITCH, LAMP, Uuid::max(), IUNKNOWN, IDISPATCH];
+    let stub = remunknown::query_request(&Query { ipid: std.ipid, refs: 3, iids });
+    let body = node.call(b"", REM_UNKNOWN2_ID, 3, &stub, "a").unwrap();
+    let found = remunknown::parse_query_reply(Get::of(&body)).unwrap().unwrap();
+    let ipids: Vec<_> = found.iter().map(|found| found.map(|std| (std.public_refs, std.oid))).collect();
+    let good = Ok((3, std.oid));
+    assert_eq!(ipids, [good, good, Err(E_NOINTERFACE), good, good]);
+    assert_eq!(found[3].unwrap().ipid, std.ipid);
+    assert_eq!(node.exporter.counts().ipids, 4);
+    // The same as OBJREFs.
+    let body = node.call(
+        b"",
+        REM_UNKNOWN2_ID,
+        6,
+        &remunknown::query2_request(std.ipid, &[SWITCH, Uuid::max()]),
+        "a",
+    );
+    let found = remunknown::parse_query2_reply(Get::of(&body.unwrap())).unwrap().unwrap();
+    let (objref, _) = everywire_dcom::objref::ObjRef::parse(found[0].as_ref().unwrap()).unwrap();
+    assert_eq!(objref.iid(), SWITCH);
+    assert_eq!(objref.standard().unwrap().1.strings[0].address, "127.0.0.1[7001]");
+    assert_eq!(found[1], Err(E_NOINTERFACE));
+}
+
+#[test]
+fn objects_that_are_withdrawn_are_disconnected() {
+    let node = node();
+    let std = node.exporter.export(b"lamp", LAMP, 5);
+    let served = node.exporter.served(std.ipid).unwrap();
+    node.store.withdraw(b"lamp");
+    assert!(node.exporter.served(std.ipid).is_none() && !served.is_connected());
+    assert_eq!(node.exporter.counts(), Counts::default());
+}
+
+#[test]
+fn what_was_served_for_the_wire_ends_with_its_last_reference() {
+    let node = node();
+    let key = node.exporter.serve(vec![Lamp::new()], "a").unwrap();
+    let hold = node.exporter.hold(&key).unwrap();
+    let std = node.exporter.export(&key, LAMP, 2);
+    release(&node, &[public(std.ipid, 2)], "a");
+    assert!(node.exporter.served(std.ipid).is_none() && node.has(&key));
+    drop(hold);
+    assert!(!node.has(&key));
+    assert_eq!(node.exporter.counts(), Counts::default());
+}
+
+#[test]
+fn nobody_gets_more_objects_than_allowed() {
+    let node = node();
+    let most = everywire_dcom::limits::PRINCIPAL_OBJECTS;
+    let keys: Vec<_> = (0..most).map(|_| node.exporter.serve(vec![Lamp::new()], "a").unwrap()).collect();
+    assert_eq!(
+        node.exporter.serve(vec![Lamp::new()], "a").unwrap_err().kind(),
+        everywire_model::Kind::LimitExceeded
+    );
+    assert!(node.exporter.serve(vec![Lamp::new()], "b").is_ok());
+    node.store.withdraw(&keys[0]);
+    assert!(node.exporter.serve(vec![Lamp::new()], "a").is_ok());
+}
+
+#[test]
+fn results_are_known_for_blank_answers() {
+    let node = node();
+    assert_eq!(node.exporter.results(b"lamp", LAMP, 4).unwrap().fields().len(), 1);
+    assert_eq!(node.exporter.results(b"lamp", SWITCH, 3).unwrap().fields().len(), 1);
+    assert!(node.exporter.results(b"lamp", SWITCH, 4).is_none());
+    assert!(node.exporter.results(b"lamp", SWITCH, 0).is_none());
+}
+
+#[test]
+fn association_groups_belong_to_who_began_them() {
+    let node = node();
+    let group = node.exporter.join_association(0, "a").unwrap();
+    assert_eq!(node.exporter.join_association(group, "a"), Some(group));
+    assert_eq!(node.exporter.join_association(group, "b"), None);
+    assert_eq!(node.exporter.join_association(group ^ 1, "a"), None);
+    node.exporter.leave_association(group);
+    assert_eq!(node.exporter.counts().associations, 1);
+    node.exporter.leave_association(group);
+    assert_eq!(node.exporter.counts().associations, 0);
+}

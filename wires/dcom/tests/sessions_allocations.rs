@@ -1,0 +1,98 @@
+//! A small call and its answer take hardly any memory, once a connection has warmed up.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use bytes::BytesMut;
+use everywire_dcom::Level;
+use everywire_model::*;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use support::*;
+
+struct Counting;
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every request goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: as above; the place came from `alloc`.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Moves what one session sent into the other's input buffer, as a link does.
+fn carry(from: &mut dyn Session, input: &mut BytesMut) {
+    let out = from.transmit();
+    let bytes = out.contiguous().unwrap();
+    input.reserve(bytes.len());
+    input.extend_from_slice(bytes);
+    let len = out.len();
+    out.consume(len);
+}
+
+/// Allocations of a thousand calls, both sides together.
+fn thousand(level: Level) -> usize {
+    let terms = Terms::at(level);
+    let mut pair = Pair::new(terms);
+    let counter = interface("Counter", COUNTER);
+    let way = pair.activate(&class_way(terms.way()), &counter);
+    let id = pair.call(&way, &counter, 0, &put_int(1));
+    let incoming = pair.incoming();
+    pair.server.answer(incoming.id, Answer::Done(&put_int(2))).unwrap();
+    done(pair.outcome(id));
+    let Pair { mut client, mut server, .. } = pair;
+    let (mut to_server, mut to_client) = (BytesMut::with_capacity(4096), BytesMut::with_capacity(4096));
+    let (now, mut handles) = (Instant::now(), Vec::new());
+    let operation = &counter.operations[0];
+    let call = Call {
+        profile: &way,
+        interface: Some(&counter),
+        operation,
+        arguments: &put_int(7),
+        expects: Expects::Reply,
+    };
+    let mut round = || {
+        client.start(now, &call).unwrap();
+        carry(&mut *client, &mut to_server);
+        server.receive(now, &mut to_server, &mut handles).unwrap();
+        while let Some(event) = server.poll() {
+            if let Event::Call(incoming) = event {
+                let (v,) = incoming.body.decode::<(i32,)>(&operation.arguments).unwrap();
+                server.answer(incoming.id, Answer::Done(&put_int(v + 1))).unwrap();
+            }
+        }
+        carry(&mut *server, &mut to_client);
+        client.receive(now, &mut to_client, &mut handles).unwrap();
+        while let Some(event) = client.poll() {
+            if let Event::Reply { outcome: Outcome::Done(body), .. } = event {
+                assert_eq!(body.decode::<(i32,)>(&operation.results).unwrap(), (8,));
+            }
+        }
+    };
+    (0..300).for_each(|_| round());
+    let before = COUNT.load(Ordering::Relaxed);
+    (0..1000).for_each(|_| round());
+    COUNT.load(Ordering::Relaxed) - before
+}
+
+#[test]
+fn a_warm_call_takes_the_memory_it_is_handed_on_in() {
+    let open = thousand(Level::None);
+    let signed = thousand(Level::Integrity);
+    assert!(open < 3_050, "{open} allocations for 1000 calls");
+    // Signing takes none.
+    assert!(signed < open + 50, "{signed} allocations for 1000 signed calls");
+}

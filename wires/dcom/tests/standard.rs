@@ -1,0 +1,490 @@
+//! The standard interfaces between two nodes over sockets.
+
+#![allow(clippy::unwrap_used)]
+
+use everywire_dcom::standard::contracts::{
+    ADVISE, CONNECTION_POINT, CONNECTION_POINT_CONTAINER, DISPATCH, ENUM_CONNECTION_POINTS,
+    FIND_CONNECTION_POINT, GET_CONNECTION_INTERFACE, GET_IDS_OF_NAMES, INVOKE, UNADVISE,
+};
+use everywire_dcom::standard::dispatch::call;
+use everywire_dcom::standard::guid::Guid;
+use everywire_dcom::standard::points::{SINKS_OF_PRINCIPAL, sources};
+use everywire_dcom::{DCOM, hresult, iid_of};
+use everywire_model::describe::{
+    self, Hold, InterfaceKind, Operation, Shape, TextKind, interface, numbered, of_kind, operation, signal,
+    sunk,
+};
+use everywire_model::object::no_operation;
+use everywire_model::value::{TypedShape, Value};
+use everywire_model::*;
+use everywire_runtime::Node;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use uuid::Uuid;
+
+const BSTR: Shape = describe::text(TextKind::Counted, None);
+const WAIT: Duration = Duration::from_secs(10);
+
+static EVENTS: Interface =
+    interface!("ILampEvents", "7a1e0b1c-0c55-4d0e-9b6e-3f6d7c1b0003", [], 0, &EVENT_OPERATIONS);
+static EVENT_OPERATIONS: [Operation; 2] = [
+    operation!("Lit", (in "brightness": Shape::I32, in "by": BSTR) -> Shape::Void),
+    operation!("Dark", () -> Shape::Void),
+];
+
+static LAMP: Interface = of_kind(
+    interface!(
+        "ILamp",
+        "7a1e0b1c-0c55-4d0e-9b6e-3f6d7c1b0001",
+        [],
+        0,
+        &LAMP_OPERATIONS,
+        [describe::attribute("Color", BSTR, 3, Some(4))],
+        signals & LAMP_SIGNALS
+    ),
+    InterfaceKind::Dual,
+);
+static LAMP_OPERATIONS: [Operation; 5] = [
+    numbered(operation!("Light", (in "brightness": Shape::I32, in "by": BSTR) -> Shape::I32), 7),
+    operation!("Split", (in "whole": Shape::F64, out "left": Shape::I32, inout "right": Shape::I32) -> Shape::Void),
+    operation!("Break", () -> Shape::Void),
+    numbered(operation!("get_Color", () -> BSTR), 0),
+    numbered(operation!("put_Color", (in "color": BSTR) -> Shape::Void), 0),
+];
+static NOTES: Interface = of_kind(
+    interface!("_LampNotes", "7a1e0b1c-0c55-4d0e-9b6e-3f6d7c1b0004", [], 0, &NOTE_OPERATIONS),
+    InterfaceKind::Dispatch,
+);
+static NOTE_OPERATIONS: [Operation; 1] =
+    [numbered(operation!("Noted", (in "number": Shape::I16, in "text": BSTR) -> Shape::Void), 101)];
+static LAMP_SIGNALS: [Signal; 4] = [
+    sunk(signal!("Lit", { "brightness": Shape::I32, "by": BSTR }), &EVENTS, 0),
+    sunk(signal!("Dark", {}), &EVENTS, 1),
+    signal!("Warm", { "degrees": Shape::F64 }),
+    sunk(signal!("Noted", { "number": Shape::I16, "text": BSTR }), &NOTES, 0),
+];
+
+/// Answers as its contract says.
+#[derive(Default)]
+struct Lamp {
+    color: Mutex<String>,
+}
+
+impl Servant for Lamp {
+    fn interface(&self) -> &Interface {
+        &LAMP
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| match request.index() {
+            0 => {
+                let (brightness, by) = request.arguments::<(i32, String)>()?;
+                request.reply::<_, Failure>(Ok((brightness * 2 + by.len() as i32,)))
+            }
+            1 => {
+                let (whole, right) = request.arguments::<(f64, i32)>()?;
+                request.reply::<_, Failure>(Ok((whole as i32 - right, right + 1)))
+            }
+            2 => {
+                Err(Failure::new(Kind::Refused, Initiator::Peer, "the bulb is gone").with_code("0x80040277"))
+            }
+            3 => request.reply::<_, Failure>(Ok((self.color.lock().unwrap().clone(),))),
+            4 => {
+                let (color,) = request.arguments::<(String,)>()?;
+                *self.color.lock().unwrap() = color;
+                request.reply::<_, Failure>(Ok(()))
+            }
+            _ => Err(no_operation(&LAMP)),
+        });
+    }
+}
+
+/// A node that serves a lamp, and one that uses it.
+struct House {
+    server: Node,
+    client: Node,
+    lamp: Object,
+    place: String,
+}
+
+fn house() -> House {
+    let wires: &[&'static dyn Wire] = &[&DCOM];
+    let server = Node::builder(wires).build();
+    let place = server.listen("dcom://127.0.0.1:0?level=none").unwrap();
+    server.export_servant("lamp", Arc::new(Lamp::default()));
+    let client = Node::builder(wires).build();
+    let place = place.split('?').next().unwrap().trim_end_matches('/').to_owned();
+    let text = format!("{place}/lamp?level=none");
+    let lamp = client.object(&text).unwrap().typed(Hold::Static(&LAMP)).with_deadline(Some(WAIT));
+    House { server, client, lamp, place }
+}
+
+impl House {
+    fn as_a(&self, interface: &'static Interface) -> Object {
+        Object::new(Arc::clone(self.lamp.target())).typed(Hold::Static(interface))
+    }
+
+    fn object(&self, reference: Option<Reference>, interface: &'static Interface) -> Object {
+        let resolver = self.lamp.target().resolver();
+        resolver
+            .resolve(&reference.unwrap())
+            .unwrap()
+            .typed(Hold::Static(interface))
+            .with_deadline(Some(WAIT))
+    }
+
+    fn emit(&self, index: usize, fields: Vec<(&str, Value)>) {
+        let fields: Vec<_> = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let value = Value::Struct(fields);
+        let signal = &LAMP_SIGNALS[index];
+        let emitter = self.server.emitter();
+        emitter
+            .emit(b"lamp", &LAMP, signal, &|sink: &mut dyn Sink| value.encode(&signal.fields, sink))
+            .unwrap();
+    }
+
+    fn lit(&self, brightness: i32) {
+        let by = Value::Text(format!("hand {brightness}"));
+        self.emit(0, vec![("brightness", Value::Integer(brightness.into())), ("by", by)]);
+    }
+}
+
+fn code(failure: &Failure) -> u32 {
+    let code = failure.code().unwrap_or_default();
+    u32::from_str_radix(code.split_whitespace().next().unwrap_or_default().trim_start_matches("0x"), 16)
+        .unwrap_or(0)
+}
+
+fn listen(house: &House, signal: Option<&Signal>) -> (Subscription, Receiver<Tidings<Heard>>) {
+    let (send, heard) = channel();
+    let send = Mutex::new(send);
+    let listener: signal::Listener = Arc::new(move |tidings| drop(send.lock().unwrap().send(tidings)));
+    (house.lamp.subscribe(signal, listener).unwrap(), heard)
+}
+
+fn brightness(tidings: Tidings<Heard>) -> i32 {
+    match tidings {
+        Tidings::Signal(heard) => {
+            assert_eq!(&heard.signal[..], b"Lit");
+            let (brightness, by) = heard.body.decode::<(i32, String)>(&LAMP_SIGNALS[0].fields).unwrap();
+            assert_eq!(by, format!("hand {brightness}"));
+            brightness
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_call_by_number_works() {
+    let house = house();
+    let (sum,) = house.lamp.call::<_, (i32,), Failure>(&LAMP_OPERATIONS[0], (20, "me")).unwrap();
+    assert_eq!(sum, 42);
+}
+
+#[test]
+fn signals_come_in_order_until_the_subscription_ends() {
+    let house = house();
+    let (subscription, heard) = listen(&house, Some(&LAMP_SIGNALS[0]));
+    for number in 0..100 {
+        house.lit(number);
+        house.emit(1, Vec::new());
+    }
+    for number in 0..100 {
+        assert_eq!(brightness(heard.recv_timeout(WAIT).unwrap()), number);
+    }
+    drop(subscription);
+    house.lit(1000);
+    assert!(heard.recv_timeout(Duration::from_millis(200)).is_err());
+}
+
+#[test]
+fn signals_without_a_sink_in_the_contract_have_one_all_the_same() {
+    let house = house();
+    let (_subscription, heard) = listen(&house, Some(&LAMP_SIGNALS[2]));
+    house.emit(2, vec![("degrees", Value::Float(36.5))]);
+    match heard.recv_timeout(WAIT).unwrap() {
+        Tidings::Signal(heard) => {
+            assert_eq!(heard.body.decode::<(f64,)>(&LAMP_SIGNALS[2].fields).unwrap(), (36.5,));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn sinks_that_are_called_by_name_hear_in_order_too() {
+    let house = house();
+    let (_subscription, heard) = listen(&house, Some(&LAMP_SIGNALS[3]));
+    for number in 0..20 {
+        let text = Value::Text(number.to_string());
+        house.emit(3, vec![("number", Value::Integer(number)), ("text", text)]);
+    }
+    for number in 0..20_i16 {
+        match heard.recv_timeout(WAIT).unwrap() {
+            Tidings::Signal(heard) => {
+                let told = heard.body.decode::<(i16, String)>(&LAMP_SIGNALS[3].fields).unwrap();
+                assert_eq!(told, (number, number.to_string()));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_source_that_is_withdrawn_has_no_sinks() {
+    let house = house();
+    let (subscription, heard) = listen(&house, Some(&LAMP_SIGNALS[0]));
+    house.lit(1);
+    assert_eq!(brightness(heard.recv_timeout(WAIT).unwrap()), 1);
+    house.server.withdraw("lamp");
+    house.lit(2);
+    assert!(heard.recv_timeout(Duration::from_millis(100)).is_err());
+    // Its end is not held up by a point that is no more.
+    drop(subscription);
+}
+
+#[test]
+fn connection_points_are_found_enumerated_and_limited() {
+    let house = house();
+    let container = house.as_a(&CONNECTION_POINT_CONTAINER);
+    let unknown =
+        container.call::<_, (Option<Reference>,), Failure>(FIND_CONNECTION_POINT, (Guid(Uuid::nil()),));
+    assert_eq!(code(&unknown.unwrap_err()), hresult::CONNECT_E_NOCONNECTION);
+
+    let operations = &CONNECTION_POINT_CONTAINER.operations;
+    let (all,) = container.call::<_, (Option<Reference>,), Failure>(&operations[0], ()).unwrap();
+    let all = house.object(all, &ENUM_CONNECTION_POINTS);
+    let next = &ENUM_CONNECTION_POINTS.operations[0];
+    type Next = (u32, Vec<Option<Reference>>, u32, u32);
+    let (max, points, fetched, result) = all.call::<_, Next, Failure>(next, (5_u32,)).unwrap();
+    assert_eq!((max, fetched, result), (5, 3, hresult::S_FALSE));
+    let ids: Vec<Uuid> = points
+        .into_iter()
+        .map(|point| {
+            let point = house.object(point, &CONNECTION_POINT);
+            point.call::<_, (Guid,), Failure>(GET_CONNECTION_INTERFACE, ()).unwrap().0.0
+        })
+        .collect();
+    assert_eq!(ids, sources(&LAMP).iter().map(|source| source.iid).collect::<Vec<_>>());
+    let (_, none, _, result) = all.call::<_, Next, Failure>(next, (1_u32,)).unwrap();
+    assert_eq!((none.len(), result), (0, hresult::S_FALSE));
+    all.call::<_, (), Failure>(&ENUM_CONNECTION_POINTS.operations[2], ()).unwrap();
+    let (_, one, _, result) = all.call::<_, Next, Failure>(next, (1_u32,)).unwrap();
+    assert_eq!((one.len(), result), (1, hresult::S_OK));
+
+    let (point,) = container
+        .call::<_, (Option<Reference>,), Failure>(FIND_CONNECTION_POINT, (Guid(iid_of(&EVENTS)),))
+        .unwrap();
+    let point = house.object(point, &CONNECTION_POINT);
+    let gone = point.call::<_, (), Failure>(UNADVISE, (77_u32,)).unwrap_err();
+    assert_eq!(code(&gone), hresult::CONNECT_E_NOCONNECTION);
+    let null = point.call::<_, (u32,), Failure>(ADVISE, (None::<Reference>,)).unwrap_err();
+    assert_eq!(code(&null), hresult::E_POINTER);
+
+    house.client.listen("dcom://127.0.0.1:0?level=none").unwrap();
+    let sink = || {
+        Some(Reference {
+            type_id: EVENTS.id.to_string(),
+            ..house.client.export_servant("sink", Arc::new(Deaf))
+        })
+    };
+    let cookies: Vec<u32> = (0..SINKS_OF_PRINCIPAL)
+        .map(|_| point.call::<_, (u32,), Failure>(ADVISE, (sink(),)).unwrap().0)
+        .collect();
+    let over = point.call::<_, (u32,), Failure>(ADVISE, (sink(),)).unwrap_err();
+    assert_eq!(code(&over), hresult::CONNECT_E_ADVISELIMIT);
+    point.call::<_, (), Failure>(UNADVISE, (cookies[0],)).unwrap();
+    let again = point.call::<_, (), Failure>(UNADVISE, (cookies[0],)).unwrap_err();
+    assert_eq!(code(&again), hresult::CONNECT_E_NOCONNECTION);
+    point.call::<_, (u32,), Failure>(ADVISE, (sink(),)).unwrap();
+}
+
+/// A sink that does nothing.
+struct Deaf;
+
+impl Servant for Deaf {
+    fn interface(&self) -> &Interface {
+        &EVENTS
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| request.reply::<_, Failure>(Ok(())));
+    }
+}
+
+#[test]
+fn a_sink_that_died_is_advised_no_more() {
+    let house = house();
+    let container = house.as_a(&CONNECTION_POINT_CONTAINER);
+    let (point,) = container
+        .call::<_, (Option<Reference>,), Failure>(FIND_CONNECTION_POINT, (Guid(iid_of(&EVENTS)),))
+        .unwrap();
+    let point = house.object(point, &CONNECTION_POINT);
+    house.client.listen("dcom://127.0.0.1:0?level=none").unwrap();
+    let sink = house.client.export_servant("sink", Arc::new(Deaf));
+    let (cookie,) = point.call::<_, (u32,), Failure>(ADVISE, (Some(sink),)).unwrap();
+    house.lit(1);
+    house.client.withdraw("sink");
+    let gone = (0..100).any(|_| {
+        house.lit(2);
+        std::thread::sleep(Duration::from_millis(20));
+        let list = &CONNECTION_POINT.operations[4];
+        let (all,) = point.call::<_, (Option<Reference>,), Failure>(list, ()).unwrap();
+        let all = house.object(all, &everywire_dcom::standard::contracts::ENUM_CONNECTIONS);
+        let next = &everywire_dcom::standard::contracts::ENUM_CONNECTIONS.operations[0];
+        type Next = (u32, Vec<(Option<Reference>, u32)>, u32, u32);
+        all.call::<_, Next, Failure>(next, (1_u32,)).unwrap().2 == 0
+    });
+    assert!(gone, "the sink is still advised");
+    let late = point.call::<_, (), Failure>(UNADVISE, (cookie,)).unwrap_err();
+    assert_eq!(code(&late), hresult::CONNECT_E_NOCONNECTION);
+}
+
+#[test]
+fn names_are_found_whatever_their_capitals() {
+    let house = house();
+    let dispatch = house.as_a(&DISPATCH);
+    let ask = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let count = names.len() as u32;
+        dispatch
+            .call::<_, (Vec<i32>, u32), Failure>(GET_IDS_OF_NAMES, (Guid(Uuid::nil()), names, count, 0_u32))
+            .unwrap()
+    };
+    assert_eq!(ask(&["LIGHT", "By", "brightness"]), (vec![7, 1, 0], hresult::S_OK));
+    assert_eq!(ask(&["color"]), (vec![0], hresult::S_OK));
+    assert_eq!(ask(&["split", "none"]), (vec![2, -1], hresult::DISP_E_UNKNOWNNAME));
+    assert_eq!(ask(&["nothing"]), (vec![-1], hresult::DISP_E_UNKNOWNNAME));
+}
+
+fn variant(shape: Shape, value: Value) -> Value {
+    Value::Variant(Box::new((TypedShape(shape), value)))
+}
+
+#[test]
+fn calls_by_name_convert_their_arguments() {
+    let house = house();
+    let text = |held: &str| variant(BSTR, Value::Text(held.to_owned()));
+    let sum =
+        call::invoke(&house.lamp, "light", &[text("20"), variant(Shape::F64, Value::Float(12.0))]).unwrap();
+    assert_eq!(sum, Value::Integer(42));
+    let wrong = call::invoke(&house.lamp, "light", &[text("x"), text("y")]).unwrap_err();
+    assert_eq!(code(&wrong), hresult::DISP_E_TYPEMISMATCH);
+    let few = call::invoke(&house.lamp, "light", &[text("1")]).unwrap_err();
+    assert_eq!(code(&few), hresult::DISP_E_PARAMNOTOPTIONAL);
+    let many = call::invoke(&house.lamp, "light", &[text("1"), text("2"), text("3")]).unwrap_err();
+    assert_eq!(code(&many), hresult::DISP_E_BADPARAMCOUNT);
+    let broken = call::invoke(&house.lamp, "break", &[]).unwrap_err();
+    assert_eq!(code(&broken), 0x8004_0277);
+    assert!(broken.message().contains("the bulb is gone"), "{broken}");
+}
+
+#[test]
+fn properties_and_references_pass_through_invoke() {
+    let house = house();
+    let dispatch = house.as_a(&DISPATCH);
+    let ask = |index: usize, arguments: Value| {
+        let operation = &LAMP_OPERATIONS[index];
+        let encode = |sink: &mut dyn Sink| arguments.encode(&operation.arguments, sink);
+        let invocation = call::Invocation::new(&LAMP, operation, &encode).unwrap();
+        let body = match dispatch.invoke(INVOKE, &invocation) {
+            session::Outcome::Done(body) => body,
+            other => panic!("{other:?}"),
+        };
+        match call::results(operation, &body) {
+            session::Outcome::Done(body) => {
+                body.read(|source| Value::decode(&operation.results, source)).unwrap()
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let one = |name: &str, value: Value| Value::Struct(vec![(name.to_owned(), value)]);
+    ask(4, one("color", Value::Text("red".into())));
+    assert_eq!(ask(3, Value::Struct(Vec::new())), one("return", Value::Text("red".into())));
+    let split = ask(
+        1,
+        Value::Struct(vec![("whole".into(), Value::Float(10.0)), ("right".into(), Value::Integer(3))]),
+    );
+    assert_eq!(
+        split,
+        Value::Struct(vec![("left".into(), Value::Integer(7)), ("right".into(), Value::Integer(4))])
+    );
+}
+
+#[test]
+fn an_object_tells_its_contract() {
+    let house = house();
+    let discovery = DCOM.discover(&house.lamp).unwrap();
+    assert_eq!(discovery.own, 1);
+    let told = discovery.contract.interfaces().next().unwrap();
+    assert_eq!(iid_of(told), iid_of(&LAMP));
+    assert_eq!(told.operations.len(), LAMP.operations.len());
+}
+
+#[test]
+fn type_information_tells_the_members_and_the_events() {
+    let house = house();
+    let discovery = everywire_dcom::discover::by_type_information(&house.lamp).unwrap();
+    let told = discovery.contract.interfaces().next().unwrap();
+    assert_eq!(
+        (told.name.as_ref(), iid_of(told), told.kind),
+        ("ILamp", iid_of(&LAMP), InterfaceKind::Dispatch)
+    );
+    let members: Vec<_> = told.operations.iter().map(|held| (held.name.as_ref(), held.id.unwrap())).collect();
+    assert_eq!(members, [("Light", 7), ("Split", 2), ("Break", 3), ("get_Color", 0), ("put_Color", 0)]);
+    let split: Vec<_> = told.operations[1]
+        .parameters
+        .iter()
+        .map(|held| (held.field.name.as_ref(), held.direction, held.field.shape.noun()))
+        .collect();
+    let expected = [
+        ("whole", Direction::In, "f64"),
+        ("left", Direction::Out, "i32"),
+        ("right", Direction::InOut, "i32"),
+    ];
+    assert_eq!(split, expected.map(|(name, direction, noun)| (name, direction, noun.into())));
+    assert_eq!(told.attributes[0].name, "Color");
+    assert_eq!(told.attributes[0].setter, Some(4));
+    let signals: Vec<_> = told.signals.iter().map(|held| held.name.as_ref()).collect();
+    assert_eq!(signals, ["Lit", "Dark", "Warm", "Noted"]);
+    let (sink, index) = told.signals[0].sink.as_ref().unwrap();
+    assert_eq!((iid_of(sink), *index), (iid_of(&EVENTS), 0));
+}
+
+#[test]
+fn a_host_tells_what_it_serves() {
+    let house = house();
+    let all = house.client.list(&format!("{}?level=none", house.place)).unwrap();
+    assert_eq!(all[0].name, "OXID resolver");
+    let names: Vec<&str> = all.iter().map(|presence| presence.name.as_str()).collect();
+    assert!(names.contains(&"ILamp"), "{names:?}");
+    assert!(names.contains(&"Endpoint mapper"), "{names:?}");
+}
+
+/// One of many interfaces.
+struct Plain(Interface);
+
+impl Servant for Plain {
+    fn interface(&self) -> &Interface {
+        &self.0
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| request.reply::<_, Failure>(Ok(())));
+    }
+}
+
+#[test]
+fn a_long_list_of_interfaces_comes_page_by_page() {
+    let house = house();
+    for number in 0..250_u128 {
+        let id = Uuid::from_u128(0x7a1e_0b1c_0c55_4d0e_9b6e_0000_0000_0000 + number).to_string().into();
+        let interface = Interface { name: format!("INumber{number}").into(), id, ..EVENTS.clone() };
+        house.server.export_servant(format!("number-{number}"), Arc::new(Plain(interface)));
+    }
+    let all = house.client.list(&format!("{}?level=none", house.place)).unwrap();
+    for number in 0..250 {
+        let name = format!("INumber{number}");
+        assert_eq!(all.iter().filter(|presence| presence.name == name).count(), 1, "{name}");
+    }
+}
