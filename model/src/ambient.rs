@@ -85,4 +85,6 @@ pub trait Ambient: Any + Send + Sync {
     }
     /// Time has passed. Runs on a thread of its own and may call other objects.
     fn tend(&self, _now: Instant) {}
+    /// The node ends: the last occasion to tell others, in a moment.
+    fn leave(&self) {}
 }

@@ -418,7 +418,10 @@ impl Shared {
 
     pub(crate) fn stop(&self) {
         let why = Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped");
-        self.stopped.store(true, Ordering::Release);
+        if !self.stopped.swap(true, Ordering::AcqRel) {
+            // While its connections still stand.
+            self.ambients().iter().for_each(|ambient| ambient.leave());
+        }
         self.keeper.stop();
         lock(&self.places).clear();
         let links: Vec<_> = lock(&self.links).drain().map(|(_, connection)| connection).collect();

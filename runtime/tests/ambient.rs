@@ -24,6 +24,7 @@ fn keep(objects: Arc<dyn Objects>) -> Arc<dyn Ambient> {
         tended: AtomicUsize::new(0),
         heard: Mutex::default(),
         asked: AtomicUsize::new(0),
+        left: AtomicUsize::new(0),
     });
     HOUSES.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&house));
     house
@@ -38,6 +39,7 @@ struct House {
     tended: AtomicUsize,
     heard: Mutex<Vec<String>>,
     asked: AtomicUsize,
+    left: AtomicUsize,
 }
 
 impl Ambient for House {
@@ -63,6 +65,10 @@ impl Ambient for House {
     ) -> Option<Result<Subscription, Failure>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         Some(Err(Failure::new(Kind::Refused, Initiator::Here, "asked otherwise")))
+    }
+
+    fn leave(&self) {
+        self.left.fetch_add(1, Ordering::SeqCst);
     }
 
     fn due(&self) -> Option<Instant> {
@@ -146,6 +152,15 @@ fn a_house_is_told_of_signals_and_asked_for_subscriptions() {
     let far = client.connect::<dyn Probe>(&address).unwrap();
     let refused = far.signals().on(|Ticked(_)| ()).unwrap_err();
     assert_eq!(refused.kind(), Kind::Refused, "{refused}");
+}
+
+#[test]
+fn a_house_leaves_once() {
+    let (server, exported, house, _) = serve();
+    server.stop();
+    assert_eq!(house.left.load(Ordering::SeqCst), 1);
+    drop((server, exported));
+    assert_eq!(house.left.load(Ordering::SeqCst), 1);
 }
 
 #[test]
