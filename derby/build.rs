@@ -5,5 +5,10 @@ fn main() {
         .contract("contracts/bench.idl")
         .contract("contracts/bench.dbus.xml")
         .contract("contracts/bench.dcop.kidl")
+        .contract("contracts/callbacks.idl")
+        .contract("contracts/callbacks.dbus.xml")
+        .contract("contracts/callbacks.dcop.kidl")
+        .contract("contracts/derby.midl")
+        .contract("contracts/bench.dcom.midl")
         .compile();
 }

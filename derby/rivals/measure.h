@@ -17,11 +17,12 @@ struct Plan {
   std::uint64_t large_divisor = 1;
   std::vector<int> server_pids;  // whose CPU time is reported as the server's; none = unknown
   std::string only;              // one operation; empty = all of them
+  std::uint64_t pause_ms = 0;    // rest before each call, and note when it begins
 };
 
-inline std::uint64_t now_ns() {
+inline std::uint64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
   timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(clock, &t);
   return std::uint64_t(t.tv_sec) * 1000000000u + std::uint64_t(t.tv_nsec);
 }
 
@@ -63,12 +64,20 @@ template <class F> void measure(const Plan& plan, const char* operation, std::ui
   }
   std::vector<std::uint64_t> samples;   // picoseconds of one
   samples.reserve(calls);
+  std::vector<std::uint64_t> began, ended;   // nanoseconds since 1970
   const double own = own_cpu_us(), server = cpu_us_of(plan.server_pids);
   const std::uint64_t start = now_ns();
   std::uint64_t last = start;
   for (std::uint64_t i = 0; i < calls; ++i) {
+    if (plan.pause_ms != 0) {
+      const timespec rest{time_t(plan.pause_ms / 1000), long(plan.pause_ms % 1000) * 1000000};
+      nanosleep(&rest, nullptr);
+      began.push_back(now_ns(CLOCK_REALTIME));
+      last = now_ns();
+    }
     call();
     const std::uint64_t now = now_ns();
+    if (plan.pause_ms != 0) ended.push_back(now_ns(CLOCK_REALTIME));
     samples.push_back((now - last) * 1000u / batch);
     last = now;
     if (budget != 0 && now - start > budget) break;
@@ -97,6 +106,10 @@ template <class F> void measure(const Plan& plan, const char* operation, std::ui
     std::printf("%s[%llu,%zu]", i ? "," : "", static_cast<unsigned long long>(samples[i]), (same - i) * std::size_t(batch));
     i = same;
   }
+  std::printf("],\"began_ns\":[");
+  for (std::size_t i = 0; i < began.size(); ++i) std::printf("%s%llu", i ? "," : "", static_cast<unsigned long long>(began[i]));
+  std::printf("],\"ended_ns\":[");
+  for (std::size_t i = 0; i < ended.size(); ++i) std::printf("%s%llu", i ? "," : "", static_cast<unsigned long long>(ended[i]));
   std::printf("]}\n");
   std::fflush(stdout);
 }

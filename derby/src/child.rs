@@ -1,7 +1,7 @@
 //! What this program is in the processes that a derby starts.
 
 use crate::contestants::{omniorb, ours, raw};
-use crate::{broken, emulator, link, unknown};
+use crate::{broken, capture, emulator, link, unknown};
 use everywire_model::Failure;
 use std::process::ExitCode;
 
@@ -28,6 +28,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "raw-client" => raw::race(arguments),
         "namespace" => link::hold(arguments),
         "link" => emulator::run(arguments),
+        "capture" => capture::run(arguments),
         // For scripts: builds the rival's programs, and prints where they are.
         "omniorb-programs" => omniorb::build()
             .map(|built| println!("{}", built.client.parent().unwrap_or(&built.client).display()))

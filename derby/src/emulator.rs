@@ -82,7 +82,10 @@ impl Line {
     }
 
     fn due(&mut self, now: Instant) -> Option<Vec<u8>> {
-        self.frames.pop_front_if(|(due, _)| *due <= now).map(|(_, frame)| frame)
+        if self.next()? > now {
+            return None;
+        }
+        self.frames.pop_front().map(|(_, frame)| frame)
     }
 }
 

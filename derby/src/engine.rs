@@ -3,32 +3,30 @@
 //! All servers of a placement are up at once and idle but for one; the clients come in turn (A B C, A B C), a new process
 //! each time, and the first round is dropped. So whatever changes in the machine meanwhile befalls everybody.
 
+mod traces;
+
 use crate::broken;
-use crate::contestants::{self, Contestant, Router, Stand, ours};
-use crate::link::{self, Link};
+use crate::contestants::published::{self, CALLBACKS_LOCAL, CALLBACKS_REMOTE};
+use crate::contestants::{self, Contestant, Stand, ours};
+use crate::link::Link;
 use crate::machine::Machine;
 use crate::measure::{Line, Plan};
 use crate::options::Options;
 use crate::placement::{self, Placement};
-use crate::process::{Fresh, Running, Spot, complete};
+use crate::process::{Fresh, complete};
 use crate::progress::Progress;
 use crate::race::{self, Operation, Race};
 use crate::relay::{Passed, Place, Relay, free_port};
 use crate::report::{Absent, Entered, Report, Row, Split};
+use crate::sides::{OPERATION, READY, Server, client};
 use crate::stats::{Times, confidence, median, us};
 use everywire_model::Failure;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// A server has this long to become ready.
-const READY: Duration = Duration::from_secs(20);
-/// One operation of one client ends after this long at the latest.
-const OPERATION: Duration = Duration::from_secs(20);
 /// A quick derby races no longer than this; the rest of its 45 s is for starting and counting.
-const QUICK: Duration = Duration::from_secs(26);
-/// Where both sides meet on one machine.
-const LOOPBACK: &str = "127.0.0.1";
+const QUICK: Duration = Duration::from_secs(24);
 /// Large transfers are done so many times fewer.
 const LARGE_DIVISOR: u64 = 20;
 
@@ -83,10 +81,7 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
         placements: &placements,
         progress: &progress,
         failed: BTreeMap::new(),
-        operations_left: races
-            .iter()
-            .map(|race| entries(race, &ready) * race.operations.len())
-            .sum::<usize>()
+        operations_left: races.iter().map(|race| operations(race, &ready)).sum::<usize>()
             * placements.len()
             * rounds,
         deadline: options.quick.then(|| begun + QUICK),
@@ -94,6 +89,10 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
     for race in &races {
         let rows = derby.race(race)?;
         report.rows.extend(rows);
+        if race.cycles && !options.no_trace {
+            progress.stage(&format!("{}: tracing single cycles", race.title));
+            report.traces.extend(derby.traces(race));
+        }
     }
     for (name, why) in std::mem::take(&mut derby.failed) {
         report.absent.push(Absent {
@@ -104,6 +103,7 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
     }
     report.split = derby.split(&report);
     report.relate();
+    traces::conclude(&mut report);
     report.seconds = begun.elapsed().as_secs_f64();
     drop(progress);
     report.deliver(options)?;
@@ -113,6 +113,18 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
 /// How many of them enter the race.
 fn entries(race: &Race, contestants: &[Contestant]) -> usize {
     contestants.iter().filter(|contestant| contestant.setup.enters(race)).count()
+}
+
+/// Operations that they have in it, all together.
+fn operations(race: &Race, contestants: &[Contestant]) -> usize {
+    contestants.iter().map(|contestant| operations_of(race, contestant)).sum()
+}
+
+fn operations_of(race: &Race, contestant: &Contestant) -> usize {
+    if !contestant.setup.enters(race) {
+        return 0;
+    }
+    race.operations.iter().filter(|operation| contestant.setup.does(race, operation.name)).count()
 }
 
 /// Against a foreign server only that one and the raw ones race, unless others are picked.
@@ -153,6 +165,9 @@ struct Cell {
     /// Medians of the blocks of each round, in microseconds.
     rounds: Vec<Vec<f64>>,
     round_medians: Vec<f64>,
+    /// Means of a call, in microseconds: one for each kept round, and that of the dropped one.
+    means: Vec<f64>,
+    dropped: Option<f64>,
     client_cpu_us: Option<f64>,
     server_cpu_us: Option<f64>,
 }
@@ -233,7 +248,7 @@ impl Derby<'_> {
                 if !contestant.setup.enters(race) {
                     continue;
                 }
-                self.operations_left = self.operations_left.saturating_sub(race.operations.len());
+                self.operations_left = self.operations_left.saturating_sub(operations_of(race, contestant));
                 self.progress.step(|| {
                     format!("{}, {}: {} (round {round})", race.name, placement.name, contestant.name)
                 });
@@ -245,10 +260,10 @@ impl Derby<'_> {
                 let stand = server.stand(placement);
                 match client(&stand, server.link.as_deref(), contestant, race, &plan) {
                     // The first round warms caches, page tables and the CPU's clock.
-                    Ok(_) if round == 0 => {}
                     Ok(lines) => {
                         for (what, line) in numbered(race, &lines) {
-                            cells.entry((at, who, what)).or_default().keep(line);
+                            let cell = cells.entry((at, who, what)).or_default();
+                            if round == 0 { cell.dropped = Some(mean(line)) } else { cell.keep(line) }
                         }
                     }
                     Err(failure) => self.fails(contestant, &failure),
@@ -260,7 +275,7 @@ impl Derby<'_> {
 
     /// Operations of single client processes that this race has at one placement.
     fn entered(&self, race: &Race) -> usize {
-        entries(race, self.contestants) * race.operations.len() * self.options.rounds()
+        operations(race, self.contestants) * self.options.rounds()
     }
 
     fn serve(
@@ -292,7 +307,7 @@ impl Derby<'_> {
             }
             None => OPERATION,
         };
-        let calls = self.options.calls();
+        let calls = self.options.calls_of(race);
         Plan {
             calls,
             warmup: (calls / 20).max(20),
@@ -300,15 +315,19 @@ impl Derby<'_> {
             large_divisor: LARGE_DIVISOR,
             server_pids,
             operation: None,
+            pause: Duration::ZERO,
         }
     }
 
     /// Frames and bytes of one call of each operation, if a relay can see them.
     fn traffic(&self, race: &Race, contestant: &Contestant) -> Vec<Option<Traffic>> {
         let none = || vec![None; race.operations.len()];
-        // A burst of signals is not one call.
-        let out =
-            race.signals || !contestant.setup.enters(race) || self.failed.contains_key(&contestant.name);
+        // A burst of signals is not one call; of those who meet over TCP a cycle is traced, whoever connects to whom.
+        let out = race.signals
+            || !contestant.setup.passes_a_relay(race)
+            || (race.cycles && contestant.transport == "tcp" && !self.options.no_trace)
+            || !contestant.setup.enters(race)
+            || self.failed.contains_key(&contestant.name);
         let (Some(frames), false) = (contestant.setup.frames(), out) else { return none() };
         let Some(placement) = self.placements.iter().rfind(|placement| !placement.remote) else {
             return none();
@@ -329,6 +348,9 @@ impl Derby<'_> {
             race.operations
                 .iter()
                 .map(|operation| {
+                    if !contestant.setup.does(race, operation.name) {
+                        return Ok(None);
+                    }
                     // What a connection costs is the same in both, and vanishes in the difference.
                     let few = self.passed(&relay, &stand, contestant, race, operation, 2)?;
                     let more = self.passed(&relay, &stand, contestant, race, operation, 6)?;
@@ -362,6 +384,7 @@ impl Derby<'_> {
             large_divisor: 1,
             server_pids: Vec::new(),
             operation: Some(operation.name.to_owned()),
+            pause: Duration::ZERO,
         };
         relay.take();
         client(stand, None, contestant, race, &plan)?;
@@ -385,101 +408,6 @@ impl Derby<'_> {
     }
 }
 
-/// A server that is ready, or none where none is needed.
-struct Server {
-    dir: std::path::PathBuf,
-    running: Option<Running>,
-    router: Option<Router>,
-    link: Option<Rc<Link>>,
-}
-
-impl Server {
-    /// Only its directory, and its router if it needs one.
-    fn prepare(
-        fresh: &Fresh,
-        contestant: &Contestant,
-        placement: &Placement,
-        link: Option<&Rc<Link>>,
-    ) -> Result<Self, Failure> {
-        let dir = fresh.path().join(&contestant.name);
-        std::fs::create_dir_all(&dir).map_err(|error| broken(format!("{}: {error}", dir.display())))?;
-        let router = contestant.route.start(&dir, placement)?;
-        Ok(Self { dir, running: None, router, link: link.cloned() })
-    }
-
-    fn start(
-        mut self,
-        contestant: &Contestant,
-        placement: &Placement,
-        port: Option<u16>,
-        publish: Option<&Place>,
-    ) -> Result<Self, Failure> {
-        let stand = Stand { port, publish, ..self.stand(placement) };
-        let ref_file = stand.ref_file.clone();
-        if let Some(launch) = contestant.setup.server(&stand)? {
-            let net = self.link.as_ref().map(|link| link.server.descriptors());
-            let spot = Spot { cpu: placement.server, net };
-            let mut running = Running::start(&launch, &spot, &self.dir, "server")?;
-            running.await_file(&ref_file, READY)?;
-            self.running = Some(running);
-        }
-        Ok(self)
-    }
-
-    fn stand<'a>(&'a self, placement: &'a Placement) -> Stand<'a> {
-        Stand {
-            dir: &self.dir,
-            ref_file: self.dir.join("refs"),
-            router: self.router.as_ref().map(|router| router.address.as_str()),
-            port: None,
-            publish: None,
-            placement,
-            host: if self.link.is_some() { link::SERVER } else { LOOPBACK },
-            client_host: if self.link.is_some() { link::CLIENT } else { LOOPBACK },
-        }
-    }
-
-    /// The socket that a client connects to.
-    fn socket(&self, placement: &Placement) -> std::path::PathBuf {
-        self.router.as_ref().map_or_else(|| self.stand(placement).socket(), |router| router.socket.clone())
-    }
-
-    /// Its process, and that of its router.
-    fn processes(&self) -> Vec<u32> {
-        let router = self.router.as_ref().map(|router| router.id);
-        self.running.as_ref().map(Running::id).into_iter().chain(router).collect()
-    }
-}
-
-/// Runs a client, and reads what it says.
-fn client(
-    stand: &Stand<'_>,
-    link: Option<&Link>,
-    contestant: &Contestant,
-    race: &Race,
-    plan: &Plan,
-) -> Result<Vec<Line>, Failure> {
-    let launch = contestant.setup.client(stand, race, plan)?;
-    let operations = u32::try_from(race.operations.len()).unwrap_or(1);
-    let limit = OPERATION * operations + READY;
-    let spot = Spot { cpu: stand.placement.client, net: link.map(|link| link.client.descriptors()) };
-    let text = complete(&launch, &spot, stand.dir, "client", limit)?;
-    let read = |line: &str| {
-        serde_json::from_str(line)
-            .map_err(|error| broken(format!("{} says what is no result: {error}", contestant.name)))
-    };
-    let lines: Vec<Line> = text.lines().map(read).collect::<Result<_, _>>()?;
-    let missing = race
-        .operations
-        .iter()
-        .filter(|operation| plan.wants(operation.name))
-        .find(|operation| !lines.iter().any(|line| line.operation == operation.name && line.calls > 0));
-    match missing {
-        Some(operation) => Err(broken(format!("{} says nothing about {}", contestant.name, operation.name))),
-        None => Ok(lines),
-    }
-}
-
 /// Lines with the numbers of their operations.
 fn numbered<'l>(race: &Race, lines: &'l [Line]) -> impl Iterator<Item = (usize, &'l Line)> {
     let operations = race.operations;
@@ -496,6 +424,7 @@ impl Cell {
             times.add(ps, count);
         }
         self.round_medians.push(times.median_us());
+        self.means.push(mean(line));
         self.times.merge(&times);
         self.rounds.push(line.blocks_ps.iter().map(|&ps| us(ps)).collect());
         let add = |sum: &mut Option<f64>, more: Option<f64>| {
@@ -521,6 +450,9 @@ fn row(
     let median_us = cell.times.median_us();
     let each = |sum: Option<f64>| sum.map(|sum| sum / calls.max(1) as f64);
     let system = match (contestant.published, race.number) {
+        (_, 1) if contestant.wire == Some(published::CALLBACKS_WIRE) => {
+            Some(if placement.remote { CALLBACKS_REMOTE } else { CALLBACKS_LOCAL })
+        }
         (Some([calls, _]), 2) => Some(calls),
         (Some([_, bytes]), 4) => Some(bytes),
         _ => None,
@@ -560,10 +492,19 @@ fn row(
         rounds_median_us: median(&cell.round_medians).unwrap_or(median_us),
         rounds_low_us: extreme(f64::min),
         rounds_high_us: extreme(f64::max),
+        runs_us: cell.means.clone(),
+        dropped_us: cell.dropped,
+        round_trips: None,
         published_by: published.map(|figure| figure.system),
         published_kb_per_s: published.and_then(|figure| figure.kb_per_s),
         ratio_to_published: published.map(|figure| median_us / figure.us),
     }
+}
+
+/// A call's share of the whole time, in microseconds.
+#[allow(clippy::cast_precision_loss)]
+fn mean(line: &Line) -> f64 {
+    line.total_ns as f64 / 1e3 / line.calls.max(1) as f64
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -586,6 +527,8 @@ mod tests {
             server_cpu_us: None,
             blocks_ps: vec![ps],
             histogram_ps: vec![(ps, calls)],
+            began_ns: Vec::new(),
+            ended_ns: Vec::new(),
         };
         assert_eq!(numbered(race, &[line(1, 1)]).next().unwrap().0, 3);
         let mut cell = Cell::default();

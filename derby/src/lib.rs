@@ -8,6 +8,7 @@
 //! * Nothing here knows how a contestant speaks; [`contestants`] is the one place where foreign things have names.
 
 pub mod buses;
+mod capture;
 pub mod child;
 pub mod contestants;
 mod emulator;
@@ -22,7 +23,9 @@ mod progress;
 pub mod race;
 mod relay;
 pub mod report;
+mod sides;
 pub mod stats;
+pub mod traced;
 
 pub use contestants::ours::{Serve, serve, serve_with};
 pub use engine::run;

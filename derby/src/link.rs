@@ -176,3 +176,26 @@ pub(crate) fn hold(arguments: &[String]) -> Result<(), Failure> {
         std::thread::park();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_read() {
+        let shape = |delay: u64, rate| Shape { delay: Duration::from_micros(delay), rate };
+        for (text, expected) in [
+            ("", shape(0, 0)),
+            ("100us", shape(100, 0)),
+            ("1ms,100mbit", shape(1000, 100_000_000)),
+            ("1gbit, 2s", shape(2_000_000, 1_000_000_000)),
+            ("64kbit", shape(0, 64_000)),
+        ] {
+            assert_eq!(Shape::parse(text).unwrap(), expected, "{text}");
+        }
+        for wrong in ["1", "ms", "-1ms", "1.5ms", "1ms;2mbit", "99999999999999999999ms"] {
+            let failure = Shape::parse(wrong).unwrap_err();
+            assert!(failure.hint().is_some_and(|hint| hint.contains("100mbit")), "{wrong}");
+        }
+    }
+}

@@ -6,7 +6,7 @@ use everywire_model::Failure;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::mem;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What a client process is told to do.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct Plan {
     pub server_pids: Vec<u32>,
     /// The one operation to measure; without it all.
     pub operation: Option<String>,
+    /// To rest so long before each call, and to note when it begins: for whoever looks at single calls.
+    pub pause: Duration,
 }
 
 impl Plan {
@@ -40,6 +42,9 @@ impl Plan {
         ];
         for pid in &self.server_pids {
             arguments.extend(["--server-pid".to_owned(), pid.to_string()]);
+        }
+        if !self.pause.is_zero() {
+            arguments.extend(["--pause-ms".to_owned(), self.pause.as_millis().to_string()]);
         }
         if let Some(operation) = &self.operation {
             arguments.extend(["--operation".to_owned(), operation.clone()]);
@@ -59,6 +64,7 @@ impl Plan {
             large_divisor: 1,
             server_pids: Vec::new(),
             operation: None,
+            pause: Duration::ZERO,
         };
         for pair in arguments.chunks(2) {
             let [name, value] = pair else {
@@ -72,6 +78,7 @@ impl Plan {
                 "--budget-ms" => plan.budget = Duration::from_millis(number()?),
                 "--large-divisor" => plan.large_divisor = number()?.max(1),
                 "--server-pid" => plan.server_pids.extend(u32::try_from(number()?).ok()),
+                "--pause-ms" => plan.pause = Duration::from_millis(number()?),
                 "--operation" => plan.operation = Some(value.clone()),
                 other => return Err(unknown(format!("unknown argument `{other}`"))),
             }
@@ -117,6 +124,12 @@ pub struct Line {
     pub blocks_ps: Vec<u64>,
     /// (time, calls that took it).
     pub histogram_ps: Vec<(u64, u64)>,
+    /// When each call began, in nanoseconds since 1970, if the plan has pauses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub began_ns: Vec<u64>,
+    /// When each ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_ns: Vec<u64>,
 }
 
 /// Times `call`, and writes a [`Line`] to standard output. The clock is read once between two batches of `batch` calls:
@@ -160,11 +173,20 @@ pub fn measure_bursts(
 
     let mut samples: Vec<u64> = Vec::with_capacity(usize::try_from(bursts).unwrap_or(0));
     let (own, server) = (cpu_us(None), plan.server_cpu_us());
+    let (mut began_ns, mut ended_ns) = (Vec::new(), Vec::new());
     let start = Instant::now();
     let mut last = start;
     for _ in 0..bursts {
+        if !plan.pause.is_zero() {
+            std::thread::sleep(plan.pause);
+            began_ns.push(now_ns());
+            last = Instant::now();
+        }
         burst()?;
         let now = Instant::now();
+        if !plan.pause.is_zero() {
+            ended_ns.push(now_ns());
+        }
         samples.push(ps(now - last) / u64::from(batch));
         last = now;
         if !plan.budget.is_zero() && now - start > plan.budget {
@@ -182,9 +204,16 @@ pub fn measure_bursts(
         server_cpu_us: spent(server, server_after),
         blocks_ps: blocks(&samples),
         histogram_ps: histogram(&samples, batch),
+        began_ns,
+        ended_ns,
     };
     let text = serde_json::to_string(&line).map_err(|error| broken(error.to_string()))?;
     writeln!(std::io::stdout().lock(), "{text}").map_err(|error| broken(format!("standard output: {error}")))
+}
+
+fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn ps(time: Duration) -> u64 {
@@ -241,6 +270,7 @@ mod tests {
             large_divisor: 3,
             server_pids: vec![11, 12],
             operation: Some("GetBytes 1 MB".into()),
+            pause: Duration::from_millis(5),
         };
         let copy = Plan::parse(&plan.arguments()).unwrap();
         assert_eq!(format!("{plan:?}"), format!("{copy:?}"));

@@ -1,5 +1,6 @@
 //! What can be asked of a derby.
 
+use crate::race::Race;
 use std::path::PathBuf;
 
 /// How a derby is run.
@@ -19,6 +20,8 @@ pub struct Options {
     pub placements: Vec<String>,
     /// What the link of the remote placement is like; `None`: as fast as the machine can.
     pub link: Option<crate::link::Shape>,
+    /// Whether to leave out the trace of single cycles.
+    pub no_trace: bool,
     /// A foreign server to race, as a reference or as a file of `NAME<TAB>REFERENCE` lines.
     pub against: Option<String>,
     /// Where to write the results for machines.
@@ -40,5 +43,14 @@ impl Options {
     /// Calls of each small operation in a round.
     pub fn calls(&self) -> u64 {
         self.calls.unwrap_or(if self.quick { 1000 } else { 10_000 }).max(1)
+    }
+
+    /// The same of this race: a cycle is several calls.
+    pub fn calls_of(&self, race: &Race) -> u64 {
+        if race.cycles {
+            self.calls.unwrap_or(if self.quick { 200 } else { 1000 }).max(1)
+        } else {
+            self.calls()
+        }
     }
 }

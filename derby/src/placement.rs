@@ -68,18 +68,23 @@ fn choose(names: &[String], cpus: &[usize]) -> Result<Vec<Placement>, Failure> {
         client: None,
         remote: false,
     });
-    all.push(Placement {
-        name: REMOTE,
-        title: "client and server in two network namespaces, joined by a link",
-        server: None,
-        client: None,
-        remote: true,
-    });
+    all.push(Placement::remote());
     all.retain(|placement| names.is_empty() || names.iter().any(|name| name == placement.name));
     Ok(all)
 }
 
 impl Placement {
+    /// The one over a link.
+    pub(crate) fn remote() -> Self {
+        Self {
+            name: REMOTE,
+            title: "client and server in two network namespaces, joined by a link",
+            server: None,
+            client: None,
+            remote: true,
+        }
+    }
+
     /// Whether both sides share one CPU, so that whoever spins keeps the other from running.
     pub fn shares_a_cpu(&self) -> bool {
         self.client.is_some() && self.client == self.server

@@ -89,12 +89,11 @@ impl Launch {
         unsafe {
             command.pre_exec(move || {
                 // First: who enters a user namespace gets new credentials, which forget the signal below.
-                if let Some((user, net)) = net {
-                    if user.is_some_and(|user| libc::setns(user, libc::CLONE_NEWUSER) != 0)
-                        || libc::setns(net, libc::CLONE_NEWNET) != 0
-                    {
-                        return Err(std::io::Error::last_os_error());
-                    }
+                if let Some((user, net)) = net
+                    && (user.is_some_and(|user| libc::setns(user, libc::CLONE_NEWUSER) != 0)
+                        || libc::setns(net, libc::CLONE_NEWNET) != 0)
+                {
+                    return Err(std::io::Error::last_os_error());
                 }
                 if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
                     return Err(std::io::Error::last_os_error());

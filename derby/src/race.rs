@@ -24,6 +24,10 @@ pub struct Race {
     pub remote: bool,
     /// Whether a call has the server send signals, which the client then waits for: the time is that of one signal.
     pub signals: bool,
+    /// Whether a cycle of several calls is timed, and quoted in milliseconds for 1000 of them.
+    pub cycles: bool,
+    /// The operation that raw bytes do, if that is one of its own: what the others are put in relation to.
+    pub floor: Option<&'static str>,
     /// What is to be said beside its figures.
     pub notes: &'static [&'static str],
     /// What is missing before it can be run; empty if nothing is.
@@ -60,6 +64,11 @@ impl Race {
         self.published.iter().find(|figure| figure.system == system && figure.operation == operation)
     }
 
+    /// Whether an operation is one of the race's own, and not what raw bytes do instead.
+    pub fn counts(&self, operation: &str) -> bool {
+        self.floor != Some(operation)
+    }
+
     /// Whether it can be run.
     pub fn runs(&self) -> bool {
         !self.operations.is_empty()
@@ -70,20 +79,34 @@ const fn call(name: &'static str, short: &'static str) -> Operation {
     Operation { name, short, payload: None }
 }
 
+/// The way of the first race by which a server keeps who listens to its events.
+pub const CONNECTION_POINT: &str = "connection point";
+/// The way of the first race by which a client passes a reference to an object of its own.
+pub const CALLBACK: &str = "callback";
+/// What no cycle of the first race can do without: to be advised, and to be unadvised.
+pub const FLOOR: &str = "two round trips";
+
 /// All five, in the order of their numbers.
 pub static ALL: &[Race] = &[
     Race {
         number: 1,
         name: "callbacks",
         title: "Callbacks against connection points",
-        about: "Create, advise, unadvise, release: milliseconds for 1000 cycles.",
-        operations: &[],
-        headline: "cycle",
+        about: "One cycle makes the client object and the server object, (finds the connection point,) advises, unadvises, and \
+                releases both. The time is that of 1000 cycles.",
+        operations: &[
+            call(CONNECTION_POINT, "connection point"),
+            call(CALLBACK, "callback"),
+            call(FLOOR, "two round trips"),
+        ],
+        headline: CALLBACK,
         published: published::CALLBACKS,
         remote: true,
         signals: false,
-        notes: &[],
-        waits_for: "the DCOM wire",
+        cycles: true,
+        floor: Some(FLOOR),
+        notes: published::CALLBACKS_NOTES,
+        waits_for: "",
     },
     Race {
         number: 2,
@@ -104,6 +127,8 @@ pub static ALL: &[Race] = &[
         published: published::CALLS,
         remote: false,
         signals: false,
+        cycles: false,
+        floor: None,
         notes: published::CALLS_NOTES,
         waits_for: "",
     },
@@ -118,6 +143,8 @@ pub static ALL: &[Race] = &[
         published: &[],
         remote: false,
         signals: true,
+        cycles: false,
+        floor: None,
         notes: &[],
         waits_for: "",
     },
@@ -131,6 +158,8 @@ pub static ALL: &[Race] = &[
         published: published::ITEMS,
         remote: false,
         signals: false,
+        cycles: false,
+        floor: None,
         notes: &[],
         waits_for: "OPC Data Access",
     },
@@ -147,6 +176,8 @@ pub static ALL: &[Race] = &[
         published: published::BYTES,
         remote: false,
         signals: false,
+        cycles: false,
+        floor: None,
         notes: &[],
         waits_for: "",
     },
@@ -160,6 +191,8 @@ pub static ALL: &[Race] = &[
         published: published::BROKER,
         remote: false,
         signals: false,
+        cycles: false,
+        floor: None,
         notes: &[],
         waits_for: "the broker",
     },
@@ -202,7 +235,8 @@ mod tests {
     #[test]
     fn races_are_found_by_name() {
         let names = |list: &[&str]| named(&list.iter().map(ToString::to_string).collect::<Vec<_>>());
-        assert_eq!(names(&[]).unwrap().len(), 3);
+        assert_eq!(names(&[]).unwrap().len(), 4);
+        assert_eq!(names(&["callbacks"]).unwrap()[0].number, 1);
         assert_eq!(
             names(&["calls"]).unwrap().iter().map(|race| race.name).collect::<Vec<_>>(),
             ["calls", "signals"]
@@ -210,7 +244,7 @@ mod tests {
         assert_eq!(names(&["signals"]).unwrap().len(), 1);
         assert_eq!(names(&["bytes"]).unwrap()[0].number, 4);
         assert!(names(&["items"]).unwrap_err().message().contains("OPC Data Access"));
-        assert!(names(&["horses"]).unwrap_err().hint().unwrap().contains("calls, signals, bytes"));
+        assert!(names(&["horses"]).unwrap_err().hint().unwrap().contains("callbacks, calls, signals, bytes"));
     }
 
     #[test]

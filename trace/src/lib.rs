@@ -7,4 +7,4 @@ mod messages;
 mod packets;
 mod streams;
 
-pub use messages::{Gap, Known, Message, Trace, wire_of};
+pub use messages::{Gap, Known, Message, Opening, Trace, wire_of};

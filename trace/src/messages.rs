@@ -17,6 +17,21 @@ pub struct Trace {
     pub gaps: Vec<Gap>,
     /// TCP connections seen.
     pub connections: usize,
+    /// Those of them whose beginning was seen.
+    pub openings: Vec<Opening>,
+}
+
+/// A connection was asked for.
+#[derive(Debug, Clone)]
+pub struct Opening {
+    /// When its first segment passed, counted from 1970.
+    pub time: Duration,
+    /// Number of the connection, from 1.
+    pub connection: usize,
+    /// Who asked.
+    pub from: SocketAddr,
+    /// Whom.
+    pub to: SocketAddr,
 }
 
 /// One message.
@@ -89,6 +104,10 @@ impl Trace {
         connections.finish();
         let mut trace = Self { connections: connections.all.len(), ..Self::default() };
         for (index, connection) in connections.all.iter().enumerate() {
+            if let Some(time) = connection.opened {
+                let (from, to) = (connection.client, connection.server);
+                trace.openings.push(Opening { time, connection: index + 1, from, to });
+            }
             trace.explain(index + 1, connection, wires);
         }
         trace
@@ -112,7 +131,10 @@ impl Trace {
         for (outward, stream, from, to) in directions {
             let arrow = if outward { "->" } else { "<-" };
             for (index, run) in stream.runs.iter().enumerate() {
-                let Some(start) = begin(wire, run) else {
+                // A direction whose beginning was seen begins with a message.
+                let whole = index == 0 && connection.opened.is_some() && run.position == 0;
+                let start = if whole { Some(0) } else { begin(wire, run) };
+                let Some(start) = start else {
                     let octets = run.bytes.len();
                     self.gap(number, format!("{arrow} {octets} octets without the start of a message"));
                     continue;

@@ -17,6 +17,8 @@ pub(crate) struct Connection {
     /// The side that connected, or else the one that was seen to send first.
     pub(crate) client: SocketAddr,
     pub(crate) server: SocketAddr,
+    /// When it was asked for, if the capture has that.
+    pub(crate) opened: Option<Duration>,
     pub(crate) outward: Stream,
     pub(crate) inward: Stream,
 }
@@ -68,6 +70,7 @@ impl Connections {
             self.all.push(Connection {
                 client,
                 server,
+                opened: opens.then_some(segment.time),
                 outward: Stream::default(),
                 inward: Stream::default(),
             });

@@ -62,6 +62,9 @@ struct Course {
     /// The link of the remote placement: a delay, a rate, or both, such as 1ms,100mbit; as fast as it goes otherwise.
     #[arg(long, value_name = "SHAPE", value_parser = shape)]
     link: Option<Shape>,
+    /// Leave out the wire trace of single cycles.
+    #[arg(long)]
+    no_trace: bool,
     /// Race a foreign server too: its reference, or a file of lines NAME, tab, reference.
     #[arg(long, value_name = "REF")]
     against: Option<String>,
@@ -129,6 +132,7 @@ fn race(races: Vec<String>, course: &Course) -> Done {
         calls: course.calls,
         placements: course.placement.clone(),
         link: course.link,
+        no_trace: course.no_trace,
         against: course.against.clone(),
         json: if to_stdout { Some("/dev/stdout".into()) } else { course.json.clone() },
         html: course.html.clone(),

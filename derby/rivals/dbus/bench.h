@@ -12,6 +12,10 @@ inline const char* const kText = "Hello, World! 0123456789";
 inline const char* const kName = "benchmarking.dbus";
 inline const char* const kPath = "/benchmarking/dbus";
 inline const char* const kInterface = "benchmarking.dbus.interface";
+inline const char* const kFactory = "/derby/callbacks";            // callbacks.dbus.xml
+inline const char* const kFactoryInterface = "derby.callbacks.Factory";
+inline const char* const kSourceInterface = "derby.callbacks.Source";
+inline const char* const kSinkInterface = "derby.callbacks.Sink";
 inline const std::uint64_t kSignals = 1000;   // in one burst
 inline const std::size_t kLargest = 8u << 20;
 
@@ -60,7 +64,7 @@ inline std::vector<std::uint8_t>& payload() {
   return bytes;
 }
 
-//   client REF-FILE race calls|signals|bytes [--calls N] [--warmup N] [--budget-ms N] [--large-divisor N] [--server-pid PID]... [--operation NAME]
+//   client REF-FILE race calls|signals|bytes|callbacks [--calls N] [--warmup N] [--budget-ms N] [--large-divisor N] [--server-pid PID]... [--operation NAME]
 template <class Client> int client_main(int argc, char** argv) {
   try {
     if (argc < 4 || std::strcmp(argv[2], "race") != 0) throw std::runtime_error("usage: client REF-FILE race calls|signals|bytes [PLAN]");
@@ -75,6 +79,7 @@ template <class Client> int client_main(int argc, char** argv) {
       else if (word == "--large-divisor") plan.large_divisor = std::max(1ULL, number());
       else if (word == "--server-pid") plan.server_pids.push_back(int(number()));
       else if (word == "--operation") plan.only = argv[i + 1];
+      else if (word == "--pause-ms") plan.pause_ms = number();
       else throw std::runtime_error("unknown option " + word);
     }
     Client client(place_of(argv[1]));
@@ -93,6 +98,8 @@ template <class Client> int client_main(int argc, char** argv) {
       const auto get = [&](int n) { require(client.get_bytes(n) == std::size_t(n), "get_bytes"); };
       measure(plan, "GetBytes 100 B", plan.calls, [&] { get(100); });
       measure(plan, "GetBytes 1 MB", std::max<std::uint64_t>(1, plan.calls / plan.large_divisor), [&] { get(1000000); });
+    } else if (race == "callbacks") {
+      client.callbacks(plan);
     } else {
       throw std::runtime_error("unknown race " + race);
     }

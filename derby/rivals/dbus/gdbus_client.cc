@@ -47,6 +47,8 @@ public:
     while (heard_ < n) g_main_context_iteration(nullptr, TRUE);
   }
 
+  void callbacks(const Plan&) { throw std::runtime_error("the race of callbacks is not for this client"); }
+
 private:
   static void held(GError* error) {
     if (error != nullptr) throw std::runtime_error(error->message);

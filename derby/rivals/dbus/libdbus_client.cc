@@ -58,6 +58,8 @@ public:
       if (!dbus_connection_read_write_dispatch(connection_, -1)) throw std::runtime_error("disconnected");
   }
 
+  void callbacks(const Plan&) { throw std::runtime_error("the race of callbacks is not for this client"); }
+
 private:
   static void held(DBusError& error) {
     if (dbus_error_is_set(&error)) throw std::runtime_error(std::string(error.name) + ": " + error.message);

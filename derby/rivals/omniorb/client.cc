@@ -1,11 +1,12 @@
 // omniORB calling bench.idl and interop.idl.
 //
-//   client REF-FILE race calls|bytes [--calls N] [--warmup N] [--budget-ms N] [--large-divisor N] [--server-pid PID] [--operation NAME]
+//   client REF-FILE race calls|bytes|callbacks [--calls N] [--warmup N] [--budget-ms N] [--large-divisor N] [--server-pid PID] [--operation NAME]
 //   client REF-FILE check [--largest BYTES]          the objects of bench.idl answer as they should
 //   client REF-FILE check-interop [--without-pantry] [--without-recursion] those of interop.idl do
 //
 // Options for the ORB (-ORB...) may follow. Exit status 0: all is well.
 #include "bench_servants.h"
+#include "callbacks_servants.h"
 #include "check.h"
 #include "measure.h"
 #include "refs.h"
@@ -55,9 +56,35 @@ void race_bytes(const Refs& refs, const Plan& plan) {
   measure(plan, "GetBytes 1 MB", std::max<std::uint64_t>(1, plan.calls / plan.large_divisor), [&] { get(1000000); });
 }
 
+// A factory makes the server object, which keeps the reference of a sink that is made for each cycle.
+void race_callbacks(CORBA::ORB_ptr orb, const Refs& refs, const Plan& plan) {
+  CORBA::Object_var root = orb->resolve_initial_references("RootPOA");
+  PortableServer::POA_var poa = PortableServer::POA::_narrow(root);
+  PortableServer::POAManager_var manager = poa->the_POAManager();
+  manager->activate();
+  derby::CallbackFactory_var factory = refs.get<derby::CallbackFactory>("Factory");
+  const auto cycle = [&](bool prove) {
+    ListenerServant* servant = new ListenerServant;
+    PortableServer::ServantBase_var held = servant;
+    PortableServer::ObjectId_var id = poa->activate_object(servant);
+    derby::Listener_var sink = servant->_this();
+    derby::Callback_var source = factory->create();
+    const CORBA::ULong cookie = source->attach(sink);
+    if (prove) {
+      source->fire();
+      require(servant->hellos() == 1, "fire");
+    }
+    source->detach(cookie);
+    source->destroy();
+    poa->deactivate_object(id);
+  };
+  if (plan.warmup > 0) cycle(true);
+  measure(plan, "callback", plan.calls, [&] { cycle(false); });
+}
+
 int run(CORBA::ORB_ptr orb, int argc, char** argv) {
   if (argc < 3) {
-    std::cerr << "usage: client REF-FILE race calls|bytes | check | check-interop\n";
+    std::cerr << "usage: client REF-FILE race calls|bytes|callbacks | check | check-interop\n";
     return 2;
   }
   const std::string mode = argv[2];
@@ -78,6 +105,7 @@ int run(CORBA::ORB_ptr orb, int argc, char** argv) {
     else if (word == "--large-divisor") plan.large_divisor = std::max(1ULL, number());
     else if (word == "--server-pid") plan.server_pids.push_back(int(number()));
     else if (word == "--operation") plan.only = value();
+    else if (word == "--pause-ms") plan.pause_ms = number();
     else if (word == "--largest") largest = number();
     else if (word == "--without-pantry") pantry = false;
     else if (word == "--without-recursion") recursion = false;   // no types in an `any` that contain themselves
@@ -87,6 +115,7 @@ int run(CORBA::ORB_ptr orb, int argc, char** argv) {
   const Refs refs(orb, argv[1]);
   if (mode == "race" && race == "calls") race_calls(refs, plan);
   else if (mode == "race" && race == "bytes") race_bytes(refs, plan);
+  else if (mode == "race" && race == "callbacks") race_callbacks(orb, refs, plan);
   else if (mode == "check") return check_bench(orb, refs, largest);
   else if (mode == "check-interop") return check_interop(orb, refs, pantry, recursion);
   else throw std::runtime_error("unknown mode " + mode + " " + race);

@@ -1,9 +1,10 @@
-// omniORB serving bench.idl and interop.idl.
+// omniORB serving bench.idl, callbacks.idl and interop.idl.
 //
 //   server --ref-file FILE [--largest BYTES] [-ORBendPoint giop:tcp:127.0.0.1:] [-ORBgiopMaxMsgSize N] ...
 //
 // FILE gets one line NAME<TAB>IOR for each object, and appears only when it is whole. Runs until it is killed.
 #include "bench_servants.h"
+#include "callbacks_servants.h"
 #include "interop_servants.h"
 
 #include <cstdio>
@@ -67,6 +68,7 @@ int main(int argc, char** argv) {
     references.add("IRemoteObject", new RemoteObject(static_cast<std::uint32_t>(largest)));
     references.add("Sink", new SinkServant);
     references.add("Source", new FiringSourceServant, "FiringSource");
+    references.add("Factory", new FactoryServant(poa));
     references.add("Both", new BothServant("nobody"));
     references.add("Kitchen", new KitchenServant);
     references.add("Pantry", new PantryServant);

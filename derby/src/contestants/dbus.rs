@@ -7,7 +7,7 @@ use super::{Contestant, Missing, Route, Setup, Stand};
 use crate::broken;
 use crate::measure::Plan;
 use crate::process::Launch;
-use crate::race::Race;
+use crate::race::{CONNECTION_POINT, Race};
 use crate::relay::Place;
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
@@ -83,8 +83,13 @@ impl Setup for Rival {
         }))
     }
 
-    fn enters(&self, _: &Race) -> bool {
-        true
+    fn enters(&self, race: &Race) -> bool {
+        !race.cycles || self.library == Library::SdBus
+    }
+
+    /// Between peers nobody has to say that they listen.
+    fn does(&self, race: &Race, operation: &str) -> bool {
+        race.counts(operation) && (operation != CONNECTION_POINT || self.route != Route::Direct)
     }
 
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {

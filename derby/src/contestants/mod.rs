@@ -6,6 +6,7 @@ pub mod ours;
 pub mod published;
 pub(crate) mod raw;
 mod router;
+pub(crate) mod spoken;
 mod workshop;
 
 pub use router::{Route, Router};
@@ -17,6 +18,7 @@ use crate::race::Race;
 use crate::relay::Place;
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Somebody who races.
 pub struct Contestant {
@@ -52,9 +54,13 @@ impl Contestant {
 pub trait Setup {
     /// Builds what is to be built, once. Returns its version, if it has one of its own.
     fn prepare(&self) -> Result<Option<String>, Missing>;
-    /// Whether it has what a race asks for. Only some have signals.
+    /// Whether it has what a race asks for. Only some have signals, or can be called back.
     fn enters(&self, race: &Race) -> bool {
-        !race.signals
+        !race.signals && !race.cycles
+    }
+    /// Whether it has this operation of a race that it enters.
+    fn does(&self, race: &Race, operation: &str) -> bool {
+        race.counts(operation)
     }
     /// Its server, which writes `stand.ref_file` when it is ready and then runs until it is killed. `None`: it needs
     /// none.
@@ -63,6 +69,10 @@ pub trait Setup {
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure>;
     /// Whether it makes sense at this placement; at the remote one only what speaks TCP, without a router, is asked.
     fn runs_at(&self, _: &Placement) -> bool {
+        true
+    }
+    /// Whether all that it does in this race passes a relay in front of its server.
+    fn passes_a_relay(&self, _: &Race) -> bool {
         true
     }
     /// The frames in one direction of a connection; `None`: its bytes cannot be seen by a relay.
@@ -93,6 +103,12 @@ impl Stand<'_> {
     /// The server's socket, for those that have one.
     pub fn socket(&self) -> PathBuf {
         self.dir.join("server.sock")
+    }
+
+    /// A socket of the client's own, for those who are called back; no two clients have the same.
+    pub fn client_socket(&self) -> PathBuf {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        self.dir.join(format!("client-{}.sock", COUNT.fetch_add(1, Ordering::Relaxed)))
     }
 }
 

@@ -6,7 +6,7 @@ use super::workshop::{Workshop, compiler};
 use super::{Contestant, Missing, Route, Setup, Stand};
 use crate::measure::Plan;
 use crate::process::Launch;
-use crate::race::Race;
+use crate::race::{CONNECTION_POINT, Race};
 use crate::relay::Place;
 use everywire_model::Failure;
 use std::fs;
@@ -41,6 +41,15 @@ impl Setup for OmniOrb {
         build().map(|built| Some(built.version))
     }
 
+    fn enters(&self, race: &Race) -> bool {
+        !race.signals
+    }
+
+    /// Its clients pass references; CORBA has no connection points.
+    fn does(&self, race: &Race, operation: &str) -> bool {
+        race.counts(operation) && operation != CONNECTION_POINT
+    }
+
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
         let endpoint = match self.transport {
             "tcp" => {
@@ -70,10 +79,18 @@ impl Setup for OmniOrb {
     }
 
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
-        Ok(Launch::new(built()?.client)
+        let launch = Launch::new(built()?.client)
             .with([&stand.ref_file])
             .with(["race", race.name])
-            .with(plan.arguments())
+            .with(plan.arguments());
+        let launch = match (race.cycles, self.transport) {
+            (false, _) => launch,
+            (true, "tcp") => launch.with(["-ORBendPoint", &format!("giop:tcp:{}:", stand.client_host)]),
+            (true, _) => {
+                launch.with(["-ORBendPoint", &format!("giop:unix:{}", stand.client_socket().display())])
+            }
+        };
+        Ok(launch
             .with(["-ORBgiopMaxMsgSize", LARGEST_MESSAGE])
             .with(["-ORBclientTransportRule", &format!("* {}", self.transport)]))
     }
@@ -101,8 +118,10 @@ pub struct Built {
 /// The sources; those that end in `.cc` are compiled.
 const SOURCES: &[(&str, &str)] = &[
     ("bench.idl", include_str!("../../contracts/bench.idl")),
+    ("callbacks.idl", include_str!("../../contracts/callbacks.idl")),
     ("interop.idl", include_str!("../../rivals/omniorb/interop.idl")),
     ("bench_servants.h", include_str!("../../rivals/omniorb/bench_servants.h")),
+    ("callbacks_servants.h", include_str!("../../rivals/omniorb/callbacks_servants.h")),
     ("interop_servants.h", include_str!("../../rivals/omniorb/interop_servants.h")),
     ("check.h", include_str!("../../rivals/omniorb/check.h")),
     ("measure.h", include_str!("../../rivals/measure.h")),
@@ -114,7 +133,14 @@ const SOURCES: &[(&str, &str)] = &[
 ];
 
 /// Compiled as well: what the IDL compiler makes of the contracts.
-const GENERATED: &[&str] = &["benchSK.cc", "benchDynSK.cc", "interopSK.cc", "interopDynSK.cc"];
+const GENERATED: &[&str] = &[
+    "benchSK.cc",
+    "benchDynSK.cc",
+    "callbacksSK.cc",
+    "callbacksDynSK.cc",
+    "interopSK.cc",
+    "interopDynSK.cc",
+];
 const CLIENT: &[&str] = &["client", "check_bench", "check_interop"];
 const FLAGS: &[&str] = &["-std=c++17", "-O2", "-I."];
 const LIBRARIES: &[&str] = &["-lomniDynamic4", "-lomniORB4", "-lomnithread", "-lpthread"];

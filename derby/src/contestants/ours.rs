@@ -2,7 +2,9 @@
 
 mod client;
 mod courses;
+mod cycles;
 mod dbus;
+mod dcom;
 mod dcop;
 mod hearing;
 mod servants;
@@ -12,7 +14,7 @@ use super::{Contestant, Missing, Route, Setup, Stand};
 use crate::measure::Plan;
 use crate::placement::Placement;
 use crate::process::Launch;
-use crate::race::{ALL, Race};
+use crate::race::{ALL, CALLBACK, CONNECTION_POINT, Race};
 use crate::relay::Place;
 use crate::{broken, unknown};
 use courses::Course;
@@ -29,6 +31,9 @@ const USUAL: Course = Course::Giop;
 /// Messages of this size are let through by both sides.
 const LARGEST_MESSAGE: u64 = 128 << 20;
 
+/// A client that listens nowhere.
+const NOWHERE: &str = "-";
+
 const LOWEST: &str = "lowest-latency";
 const DEFAULT: &str = "default";
 
@@ -43,7 +48,13 @@ pub(super) fn all() -> Vec<Contestant> {
         mode: DEFAULT,
         route: Route::Direct,
         published: None,
-        setup: Box::new(Ours { course: USUAL, route: Route::Direct, transport: "in-process", mode: DEFAULT }),
+        setup: Box::new(Ours {
+            course: USUAL,
+            route: Route::Direct,
+            transport: "in-process",
+            mode: DEFAULT,
+            level: "",
+        }),
     }];
     for (mode, suffix, note) in [(DEFAULT, "", ""), (LOWEST, "-lowest", ", lowest latency")] {
         all.extend(USUAL.routes().iter().map(|(route, second, title)| Contestant {
@@ -54,26 +65,34 @@ pub(super) fn all() -> Vec<Contestant> {
             transport: second,
             mode,
             route: *route,
-            published: Some(USUAL.published()),
-            setup: Box::new(Ours { course: USUAL, route: *route, transport: second, mode }),
+            published: USUAL.published(),
+            setup: Box::new(Ours { course: USUAL, route: *route, transport: second, mode, level: "" }),
         }));
     }
     for course in Course::ALL.into_iter().filter(|course| *course != USUAL) {
-        all.extend(course.routes().iter().map(|(route, second, title)| {
+        for (route, second, title) in course.routes() {
             // A router is reached over its Unix socket.
             let transport = if *route == Route::Direct { second } else { "unix" };
-            Contestant {
-                name: format!("{FAMILY}-{}-{second}", course.wire()),
-                title: format!("Everywire {}, {title}", course.title()),
-                family: FAMILY,
-                wire: Some(course.wire()),
-                transport,
-                mode: DEFAULT,
-                route: *route,
-                published: Some(course.published()),
-                setup: Box::new(Ours { course, route: *route, transport, mode: DEFAULT }),
-            }
-        }));
+            all.extend(course.levels(transport).iter().enumerate().map(|(at, level)| {
+                let usual = at == 0;
+                let (suffix, note) = if usual {
+                    (String::new(), String::new())
+                } else {
+                    (format!("-{level}"), format!(", level {level}"))
+                };
+                Contestant {
+                    name: format!("{FAMILY}-{}-{second}{suffix}", course.wire()),
+                    title: format!("Everywire {}, {title}{note}", course.title()),
+                    family: FAMILY,
+                    wire: Some(course.wire()),
+                    transport,
+                    mode: if usual { DEFAULT } else { level },
+                    route: *route,
+                    published: course.published(),
+                    setup: Box::new(Ours { course, route: *route, transport, mode: DEFAULT, level }),
+                }
+            }));
+        }
     }
     all
 }
@@ -104,7 +123,7 @@ pub(super) fn against(reference: &str) -> Result<Contestant, Failure> {
         transport: endpoint.map_or("tcp", Endpoint::transport),
         mode: DEFAULT,
         route: Route::Direct,
-        published: Some(course.published()),
+        published: course.published(),
         setup: Box::new(Against { course, references: text }),
     })
 }
@@ -114,6 +133,8 @@ struct Ours {
     route: Route,
     transport: &'static str,
     mode: &'static str,
+    /// Of protection; empty where there are none.
+    level: &'static str,
 }
 
 impl Setup for Ours {
@@ -122,7 +143,20 @@ impl Setup for Ours {
     }
 
     fn enters(&self, race: &Race) -> bool {
-        !race.signals || self.course.signals()
+        if race.cycles {
+            self.course.cycles(self.route) != [false; 2]
+        } else {
+            !race.signals || self.course.signals()
+        }
+    }
+
+    fn does(&self, race: &Race, operation: &str) -> bool {
+        let [connection_point, callback] = self.course.cycles(self.route);
+        match operation {
+            CONNECTION_POINT => connection_point,
+            CALLBACK => callback,
+            _ => race.counts(operation),
+        }
     }
 
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
@@ -131,8 +165,9 @@ impl Setup for Ours {
         }
         let address =
             self.course.address(self.transport, &stand.socket(), stand.port, stand.router, stand.host);
+        let address = self.course.protected(address, self.level, self.transport, stand.dir);
+        self.course.introduce(stand.dir)?;
         let launch = self
-            .route
             .at_home(Launch::own("serve")?, stand.dir)
             .with([self.mode])
             .with([&stand.ref_file])
@@ -147,11 +182,12 @@ impl Setup for Ours {
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         let launch = Launch::own(if self.transport == "in-process" { "race-in-process" } else { "race" })?;
         Ok(self
-            .route
             .at_home(launch, stand.dir)
             .with([self.mode])
             .with([&stand.ref_file])
-            .with([self.course.wire(), race.name])
+            .with([self.course.wire()])
+            .with([self.home(stand, race)])
+            .with([race.name])
             .with(plan.arguments()))
     }
 
@@ -159,10 +195,32 @@ impl Setup for Ours {
         self.transport != "in-process" || !placement.parts_the_sides()
     }
 
+    fn passes_a_relay(&self, race: &Race) -> bool {
+        !self.course.hands_out(race)
+    }
+
     fn frames(&self) -> Option<fn(&[u8]) -> usize> {
         // The secret of our hub is that of its own socket: nobody gets past a relay.
         let seen = matches!(self.transport, "unix" | "tcp") && self.route != Route::Dcopserver;
         seen.then_some(self.course.frames())
+    }
+}
+
+impl Ours {
+    /// Both sides find what they must know beside the address.
+    fn at_home(&self, launch: Launch, dir: &Path) -> Launch {
+        let launch = self.route.at_home(launch, dir);
+        match self.course.credentials(dir) {
+            Some((name, path)) => launch.where_is(name, path),
+            None => launch,
+        }
+    }
+
+    /// Where the client can be called back.
+    fn home(&self, stand: &Stand<'_>, race: &Race) -> String {
+        let home = self.course.home(self.transport, &stand.client_socket(), stand.client_host);
+        let home = home.map(|address| self.course.protected(address, self.level, self.transport, stand.dir));
+        home.filter(|_| race.cycles).unwrap_or_else(|| NOWHERE.to_owned())
     }
 }
 
@@ -186,7 +244,7 @@ impl Setup for Against {
         Ok(Launch::own("race")?
             .with([DEFAULT])
             .with([&stand.ref_file])
-            .with([self.course.wire(), race.name])
+            .with([self.course.wire(), NOWHERE, race.name])
             .with(plan.arguments()))
     }
 
@@ -198,6 +256,25 @@ impl Setup for Against {
     fn frames(&self) -> Option<fn(&[u8]) -> usize> {
         None
     }
+}
+
+/// The interface that an operation of this name belongs to, on a wire whose calls say only the operation.
+pub(super) fn interface_of(wire: &str, operation: &str) -> Option<&'static str> {
+    match Course::of(wire)? {
+        Course::Giop => cycles::giop::interface_of(operation),
+        Course::Dbus | Course::Dcop | Course::Dcom => None,
+    }
+}
+
+/// The name of an interface of the races, by its identity.
+pub(super) fn name_of(id: &str) -> Option<&'static str> {
+    cycles::dcom::KNOWN.iter().find(|known| known.id.eq_ignore_ascii_case(id)).map(|known| known.name)
+}
+
+/// The name of an operation of it, by its number.
+pub(super) fn operation_of(id: &str, number: usize) -> Option<&'static str> {
+    let known = cycles::dcom::KNOWN.iter().find(|known| known.id.eq_ignore_ascii_case(id))?;
+    known.operations.get(number.checked_sub(cycles::dcom::FIRST)?).copied()
 }
 
 /// What splits a call into its parts.
@@ -221,11 +298,12 @@ pub(crate) fn child(kind: &str, arguments: &[String]) -> Result<(), Failure> {
         ("serve", [mode, ref_file, course, address, publish @ ..]) => {
             serve_child(mode, Path::new(ref_file), taken(course)?, address, publish)
         }
-        ("race", [mode, ref_file, course, race, plan @ ..]) => {
+        ("race", [mode, ref_file, course, home, race, plan @ ..]) => {
             let plan = Plan::parse(plan)?;
-            client::remote(&node(mode), Path::new(ref_file), taken(course)?, known(race)?, &plan)
+            let home = Some(home.as_str()).filter(|home| *home != NOWHERE);
+            client::remote(&node(mode), Path::new(ref_file), taken(course)?, home, known(race)?, &plan)
         }
-        ("race-in-process", [mode, _, _, race, plan @ ..]) => {
+        ("race-in-process", [mode, _, _, _, race, plan @ ..]) => {
             client::in_process(&node(mode), known(race)?, &Plan::parse(plan)?)
         }
         ("hub", [socket]) => hub(socket),

@@ -60,6 +60,15 @@ impl Setup for Raw {
         Ok(None)
     }
 
+    fn enters(&self, race: &Race) -> bool {
+        !race.signals
+    }
+
+    /// Instead of a cycle, that which no cycle can do without.
+    fn does(&self, race: &Race, operation: &str) -> bool {
+        race.floor.is_none_or(|floor| floor == operation)
+    }
+
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
         let mut launch = Launch::own("raw-server")?.with([self.transport]).with([&stand.ref_file]);
         launch = match self.transport {
@@ -130,7 +139,14 @@ pub(crate) fn race(arguments: &[String]) -> Result<(), Failure> {
     };
     for operation in race.operations {
         let (request, reply) = sizes(operation);
-        measure(&plan, operation.name, operation.payload, 1, || exchange.call(request, reply))?;
+        let exchanges = match race.floor {
+            Some(floor) if floor == operation.name => 2,
+            Some(_) => continue,
+            None => 1,
+        };
+        measure(&plan, operation.name, operation.payload, 1, || {
+            (0..exchanges).try_for_each(|_| exchange.call(request, reply))
+        })?;
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub(super) struct Strip {
 }
 
 const WIDTH: f64 = 1100.0;
-const LEFT: f64 = 250.0;
+const LEFT: f64 = 290.0;
 const RIGHT: f64 = 160.0;
 const LINE: f64 = 33.0;
 const TOP: f64 = 26.0;

@@ -19,6 +19,10 @@ pub(super) struct Column {
 /// The columns of a race; none if nobody of today raced beside a published system. Of today's contestants over Unix
 /// sockets each kind has its fastest: ours and a rival, peer to peer and through a router.
 pub(super) fn of(report: &Report, race: &Race) -> Vec<Column> {
+    // A cycle is published of one system only, beside which its own two ways stand.
+    if race.cycles {
+        return Vec::new();
+    }
     let placement = PLACEMENTS
         .iter()
         .map(|(name, _)| *name)

@@ -2,7 +2,7 @@
 
 use super::chart::{Strip, bars, dots, escape};
 use super::table::PLACEMENTS;
-use super::{Report, Row, columns, grouped, short};
+use super::{Report, Row, columns, cycles, grouped, short};
 use crate::contestants::Route;
 use crate::race::{ALL, Operation, Race};
 use std::fmt::Write;
@@ -56,9 +56,10 @@ fn time_parts(us: f64) -> (String, &'static str) {
 fn names(row: &Row, traffic: bool) -> (String, String) {
     let mode = (row.mode == "lowest-latency").then(|| "lowest latency".to_owned());
     let label = row.title.split(", lowest").next().unwrap_or_default().to_owned();
+    let way = ALL.iter().any(|race| race.cycles && race.name == row.race).then(|| row.operation.to_owned());
     let traffic = row.frames.zip(row.bytes).filter(|_| traffic);
     let traffic = traffic.map(|(frames, bytes)| format!("{frames} frames, {} bytes", grouped(bytes)));
-    (label, mode.into_iter().chain(traffic).collect::<Vec<_>>().join(" · "))
+    (label, way.into_iter().chain(mode).chain(traffic).collect::<Vec<_>>().join(" · "))
 }
 
 /// What a visitor wants to know first: ours, beside the rival and beside the machine.
@@ -149,7 +150,7 @@ fn section(report: &Report, race: &Race) -> String {
         out.push_str(&cpu(race, title, &rows));
         let headline: Vec<&Operation> = race.operations.iter().filter(|o| o.name == race.headline).collect();
         let all: Vec<&Operation> = race.operations.iter().collect();
-        if all.len() <= 2 {
+        if all.len() <= 2 || race.cycles {
             out.push_str(&numbers(&all, &rows));
         } else {
             let table = numbers(&all, &rows);
@@ -160,6 +161,9 @@ fn section(report: &Report, race: &Race) -> String {
     if !race.published.is_empty() {
         out.push_str(&past(race, report));
         out.push_str(&then_and_now(report, race));
+    }
+    if race.cycles {
+        out.push_str(&cycles::html(report));
     }
     for note in race.notes {
         let _ = write!(out, "<p class=\"soft\">{}</p>", escape(note));
@@ -195,8 +199,14 @@ fn capital(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
+/// Of cycles every way is of interest.
 fn headlines<'r>(race: &Race, rows: &[&'r Row]) -> Vec<&'r Row> {
-    rows.iter().copied().filter(|row| row.operation == race.headline).collect()
+    rows.iter().copied().filter(|row| race.cycles || row.operation == race.headline).collect()
+}
+
+/// What the charts of a race are of.
+fn subject(race: &Race) -> &'static str {
+    if race.cycles { "one cycle" } else { race.headline }
 }
 
 fn times(race: &Race, title: &str, rows: &[&Row]) -> String {
@@ -212,7 +222,7 @@ fn times(race: &Race, title: &str, rows: &[&Row]) -> String {
             tail: Some(row.p99_us),
             companions: rows
                 .iter()
-                .filter(|other| other.name == row.name)
+                .filter(|other| !race.cycles && other.name == row.name)
                 .map(|other| other.median_us)
                 .collect(),
             text: match row.kb_per_s.filter(|_| row.transport != "in-process") {
@@ -225,6 +235,13 @@ fn times(race: &Race, title: &str, rows: &[&Row]) -> String {
         })
         .collect();
     strips.sort_by(|a, b| a.value.total_cmp(&b.value));
+    if race.cycles {
+        return format!(
+            "<figure><h3>Time of a cycle</h3>{}<figcaption>Logarithmic scale: microseconds for one, which is milliseconds for 1000. \
+             Dot: median; bar: the middle half of the cycles; thin line: up to the 99th percentile.</figcaption></figure>",
+            dots(&format!("{}, {title}", subject(race)), " µs", &strips)
+        );
+    }
     let others: Vec<&str> = race.operations.iter().map(|operation| operation.short).collect();
     format!(
         "<figure><h3>Time of a call: {}</h3>{}<figcaption>Logarithmic scale. Dot: median of {}; bar: the middle half of the \
@@ -264,8 +281,8 @@ fn ratios(race: &Race, title: &str, rows: &[&Row]) -> String {
         "<figure><h3>Beside raw bytes on the same transport</h3>{}<figcaption>Median of {} over that of raw bytes of the same size on the \
          same transport, at the same placement, in the same rounds. Dashed: as fast as raw blocking I/O. Thin lines: 95 % \
          confidence intervals.</figcaption></figure>",
-        bars(&format!("{}, ratio to raw, {title}", race.headline), " ×", Some(1.0), &strips),
-        escape(race.headline)
+        bars(&format!("{}, ratio to raw, {title}", subject(race)), " ×", Some(1.0), &strips),
+        escape(subject(race))
     )
 }
 
@@ -294,10 +311,10 @@ fn cpu(race: &Race, title: &str, rows: &[&Row]) -> String {
         .collect();
     strips.sort_by(|a, b| a.value.total_cmp(&b.value));
     format!(
-        "<figure><h3>CPU time of a call</h3>{}<figcaption>{}: the client's part and, paler, the server's; user and system \
+        "<figure><h3>CPU time</h3>{}<figcaption>{}: the client's part and, paler, the server's; user and system \
          together. Who spins spends the time of the call, whatever it does.</figcaption></figure>",
-        bars(&format!("{}, CPU time, {title}", race.headline), " µs", None, &strips),
-        escape(race.headline)
+        bars(&format!("{}, CPU time, {title}", subject(race)), " µs", None, &strips),
+        escape(subject(race))
     )
 }
 
@@ -358,28 +375,37 @@ fn past(race: &Race, report: &Report) -> String {
     let mut strips: Vec<Strip> = race
         .published
         .iter()
-        .filter(|figure| figure.operation == race.headline)
-        .map(|figure| strip_of(figure.system, "as published", "past", figure.us, figure.kb_per_s))
+        .filter(|figure| race.cycles || figure.operation == race.headline)
+        .map(|figure| {
+            let system = if race.cycles {
+                format!("{}: {}", figure.system, figure.operation)
+            } else {
+                figure.system.to_owned()
+            };
+            strip_of(&system, "as published", "past", figure.us, figure.kb_per_s)
+        })
         .collect();
-    let placement = ["unpinned", "same", "different"]
+    let placement = ["unpinned", "same", "different", "remote"]
         .into_iter()
-        .find(|name| report.rows.iter().any(|row| row.placement == *name));
+        .find(|name| report.rows.iter().any(|row| row.race == race.name && row.placement == *name));
     let today = report.rows.iter().filter(|row| {
         row.race == race.name
-            && row.operation == race.headline
+            && (race.cycles || row.operation == race.headline)
             && Some(row.placement) == placement
             && row.mode != "lowest-latency"
             && row.transport != "in-process"
     });
-    strips.extend(
-        today.map(|row| strip_of(&row.title, "today", class(row.contestant), row.median_us, row.kb_per_s)),
-    );
+    strips.extend(today.map(|row| {
+        let (label, note) = names(row, false);
+        let note = if note.is_empty() { "today".to_owned() } else { format!("today, {note}") };
+        strip_of(&label, &note, class(row.contestant), row.median_us, row.kb_per_s)
+    }));
     strips.sort_by(|a, b| a.value.total_cmp(&b.value));
     format!(
         "<figure><h3>Then and now</h3>{}<figcaption>{}: the published figures, on the machines of their time, and today's medians \
          ({}).</figcaption></figure>",
-        dots(&format!("{}, then and now", race.headline), " µs", &strips),
-        escape(race.headline),
+        dots(&format!("{}, then and now", subject(race)), " µs", &strips),
+        escape(subject(race)),
         placement.unwrap_or("")
     )
 }

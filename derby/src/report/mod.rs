@@ -2,6 +2,7 @@
 
 mod chart;
 mod columns;
+mod cycles;
 mod html;
 mod table;
 
@@ -9,6 +10,8 @@ use crate::broken;
 use crate::contestants::Route;
 use crate::machine::Machine;
 use crate::options::Options;
+use crate::race::ALL;
+use crate::traced::Cycle;
 use everywire_model::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -34,6 +37,10 @@ pub struct Report {
     pub absent: Vec<Absent>,
     /// Where the time of one of our calls goes.
     pub split: Option<Split>,
+    /// The wire trace of single cycles.
+    pub traces: Vec<Cycle>,
+    /// Why one was quicker than another: a sentence each, of nothing but the rows and the traces.
+    pub reasons: Vec<String>,
 }
 
 /// One operation of one contestant at one placement. `None` where something does not apply or cannot be known.
@@ -51,7 +58,7 @@ pub struct Row {
     pub mode: &'static str,
     /// What stands between client and server.
     pub route: Route,
-    /// `same`, `different` or `unpinned`.
+    /// `same`, `different`, `unpinned` or `remote`.
     pub placement: &'static str,
     /// The operation.
     pub operation: &'static str,
@@ -95,6 +102,12 @@ pub struct Row {
     pub rounds_low_us: f64,
     /// The largest.
     pub rounds_high_us: f64,
+    /// Mean of a call in each kept round, in microseconds; of a cycle also the milliseconds of 1000.
+    pub runs_us: Vec<f64>,
+    /// The same of the round that was dropped.
+    pub dropped_us: Option<f64>,
+    /// Times that a call had to wait for the other side, as traced.
+    pub round_trips: Option<f64>,
     /// Whose published figure it is.
     pub published_by: Option<&'static str>,
     /// That figure, where it was a throughput.
@@ -212,6 +225,8 @@ impl Report {
             contestants: Vec::new(),
             absent: Vec::new(),
             split: None,
+            traces: Vec::new(),
+            reasons: Vec::new(),
         }
     }
 
@@ -224,13 +239,15 @@ impl Report {
         }
     }
 
-    /// The raw row of the same transport, placement and operation.
+    /// The raw row of the same transport, placement and operation, or of what raw bytes do instead of it.
     pub fn raw_of(&self, row: &Row) -> Option<&Row> {
+        let floor = ALL.iter().find(|race| race.name == row.race).and_then(|race| race.floor);
+        let operation = floor.unwrap_or(row.operation);
         self.rows.iter().find(|raw| {
             raw.contestant == "raw"
                 && raw.median_us > 0.0
                 && (raw.race, raw.transport, raw.placement, raw.operation)
-                    == (row.race, row.transport, row.placement, row.operation)
+                    == (row.race, row.transport, row.placement, operation)
         })
     }
 
@@ -330,6 +347,9 @@ pub(crate) mod tests {
             rounds_median_us: median,
             rounds_low_us: median * 0.97,
             rounds_high_us: median * 1.03,
+            runs_us: vec![median; 2],
+            dropped_us: Some(median * 3.0),
+            round_trips: None,
             published_by: Some("ORBit2 (CORBA)"),
             published_kb_per_s: None,
             ratio_to_published: Some(median / 68.685),

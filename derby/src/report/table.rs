@@ -1,6 +1,6 @@
 //! The table for a terminal: one block for each race and placement, one line for each contestant.
 
-use super::{Report, Row, columns, grouped, short};
+use super::{Report, Row, columns, cycles, grouped, short};
 use crate::race::{ALL, Race};
 
 /// The whole report.
@@ -21,6 +21,9 @@ pub(super) fn text(report: &Report) -> String {
         if report.rows.iter().any(|row| row.race == race.name) {
             out.push_str(&published(race));
             out.push_str(&then_and_now(report, race));
+            if race.cycles {
+                out.push_str(&cycles::text(report));
+            }
             for note in race.notes {
                 out.push_str(&format!("\n{note}\n"));
             }
@@ -48,24 +51,31 @@ pub(super) fn text(report: &Report) -> String {
 }
 
 /// Placements in the order of the report, and what to call them.
-pub(super) const PLACEMENTS: &[(&str, &str)] =
-    &[("same", "same CPU"), ("different", "different CPUs"), ("unpinned", "unpinned")];
+pub(super) const PLACEMENTS: &[(&str, &str)] = &[
+    ("same", "same CPU"),
+    ("different", "different CPUs"),
+    ("unpinned", "unpinned"),
+    ("remote", "two network namespaces"),
+];
 
 fn published(race: &Race) -> String {
     if race.published.is_empty() {
         return String::new();
     }
     let mut grid = Grid { head: vec!["published".into()], lines: Vec::new() };
-    grid.head.extend(race.operations.iter().map(|operation| operation.short.to_owned()));
+    let operations = || race.operations.iter().filter(|operation| race.counts(operation.name));
+    let unit = if race.cycles { "ms" } else { "us" };
+    grid.head.extend(operations().map(|operation| operation.short.to_owned()));
     for system in columns::systems(race) {
         let mut line = vec![system.to_owned()];
-        line.extend(race.operations.iter().map(|operation| {
-            match race.published_by(system, operation.name) {
-                Some(figure) => figure
-                    .kb_per_s
-                    .map_or_else(|| format!("{} us", short(figure.us)), |kb| format!("{} KB/s", grouped(kb))),
-                None => "-".into(),
+        line.extend(operations().map(|operation| match race.published_by(system, operation.name) {
+            Some(figure) => {
+                figure.kb_per_s.map_or_else(
+                    || format!("{} {unit}", short(figure.us)),
+                    |kb| format!("{} KB/s", grouped(kb)),
+                )
             }
+            None => "-".into(),
         }));
         grid.lines.push(line);
     }
@@ -124,9 +134,9 @@ fn split(report: &Report) -> String {
     format!("\n{grid}")
 }
 
-struct Grid {
-    head: Vec<String>,
-    lines: Vec<Vec<String>>,
+pub(super) struct Grid {
+    pub(super) head: Vec<String>,
+    pub(super) lines: Vec<Vec<String>>,
 }
 
 impl Grid {
@@ -135,6 +145,9 @@ impl Grid {
         let transfers = headline.is_some_and(|operation| operation.payload.is_some());
         if race.signals {
             return Self::of_signals(race, rows);
+        }
+        if race.cycles {
+            return cycles::grid(race, rows);
         }
         let mut head = vec!["us a call".to_owned()];
         for operation in race.operations {

@@ -1,6 +1,7 @@
 //! Our clients: one generated trait, wherever the object lives.
 
 use super::courses::{Course, Stubs};
+use super::cycles;
 use super::servants::{Benchmarking, IRemoteObject, TEXT};
 use crate::broken;
 use crate::measure::{Plan, measure, measure_bursts};
@@ -21,12 +22,16 @@ pub(super) fn remote(
     node: &Node,
     ref_file: &Path,
     course: Course,
+    home: Option<&str>,
     race: &Race,
     plan: &Plan,
 ) -> Result<(), Failure> {
     let text = std::fs::read_to_string(ref_file)
         .map_err(|error| broken(format!("{}: {error}", ref_file.display())))?;
     let references: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once('\t')).collect();
+    if race.cycles {
+        return cycles::run(course.connect_cycles(node, &references, home)?, race, plan);
+    }
     run(course.connect(node, &references)?, race, plan, 1)
 }
 
@@ -37,6 +42,9 @@ pub(super) fn in_process(node: &Node, race: &Race, plan: &Plan) -> Result<(), Fa
     let names = course.export(node, super::LARGEST_MESSAGE);
     let places: Vec<String> = names.iter().map(|(name, _)| format!("{address}{name}")).collect();
     let references = names.iter().map(|(name, _)| *name).zip(places.iter().map(String::as_str)).collect();
+    if race.cycles {
+        return cycles::run(course.connect_cycles(node, &references, None)?, race, plan);
+    }
     run(course.connect(node, &references)?, race, plan, BATCH)
 }
 

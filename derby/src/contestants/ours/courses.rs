@@ -2,15 +2,17 @@
 //!
 //! The races call one face, that of `bench.idl`; where a wire has a contract of its own, its stub is put behind that face.
 
-use super::super::published::{BYTES_CORBA, CALLS_CORBA, CALLS_DBUS, CALLS_DCOP};
+use super::super::published::{BYTES_CORBA, CALLBACKS_WIRE, CALLS_CORBA, CALLS_DBUS, CALLS_DCOP};
 use super::super::{Route, dbus as rivals};
+use super::cycles::{self, Cycles};
 use super::servants::{Benchmarking, IRemoteObject};
-use super::{dbus, dcop, servants};
+use super::{dbus, dcom, dcop, servants};
 use crate::broken;
+use crate::race::Race;
 use everywire::model::{Reference, Wire};
 use everywire::{Failure, Node};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A wire that races, with its contract.
@@ -22,7 +24,15 @@ pub(super) enum Course {
     Dbus,
     /// DCOP: `bench.dcop.kidl`.
     Dcop,
+    /// DCOM: `bench.dcom.midl`.
+    Dcom,
 }
+
+/// The level of protection that is the default.
+pub(super) const INTEGRITY: &str = "integrity";
+
+/// The name of what makes server objects, among the references of a server.
+const FACTORY: &str = "Factory";
 
 /// What a client calls.
 pub(super) struct Stubs {
@@ -36,7 +46,7 @@ pub(super) struct Stubs {
 pub(super) type Hear = Box<dyn FnMut(u32) -> Result<(), Failure>>;
 
 impl Course {
-    pub(super) const ALL: [Self; 3] = [Self::Giop, Self::Dbus, Self::Dcop];
+    pub(super) const ALL: [Self; 4] = [Self::Giop, Self::Dbus, Self::Dcop, Self::Dcom];
 
     /// The wire's name.
     pub(super) fn wire(self) -> &'static str {
@@ -44,6 +54,7 @@ impl Course {
             Self::Giop => "giop",
             Self::Dbus => rivals::WIRE,
             Self::Dcop => "dcop",
+            Self::Dcom => CALLBACKS_WIRE,
         }
     }
 
@@ -64,6 +75,7 @@ impl Course {
             Self::Giop => "CORBA",
             Self::Dbus => "D-Bus",
             Self::Dcop => "DCOP",
+            Self::Dcom => "DCOM",
         }
     }
 
@@ -84,21 +96,23 @@ impl Course {
             Self::Giop => |stream| Self::Giop.messages(stream),
             Self::Dbus => |stream| Self::Dbus.messages(stream),
             Self::Dcop => |stream| Self::Dcop.messages(stream),
+            Self::Dcom => |stream| Self::Dcom.messages(stream),
         }
     }
 
     /// Whether the contract has signals.
     pub(super) fn signals(self) -> bool {
-        self != Self::Giop
+        matches!(self, Self::Dbus | Self::Dcop)
     }
 
     /// Whose figures stand beside, in race 2 and in race 4.
-    pub(super) fn published(self) -> [&'static str; 2] {
-        match self {
+    pub(super) fn published(self) -> Option<[&'static str; 2]> {
+        Some(match self {
             Self::Giop => [CALLS_CORBA, BYTES_CORBA],
             Self::Dbus => [CALLS_DBUS; 2],
             Self::Dcop => [CALLS_DCOP; 2],
-        }
+            Self::Dcom => return None,
+        })
     }
 
     /// Where a server listens: for peers, or through a router at this address.
@@ -114,6 +128,7 @@ impl Course {
             Self::Giop => "iiop",
             Self::Dbus => "dbus",
             Self::Dcop => "dcop",
+            Self::Dcom => "dcom",
         };
         match (router, self) {
             (Some(router), Self::Dbus) => format!("{scheme}:{router}#{}", dbus::NAME),
@@ -136,9 +151,22 @@ impl Course {
     /// Serves the contract; names and references.
     pub(super) fn export(self, node: &Node, largest: u64) -> Vec<(&'static str, Reference)> {
         match self {
-            Self::Giop => servants::export(node, largest),
-            Self::Dbus => vec![("benchmarking", dbus::export(node, largest))],
-            Self::Dcop => vec![("benchmarking", dcop::export(node, largest))],
+            Self::Giop => {
+                let mut all = servants::export(node, largest);
+                all.push((FACTORY, cycles::giop::export(node)));
+                all
+            }
+            Self::Dbus => {
+                vec![("benchmarking", dbus::export(node, largest)), (FACTORY, cycles::dbus::export(node))]
+            }
+            Self::Dcop => {
+                vec![("benchmarking", dcop::export(node, largest)), (FACTORY, cycles::dcop::export(node))]
+            }
+            Self::Dcom => {
+                let mut all = dcom::export(node, largest);
+                all.extend(cycles::dcom::export(node));
+                all
+            }
         }
     }
 
@@ -155,6 +183,43 @@ impl Course {
             }),
             Self::Dbus => dbus::connect(node, find("benchmarking")?),
             Self::Dcop => dcop::connect(node, find("benchmarking")?),
+            Self::Dcom => dcom::connect(node, find("benchmarking")?, find("IRemoteObject")?),
+        }
+    }
+
+    /// Whether there is a connection point, and whether there is a callback.
+    pub(super) fn cycles(self, route: Route) -> [bool; 2] {
+        match self {
+            Self::Giop => [false, true],
+            // Between peers nobody has to say that they listen.
+            Self::Dbus => [route != Route::Direct, true],
+            Self::Dcop => [true, false],
+            Self::Dcom => [true, true],
+        }
+    }
+
+    /// Where a client is called back, if its own connections do not do.
+    pub(super) fn home(self, transport: &str, socket: &Path, host: &str) -> Option<String> {
+        match (self, transport) {
+            (_, "in-process") | (Self::Dbus | Self::Dcop, _) => None,
+            (Self::Giop | Self::Dcom, _) => Some(self.address(transport, socket, None, None, host)),
+        }
+    }
+
+    /// Finds what makes server objects.
+    pub(super) fn connect_cycles(
+        self,
+        node: &Node,
+        references: &BTreeMap<&str, &str>,
+        home: Option<&str>,
+    ) -> Result<Cycles, Failure> {
+        let factory =
+            || references.get(FACTORY).copied().ok_or_else(|| broken(format!("no reference `{FACTORY}`")));
+        match self {
+            Self::Giop => cycles::giop::connect(node, factory()?, home),
+            Self::Dbus => cycles::dbus::connect(node, factory()?, dbus::is_of_a_bus(factory()?)),
+            Self::Dcop => cycles::dcop::connect(node, factory()?),
+            Self::Dcom => cycles::dcom::connect(node, references, home),
         }
     }
 
@@ -174,6 +239,49 @@ impl Course {
                 (Route::DbusBroker, "broker", "dbus-broker"),
             ],
             Self::Dcop => &[(Route::Dcopserver, "hub", "our dcopserver")],
+            Self::Dcom => &[
+                (Route::Direct, "shm", "shared memory"),
+                (Route::Direct, "unix", "Unix socket"),
+                (Route::Direct, "tcp", "TCP"),
+            ],
+        }
+    }
+
+    /// Whether a race calls objects that are not among the references of the server.
+    pub(super) fn hands_out(self, race: &Race) -> bool {
+        match self {
+            Self::Giop => race.cycles,
+            Self::Dcom => true,
+            Self::Dbus | Self::Dcop => false,
+        }
+    }
+
+    /// Levels of protection that race over this transport: the first is the default. None on wires that have none.
+    pub(super) fn levels(self, transport: &str) -> &'static [&'static str] {
+        match (self, transport) {
+            (Self::Dcom, "tcp") => &[INTEGRITY, "connect", "none"],
+            (Self::Dcom, _) => &["none"],
+            _ => &[""],
+        }
+    }
+
+    /// Writes what both sides must know beside the address.
+    pub(super) fn introduce(self, dir: &Path) -> Result<(), Failure> {
+        if self == Self::Dcom { cycles::dcom::introduce(dir) } else { Ok(()) }
+    }
+
+    /// The variable by which they find it.
+    pub(super) fn credentials(self, dir: &Path) -> Option<(&'static str, PathBuf)> {
+        (self == Self::Dcom).then(|| (cycles::dcom::CREDENTIALS_VARIABLE, cycles::dcom::credentials(dir)))
+    }
+
+    /// An address to listen at, at a level of protection.
+    pub(super) fn protected(self, address: String, level: &str, transport: &str, dir: &Path) -> String {
+        // The kernel vouches for who is at the other end of a socket.
+        if self == Self::Dcom && transport == "tcp" {
+            cycles::dcom::protected(&address, level, dir)
+        } else {
+            address
         }
     }
 }

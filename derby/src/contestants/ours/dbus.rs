@@ -17,6 +17,11 @@ mod contract {
 pub(super) const NAME: &str = "benchmarking.dbus";
 const KEY: &str = "benchmarking/dbus";
 
+/// Whether a reference leads through a bus: then it names the bus by its own address.
+pub(super) fn is_of_a_bus(reference: &str) -> bool {
+    reference.strip_prefix("dbus:").is_some_and(|rest| !rest.starts_with("//"))
+}
+
 /// What follows the lines of the authentication, in one direction of a connection.
 pub(super) fn without_greeting(stream: &[u8]) -> &[u8] {
     // The first message begins with the letter of its byte order and a type from 1 to 4; lines do not.

@@ -1,0 +1,57 @@
+//! The first race on each of our wires: make a client object and a server object, be advised, be unadvised, let both go.
+//!
+//! A wire whose protocol makes objects (activation) makes the server object so; on the others a factory does, so that a
+//! cycle is the same work everywhere.
+
+#[path = "cycles/dbus.rs"]
+pub(super) mod dbus;
+#[path = "cycles/dcom.rs"]
+pub(super) mod dcom;
+#[path = "cycles/dcop.rs"]
+pub(super) mod dcop;
+#[path = "cycles/giop.rs"]
+pub(super) mod giop;
+
+use crate::measure::{Plan, measure};
+use crate::race::{CALLBACK, CONNECTION_POINT, Race};
+use everywire::Failure;
+
+/// One whole cycle: all of it is confirmed when it returns. Where it is asked for proof the server also calls back in
+/// between, and is heard.
+pub(super) type Cycle = Box<dyn FnMut(Proof) -> Result<(), Failure>>;
+
+/// Whether a cycle proves that it does what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// It is timed: nobody is called back, as in the published race.
+    Timed,
+    /// The server calls back once.
+    Proven,
+}
+
+/// The two ways of being called back, of one contestant.
+#[derive(Default)]
+pub(super) struct Cycles {
+    /// The server keeps who listens to its events.
+    pub(super) connection_point: Option<Cycle>,
+    /// The client passes a reference to an object of its own.
+    pub(super) callback: Option<Cycle>,
+}
+
+/// Races.
+pub(super) fn run(mut cycles: Cycles, race: &Race, plan: &Plan) -> Result<(), Failure> {
+    for operation in race.operations.iter().filter(|operation| plan.wants(operation.name)) {
+        let cycle = match operation.name {
+            CONNECTION_POINT => cycles.connection_point.as_mut(),
+            CALLBACK => cycles.callback.as_mut(),
+            _ => None,
+        };
+        let Some(cycle) = cycle else { continue };
+        // Whoever looks at single cycles wants to see the first.
+        if plan.warmup > 0 {
+            cycle(Proof::Proven)?;
+        }
+        measure(plan, operation.name, None, 1, || cycle(Proof::Timed))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,281 @@
+//! DCOM, the wire that the race was published of (`derby.midl`): activation makes the server object; it has a connection
+//! point, or is passed the pointer to an object of the client.
+
+use super::{Cycle, Cycles, Proof};
+use crate::contestants::ours::cycles::giop::Listener;
+use crate::contestants::ours::hearing::Countdown;
+use crate::{broken, unknown};
+use contract::{
+    Callback, ICallback, ICallbackEvents, ISlowConnectionPoints, SlowConnectionPoints,
+    SlowConnectionPointsHello,
+};
+use everywire::model::{Bytes, Ref, Reference};
+use everywire::{Failure, Node};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+#[allow(unreachable_pub, clippy::pedantic)]
+mod contract {
+    everywire::include_contract!("derby");
+}
+
+/// The classes of the contract, and what has their objects call back.
+const CALLBACK: &str = "606DE2C6-1A8C-11D3-B68F-00C04F8B72E7";
+const SLOW_CONNECTION_POINTS: &str = "606DE2C0-1A8C-11D3-B68F-00C04F8B72E7";
+const TRIGGER: &str = "derby-trigger";
+/// Their names among the references of a server.
+const NAMES: [(&str, &str); 3] =
+    [("Callback", CALLBACK), ("SlowConnectionPoints", SLOW_CONNECTION_POINTS), ("Trigger", TRIGGER)];
+
+/// Who may call, on both sides.
+const USER: &str = "rider";
+const PASSWORD: &str = "derby";
+/// The files that say so, in the directory of the contestant.
+const USERS: &str = "users";
+const CREDENTIALS: &str = "credentials";
+/// Where the name of the second stands for both sides.
+pub(in super::super) const CREDENTIALS_VARIABLE: &str = "EVERYWIRE_DCOM_CREDENTIALS";
+
+/// Writes who may call, and as whom both sides do.
+pub(in super::super) fn introduce(dir: &Path) -> Result<(), Failure> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let texts = [
+        (USERS, format!("{USER}:{PASSWORD}\n")),
+        (CREDENTIALS, format!("username = {USER}\npassword = {PASSWORD}\ndomain =\n")),
+    ];
+    for (name, text) in texts {
+        let path = dir.join(name);
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&path);
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| broken(format!("{}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// What both sides find the credentials by.
+pub(in super::super) fn credentials(dir: &Path) -> std::path::PathBuf {
+    dir.join(CREDENTIALS)
+}
+
+/// Where to listen at this level of protection: who may call, and as whom those are called back who passed a pointer.
+pub(in super::super) fn protected(address: &str, level: &str, dir: &Path) -> String {
+    if level == "none" {
+        return format!("{address}?level=none");
+    }
+    let address = address.replacen("://", &format!("://{USER}:{PASSWORD}@"), 1);
+    format!("{address}?users={}&level={level}", dir.join(USERS).display())
+}
+
+/// Serves the classes.
+pub(in super::super) fn export(node: &Node) -> Vec<(&'static str, Reference)> {
+    let living = Arc::new(Living { node: node.clone(), kept: Mutex::default() });
+    let made = Arc::clone(&living);
+    node.export_class::<dyn Callback>(CALLBACK, move |_| Ok(Arc::new(Called(Arc::clone(&made)))));
+    let made = Arc::clone(&living);
+    node.export_class::<dyn SlowConnectionPoints>(SLOW_CONNECTION_POINTS, move |key| {
+        made.kept().points.push(key.clone());
+        Ok(Arc::new(Pointed { key: key.clone(), living: Arc::clone(&made) }))
+    });
+    node.export_class::<dyn Listener>(TRIGGER, move |_| Ok(Arc::new(Trigger(Arc::clone(&living)))));
+    NAMES.iter().filter_map(|(name, class)| Some((*name, node.class_reference(class)?))).collect()
+}
+
+/// Finds the classes; objects of the client can be reached at `home`.
+pub(in super::super) fn connect(
+    node: &Node,
+    references: &BTreeMap<&str, &str>,
+    home: Option<&str>,
+) -> Result<Cycles, Failure> {
+    let home = home.ok_or_else(|| unknown("no address for callbacks"))?;
+    let class = |name: &str| {
+        let text = references.get(name).ok_or_else(|| broken(format!("no reference `{name}`")))?;
+        node.parse(text)
+    };
+    let [callback, points, trigger] = ["Callback", "SlowConnectionPoints", "Trigger"].map(class);
+    let (callback, points, trigger) = (callback?, points?, trigger?);
+    node.listen(home)?;
+
+    let (own, told, countdown) = (node.clone(), trigger.clone(), Countdown::new());
+    let connection_point: Cycle = Box::new(move |proof| {
+        let source: Ref<dyn SlowConnectionPoints> = own.narrow(points.clone())?;
+        let released = Countdown::new();
+        released.expect(1);
+        let sink = Sink { heard: Arc::clone(&countdown), released: Arc::clone(&released) };
+        let advised = source.signals().on::<SlowConnectionPointsHello>(move |_| sink.heard.heard())?;
+        if proof == Proof::Proven {
+            countdown.expect(1);
+            own.narrow::<dyn Listener>(told.clone())?.hello()?;
+            countdown.wait()?;
+        }
+        drop(advised);
+        // The sink goes when the server has let go of it.
+        released.wait()
+    });
+
+    let (own, countdown, mut count) = (node.clone(), Countdown::new(), 0_u64);
+    let callback: Cycle = Box::new(move |proof| {
+        count += 1;
+        let key = format!("client/{count}");
+        let released = Countdown::new();
+        let sink = Sink { heard: Arc::clone(&countdown), released };
+        let sink = own.export(&key, Arc::new(sink) as Arc<dyn ICallbackEvents>);
+        let source: Ref<dyn ICallback> = own.narrow(callback.clone())?;
+        let cookie = source.advise(Some(sink.reference().clone()))?;
+        if proof == Proof::Proven {
+            countdown.expect(1);
+            own.narrow::<dyn Listener>(trigger.clone())?.hello()?;
+            countdown.wait()?;
+        }
+        source.unadvise(cookie)?;
+        own.withdraw(&key);
+        Ok(())
+    });
+    Ok(Cycles { connection_point: Some(connection_point), callback: Some(callback) })
+}
+
+/// The client's object.
+struct Sink {
+    heard: Arc<Countdown>,
+    /// Counts down when nobody holds it any more.
+    released: Arc<Countdown>,
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.released.heard();
+    }
+}
+
+impl ICallbackEvents for Sink {
+    fn hello(&self) -> Result<(), Failure> {
+        self.heard.heard();
+        Ok(())
+    }
+}
+
+/// What all objects of the server know.
+struct Living {
+    node: Node,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    last: u32,
+    /// What clients passed, by cookie.
+    sinks: BTreeMap<u32, Reference>,
+    /// The objects with connection points.
+    points: Vec<Bytes>,
+}
+
+impl Living {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Called(Arc<Living>);
+
+impl ICallback for Called {
+    fn advise(&self, sink: Option<Reference>) -> Result<u32, Failure> {
+        let sink = sink.ok_or_else(|| unknown("Advise wants a pointer that is not null"))?;
+        let mut kept = self.0.kept();
+        kept.last = kept.last.wrapping_add(1);
+        let cookie = kept.last;
+        kept.sinks.insert(cookie, sink);
+        Ok(cookie)
+    }
+
+    fn unadvise(&self, cookie: u32) -> Result<(), Failure> {
+        let gone = self.0.kept().sinks.remove(&cookie);
+        gone.map(drop).ok_or_else(|| unknown(format!("nobody was advised with cookie {cookie}")))
+    }
+}
+
+impl Callback for Called {}
+
+/// Its connection point is the wire's business.
+struct Pointed {
+    key: Bytes,
+    living: Arc<Living>,
+}
+
+impl ISlowConnectionPoints for Pointed {}
+impl SlowConnectionPoints for Pointed {}
+
+impl Drop for Pointed {
+    fn drop(&mut self) {
+        self.living.kept().points.retain(|key| *key != self.key);
+    }
+}
+
+/// Has every object call whoever listens.
+struct Trigger(Arc<Living>);
+
+impl Listener for Trigger {
+    /// Calls out without the lock.
+    fn hello(&self) -> Result<(), Failure> {
+        let kept = self.0.kept();
+        let (sinks, points): (Vec<Reference>, Vec<Bytes>) =
+            (kept.sinks.values().cloned().collect(), kept.points.clone());
+        drop(kept);
+        let node = &self.0.node;
+        everywire::blocking(|| {
+            sinks.into_iter().try_for_each(|sink| node.narrow::<dyn ICallbackEvents>(sink)?.hello())?;
+            points.iter().try_for_each(|key| {
+                node.signaller::<dyn SlowConnectionPoints>(key).emit(&SlowConnectionPointsHello {})
+            })
+        })
+    }
+}
+
+/// An interface of the contract, as a trace meets it: by its identity, and its operations by their numbers.
+pub(in super::super) struct Known {
+    pub(in super::super) id: &'static str,
+    pub(in super::super) name: &'static str,
+    /// In the order of their numbers.
+    pub(in super::super) operations: &'static [&'static str],
+}
+
+/// Before the first operation come the three of `IUnknown` and the four of `IDispatch`.
+pub(in super::super) const FIRST: usize = 7;
+
+/// The interfaces of the contract.
+pub(in super::super) const KNOWN: &[Known] = &[
+    Known {
+        id: "606DE2C5-1A8C-11D3-B68F-00C04F8B72E7",
+        name: "ICallback",
+        operations: &["Advise", "Unadvise"],
+    },
+    Known { id: "73296190-1A8F-11D3-B68F-00C04F8B72E7", name: "_ICallbackEvents", operations: &["Hello"] },
+    Known {
+        id: "606DE2C1-1A8C-11D3-B68F-00C04F8B72E7",
+        name: "_ISlowConnectionPointsEvents",
+        operations: &["Hello"],
+    },
+    Known { id: "606DE2BF-1A8C-11D3-B68F-00C04F8B72E7", name: "ISlowConnectionPoints", operations: &[] },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two nodes, so that everything goes over the wire both ways.
+    #[test]
+    fn cycles_are_proven_and_leave_nothing_behind() {
+        let (server, client) = (Node::new(), Node::new());
+        server.listen("dcom://127.0.0.1:0?level=none").unwrap();
+        let served: Vec<(&str, String)> =
+            export(&server).into_iter().map(|(name, class)| (name, server.print_friendly(&class))).collect();
+        let references = served.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let cycles = connect(&client, &references, Some("dcom://127.0.0.1:0?level=none")).unwrap();
+        for mut cycle in [cycles.connection_point.unwrap(), cycles.callback.unwrap()] {
+            cycle(Proof::Proven).unwrap();
+            (0..10).for_each(|_| cycle(Proof::Timed).unwrap());
+        }
+        assert_eq!(client.exported().len(), 0);
+    }
+}

@@ -1,0 +1,127 @@
+//! The contract of DCOM, `bench.dcom.midl`: the same functions of objects that activation makes.
+
+use super::courses::Stubs;
+use super::servants::{Benchmarking, IRemoteObject as Bytewise, OctetSeq, Remote, Seven};
+use crate::broken;
+use contract::{
+    Benchmarking as BenchmarkingClass, IBenchmarking, IRemoteObject, RemoteObject as RemoteObjectClass,
+};
+use everywire::model::{Bytes, Ref, Reference};
+use everywire::{Failure, Node};
+use std::sync::Arc;
+
+#[allow(unreachable_pub, clippy::pedantic)]
+mod contract {
+    everywire::include_contract!("bench.dcom");
+}
+
+const BENCHMARKING: &str = "2C9E0A50-6B1F-4E0C-9D57-3A7C5F1E8B03";
+const REMOTE_OBJECT: &str = "2C9E0A50-6B1F-4E0C-9D57-3A7C5F1E8B04";
+
+/// Serves the classes.
+pub(super) fn export(node: &Node, largest: u64) -> Vec<(&'static str, Reference)> {
+    node.export_class::<dyn BenchmarkingClass>(BENCHMARKING, |_| Ok(Arc::new(Served)));
+    let remote = Arc::new(Remote::new(largest));
+    node.export_class::<dyn RemoteObjectClass>(REMOTE_OBJECT, move |_| {
+        Ok(Arc::new(Lent(Arc::clone(&remote))))
+    });
+    let classes = [("benchmarking", BENCHMARKING), ("IRemoteObject", REMOTE_OBJECT)];
+    classes.iter().filter_map(|(name, class)| Some((*name, node.class_reference(class)?))).collect()
+}
+
+/// Finds the classes; their objects are made at the first call.
+pub(super) fn connect(node: &Node, calls: &str, bytes: &str) -> Result<Stubs, Failure> {
+    Ok(Stubs {
+        calls: Arc::new(Calls(node.connect(calls)?)),
+        bytes: Arc::new(Lending(node.connect(bytes)?)),
+        hear: None,
+    })
+}
+
+struct Served;
+
+impl IBenchmarking for Served {
+    fn void_call(&self) -> Result<(), Failure> {
+        Seven.void_call()
+    }
+
+    fn in_int_call(&self, v: i32) -> Result<(), Failure> {
+        Seven.in_int_call(v)
+    }
+
+    fn out_int_call(&self) -> Result<i32, Failure> {
+        Seven.out_int_call()
+    }
+
+    fn in_out_int_call(&self, v: i32) -> Result<i32, Failure> {
+        Seven.in_out_int_call(v)
+    }
+
+    fn in_string_call(&self, v: &str) -> Result<(), Failure> {
+        Seven.in_string_call(v)
+    }
+
+    fn out_string_call(&self) -> Result<String, Failure> {
+        Seven.out_string_call()
+    }
+
+    fn in_out_string_call(&self, v: &str) -> Result<String, Failure> {
+        Seven.in_out_string_call(v)
+    }
+}
+
+impl BenchmarkingClass for Served {}
+
+struct Lent(Arc<Remote>);
+
+impl IRemoteObject for Lent {
+    fn get_bytes(&self, n: i32) -> Result<(u32, Option<Bytes>), Failure> {
+        let bytes = self.0.get_bytes(n)?;
+        let size = u32::try_from(bytes.len()).map_err(|_| broken("more bytes than a length can say"))?;
+        Ok((size, Some(bytes)))
+    }
+}
+
+impl RemoteObjectClass for Lent {}
+
+/// The faces that the races call.
+struct Calls(Ref<dyn IBenchmarking>);
+
+impl Benchmarking for Calls {
+    fn void_call(&self) -> Result<(), Failure> {
+        self.0.void_call()
+    }
+
+    fn in_int_call(&self, v: i32) -> Result<(), Failure> {
+        self.0.in_int_call(v)
+    }
+
+    fn out_int_call(&self) -> Result<i32, Failure> {
+        self.0.out_int_call()
+    }
+
+    fn in_out_int_call(&self, v: i32) -> Result<i32, Failure> {
+        self.0.in_out_int_call(v)
+    }
+
+    fn in_string_call(&self, v: &str) -> Result<(), Failure> {
+        self.0.in_string_call(v)
+    }
+
+    fn out_string_call(&self) -> Result<String, Failure> {
+        self.0.out_string_call()
+    }
+
+    fn in_out_string_call(&self, v: &str) -> Result<String, Failure> {
+        self.0.in_out_string_call(v)
+    }
+}
+
+struct Lending(Ref<dyn IRemoteObject>);
+
+impl Bytewise for Lending {
+    fn get_bytes(&self, n: i32) -> Result<OctetSeq, Failure> {
+        let (_, bytes) = self.0.get_bytes(n)?;
+        bytes.ok_or_else(|| broken("no bytes came"))
+    }
+}

@@ -1,0 +1,169 @@
+//! Single cycles of those who meet over TCP, captured on a link of their own; and what follows from them.
+
+use super::Derby;
+use crate::broken;
+use crate::capture::Capture;
+use crate::contestants::{Contestant, Route};
+use crate::link::{self, INTERFACE, Link};
+use crate::measure::Plan;
+use crate::placement::Placement;
+use crate::process::{Fresh, Spot};
+use crate::race::{CALLBACK, CONNECTION_POINT, Operation, Race};
+use crate::report::{Report, Row};
+use crate::sides::{Server, client};
+use crate::traced::{CYCLES, Cycle, Rider, cycles, why};
+use everywire_model::Failure;
+use everywire_trace::Trace;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Between two cycles nothing passes for so long, beside what the link takes.
+const PAUSE: Duration = Duration::from_millis(40);
+/// The kernel hands the last frames to the capture within this time.
+const SETTLING: Duration = Duration::from_millis(25);
+
+impl Derby<'_> {
+    /// The cycles of all who can be traced.
+    pub(super) fn traces(&self, race: &Race) -> Vec<Cycle> {
+        let traced = |contestant: &&Contestant| {
+            contestant.wire.is_some()
+                && contestant.transport == "tcp"
+                && contestant.route == Route::Direct
+                && contestant.setup.enters(race)
+                && !self.failed.contains_key(&contestant.name)
+                // Other modes say the same on the wire, other levels nearly: a look does without.
+                && (!self.options.quick || contestant.mode == "default")
+        };
+        let contestants: Vec<&Contestant> = self.contestants.iter().filter(traced).collect();
+        if contestants.is_empty() {
+            return Vec::new();
+        }
+        let (placement, link) = match (Placement::remote(), Link::new(self.options.link)) {
+            (placement, Ok(link)) => (placement, Rc::new(link)),
+            (_, Err(failure)) => {
+                self.progress.note(&format!("no wire trace: {failure}"));
+                return Vec::new();
+            }
+        };
+        let mut all = Vec::new();
+        for contestant in contestants {
+            match self.trace(race, contestant, &placement, &link) {
+                Ok(cycles) => all.extend(cycles),
+                Err(failure) => {
+                    self.progress.note(&format!("{} cannot be traced: {failure}", contestant.name));
+                }
+            }
+        }
+        all
+    }
+
+    fn trace(
+        &self,
+        race: &Race,
+        contestant: &Contestant,
+        placement: &Placement,
+        link: &Rc<Link>,
+    ) -> Result<Vec<Cycle>, Failure> {
+        let fresh = Fresh::new()?;
+        let server = Server::prepare(&fresh, contestant, placement, Some(link))?;
+        let server = server.start(contestant, placement, None, None)?;
+        let delay = self.options.link.map_or(Duration::ZERO, |shape| shape.delay);
+        let mut all = Vec::new();
+        for operation in race.operations.iter().filter(|o| contestant.setup.does(race, o.name)) {
+            let file = server.dir.join(format!("{}.pcap", operation.short));
+            let spot = Spot { cpu: None, net: Some(link.server.descriptors()) };
+            let capture = Capture::start(&spot, INTERFACE, &file, &server.dir)?;
+            let plan = plan(operation, PAUSE + delay * 10);
+            let lines = client(&server.stand(placement), Some(link), contestant, race, &plan)?;
+            std::thread::sleep(SETTLING + delay * 2);
+            drop(capture);
+            let line = lines
+                .iter()
+                .find(|line| line.operation == operation.name)
+                .ok_or_else(|| broken("nothing was said"))?;
+            let trace = Trace::read(&file, everywire::wires::ALL)?;
+            let side: IpAddr = link::CLIENT.parse().map_err(|_| broken("the link has no addresses"))?;
+            all.extend(cycles(&trace, line, side, &contestant.name, &contestant.title, operation.name));
+        }
+        Ok(all)
+    }
+}
+
+fn plan(operation: &Operation, pause: Duration) -> Plan {
+    Plan {
+        calls: CYCLES,
+        warmup: 0,
+        budget: Duration::ZERO,
+        large_divisor: 1,
+        server_pids: Vec::new(),
+        operation: Some(operation.name.to_owned()),
+        pause,
+    }
+}
+
+/// Puts what the traces count into the rows, and compares: the two ways of each contestant, and the same way of different
+/// ones on one wire.
+pub(super) fn conclude(report: &mut Report) {
+    for row in &mut report.rows {
+        let steady = |cycle: &&Cycle| {
+            cycle.name == row.name && cycle.operation == row.operation && cycle.cycle == "steady"
+        };
+        let Some(cycle) = report.traces.iter().find(steady) else { continue };
+        let number = |n: usize| u32::try_from(n).ok().map(f64::from);
+        row.round_trips = number(cycle.round_trips);
+        row.frames = number(cycle.messages);
+        row.bytes = number(cycle.bytes);
+    }
+    report.reasons = reasons(report);
+}
+
+fn reasons(report: &Report) -> Vec<String> {
+    let Some(placement) = ["remote", "different", "unpinned", "same"]
+        .into_iter()
+        .find(|name| report.rows.iter().any(|row| row.placement == *name && row.round_trips.is_some()))
+    else {
+        return Vec::new();
+    };
+    let rows: Vec<&Row> =
+        report.rows.iter().filter(|row| row.placement == placement && row.round_trips.is_some()).collect();
+    let mut reasons = Vec::new();
+    for (i, a) in rows.iter().enumerate() {
+        for b in rows.iter().skip(i + 1) {
+            let two_ways = a.name == b.name;
+            let rivals = a.operation == b.operation && a.wire == b.wire && a.contestant != b.contestant;
+            if !(two_ways || rivals && a.mode == b.mode) {
+                continue;
+            }
+            let titles = if two_ways { [way(a), way(b)] } else { [a.title.clone(), b.title.clone()] };
+            let (Some(left), Some(right)) = (rider(report, a, &titles[0]), rider(report, b, &titles[1]))
+            else {
+                continue;
+            };
+            let subject = if two_ways { &a.title } else { a.operation };
+            reasons.push(format!("{subject}: {}", why(left, right, placement)));
+        }
+    }
+    reasons
+}
+
+fn way(row: &Row) -> String {
+    match row.operation {
+        CONNECTION_POINT => "connection points".into(),
+        CALLBACK => "callbacks".into(),
+        other => other.to_owned(),
+    }
+}
+
+fn rider<'a>(report: &'a Report, row: &Row, title: &'a str) -> Option<Rider<'a>> {
+    let cycle = report.traces.iter().find(|cycle| {
+        cycle.name == row.name && cycle.operation == row.operation && cycle.cycle == "steady"
+    })?;
+    Some(Rider {
+        title,
+        cycle,
+        ms: row.median_us,
+        interval: (row.median_low_us, row.median_high_us),
+        cpu_us: row.client_cpu_us.zip(row.server_cpu_us).map(|(client, server)| client + server),
+    })
+}

@@ -1,0 +1,116 @@
+//! The two sides of a contestant: a server that stays, with its router, and clients that come and go.
+
+use crate::broken;
+use crate::contestants::{Contestant, Router, Stand};
+use crate::link::{self, Link};
+use crate::measure::{Line, Plan};
+use crate::placement::Placement;
+use crate::process::{Fresh, Running, Spot, complete};
+use crate::race::Race;
+use crate::relay::Place;
+use everywire_model::Failure;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// A server has this long to become ready.
+pub(crate) const READY: Duration = Duration::from_secs(20);
+/// One operation of one client ends after this long at the latest.
+pub(crate) const OPERATION: Duration = Duration::from_secs(20);
+/// Where both sides meet on one machine.
+const LOOPBACK: &str = "127.0.0.1";
+
+/// A server that is ready, or none where none is needed.
+pub(crate) struct Server {
+    pub(crate) dir: PathBuf,
+    running: Option<Running>,
+    router: Option<Router>,
+    pub(crate) link: Option<Rc<Link>>,
+}
+
+impl Server {
+    /// Only its directory, and its router if it needs one.
+    pub(crate) fn prepare(
+        fresh: &Fresh,
+        contestant: &Contestant,
+        placement: &Placement,
+        link: Option<&Rc<Link>>,
+    ) -> Result<Self, Failure> {
+        let dir = fresh.path().join(&contestant.name);
+        std::fs::create_dir_all(&dir).map_err(|error| broken(format!("{}: {error}", dir.display())))?;
+        let router = contestant.route.start(&dir, placement)?;
+        Ok(Self { dir, running: None, router, link: link.cloned() })
+    }
+
+    pub(crate) fn start(
+        mut self,
+        contestant: &Contestant,
+        placement: &Placement,
+        port: Option<u16>,
+        publish: Option<&Place>,
+    ) -> Result<Self, Failure> {
+        let stand = Stand { port, publish, ..self.stand(placement) };
+        let ref_file = stand.ref_file.clone();
+        if let Some(launch) = contestant.setup.server(&stand)? {
+            let net = self.link.as_ref().map(|link| link.server.descriptors());
+            let spot = Spot { cpu: placement.server, net };
+            let mut running = Running::start(&launch, &spot, &self.dir, "server")?;
+            running.await_file(&ref_file, READY)?;
+            self.running = Some(running);
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn stand<'a>(&'a self, placement: &'a Placement) -> Stand<'a> {
+        Stand {
+            dir: &self.dir,
+            ref_file: self.dir.join("refs"),
+            router: self.router.as_ref().map(|router| router.address.as_str()),
+            port: None,
+            publish: None,
+            placement,
+            host: if self.link.is_some() { link::SERVER } else { LOOPBACK },
+            client_host: if self.link.is_some() { link::CLIENT } else { LOOPBACK },
+        }
+    }
+
+    /// The socket that a client connects to.
+    pub(crate) fn socket(&self, placement: &Placement) -> PathBuf {
+        self.router.as_ref().map_or_else(|| self.stand(placement).socket(), |router| router.socket.clone())
+    }
+
+    /// Its process, and that of its router.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let router = self.router.as_ref().map(|router| router.id);
+        self.running.as_ref().map(Running::id).into_iter().chain(router).collect()
+    }
+}
+
+/// Runs a client, and reads what it says.
+pub(crate) fn client(
+    stand: &Stand<'_>,
+    link: Option<&Link>,
+    contestant: &Contestant,
+    race: &Race,
+    plan: &Plan,
+) -> Result<Vec<Line>, Failure> {
+    let launch = contestant.setup.client(stand, race, plan)?;
+    let operations = u32::try_from(race.operations.len()).unwrap_or(1);
+    let limit = OPERATION * operations + READY;
+    let spot = Spot { cpu: stand.placement.client, net: link.map(|link| link.client.descriptors()) };
+    let text = complete(&launch, &spot, stand.dir, "client", limit)?;
+    let read = |line: &str| {
+        serde_json::from_str(line)
+            .map_err(|error| broken(format!("{} says what is no result: {error}", contestant.name)))
+    };
+    let lines: Vec<Line> = text.lines().map(read).collect::<Result<_, _>>()?;
+    let missing = race
+        .operations
+        .iter()
+        .filter(|operation| plan.wants(operation.name) && contestant.setup.does(race, operation.name))
+        .find(|operation| !lines.iter().any(|line| line.operation == operation.name && line.calls > 0));
+    match missing {
+        Some(operation) => Err(broken(format!("{} says nothing about {}", contestant.name, operation.name))),
+        None => Ok(lines),
+    }
+}
