@@ -4,7 +4,7 @@
 #   make test    every test, with real peers; installs what it needs
 
 CARGO ?= cargo
-RACE  ?= calls bytes
+RACE  ?= callbacks calls bytes
 
 .PHONY: derby test setup build check fuzz instructions clean
 
@@ -14,7 +14,7 @@ derby: setup
 	@for race in $(RACE); do \
 	  ./target/release/everywire derby $$race --json build/derby-$$race.json --html build/derby-$$race.html || exit $$?; \
 	done
-	@echo "report: build/derby-calls.html, build/derby-bytes.html"
+	@echo "report: build/derby-callbacks.html, build/derby-calls.html, build/derby-bytes.html"
 
 test:
 	bash scripts/test.sh
