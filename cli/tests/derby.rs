@@ -1,5 +1,7 @@
 //! The races from the command line: a small one, and the server for others.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use serde_json::{Value as Json, json};
