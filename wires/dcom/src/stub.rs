@@ -154,11 +154,18 @@ impl<'a> Get<'a> {
 }
 
 /// A little-endian stub to write; alignment is counted from its first byte.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Put {
     /// What was written.
     pub bytes: Vec<u8>,
     pointers: u32,
+}
+
+impl Default for Put {
+    /// An empty stub with room for most.
+    fn default() -> Self {
+        Self::beginning(Vec::with_capacity(256))
+    }
 }
 
 impl Put {
