@@ -11,6 +11,7 @@ mod operation;
 mod output;
 mod people;
 mod program;
+mod secrets;
 mod target;
 mod trace;
 mod trouble;

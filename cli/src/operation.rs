@@ -4,7 +4,7 @@ use crate::contract::last_part;
 use crate::json::{self, Misfit, Notation};
 use crate::people::signature;
 use crate::trouble::{Done, Trouble};
-use everywire::model::{Hold, Operation};
+use everywire::model::{Hold, InterfaceKind, Operation};
 use everywire::{Interface, Value};
 use serde_json::{Map, Value as Json};
 
@@ -70,6 +70,22 @@ pub(crate) fn find<'i>(
         return Ok((operation, given));
     }
     Err(unknown(name, &[interface]))
+}
+
+/// The interface by which an operation of a class is called, and the operation there; of other interfaces, they are themselves.
+pub(crate) fn of_class<'i>(
+    interface: &'i Hold<Interface>,
+    operation: &'i Operation,
+) -> (&'i Hold<Interface>, &'i Operation) {
+    let declares = |base: &'i Hold<Interface>| {
+        let found = base.operations.iter().find(|held| held.name == operation.name)?;
+        Some((base, found))
+    };
+    let base = match interface.kind {
+        InterfaceKind::Class => interface.bases.iter().find_map(declares),
+        _ => None,
+    };
+    base.unwrap_or((interface, operation))
 }
 
 /// Whether an interface goes by this name.

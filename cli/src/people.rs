@@ -1,6 +1,6 @@
 //! Values, shapes and signatures for people.
 
-use crate::json::{Notation, file_of, is_nameless};
+use crate::json::{Notation, file_of, is_nameless, word};
 use everywire::Value;
 use everywire::model::shape::{Shape, TextKind};
 use everywire::model::{Direction, Operation};
@@ -41,6 +41,9 @@ pub(crate) fn shown(shape: &Shape, value: &Value, notation: &dyn Notation) -> St
 }
 
 fn put(shape: &Shape, value: &Value, notation: &dyn Notation, indent: usize, out: &mut String) {
+    if let Some(word) = word(shape, value) {
+        return out.push_str(&word);
+    }
     match (shape.resolved(), value) {
         (Shape::Struct(shape), Value::Struct(values)) if is_nameless(shape) => {
             let parts = values.iter().zip(shape.fields.iter()).map(|((_, value), field)| {

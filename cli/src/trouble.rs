@@ -1,6 +1,7 @@
 //! What went wrong, for people in three lines and for programs as JSON, and the exit code that says which kind it was.
 
 use crate::output::{Style, line, note, tinted};
+use crate::secrets::hidden;
 use everywire::model::failure::Completed;
 use everywire::{Failure, Initiator, Kind};
 use serde_json::{Value as Json, json};
@@ -149,6 +150,11 @@ impl Trouble {
         why
     }
 
+    /// What failed and why, on one line.
+    pub(crate) fn whole(&self) -> String {
+        format!("{}: {}", self.what, self.why())
+    }
+
     /// Shows it: three lines on standard error, or an envelope on standard output.
     pub(crate) fn show(&self, json: bool, style: Style) {
         if json {
@@ -156,10 +162,10 @@ impl Trouble {
         } else if let Some(text) = &self.verbatim {
             note(text.trim_end());
         } else {
-            note(&format!("{} {}", tinted("error:", "1;31", style.err), self.what));
-            note(&format!("  {} {}", tinted("why:", "1", style.err), self.why()));
+            note(&format!("{} {}", tinted("error:", "1;31", style.err), hidden(&self.what)));
+            note(&format!("  {} {}", tinted("why:", "1", style.err), hidden(&self.why())));
             if let Some(advice) = self.advice() {
-                note(&format!(" {} {advice}", tinted("hint:", "1;36", style.err)));
+                note(&format!(" {} {}", tinted("hint:", "1;36", style.err), hidden(advice)));
             }
         }
     }
@@ -170,11 +176,11 @@ impl Trouble {
             "ok": false,
             "error": {
                 "kind": self.kind,
-                "message": format!("{}: {}", self.what, self.message),
+                "message": hidden(&format!("{}: {}", self.what, self.message)),
                 "code": self.code,
                 "place": if self.place.is_empty() { None } else { Some(&self.place) },
                 "completed": self.completed,
-                "hint": self.advice(),
+                "hint": self.advice().map(hidden),
             },
         });
         if let (Some(value), Some(envelope)) = (&self.value, envelope.as_object_mut()) {

@@ -68,6 +68,8 @@ fn samba_agrees_with_our_messages() {
         ("REALM", DOMAIN),
         ("STRICT_CHECKING", "0"),
         ("IGNORE_RANDOM_PAD", "1"),
+        // The security contexts of one connection.
+        ("MAX_NUM_AUTH", "16"),
         ("SMB_CONF_PATH", "/dev/null"),
     ] {
         raw.env(name, value);

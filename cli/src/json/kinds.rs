@@ -1,5 +1,6 @@
 //! Words for the shapes that a value may carry with itself.
 
+use super::spelled;
 use everywire::model::shape::{Field, Hold, Map, Shape, Struct, Text, TextKind};
 use std::borrow::Cow;
 
@@ -35,6 +36,9 @@ fn nested(word: &str) -> Option<Shape> {
         "any value" => Shape::Variant,
         "handle" => Shape::Handle,
         _ => {
+            if let Some(shape) = spelled::named(word) {
+                return Some(shape);
+            }
             let inside = |open, close| word.strip_prefix::<&str>(open)?.strip_suffix::<&str>(close);
             if let Some(element) = inside("sequence<", ">") {
                 return Some(Shape::sequence(nested(element)?));
@@ -67,6 +71,9 @@ fn parts(list: &str) -> Vec<&str> {
 
 /// The word for a shape; what [`shape_of`] reads, where it can.
 pub(super) fn word_of(shape: &Shape) -> String {
+    if let Some(word) = spelled::word(shape) {
+        return word.into();
+    }
     match shape.resolved() {
         Shape::Text(text) if text.kind == TextKind::Wide => "wide text".into(),
         Shape::Text(text) if text.kind == TextKind::Path => "path".into(),

@@ -11,10 +11,12 @@
 //! | optional value, pointer | the value, or `null` |
 //! | any | `{"shape": "i32", "value": 1}`; read also: plain text, numbers, booleans |
 //! | object reference | its text, or `null` |
+//! | date, currency, decimal number, UUID, file time, by the names of their types | text, such as `"2003-01-31T12:30:00"`, `"12.5"` |
 //! | handle | `{"handle": "FILE"}`: read, it opens the file for reading |
 
 mod kinds;
 mod read;
+mod spelled;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -23,7 +25,7 @@ mod write;
 pub(crate) use kinds::is_nameless;
 pub(crate) use read::{Misfit, read, read_word};
 pub(crate) use template::template;
-pub(crate) use write::{file_of, write};
+pub(crate) use write::{file_of, word, write};
 
 use everywire::{Failure, Node, Reference};
 

@@ -1,5 +1,6 @@
 //! JSON to values, guided by a shape; mistakes say exactly where and what.
 
+use super::spelled::{self, Spelling};
 use super::write::discriminator;
 use super::{Notation, kinds};
 use crate::people;
@@ -46,6 +47,11 @@ pub(crate) fn read_word(
     let parsed: Option<Json> = serde_json::from_str(word).ok();
     let octets = matches!(resolved.element().map(Shape::resolved), Some(Shape::U8));
     match resolved {
+        _ if let Some(spelling) = spelled::of(shape) => match parsed {
+            Some(json @ (Json::Object(_) | Json::String(_))) => reader.value(shape, &json),
+            Some(json @ Json::Number(_)) if spelling == Spelling::Date => reader.value(shape, &json),
+            _ => reader.value(shape, &Json::from(word)),
+        },
         _ if octets && word.starts_with('@') => {
             let file = word.trim_start_matches('@');
             let data = std::fs::read(file)
@@ -89,6 +95,22 @@ impl Reader<'_> {
                     _ => Err(self.wrong(format!("{} does not fit {}", $number, stringify!($type)))),
                 }
             };
+        }
+        if let Some(spelling) = spelled::of(shape) {
+            let plain = matches!(json, Json::Object(_)) || spelling == Spelling::Date;
+            let text = match json {
+                Json::String(text) => Some(text.clone()),
+                // Digits count, not the number that is nearest to them.
+                Json::Number(number) if !plain => Some(number.to_string()),
+                _ => None,
+            };
+            match text.map(|text| spelled::read(spelling, &text)) {
+                Some(Some(value)) => return Ok(value),
+                None if plain => {}
+                _ => {
+                    return Err(self.wrong(format!("{} is expected, not {json}", spelled::noun(spelling))));
+                }
+            }
         }
         match (shape.resolved(), json) {
             (Shape::Void, Json::Null) => Ok(Value::Nothing),
@@ -367,8 +389,8 @@ impl Reader<'_> {
             Json::Object(object) => match (object.get("shape").and_then(Json::as_str), object.get("value")) {
                 (Some(word), Some(value)) if object.len() == 2 => {
                     let Some(shape) = kinds::shape_of(word) else {
-                        let why = "known are boolean, u8 to i64, f32, f64, character, text, octets, path, signature, \
-                             sequence<...>, map<..., ...> and (..., ...)";
+                        let why = "known are boolean, u8 to i64, f32, f64, character, text, octets, path, signature, DATE, \
+                             CURRENCY, DECIMAL, SCODE, NULL, GUID, sequence<...>, map<..., ...> and (..., ...)";
                         return Err(self.wrong(format!("shape `{word}` is unknown; {why}")));
                     };
                     let value = self.within(".value", |reader| reader.value(&shape, value))?;

@@ -1,6 +1,6 @@
 //! Values to JSON.
 
-use super::{Notation, kinds};
+use super::{Notation, kinds, spelled};
 use base64::Engine as _;
 use everywire::Value;
 use everywire::model::shape::{Shape, Union};
@@ -10,6 +10,9 @@ use std::os::fd::AsRawFd;
 
 /// The value as JSON.
 pub(crate) fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Json {
+    if let Some(word) = word(shape, value) {
+        return Json::String(word);
+    }
     match (shape.resolved(), value) {
         (_, Value::Nothing) => Json::Null,
         (_, Value::Bool(value)) => Json::Bool(*value),
@@ -59,6 +62,11 @@ pub(crate) fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Js
         (_, Value::Reference(Some(reference))) => Json::String(notation.print(reference)),
         (_, Value::Handle(handle)) => json!({"handle": file_of(handle)}),
     }
+}
+
+/// The word that people spell a value with, where its type has such.
+pub(crate) fn word(shape: &Shape, value: &Value) -> Option<String> {
+    spelled::write(spelled::of(shape)?, value)
 }
 
 /// What a handle leads to, as the system tells: a file, or words such as `pipe:[4711]`.

@@ -5,6 +5,7 @@
 use super::show::{Detail, Narrator, Passed};
 use super::{Known, wire_of};
 use crate::output::note;
+use everywire::model::wire::Explained;
 use everywire::model::{Endpoint, Wire};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -18,6 +19,8 @@ use std::time::{Duration, SystemTime};
 const BACKLOG: usize = 1024;
 /// Octets of one message that are kept to explain it.
 const MOST: usize = 256 << 20;
+/// Octets of messages that are kept because later ones may build on them.
+const AGREED: usize = 64 << 10;
 
 /// Listens; the endpoint tells the port that was bound.
 pub(crate) fn listen(endpoint: &Endpoint) -> io::Result<(Listener, Endpoint)> {
@@ -208,6 +211,8 @@ struct Direction {
     held: Vec<u8>,
     /// Octets that passed before them.
     before: u64,
+    /// The messages that were no calls: what they agreed on explains the others.
+    agreed: Vec<u8>,
     ended: bool,
 }
 
@@ -239,6 +244,7 @@ impl Screen {
     fn chunk(&mut self, connection: usize, outward: bool, time: Duration, bytes: &[u8]) {
         let Some(conversation) = self.connections.get_mut(&connection) else { return };
         let Conversation { peer, wire, outward: there, inward: back } = conversation;
+        let (asked, answered) = (there.before + there.held.len() as u64, !back.held.is_empty());
         let (direction, from, to) = if outward {
             (there, peer.as_str(), self.server.as_str())
         } else {
@@ -250,14 +256,23 @@ impl Screen {
             (Some(wire), _) => wire,
             (None, Known::Wire(found)) => *wire.insert(found),
             (None, Known::NotYet) => return,
+            // An answer may be told of before its question: both have passed already.
+            (None, Known::Nothing) if !outward && asked == 0 => return,
             (None, Known::Nothing) => {
                 note(&format!("#{connection} {arrow} {} octets of no known wire", direction.held.len()));
                 return direction.skip(direction.held.len());
             }
         };
-        let listing = wire.explain(&direction.held);
+        let known = direction.agreed.len();
+        let mut listing = if known == 0 {
+            wire.explain(&direction.held)
+        } else {
+            wire.explain(&[direction.agreed.as_slice(), &direction.held].concat())
+        };
         let whole = direction.held.len() - listing.rest.min(direction.held.len());
-        for explained in &listing.messages {
+        listing.messages.retain(|explained| explained.offset >= known);
+        for explained in &mut listing.messages {
+            explained.offset -= known;
             let end = explained.offset.saturating_add(explained.len);
             if end > whole {
                 break;
@@ -273,11 +288,18 @@ impl Screen {
                 explained,
                 bytes: direction.held.get(explained.offset..end).unwrap_or_default(),
             });
+            let octets = direction.held.get(explained.offset..end).unwrap_or_default();
+            if outward && !is_call(explained) && direction.agreed.len() + octets.len() <= AGREED {
+                direction.agreed.extend_from_slice(octets);
+            }
         }
         direction.skip(whole);
         if direction.held.len() > MOST {
             note(&format!("#{connection} {arrow} a message of more than {MOST} octets is not explained"));
             direction.skip(direction.held.len());
+        }
+        if outward && answered {
+            self.chunk(connection, false, time, &[]);
         }
     }
 
@@ -294,6 +316,11 @@ impl Screen {
             self.connections.remove(&connection);
         }
     }
+}
+
+/// Whether a message is a call.
+fn is_call(explained: &Explained) -> bool {
+    explained.parts.iter().any(|part| matches!(part.name, "operation" | "operation number" | "member"))
 }
 
 impl Direction {

@@ -96,8 +96,8 @@ impl Narrator {
         let part = |name| {
             passed.explained.parts.iter().find(|part| part.name == name).map(|part| part.value.clone())
         };
-        let number = part("request id")?;
-        match part("operation") {
+        let number = part("request id").or_else(|| part("call id"))?;
+        match part("operation").or_else(|| part("operation number").map(|number| named(&number))) {
             Some(operation) => {
                 if self.questions.len() >= QUESTIONS {
                     // Those that nobody answers, most likely.
@@ -109,6 +109,14 @@ impl Narrator {
             }
             None => self.questions.remove(&(passed.connection, !passed.outward, number)),
         }
+    }
+}
+
+/// An operation that goes by its number: its name, where that is known.
+fn named(number: &str) -> String {
+    match number.split_once(" (") {
+        Some((_, name)) => name.trim_end_matches(')').to_owned(),
+        None => format!("operation {number}"),
     }
 }
 

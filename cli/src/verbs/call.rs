@@ -70,8 +70,10 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let word = &arguments.operation;
     let interface = contract::interface_of(&known, asked, type_id, Some(word))
         .map_err(|trouble| if known.own == 0 { unnamed(trouble, word, &object, &node) } else { trouble })?;
-    let object = object.typed(interface.clone());
     let (operation, words) = operation::find(interface, word, &arguments.arguments)?;
+    // A class is called by its interfaces.
+    let (interface, operation) = operation::of_class(interface, operation);
+    let object = object.typed(interface.clone());
     if arguments.template {
         return template(operation, arguments.json);
     }
@@ -80,7 +82,24 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let what = format!("cannot call `{}` at {}", operation.name, place(&node, object.reference()));
     let answer = call(&object, operation, &values, &node, &what)?;
     print(&answer, operation, &object, &node, arguments.json, style);
+    if has_reference(&answer.value) {
+        // What was printed is to work for whoever reads it: its object is not given back, as it is otherwise when the node ends.
+        // A server that counts references lets go of it after a while.
+        std::mem::forget(node);
+    }
     Ok(())
+}
+
+fn has_reference(value: &Value) -> bool {
+    match value {
+        Value::Reference(reference) => reference.is_some(),
+        Value::List(items) => items.iter().any(has_reference),
+        Value::Struct(fields) => fields.iter().any(|(_, value)| has_reference(value)),
+        Value::Union(_, arm) => arm.as_ref().is_some_and(|arm| has_reference(&arm.1)),
+        Value::Map(pairs) => pairs.iter().any(|(key, value)| has_reference(key) || has_reference(value)),
+        Value::Variant(content) => has_reference(&content.1),
+        _ => false,
+    }
 }
 
 /// Nothing fits because the address ends before it names an object.

@@ -1,13 +1,17 @@
 //! `everywire serve`: serves an interface that a program implements.
 
+mod classes;
+
 use crate::contract;
 use crate::json::Notation;
 use crate::output::{Envelope, line, note};
 use crate::program::ProgramServant;
+use crate::secrets::hidden;
 use crate::trouble::{Done, Trouble};
 use crate::units;
 use clap::{Args, ValueEnum};
-use everywire::model::{Hold, InterfaceKind, Request, Servant};
+use classes::Class;
+use everywire::model::{InterfaceKind, Request, Servant};
 use everywire::{Failure, Initiator, Interface, Kind, Latency, Node, Notice, Reference};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -23,13 +27,14 @@ const EXAMPLES: &str = include_str!("../../help/serve.txt");
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The contract.
-    contract: PathBuf,
+    #[arg(required_unless_present = "classes")]
+    contract: Option<PathBuf>,
     /// The interface to serve.
-    #[arg(long, value_name = "NAME")]
-    interface: String,
+    #[arg(long, value_name = "NAME", required_unless_present = "classes")]
+    interface: Option<String>,
     /// The program that implements it: a command line of the shell.
-    #[arg(long, value_name = "PROGRAM")]
-    exec: String,
+    #[arg(long, value_name = "PROGRAM", required_unless_present = "classes")]
+    exec: Option<String>,
     /// The object's key (unless given, the identity of a class, or the last part of the interface's name).
     #[arg(long)]
     key: Option<String>,
@@ -37,6 +42,9 @@ pub(crate) struct Arguments {
     /// objects can be asked for.
     #[arg(long)]
     class: bool,
+    /// Serve the classes of this table, each as by --class: lines of CLASS CONTRACT INTERFACE COMMAND...
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["contract", "interface", "exec", "key", "class"])]
+    classes: Option<PathBuf>,
     /// Where to listen; may be given several times. Port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", required = true)]
     on: Vec<String>,
@@ -77,18 +85,69 @@ impl From<Eagerness> for Latency {
 
 /// Serves until it is told to end.
 pub(crate) fn run(arguments: &Arguments) -> Done {
-    let contract = contract::load(&arguments.contract)?;
-    let interface =
-        contract::interface(&contract, &arguments.interface, &arguments.contract.display().to_string())?;
+    let (wanted, command) = wanted(arguments)?;
     // From here on these signals end the server in order.
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    let node = listening(arguments)?;
+    let mut programs = Vec::new();
+    let mut served = Vec::new();
+    for class in wanted {
+        let (name, key) = (class.interface.name.to_string(), class.key.clone());
+        let reference = if arguments.class || arguments.classes.is_some() {
+            serve_class(class, &node)
+        } else {
+            let servant = ProgramServant::start(class.interface, &class.command, node.clone(), &key)
+                .map_err(|error| Trouble::local(format!("cannot start `{command}`"), &error))?;
+            let servant = Arc::new(servant);
+            programs.push(Arc::clone(&servant));
+            let exported: Arc<ProgramServant> = servant;
+            node.export_servant(&key, exported)
+        };
+        served.push(Served { name, key, reference });
+    }
+    let announced = announce(arguments, &served, &node);
+    if announced.is_ok() {
+        signals.forever().next();
+    }
+    node.stop();
+    programs.iter().for_each(|program| program.stop());
+    announced
+}
+
+/// What to serve, and the program of a single object.
+fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
+    if let Some(file) = &arguments.classes {
+        return Ok((classes::read(file)?, String::new()));
+    }
+    // The parser of the command line sees to it that all of these are there.
+    let (Some(path), Some(name), Some(command)) =
+        (&arguments.contract, &arguments.interface, &arguments.exec)
+    else {
+        return Err(Trouble::usage(
+            "there is nothing to serve",
+            "a contract, --interface and --exec are needed",
+        ));
+    };
+    let contract = contract::load(path)?;
+    let interface = contract::interface(&contract, name, &path.display().to_string())?.clone();
+    let usual = if interface.kind == InterfaceKind::Class {
+        interface.id.as_ref()
+    } else {
+        contract::last_part(&interface.name)
+    };
+    let key = arguments.key.as_deref().unwrap_or(usual).to_owned();
+    Ok((vec![Class { key, interface, command: command.clone() }], command.clone()))
+}
+
+/// A node that listens as was asked.
+fn listening(arguments: &Arguments) -> Done<Node> {
     let mut builder = Node::builder().latency(arguments.latency.into());
     if let Some(bytes) = arguments.max_message {
         builder = builder.max_message(bytes);
     }
     if arguments.verbose {
-        builder = builder.observer(Arc::new(|notice: &Notice| note(&told(notice))));
+        builder = builder.observer(Arc::new(|notice: &Notice| note(&hidden(&told(notice)))));
     }
     let node = Node::from(builder.build());
     for address in &arguments.on {
@@ -100,46 +159,29 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             }
         })?;
     }
-    let usual = if interface.kind == InterfaceKind::Class {
-        interface.id.as_ref()
-    } else {
-        contract::last_part(&interface.name)
-    };
-    let key = arguments.key.as_deref().unwrap_or(usual);
-    if arguments.class {
-        let reference = serve_class(arguments, &interface, &node, key);
-        let announced = announce(arguments, &interface.name, key, &reference, &node);
-        if announced.is_ok() {
-            signals.forever().next();
-        }
-        node.stop();
-        return announced;
-    }
-    let servant = ProgramServant::start(interface.clone(), &arguments.exec, node.clone(), key)
-        .map_err(|error| Trouble::local(format!("cannot start `{}`", arguments.exec), &error))?;
-    let servant = Arc::new(servant);
-    let exported: Arc<ProgramServant> = Arc::clone(&servant);
-    let reference = node.export_servant(key, exported);
-    let announced = announce(arguments, &interface.name, key, &reference, &node);
-    if announced.is_ok() {
-        signals.forever().next();
-    }
-    node.stop();
-    servant.stop();
-    announced
+    Ok(node)
 }
 
 /// Serves a class whose objects have a program each.
-fn serve_class(arguments: &Arguments, interface: &Hold<Interface>, node: &Node, key: &str) -> Reference {
-    let (of, command, server) = (interface.clone(), arguments.exec.clone(), node.clone());
-    node.export_class_servants(key, interface.clone(), move |key| {
+fn serve_class(class: Class, node: &Node) -> Reference {
+    let Class { key, interface, command } = class;
+    let (of, server) = (interface.clone(), node.clone());
+    node.export_class_servants(&key, interface, move |key| {
         let key = String::from_utf8_lossy(key);
         let servant = ProgramServant::start(of.clone(), &command, server.clone(), &key).map_err(|error| {
             Failure::new(Kind::Internal, Initiator::Here, format!("cannot start `{command}`: {error}"))
         })?;
         Ok(vec![Arc::new(Instance(Arc::new(servant))) as Arc<dyn Servant>])
     });
-    node.class_reference(key).unwrap_or_default()
+    node.class_reference(&key).unwrap_or_default()
+}
+
+/// What is served, and where.
+struct Served {
+    /// The interface's name.
+    name: String,
+    key: String,
+    reference: Reference,
 }
 
 /// An object of a class: its program ends with it.
@@ -170,22 +212,34 @@ fn key_in(address: &str, node: &Node) -> Option<String> {
     (!key.is_empty()).then(|| String::from_utf8_lossy(key).into_owned())
 }
 
-fn announce(arguments: &Arguments, name: &str, key: &str, reference: &Reference, node: &Node) -> Done {
-    let text = Notation::print(node, reference);
+fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
+    let texts: Vec<String> = served.iter().map(|one| Notation::print(node, &one.reference)).collect();
     if let Some(file) = &arguments.ref_file {
-        put(file, &format!("{name}\t{text}\n"))
+        let lines: String =
+            served.iter().zip(&texts).map(|(one, text)| format!("{}\t{text}\n", one.name)).collect();
+        put(file, &lines)
             .map_err(|error| Trouble::local(format!("cannot write {}", file.display()), &error))?;
     }
-    let addresses = addresses(reference, node);
-    if arguments.json {
-        let value = json!({"interface": name, "id": reference.type_id, "key": key, "addresses": addresses, "reference": text});
-        Envelope::of(value).print();
-    } else {
-        addresses.iter().for_each(|address| line(address));
+    let mut values = Vec::new();
+    for (one, text) in served.iter().zip(texts) {
+        let addresses = addresses(&one.reference, node);
+        if arguments.json {
+            values.push(json!({"interface": one.name, "id": one.reference.type_id, "key": one.key,
+                "addresses": addresses, "reference": text}));
+            continue;
+        }
+        // Of several, each line says whose it is.
+        let whose = if arguments.classes.is_some() { format!("{}\t", one.name) } else { String::new() };
+        addresses.iter().for_each(|address| line(&format!("{whose}{address}")));
         // Some wires have one notation for both.
         if !addresses.contains(&text) {
-            line(&text);
+            line(&format!("{whose}{text}"));
         }
+    }
+    if arguments.json {
+        let value =
+            if arguments.classes.is_some() { values.into() } else { values.pop().unwrap_or_default() };
+        Envelope::of(value).print();
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `everywire trace`: explains what passes between two peers, from a capture or through a relay.
 
+use crate::contract;
 use crate::output::{Envelope, Style, line, note};
 use crate::target;
 use crate::trace::{Detail, capture, monitor, relay};
@@ -56,6 +57,14 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
 fn overhear(target: &str, detail: Detail) -> Done {
     let node = Node::new();
     let text = target::text(target)?;
+    let reference = node
+        .parse(&text)
+        .map_err(|failure| Trouble::failure(format!("cannot overhear `{text}`"), &failure))?;
+    if !leads_to_router(&reference) {
+        let why = "clients connect to the server itself, with no router in between that could be asked";
+        return Err(Trouble::usage(format!("cannot overhear `{text}`"), why)
+            .hint("put a relay in between, with --on ADDRESS"));
+    }
     let monitor = node.monitor(&text).map_err(|failure| {
         let trouble = Trouble::failure(format!("cannot overhear `{text}`"), &failure);
         if failure.kind() == Kind::Unsupported {
@@ -73,6 +82,13 @@ fn overhear(target: &str, detail: Detail) -> Done {
         end.store(true, Ordering::Relaxed);
     });
     monitor::print(&monitor, &ended, detail)
+}
+
+/// Whether there is a router at this address: there, whoever names no server names nobody.
+fn leads_to_router(reference: &Reference) -> bool {
+    let mut nobody = reference.clone();
+    nobody.profiles.iter_mut().for_each(|profile| profile.key = everywire::Bytes::new());
+    contract::somebody(&nobody).is_err()
 }
 
 fn live(server: &str, on: &str, detail: Detail) -> Done {

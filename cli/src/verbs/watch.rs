@@ -68,8 +68,8 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     }
     // What a signal's fields are called is good to know, but not needed.
     let known = match &arguments.contract {
-        Some(path) => Some(Known::of_file(path)?),
-        None => Known::of_object(&object).ok(),
+        Some(path) => Ok(Known::of_file(path)?),
+        None => Known::of_object(&object),
     };
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
@@ -79,7 +79,11 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         .iter()
         .flat_map(|known| known.contract.interfaces().map(|interface| (**interface).clone()))
         .collect();
-    let subscriptions = subscribe(arguments, &object, &interfaces, &tell)?;
+    // Why nobody can be asked also says why nobody can be heard, where that takes a contract.
+    let silent = known.err().filter(|failure| {
+        matches!(failure.kind(), Kind::Unreachable | Kind::Refused | Kind::TimedOut | Kind::NoObject)
+    });
+    let subscriptions = subscribe(arguments, &object, &interfaces, silent.as_ref(), &tell)?;
     std::thread::spawn(move || {
         signals.forever().next();
         // The main thread may have ended first.
@@ -127,6 +131,7 @@ fn subscribe(
     arguments: &Arguments,
     object: &Object,
     interfaces: &[Interface],
+    silent: Option<&Failure>,
     tell: &mpsc::Sender<News>,
 ) -> Done<Vec<everywire::model::Subscription>> {
     let failed =
@@ -144,22 +149,34 @@ fn subscribe(
         match object.subscribe(None, listener(tell.clone())) {
             Ok(subscription) => return Ok(vec![subscription]),
             Err(failure) if failure.kind() != Kind::Unsupported || interfaces.is_empty() => {
-                return Err(failed(&failure));
+                return Err(failed(silent.unwrap_or(&failure)));
             }
-            // This wire wants each signal named.
+            // This wire wants to know more.
             Err(_) => {}
         }
     }
     let meant = |interface: &&Interface| {
-        arguments.interface.as_ref().is_none_or(|name| {
-            interface.id == *name || interface.name == *name || last_part(&interface.name) == name
-        })
+        !interface.signals.is_empty()
+            && arguments.interface.as_ref().is_none_or(|name| {
+                interface.id == *name || interface.name == *name || last_part(&interface.name) == name
+            })
     };
     let mut made = Vec::new();
     for interface in interfaces.iter().filter(meant) {
+        let object = object.clone().typed(everywire::model::Hold::new(interface.clone()));
+        if arguments.signal.is_none() {
+            match object.subscribe(None, listener(tell.clone())) {
+                Ok(subscription) => {
+                    made.push(subscription);
+                    continue;
+                }
+                Err(failure) if failure.kind() != Kind::Unsupported => return Err(failed(&failure)),
+                // This wire wants each signal named.
+                Err(_) => {}
+            }
+        }
         for signal in interface.signals.iter().filter(|signal| is_meant(signal, arguments.signal.as_deref()))
         {
-            let object = object.clone().typed(everywire::model::Hold::new(interface.clone()));
             made.push(
                 object.subscribe(Some(signal), listener(tell.clone())).map_err(|failure| failed(&failure))?,
             );
@@ -171,7 +188,7 @@ fn subscribe(
         // Nobody says which signals there are: then the word is believed. What comes may tell its own shape.
         let signal = Signal::new(name.clone(), Vec::new());
         let subscription = object.subscribe(Some(&signal), listener(tell.clone()));
-        made.push(subscription.map_err(|failure| failed(&failure))?);
+        made.push(subscription.map_err(|failure| failed(silent.unwrap_or(&failure)))?);
     }
     if made.is_empty() {
         let why =
@@ -238,10 +255,10 @@ impl Printer<'_> {
         let dot = if interface.is_empty() { "" } else { "." };
         let from =
             if heard.sender.is_empty() { String::new() } else { format!(" from {}", text(&heard.sender)) };
+        let key = if heard.key.is_empty() { String::new() } else { format!("{} ", text(&heard.key)) };
         line(&format!(
-            "{} {} {interface}{dot}{} {fields}{}",
+            "{} {key}{interface}{dot}{} {fields}{}",
             tinted(&time_of_day(now), "2", self.style.out),
-            text(&heard.key),
             tinted(&name, "36", self.style.out),
             tinted(&from, "2", self.style.out),
         ));
@@ -269,13 +286,20 @@ impl Printer<'_> {
     }
 }
 
-/// The fields of a signal, if one of these interfaces has it.
+/// The fields of a signal, if one of these interfaces has it, or calls it by way of an interface of listeners.
 fn find(interfaces: &[Interface], heard: &Heard) -> Option<Shape> {
-    interfaces
+    let is =
+        |held: &Interface| held.id.as_bytes() == heard.interface || held.name.as_bytes() == heard.interface;
+    let by_itself = interfaces
         .iter()
-        .filter(|held| heard.interface.is_empty() || held.id.as_bytes() == heard.interface)
-        .find_map(|held| held.signal(&heard.signal))
-        .map(|signal| signal.fields.clone())
+        .filter(|held| heard.interface.is_empty() || is(held))
+        .find_map(|held| held.signal(&heard.signal));
+    let found = by_itself.or_else(|| {
+        let signals = interfaces.iter().flat_map(|held| held.signals.iter());
+        let by_listener = |signal: &&Signal| signal.sink.as_ref().is_some_and(|(listener, _)| is(listener));
+        signals.filter(by_listener).find(|signal| signal.name.as_bytes() == heard.signal)
+    });
+    found.map(|signal| signal.fields.clone())
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -361,6 +361,7 @@ fn remote_procedures_keep_their_syntax() {
     )
     .unwrap_or_else(|e| panic!("{e}"));
     let mapper = contract.interface("epmapper").unwrap();
+    assert_eq!(mapper.kind, InterfaceKind::Procedures);
     let identities: Vec<_> = mapper.identities.iter().map(|(a, b)| format!("{a} {b}")).collect();
     assert_eq!(
         identities,

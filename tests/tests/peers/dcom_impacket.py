@@ -312,6 +312,10 @@ def names(pantry):
 
 def pantry(host, who, wanted):
     """Activates, asks for interfaces, calls by number and by name, lets go."""
+    # It binds anew for each activation, which no connection allows twice.
+    dcom = connect(host, who, wanted)
+    refused(lambda: create(dcom, wanted, "6f3a1c10-8d5e-4b7a-9c21-5b2d8e0f4aff"), 0x80040154)
+    dcom.disconnect()
     dcom = connect(host, who, wanted)
     made = create(dcom, wanted)
     numbers(made)
@@ -321,7 +325,6 @@ def pantry(host, who, wanted):
         lambda: made.RemQueryInterface(1, (string_to_bin("6f3a1c10-8d5e-4b7a-9c21-5b2d8e0f4aee"),)),
         0x80004002,
     )
-    refused(lambda: create(dcom, wanted, "6f3a1c10-8d5e-4b7a-9c21-5b2d8e0f4aff"), 0x80040154)
     let_go(made)
     dcom.disconnect()
 

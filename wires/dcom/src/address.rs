@@ -8,7 +8,8 @@
 //! ```
 //!
 //! CLASS is a CLSID, or any key, whose CLSID then follows from it ([`clsid_of_key`]). Options: `level`, `mech` (`ntlm`,
-//! `negotiate`, `kerberos`), `credentials` (a file), `target`, `kdc`; to listen: `users` (a file), `ntlm1=session`,
+//! `negotiate`, `kerberos`), `credentials` (a file), `target`, `kdc`, `exporter=here` (objects are called at this address, whatever
+//! their node says of where it is: through a relay or a tunnel); to listen: `users` (a file), `ntlm1=session`,
 //! `lookups=open`, `keytab`.
 
 use crate::limits::REFERENCE_TEXT;
@@ -26,7 +27,7 @@ use uuid::Uuid;
 pub const PORT: u16 = 135;
 
 /// The component that keeps an OBJREF which nobody has unmarshalled yet: the word `MEOW`.
-pub const TAG_OBJREF: u32 = 0x574f_454d;
+pub const TAG_OBJREF: u32 = crate::objref::SIGNATURE;
 
 /// The component of a way to an interface of the node itself, such as the resolver's: calls carry no object, or the key if it
 /// has 16 bytes.
@@ -131,7 +132,7 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
     let Some(profile) = reference.profiles.iter().find(|profile| profile.wire == "dcom") else {
         return "(a reference without an address of this wire)".to_owned();
     };
-    if let Some(raw) = objref_of(profile) {
+    if let Some(raw) = objref_of(profile, &reference.type_id) {
         return raw.moniker();
     }
     let Some(endpoint) = profile.endpoints.first() else {
@@ -147,16 +148,27 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
     if security.mechanism != Mechanism::Ntlm {
         options.push(format!("mech={}", mechanism_name(security.mechanism)));
     }
+    if security.here {
+        options.push("exporter=here".to_owned());
+    }
     let options = if options.is_empty() { String::new() } else { format!("?{}", options.join("&")) };
     format!("{address}{options}")
 }
 
-/// The OBJREF that a way was made from.
-fn objref_of(profile: &Profile) -> Option<ObjRef> {
-    match profile.lease.get::<crate::exporter::Proxy>() {
-        Some(proxy) => Some(proxy.objref()),
-        None => ObjRef::parse(profile.component(TAG_OBJREF)?).ok().map(|(objref, _)| objref),
+/// The OBJREF that a way was made from: of the interface that is meant, if the object was asked for that.
+fn objref_of(profile: &Profile, type_id: &str) -> Option<ObjRef> {
+    let Some(proxy) = profile.lease.get::<crate::exporter::Proxy>() else {
+        return ObjRef::parse(profile.component(TAG_OBJREF)?).ok().map(|(objref, _)| objref);
+    };
+    let meant: Option<Uuid> = type_id.parse().ok();
+    let mut found = proxy.objref();
+    if let (ObjRef::Standard { iid, std, .. }, Some(meant)) = (&mut found, meant)
+        && let Some(ipid) = proxy.ipid(meant)
+    {
+        *iid = meant;
+        std.ipid = ipid;
     }
+    Some(found)
 }
 
 /// The address of a class, from the locator's file.
@@ -203,10 +215,10 @@ fn locate(class: &str) -> Result<String, Failure> {
 
 fn parse_moniker(text: &str) -> Result<Reference, Failure> {
     let objref = ObjRef::from_moniker(text).map_err(|violation| violation.at(0))?;
-    let (iid, endpoints) = match &objref {
-        ObjRef::Standard { iid, resolver, .. }
-        | ObjRef::Handler { iid, resolver, .. }
-        | ObjRef::Extended { iid, resolver, .. } => (iid, resolver.endpoints(PORT)),
+    let (iid, ipid, endpoints) = match &objref {
+        ObjRef::Standard { iid, std, resolver, .. }
+        | ObjRef::Handler { iid, std, resolver, .. }
+        | ObjRef::Extended { iid, std, resolver, .. } => (iid, std.ipid, resolver.endpoints(PORT)),
         ObjRef::Custom { .. } => {
             return Err(wrong("the OBJREF is of the custom form, which only its own class can read"));
         }
@@ -217,7 +229,8 @@ fn parse_moniker(text: &str) -> Result<Reference, Failure> {
         wire: "dcom",
         version: crate::VERSION,
         endpoints,
-        key: Bytes::new(),
+        // As that of a reference which came over a connection.
+        key: Bytes::copy_from_slice(&ipid.to_bytes_le()),
         components: vec![(TAG_OBJREF, objref.write())],
         lease: Arc::new(security.sealed()).lease(),
     };
@@ -236,7 +249,9 @@ fn split(text: &str) -> Result<(Address, Security), Failure> {
     };
     let plain = format!("{scheme}://{place}");
     let address = Address::parse(&plain, Some(PORT)).map_err(|failure| {
-        Failure::new(failure.kind(), failure.initiator(), failure.message().to_owned()).with_hint(NOTATIONS)
+        // The text may hold a part of a password that has a `/` or a `?` in it.
+        let what = failure.message().replace(&format!("`{plain}` "), "it ");
+        Failure::new(failure.kind(), failure.initiator(), what).with_hint(NOTATIONS)
     })?;
     if address.scheme != "dcom" {
         return Err(wrong(format!("`{}` is no scheme of this wire", address.scheme)));
@@ -286,6 +301,7 @@ fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
         }
         ("credentials", path) => security.credentials = Some(Arc::new(Credentials::read_file(path)?)),
         ("users", path) => security.users = Some(Arc::new(UserTable::read_file(path)?)),
+        ("exporter", "here") => security.here = true,
         ("ntlm1", "session") => security.ntlm1_session = true,
         ("lookups", "open") => security.open_lookups = true,
         ("target", name) => security.target = name.to_owned(),
@@ -293,7 +309,7 @@ fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
         ("keytab", path) => security.keytab = Some(path.into()),
         _ => {
             return Err(wrong(format!("the option `{option}` is unknown")).with_hint(
-                "options are level=, mech=, credentials=, target=, kdc=; to listen: users=, ntlm1=session, lookups=open, keytab=",
+                "options are level=, mech=, credentials=, target=, kdc=, exporter=here; to listen: users=, ntlm1=session, lookups=open, keytab=",
             ));
         }
     }

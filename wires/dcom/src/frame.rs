@@ -121,7 +121,7 @@ impl Header {
     /// Reads a header.
     ///
     /// # Errors
-    /// Another protocol, a version or a kind that this crate does not know, or lengths that contradict each other.
+    /// Another protocol, a version or a kind that this crate does not know, or a length less than a header's.
     #[inline]
     pub fn read(raw: &[u8; HEADER]) -> Result<Self, Breach> {
         let [major, minor, ptype, flags, drep, characters, _, _, l0, l1, a0, a1, c0, c1, c2, c3] = *raw;
@@ -145,11 +145,6 @@ impl Header {
             Self { minor, kind, flags, little, length: short([l0, l1]), auth_length: short([a0, a1]), call };
         if usize::from(header.length) < HEADER {
             return Err(Breach::FragmentLength { length: header.length, limit: u16::MAX });
-        }
-        if header.auth_length > 0
-            && usize::from(header.length) < HEADER + TRAILER + usize::from(header.auth_length)
-        {
-            return Err(Breach::AuthLength { length: header.auth_length });
         }
         Ok(header)
     }

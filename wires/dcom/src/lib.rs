@@ -1,10 +1,14 @@
 //! The DCOM wire: DCE/RPC over a byte stream (C706, MS-RPCE), NDR, and ORPC on top (MS-DCOM, MS-OAUT).
 //!
-//! Supported: connection-oriented DCE/RPC 5.0 and 5.1 with fragments, several contexts and several calls under way, NTLM,
-//! SPNEGO and Kerberos from level `connect` to `privacy`; transfer syntax NDR 2.0 (32 bits), in both byte orders on reading;
-//! activation, OXID resolution, reference counting and pings in both roles; connection points as subscriptions; `IDispatch`
-//! and type information for every object served; endpoint mapper and management interface. Not supported: NDR64, the
-//! connectionless protocol, named pipes, VT_RECORD.
+//! Supported: connection-oriented DCE/RPC 5.0 and 5.1 with fragments, several contexts and several calls under way, NTLM and
+//! SPNEGO from level `connect` to `privacy`, Kerberos with the cargo feature `kerberos` of `everywire-auth`; transfer syntax
+//! NDR 2.0 (32 bits), in both byte orders on reading; activation, OXID resolution, reference counting and pings in both
+//! roles; connection points as subscriptions; `IDispatch` and type information for every object served; endpoint mapper and
+//! management interface, all behind one port. Not supported: NDR64, the connectionless protocol, named pipes, VT_RECORD,
+//! custom marshalling. `docs/wires.md` says which peers were seen working.
+//!
+//! [`address`] reads references and places, [`session`] has the state machines of both roles, [`exporter`] what outlives
+//! connections, [`standard`] the interfaces that every node and every object answers, [`ndr`] the values.
 
 #![forbid(unsafe_code)]
 
@@ -90,6 +94,20 @@ pub fn opnum_base(interface: &Interface) -> u16 {
     } else {
         3
     }
+}
+
+/// The version of an interface: COM's have none, those of plain DCE/RPC say theirs in the identity of the language `dce`
+/// (`UUID/MAJOR.MINOR`).
+pub fn version_of(interface: &Interface) -> (u16, u16) {
+    match iid_of(interface) {
+        ENDPOINT_MAPPER => return (3, 0),
+        MANAGEMENT => return (1, 0),
+        _ => {}
+    }
+    let told = interface.identities.iter().find(|(language, _)| language == "dce").map(|(_, id)| id.as_ref());
+    let told = told.map(|id: &str| id.rsplit_once('/').map_or(id, |(_, version)| version));
+    let (major, minor) = told.and_then(|version| version.split_once('.')).unwrap_or(("0", "0"));
+    (major.parse().unwrap_or(0), minor.parse().unwrap_or(0))
 }
 
 /// Whether an interface is derived from IDispatch.

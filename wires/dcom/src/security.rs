@@ -78,6 +78,9 @@ pub struct Security {
     pub target: String,
     /// Where the key distribution centre is, if the system does not know.
     pub kdc: Option<String>,
+    /// Whether objects are called where their class was asked for, whatever their node says of where it is: through a relay
+    /// or a tunnel.
+    pub here: bool,
     /// Of a place: the file of its Kerberos keys.
     pub keytab: Option<PathBuf>,
     /// Tells securities apart: connections are shared by equal ones only.
@@ -107,10 +110,22 @@ impl Security {
             open_lookups: false,
             target: String::new(),
             kdc: None,
+            here: false,
             keytab: None,
             lane: 0,
         }
         .sealed()
+    }
+
+    /// The same at no lower level than the one that the peer says it wants, as far as there are credentials for it
+    /// (the hint of ResolveOxid2, MS-DCOM 3.1.2.5.1.5).
+    pub(crate) fn hinted(self: &Arc<Self>, hint: u32) -> Arc<Self> {
+        match u8::try_from(hint).ok().and_then(Level::from_number) {
+            Some(level) if level > self.level && self.credentials.is_some() => {
+                Arc::new(Self { level, ..Self::clone(self) }.sealed())
+            }
+            _ => Arc::clone(self),
+        }
     }
 
     /// The security of a way, as its lease says.
@@ -119,7 +134,7 @@ impl Security {
             return security;
         }
         match profile.lease.get::<crate::exporter::Proxy>() {
-            Some(proxy) => Arc::clone(proxy.security()),
+            Some(proxy) => proxy.security(),
             None => Arc::new(Self::of_endpoint(profile.endpoints.first())),
         }
     }
@@ -142,7 +157,7 @@ impl Security {
                 known.password.as_nt_hash().copied(),
             )
         });
-        let rest = (self.level, self.mechanism, &self.target, &self.kdc);
+        let rest = (self.level, self.mechanism, &self.target, &self.kdc, self.here);
         self.lane = KEYS.get_or_init(RandomState::new).hash_one((who, rest));
         self
     }

@@ -30,7 +30,7 @@ pub enum Violation {
     UnknownEnumerant,
     /// A BSTR whose byte count and word count differ.
     BadBstr,
-    /// A VARIANT whose size, type and discriminant do not agree.
+    /// A VARIANT whose type and discriminant do not agree.
     BadVariant,
     /// VARIANTs in VARIANTs, deeper than allowed.
     VariantDepth,
@@ -77,7 +77,7 @@ impl fmt::Display for Violation {
             Self::BadCharacter => "a character is not valid",
             Self::UnknownEnumerant => "a value is no member of its enumeration",
             Self::BadBstr => "the sizes of a BSTR contradict each other",
-            Self::BadVariant => "size, type and discriminant of a VARIANT contradict each other",
+            Self::BadVariant => "type and discriminant of a VARIANT contradict each other",
             Self::VariantDepth => "VARIANTs are nested too deeply",
             Self::BadSafearray => "dimensions, type and sizes of a SAFEARRAY contradict each other",
             Self::BadObjref => "an interface pointer holds no valid OBJREF",

@@ -4,7 +4,7 @@ use super::name_of;
 use crate::json::{self, Notation};
 use crate::people;
 use everywire::model::shape::{Field, Shape};
-use everywire::model::{Contract, Definition, Direction, Operation};
+use everywire::model::{Contract, Definition, Direction, InterfaceKind, Operation};
 use everywire::{Failure, Initiator, Interface, Kind, Reference};
 use serde_json::{Value as Json, json};
 
@@ -16,7 +16,7 @@ pub(super) fn contract(contract: &Contract) -> Json {
 /// An interface as JSON.
 pub(super) fn interface(interface: &Interface) -> Json {
     json!({
-        "kind": "interface",
+        "kind": if interface.kind == InterfaceKind::Class { "class" } else { "interface" },
         "name": interface.name,
         "id": interface.id,
         "doc": interface.doc,
@@ -29,6 +29,13 @@ pub(super) fn interface(interface: &Interface) -> Json {
         "operations": interface.operations.iter().enumerate().map(|(index, held)| {
             operation(held, index < interface.inherited)
         }).collect::<Vec<_>>(),
+        "signals": interface.signals.iter().map(|signal| json!({
+            "name": signal.name,
+            "label": signal.label,
+            "fields": fields(signal.fields.fields()),
+            "listener": signal.sink.as_ref().map(|(listener, _)| listener.name.as_ref()),
+            "doc": signal.doc,
+        })).collect::<Vec<_>>(),
     })
 }
 

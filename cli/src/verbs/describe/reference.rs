@@ -5,9 +5,11 @@ use crate::contract::{self, Known};
 use crate::output::{self, Envelope, line};
 use crate::people;
 use crate::trouble::{Done, Trouble};
-use everywire::model::{Contract, Definition, Endpoint, Profile};
+use everywire::model::shape::Name;
+use everywire::model::{Contract, Definition, Endpoint, InterfaceKind, Profile};
 use everywire::{Failure, Interface, Kind, Node, Object, Reference};
 use serde_json::{Value as Json, json};
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -97,18 +99,24 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
     }
 }
 
-/// The contract of an object alone, without what every object of its wire has.
+/// The contract of an object alone, without what every object of its wire has; with the interfaces that its own are made of.
 fn own(known: &Known) -> Contract {
-    let mut left = known.own;
-    let mut keep = |definition: &Definition| match definition {
-        Definition::Interface(_) => {
-            let own = left > 0;
-            left = left.saturating_sub(1);
-            own
-        }
+    let mut names = HashSet::new();
+    known.contract.interfaces().take(known.own).for_each(|interface| gather(interface, &mut names));
+    let keep = |definition: &&Definition| match definition {
+        Definition::Interface(interface) => names.contains(&interface.name),
         _ => true,
     };
-    Contract { definitions: known.contract.definitions.iter().filter(|d| keep(d)).cloned().collect() }
+    Contract { definitions: known.contract.definitions.iter().filter(keep).cloned().collect() }
+}
+
+/// The names of an interface, of its bases, and of the interfaces of those who listen to it.
+fn gather(interface: &Interface, names: &mut HashSet<Name>) {
+    if names.insert(interface.name.clone()) {
+        interface.bases.iter().for_each(|base| gather(base, names));
+        let listeners = interface.signals.iter().filter_map(|signal| signal.sink.as_ref());
+        listeners.for_each(|(listener, _)| gather(listener, names));
+    }
 }
 
 /// What an object told of itself: its own interfaces, and the objects below it.
@@ -135,16 +143,28 @@ fn told(known: &Known, object: &Object, node: &Node, json: bool) -> Done {
     line(&format!("{:<12} {address}", "address"));
     security.iter().for_each(|security| line(&format!("{:<12} {security}", "security")));
     for interface in interfaces {
-        line(&format!("{:<12} {}", "interface", interface.id));
+        line(&format!("{:<12} {}", title(interface), named(interface)));
         print_members(interface);
     }
-    let others: Vec<&str> =
-        known.contract.interfaces().skip(known.own).map(|interface| interface.id.as_ref()).collect();
+    let others: Vec<String> = known.contract.interfaces().skip(known.own).map(|other| named(other)).collect();
     if !others.is_empty() {
         line(&format!("{:<12} {}", "also", others.join(", ")));
     }
     children.iter().for_each(|child| line(&format!("{:<12} {child}", "below")));
     Ok(())
+}
+
+fn title(interface: &Interface) -> &'static str {
+    if interface.kind == InterfaceKind::Class { "class" } else { "interface" }
+}
+
+/// An interface by its name, and by its identity if that says more.
+fn named(interface: &Interface) -> String {
+    if interface.id.is_empty() || interface.id == interface.name {
+        interface.name.to_string()
+    } else {
+        format!("{} ({})", interface.name, interface.id)
+    }
 }
 
 fn print_members(interface: &Interface) {

@@ -77,7 +77,9 @@ impl Builder<'_> {
         }
         self.methods(interface, has(attributes, "local"), style, &mut draft);
         properties(&mut draft);
-        let kind = if interface.dispatch {
+        let kind = if style == Style::Procedure {
+            InterfaceKind::Procedures
+        } else if interface.dispatch {
             InterfaceKind::Dispatch
         } else if has(attributes, "dual") {
             InterfaceKind::Dual

@@ -37,6 +37,29 @@ impl Associations {
         }
     }
 
+    /// Joins a connection whose caller will prove who it is to the group asked for, or to a new one if that is 0.
+    pub(super) fn enter(&self, asked: u32) -> Option<u32> {
+        if asked == 0 {
+            return self.join(0, "");
+        }
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.get_mut(&asked).map(|group| {
+            group.connections += 1;
+            asked
+        })
+    }
+
+    /// A connection's caller proved who it is: whether the group is of the same one. A group of one connection that
+    /// belonged to nobody becomes the caller's.
+    pub(super) fn own(&self, id: u32, principal: &str) -> bool {
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(group) = groups.get_mut(&id) else { return false };
+        if group.owner.is_empty() && group.connections == 1 {
+            group.owner = principal.into();
+        }
+        *group.owner == *principal
+    }
+
     /// A connection ended; with the last one, the group does.
     pub(super) fn leave(&self, id: u32) {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,25 +1,29 @@
 //! What the bodies of a connection carry with them.
 
-use super::{Exporter, marshalling};
+use super::{Exporter, lock, marshalling};
 use crate::ndr::References;
 use crate::security::Security;
 use bytes::Bytes;
 use everywire_model::{Ambient, Reference, Servant, Visit};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 /// What a connection's bodies carry in [`everywire_model::body::Beside::ambient`]: the exporter, and the security of references
-/// that come in.
+/// that come in. A body in which there may be references has one of its own ([`Correspondence::of_one_body`]).
 pub struct Correspondence {
     exporter: Arc<Exporter>,
     security: Arc<Security>,
     principal: String,
     local: bool,
+    /// The references that were read from one body, by their offset. They are the body's, however often it is read: an OBJREF
+    /// brings its counted references once.
+    read: Option<Mutex<HashMap<usize, Reference>>>,
 }
 
 impl Correspondence {
     /// For a connection with this security, to or from this principal (empty if unknown).
     pub fn new(exporter: Arc<Exporter>, security: Arc<Security>, principal: impl Into<String>) -> Self {
-        Self { exporter, security, principal: principal.into(), local: false }
+        Self { exporter, security, principal: principal.into(), local: false, read: None }
     }
 
     /// The same for a connection within this machine, over which its sockets may be told.
@@ -27,6 +31,18 @@ impl Correspondence {
     pub fn with_local(mut self, local: bool) -> Self {
         self.local = local;
         self
+    }
+
+    /// The same for a single body.
+    #[must_use]
+    pub fn of_one_body(&self) -> Self {
+        Self {
+            exporter: Arc::clone(&self.exporter),
+            security: Arc::clone(&self.security),
+            principal: self.principal.clone(),
+            local: self.local,
+            read: Some(Mutex::default()),
+        }
     }
 
     /// The node's exporter.
@@ -47,8 +63,17 @@ impl Correspondence {
 
 impl References for Correspondence {
     fn unmarshal(&self, objref: Bytes, offset: usize) -> Visit<Reference> {
+        // Two readers at once must not both count it.
+        let mut read = self.read.as_ref().map(lock);
+        if let Some(known) = read.as_ref().and_then(|read| read.get(&offset)) {
+            return Ok(known.clone());
+        }
         let objref = marshalling::parse(&objref, offset)?;
-        self.exporter.adopt_from(&objref, &self.security, self.local, None)
+        let reference = self.exporter.adopt_from(&objref, &self.security, self.local, None)?;
+        if let Some(read) = &mut read {
+            read.insert(offset, reference.clone());
+        }
+        Ok(reference)
     }
 
     fn marshal(&self, reference: &Reference) -> Visit<Bytes> {

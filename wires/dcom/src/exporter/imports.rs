@@ -15,6 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use uuid::Uuid;
 
+/// The component of a way to an object that leads to the resolver of its exporter, although by now it may be known where the
+/// exporter is.
+pub const TAG_RESOLVER: u32 = 0x564c_5352;
+
 /// What this process holds of one object elsewhere; lives in [`everywire_model::Profile::lease`]. When its last copy is dropped,
 /// its references are given back and its OID is pinged no longer.
 pub struct Proxy {
@@ -54,9 +58,9 @@ impl Proxy {
         self.oid
     }
 
-    /// How its exporter is called.
-    pub fn security(&self) -> &Arc<Security> {
-        &self.oxid.security
+    /// How its exporter is called, or its resolver if it is not known where the exporter is.
+    pub fn security(&self) -> Arc<Security> {
+        self.oxid.security()
     }
 
     /// The IPID of an interface, if it was asked for before.
@@ -138,9 +142,21 @@ impl Proxy {
         ObjRef::Standard { iid: self.first_iid(), std, resolver: self.oxid.resolver.clone() }
     }
 
+    /// Gives all its references back, though it is still there.
+    pub(super) fn give_up(&self) {
+        let mut interfaces = lock(&self.interfaces);
+        let refs: Vec<_> =
+            interfaces.iter().filter(|held| held.refs > 0).map(|held| (held.ipid, held.refs)).collect();
+        interfaces.iter_mut().for_each(|held| held.refs = 0);
+        drop(interfaces);
+        self.oxid.release(refs);
+    }
+
     /// The way to the object: to its exporter if that is known, else to the resolver. `via` is how it was heard of.
     pub(super) fn profile(&self, via: Option<&Profile>) -> Profile {
-        let mut ways = self.oxid.exporter_ways().unwrap_or_else(|| self.oxid.ways.clone());
+        let exporter = self.oxid.exporter_ways();
+        let components = if exporter.is_some() { Vec::new() } else { vec![(TAG_RESOLVER, Bytes::new())] };
+        let mut ways = exporter.unwrap_or_else(|| self.oxid.ways.clone());
         if let (true, Some(via)) = (ways.is_empty(), via) {
             ways.clone_from(&via.endpoints);
         }
@@ -149,7 +165,7 @@ impl Proxy {
             version: VERSION,
             endpoints: ways,
             key: Bytes::copy_from_slice(&self.any_ipid().to_bytes_le()),
-            components: Vec::new(),
+            components,
             lease: self.this.upgrade().map(|this| Lease::new(this)).unwrap_or_default(),
         }
     }
@@ -181,8 +197,7 @@ pub struct RemoteOxid {
     local: bool,
     security: Arc<Security>,
     exporter: Weak<Exporter>,
-    /// What its resolver said, and where to connect to it therefore.
-    resolution: Mutex<Option<(Arc<Resolved>, Vec<Endpoint>)>>,
+    resolution: Mutex<Option<Resolution>>,
     /// References to give back.
     releases: Mutex<HashMap<Uuid, u32>>,
     /// How many entries that has.
@@ -191,14 +206,29 @@ pub struct RemoteOxid {
     queued: AtomicBool,
 }
 
+/// What a resolver said, and what follows from it.
+struct Resolution {
+    resolved: Arc<Resolved>,
+    /// Where to connect to.
+    ways: Vec<Endpoint>,
+    /// How it is called.
+    security: Arc<Security>,
+}
+
 impl RemoteOxid {
     /// Its OXID.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// How it is called.
-    pub fn security(&self) -> &Arc<Security> {
+    /// How it is called; before it is resolved, how its resolver is.
+    pub fn security(&self) -> Arc<Security> {
+        let resolution = lock(&self.resolution);
+        Arc::clone(resolution.as_ref().map_or(&self.security, |held| &held.security))
+    }
+
+    /// How its resolver is called.
+    pub(super) fn resolver_security(&self) -> &Arc<Security> {
         &self.security
     }
 
@@ -209,24 +239,28 @@ impl RemoteOxid {
 
     /// Where it is, if that was resolved.
     pub fn resolution(&self) -> Option<Arc<Resolved>> {
-        lock(&self.resolution).as_ref().map(|(resolved, _)| Arc::clone(resolved))
+        lock(&self.resolution).as_ref().map(|held| Arc::clone(&held.resolved))
     }
 
     /// Keeps where it is; `via` is how the resolver was reached, and so the way that is known to lead there comes first.
     pub(super) fn resolve(&self, resolved: Resolved, via: Option<&Profile>) {
         let mut ways = endpoints(&resolved.bindings, self.local, RESOLVER);
+        if self.security.here {
+            ways.clear();
+        }
         if let Some(host) = via.and_then(|via| via.endpoints.first()).and_then(host_of) {
             ways.sort_by_key(|way| host_of(way) != Some(host));
         }
         if ways.is_empty() {
             ways.clone_from(via.map_or(&self.ways, |via| &via.endpoints));
         }
-        *lock(&self.resolution) = Some((Arc::new(resolved), ways));
+        let security = self.security.hinted(resolved.authn_hint);
+        *lock(&self.resolution) = Some(Resolution { resolved: Arc::new(resolved), ways, security });
     }
 
     /// Where to connect to it, if that was resolved.
     pub(super) fn exporter_ways(&self) -> Option<Vec<Endpoint>> {
-        lock(&self.resolution).as_ref().map(|(_, ways)| ways.clone())
+        lock(&self.resolution).as_ref().map(|held| held.ways.clone())
     }
 
     /// Whether references are to be given back: one relaxed load.
@@ -370,6 +404,12 @@ impl Imports {
     /// The keeper has given back what there was.
     pub(super) fn prune(&self, oxid: &RemoteOxid) {
         tidy(&mut lock(&self.tables), &key_of(oxid));
+    }
+
+    /// Every object elsewhere that is held here.
+    pub(super) fn proxies(&self) -> Vec<Arc<Proxy>> {
+        let tables = lock(&self.tables);
+        tables.values().flat_map(|remote| remote.proxies.values()).filter_map(Weak::upgrade).collect()
     }
 
     /// Every object elsewhere that is pinged, by resolver.

@@ -229,7 +229,12 @@ impl Exporter {
     /// After OXID resolution: the same object at its exporter.
     pub fn resolved(&self, proxy: &Proxy, resolved: Resolved, via: &Profile) -> Reference {
         proxy.oxid().resolve(resolved, Some(via));
-        let profiles = vec![proxy.profile(Some(via))];
+        self.located(proxy, Some(via))
+    }
+
+    /// A reference to an object elsewhere by the best way that is known by now.
+    pub fn located(&self, proxy: &Proxy, via: Option<&Profile>) -> Reference {
+        let profiles = vec![proxy.profile(via)];
         Reference { type_id: proxy.first_iid().to_string(), profiles, foreign: Vec::new() }
     }
 

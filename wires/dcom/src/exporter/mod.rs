@@ -16,6 +16,7 @@ mod clock;
 mod correspondence;
 mod exports;
 mod imports;
+mod leaving;
 mod marshalling;
 mod pinger;
 mod places;
@@ -24,7 +25,7 @@ mod sets;
 
 pub use correspondence::Correspondence;
 pub use exports::Served;
-pub use imports::{Proxy, RemoteOxid};
+pub use imports::{Proxy, RemoteOxid, TAG_RESOLVER};
 pub use marshalling::Hold;
 
 use crate::bindings::DualStringArray;
@@ -215,6 +216,18 @@ impl Exporter {
         self.associations.join(asked, principal)
     }
 
+    /// Joins a connection whose caller will prove who it is to an association group: a new one if 0 is asked. `None`: no
+    /// such group.
+    pub fn enter_association(&self, asked: u32) -> Option<u32> {
+        self.associations.enter(asked)
+    }
+
+    /// Whether an association group is of this principal, who proved who it is on one of its connections; it becomes that
+    /// if it is this connection's alone and was nobody's.
+    pub fn own_association(&self, group: u32, principal: &str) -> bool {
+        self.associations.own(group, principal)
+    }
+
     /// A connection of a group ended.
     pub fn leave_association(&self, group: u32) {
         self.associations.leave(group);
@@ -385,6 +398,10 @@ impl Ambient for Exporter {
         if points::due(self).is_some_and(|due| due <= now) {
             points::tend(self, now);
         }
+    }
+
+    fn leave(&self) {
+        self.give_all_back();
     }
 }
 

@@ -3,13 +3,13 @@
 use super::imports::{Proxy, RemoteOxid};
 use super::{Exporter, lock};
 use crate::bindings::TOWER_TCP;
-use crate::hresult::{OR_INVALID_OID, OR_INVALID_SET, RPC_E_DISCONNECTED, S_OK};
+use crate::hresult::{self, E_NOINTERFACE, OR_INVALID_OID, OR_INVALID_SET, RPC_E_DISCONNECTED, S_OK};
 use crate::limits::{LINGERING, REFS_AT_ONCE};
-use crate::remunknown::{self, Refs, refs_request};
+use crate::remunknown::{self, Query, Refs, refs_request};
 use crate::resolver::{self, ComplexPing, opnum};
-use crate::security::Security;
+use crate::security::{Level, Security};
 use crate::standard::object_exporter::OBJECT_EXPORTER;
-use crate::standard::rem_unknown::REM_UNKNOWN2;
+use crate::standard::rem_unknown::REM_UNKNOWN;
 use crate::stub::Get;
 use everywire_model::{Endpoint, Failure, Initiator, Kind};
 use std::collections::{HashMap, HashSet};
@@ -158,7 +158,9 @@ impl Exporter {
         Ok(())
     }
 
-    /// Gives references back that no call carried away.
+    /// Gives references back that no call carried away. An exporter that would have to be told who this node is, and that
+    /// nobody here ever called, is not told: whoever sends a reference could have this node prove its name to anybody. What
+    /// such a one exported is run down there.
     pub(super) fn flush(&self) {
         let releasing = std::mem::take(&mut *lock(&self.imports.releasing));
         let mut strangers = Strangers::default();
@@ -166,7 +168,8 @@ impl Exporter {
             // From here on it is queued again by whoever gives up another reference.
             oxid.settled();
             let releases = oxid.take_releases();
-            if !releases.is_empty() && strangers.admit(&oxid) {
+            let known = oxid.resolution().is_some() || oxid.security().level == Level::None;
+            if !releases.is_empty() && known && strangers.admit(&oxid) {
                 strangers.learn(&oxid, self.release_at(&oxid, &releases));
             }
             self.imports.prune(&oxid);
@@ -178,8 +181,8 @@ impl Exporter {
         let ways = oxid.exporter_ways().unwrap_or_default();
         for part in releases.chunks(REFS_AT_ONCE) {
             let refs: Vec<_> = part.iter().map(|&(ipid, public)| Refs { ipid, public, private: 0 }).collect();
-            let call = (&REM_UNKNOWN2, remunknown::opnum::REM_RELEASE);
-            self.ask((&ways, oxid.security()), Some(ipid), call, &refs_request(&refs))?;
+            let call = (&REM_UNKNOWN, remunknown::opnum::REM_RELEASE);
+            self.ask((&ways, &oxid.security()), Some(ipid), call, &refs_request(&refs))?;
         }
         Ok(())
     }
@@ -205,8 +208,8 @@ impl Exporter {
         if refs.is_empty() {
             return Ok(());
         }
-        let call = (&REM_UNKNOWN2, remunknown::opnum::REM_ADD_REF);
-        let body = self.ask((&ways, oxid.security()), Some(unknown), call, &refs_request(&refs))?;
+        let call = (&REM_UNKNOWN, remunknown::opnum::REM_ADD_REF);
+        let body = self.ask((&ways, &oxid.security()), Some(unknown), call, &refs_request(&refs))?;
         let (results, _) =
             remunknown::parse_add_ref_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
         for (ipid, result) in ipids.into_iter().zip(results) {
@@ -217,6 +220,34 @@ impl Exporter {
         Ok(())
     }
 
+    /// Asks an object elsewhere for an interface, and waits: whether it has it (3.2.4.4.3).
+    pub(crate) fn query(&self, proxy: &Proxy, iid: Uuid) -> Result<bool, Failure> {
+        if proxy.ipid(iid).is_some() {
+            return Ok(true);
+        }
+        let oxid = proxy.oxid();
+        let unknown = self.locate(oxid)?;
+        let ways = oxid.exporter_ways().unwrap_or_default();
+        let query = Query { ipid: proxy.any_ipid(), refs: REFS, iids: vec![iid] };
+        let call = (&REM_UNKNOWN, remunknown::opnum::REM_QUERY_INTERFACE);
+        let stub = remunknown::query_request(&query);
+        let body = self.ask((&ways, &oxid.security()), Some(unknown), call, &stub)?;
+        let found =
+            remunknown::parse_query_reply(Get::of(&body)).map_err(|violation| violation.at(body.base))?;
+        let found = match found {
+            Ok(found) => found.into_iter().next().unwrap_or(Err(E_NOINTERFACE)),
+            Err(status) => Err(status),
+        };
+        match found {
+            Ok(std) => {
+                proxy.learn(iid, &std);
+                Ok(true)
+            }
+            Err(E_NOINTERFACE) => Ok(false),
+            Err(status) => Err(hresult::failure(status, None)),
+        }
+    }
+
     /// The IPID of the exporter's IRemUnknown; asks its resolver if that is not known yet.
     fn locate(&self, oxid: &RemoteOxid) -> Result<Uuid, Failure> {
         if let Some(resolved) = oxid.resolution() {
@@ -224,7 +255,7 @@ impl Exporter {
         }
         let stub = resolver::resolve_oxid2_request(oxid.id(), &[TOWER_TCP]);
         let call = (&OBJECT_EXPORTER, opnum::RESOLVE_OXID2);
-        let body = self.ask((&oxid.ways, oxid.security()), None, call, &stub)?;
+        let body = self.ask((&oxid.ways, oxid.resolver_security()), None, call, &stub)?;
         let reply =
             resolver::parse_resolve_oxid2_reply(Get::of(&body)).map_err(|violation| violation.at(0))?;
         let resolved = reply.map_err(|status| refused("ResolveOxid2", status))?;

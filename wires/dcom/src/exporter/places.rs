@@ -1,6 +1,7 @@
 //! Where this node listens, as others are told (MS-DCOM 2.2.19).
 
 use crate::bindings::{DualStringArray, RESOLVER_PORT, SecurityBinding, StringBinding, TOWER_TCP};
+use crate::security::Security;
 use everywire_model::{Endpoint, Place};
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +16,7 @@ const ADDRESSES: usize = 32;
 /// The bindings of this node, made when its places change, and anew in each period as the machine's addresses may.
 #[derive(Default)]
 pub(super) struct Places {
-    told: Mutex<Option<(Vec<Endpoint>, DualStringArray)>>,
+    told: Mutex<Option<(Vec<Endpoint>, Vec<u16>, DualStringArray)>>,
 }
 
 impl Places {
@@ -23,12 +24,13 @@ impl Places {
     pub(super) fn bindings(&self, places: &[Place]) -> DualStringArray {
         let listening: Vec<Endpoint> =
             places.iter().flat_map(|place| place.profile().endpoints.iter().cloned()).collect();
+        let services = services_of(places);
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         match &*told {
-            Some((known, bindings)) if *known == listening => bindings.clone(),
+            Some((known, by, bindings)) if *known == listening && *by == services => bindings.clone(),
             _ => {
-                let bindings = bindings_of(&listening);
-                *told = Some((listening, bindings.clone()));
+                let bindings = with_services(&listening, &services);
+                *told = Some((listening, services, bindings.clone()));
                 bindings
             }
         }
@@ -55,8 +57,25 @@ pub(super) fn endpoints(bindings: &DualStringArray, local: bool, default_port: u
 
 /// Bindings for a node that is known by these endpoints only.
 pub(super) fn bindings_of(listening: &[Endpoint]) -> DualStringArray {
+    with_services(listening, &SERVICES)
+}
+
+/// How callers can say who they are at these places: by NTLM where users are known, by Kerberos where there are its keys.
+fn services_of(places: &[Place]) -> Vec<u16> {
+    let securities: Vec<_> = places.iter().map(|place| Security::of(place.profile())).collect();
+    let ntlm = securities.iter().any(|security| security.users.is_some());
+    let kerberos = securities.iter().any(|security| security.keytab.is_some());
+    let offered = |service: &u16| match service {
+        9 => ntlm || kerberos,
+        10 => ntlm,
+        _ => kerberos,
+    };
+    SERVICES.into_iter().filter(offered).collect()
+}
+
+fn with_services(listening: &[Endpoint], services: &[u16]) -> DualStringArray {
     let security =
-        SERVICES.iter().map(|service| SecurityBinding { service: *service, principal: String::new() });
+        services.iter().map(|service| SecurityBinding { service: *service, principal: String::new() });
     let mut strings: Vec<StringBinding> = Vec::new();
     for endpoint in listening {
         for address in addresses(endpoint) {

@@ -37,7 +37,7 @@ pub(crate) fn answer(request: &mut Request, stub: &[u8]) {
 }
 
 impl Exporter {
-    /// Calls a system interface of the node at these endpoints, and waits. Only for the keeper's thread.
+    /// Calls a system interface of the node at these endpoints, and waits. Only for threads that serve no connection.
     pub(super) fn ask(
         &self,
         (endpoints, security): (&[Endpoint], &Arc<Security>),

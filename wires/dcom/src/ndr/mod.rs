@@ -14,7 +14,6 @@
 //! * a sequence whose size a field or parameter beside it says must be so long, in both directions.
 
 mod layout;
-mod objref;
 mod references;
 mod segment;
 mod sink;

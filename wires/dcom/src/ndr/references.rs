@@ -1,10 +1,13 @@
 //! Object references between a stub and the node: what an OBJREF becomes, and what it is made of.
 
-use super::objref;
+use crate::address::TAG_OBJREF;
+use crate::bindings::RESOLVER_PORT;
 use crate::exporter::Correspondence;
+use crate::objref::ObjRef;
+use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
-use everywire_model::{Ambient, Body, Reference, Servant};
+use everywire_model::{Ambient, Body, Lease, Profile, Reference, Servant};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -55,7 +58,7 @@ pub(super) fn references_of(body: &Body) -> Option<&dyn References> {
 pub(super) fn read(body: &Body, objref: Bytes, offset: usize) -> Visit<Reference> {
     match references_of(body) {
         Some(references) => references.unmarshal(objref, offset),
-        None => objref::parse(objref, offset),
+        None => kept(objref, offset),
     }
 }
 
@@ -63,6 +66,35 @@ pub(super) fn read(body: &Body, objref: Bytes, offset: usize) -> Visit<Reference
 pub(super) fn write(references: Option<&Arc<dyn References>>, reference: &Reference) -> Visit<Bytes> {
     match references {
         Some(references) => references.marshal(reference),
-        None => objref::print(reference).cloned(),
+        None => of_component(reference).cloned(),
     }
+}
+
+/// A reference that keeps the whole OBJREF in a component, so that it can be passed on.
+fn kept(raw: Bytes, offset: usize) -> Visit<Reference> {
+    let (objref, _) = ObjRef::parse(&raw).map_err(|_| Violation::BadObjref.at(offset))?;
+    let (key, endpoints) = match objref.standard() {
+        Some((std, resolver)) => {
+            (Bytes::copy_from_slice(&std.ipid.to_bytes_le()), resolver.endpoints(RESOLVER_PORT))
+        }
+        None => (Bytes::new(), Vec::new()),
+    };
+    let components = vec![(TAG_OBJREF, raw)];
+    let profile = Profile {
+        wire: "dcom",
+        version: crate::VERSION,
+        endpoints,
+        key,
+        components,
+        lease: Lease::default(),
+    };
+    Ok(Reference { type_id: objref.iid().to_string(), profiles: vec![profile], foreign: Vec::new() })
+}
+
+/// The OBJREF of a reference that came over this wire.
+fn of_component(reference: &Reference) -> Visit<&Bytes> {
+    let mut profiles = reference.profiles.iter().filter(|profile| profile.wire == "dcom");
+    profiles
+        .find_map(|profile| profile.component(TAG_OBJREF))
+        .ok_or_else(|| unsupported("references to objects of other wires"))
 }

@@ -50,7 +50,6 @@ enum Kind {
     Maybe,
     Variant {
         vt: u16,
-        end: usize,
     },
     /// A dimension of a SAFEARRAY that has several: which, and the number of its first element.
     Row {
@@ -502,7 +501,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
     }
 
     fn content(&mut self) -> Visit<Shape> {
-        let Some(Frame { kind: Kind::Variant { vt, .. }, .. }) = self.frames.last() else {
+        let Some(Frame { kind: Kind::Variant { vt }, .. }) = self.frames.last() else {
             return self.wrong(Violation::Misuse);
         };
         let shape = variant::shape_of(*vt, self.dimensions(*vt))?;
@@ -529,12 +528,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
         }
         match frame.kind {
             Kind::Row { dimension: 0, .. } => drop(self.grids.pop()),
-            Kind::Variant { end, .. } => {
-                if self.window.at > end {
-                    return self.wrong(Violation::BadVariant);
-                }
-                self.variants -= 1;
-            }
+            Kind::Variant { .. } => self.variants -= 1,
             _ => {}
         }
         if let Some(order) = frame.order {

@@ -129,6 +129,32 @@ pub enum Breach {
         /// Seconds it was given.
         seconds: u64,
     },
+    /// A bind, an alter_context or one of its presentation contexts asks for nothing.
+    Empty {
+        /// The PDU.
+        kind: &'static str,
+    },
+    /// Features are negotiated twice in one bind.
+    FeaturesTwice,
+    /// A mechanism or a level of authentication that this side does not take.
+    Authentication {
+        /// Security provider, as trailers number it.
+        mechanism: u8,
+        /// Level.
+        level: u8,
+    },
+    /// The token is wrong, or whoever it speaks for is not let in.
+    Denied,
+    /// A call came before its caller had said all of who it is.
+    Unfinished {
+        /// The security context.
+        context: u32,
+    },
+    /// The caller is not the one whose association group it joined.
+    Group {
+        /// The group.
+        group: u32,
+    },
     /// The peer refuses the association.
     Refused {
         /// The reason's number.
@@ -163,6 +189,12 @@ impl Breach {
             Self::Verification { .. } => "Verification",
             Self::Results { .. } => "Results",
             Self::TooSlow { .. } => "TooSlow",
+            Self::Empty { .. } => "Empty",
+            Self::FeaturesTwice => "FeaturesTwice",
+            Self::Authentication { .. } => "Authentication",
+            Self::Denied => "Denied",
+            Self::Unfinished { .. } => "Unfinished",
+            Self::Group { .. } => "Group",
             Self::Refused { .. } => "Refused",
         }
     }
@@ -227,6 +259,18 @@ impl fmt::Display for Breach {
             }
             Self::TooSlow { seconds } => {
                 write!(f, "a PDU that had begun did not arrive within {seconds} s")
+            }
+            Self::Empty { kind } => write!(f, "a {kind} asks for no interface, or for one in no encoding"),
+            Self::FeaturesTwice => f.write_str("features are negotiated twice"),
+            Self::Authentication { mechanism, level } => {
+                write!(f, "authentication of type {mechanism} at level {level} is not taken")
+            }
+            Self::Denied => f.write_str("the caller is not let in"),
+            Self::Unfinished { context } => {
+                write!(f, "a call came before the authentication of security context {context} ended")
+            }
+            Self::Group { group } => {
+                write!(f, "association group {group:#010x} belongs to somebody else")
             }
             Self::Refused { reason } => write!(f, "the peer refuses the association, reason {reason}"),
         }

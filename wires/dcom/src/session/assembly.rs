@@ -90,9 +90,19 @@ impl Assemblies {
         self.open.is_empty()
     }
 
-    /// Whether the message of another call is open.
-    pub(crate) fn has_other(&self, call: u32) -> bool {
-        self.open.iter().any(|open| open.first.heading.call != call)
+    /// The first fragment of a call's message, if that is open.
+    pub(crate) fn begun(&self, call: u32) -> Option<&Fragment> {
+        self.open.iter().map(|open| &open.first).find(|first| first.heading.call == call)
+    }
+
+    /// The first fragment of the message that was begun first.
+    pub(crate) fn oldest(&self) -> Option<&Fragment> {
+        self.open.first().map(|open| &open.first)
+    }
+
+    /// Whether any open message came by a security context.
+    pub(crate) fn has_protected(&self) -> bool {
+        self.open.iter().any(|open| open.first.shield.is_some())
     }
 
     /// When the first of them must be whole.

@@ -128,9 +128,6 @@ impl Channel {
             return Ok(None);
         };
         let header = Header::read(raw)?;
-        if header.length > self.recv {
-            return Err(Breach::FragmentLength { length: header.length, limit: self.recv });
-        }
         let len = usize::from(header.length);
         if input.len() < len {
             self.wait(now, input.len(), len);
@@ -149,29 +146,49 @@ impl Channel {
         header: &Header,
         message: &mut [u8],
     ) -> Result<(usize, Option<usize>), Breach> {
+        self.open_as(header, message, None)
+    }
+
+    /// The same for a fragment of a message that began under the security context `begun`: whatever the trailer says, it
+    /// has to be that one's.
+    #[inline]
+    pub(crate) fn open_as(
+        &mut self,
+        header: &Header,
+        message: &mut [u8],
+        begun: Option<usize>,
+    ) -> Result<(usize, Option<usize>), Breach> {
         let Some(trailer) = header.trailer(message)? else { return Ok((message.len(), None)) };
-        let shield = self.verify(header, message, &trailer)?;
+        let shield = self.verify(header, message, &trailer, begun)?;
         Ok((trailer.contents_end(), Some(shield)))
     }
 
-    fn verify(&mut self, header: &Header, message: &mut [u8], trailer: &Trailer) -> Result<usize, Breach> {
+    fn verify(
+        &mut self,
+        header: &Header,
+        message: &mut [u8],
+        trailer: &Trailer,
+        begun: Option<usize>,
+    ) -> Result<usize, Breach> {
         let head = shield::head(header);
         if trailer.contents_end() < head {
             return Err(Breach::AuthLength { length: header.auth_length });
         }
         let context = trailer.context;
-        let Some(index) = self.shields.iter().position(|shield| shield.id == context) else {
-            return Err(Breach::UnknownSecurityContext { context });
-        };
+        let named = || self.shields.iter().position(|shield| shield.id == context);
+        let index = begun.or_else(named).ok_or(Breach::UnknownSecurityContext { context })?;
         let Some(shield) = self.shields.get_mut(index) else {
             return Err(Breach::UnknownSecurityContext { context });
         };
-        if !shield.fits(trailer) {
+        if begun.is_none() && !shield.fits(trailer) {
             return Err(Breach::SecurityContextReused { context });
         }
         // At level connect nothing is signed, though some send what looks like a signature.
         if shield.signs() {
             shield.verify(message, trailer, head)?;
+        }
+        if !shield.fits(trailer) {
+            return Err(Breach::FragmentDiffers { call: header.call, what: "security context" });
         }
         Ok(index)
     }

@@ -1,11 +1,11 @@
 //! Security contexts that stand: signing, sealing and checking single PDUs (MS-RPCE 2.2.2.11, 3.3.1.5.2).
 
+use crate::exporter::Correspondence;
 use crate::frame::{self, Header, TRAILER, Trailer};
-use crate::ndr::References;
 use crate::pdu::Breach;
 use crate::security::Level;
 use bytes::Bytes;
-use everywire_auth::security::{Established, Mechanism, Protection};
+use everywire_auth::security::{Established, Mechanism, Principal, Protection};
 use everywire_model::{Beside, Failure, Initiator, Kind, Visit};
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) struct Shield {
 #[derive(Clone)]
 pub(crate) struct Talk {
     pub(crate) beside: Arc<Beside>,
-    pub(crate) references: Arc<dyn References>,
+    pub(crate) references: Arc<Correspondence>,
 }
 
 /// The number of a mechanism in security trailers (MS-RPCE 2.2.1.1.7).
@@ -60,11 +60,6 @@ impl Shield {
         let Established { principal, protection, .. } = established;
         // NTLM signs headers whether or not that was agreed on.
         let whole = headers || principal.mechanism.starts_with("NTLM");
-        let user = if principal.domain.is_empty() {
-            principal.user.clone()
-        } else {
-            format!("{}\\{}", principal.domain, principal.user)
-        };
         let signature = protection.signature_len();
         Self {
             id,
@@ -74,7 +69,7 @@ impl Shield {
             whole,
             signature,
             correspondence: None,
-            principal: user.into(),
+            principal: name(&principal).into(),
         }
     }
 
@@ -87,6 +82,11 @@ impl Shield {
     /// Whether headers are signed, so that no verification trailer is needed.
     pub(crate) fn covers_headers(&self) -> bool {
         self.whole
+    }
+
+    /// Signs headers from now on.
+    pub(crate) fn cover_headers(&mut self) {
+        self.whole = true;
     }
 
     /// Bytes that it adds to a PDU beside padding.
@@ -155,6 +155,15 @@ impl Shield {
 #[cold]
 fn misplaced() -> Failure {
     Failure::new(Kind::Internal, Initiator::Here, "a PDU ends before it begins")
+}
+
+/// A principal's name, for messages and quotas.
+pub(crate) fn name(principal: &Principal) -> String {
+    if principal.domain.is_empty() {
+        principal.user.clone()
+    } else {
+        format!("{}\\{}", principal.domain, principal.user)
+    }
 }
 
 /// Where the part of a PDU begins that may be sealed.

@@ -3,6 +3,7 @@
 use super::shield::Talk;
 use crate::exporter::{Correspondence, Exporter};
 use crate::ndr::{NDR, NdrSink};
+use crate::objref::SIGNATURE;
 use crate::security::Security;
 use bytes::Bytes;
 use everywire_model::{Ambient, Beside, Body, Budget, Encode, Visit};
@@ -21,6 +22,24 @@ impl Talk {
         let ambient = Arc::clone(&both) as Arc<dyn Ambient>;
         Self { beside: Arc::new(Beside { handles: Vec::new(), ambient: Some(ambient) }), references: both }
     }
+
+    /// What stands beside a body in which there may be references.
+    #[cold]
+    fn beside_one_body(&self) -> Arc<Beside> {
+        let ambient = Arc::new(self.references.of_one_body()) as Arc<dyn Ambient>;
+        Arc::new(Beside { handles: Vec::new(), ambient: Some(ambient) })
+    }
+}
+
+/// Whether there may be an OBJREF in values that begin `base` bytes into their stub: OBJREFs are aligned, and begin with a
+/// word of their own. Whole blocks are looked at without a branch, so that this is done at the speed of memory.
+fn mentions_objects(values: &[u8], base: usize) -> bool {
+    let aligned = values.get(base.next_multiple_of(4) - base..).unwrap_or_default();
+    let (words, _) = aligned.as_chunks::<4>();
+    let found = |block: &[[u8; 4]]| {
+        block.iter().fold(false, |found, word| found | (*word == SIGNATURE.to_le_bytes()))
+    };
+    words.chunks(64).any(found)
 }
 
 /// Appends values to the stub that begins at `stub`.
@@ -28,7 +47,7 @@ impl Talk {
 pub(crate) fn put(out: &mut Vec<u8>, stub: usize, values: &dyn Encode, talk: Option<&Talk>) -> Visit<()> {
     let mut sink = NdrSink::into(std::mem::take(out), stub, true);
     if let Some(talk) = talk {
-        sink = sink.with_references(Arc::clone(&talk.references));
+        sink = sink.with_references(Arc::clone(&talk.references) as _);
     }
     if let Err(failure) = values.encode(&mut sink) {
         *out = sink.into_buffer();
@@ -50,6 +69,8 @@ pub(crate) fn put_u32(out: &mut Vec<u8>, stub: usize, value: u32) {
 /// Values that begin `base` bytes into their stub.
 #[inline]
 pub(crate) fn body(bytes: Bytes, base: usize, little: bool, budget: Budget, talk: Option<&Talk>) -> Body {
-    let beside = talk.map(|talk| Arc::clone(&talk.beside));
+    let beside = talk.map(|talk| {
+        if mentions_objects(&bytes, base) { talk.beside_one_body() } else { Arc::clone(&talk.beside) }
+    });
     Body { bytes, base, little, dialect: 0, context: Bytes::new(), budget, codec: &NDR, beside }
 }

@@ -187,6 +187,46 @@ fn made_up_references_make_no_storm_of_calls() {
 }
 
 #[test]
+fn a_stranger_is_not_told_who_we_are_for_a_reference_that_nobody_used() {
+    let (net, server, client) = pair();
+    let (objref, _) = ObjRef::parse(&lamp_of(&server, b"lamp")).unwrap();
+    let integrity = Arc::new(everywire_dcom::security::Security::new(everywire_dcom::Level::Integrity));
+    drop(client.exporter.adopt(&objref, &integrity).unwrap());
+    settle(&client);
+    assert_eq!(client.exporter.counts(), Counts::default());
+    assert_eq!(net.calls.lock().unwrap().len(), 0);
+    // One that was called is.
+    let used = client.exporter.adopt(&objref, &integrity).unwrap();
+    press(&object(&client, &used, &LAMP)).unwrap();
+    drop(used);
+    settle(&client);
+    let calls = net.calls.lock().unwrap();
+    let release = (everywire_dcom::standard::rem_unknown::REM_UNKNOWN_ID, 5);
+    assert_eq!(calls.iter().filter(|call| **call == release).count(), 1, "{calls:?}");
+}
+
+#[test]
+fn a_body_that_is_read_twice_brings_its_references_once() {
+    let (_, server, client) = pair();
+    let objref = lamp_of(&server, b"lamp");
+    let body = client.correspondence().of_one_body();
+    let first = body.unmarshal(objref.clone(), 8).unwrap();
+    press(&object(&client, &first, &LAMP)).unwrap();
+    drop(first);
+    let again = body.unmarshal(objref.clone(), 8).unwrap();
+    // Another one in the same body is another.
+    let other = body.unmarshal(lamp_of(&server, b"lamp"), 200).unwrap();
+    settle(&client);
+    assert_eq!(press(&object(&client, &again, &LAMP)).unwrap(), 2);
+    drop((body, again));
+    settle(&client);
+    assert_eq!(press(&object(&client, &other, &LAMP)).unwrap(), 3);
+    drop(other);
+    settle(&client);
+    assert_eq!(server.exporter.counts(), Counts::default());
+}
+
+#[test]
 fn sockets_of_this_machine_are_believed_within_it_only() {
     let (_, _, client) = pair();
     let socket = everywire_model::Endpoint::Unix { path: "/run/lamp".into() };

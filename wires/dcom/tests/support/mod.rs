@@ -366,6 +366,17 @@ impl Pair {
         self.calls.remove(0)
     }
 
+    /// What the client makes of the last that a server said before it ended the connection.
+    pub fn last_word(&mut self, id: CallId) -> Outcome<Body> {
+        feed(&mut *self.client, &drain(&mut *self.server)).unwrap();
+        std::iter::from_fn(|| self.client.poll())
+            .find_map(|event| match event {
+                Event::Reply { id: of, outcome } if of == id => Some(outcome),
+                _ => None,
+            })
+            .expect("an answer")
+    }
+
     /// The only answer that came.
     pub fn outcome(&mut self, id: CallId) -> Outcome<Body> {
         let mut replies = self.run().unwrap();

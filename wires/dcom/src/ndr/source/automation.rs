@@ -22,7 +22,7 @@ impl<'a> NdrSource<'a> {
         let marker = self.window.u32()?;
         let order = self.window.little;
         let mut back = None;
-        let mut kind = Kind::Variant { vt: variant::EMPTY, end: self.window.at };
+        let mut kind = Kind::Variant { vt: variant::EMPTY };
         if marker != 0 {
             self.budget.charge_elements(1)?;
             if place == Place::Within {
@@ -41,31 +41,23 @@ impl<'a> NdrSource<'a> {
 
     fn variant_header(&mut self) -> Visit<Kind> {
         self.window.align(8);
-        let start = self.window.at;
-        // Always little-endian: clSize, a reserved word, vt, three more, and the discriminant.
+        // Always little-endian: clSize, a reserved word, vt, three more, and the discriminant. The size, in units of 8 bytes,
+        // is not believed: some peers always say the same, and each value says itself where it ends.
         let header = self.window.take(variant::HEADER)?;
         let word = |at: usize| {
             header.get(at..at + 4).and_then(|raw| raw.try_into().ok()).map_or(0, u32::from_le_bytes)
         };
-        let (units, vt, discriminant) = (word(0) as usize, word(8) as u16, word(16));
-        let size = units.checked_mul(8).filter(|size| *size >= variant::HEADER);
-        let end = size.and_then(|size| start.checked_add(size));
-        match end {
-            Some(end) if discriminant == variant::discriminant(vt) => {
-                // The size is in whole units; the last of them ends where the content does.
-                if end.saturating_sub(7) > self.window.bytes.len() {
-                    return self.wrong(Violation::Truncated);
-                }
-                Ok(Kind::Variant { vt, end })
-            }
-            _ => self.wrong(Violation::BadVariant),
+        let (vt, discriminant) = (word(8) as u16, word(16));
+        if discriminant != variant::discriminant(vt) {
+            return self.wrong(Violation::BadVariant);
         }
+        Ok(Kind::Variant { vt })
     }
 
     /// Whether the VARIANT around holds a DECIMAL, and this struct is one.
     pub(super) fn takes_decimal(&self, shape: &Struct) -> bool {
         let kind = self.frames.last().map(|frame| frame.kind);
-        matches!(kind, Some(Kind::Variant { vt: variant::DECIMAL, .. })) && variant::is_decimal(shape)
+        matches!(kind, Some(Kind::Variant { vt: variant::DECIMAL })) && variant::is_decimal(shape)
     }
 
     /// How many dimensions the SAFEARRAY has that the VARIANT just opened holds; what is wrong with it, reading it finds.

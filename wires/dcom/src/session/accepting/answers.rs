@@ -61,7 +61,7 @@ impl Accepting {
         // What no servant saw is the runtime's to tell, not an object's.
         let fault = match failure.kind() {
             Kind::NoObject if serving.orpc && failure.code().is_none() => Some(hresult::RPC_E_DISCONNECTED),
-            Kind::NoOperation if failure.code().is_none() => Some(hresult::NCA_OP_RNG_ERROR),
+            Kind::NoObject | Kind::NoOperation if failure.code().is_none() => Some(hresult::NCA_OP_RNG_ERROR),
             Kind::Malformed if failure.initiator() == Initiator::Peer => Some(hresult::NCA_FAULT_NDR),
             _ if !serving.orpc => Some(hresult::fault_status(failure)),
             _ => None,
@@ -117,7 +117,8 @@ fn heading(serving: &Serving) -> Heading {
         kind: PduKind::Response,
         flags: 0,
         call: serving.call,
-        context: serving.context,
+        // As Windows and Samba have it: one octet. Whoever called knows by which context.
+        context: serving.context & 0xff,
         opnum: 0,
         object: None,
     }

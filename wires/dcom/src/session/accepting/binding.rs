@@ -1,20 +1,19 @@
 //! Agreeing on contexts, sizes and who calls (C706 12.6.3, MS-RPCE 3.3.1.5.2 to 3.3.1.5.4).
 
 use super::{Accepting, Admission, Presentation};
-use crate::frame::{FIRST, HEADER_SIGNING, Header, LAST, MIN_FRAGMENT, MULTIPLEX, PduKind, Trailer};
+use crate::frame::{HEADER, HEADER_SIGNING, Header, MIN_FRAGMENT, MULTIPLEX, PduKind, Trailer};
+use crate::limits;
 use crate::pdu::{
     Bind, BindAck, BindNak, Breach, ContextElement, ContextResult, FEATURE_KEEP_ON_ORPHAN,
-    FEATURE_SECURITY_MULTIPLEX, NDR, Pdu, nak,
+    FEATURE_SECURITY_MULTIPLEX, NDR, Pdu, Syntax, nak,
 };
-use crate::security::Level;
+use crate::security::{Level, Security};
 use crate::session::channel::{FRAGMENT, LARGE_FRAGMENT, State, Token};
 use crate::session::shield::{self, Shield, Talk};
-use crate::{ENDPOINT_MAPPER, MANAGEMENT, REMOTE_ACTIVATION, hresult, is_orpc, limits};
 use bytes::Bytes;
-use everywire_auth::security::{Established, acceptor};
+use everywire_auth::security::{Credentials, Established, Mechanism, Principal, UserTable, Users, acceptor};
 use everywire_model::{Endpoint, Event, Failure, Kind, Peer, Profile};
 use std::sync::Arc;
-use uuid::Uuid;
 
 /// The largest fragment that a client is taken to mean if it says less.
 const LEAST_ASKED: u16 = 2048;
@@ -24,12 +23,15 @@ const FEATURES: u16 = FEATURE_SECURITY_MULTIPLEX | FEATURE_KEEP_ON_ORPHAN;
 /// The token to be sent back, with the trailer it answers.
 type Reply = Option<(Trailer, Vec<u8>)>;
 
-/// Why a client is not let in.
-enum Refusal {
-    /// The mechanism, or its level, is not available.
-    Mechanism,
-    /// The token, or the user.
-    Token,
+/// With what a token came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leg {
+    /// A bind.
+    First,
+    /// An alter_context.
+    Next,
+    /// An auth3, which is not answered.
+    Last,
 }
 
 impl Accepting {
@@ -40,32 +42,19 @@ impl Accepting {
         }
         let (bind, trailer) = contents(header, message)?;
         self.channel.minor = header.minor;
-        let Some(group) = self.join(bind.group) else {
-            self.send_nak(header.call, nak::NOT_SPECIFIED);
-            return Ok(());
-        };
-        self.group = Some(group);
+        let group = self.join(bind.group, trailer.is_some())?;
         self.channel.header_signing = header.has(HEADER_SIGNING);
         self.channel.multiplex = header.has(MULTIPLEX);
         let size = agree_size(&bind);
+        self.size = size;
+        self.channel.recv = size.max(FRAGMENT);
         self.channel.xmit = if bind.max_recv < MIN_FRAGMENT { size } else { size.min(bind.max_recv) };
         let results = self.negotiate_contexts(&bind.contexts)?;
-        let reply = match self.authenticate(trailer, message) {
-            Ok(reply) => reply,
-            Err(refusal) => {
-                // Another bind may follow.
-                self.forget_binding();
-                let reason = match refusal? {
-                    Refusal::Mechanism => nak::AUTHENTICATION_TYPE,
-                    Refusal::Token => nak::INVALID_CHECKSUM,
-                };
-                self.send_nak(header.call, reason);
-                return Ok(());
-            }
-        };
+        let reply = self.authenticate(trailer, message, Leg::First)?;
         self.channel.state = State::Open;
         let ack = BindAck { max_xmit: size, max_recv: size, group, address: self.port.clone(), results };
-        self.send_ack(Pdu::BindAck(ack), header, reply.as_ref());
+        let flags = header.flags & (HEADER_SIGNING | MULTIPLEX);
+        self.send_ack(Pdu::BindAck(ack), flags, header.call, reply.as_ref());
         // Known callers are told of when their context stands.
         if self.channel.shields.is_empty() {
             let authentication = if self.peer.credentials.is_some() { "unix credentials" } else { "none" };
@@ -81,97 +70,104 @@ impl Accepting {
         }
         let (bind, trailer) = contents(header, message)?;
         let results = self.negotiate_contexts(&bind.contexts)?;
-        let reply = match self.authenticate(trailer, message) {
-            Ok(reply) => reply,
-            Err(refusal) => {
-                refusal?;
-                self.send_fault(header.call, 0, hresult::NCA_ACCESS_DENIED, true);
-                return Ok(());
-            }
-        };
+        // Headers may come to be signed later, and then by every context (MS-RPCE 3.3.1.5.2.2).
+        if header.has(HEADER_SIGNING) {
+            self.channel.header_signing = true;
+            self.channel.shields.iter_mut().for_each(Shield::cover_headers);
+        }
+        let reply = self.authenticate(trailer, message, Leg::Next)?;
         // Sizes and group are those of the bind, whatever is asked now.
-        let size = self.channel.xmit;
-        let group = self.group.unwrap_or_default();
+        let (size, group) = (self.size, self.group.unwrap_or_default());
         let ack = BindAck { max_xmit: size, max_recv: size, group, address: Vec::new(), results };
-        self.send_ack(Pdu::AlterContextResponse(ack), header, reply.as_ref());
+        let flags = header.flags & HEADER_SIGNING;
+        self.send_ack(Pdu::AlterContextResponse(ack), flags, header.call, reply.as_ref());
         Ok(())
     }
 
-    /// The third token of three: nothing is answered, and who is not let in learns it from the first call.
+    /// The last of three tokens: nothing is answered, and who is not let in learns it from the first call.
     pub(super) fn auth3_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
         const KIND: &str = "auth3";
         let trailer = header.trailer(message)?.ok_or(Breach::Unprotected { kind: KIND })?;
+        check_pad(header, &trailer)?;
         let waits = |held: &Admission| held.id == trailer.context && held.acceptor.is_some();
         if self.channel.state != State::Open || !self.admissions.iter().any(waits) {
             return Err(Breach::Unexpected { kind: KIND });
         }
-        match self.authenticate(Some(trailer), message) {
-            Ok(_) => Ok(()),
-            Err(refusal) => refusal.map(|_| ()),
+        match self.authenticate(Some(trailer), message, Leg::Last) {
+            Ok(_) | Err(Breach::Denied) => Ok(()),
+            Err(breach) => Err(breach),
         }
     }
 
     pub(super) fn send_nak(&mut self, call: u32, reason: u16) {
-        let nak = BindNak { reason, versions: vec![(5, 0), (5, 1)] };
+        let nak = BindNak { reason, versions: vec![(5, 0)] };
         self.channel.negotiate(&Pdu::BindNak(nak), 0, call, None);
     }
 
-    fn send_ack(&mut self, ack: Pdu, header: &Header, reply: Option<&(Trailer, Vec<u8>)>) {
-        let mut flags = 0;
-        if self.channel.header_signing {
-            flags |= HEADER_SIGNING;
-        }
-        if self.channel.multiplex {
-            flags |= MULTIPLEX;
-        }
+    fn send_ack(&mut self, ack: Pdu, flags: u8, call: u32, reply: Option<&(Trailer, Vec<u8>)>) {
         let token = reply.map(|(trailer, value)| Token {
             mechanism: trailer.mechanism,
             level: trailer.level,
             context: trailer.context,
             value,
         });
-        self.channel.negotiate(&ack, flags, header.call, token.as_ref());
+        self.channel.negotiate(&ack, flags, call, token.as_ref());
     }
 
-    fn join(&mut self, asked: u32) -> Option<u32> {
+    /// Joins an association group: one that belongs to nobody where nobody says who calls, else any that there is; whether
+    /// it is the caller's shows when it has proved who it is.
+    fn join(&mut self, asked: u32, proves: bool) -> Result<u32, Breach> {
         self.leave();
-        match &self.exporter {
+        let joined = match &self.exporter {
+            Some(exporter) if proves => exporter.enter_association(asked),
             Some(exporter) => exporter.join_association(asked, ""),
             // Without a node there are no other connections.
             None => (asked == 0).then_some(1),
-        }
-    }
-
-    fn forget_binding(&mut self) {
-        self.contexts.clear();
-        self.admissions.clear();
-        self.channel.shields.clear();
-        self.leave();
+        };
+        self.group = joined;
+        joined.ok_or(Breach::Group { group: asked })
     }
 
     fn negotiate_contexts(&mut self, asked: &[ContextElement]) -> Result<Vec<ContextResult>, Breach> {
-        asked.iter().map(|element| self.negotiate_context(element)).collect()
+        let features = |element: &&ContextElement| features_of(element).is_some();
+        if asked.iter().filter(features).count() > 1 {
+            return Err(Breach::FeaturesTwice);
+        }
+        let mut results = Vec::with_capacity(asked.len());
+        for (index, element) in asked.iter().enumerate() {
+            // An interface is agreed on once in a message, as other servers have it.
+            let before = asked.get(..index).unwrap_or_default().iter().zip(&results);
+            let agreed = |(other, result): (&ContextElement, &ContextResult)| {
+                other.interface == element.interface && result.result == 0
+            };
+            let again = features_of(element).is_none() && before.into_iter().any(agreed);
+            results.push(match self.negotiate_context(element)? {
+                accepted if accepted.result == 0 && again => ContextResult::UNKNOWN_TRANSFER,
+                result => result,
+            });
+        }
+        Ok(results)
     }
 
     fn negotiate_context(&mut self, element: &ContextElement) -> Result<ContextResult, Breach> {
-        if let [only] = element.transfers.as_slice()
-            && let Some(bits) = only.asks_features()
-        {
-            return Ok(ContextResult::features(bits & FEATURES));
+        if let Some(bits) = features_of(element) {
+            let bits = bits & FEATURES;
+            self.keeps_on_orphan |= bits & FEATURE_KEEP_ON_ORPHAN != 0;
+            return Ok(ContextResult::features(bits));
         }
-        if let Some(known) = self.contexts.iter().find(|known| known.id == element.id) {
-            // A number stands for one interface as long as the connection lasts.
-            return if known.syntax == element.interface {
-                Ok(ContextResult::accepted(NDR))
-            } else {
-                Err(Breach::UnknownContext { context: element.id })
-            };
+        let known = self.contexts.iter().find(|known| known.id == element.id);
+        // A number stands for one interface as long as the connection lasts.
+        if known.is_some_and(|known| known.syntax != element.interface) {
+            return Err(Breach::UnknownContext { context: element.id });
         }
-        if !is_interface(&element.interface) {
+        let Some(target) = self.target(&element.interface) else {
             return Ok(ContextResult::UNKNOWN_INTERFACE);
-        }
+        };
         if !element.transfers.contains(&NDR) {
             return Ok(ContextResult::UNKNOWN_TRANSFER);
+        }
+        if known.is_some() {
+            return Ok(ContextResult::accepted(NDR));
         }
         if self.contexts.len() >= limits::CONTEXTS {
             return Ok(ContextResult::LIMIT);
@@ -180,80 +176,98 @@ impl Accepting {
             id: element.id,
             syntax: element.interface,
             interface: Bytes::copy_from_slice(&element.interface.id.to_bytes_le()),
-            orpc: is_orpc(element.interface.id),
+            target,
             dispatches: None,
         });
         Ok(ContextResult::accepted(NDR))
     }
 
-    /// Takes a token, if one came. The outer error of the two is a refusal, the inner one a breach.
-    fn authenticate(
-        &mut self,
-        trailer: Option<Trailer>,
-        message: &[u8],
-    ) -> Result<Reply, Result<Refusal, Breach>> {
+    /// Takes a token, if one came.
+    fn authenticate(&mut self, trailer: Option<Trailer>, message: &[u8], leg: Leg) -> Result<Reply, Breach> {
         let Some(trailer) = trailer else { return Ok(None) };
         let token = message.get(trailer.value()..).unwrap_or_default();
-        let context = trailer.context;
+        let (context, mechanism, level) = (trailer.context, trailer.mechanism, trailer.level);
         if let Some(stands) = self.channel.shields.iter().find(|shield| shield.id == context) {
-            return if stands.fits(&trailer) {
-                Ok(None)
-            } else {
-                Err(Err(Breach::SecurityContextReused { context }))
-            };
+            // Old clients say something with each interface they ask for, though it is known who they are.
+            let old = stands.level == Level::Connect && mechanism == shield::number(Mechanism::Ntlm);
+            if old && leg == Leg::Next && stands.fits(&trailer) {
+                return Ok(None);
+            }
+            // Nobody becomes somebody else.
+            return Err(Breach::SecurityContextReused { context });
         }
-        let index = self.admission(&trailer)?;
-        let Some(admission) = self.admissions.get_mut(index) else { return Err(Ok(Refusal::Mechanism)) };
-        if (admission.mechanism, admission.level as u8) != (trailer.mechanism, trailer.level) {
-            return Err(Err(Breach::SecurityContextReused { context }));
+        let index = self.admission(&trailer, leg == Leg::First)?;
+        let Some(admission) = self.admissions.get_mut(index) else { return Err(Breach::Denied) };
+        if admission.mechanism != mechanism && mechanism != 0 {
+            return Err(Breach::Authentication { mechanism, level });
         }
-        let Some(acceptor) = &mut admission.acceptor else { return Err(Ok(Refusal::Token)) };
+        if (admission.mechanism, admission.level as u8) != (mechanism, level) {
+            return Err(Breach::SecurityContextReused { context });
+        }
+        let Some(acceptor) = &mut admission.acceptor else { return Err(Breach::Denied) };
         let step = match acceptor.step(token) {
             Ok(step) => step,
             Err(failure) => {
                 admission.acceptor = None;
-                return Err(Ok(refusal(&failure)));
+                return Err(refusal(&failure, &trailer));
             }
         };
+        // After the last one nothing could be said any more, nor asked.
+        let fits = leg != Leg::Last || (step.token.is_empty() && step.done.is_some());
+        if !fits || step.done.as_ref().is_some_and(|established| !self.owns_group(established)) {
+            if let Some(admission) = self.admissions.get_mut(index) {
+                admission.acceptor = None;
+            }
+            return Err(Breach::Denied);
+        }
         if let Some(established) = step.done {
             self.admissions.remove(index);
             self.admit(&trailer, established);
         }
-        Ok((!step.token.is_empty()).then_some((trailer, step.token)))
+        // A trailer is answered by one even if no token is left to say.
+        Ok(Some((trailer, step.token)))
     }
 
     /// Which of the contexts that are being made a trailer belongs to; a new one if to none.
-    fn admission(&mut self, trailer: &Trailer) -> Result<usize, Result<Refusal, Breach>> {
+    fn admission(&mut self, trailer: &Trailer, first: bool) -> Result<usize, Breach> {
         if let Some(index) = self.admissions.iter().position(|held| held.id == trailer.context) {
             return Ok(index);
         }
         let limit = limits::SECURITY_CONTEXTS;
         if self.admissions.len() + self.channel.shields.len() >= limit {
-            return Err(Err(Breach::SecurityContexts { limit }));
+            return Err(Breach::SecurityContexts { limit });
         }
-        let (Some(mechanism), Some(level)) =
-            (shield::mechanism(trailer.mechanism), Level::from_number(trailer.level))
-        else {
-            return Err(Ok(Refusal::Mechanism));
+        let refused = Breach::Authentication { mechanism: trailer.mechanism, level: trailer.level };
+        let level = Level::from_number(trailer.level).filter(|level| *level > Level::None);
+        let (Some(mechanism), Some(level)) = (shield::mechanism(trailer.mechanism), level) else {
+            return Err(refused);
         };
-        let Some(users) = self.place.users.clone().or_else(|| self.place.keytab.is_some().then(nobody))
-        else {
-            return Err(Ok(Refusal::Mechanism));
-        };
-        if level == Level::None {
-            return Err(Ok(Refusal::Mechanism));
-        }
+        let users = self.place.users.clone().or_else(|| self.place.keytab.is_some().then(nobody));
+        let users = users.ok_or(refused)?;
         let mut options = self.place.options("");
         options.integrity = level.is_signed();
         options.confidentiality = level == Level::Privacy;
-        let acceptor = acceptor(mechanism, users, &options).map_err(|failure| Ok(refusal(&failure)))?;
+        let acceptor = acceptor(mechanism, users, &options).map_err(|failure| refusal(&failure, trailer))?;
         self.admissions.push(Admission {
             id: trailer.context,
             mechanism: trailer.mechanism,
             level,
+            first,
             acceptor: Some(acceptor),
         });
         Ok(self.admissions.len() - 1)
+    }
+
+    /// Whether the association group is of whoever proved who it is: of the first one who did, for all its connections
+    /// (MS-RPCE 3.3.1.5.6).
+    fn owns_group(&self, established: &Established) -> bool {
+        // Others of this connection come after its first one.
+        let (Some(exporter), Some(group), true) =
+            (&self.exporter, self.group, self.channel.shields.is_empty())
+        else {
+            return true;
+        };
+        exporter.own_association(group, &shield::name(&established.principal))
     }
 
     /// The peer proved who it is.
@@ -261,28 +275,62 @@ impl Accepting {
         let Some(level) = Level::from_number(trailer.level) else { return };
         let authentication = shield::authentication(established.principal.mechanism, level);
         let headers = self.channel.header_signing;
+        let back = self.callback_security(&established.principal, trailer, level);
         let mut shield = Shield::new(trailer.context, trailer.mechanism, level, headers, established);
         shield.correspondence = self.exporter.as_ref().map(|exporter| {
             let principal = String::from_utf8_lossy(&shield.principal);
-            Talk::new(exporter, &self.place, &principal, self.sockets)
+            Talk::new(exporter, &back, &principal, self.sockets)
         });
         self.channel.shields.push(shield);
         self.channel.events.push_back(Event::Ready(Peer::admitted(self.peer.clone(), authentication)));
     }
+
+    /// How references that this caller sends are called: as the place says if it has an account of its own, else as the
+    /// caller's own account, which the caller's listener lets in, protected as the caller is here.
+    fn callback_security(&self, principal: &Principal, trailer: &Trailer, level: Level) -> Arc<Security> {
+        if self.place.credentials.is_some() {
+            return Arc::clone(&self.place);
+        }
+        let mut security = Security::new(level);
+        let secret = |users: &Arc<dyn Users>| users.secret(&principal.domain, &principal.user);
+        security.mechanism = shield::mechanism(trailer.mechanism).unwrap_or(self.place.mechanism);
+        security.credentials = self.place.users.as_ref().and_then(secret).map(|password| {
+            let (domain, user) = (principal.domain.clone(), principal.user.clone());
+            Arc::new(Credentials { domain, user, password })
+        });
+        security.kdc.clone_from(&self.place.kdc);
+        Arc::new(security.sealed())
+    }
 }
 
-/// What a bind or alter_context says; neither comes in fragments.
+/// What a bind or alter_context says. Neither comes in fragments, whatever its flags are.
 fn contents(header: &Header, message: &[u8]) -> Result<(Bind, Option<Trailer>), Breach> {
     let kind = header.kind.word();
-    if header.flags & (FIRST | LAST) != FIRST | LAST {
-        return Err(Breach::NotFragmentable { kind });
-    }
     let trailer = header.trailer(message)?;
-    let end = trailer.map_or(message.len(), |trailer| trailer.contents_end());
-    match Pdu::contents(header, message, end)? {
-        Pdu::Bind(bind) | Pdu::AlterContext(bind) => Ok((bind, trailer)),
-        _ => Err(Breach::Unexpected { kind }),
+    if let Some(trailer) = &trailer {
+        check_pad(header, trailer)?;
     }
+    let end = trailer.map_or(message.len(), |trailer| trailer.at);
+    let (Pdu::Bind(bind) | Pdu::AlterContext(bind)) = Pdu::contents(header, message, end)? else {
+        return Err(Breach::Unexpected { kind });
+    };
+    if bind.contexts.is_empty() || bind.contexts.iter().any(|element| element.transfers.is_empty()) {
+        return Err(Breach::Empty { kind });
+    }
+    Ok((bind, trailer))
+}
+
+/// The padding may be what stands before it, but no more than that.
+fn check_pad(header: &Header, trailer: &Trailer) -> Result<(), Breach> {
+    if usize::from(trailer.pad) > trailer.at.saturating_sub(HEADER + 8) {
+        return Err(Breach::AuthLength { length: header.auth_length });
+    }
+    Ok(())
+}
+
+/// The features that an element asks for in place of an interface; what else it lists means nothing.
+fn features_of(element: &ContextElement) -> Option<u16> {
+    element.transfers.first().and_then(Syntax::asks_features)
 }
 
 /// The fragment size of both directions: Windows answers with one number, a multiple of 8 up to 5840.
@@ -294,22 +342,14 @@ fn agree_size(bind: &Bind) -> u16 {
     asked.clamp(LEAST_ASKED, FRAGMENT) & 0xfff8
 }
 
-/// Whether a context may be made for an interface. COM's have no versions, and each call names its object; which
-/// interfaces that has is decided then.
-fn is_interface(syntax: &crate::pdu::Syntax) -> bool {
-    match syntax.id {
-        ENDPOINT_MAPPER => syntax.major == 3,
-        MANAGEMENT => syntax.major == 1,
-        REMOTE_ACTIVATION => syntax.major == 0,
-        id => id != Uuid::nil() && (syntax.major, syntax.minor) == (0, 0),
-    }
-}
-
 /// Why a client whose bind breaks the rules is refused.
 pub(super) fn nak_reason(breach: &Breach) -> u16 {
     match breach {
-        Breach::Version { .. } => nak::VERSION,
+        // A trailer that does not fit is read as that of another version.
+        Breach::Version { .. } | Breach::AuthLength { .. } => nak::VERSION,
         Breach::Contexts { .. } | Breach::SecurityContexts { .. } => nak::LOCAL_LIMIT,
+        Breach::Authentication { level: 2..=6, .. } => nak::AUTHENTICATION_TYPE,
+        Breach::Denied => nak::INVALID_CHECKSUM,
         _ => nak::NOT_SPECIFIED,
     }
 }
@@ -327,11 +367,15 @@ pub(super) fn is_tcp(place: &Profile) -> bool {
     matches!(place.endpoints.first(), Some(Endpoint::Tcp { .. }) | None)
 }
 
-fn refusal(failure: &Failure) -> Refusal {
-    if failure.kind() == Kind::Unsupported { Refusal::Mechanism } else { Refusal::Token }
+fn refusal(failure: &Failure, trailer: &Trailer) -> Breach {
+    if failure.kind() == Kind::Unsupported {
+        Breach::Authentication { mechanism: trailer.mechanism, level: trailer.level }
+    } else {
+        Breach::Denied
+    }
 }
 
 /// No users at all, where Kerberos alone decides.
-fn nobody() -> Arc<dyn everywire_auth::security::Users> {
-    Arc::new(everywire_auth::security::UserTable::default())
+fn nobody() -> Arc<dyn Users> {
+    Arc::new(UserTable::default())
 }

@@ -7,6 +7,7 @@ mod admission;
 mod answers;
 mod binding;
 mod requests;
+mod targets;
 
 use super::channel::{Channel, State};
 use super::shield::Talk;
@@ -44,6 +45,12 @@ pub struct Accepting {
     talk: Option<Talk>,
     /// Association group, once one was joined.
     group: Option<u32>,
+    /// The fragment size that was agreed on.
+    size: u16,
+    /// Whether the rest of an orphaned call need not come.
+    keeps_on_orphan: bool,
+    /// What a fault about the request that is looked at is told of.
+    blame: Blame,
     contexts: Vec<Presentation>,
     admissions: Vec<Admission>,
     /// Calls taken and not answered; their serials ascend.
@@ -61,10 +68,30 @@ struct Presentation {
     syntax: Syntax,
     /// The interface as the peer names it, 16 bytes in wire order.
     interface: Bytes,
-    /// Whether its calls on objects carry ORPCTHIS.
-    orpc: bool,
+    /// What its calls go to.
+    target: Target,
     /// Whether it is derived from IDispatch, once that mattered.
     dispatches: Option<bool>,
+}
+
+/// What the calls by a presentation context go to.
+#[derive(Debug, Clone)]
+enum Target {
+    /// Objects, with ORPCTHIS.
+    Objects,
+    /// The node itself, as plain DCE/RPC.
+    Node,
+    /// The object under this key, whose procedures are called as plain DCE/RPC.
+    Procedures(Bytes),
+}
+
+/// Where a fault points to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Blame {
+    call: u32,
+    context: u16,
+    /// Whether fragments of another call were missing: whatever is wrong then is an error of the protocol.
+    crowded: bool,
 }
 
 /// A security context that is being made, or that was refused.
@@ -72,6 +99,8 @@ struct Admission {
     id: u32,
     mechanism: u8,
     level: Level,
+    /// It began with the bind, so that calls without a trailer come by it.
+    first: bool,
     /// `None`: refused.
     acceptor: Option<Box<dyn Acceptor>>,
 }
@@ -100,7 +129,13 @@ impl Accepting {
         let place = Security::of(&config.profile);
         let exporter = config.ambient.as_ref().and_then(Exporter::of);
         let sockets = !binding::is_tcp(&config.profile);
-        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &place, "", sockets));
+        // What nobody in particular sends is called by nobody, unless the place has an account of its own.
+        let back = if place.credentials.is_some() || sockets {
+            Arc::clone(&place)
+        } else {
+            Arc::new(Security::new(Level::None))
+        };
+        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &back, "", sockets));
         Self {
             channel: Channel::new(&config.limits),
             port: binding::secondary_address(&config.profile),
@@ -111,6 +146,9 @@ impl Accepting {
             exporter,
             talk,
             group: None,
+            size: 0,
+            keeps_on_orphan: false,
+            blame: Blame::default(),
             contexts: Vec::new(),
             admissions: Vec::new(),
             serving: Vec::new(),
@@ -142,20 +180,36 @@ impl Accepting {
     /// Tells the peer of a breach, as far as the protocol has a word for it.
     #[cold]
     fn breach(&mut self, breach: Breach, header: Option<&Header>) -> Violation {
-        match header {
-            Some(header) if header.kind == PduKind::Bind => {
-                self.send_nak(header.call, binding::nak_reason(&breach))
+        use crate::hresult::{
+            NCA_ACCESS_DENIED, NCA_FAULT_REMOTE_NO_MEMORY, NCA_PROTO_ERROR, NCA_SEC_PKG_ERROR,
+        };
+        let Some(header) = header else { return self.channel.broken(breach) };
+        let kind = header.kind;
+        let status = match breach {
+            Breach::Signature => NCA_SEC_PKG_ERROR,
+            Breach::Denied | Breach::Authentication { mechanism: 1.., .. } if kind != PduKind::Request => {
+                NCA_SEC_PKG_ERROR
             }
-            Some(header) => {
-                let status = match breach {
-                    Breach::Signature | Breach::Verification { .. } | Breach::Unprotected { .. } => {
-                        crate::hresult::NCA_ACCESS_DENIED
-                    }
-                    _ => crate::hresult::NCA_PROTO_ERROR,
-                };
-                self.send_fault(header.call, 0, status, true);
+            Breach::Verification { .. }
+            | Breach::Unprotected { .. }
+            | Breach::UnknownSecurityContext { .. }
+            | Breach::SecurityContextReused { .. }
+            | Breach::Authentication { .. }
+            | Breach::Denied => NCA_ACCESS_DENIED,
+            Breach::AuthLength { .. } if kind == PduKind::Auth3 => NCA_FAULT_REMOTE_NO_MEMORY,
+            _ => NCA_PROTO_ERROR,
+        };
+        let known = self.channel.state == State::Open && kind == PduKind::Request;
+        match breach {
+            _ if kind == PduKind::Bind => self.send_nak(header.call, binding::nak_reason(&breach)),
+            Breach::Unfinished { .. } => self.send_fault(header.call, 0, status, true),
+            Breach::FragmentLength { .. } => self.send_fault(header.call, 0, status, false),
+            _ if known => {
+                let Blame { call, context, crowded } = self.blame;
+                let status = if crowded { NCA_PROTO_ERROR } else { status };
+                self.send_fault(call, context, status, false);
             }
-            None => {}
+            _ => self.send_fault(header.call, 0, status, true),
         }
         self.channel.broken(breach)
     }
@@ -208,7 +262,12 @@ impl Session for Accepting {
         loop {
             match self.channel.next(now, input) {
                 Ok(Some((header, message))) => {
-                    if let Err(breach) = self.take(now, &header, message) {
+                    let fits = if header.length > self.channel.recv {
+                        Err(Breach::FragmentLength { length: header.length, limit: self.channel.recv })
+                    } else {
+                        Ok(())
+                    };
+                    if let Err(breach) = fits.and_then(|()| self.take(now, &header, message)) {
                         return Err(self.breach(breach, Some(&header)));
                     }
                 }

@@ -1,6 +1,6 @@
 //! Calls: taken, withdrawn, forgotten (C706 12.6.4.9; MS-DCOM 2.2.13, 3.1.1.5.4).
 
-use super::{Accepting, Serving};
+use super::{Accepting, Blame, Serving, Target};
 use crate::exporter::Served;
 use crate::frame::{self, FIRST, Header, LAST};
 use crate::orpc::OrpcThis;
@@ -28,13 +28,20 @@ impl Accepting {
         if self.channel.state != State::Open {
             return Err(Breach::Unexpected { kind: header.kind.word() });
         }
-        let (end, shield) = match self.refused(header, &message)? {
-            true => {
-                self.send_fault(header.call, 0, hresult::NCA_ACCESS_DENIED, true);
+        let context = context_of(header, &message)?;
+        self.blame = Blame { call: header.call, context, crowded: false };
+        let whole = header.flags & (FIRST | LAST) == FIRST | LAST;
+        let usual = whole && self.channel.assemblies.is_empty();
+        if !(usual && self.contexts.iter().any(|known| known.id == context)) {
+            if !self.is_in_order(header, context)? {
                 return Ok(());
             }
-            false => self.channel.open(header, &mut message)?,
-        };
+        }
+        if !self.admissions.is_empty() {
+            self.check_admissions(header, &message)?;
+        }
+        let begun = self.channel.assemblies.begun(header.call).and_then(|first| first.shield);
+        let (end, shield) = self.channel.open_as(header, &mut message, begun)?;
         let shield = shield.or_else(|| self.implied());
         message.truncate(end);
         let message = message.freeze();
@@ -55,12 +62,12 @@ impl Accepting {
                 return Err(Breach::CallReused { call: header.call });
             }
         }
-        // Without multiplexing, the fragments of a call come one after another.
-        if !self.channel.multiplex && self.channel.assemblies.has_other(header.call) {
+        // Nothing unprotected slips in between the fragments of a protected call.
+        if self.blame.crowded && shield.is_none() && self.channel.assemblies.has_protected() {
             return Err(Breach::StrayFragment { call: header.call });
         }
         let stub = message.slice(request.stub);
-        if header.flags & (FIRST | LAST) == FIRST | LAST && self.channel.assemblies.is_empty() {
+        if usual {
             return self.call_in(header, &fragment, stub);
         }
         let due = self.channel.assembly_due(now);
@@ -71,18 +78,60 @@ impl Accepting {
         }
     }
 
-    /// Whether a request comes by a security context that was refused; the peer may not know yet.
-    fn refused(&self, header: &Header, message: &[u8]) -> Result<bool, Breach> {
-        if self.admissions.is_empty() {
+    /// Whether a fragment may come now, as far as its header says. `false`: it was answered by a fault.
+    #[cold]
+    fn is_in_order(&mut self, header: &Header, context: u16) -> Result<bool, Breach> {
+        let call = header.call;
+        let first = header.has(FIRST);
+        let known = self.contexts.iter().any(|known| known.id == context);
+        let open = &self.channel.assemblies;
+        if let Some(begun) = open.begun(call) {
+            self.blame.context = begun.heading.context;
+            return Ok(true);
+        }
+        if !self.channel.multiplex {
+            // The fragments of a call come one after another.
+            if let Some(begun) = open.oldest() {
+                self.blame =
+                    Blame { call: begun.heading.call, context: begun.heading.context, crowded: false };
+                return Err(Breach::StrayFragment { call });
+            }
+            if !first {
+                self.blame.context = 0;
+                return Err(Breach::StrayFragment { call });
+            }
+        } else if !open.is_empty() {
+            self.blame = Blame { call, context: 0, crowded: true };
+            if !first {
+                return Err(Breach::StrayFragment { call });
+            }
+            if !known {
+                return Err(Breach::UnknownContext { context });
+            }
+        }
+        if !known && !first {
+            self.send_fault(call, 0, hresult::NCA_UNK_IF, true);
             return Ok(false);
         }
-        let Some(trailer) = header.trailer(message)? else {
-            // At level connect only the absence of another context says by which a call comes.
-            let connects = |level: Level| level == Level::Connect;
-            return Ok(self.implied().is_none()
-                && self.admissions.iter().any(|held| held.acceptor.is_none() && connects(held.level)));
+        Ok(true)
+    }
+
+    /// Whether a request comes by a security context that stands, as far as it needs one.
+    #[cold]
+    fn check_admissions(&self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+        let implied = self.implied().is_some();
+        let held = match header.trailer(message)? {
+            Some(trailer) => self.admissions.iter().find(|held| held.id == trailer.context),
+            // Only the absence of another context says by which a call comes that names none.
+            None => self.admissions.iter().find(|held| {
+                held.first || (!implied && held.acceptor.is_none() && held.level == Level::Connect)
+            }),
         };
-        Ok(self.admissions.iter().any(|held| held.id == trailer.context && held.acceptor.is_none()))
+        match held {
+            Some(held) if held.acceptor.is_none() => Err(Breach::Denied),
+            Some(held) => Err(Breach::Unfinished { context: held.id }),
+            None => Ok(()),
+        }
     }
 
     /// The security context of a call that names none: at level connect none does.
@@ -100,9 +149,15 @@ impl Accepting {
             Ok(())
         };
         let Some(context) = self.contexts.iter().find(|known| known.id == heading.context) else {
-            return refuse(self, hresult::NCA_UNK_IF);
+            self.send_fault(heading.call, 0, hresult::NCA_UNK_IF, true);
+            return Ok(());
         };
-        let (syntax, orpc) = (context.syntax, context.orpc);
+        let syntax = context.syntax;
+        let procedures = match &context.target {
+            Target::Procedures(key) => Some(key.clone()),
+            _ => None,
+        };
+        let orpc = matches!(context.target, Target::Objects);
         let interface = context.interface.clone();
         if !self.admits(call.shield, syntax.id, heading.opnum) {
             return refuse(self, hresult::NCA_ACCESS_DENIED);
@@ -124,6 +179,7 @@ impl Accepting {
                 Some(_) => return refuse(self, hresult::RPC_E_INVALID_IPID),
                 None => return refuse(self, hresult::RPC_E_DISCONNECTED),
             },
+            _ if procedures.is_some() => (procedures.unwrap_or_default(), false),
             Some(object) => (Bytes::copy_from_slice(&object.to_bytes_le()), false),
             None if orpc && matches!(syntax.id, REM_UNKNOWN | REM_UNKNOWN2) => {
                 return refuse(self, hresult::RPC_E_INVALID_OBJECT);
@@ -221,13 +277,24 @@ impl Accepting {
 
     /// The peer has forgotten a call, or will not send the rest of it.
     pub(super) fn orphaned_in(&mut self, header: &Header) {
-        self.channel.assemblies.forget(header.call);
+        // Without that feature, others wait for the rest of a call (MS-RPCE 2.2.2.14).
+        if self.keeps_on_orphan {
+            self.channel.assemblies.forget(header.call);
+        }
         let forgotten = |serving: &&mut Serving| serving.call == header.call && !serving.cancelled;
         if let Some(serving) = self.serving.iter_mut().find(forgotten) {
             serving.cancelled = true;
             self.channel.events.push_back(Event::Cancelled(CallId(serving.serial)));
         }
     }
+}
+
+/// The presentation context of a request, which is not verified yet.
+#[inline]
+fn context_of(header: &Header, message: &[u8]) -> Result<u16, Breach> {
+    let raw = message.get(frame::HEADER + 4..).and_then(<[u8]>::first_chunk);
+    let raw = *raw.ok_or(Breach::Truncated { what: "request header" })?;
+    Ok(if header.little { u16::from_le_bytes(raw) } else { u16::from_be_bytes(raw) })
 }
 
 /// Whether an interface, or one it is derived from, is such a one.

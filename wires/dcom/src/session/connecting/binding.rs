@@ -30,7 +30,7 @@ impl Connecting {
                 return;
             }
         };
-        let mut elements: Vec<_> = likely(profile).into_iter().map(|iid| self.ask(iid)).collect();
+        let mut elements: Vec<_> = likely(profile).into_iter().map(|iid| self.ask(syntax(iid))).collect();
         let features = Syntax::features(FEATURE_SECURITY_MULTIPLEX | FEATURE_KEEP_ON_ORPHAN);
         let interface = elements.first().map_or_else(|| syntax(OBJECT_EXPORTER), |first| first.interface);
         elements.push(ContextElement { id: self.next_context, interface, transfers: vec![features] });
@@ -41,16 +41,16 @@ impl Connecting {
     }
 
     /// A presentation context for an interface; the peer has to be told.
-    fn ask(&mut self, iid: Uuid) -> ContextElement {
+    fn ask(&mut self, syntax: Syntax) -> ContextElement {
         let id = self.next_context;
         self.next_context = self.next_context.wrapping_add(1);
-        self.contexts.push(Context { id, iid, stage: Stage::Asked, call: self.next_call });
-        ContextElement { id, interface: syntax(iid), transfers: vec![NDR] }
+        self.contexts.push(Context { id, syntax, stage: Stage::Asked, call: self.next_call });
+        ContextElement { id, interface: syntax, transfers: vec![NDR] }
     }
 
     /// Asks for one more interface.
-    pub(super) fn send_alter(&mut self, iid: Uuid) {
-        let element = self.ask(iid);
+    pub(super) fn send_alter(&mut self, syntax: Syntax) {
+        let element = self.ask(syntax);
         self.alter(vec![element], None);
     }
 
@@ -64,12 +64,20 @@ impl Connecting {
         let call = self.take_call();
         let token = token.map(|value| Token {
             mechanism: shield::number(self.security.mechanism),
-            level: self.security.level as u8,
+            level: self.level() as u8,
             context: CONTEXT,
             value,
         });
         let flags = if matches!(pdu, Pdu::Bind(_)) { HEADER_SIGNING | MULTIPLEX } else { 0 };
         self.channel.negotiate(&pdu, flags, call, token.as_ref());
+    }
+
+    /// The level as it stands in trailers: nobody sends `call` (MS-RPCE 2.2.1.1.8).
+    fn level(&self) -> Level {
+        match self.security.level {
+            Level::Call => Level::Packet,
+            level => level,
+        }
     }
 
     fn first_token(&mut self, profile: &Profile) -> Result<Option<Vec<u8>>, Failure> {
@@ -175,11 +183,12 @@ impl Connecting {
         }
     }
 
-    /// Notes what the peer says of the contexts with these numbers; `more` answers may follow that concern none.
+    /// Notes what the peer says of the contexts with these numbers; `more` answers may follow that concern none. Some peers say
+    /// something of the first alone: the others are asked for again when they are needed.
     fn settle_contexts(&mut self, asked: &[u16], ack: &BindAck, more: usize) -> Result<(), Breach> {
         let (results, expected) = (ack.results.len(), asked.len());
         // Some leave out what they do not understand.
-        if results < expected || results > expected + more {
+        if results < expected.min(1) || results > expected + more {
             return Err(Breach::Results { results, asked: expected });
         }
         for (id, result) in asked.iter().zip(&ack.results) {
@@ -188,6 +197,8 @@ impl Connecting {
                 context.stage = if accepted { Stage::Accepted } else { Stage::Refused };
             }
         }
+        let unanswered = asked.get(results..).unwrap_or_default();
+        self.contexts.retain(|context| !unanswered.contains(&context.id));
         Ok(())
     }
 
@@ -197,7 +208,14 @@ impl Connecting {
             self.become_ready("none");
             return Ok(());
         };
+        // At level connect nothing is protected, and the peer is not known either way: some do not ask who calls, or say
+        // something of their own.
+        let asks = self.security.level > Level::Connect;
         let Some(trailer) = header.trailer(message)? else {
+            if !asks {
+                self.become_ready("none");
+                return Ok(());
+            }
             self.give_up(
                 Failure::new(
                     Kind::Refused,
@@ -210,6 +228,10 @@ impl Connecting {
         };
         let step = match authentication.step(message.get(trailer.value()..).unwrap_or_default()) {
             Ok(step) => step,
+            Err(_) if !asks => {
+                self.become_ready("none");
+                return Ok(());
+            }
             Err(failure) => {
                 self.give_up(failure);
                 return Ok(());
@@ -221,7 +243,7 @@ impl Connecting {
             let again = self.contexts.iter().take(1);
             let again = again.map(|context| ContextElement {
                 id: context.id,
-                interface: syntax(context.iid),
+                interface: context.syntax,
                 transfers: vec![NDR],
             });
             let again = again.collect();
@@ -231,7 +253,7 @@ impl Connecting {
         if !step.token.is_empty() {
             self.send_negotiation(Pdu::Auth3, Some(&step.token));
         }
-        let level = self.security.level;
+        let level = self.level();
         let words = shield::authentication(established.principal.mechanism, level);
         let (number, headers) = (shield::number(self.security.mechanism), self.channel.header_signing);
         self.channel.shields.push(Shield::new(CONTEXT, number, level, headers, established));

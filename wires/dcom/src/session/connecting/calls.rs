@@ -6,16 +6,17 @@ use super::{Connecting, Purpose, Waiting};
 use crate::address::{TAG_OBJREF, class_of};
 use crate::exporter::Proxy;
 use crate::frame::{MAYBE, PduKind};
-use crate::objref::ObjRef;
 use crate::orpc::OrpcThis;
+use crate::pdu::Syntax;
 use crate::session::channel::Heading;
 use crate::session::{tells_hresult, values, verification};
-use crate::{IUNKNOWN, VERSION, hresult, iid_of, is_orpc, opnum_base};
+use crate::standard::dispatch::call::Invocation;
+use crate::{IUNKNOWN, VERSION, hresult, iid_of, is_orpc, opnum_base, version_of};
 use everywire_model::{
     Call, CallId, Encode, Expects, Failure, Initiator, Interface, InterfaceKind, Kind, Operation, Outcome,
     Profile, Visit,
 };
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use uuid::Uuid;
 
 /// What is known of the interface that was called last.
@@ -23,17 +24,29 @@ pub(super) struct Known {
     /// Where its description is, and its identity there: both have to fit.
     address: usize,
     id: String,
-    pub(super) iid: Uuid,
+    pub(super) syntax: Syntax,
     base: u16,
     orpc: bool,
+    /// Whether it is called by IDispatch only.
+    dispatch: bool,
     /// Number of the presentation context, once it was accepted.
     pub(super) context: Option<u16>,
+    /// The object it was called of last.
+    recent: Option<Recent>,
+}
+
+/// Where the last call of an interface went: the next one mostly goes there, too.
+struct Recent {
+    /// It keeps the place in memory from being another object's.
+    proxy: Weak<Proxy>,
+    ipid: Uuid,
+    minor: u16,
 }
 
 /// Where a request goes, and as what.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
-    pub(super) iid: Uuid,
+    pub(super) syntax: Syntax,
     pub(super) context: u16,
     pub(super) opnum: u16,
     pub(super) object: Option<Uuid>,
@@ -47,23 +60,50 @@ impl Connecting {
     #[inline]
     pub(super) fn begin(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
-        let profile = call.profile;
-        let Some(proxy) = profile.lease.get::<Proxy>() else { return self.begin_elsewhere(call) };
-        let Some(resolution) = proxy.oxid().resolution() else { return self.resolve(profile) };
-        let (iid, opnum, context, orpc) = self.method(call)?;
-        let minor = resolution.version.1.min(VERSION.1.into());
-        if self.may_send()
-            && let Some(context) = context
-            && let Some(ipid) = proxy.ipid(iid)
-        {
-            if proxy.oxid().has_releases() {
-                self.send_releases(proxy.oxid(), resolution.rem_unknown, minor);
-            }
-            let target = Target { iid, context, opnum, object: Some(ipid), orpc, minor };
+        let Some(proxy) = call.profile.lease.get::<Proxy>() else { return self.begin_elsewhere(call) };
+        if let Some(target) = self.usual(call, proxy) {
             return self.send_call(&target, call.arguments, call.expects);
         }
-        let Some(proxy) = profile.lease.share::<Proxy>() else { return Err(no_interface()) };
-        self.hold(Goal::Object(proxy), call, iid, opnum, orpc, minor)
+        self.begin_at(proxy, call)
+    }
+
+    /// Where a call goes that is like the last one, if it is and may be sent now.
+    #[inline]
+    fn usual(&self, call: &Call<'_>, proxy: &Proxy) -> Option<Target> {
+        let (known, interface) = (self.known.as_ref()?, call.interface?);
+        let recent = known.recent.as_ref()?;
+        let same = std::ptr::eq(recent.proxy.as_ptr(), proxy)
+            && call.profile.components.is_empty()
+            && known.describes(interface)
+            && self.may_send()
+            && !proxy.oxid().has_releases();
+        let context = known.context.filter(|_| same)?;
+        let opnum = known.base.checked_add(u16::try_from(index_of(interface, call.operation)?).ok()?)?;
+        let (object, orpc) = (Some(recent.ipid), known.orpc);
+        Some(Target { syntax: known.syntax, context, opnum, object, orpc, minor: recent.minor })
+    }
+
+    /// Begins a call of an object.
+    fn begin_at(&mut self, proxy: &Proxy, call: &Call<'_>) -> Result<CallId, Failure> {
+        let resolution = proxy.oxid().resolution();
+        let Some(resolution) = resolution.filter(|_| call.profile.components.is_empty()) else {
+            return self.resolve(call.profile);
+        };
+        let Method { opnum, dispatch } = self.method(call)?;
+        let minor = self.orpc_minor.min(resolution.version.1);
+        let Some(shared) = call.profile.lease.share::<Proxy>() else { return Err(no_interface()) };
+        let Some(known) = &mut self.known else { return Err(no_interface()) };
+        // Until the peer has shown that it speaks this version, a call is kept to be sent again.
+        if let (Some(ipid), true, false) = (proxy.ipid(known.syntax.id), self.proven, dispatch) {
+            known.recent = Some(Recent { proxy: Arc::downgrade(&shared), ipid, minor });
+        }
+        if proxy.oxid().has_releases() && self.may_send() {
+            self.send_releases(proxy.oxid(), resolution.rem_unknown, minor);
+        }
+        if let Some(target) = self.usual(call, proxy) {
+            return self.send_call(&target, call.arguments, call.expects);
+        }
+        self.hold(Goal::Object(shared), call, opnum, minor, dispatch)
     }
 
     /// Begins a call of something that is no object at its exporter.
@@ -73,24 +113,25 @@ impl Connecting {
         if let Some(moved) = self.unmarshalled(profile)? {
             return Ok(moved);
         }
-        if let Some(clsid) = class_of(profile) {
+        // Procedures are no object's, so there is nothing to activate.
+        let procedures = call.interface.is_some_and(|known| known.kind == InterfaceKind::Procedures);
+        if let Some(clsid) = class_of(profile).filter(|_| !procedures) {
             let iid =
                 call.interface.filter(|known| known.kind != InterfaceKind::Class).map_or(IUNKNOWN, iid_of);
             return Ok(self.activate(clsid, iid, profile));
         }
-        let (iid, opnum, _, orpc) = self.method(call)?;
-        let object = profile.key.first_chunk().filter(|_| profile.key.len() == 16);
+        let Method { opnum, .. } = self.method(call)?;
+        let object = profile.key.first_chunk().filter(|_| profile.key.len() == 16 && !procedures);
         let object = object.map(|raw| Uuid::from_bytes_le(*raw));
         // Interfaces of the node are called with ORPCTHIS as all others of COM are.
-        self.hold(Goal::Node(object), call, iid, opnum, orpc, self.orpc_minor)
+        let way = procedures.then(|| Arc::new(profile.clone()));
+        self.hold(Goal::Node { object, way }, call, opnum, self.orpc_minor, false)
     }
 
     /// An OBJREF that nobody unmarshalled yet becomes a reference.
     fn unmarshalled(&mut self, profile: &Profile) -> Result<Option<CallId>, Failure> {
         let Some(raw) = profile.component(TAG_OBJREF) else { return Ok(None) };
-        let (objref, _) = ObjRef::parse(raw).map_err(|violation| violation.at(0))?;
-        let exporter = self.exporter.as_ref().ok_or_else(no_node)?;
-        let reference = exporter.adopt(&objref, &self.security)?;
+        let reference = self.exporter.as_ref().ok_or_else(no_node)?.adopt_text(raw, profile)?;
         let serial = self.take_serial();
         self.reply(serial, Outcome::Moved(reference));
         Ok(Some(CallId(serial)))
@@ -111,6 +152,12 @@ impl Connecting {
     fn resolve(&mut self, profile: &Profile) -> Result<CallId, Failure> {
         let Some(proxy) = profile.lease.share::<Proxy>() else { return Err(no_interface()) };
         let serial = self.take_serial();
+        if proxy.oxid().resolution().is_some() {
+            // Somebody asked meanwhile; this connection leads to the resolver all the same.
+            let reference = self.exporter.as_ref().ok_or_else(no_node)?.located(&proxy, None);
+            self.reply(serial, Outcome::Moved(reference));
+            return Ok(CallId(serial));
+        }
         let same = |errand: &Errand| matches!(errand, Errand::Resolve { proxy: other, .. } if Arc::ptr_eq(other, &proxy));
         if !self.join_task(same, serial) {
             self.ask_for(Errand::Resolve { proxy, profile: profile.clone() }, serial);
@@ -130,7 +177,7 @@ impl Connecting {
             return Ok(moved);
         }
         if let Some(proxy) = profile.lease.share::<Proxy>() {
-            if proxy.oxid().resolution().is_none() {
+            if proxy.oxid().resolution().is_none() || !profile.components.is_empty() {
                 return self.resolve(profile);
             }
             let serial = self.take_serial();
@@ -174,7 +221,7 @@ impl Connecting {
     /// Notes that a call was sent and is to be answered.
     #[inline]
     pub(super) fn wait(&mut self, call: u32, serial: u64, target: &Target) {
-        let hresult = target.orpc && !tells_hresult(target.iid, target.opnum);
+        let hresult = target.orpc && !tells_hresult(target.syntax.id, target.opnum);
         let purpose = Purpose::Call { serial, orpc: target.orpc, hresult };
         self.waiting.push_back(Waiting { call, purpose });
     }
@@ -198,10 +245,9 @@ impl Connecting {
         };
         let causality = self.causality;
         let shield = self.channel.shields.first();
-        let said = shield.filter(|shield| shield.signs() && !shield.covers_headers()).map(|_| {
-            let interface = super::binding::syntax(target.iid);
-            verification::Said::new(interface, call, target.context, target.opnum, true)
-        });
+        let said = shield
+            .filter(|shield| shield.signs() && !shield.covers_headers())
+            .map(|_| verification::Said::new(target.syntax, call, target.context, target.opnum, true));
         let shield = (!self.channel.shields.is_empty()).then_some(0);
         self.channel.message(&heading, shield, |out| {
             let stub = out.len();
@@ -230,44 +276,56 @@ impl Connecting {
         &mut self,
         goal: Goal,
         call: &Call<'_>,
-        iid: Uuid,
         opnum: u16,
-        orpc: bool,
         minor: u16,
+        dispatch: bool,
     ) -> Result<CallId, Failure> {
+        let Some((interface, known)) = call.interface.zip(self.known.as_ref()) else {
+            return Err(no_interface());
+        };
+        let (syntax, orpc) = (known.syntax, known.orpc);
         // The values as they will stand in the stub; their alignment is that of a multiple of 8.
         let mut values = Vec::new();
-        values::put(&mut values, 0, call.arguments, self.talk.as_ref())?;
-        let serial = self.take_serial();
-        let expects = call.expects;
-        self.jobs.push_back(Job::Call(Held { serial, goal, iid, opnum, orpc, minor, values, expects }));
+        let mut operation = None;
+        if dispatch {
+            let invocation = Invocation::new(interface, call.operation, call.arguments)?;
+            values::put(&mut values, 0, &invocation, self.talk.as_ref())?;
+            operation = Some(Box::new(call.operation.clone()));
+        } else {
+            values::put(&mut values, 0, call.arguments, self.talk.as_ref())?;
+        }
+        let (serial, expects) = (self.take_serial(), call.expects);
+        let held = Held { serial, goal, syntax, opnum, orpc, minor, values, expects, operation };
+        self.jobs.push_back(Job::Call(Box::new(held)));
         self.pump();
         Ok(CallId(serial))
     }
 
-    /// What is called: interface, number on the wire, presentation context if there is one, whether it is ORPC.
+    /// What is called: number on the wire, and whether by Invoke; the interface is known afterwards.
     #[inline]
-    fn method(&mut self, call: &Call<'_>) -> Result<(Uuid, u16, Option<u16>, bool), Failure> {
+    fn method(&mut self, call: &Call<'_>) -> Result<Method, Failure> {
         let Some(interface) = call.interface else { return Err(no_interface()) };
-        let address = std::ptr::from_ref(interface).addr();
-        if self.known.as_ref().is_none_or(|known| known.address != address || known.id != interface.id) {
-            self.known = Some(Known::new(interface, address));
+        if self.known.as_ref().is_none_or(|known| !known.describes(interface)) {
+            self.known = Some(Known::new(interface));
         }
         let Some(known) = &mut self.known else { return Err(no_interface()) };
         if known.context.is_none() {
             let accepted = |context: &&super::Context| {
-                context.iid == known.iid && context.stage == super::Stage::Accepted
+                context.syntax == known.syntax && context.stage == super::Stage::Accepted
             };
             known.context = self.contexts.iter().find(accepted).map(|context| context.id);
         }
+        if known.dispatch {
+            return Ok(Method { opnum: INVOKE_NUMBER, dispatch: true });
+        }
         let index = index_of(interface, call.operation).ok_or_else(no_interface)?;
         let opnum = u16::try_from(index).ok().and_then(|index| known.base.checked_add(index));
-        Ok((known.iid, opnum.ok_or_else(no_interface)?, known.context, known.orpc))
+        Ok(Method { opnum: opnum.ok_or_else(no_interface)?, dispatch: false })
     }
 
     /// Withdraws a call: tells the peer, and forgets it.
     pub(super) fn withdraw(&mut self, serial: u64) {
-        let sent = |waiting: &Waiting| matches!(waiting.purpose, Purpose::Call { serial: held, .. } if held == serial);
+        let sent = |waiting: &Waiting| waiting.purpose.serial() == Some(serial);
         if let Some(index) = self.waiting.iter().position(sent) {
             if let Some(gone) = self.waiting.remove(index)
                 && self.channel.state == crate::session::channel::State::Open
@@ -285,12 +343,35 @@ impl Connecting {
     }
 }
 
+/// How an operation is called.
+struct Method {
+    opnum: u16,
+    /// By Invoke.
+    dispatch: bool,
+}
+
+/// Invoke, in each interface that is derived from IDispatch.
+const INVOKE_NUMBER: u16 = 6;
+
 impl Known {
-    fn new(interface: &Interface, address: usize) -> Self {
+    fn new(interface: &Interface) -> Self {
         let iid = iid_of(interface);
-        let orpc = is_orpc(iid) && interface.kind != InterfaceKind::Procedures;
-        let id = interface.id.clone().into_owned();
-        Self { address, id, iid, base: opnum_base(interface), orpc, context: None }
+        let (major, minor) = version_of(interface);
+        Self {
+            address: std::ptr::from_ref(interface).addr(),
+            id: interface.id.clone().into_owned(),
+            syntax: Syntax { id: iid, major, minor },
+            base: opnum_base(interface),
+            orpc: is_orpc(iid) && interface.kind != InterfaceKind::Procedures,
+            dispatch: interface.kind == InterfaceKind::Dispatch,
+            context: None,
+            recent: None,
+        }
+    }
+
+    #[inline]
+    fn describes(&self, interface: &Interface) -> bool {
+        self.address == std::ptr::from_ref(interface).addr() && self.id == interface.id
     }
 }
 

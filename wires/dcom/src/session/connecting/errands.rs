@@ -1,17 +1,19 @@
 //! Errands: what this side asks the peer by itself, so that a call can be made (MS-DCOM 3.2.4.1, 3.2.4.2, 3.2.4.4).
 
+use super::binding::syntax;
 use super::calls::{Target, lower, no_node, no_such_interface};
 use super::jobs::{Job, Progress, Way};
-use super::{Connecting, Purpose, Waiting, empty_body};
+use super::{Connecting, Purpose, Waiting, empty_body, mapping};
 use crate::activation::{Activation, remote, scm};
 use crate::exporter::{Proxy, RemoteOxid};
 use crate::hresult;
 use crate::orpc::OrpcThat;
+use crate::pdu::Syntax;
 use crate::remunknown::{self, Query, Refs};
 use crate::resolver;
 use crate::session::{REM_UNKNOWN, REM_UNKNOWN2, SCM_ACTIVATOR};
 use crate::stub::Get;
-use crate::{OBJECT_EXPORTER, REMOTE_ACTIVATION, VERSION, is_orpc};
+use crate::{ENDPOINT_MAPPER, IUNKNOWN, OBJECT_EXPORTER, REMOTE_ACTIVATION, VERSION, is_orpc};
 use bytes::Bytes;
 use everywire_model::{Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
 use std::sync::Arc;
@@ -44,6 +46,8 @@ pub(super) enum Errand {
     Resolve { proxy: Arc<Proxy>, profile: Profile },
     /// An interface of an object; calls that wait for it are among the jobs.
     Query { proxy: Arc<Proxy>, iid: Uuid },
+    /// Where procedures are served.
+    Map { syntax: Syntax, profile: Arc<Profile> },
     /// Whether there is anybody.
     Alive,
     /// References are given back; nobody waits.
@@ -76,11 +80,11 @@ impl Connecting {
                     return Progress::Done;
                 }
             };
-            match self.way(question.iid) {
+            match self.way(&syntax(question.iid)) {
                 Way::Open(context) => break (question, context),
                 Way::Missing { asked } => {
                     if !asked {
-                        self.send_alter(question.iid);
+                        self.send_alter(syntax(question.iid));
                     }
                     return Progress::Waits(Job::Errand(task));
                 }
@@ -95,18 +99,31 @@ impl Connecting {
         };
         let (question, context) = question;
         let Question { iid, opnum, object, minor, stub } = question;
-        let target = Target { iid, context, opnum, object, orpc: is_orpc(iid), minor };
+        let target = Target { syntax: syntax(iid), context, opnum, object, orpc: is_orpc(iid), minor };
         let sent = self.send_request(&target, Expects::Reply, |out, _| {
             out.extend_from_slice(&stub);
             Ok(())
         });
         match sent {
             Ok(call) => {
+                let next = self.next_interface(&task.errand);
                 self.waiting.push_back(Waiting { call, purpose: Purpose::Errand(Box::new(task)) });
+                if let Some(next) = next {
+                    self.send_alter(next);
+                }
             }
             Err(failure) => self.fail_task(task, &failure),
         }
         Progress::Done
+    }
+
+    /// The interface that will be called of what is asked for, if that may well be on this same connection: a resolver on the
+    /// port that all look for mostly serves no objects itself.
+    fn next_interface(&self, errand: &Errand) -> Option<Syntax> {
+        let Errand::Activate { iid, profile, .. } = errand else { return None };
+        let next = syntax(*iid);
+        let here = self.channel.multiplex && !mapping::may_be_elsewhere(profile) && *iid != IUNKNOWN;
+        (here && matches!(self.way(&next), Way::Missing { asked: false })).then_some(next)
     }
 
     fn question(&self, errand: &Errand) -> Result<Question, Failure> {
@@ -148,6 +165,10 @@ impl Connecting {
                     stub,
                 }
             }
+            Errand::Map { syntax, .. } => {
+                let stub = mapping::request(syntax);
+                Question { iid: ENDPOINT_MAPPER, opnum: mapping::MAP, object: None, minor, stub }
+            }
             Errand::Alive => {
                 let opnum = resolver::opnum::SERVER_ALIVE;
                 Question { iid: OBJECT_EXPORTER, opnum, object: None, minor, stub: Vec::new() }
@@ -161,7 +182,7 @@ impl Connecting {
 
     /// IRemUnknown2, or IRemUnknown at peers that have no other.
     fn node_interface(&self) -> Uuid {
-        if matches!(self.way(REM_UNKNOWN2), Way::Refused) { REM_UNKNOWN } else { REM_UNKNOWN2 }
+        if matches!(self.way(&syntax(REM_UNKNOWN2)), Way::Refused) { REM_UNKNOWN } else { REM_UNKNOWN2 }
     }
 
     /// Gives references back along with the next call, without waiting for the answer.
@@ -193,6 +214,7 @@ impl Connecting {
                 self.activated(stub, little, *iid, *old, profile).map(Some)
             }
             Errand::Resolve { proxy, profile } => self.resolved(stub, little, proxy, profile).map(Some),
+            Errand::Map { syntax, profile } => mapping::moved(stub, little, syntax, profile).map(Some),
             Errand::Query { proxy, iid } => found(stub, little, proxy, *iid).map(|()| None),
             Errand::Alive | Errand::Release { .. } => Ok(None),
         };
@@ -303,6 +325,8 @@ fn found(stub: &Bytes, little: bool, proxy: &Proxy, iid: Uuid) -> Result<(), Fai
             proxy.learn(iid, &std);
             Ok(())
         }
+        // Only who asks whether the object is there asks for this; some objects that are do not name it.
+        Some(Err(hresult::E_NOINTERFACE)) if iid == IUNKNOWN => Ok(()),
         Some(Err(status)) => Err(hresult::failure(status, None).at(format_args!("interface {iid}"))),
         None => Err(Failure::malformed("an answer to RemQueryInterface is empty", base)),
     }

@@ -2,17 +2,18 @@
 
 use super::calls::{Target, no_such_interface};
 use super::errands::{Errand, Task};
-use super::{Connecting, Purpose, Stage};
+use super::{Connecting, Purpose, Stage, Waiting, mapping};
 use crate::exporter::Proxy;
+use crate::pdu::Syntax;
 use crate::session::channel::State;
-use everywire_model::{Expects, Failure, Outcome};
+use everywire_model::{Expects, Failure, Operation, Outcome, Profile};
 use std::sync::Arc;
 use uuid::Uuid;
 
 /// See the module.
 pub(super) enum Job {
     /// A call of the user.
-    Call(Held),
+    Call(Box<Held>),
     /// Something that must be asked before.
     Errand(Task),
 }
@@ -21,13 +22,15 @@ pub(super) enum Job {
 pub(super) struct Held {
     pub(super) serial: u64,
     pub(super) goal: Goal,
-    pub(super) iid: Uuid,
+    pub(super) syntax: Syntax,
     pub(super) opnum: u16,
     pub(super) orpc: bool,
     pub(super) minor: u16,
     /// The encoded arguments.
     pub(super) values: Vec<u8>,
     pub(super) expects: Expects,
+    /// What Invoke was asked for, if it is called.
+    pub(super) operation: Option<Box<Operation>>,
 }
 
 /// What is called.
@@ -35,7 +38,11 @@ pub(super) enum Goal {
     /// An object that is here.
     Object(Arc<Proxy>),
     /// An interface of the node, or an IPID that somebody else counts references of.
-    Node(Option<Uuid>),
+    Node {
+        object: Option<Uuid>,
+        /// Of procedures: the way by which they are looked for.
+        way: Option<Arc<Profile>>,
+    },
 }
 
 /// What became of a job that was looked at.
@@ -98,15 +105,15 @@ impl Connecting {
         }
     }
 
-    fn advance_call(&mut self, held: Held) -> Progress {
+    fn advance_call(&mut self, held: Box<Held>) -> Progress {
         let object = match &held.goal {
-            Goal::Node(object) => *object,
-            Goal::Object(proxy) => match proxy.ipid(held.iid) {
+            Goal::Node { object, .. } => *object,
+            Goal::Object(proxy) => match proxy.ipid(held.syntax.id) {
                 Some(ipid) => Some(ipid),
                 None => {
                     // The context is asked for at the same time.
-                    let task = Task::new(Errand::Query { proxy: Arc::clone(proxy), iid: held.iid });
-                    return Progress::Needs(Job::Call(held), task);
+                    let (proxy, iid) = (Arc::clone(proxy), held.syntax.id);
+                    return Progress::Needs(Job::Call(held), Task::new(Errand::Query { proxy, iid }));
                 }
             },
         };
@@ -116,37 +123,55 @@ impl Connecting {
         {
             self.send_releases(proxy.oxid(), resolution.rem_unknown, held.minor);
         }
-        let context = match self.way(held.iid) {
+        let context = match self.way(&held.syntax) {
             Way::Open(context) => context,
             Way::Missing { asked } => {
                 if !asked {
-                    self.send_alter(held.iid);
+                    self.send_alter(held.syntax);
                 }
                 return Progress::Waits(Job::Call(held));
             }
             Way::Refused => {
-                let failure = no_such_interface(held.iid);
-                self.reply(held.serial, Outcome::Failed(failure));
+                self.refused(*held);
                 return Progress::Done;
             }
         };
-        let Held { serial, iid, opnum, orpc, minor, values, expects, .. } = held;
-        let target = Target { iid, context, opnum, object, orpc, minor };
+        let Held { serial, syntax, opnum, orpc, minor, expects, .. } = *held;
+        let target = Target { syntax, context, opnum, object, orpc, minor };
         let sent = self.send_request(&target, expects, |out, _| {
-            out.extend_from_slice(&values);
+            out.extend_from_slice(&held.values);
             Ok(())
         });
         match sent {
-            Ok(call) if expects == Expects::Reply => self.wait(call, serial, &target),
+            Ok(call) if expects == Expects::Reply => {
+                if held.operation.is_some() || (orpc && !self.proven) {
+                    self.waiting.push_back(Waiting { call, purpose: Purpose::Held(held) });
+                } else {
+                    self.wait(call, serial, &target);
+                }
+            }
             Ok(_) => {}
             Err(failure) => self.reply(serial, Outcome::Failed(failure)),
         }
         Progress::Done
     }
 
+    /// The peer does not have the interface of a call here; procedures may be elsewhere.
+    fn refused(&mut self, held: Held) {
+        let Held { serial, goal, syntax, .. } = held;
+        let failure = no_such_interface(syntax.id);
+        match goal {
+            Goal::Node { way: Some(profile), .. } if mapping::may_be_elsewhere(&profile) => {
+                let errand = Errand::Map { syntax, profile };
+                self.jobs.push_back(Job::Errand(Task { errand, waiters: vec![serial] }));
+            }
+            _ => self.reply(serial, Outcome::Failed(failure)),
+        }
+    }
+
     /// The presentation context of an interface.
-    pub(super) fn way(&self, iid: Uuid) -> Way {
-        match self.contexts.iter().find(|context| context.iid == iid) {
+    pub(super) fn way(&self, syntax: &Syntax) -> Way {
+        match self.contexts.iter().find(|context| context.syntax == *syntax) {
             Some(context) => match context.stage {
                 Stage::Accepted => Way::Open(context.id),
                 Stage::Asked => Way::Missing { asked: true },
@@ -164,7 +189,7 @@ impl Connecting {
         });
         let sent = self.waiting.iter_mut().filter_map(|waiting| match &mut waiting.purpose {
             Purpose::Errand(task) => Some(&mut **task),
-            Purpose::Call { .. } => None,
+            Purpose::Call { .. } | Purpose::Held(_) => None,
         });
         held.chain(sent)
     }
@@ -200,9 +225,11 @@ impl Connecting {
             self.reply(serial, Outcome::Failed(failure.clone()));
         }
         if let Errand::Query { proxy, iid } = &task.errand {
-            let (failing, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.jobs).into_iter().partition(|job| {
-                matches!(job, Job::Call(Held { goal: Goal::Object(p), iid: i, .. }) if i == iid && Arc::ptr_eq(p, proxy))
-            });
+            let (failing, rest): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut self.jobs).into_iter().partition(|job| {
+                    let Job::Call(held) = job else { return false };
+                    matches!(&held.goal, Goal::Object(p) if held.syntax.id == *iid && Arc::ptr_eq(p, proxy))
+                });
             self.jobs = rest.into();
             for job in failing {
                 self.fail_job(job, failure);

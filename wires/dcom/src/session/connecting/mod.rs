@@ -1,19 +1,21 @@
 //! The side that connects.
 //!
 //! `binding` agrees on contexts and says who calls, `calls` sends calls, `jobs` are the calls that wait for something
-//! and the errands they wait for, `errands` asks for what they need, `replies` takes answers.
+//! and the errands they wait for, `errands` asks for what they need, `mapping` where procedures are, `replies` takes
+//! answers.
 
 mod binding;
 mod calls;
 mod errands;
 mod jobs;
+mod mapping;
 mod replies;
 
 use super::channel::{Channel, State};
 use super::shield::Talk;
 use crate::exporter::Exporter;
 use crate::frame::{Header, PduKind};
-use crate::pdu::Breach;
+use crate::pdu::{Breach, Syntax};
 use crate::security::Security;
 use bytes::{Bytes, BytesMut};
 use calls::Known;
@@ -21,9 +23,9 @@ use errands::Task;
 use everywire_auth::security::Initiator as Authentication;
 use everywire_model::{
     Answer, Body, Call, CallId, Completed, Config, Emission, Endpoint, Event, Failure, Handle, Initiator,
-    Kind, Outcome, PeerAddress, Profile, Rope, Session, Violation,
+    Kind, Outcome, Peer, PeerAddress, Profile, Rope, Session, Violation,
 };
-use jobs::Job;
+use jobs::{Held, Job};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
@@ -53,6 +55,8 @@ pub struct Connecting {
     jobs: VecDeque<Job>,
     /// Minor version of ORPC, where the peer's is not known.
     orpc_minor: u16,
+    /// Whether the peer took an ORPC version that it was sent.
+    proven: bool,
     /// Causality of the calls of this connection, counted up.
     causality: u128,
     /// The interface that was called last.
@@ -62,7 +66,7 @@ pub struct Connecting {
 /// A presentation context.
 struct Context {
     id: u16,
-    iid: Uuid,
+    syntax: Syntax,
     stage: Stage,
     /// By which PDU it was asked for.
     call: u32,
@@ -93,7 +97,20 @@ enum Purpose {
         /// Whether they end with an HRESULT that is the wire's.
         hresult: bool,
     },
+    /// One that may be sent again, or was sent by Invoke.
+    Held(Box<Held>),
     Errand(Box<Task>),
+}
+
+impl Purpose {
+    /// Of a call of the user.
+    fn serial(&self) -> Option<u64> {
+        match self {
+            Self::Call { serial, .. } => Some(*serial),
+            Self::Held(held) => Some(held.serial),
+            Self::Errand(_) => None,
+        }
+    }
 }
 
 impl Connecting {
@@ -119,11 +136,16 @@ impl Connecting {
             next_serial: 1,
             jobs: VecDeque::new(),
             orpc_minor: crate::VERSION.1.into(),
+            proven: false,
             causality: Uuid::new_v4().as_u128(),
             known: None,
         };
         if this.unusable.is_none() {
             this.send_bind(&config.profile);
+        }
+        if this.unusable.is_some() {
+            // Nobody is to wait for a greeting: each call is told why it cannot be made.
+            this.channel.events.push_back(Event::Ready(Peer::admitted(this.peer.clone(), "none")));
         }
         this
     }
@@ -181,11 +203,12 @@ impl Connecting {
     fn fail_all(&mut self, failure: &Failure) {
         for waiting in std::mem::take(&mut self.waiting) {
             match waiting.purpose {
-                Purpose::Call { serial, .. } => {
-                    let failure = failure.clone();
-                    self.reply(serial, Outcome::Failed(failure));
-                }
                 Purpose::Errand(task) => self.fail_task(*task, failure),
+                call => {
+                    if let Some(serial) = call.serial() {
+                        self.reply(serial, Outcome::Failed(failure.clone()));
+                    }
+                }
             }
         }
         for job in std::mem::take(&mut self.jobs) {

@@ -1,5 +1,6 @@
 //! Answers: results, failing HRESULTs, exceptions, faults.
 
+use super::jobs::{Held, Job};
 use super::{Connecting, Purpose, Stage, Waiting};
 use crate::frame::{DID_NOT_EXECUTE, FIRST, HEADER, Header, LAST};
 use crate::hresult;
@@ -8,7 +9,8 @@ use crate::pdu::cursor::Cursor;
 use crate::pdu::{Breach, Pdu, Response};
 use crate::session::assembly::Fragment;
 use crate::session::channel::{Heading, State};
-use crate::session::{exception, values};
+use crate::session::{exception, tells_hresult, values};
+use crate::standard::dispatch::call::results as invoked;
 use bytes::{Bytes, BytesMut};
 use everywire_model::{Body, Completed, Failure, Initiator, Kind, Outcome};
 use std::time::Instant;
@@ -55,7 +57,7 @@ impl Connecting {
         let joined = self.channel.assemblies.take(&fragment, header.flags, &stub, limits, due);
         let joined = joined.inspect_err(|breach| {
             if let Breach::OverLimit { size, limit } = *breach
-                && let Some(Purpose::Call { serial, .. }) = self.settle(header.call)
+                && let Some(serial) = self.settle(header.call).and_then(|purpose| purpose.serial())
             {
                 let failure = Failure::over_limit(Initiator::Here, "bytes in an answer", size, limit)
                     .with_completed(Completed::Yes)
@@ -85,20 +87,33 @@ impl Connecting {
             self.give_up(failure);
             return Ok(());
         }
+        let other_version = fault.status == hresult::RPC_E_VERSION_MISMATCH;
         match self.settle(header.call) {
-            Some(Purpose::Call { serial, .. }) => {
-                self.reply(serial, Outcome::Failed(failure));
-                if fault.status == hresult::RPC_E_VERSION_MISMATCH
-                    && let Some(minor) = super::calls::lower(self.orpc_minor)
-                {
-                    self.orpc_minor = minor;
+            Some(Purpose::Errand(task)) => self.errand_fault(*task, fault.status, &failure),
+            Some(Purpose::Held(held)) if other_version => self.send_older(held, failure),
+            Some(call) => {
+                if let Some(serial) = call.serial() {
+                    self.reply(serial, Outcome::Failed(failure));
                 }
                 self.pump();
             }
-            Some(Purpose::Errand(task)) => self.errand_fault(*task, fault.status, &failure),
             None => self.alter_fault(header.call),
         }
         Ok(())
+    }
+
+    /// The peer does not speak the version of ORPC that a call was sent by: nothing ran, so it is sent by an older one.
+    #[cold]
+    fn send_older(&mut self, mut held: Box<Held>, failure: Failure) {
+        match super::calls::lower(held.minor) {
+            Some(minor) => {
+                self.orpc_minor = self.orpc_minor.min(minor);
+                held.minor = minor;
+                self.jobs.push_front(Job::Call(held));
+            }
+            None => self.reply(held.serial, Outcome::Failed(failure)),
+        }
+        self.pump();
     }
 
     /// The peer refuses an alter_context, and with it the contexts it asked for.
@@ -136,6 +151,7 @@ impl Connecting {
     fn results_in(&mut self, purpose: Purpose, stub: Bytes, little: bool) {
         let (serial, orpc, hresult) = match purpose {
             Purpose::Call { serial, orpc, hresult } => (serial, orpc, hresult),
+            Purpose::Held(held) => return self.held_in(&held, stub, little),
             Purpose::Errand(task) => return self.errand_in(*task, &stub, little),
         };
         let outcome = if orpc {
@@ -147,6 +163,20 @@ impl Connecting {
         if !self.jobs.is_empty() {
             self.pump();
         }
+    }
+
+    /// The answer to a call that was kept.
+    #[cold]
+    fn held_in(&mut self, held: &Held, stub: Bytes, little: bool) {
+        self.proven |= held.orpc;
+        let hresult = !tells_hresult(held.syntax.id, held.opnum) && held.operation.is_none();
+        let outcome = self.orpc_outcome(stub, little, hresult).unwrap_or_else(Outcome::Failed);
+        let outcome = match (&held.operation, outcome) {
+            (Some(operation), Outcome::Done(body)) => invoked(operation, &body),
+            (_, outcome) => outcome,
+        };
+        self.reply(held.serial, outcome);
+        self.pump();
     }
 
     /// What a method says, behind ORPCTHAT and before its HRESULT.

@@ -44,7 +44,7 @@ pub(super) fn entries(exporter: &Exporter) -> Vec<Entry> {
         let iid = iid_of(interface);
         if seen.len() < INTERFACES && !crate::standard::is_standard(interface) && seen.insert(iid) {
             let annotation = interface.name.to_string();
-            all.push(Entry { iid, version: (0, 0), annotation });
+            all.push(Entry { iid, version: crate::version_of(interface), annotation });
         }
     };
     let objects = exporter.objects();

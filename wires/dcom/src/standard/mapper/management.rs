@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// RPC_S_UNKNOWN_AUTHN_SERVICE.
 const UNKNOWN_AUTHN_SERVICE: u32 = 1747;
+/// ERROR_INSUFFICIENT_BUFFER.
+const INSUFFICIENT_BUFFER: u32 = 122;
 /// RPC_S_OK.
 const OK: u32 = 0;
 
@@ -94,7 +96,11 @@ fn principal(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> 
         })
         .map(|security| security.target.clone())
         .find(|name| !name.is_empty());
-    let status = if name.is_some() { OK } else { UNKNOWN_AUTHN_SERVICE };
+    let status = match &name {
+        Some(name) if name.len() >= size as usize => INSUFFICIENT_BUFFER,
+        Some(_) => OK,
+        None => UNKNOWN_AUTHN_SERVICE,
+    };
     let mut octets = name.unwrap_or_default().into_bytes();
     octets.truncate((size as usize).saturating_sub(1));
     if size > 0 {

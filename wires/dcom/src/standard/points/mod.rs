@@ -25,9 +25,9 @@ use crate::exporter::Exporter;
 use crate::hresult::{CONNECT_E_ADVISELIMIT, CONNECT_E_NOCONNECTION};
 use bytes::Bytes;
 use everywire_model::{Emission, Failure, Hold, Interface, Object, Reference};
-use sink::Advised;
+use sink::{Advised, Manner};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use subscribe::Listening;
@@ -37,6 +37,8 @@ use uuid::Uuid;
 pub const SINKS_OF_PRINCIPAL: usize = 256;
 /// Sinks that may be advised of one source interface of an object.
 pub const SINKS: usize = 4096;
+/// Sinks of other nodes that are asked for their interface at a time, each on a thread of its own.
+pub const ASKED: usize = 64;
 /// How long a sink, or a source, may be silent before it is asked whether it is still there (one period of pings).
 pub const SILENCE: Duration = Duration::from_secs(120);
 
@@ -46,6 +48,8 @@ pub(super) struct Points {
     /// By the key of the object, those of its points that somebody asked for.
     held: Mutex<HashMap<Bytes, Vec<Arc<Point>>>>,
     listening: Mutex<Vec<Weak<Listening>>>,
+    /// How many sinks are being asked for their interface.
+    asking: Arc<AtomicUsize>,
 }
 
 /// A connection point: an object and one of its source interfaces.
@@ -103,18 +107,25 @@ impl Points {
 }
 
 impl Point {
-    /// Advises a sink; the cookie.
+    /// Whether there is room for one more sink of a principal.
+    fn admit(sinks: &[Arc<Advised>], principal: &str) -> Result<(), Failure> {
+        let own = sinks.iter().filter(|sink| sink.principal == principal).count();
+        if sinks.len() >= SINKS || own >= SINKS_OF_PRINCIPAL {
+            return Err(super::serving::refused(CONNECT_E_ADVISELIMIT));
+        }
+        Ok(())
+    }
+
+    /// Advises a sink, which is reached as `manner` says; the cookie.
     fn advise(
         self: &Arc<Self>,
         principal: String,
         reference: Reference,
         object: &Object,
+        manner: Option<Manner>,
     ) -> Result<u32, Failure> {
         let mut sinks = lock(&self.sinks);
-        let own = sinks.iter().filter(|sink| sink.principal == principal).count();
-        if sinks.len() >= SINKS || own >= SINKS_OF_PRINCIPAL {
-            return Err(super::serving::refused(CONNECT_E_ADVISELIMIT));
-        }
+        Self::admit(&sinks, &principal)?;
         let cookie = loop {
             // 0 is no cookie, and none is given twice.
             let next = self.last_cookie.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
@@ -122,7 +133,7 @@ impl Point {
                 break next;
             }
         };
-        sinks.push(Advised::new(cookie, principal, reference, object, self));
+        sinks.push(Advised::new((cookie, principal), reference, object, self, manner));
         Ok(cookie)
     }
 

@@ -1,16 +1,18 @@
 //! IConnectionPoint.
 
-use super::Point;
 use super::enumerators::Connections;
+use super::sink::Manner;
+use super::{ASKED, Point};
 use crate::exporter::{Exporter, Proxy};
-use crate::hresult::{CONNECT_E_CANNOTCONNECT, E_POINTER};
+use crate::hresult::{CONNECT_E_CANNOTCONNECT, E_POINTER, RPC_S_SERVER_TOO_BUSY};
 use crate::standard::contracts::{CONNECTION_POINT, CONNECTION_POINT_CONTAINER_ID, CONNECTION_POINT_ID};
 use crate::standard::guid::Guid;
 use crate::standard::serving::{alive, lock, pointer, principal, refused, serve};
 use crate::{IDISPATCH, iid_of};
 use everywire_model::contract::InterfaceKind;
 use everywire_model::object::no_operation;
-use everywire_model::{Failure, Hold, Interface, Reference, Request, Servant};
+use everywire_model::{Failure, Hold, Initiator, Interface, Kind, Reference, Request, Servant};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Serves one.
@@ -45,6 +47,9 @@ impl Servant for Served {
     }
 
     fn dispatch(&self, request: Request) {
+        if request.index() == 2 {
+            return self.advise(request);
+        }
         request.run(|request| {
             let exporter = alive(&self.exporter)?;
             match request.index() {
@@ -52,12 +57,6 @@ impl Servant for Served {
                 1 => {
                     let container = pointer(&exporter, CONNECTION_POINT_CONTAINER_ID, &self.point.key);
                     request.reply::<(Option<Reference>,), Failure>(Ok((Some(container),)))
-                }
-                2 => {
-                    let (sink,) = request.arguments::<(Option<Reference>,)>()?;
-                    let sink = sink.ok_or_else(|| refused(E_POINTER))?;
-                    let cookie = self.advise(&exporter, sink, principal(request))?;
-                    request.reply::<_, Failure>(Ok((cookie,)))
                 }
                 3 => {
                     let (cookie,) = request.arguments::<(u32,)>()?;
@@ -79,26 +78,104 @@ impl Servant for Served {
 }
 
 impl Served {
-    /// A sink of this process must have the interface. Others are asked for it by the first call: one that has neither the
-    /// interface nor IDispatch is then forgotten.
-    fn advise(&self, exporter: &Exporter, sink: Reference, principal: String) -> Result<u32, Failure> {
-        let here = sink.profiles.first().filter(|profile| profile.lease.get::<Proxy>().is_none());
-        if let Some(here) = here {
-            let held = exporter.objects().servants(&here.key);
+    /// A sink must have the interface, or IDispatch. One elsewhere is asked before the call is answered, on a thread of its
+    /// own: it may be slow, or not to be reached at all.
+    fn advise(&self, request: Request) {
+        let begun = self.begin(&request);
+        let (exporter, sink, proxy) = match begun {
+            Ok(begun) => begun,
+            Err(failure) => return request.finish(Err(failure)),
+        };
+        let point = Arc::clone(&self.point);
+        let Some(proxy) = proxy else { return answer(&exporter, &point, sink, request, None) };
+        let Some(asking) = Asking::begin(&exporter.standard().points.asking) else {
+            return request.finish(Err(refused(RPC_S_SERVER_TOO_BUSY)));
+        };
+        let asks = move || {
+            let manner = manner_of(&exporter, &proxy, &point);
+            drop(asking);
+            match manner {
+                Ok(manner) => {
+                    // By now it is known where it is.
+                    let sink = exporter.located(&proxy, sink.profiles.first());
+                    answer(&exporter, &point, sink, request, Some(manner));
+                }
+                Err(failure) => request.finish(Err(failure)),
+            }
+        };
+        // A request that is dropped with its thread is answered all the same.
+        let _ = std::thread::Builder::new().name("everywire-advise".to_owned()).spawn(asks);
+    }
+
+    /// What can be said of the sink without asking it.
+    fn begin(&self, request: &Request) -> Result<(Arc<Exporter>, Reference, Option<Arc<Proxy>>), Failure> {
+        let exporter = alive(&self.exporter)?;
+        let (sink,) = request.arguments::<(Option<Reference>,)>()?;
+        let sink = sink.ok_or_else(|| refused(E_POINTER))?;
+        Point::admit(&lock(&self.point.sinks), &principal(request))?;
+        let way = sink.profiles.first().ok_or_else(|| refused(CONNECT_E_CANNOTCONNECT))?;
+        let proxy = way.lease.share::<Proxy>();
+        if let Some(lack) = proxy.as_ref().and_then(|proxy| proxy.security().lack()) {
+            return Err(lack.at("calling the sink back"));
+        }
+        if proxy.is_none() {
+            let held = exporter.objects().servants(&way.key);
             let fits = |held: &Arc<dyn Servant>| gives(held.interface(), &self.point.interface);
             if !held.is_empty() && !held.iter().any(fits) {
                 return Err(refused(CONNECT_E_CANNOTCONNECT));
             }
         }
-        if sink.profiles.is_empty() {
-            return Err(refused(CONNECT_E_CANNOTCONNECT));
-        }
+        Ok((exporter, sink, proxy))
+    }
+}
+
+/// How a sink elsewhere is to be called.
+fn manner_of(exporter: &Exporter, proxy: &Proxy, point: &Point) -> Result<Manner, Failure> {
+    let cannot = |failure: Failure| {
+        let what = format!("the sink cannot be asked for the interface: {failure}");
+        Failure::new(Kind::Unreachable, Initiator::User, what)
+            .with_code(format!("{CONNECT_E_CANNOTCONNECT:#010x}"))
+    };
+    if exporter.query(proxy, point.iid).map_err(cannot)? {
+        return Ok(Manner::Directly);
+    }
+    match exporter.query(proxy, IDISPATCH).map_err(cannot)? {
+        true => Ok(Manner::ByName),
+        false => Err(refused(CONNECT_E_CANNOTCONNECT)),
+    }
+}
+
+/// Advises the sink, and answers.
+fn answer(
+    exporter: &Exporter,
+    point: &Arc<Point>,
+    sink: Reference,
+    request: Request,
+    manner: Option<Manner>,
+) {
+    request.run(|request| {
         let object = exporter.objects().resolver().resolve(&sink)?;
-        let object = object.typed(Hold::clone(&self.point.interface));
-        let cookie = self.point.advise(principal, sink, &object)?;
+        let object = object.typed(Hold::clone(&point.interface));
+        let cookie = point.advise(principal(request), sink, &object, manner)?;
         // From now on somebody looks after it.
         exporter.objects().attend();
-        Ok(cookie)
+        request.reply::<_, Failure>(Ok((cookie,)))
+    });
+}
+
+/// Counts a sink that is being asked.
+struct Asking(Arc<AtomicUsize>);
+
+impl Asking {
+    fn begin(count: &Arc<AtomicUsize>) -> Option<Self> {
+        let this = Self(Arc::clone(count));
+        (count.fetch_add(1, Ordering::Relaxed) < ASKED).then_some(this)
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -47,15 +47,24 @@ struct Line {
     lost: u64,
 }
 
+/// How a sink is called, where that is known because it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// By its source interface.
+    Directly,
+    /// By IDispatch.
+    ByName,
+}
+
 impl Advised {
     pub(super) fn new(
-        cookie: u32,
-        principal: String,
+        (cookie, principal): (u32, String),
         reference: Reference,
         object: &Object,
         point: &Arc<Point>,
+        manner: Option<Manner>,
     ) -> Arc<Self> {
-        let by_name = point.interface.kind == InterfaceKind::Dispatch;
+        let by_name = manner == Some(Manner::ByName) || point.interface.kind == InterfaceKind::Dispatch;
         Arc::new(Self {
             cookie,
             principal,
@@ -66,7 +75,7 @@ impl Advised {
                 waiting: VecDeque::new(),
                 under_way: 0,
                 sending: false,
-                settled: false,
+                settled: manner.is_some(),
                 by_name,
                 gone: false,
                 last: Instant::now(),

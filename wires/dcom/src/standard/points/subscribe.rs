@@ -2,6 +2,7 @@
 
 use super::sink::is_gone;
 use super::source::{Source, sources};
+use crate::address::class_of;
 use crate::exporter::Exporter;
 use crate::security::{Level, Security};
 use crate::standard::contracts::{
@@ -48,7 +49,7 @@ pub fn subscribe(
 fn wanted(interface: Option<&Interface>, signal: Option<&Signal>) -> Result<Vec<Source>, Failure> {
     let Some(interface) = interface else {
         let message = "which interface a listener must have follows from the contract, which is not known";
-        return Err(Failure::new(Kind::BadArgument, Initiator::User, message)
+        return Err(Failure::new(Kind::Unsupported, Initiator::User, message)
             .with_hint("give the contract, or the type of the object"));
     };
     let mut all = sources(interface);
@@ -293,6 +294,12 @@ impl Listening {
     }
 }
 
+/// What an object is called: a class or a key. References to objects have no name.
+fn key_of(object: &Object) -> Bytes {
+    let named = object.reference().profiles.iter().find(|profile| class_of(profile).is_some());
+    named.map(|profile| profile.key.clone()).unwrap_or_default()
+}
+
 /// The sink: serves the source interface.
 struct Ear(Arc<Listening>);
 
@@ -310,7 +317,7 @@ impl Servant for Ear {
         };
         let heard = Heard {
             sender: Bytes::copy_from_slice(request.sender()),
-            key: Bytes::copy_from_slice(request.key()),
+            key: key_of(&self.0.object),
             interface: Bytes::copy_from_slice(self.0.source.interface.name.as_bytes()),
             signal: Bytes::copy_from_slice(name.as_bytes()),
             body: request.body().clone(),

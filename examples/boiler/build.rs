@@ -1,0 +1,3 @@
+fn main() {
+    everywire_codegen::compile("contracts/boiler.idl");
+}

@@ -1,0 +1,25 @@
+//! The end of a node: what it holds elsewhere is given back while its connections still stand.
+
+use super::Exporter;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long the end of a node waits for others to take references back. Those that do not run them down.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+impl Exporter {
+    /// Gives back all references that this node holds, whoever still has leases of them: no call can be made by these any more.
+    pub(super) fn give_all_back(&self) {
+        self.imports.proxies().iter().for_each(|proxy| proxy.give_up());
+        let Some(this) = self.arc().filter(|_| self.imports.counts().2 > 0) else { return };
+        let (tell, told) = mpsc::channel();
+        let flush = move || {
+            this.flush();
+            // Nobody may wait any more.
+            let _ = tell.send(());
+        };
+        if std::thread::Builder::new().name("farewell".into()).spawn(flush).is_ok() {
+            let _ = told.recv_timeout(FAREWELL);
+        }
+    }
+}
