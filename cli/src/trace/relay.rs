@@ -1,6 +1,6 @@
 //! A relay between clients and a server, which prints what passes.
 //!
-//! Octets are passed on first and explained afterwards, on another thread.
+//! Octets are passed on as they come, and explained on another thread.
 
 use super::show::{Detail, Narrator, Passed};
 use super::{Known, wire_of};
@@ -116,9 +116,9 @@ fn pass(connection: usize, outward: bool, mut from: Stream, mut to: Stream, even
         };
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let bytes = buffer.get(..got).unwrap_or_default();
-        let passed = to.write_all(bytes);
+        // Told first, so that no answer is told of before its question.
         tell(events, Event::Chunk { connection, outward, time, bytes: bytes.to_vec() });
-        if passed.is_err() {
+        if to.write_all(bytes).is_err() {
             from.shutdown(Shutdown::Read);
             break;
         }
@@ -244,7 +244,6 @@ impl Screen {
     fn chunk(&mut self, connection: usize, outward: bool, time: Duration, bytes: &[u8]) {
         let Some(conversation) = self.connections.get_mut(&connection) else { return };
         let Conversation { peer, wire, outward: there, inward: back } = conversation;
-        let (asked, answered) = (there.before + there.held.len() as u64, !back.held.is_empty());
         let (direction, from, to) = if outward {
             (there, peer.as_str(), self.server.as_str())
         } else {
@@ -256,8 +255,6 @@ impl Screen {
             (Some(wire), _) => wire,
             (None, Known::Wire(found)) => *wire.insert(found),
             (None, Known::NotYet) => return,
-            // An answer may be told of before its question: both have passed already.
-            (None, Known::Nothing) if !outward && asked == 0 => return,
             (None, Known::Nothing) => {
                 note(&format!("#{connection} {arrow} {} octets of no known wire", direction.held.len()));
                 return direction.skip(direction.held.len());
@@ -297,9 +294,6 @@ impl Screen {
         if direction.held.len() > MOST {
             note(&format!("#{connection} {arrow} a message of more than {MOST} octets is not explained"));
             direction.skip(direction.held.len());
-        }
-        if outward && answered {
-            self.chunk(connection, false, time, &[]);
         }
     }
 

@@ -15,6 +15,7 @@
 pub mod activation;
 pub mod address;
 pub mod bindings;
+mod classes;
 pub mod discover;
 pub mod explain;
 pub mod exporter;
@@ -239,6 +240,9 @@ impl Wire for Dcom {
 /// The number in `interface` of the operation that is number `opnum` on the wire of the interface `iid`, which is this one or a
 /// base of it.
 fn number(interface: &Interface, iid: Uuid, opnum: u16) -> Option<usize> {
+    if interface.kind == InterfaceKind::Class {
+        return classes::number(interface, iid, opnum);
+    }
     if iid_of(interface) == iid {
         let index = usize::from(opnum.checked_sub(opnum_base(interface))?);
         return (index < interface.operations.len()).then_some(index);

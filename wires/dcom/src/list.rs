@@ -30,6 +30,7 @@ const PAGES: usize = 200;
 pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
     let reference = address::parse(text)?;
     let node = Node::of(&reference, resolver)?;
+    let mut nobody = false;
     let (mut all, authentication) = match node.alive() {
         Ok((version, bindings)) => {
             let authentication = services(&bindings.security);
@@ -39,12 +40,17 @@ pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failur
         Err(failure) if matches!(failure.kind(), Kind::Unreachable | Kind::Refused | Kind::TimedOut) => {
             return Err(failure);
         }
-        Err(failure) => (vec![node.absent("OXID resolver", &failure)], String::new()),
+        Err(failure) => {
+            nobody = true;
+            (vec![node.absent("OXID resolver", &failure)], String::new())
+        }
     };
     match node.entries() {
         Ok(entries) => {
             all.extend(entries.into_iter().map(|entry| node.entry_presence(entry, &authentication)));
         }
+        // It has no resolver, and told only now that it does not let us in.
+        Err(failure) if nobody && failure.kind() == Kind::Refused => return Err(failure),
         Err(failure) => all.push(node.absent("endpoint mapper", &failure)),
     }
     Ok(all)

@@ -1,8 +1,10 @@
 //! A shape as a declaration: type, stars, dimensions, attributes.
 
+use super::super::ids::iid_of_referent;
+use super::super::known;
 use super::{Printer, ident, is_known};
 use everywire_model::Shape;
-use everywire_model::shape::{Order, PointerKind, Sequence, Text, TextKind};
+use everywire_model::shape::{Order, PointerKind, Referent, Sequence, Text, TextKind};
 use std::fmt::Write;
 
 /// Where something is declared.
@@ -124,8 +126,7 @@ impl Printer {
                     said.stars += 1;
                 }
                 said.stars += 1;
-                said.spec =
-                    if referent.name.is_empty() { "IUnknown".to_owned() } else { ident(&referent.name) };
+                said.spec = self.referent(referent);
                 keep(kept, beside, said);
             }
             value if is_context(value) && !matches!(value, Shape::Alias(_)) => {
@@ -356,6 +357,25 @@ impl Printer {
         } else {
             self.used(shape, &name)
         }
+    }
+
+    /// An interface that objects are referred by. One that the contract does not define is defined here without operations,
+    /// so that its identity is not lost.
+    fn referent(&mut self, referent: &Referent) -> String {
+        if referent.name.is_empty() {
+            return "IUnknown".to_owned();
+        }
+        let name = referent.name.as_ref();
+        let known = known::interface(name).is_some() || self.contract.contains(name);
+        if !known && self.defined.insert(name.to_owned()) {
+            let uuid = iid_of_referent(referent);
+            let _ = write!(
+                self.pending,
+                "\n// No more is known of it here.\n[\n    object,\n    uuid({uuid})\n]\ninterface {} : IUnknown\n{{\n}};\n",
+                ident(name)
+            );
+        }
+        ident(name)
     }
 
     /// A type that the contract uses and does not define: it is defined before what is being written.

@@ -76,7 +76,8 @@ impl Printer {
                 let _ = writeln!(out, "{word} {};", ident(&interface.name));
             }
         }
-        let mut library = String::new();
+        // Classes come last: what they name must stand before them.
+        let (mut library, mut classes) = (String::new(), String::new());
         let mut first = None;
         for definition in &contract.definitions {
             let mut text = String::new();
@@ -97,7 +98,8 @@ impl Printer {
                     if matches!(interface.kind, InterfaceKind::Class | InterfaceKind::Dispatch) {
                         first.get_or_insert_with(|| interface.name.clone());
                         out.push_str(&std::mem::take(&mut self.pending));
-                        library.push_str(&text);
+                        let class = interface.kind == InterfaceKind::Class;
+                        if class { &mut classes } else { &mut library }.push_str(&text);
                         continue;
                     }
                 }
@@ -110,7 +112,7 @@ impl Printer {
             let uuid = Uuid::new_v5(&LIBRARIES, name.as_bytes());
             let _ = write!(out, "\n[uuid({uuid}), version(1.0)]\nlibrary {name}\n{{\n");
             out.push_str("    importlib(\"stdole2.tlb\");\n");
-            for line in library.lines() {
+            for line in library.lines().chain(classes.lines()) {
                 let _ = writeln!(out, "{}{line}", if line.is_empty() { "" } else { "    " });
             }
             out.push_str("};\n");

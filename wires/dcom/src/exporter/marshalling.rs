@@ -259,7 +259,7 @@ fn uncounted(objref: ObjRef) -> ObjRef {
 }
 
 /// The interface that an object shows: a class shows its first.
-fn exposed(interface: &Interface) -> &Interface {
+pub(crate) fn exposed(interface: &Interface) -> &Interface {
     if interface.kind == everywire_model::InterfaceKind::Class {
         interface.bases.first().map_or(interface, |base| exposed(base))
     } else {

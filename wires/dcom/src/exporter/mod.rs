@@ -27,6 +27,7 @@ pub use correspondence::Correspondence;
 pub use exports::Served;
 pub use imports::{Proxy, RemoteOxid, TAG_RESOLVER};
 pub use marshalling::Hold;
+pub(crate) use marshalling::exposed;
 
 use crate::bindings::DualStringArray;
 use crate::resolver::{ComplexPing, Resolved};

@@ -252,6 +252,7 @@ impl Connecting {
         };
         if !step.token.is_empty() {
             self.send_negotiation(Pdu::Auth3, Some(&step.token));
+            self.unconfirmed = true;
         }
         let level = self.level();
         let words = shield::authentication(established.principal.mechanism, level);

@@ -4,6 +4,7 @@ use super::errands::{Errand, Task};
 use super::jobs::{Goal, Held, Job};
 use super::{Connecting, Purpose, Waiting};
 use crate::address::{TAG_OBJREF, class_of};
+use crate::classes::declared;
 use crate::exporter::Proxy;
 use crate::frame::{MAYBE, PduKind};
 use crate::orpc::OrpcThis;
@@ -60,6 +61,9 @@ impl Connecting {
     #[inline]
     pub(super) fn begin(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
+        if let Some(class) = call.interface.filter(|known| known.kind == InterfaceKind::Class) {
+            return self.begin_of_class(class, call);
+        }
         let Some(proxy) = call.profile.lease.get::<Proxy>() else { return self.begin_elsewhere(call) };
         if let Some(target) = self.usual(call, proxy) {
             return self.send_call(&target, call.arguments, call.expects);
@@ -104,6 +108,14 @@ impl Connecting {
             return self.send_call(&target, call.arguments, call.expects);
         }
         self.hold(Goal::Object(shared), call, opnum, minor, dispatch)
+    }
+
+    /// Begins a call of an object that is known by its class: by the interface that the operation is from.
+    #[cold]
+    fn begin_of_class(&mut self, class: &Interface, call: &Call<'_>) -> Result<CallId, Failure> {
+        let index = index_of(class, call.operation).ok_or_else(no_interface)?;
+        let (interface, operation) = declared(class, index).ok_or_else(no_interface)?;
+        self.begin(&Call { interface: Some(interface), operation, ..*call })
     }
 
     /// Begins a call of something that is no object at its exporter.

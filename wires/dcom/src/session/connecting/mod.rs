@@ -55,6 +55,8 @@ pub struct Connecting {
     jobs: VecDeque<Job>,
     /// Minor version of ORPC, where the peer's is not known.
     orpc_minor: u16,
+    /// Whether the last token is not known to have let this side in: an auth3 is not answered.
+    unconfirmed: bool,
     /// Whether the peer took an ORPC version that it was sent.
     proven: bool,
     /// Causality of the calls of this connection, counted up.
@@ -136,6 +138,7 @@ impl Connecting {
             next_serial: 1,
             jobs: VecDeque::new(),
             orpc_minor: crate::VERSION.1.into(),
+            unconfirmed: false,
             proven: false,
             causality: Uuid::new_v4().as_u128(),
             known: None,
@@ -144,8 +147,7 @@ impl Connecting {
             this.send_bind(&config.profile);
         }
         if this.unusable.is_some() {
-            // Nobody is to wait for a greeting: each call is told why it cannot be made.
-            this.channel.events.push_back(Event::Ready(Peer::admitted(this.peer.clone(), "none")));
+            this.tell_each_call();
         }
         this
     }
@@ -222,7 +224,16 @@ impl Connecting {
         self.channel.state = State::Over;
         self.fail_all(&failure);
         self.unusable = Some(failure);
-        self.channel.events.push_back(Event::Closed);
+        if self.ready {
+            self.channel.events.push_back(Event::Closed);
+        } else {
+            self.tell_each_call();
+        }
+    }
+
+    /// Nobody is to wait for a greeting: each call is told why it cannot be made.
+    fn tell_each_call(&mut self) {
+        self.channel.events.push_back(Event::Ready(Peer::admitted(self.peer.clone(), "none")));
     }
 
     /// The peer wants the connection to end: what it did not answer, it did not execute or will not tell.

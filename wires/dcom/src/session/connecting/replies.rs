@@ -33,6 +33,7 @@ impl Connecting {
         let response = Response::read(&mut Cursor::new(&message, HEADER, header.little))?;
         let stub = message.slice(response.stub);
         if header.flags & (FIRST | LAST) == FIRST | LAST && self.channel.assemblies.is_empty() {
+            self.unconfirmed = false;
             if let Some(purpose) = self.settle(header.call) {
                 self.results_in(purpose, stub, header.little);
             }
@@ -81,9 +82,14 @@ impl Connecting {
             return Err(Breach::Unexpected { kind: header.kind.word() });
         };
         let unexecuted = header.has(DID_NOT_EXECUTE);
-        let failure = fault_failure(fault.status, unexecuted);
+        // Some know no other word for a wrong password.
+        let unknown = self.unconfirmed && fault.status == hresult::NCA_PROTO_ERROR;
+        let failure = match fault_failure(fault.status, unexecuted) {
+            failure if unknown => not_let_in(fault.status).with_completed(failure.completed()),
+            failure => failure,
+        };
         self.channel.assemblies.forget(header.call);
-        if self.channel.state == State::Unbound || !self.ready {
+        if self.channel.state == State::Unbound || !self.ready || unknown {
             self.give_up(failure);
             return Ok(());
         }
@@ -223,13 +229,18 @@ impl Connecting {
 #[cold]
 fn fault_failure(status: u32, unexecuted: bool) -> Failure {
     let failure = hresult::fault_failure(status, unexecuted);
-    if status == hresult::NCA_ACCESS_DENIED {
-        return Failure::new(Kind::Refused, Initiator::Peer, "the peer does not let this caller in")
-            .with_code(format!("{status:#010x}"))
-            .with_completed(if unexecuted { Completed::No } else { failure.completed() })
-            .with_hint("check the credentials, and that the level is one the server takes");
+    if matches!(status, hresult::NCA_ACCESS_DENIED | hresult::NCA_SEC_PKG_ERROR) {
+        let completed = if unexecuted { Completed::No } else { failure.completed() };
+        return not_let_in(status).with_completed(completed);
     }
     failure
+}
+
+#[cold]
+fn not_let_in(status: u32) -> Failure {
+    Failure::new(Kind::Refused, Initiator::Peer, "the peer does not let this caller in")
+        .with_code(format!("{status:#010x}"))
+        .with_hint("check the credentials, and that the level is one the server takes")
 }
 
 #[cold]

@@ -2,7 +2,7 @@
 
 use super::contracts::{TYPE_INFO, TYPE_LIB};
 use super::types::{VT_PTR, VT_VOID, behind, elemdesc, simple, typedesc};
-use crate::exporter::Exporter;
+use crate::exporter::{Exporter, exposed};
 use crate::iid_of;
 use crate::standard::dispatch::members::{Member, members};
 use crate::standard::points::sources;
@@ -65,7 +65,11 @@ impl Library {
                 }
             }
             implemented.push((infos.len() + 1, if infos.is_empty() { DEFAULT } else { 0 }));
-            let (interface, members) = (Hold::new(interface.clone()), members(interface));
+            let (main, members) = (exposed(interface), members(interface));
+            // Nobody can ask an object for its class, but for the interface that it shows.
+            let (name, id) = (main.name.clone(), main.id.clone());
+            let shown = Interface { name, id, identities: main.identities.clone(), ..interface.clone() };
+            let interface = Hold::new(shown);
             infos.push(Info::Dispatch { interface, members });
         }
         for (number, interface) in sinks.into_iter().enumerate() {
