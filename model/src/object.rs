@@ -43,6 +43,10 @@ pub struct Method<'a> {
 pub trait Target: Send + Sync {
     /// Where it is.
     fn reference(&self) -> &Reference;
+    /// Where it was found, if the reference led to somebody who told that: what others are to be given in its place.
+    fn found_at(&self) -> Option<Reference> {
+        None
+    }
     /// Calls and waits, on the calling thread.
     fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body>;
     /// Calls without a reply; returns when the call was handed to the transport.
@@ -594,6 +598,10 @@ impl<I: ?Sized> fmt::Debug for Ref<I> {
 
 impl<I: ?Sized> Marshal for Option<Ref<I>> {
     fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
-        sink.reference(self.as_ref().map(Ref::reference))
+        let found = match self.as_ref().map(|held| &held.side) {
+            Some(Side::There(object)) => object.target().found_at(),
+            _ => None,
+        };
+        sink.reference(found.as_ref().or_else(|| self.as_ref().map(Ref::reference)))
     }
 }

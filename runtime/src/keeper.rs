@@ -2,11 +2,15 @@
 
 use crate::shared::Shared;
 use crate::sync::lock;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// How long the thread of a keeper that has nothing to do waits for work before it ends.
 const IDLE: Duration = Duration::from_secs(10);
+
+/// How long it rests after a panic.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Runs [`everywire_model::Ambient::tend`] when it is due, on a thread that exists only while something is.
 #[derive(Default)]
@@ -62,7 +66,10 @@ fn keep(bell: &Bell, node: &Weak<Shared>) {
         let now = Instant::now();
         if due.is_some_and(|due| due <= now) {
             for ambient in ambients.iter().filter(|ambient| ambient.due().is_some_and(|due| due <= now)) {
-                ambient.tend(now);
+                // What panics has told the log; it is not to be told again and again.
+                if catch_unwind(AssertUnwindSafe(|| ambient.tend(now))).is_err() {
+                    std::thread::sleep(PAUSE);
+                }
             }
             if lock(&bell.state).over {
                 return;

@@ -11,7 +11,7 @@ use everywire_model::{
     Body, Call, Completed, Encode, Expects, Failure, Initiator, Interest, Interface, Kind, Object, Operation,
     Outcome, Profile, Reference, Resolver, Signal, Subscription, Target,
 };
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,8 @@ pub(crate) struct Remote {
 struct Way {
     connection: Arc<Connection>,
     profile: Profile,
+    /// The object itself is there, not somebody who tells where it is.
+    settled: AtomicBool,
 }
 
 static TICKETS: AtomicU64 = AtomicU64::new(1);
@@ -63,7 +65,10 @@ impl Remote {
         for profile in &reference.profiles {
             for endpoint in &profile.endpoints {
                 match self.node.connection(profile, endpoint, until) {
-                    Ok(connection) => return Ok(Arc::new(Way { connection, profile: profile.clone() })),
+                    Ok(connection) => {
+                        let (profile, settled) = (profile.clone(), AtomicBool::new(false));
+                        return Ok(Arc::new(Way { connection, profile, settled }));
+                    }
                     Err(failure) => last = Some(failure),
                 }
             }
@@ -102,6 +107,7 @@ impl Remote {
                     forwards += 1;
                     match self.find(&reference, until) {
                         Ok(next) => {
+                            next.settled.store(true, Ordering::Relaxed);
                             *lock(&self.way) = Some(Arc::clone(&next));
                             way = next;
                             continue;
@@ -139,9 +145,10 @@ impl Remote {
         let forwards = |profile: &Profile| {
             self.node.wire_named(profile.wire).is_some_and(|wire| wire.capabilities().forwards)
         };
-        if lock(&self.way).is_none() && self.reference.profiles.iter().any(forwards) {
+        let settled = |way: &Arc<Way>| way.settled.load(Ordering::Relaxed) && !way.connection.is_over();
+        if !lock(&self.way).as_ref().is_some_and(settled) && self.reference.profiles.iter().any(forwards) {
             self.probe()?;
-            self.way(until)?;
+            self.way(until)?.settled.store(true, Ordering::Relaxed);
         }
         Ok(())
     }

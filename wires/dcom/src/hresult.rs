@@ -207,8 +207,7 @@ fn kind(code: u32) -> Kind {
         | OR_INVALID_OXID
         | OR_INVALID_OID
         | OR_INVALID_SET
-        | NCA_FAULT_CONTEXT_MISMATCH
-        | CONNECT_E_NOCONNECTION => Kind::NoObject,
+        | NCA_FAULT_CONTEXT_MISMATCH => Kind::NoObject,
         E_NOINTERFACE
         | NCA_UNK_IF
         | NCA_OP_RNG_ERROR
@@ -231,9 +230,8 @@ fn kind(code: u32) -> Kind {
         RPC_X_BAD_STUB_DATA | NCA_FAULT_NDR | NCA_FAULT_INVALID_BOUND | NCA_FAULT_STRING_TOO_LONG => {
             Kind::Malformed
         }
-        E_OUTOFMEMORY | CONNECT_E_ADVISELIMIT | NCA_FAULT_REMOTE_NO_MEMORY | NCA_OUT_ARGS_TOO_BIG => {
-            Kind::LimitExceeded
-        }
+        // Codes of FACILITY_ITF from 0x0200 on, such as CONNECT_E_*, mean what the interface says they mean.
+        E_OUTOFMEMORY | NCA_FAULT_REMOTE_NO_MEMORY | NCA_OUT_ARGS_TOO_BIG => Kind::LimitExceeded,
         RPC_E_CALL_REJECTED | RPC_E_RETRY | RPC_S_SERVER_TOO_BUSY | NCA_SERVER_TOO_BUSY => Kind::Busy,
         E_NOTIMPL | CLASS_E_NOAGGREGATION | DISP_E_UNKNOWNLCID => Kind::Unsupported,
         RPC_E_VERSION_MISMATCH | RPC_E_INVALID_HEADER | RPC_E_INVALID_EXTENSION | NCA_PROTO_ERROR => {
