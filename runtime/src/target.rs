@@ -175,6 +175,13 @@ impl Target for Remote {
         &self.reference
     }
 
+    fn found_at(&self) -> Option<Reference> {
+        let way = lock(&self.way).clone()?;
+        let told = way.settled.load(Ordering::Relaxed) && !self.reference.profiles.contains(&way.profile);
+        let type_id = self.reference.type_id.clone();
+        told.then(|| Reference { type_id, profiles: vec![way.profile.clone()], foreign: Vec::new() })
+    }
+
     fn invoke(&self, Method { interface, operation }: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
         let (now, until) = self.times();
         let outcome = self.ask(until, |way| {
