@@ -47,7 +47,7 @@ impl Remote {
         let way = match &*held {
             Some(way) if !way.connection.is_over() => return Ok(Arc::clone(way)),
             // An object that was found elsewhere is probably still there.
-            Some(way) => self.again(&way.profile, until).or_else(|_| self.find(&self.reference, until))?,
+            Some(way) => self.again(way, until).or_else(|_| self.find(&self.reference, until))?,
             None => self.find(&self.reference, until)?,
         };
         *held = Some(Arc::clone(&way));
@@ -55,8 +55,11 @@ impl Remote {
     }
 
     /// Connects anew where the object was reached last.
-    fn again(&self, profile: &Profile, until: Option<Instant>) -> Result<Arc<Way>, Failure> {
-        self.find(&Reference { profiles: vec![profile.clone()], ..Reference::default() }, until)
+    fn again(&self, before: &Way, until: Option<Instant>) -> Result<Arc<Way>, Failure> {
+        let reference = Reference { profiles: vec![before.profile.clone()], ..Reference::default() };
+        let way = self.find(&reference, until)?;
+        way.settled.store(before.settled.load(Ordering::Relaxed), Ordering::Relaxed);
+        Ok(way)
     }
 
     /// Tries profile after profile, endpoint after endpoint.
