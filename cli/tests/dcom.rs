@@ -1,4 +1,5 @@
 //! Programs served and called as COM objects.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 
@@ -270,7 +271,8 @@ fn signals_are_watched_with_and_without_a_contract() {
             (0..1000).take_while(paint).count()
         });
         let lines = (all.line(), one.line(), typed.line());
-        (all.line(), typed.line());
+        all.line();
+        typed.line();
         heard.store(true, Relaxed);
         lines
     });
@@ -341,9 +343,8 @@ fn a_table_of_classes_is_served() {
         "account_again": given[3], "at_again": given[4]});
     assert_eq!(entered["value"], back);
 
-    let bad = format!(
-        "a lamp.midl Lamp\nb lamp.midl Lomp x\nc nope.midl Lamp x\nd lamp.midl Lamp x\nD lamp.midl Lamp x\n"
-    );
+    let bad =
+        "a lamp.midl Lamp\nb lamp.midl Lomp x\nc nope.midl Lamp x\nd lamp.midl Lamp x\nD lamp.midl Lamp x\n";
     std::fs::write(&table, bad).unwrap();
     let wrong = run(&["serve", "--classes", &table, "--on", &on]);
     let why = wrong.failed(2)[1];

@@ -61,7 +61,7 @@ fn overhear(target: &str, detail: Detail) -> Done {
         .parse(&text)
         .map_err(|failure| Trouble::failure(format!("cannot overhear `{text}`"), &failure))?;
     if !leads_to_router(&reference) {
-        let why = "clients connect to the server itself, with no router in between that could be asked";
+        let why = "nothing at this address lets anybody overhear what others say";
         return Err(Trouble::usage(format!("cannot overhear `{text}`"), why)
             .hint("put a relay in between, with --on ADDRESS"));
     }

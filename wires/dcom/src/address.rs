@@ -10,7 +10,8 @@
 //! CLASS is a CLSID, or any key, whose CLSID then follows from it ([`clsid_of_key`]). Options: `level`, `mech` (`ntlm`,
 //! `negotiate`, `kerberos`), `credentials` (a file), `target`, `kdc`, `exporter=here` (objects are called at this address, whatever
 //! their node says of where it is: through a relay or a tunnel); to listen: `users` (a file), `ntlm1=session`,
-//! `lookups=open`, `keytab`.
+//! `lookups=open`, `keytab`, `ping` (seconds between the pings of clients; objects of those that miss three end; 120 if it is
+//! not said, which is what all other implementations keep to).
 
 use crate::limits::REFERENCE_TEXT;
 use crate::objref::ObjRef;
@@ -21,6 +22,7 @@ use everywire_idl::midl::clsid_of_key;
 use everywire_model::reference::unescape;
 use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Place, Profile, Reference};
 use std::sync::Arc;
+use std::time::Duration;
 use uuid::Uuid;
 
 /// The port of the endpoint mapper and of the OXID resolver (MS-DCOM 2.1).
@@ -304,12 +306,17 @@ fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
         ("exporter", "here") => security.here = true,
         ("ntlm1", "session") => security.ntlm1_session = true,
         ("lookups", "open") => security.open_lookups = true,
+        ("ping", seconds) => {
+            let seconds = seconds.parse::<u32>().ok().filter(|seconds| (1..=3600).contains(seconds));
+            let seconds = seconds.ok_or_else(|| wrong("`ping=` is followed by 1 to 3600 seconds"))?;
+            security.ping = Some(Duration::from_secs(seconds.into()));
+        }
         ("target", name) => security.target = name.to_owned(),
         ("kdc", place) => security.kdc = Some(place.to_owned()),
         ("keytab", path) => security.keytab = Some(path.into()),
         _ => {
             return Err(wrong(format!("the option `{option}` is unknown")).with_hint(
-                "options are level=, mech=, credentials=, target=, kdc=, exporter=here; to listen: users=, ntlm1=session, lookups=open, keytab=",
+                "options are level=, mech=, credentials=, target=, kdc=, exporter=here; to listen: users=, ntlm1=session, lookups=open, keytab=, ping=",
             ));
         }
     }

@@ -7,14 +7,14 @@
 mod stub;
 
 use crate::frame::{self, HEADER, Header, PduKind, TRAILER, Trailer};
+use crate::pdu::{NDR, NDR64};
 use crate::stub::Get;
 use crate::violations::Violation;
-use crate::{hresult, names, tower};
+use crate::{hresult, names};
 use everywire_model::wire::{Explained, Listing, Part};
 use std::collections::HashMap;
-use uuid::{Uuid, uuid};
+use uuid::Uuid;
 
-const NDR64: Uuid = uuid!("71710533-beba-4937-8319-b5dbef9ccc36");
 /// Bind-time features: a prefix, a set of bits, zeros (MS-RPCE 3.3.1.5.3).
 const FEATURES: &[u8] = &[0x2c, 0x1c, 0xb7, 0x6c, 0x12, 0x98, 0x40, 0x45];
 /// Level of protection that encrypts stubs.
@@ -403,9 +403,9 @@ fn interface_name(iid: Uuid) -> String {
 }
 
 fn syntax_name((id, major, minor): (Uuid, u16, u16)) -> String {
-    if id == tower::NDR.0 {
+    if id == NDR.id {
         "NDR".to_owned()
-    } else if id == NDR64 {
+    } else if id == NDR64.id {
         "NDR64".to_owned()
     } else if id.to_bytes_le().starts_with(FEATURES) {
         let bits = id.to_bytes_le().get(8).copied().unwrap_or_default();

@@ -65,6 +65,12 @@ pub const MANAGEMENT: Uuid = uuid!("afa8bd80-7d8a-11c9-bef4-08002b102989");
 /// IObjectExporter, the OXID resolver.
 pub const OBJECT_EXPORTER: Uuid = uuid!("99fcfec4-5260-101b-bbcb-00aa0021347a");
 
+/// IRemoteSCMActivator, which creates objects.
+pub const SCM_ACTIVATOR: Uuid = uuid!("000001a0-0000-0000-c000-000000000046");
+/// IRemUnknown.
+pub const REM_UNKNOWN: Uuid = uuid!("00000131-0000-0000-c000-000000000046");
+/// IRemUnknown2.
+pub const REM_UNKNOWN2: Uuid = uuid!("00000143-0000-0000-c000-000000000046");
 /// IRemoteActivation, whose operation is number 0 although it is called as an object's.
 pub const REMOTE_ACTIVATION: Uuid = uuid!("4d9f4ab8-7d1c-11cf-861e-0020af6e7c57");
 

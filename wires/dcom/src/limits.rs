@@ -15,8 +15,11 @@ pub const WRITE_DEPTH: usize = 64;
 /// The most characters of a reference as text.
 pub const REFERENCE_TEXT: usize = 16 << 10;
 
-/// The most presentation contexts that a connection may have.
-pub const CONTEXTS: usize = 64;
+/// The most presentation contexts that a connection may have: one for each interface that is called by it.
+pub const CONTEXTS: usize = 1024;
+
+/// The most presentation contexts that may be asked for at once.
+pub const CONTEXTS_AT_ONCE: usize = 64;
 
 /// The most security contexts that a connection may have.
 pub const SECURITY_CONTEXTS: usize = 16;

@@ -7,6 +7,7 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// How much each message is protected (MS-RPCE 2.2.1.1.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,6 +75,8 @@ pub struct Security {
     pub ntlm1_session: bool,
     /// Of a place: whether anybody may look up what is served here; otherwise only who is known, or on this machine.
     pub open_lookups: bool,
+    /// Of a place: how often clients say what they hold, if not every two minutes ([`crate::exporter::PING_PERIOD`]).
+    pub ping: Option<Duration>,
     /// The principal name of the service; empty for the usual one.
     pub target: String,
     /// Where the key distribution centre is, if the system does not know.
@@ -108,6 +111,7 @@ impl Security {
             users: None,
             ntlm1_session: false,
             open_lookups: false,
+            ping: None,
             target: String::new(),
             kdc: None,
             here: false,

@@ -17,18 +17,19 @@ mod verification;
 pub use accepting::Accepting;
 pub use connecting::Connecting;
 
-use uuid::{Uuid, uuid};
+pub(crate) use crate::{REM_UNKNOWN, REM_UNKNOWN2, SCM_ACTIVATOR};
 
-/// IRemoteSCMActivator, which creates objects.
-pub(crate) const SCM_ACTIVATOR: Uuid = uuid!("000001a0-0000-0000-c000-000000000046");
-/// IRemUnknown.
-pub(crate) const REM_UNKNOWN: Uuid = uuid!("00000131-0000-0000-c000-000000000046");
-/// IRemUnknown2.
-pub(crate) const REM_UNKNOWN2: Uuid = uuid!("00000143-0000-0000-c000-000000000046");
+use uuid::Uuid;
 
 /// Whether results of an ORPC operation hold their HRESULT as values, so that the session neither adds nor takes one.
 #[inline]
 pub(crate) fn tells_hresult(iid: Uuid, opnum: u16) -> bool {
     matches!(iid, REM_UNKNOWN2 | REM_UNKNOWN | SCM_ACTIVATOR | crate::REMOTE_ACTIVATION)
         || crate::standard::keeps_hresult(iid, opnum)
+}
+
+/// Whether no operation of an interface holds its HRESULT as values: all of users' contracts are so.
+pub(crate) fn is_ordinary(iid: Uuid) -> bool {
+    // None of the interfaces that are otherwise has more operations.
+    (0..16).all(|opnum| !tells_hresult(iid, opnum))
 }

@@ -1,13 +1,14 @@
 //! Protocol towers as octets (C706 appendix L; MS-RPCE 2.2.1.2): what the endpoint mapper speaks of. Numbers are
 //! little-endian, except for ports and addresses.
 
+use crate::pdu::NDR;
 use crate::violations::Violation;
 use std::fmt;
 use std::net::Ipv4Addr;
-use uuid::{Uuid, uuid};
+use uuid::Uuid;
 
-/// NDR, the transfer syntax of 32 bits.
-pub const NDR: (Uuid, u16, u16) = (uuid!("8a885d04-1ceb-11c9-9fe8-08002b104860"), 2, 0);
+/// The transfer syntax that is spoken.
+const TRANSFER: (Uuid, u16, u16) = (NDR.id, NDR.major, NDR.minor);
 
 /// Protocol identifiers.
 const UUID: u8 = 0x0d;
@@ -46,7 +47,7 @@ impl Tower {
         let floor = |protocol, right: &[u8]| Floor { protocol, left: Vec::new(), right: right.to_vec() };
         Self {
             interface,
-            transfer: NDR,
+            transfer: TRANSFER,
             floors: vec![
                 floor(CONNECTION_ORIENTED, &[0, 0]),
                 floor(TCP, &port.to_be_bytes()),
@@ -166,6 +167,7 @@ fn put(out: &mut Vec<u8>, protocol: u8, left: &[u8], right: &[u8]) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use uuid::uuid;
 
     fn example() -> Tower {
         Tower::tcp((uuid!("99fcfec4-5260-101b-bbcb-00aa0021347a"), 0, 0), 135, Ipv4Addr::new(10, 0, 0, 1))

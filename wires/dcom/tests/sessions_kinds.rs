@@ -37,7 +37,7 @@ fn contract(name: &str) -> Interface {
 
 fn pair(terms: Terms, key: &'static [u8], interface: Interface) -> (Pair, Profile) {
     let there = Node::serving();
-    there.directory.serve(key, interface);
+    there.serve(key, interface);
     let way = class_way(terms.way());
     (Pair::to(&way, terms, Limits::default(), Node::empty(), there), way)
 }
@@ -106,7 +106,7 @@ fn dispinterfaces_are_called_by_invoke() {
     let gauge = contract("Gauge");
     assert_eq!(gauge.kind, InterfaceKind::Dispatch);
     let there = Node::serving();
-    there.directory.serve(b"counter", gauge.clone());
+    there.serve(b"counter", gauge.clone());
     let way = class_way(Terms::OPEN.way());
     let mut pair = Pair::to(&way, Terms::OPEN, Limits::default(), Node::empty(), there);
     let way = pair.activate(&way, &gauge);

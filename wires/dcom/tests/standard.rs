@@ -11,8 +11,8 @@ use everywire_dcom::standard::guid::Guid;
 use everywire_dcom::standard::points::{SINKS_OF_PRINCIPAL, sources};
 use everywire_dcom::{DCOM, hresult, iid_of};
 use everywire_model::describe::{
-    self, Hold, InterfaceKind, Operation, Shape, TextKind, interface, numbered, of_kind, operation, signal,
-    sunk,
+    self, Hold, InterfaceKind, Operation, Shape, TextKind, interface, numbered, of_kind, operation, sequence,
+    signal, sunk,
 };
 use everywire_model::object::no_operation;
 use everywire_model::value::{TypedShape, Value};
@@ -45,12 +45,13 @@ static LAMP: Interface = of_kind(
     ),
     InterfaceKind::Dual,
 );
-static LAMP_OPERATIONS: [Operation; 5] = [
+static LAMP_OPERATIONS: [Operation; 6] = [
     numbered(operation!("Light", (in "brightness": Shape::I32, in "by": BSTR) -> Shape::I32), 7),
     operation!("Split", (in "whole": Shape::F64, out "left": Shape::I32, inout "right": Shape::I32) -> Shape::Void),
     operation!("Break", () -> Shape::Void),
     numbered(operation!("get_Color", () -> BSTR), 0),
     numbered(operation!("put_Color", (in "color": BSTR) -> Shape::Void), 0),
+    operation!("Sort", (inout "numbers": sequence!(Shape::I32), out "names": sequence!(BSTR)) -> Shape::Void),
 ];
 static NOTES: Interface = of_kind(
     interface!("_LampNotes", "7a1e0b1c-0c55-4d0e-9b6e-3f6d7c1b0004", [], 0, &NOTE_OPERATIONS),
@@ -94,6 +95,12 @@ impl Servant for Lamp {
                 let (color,) = request.arguments::<(String,)>()?;
                 *self.color.lock().unwrap() = color;
                 request.reply::<_, Failure>(Ok(()))
+            }
+            5 => {
+                let (mut numbers,) = request.arguments::<(Vec<i32>,)>()?;
+                numbers.sort_unstable();
+                let names: Vec<String> = numbers.iter().map(i32::to_string).collect();
+                request.reply::<_, Failure>(Ok((numbers.as_slice(), names.as_slice())))
             }
             _ => Err(no_operation(&LAMP)),
         });
@@ -409,6 +416,11 @@ fn properties_and_references_pass_through_invoke() {
         split,
         Value::Struct(vec![("left".into(), Value::Integer(7)), ("right".into(), Value::Integer(4))])
     );
+    let list = |numbers: [i128; 3]| Value::List(numbers.map(Value::Integer).into());
+    let sorted = ask(5, one("numbers", list([3, -1, 2])));
+    let names = Value::List(["-1", "2", "3"].map(|name| Value::Text(name.to_owned())).into());
+    let expected = vec![("numbers".into(), list([-1, 2, 3])), ("names".into(), names)];
+    assert_eq!(sorted, Value::Struct(expected));
 }
 
 #[test]
@@ -431,7 +443,10 @@ fn type_information_tells_the_members_and_the_events() {
         ("ILamp", iid_of(&LAMP), InterfaceKind::Dispatch)
     );
     let members: Vec<_> = told.operations.iter().map(|held| (held.name.as_ref(), held.id.unwrap())).collect();
-    assert_eq!(members, [("Light", 7), ("Split", 2), ("Break", 3), ("get_Color", 0), ("put_Color", 0)]);
+    assert_eq!(
+        members,
+        [("Light", 7), ("Split", 2), ("Break", 3), ("get_Color", 0), ("put_Color", 0), ("Sort", 6)]
+    );
     let split: Vec<_> = told.operations[1]
         .parameters
         .iter()

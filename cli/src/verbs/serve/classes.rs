@@ -29,7 +29,7 @@ pub(super) struct Class {
 pub(super) fn read(file: &Path) -> Done<Vec<Class>> {
     let what = || format!("the table of classes in {} cannot be used", file.display());
     let text = std::fs::read_to_string(file).map_err(|error| Trouble::local(what(), &error))?;
-    let beside = file.parent().unwrap_or(Path::new(""));
+    let beside = file.parent().unwrap_or_else(|| Path::new(""));
     let mut classes: Vec<(usize, Class)> = Vec::new();
     let mut wrong = Vec::new();
     for (number, line) in (1..).zip(text.lines().map(str::trim)) {

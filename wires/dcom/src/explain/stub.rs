@@ -8,17 +8,12 @@ use crate::orpc::{self, CONTEXT_EXTENSION, ERROR_EXTENSION, Extent, OrpcThat, Or
 use crate::stub::Get;
 use crate::tower::Tower;
 use crate::violations::Violation;
-use crate::{names, remunknown, resolver};
+use crate::{
+    ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION,
+    SCM_ACTIVATOR, names, remunknown, resolver,
+};
 use bytes::Bytes;
-use uuid::{Uuid, uuid};
-
-const ENDPOINT_MAPPER: Uuid = uuid!("e1af8308-5d1f-11c9-91a4-08002b14a0fa");
-const MANAGEMENT: Uuid = uuid!("afa8bd80-7d8a-11c9-bef4-08002b102989");
-const OBJECT_EXPORTER: Uuid = uuid!("99fcfec4-5260-101b-bbcb-00aa0021347a");
-const REMOTE_ACTIVATION: Uuid = uuid!("4d9f4ab8-7d1c-11cf-861e-0020af6e7c57");
-const SCM_ACTIVATOR: Uuid = uuid!("000001a0-0000-0000-c000-000000000046");
-const REM_UNKNOWN: Uuid = uuid!("00000131-0000-0000-c000-000000000046");
-const REM_UNKNOWN2: Uuid = uuid!("00000143-0000-0000-c000-000000000046");
+use uuid::Uuid;
 
 /// Operation number of ept_map.
 const EPT_MAP: u16 = 3;

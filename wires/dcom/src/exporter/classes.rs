@@ -9,7 +9,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 use uuid::Uuid;
 
-/// Which exported objects are found by which CLSID: that of their key, or that of the class they are of.
+/// Which exported objects are found by which CLSID: that of their key, or that of the class they are of. Those that serve
+/// plain DCE/RPC are found by their interface as well, so that anybody's question for it takes no search.
 #[derive(Default)]
 pub(super) struct Running {
     /// Several keys may be of one class: the running object is the first of them.
@@ -39,13 +40,22 @@ impl Running {
         }
     }
 
+    fn all(&self, id: Uuid) -> Vec<Bytes> {
+        lock(&self.keys).get(&id).map(|keys| keys.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    fn all(&self, id: Uuid) -> Vec<Bytes> {
+        lock(&self.keys).get(&id).map(|keys| keys.iter().cloned().collect()).unwrap_or_default()
+    }
+
     fn find(&self, clsid: Uuid) -> Option<Bytes> {
         lock(&self.keys).get(&clsid)?.first().cloned()
     }
 }
 
 fn clsids(key: &[u8], interface: Option<&Interface>) -> impl Iterator<Item = Uuid> {
-    let class = interface.filter(|interface| interface.kind == InterfaceKind::Class).map(iid_of);
+    let found = |kind| matches!(kind, InterfaceKind::Class | InterfaceKind::Procedures);
+    let class = interface.filter(|interface| found(interface.kind)).map(iid_of);
     std::iter::once(clsid_of_key(key)).chain(class)
 }
 
@@ -58,6 +68,16 @@ pub(super) enum Found {
 }
 
 impl Exporter {
+    /// The keys of the objects that may serve an interface of plain DCE/RPC.
+    pub(crate) fn serving(&self, iid: Uuid) -> Vec<Bytes> {
+        self.running.all(iid)
+    }
+
+    /// The keys of the objects that may serve an interface of plain DCE/RPC.
+    pub(crate) fn serving(&self, iid: Uuid) -> Vec<Bytes> {
+        self.running.all(iid)
+    }
+
     /// What a CLSID leads to here.
     pub(super) fn class(&self, clsid: Uuid) -> Option<Found> {
         let classes = self.objects().classes();

@@ -14,7 +14,6 @@ const FLUSH: Duration = Duration::from_millis(100);
 pub(super) struct Clock {
     /// An instant in the past.
     born: Instant,
-    period: Duration,
     timers: Mutex<Timers>,
     /// Whether the period runs, for those who would start it.
     ticking: AtomicBool,
@@ -48,8 +47,8 @@ pub(super) struct Due {
 }
 
 impl Clock {
-    pub(super) fn new(period: Duration) -> Self {
-        Self { born: Instant::now(), period, timers: Mutex::default(), ticking: AtomicBool::new(false) }
+    pub(super) fn new() -> Self {
+        Self { born: Instant::now(), timers: Mutex::default(), ticking: AtomicBool::new(false) }
     }
 
     /// There is something to be pinged or run down.
@@ -87,11 +86,11 @@ impl Clock {
         [timers.period, timers.flush, timers.errands].into_iter().filter_map(due).min()
     }
 
-    /// What is to be done now. Timers that ran out are off.
-    pub(super) fn visit(&self, now: Instant) -> Due {
+    /// What is to be done now; `period` is how long one is that begins. Timers that ran out are off.
+    pub(super) fn visit(&self, now: Instant, period: Duration) -> Due {
         let mut timers = lock(&self.timers);
         let errands = std::mem::take(&mut timers.errands) != Timer::Off;
-        Due { period: timers.period.visit(now, self.period), flush: timers.flush.visit(now, FLUSH), errands }
+        Due { period: timers.period.visit(now, period), flush: timers.flush.visit(now, FLUSH), errands }
     }
 
     /// The period is over, and it has no more to run for, unless it is started anew.
@@ -99,10 +98,10 @@ impl Clock {
         self.ticking.store(false, Ordering::Release);
     }
 
-    /// It runs on from `now`.
-    pub(super) fn tick_on(&self, now: Instant) {
+    /// It runs on from `now` for this long.
+    pub(super) fn tick_on(&self, now: Instant, period: Duration) {
         self.ticking.store(true, Ordering::Release);
-        lock(&self.timers).period = Timer::At(now + self.period);
+        lock(&self.timers).period = Timer::At(now + period);
     }
 }
 

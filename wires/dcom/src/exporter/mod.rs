@@ -74,6 +74,8 @@ pub struct Exporter {
     imports: Imports,
     pinger: Pinger,
     clock: Clock,
+    /// How often clients ping, unless a place says otherwise.
+    period: Duration,
     places: Places,
     running: Running,
     associations: Associations,
@@ -128,7 +130,8 @@ impl Exporter {
             sets: Sets::default(),
             imports: Imports::default(),
             pinger: Pinger::default(),
-            clock: Clock::new(period),
+            clock: Clock::new(),
+            period,
             places: Places::default(),
             running,
             associations: Associations::default(),
@@ -337,6 +340,13 @@ impl Exporter {
         self.servants.get_or_init(made)
     }
 
+    /// How often pings come and go: what the places of this node say, if they do.
+    fn period(&self) -> Duration {
+        let places = self.objects.places();
+        let said = places.iter().filter_map(|place| Security::of(place.profile()).ping);
+        said.min().unwrap_or(self.period)
+    }
+
     /// A ping period is over.
     fn end_period(&self, now: Instant) {
         self.clock.stop_ticking();
@@ -347,7 +357,7 @@ impl Exporter {
         self.ping();
         // Association groups live by their connections.
         if (Counts { associations: 0, ..self.counts() }) != Counts::default() {
-            self.clock.tick_on(now);
+            self.clock.tick_on(now, self.period());
         }
     }
 }
@@ -386,7 +396,7 @@ impl Ambient for Exporter {
     }
 
     fn tend(&self, now: Instant) {
-        let due = self.clock.visit(now);
+        let due = self.clock.visit(now, self.period());
         if due.errands {
             self.run_errands();
         }
@@ -402,6 +412,7 @@ impl Ambient for Exporter {
     }
 
     fn leave(&self) {
+        points::leave(self);
         self.give_all_back();
     }
 }

@@ -16,8 +16,11 @@ const ADDRESSES: usize = 32;
 /// The bindings of this node, made when its places change, and anew in each period as the machine's addresses may.
 #[derive(Default)]
 pub(super) struct Places {
-    told: Mutex<Option<(Vec<Endpoint>, Vec<u16>, DualStringArray)>>,
+    told: Mutex<Option<Told>>,
 }
+
+/// Where a node listens, how its callers can say who they are, and the bindings that say so.
+type Told = (Vec<Endpoint>, Vec<u16>, DualStringArray);
 
 impl Places {
     /// The bindings of a node that listens at these places.

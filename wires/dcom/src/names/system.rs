@@ -1,11 +1,15 @@
 //! RPC itself, COM, automation, and what is often seen beside them.
 
 use super::Known;
+use crate::{
+    ENDPOINT_MAPPER, IDISPATCH, IUNKNOWN, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2,
+    REMOTE_ACTIVATION, SCM_ACTIVATOR,
+};
 use uuid::uuid;
 
 pub(super) const INTERFACES: &[Known] = &[
     Known {
-        id: uuid!("e1af8308-5d1f-11c9-91a4-08002b14a0fa"),
+        id: ENDPOINT_MAPPER,
         name: "epmapper",
         first: 0,
         operations: &[
@@ -19,7 +23,7 @@ pub(super) const INTERFACES: &[Known] = &[
         ],
     },
     Known {
-        id: uuid!("afa8bd80-7d8a-11c9-bef4-08002b102989"),
+        id: MANAGEMENT,
         name: "mgmt",
         first: 0,
         operations: &[
@@ -31,7 +35,7 @@ pub(super) const INTERFACES: &[Known] = &[
         ],
     },
     Known {
-        id: uuid!("99fcfec4-5260-101b-bbcb-00aa0021347a"),
+        id: OBJECT_EXPORTER,
         name: "IObjectExporter",
         first: 0,
         operations: &[
@@ -43,36 +47,26 @@ pub(super) const INTERFACES: &[Known] = &[
             "ServerAlive2",
         ],
     },
+    Known { id: REMOTE_ACTIVATION, name: "IRemoteActivation", first: 0, operations: &["RemoteActivation"] },
     Known {
-        id: uuid!("4d9f4ab8-7d1c-11cf-861e-0020af6e7c57"),
-        name: "IRemoteActivation",
-        first: 0,
-        operations: &["RemoteActivation"],
-    },
-    Known {
-        id: uuid!("000001a0-0000-0000-c000-000000000046"),
+        id: SCM_ACTIVATOR,
         name: "IRemoteSCMActivator",
         first: 3,
         operations: &["RemoteGetClassObject", "RemoteCreateInstance"],
     },
     Known {
-        id: uuid!("00000131-0000-0000-c000-000000000046"),
+        id: REM_UNKNOWN,
         name: "IRemUnknown",
         first: 3,
         operations: &["RemQueryInterface", "RemAddRef", "RemRelease"],
     },
     Known {
-        id: uuid!("00000143-0000-0000-c000-000000000046"),
+        id: REM_UNKNOWN2,
         name: "IRemUnknown2",
         first: 3,
         operations: &["RemQueryInterface", "RemAddRef", "RemRelease", "RemQueryInterface2"],
     },
-    Known {
-        id: uuid!("00000000-0000-0000-c000-000000000046"),
-        name: "IUnknown",
-        first: 0,
-        operations: &["QueryInterface", "AddRef", "Release"],
-    },
+    Known { id: IUNKNOWN, name: "IUnknown", first: 0, operations: &["QueryInterface", "AddRef", "Release"] },
     Known {
         id: uuid!("00000001-0000-0000-c000-000000000046"),
         name: "IClassFactory",
@@ -93,7 +87,7 @@ pub(super) const INTERFACES: &[Known] = &[
     },
     Known { id: uuid!("000001c0-0000-0000-c000-000000000046"), name: "IContext", first: 3, operations: &[] },
     Known {
-        id: uuid!("00020400-0000-0000-c000-000000000046"),
+        id: IDISPATCH,
         name: "IDispatch",
         first: 3,
         operations: &["GetTypeInfoCount", "GetTypeInfo", "GetIDsOfNames", "Invoke"],

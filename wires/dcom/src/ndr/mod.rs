@@ -19,6 +19,7 @@ mod segment;
 mod sink;
 mod skip;
 mod source;
+mod stack;
 mod variant;
 mod watch;
 mod window;
@@ -26,6 +27,7 @@ mod window;
 pub use references::{Hook, References};
 pub use sink::NdrSink;
 pub use source::NdrSource;
+pub(crate) use variant::{DECIMAL_SHAPE, is_decimal, scalar};
 
 use everywire_model::visit::{Sink, Source, Visit};
 use everywire_model::{Body, Budget, Codec};

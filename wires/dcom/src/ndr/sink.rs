@@ -7,6 +7,7 @@ use super::NDR;
 use super::layout::{Form, Place, enum_width, form};
 use super::references::{self, References};
 use super::segment::Segment;
+use super::stack::Stack;
 use super::variant::USER;
 use super::watch::{Contradiction, Counting, Counts, Forms, Known};
 use crate::limits::WRITE_DEPTH;
@@ -36,7 +37,7 @@ pub struct NdrSink {
     deferred: Vec<Segment>,
     /// The segment that is being written: the number of referents open that were deferred.
     depth: usize,
-    frames: Vec<Frame>,
+    frames: Stack<Frame>,
     next_referent: u32,
     variants: u32,
     /// The counts of the open structs that hold sequences whose size is said beside them.
@@ -156,8 +157,13 @@ impl NdrSink {
     /// The same sink, which asks here for the OBJREFs of references.
     #[must_use]
     pub fn with_references(mut self, references: Arc<dyn References>) -> Self {
-        self.references = Some(references);
+        self.set_references(references);
         self
+    }
+
+    /// Asks here for the OBJREFs of references.
+    pub fn set_references(&mut self, references: Arc<dyn References>) {
+        self.references = Some(references);
     }
 
     fn with(segment: Segment, start: usize, little: bool) -> Self {
@@ -169,7 +175,7 @@ impl NdrSink {
             stub: segment,
             deferred: Vec::new(),
             depth: 0,
-            frames: Vec::new(),
+            frames: Stack::new(),
             next_referent: FIRST_REFERENT,
             variants: 0,
             counts: Vec::new(),

@@ -9,6 +9,7 @@ mod composites;
 mod grid;
 
 use super::layout::{Form, Place, enum_width, form};
+use super::stack::Stack;
 use super::watch::{Contradiction, Counting, Counts, Forms, Known};
 use super::window::Window;
 use super::{references, variant};
@@ -27,7 +28,7 @@ pub struct NdrSource<'a> {
     body: &'a Body,
     window: Window<'a>,
     budget: Budget,
-    frames: Vec<Frame>,
+    frames: Stack<Frame>,
     /// Full pointers seen: id, where it stood first, where its referent is.
     full: HashMap<u32, (usize, usize)>,
     /// The counts of the open structs that hold sequences whose size is said beside them.
@@ -121,7 +122,7 @@ impl<'a> NdrSource<'a> {
             body,
             window: Window { bytes: &body.bytes, base: body.base, at: 0, little: body.little },
             budget: body.budget,
-            frames: Vec::new(),
+            frames: Stack::new(),
             full: HashMap::new(),
             counts: Vec::new(),
             grids: Vec::new(),

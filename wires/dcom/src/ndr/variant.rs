@@ -59,12 +59,15 @@ static DECIMAL_STRUCT: Struct =
     Struct { name: Cow::Borrowed("tagDEC"), id: Cow::Borrowed(""), fields: Cow::Borrowed(&DECIMAL_FIELDS) };
 static DECIMAL_ALIAS: Alias = named("DECIMAL", Shape::Struct(Hold::Static(&DECIMAL_STRUCT)));
 
+/// A DECIMAL, as a VARIANT holds it.
+pub(crate) const DECIMAL_SHAPE: Shape = Shape::Alias(Hold::Static(&DECIMAL_ALIAS));
+
 const fn field(name: &'static str, shape: Shape) -> Field {
     Field { name: Cow::Borrowed(name), shape }
 }
 
 /// Whether a struct is laid out as a DECIMAL: the only one that a VARIANT holds as it is (MS-OAUT 2.2.26).
-pub(super) fn is_decimal(shape: &Struct) -> bool {
+pub(crate) fn is_decimal(shape: &Struct) -> bool {
     let widths = shape.fields.iter().map(|field| field.shape.width());
     widths.eq([Some(2), Some(1), Some(1), Some(4), Some(8)])
 }
@@ -96,7 +99,8 @@ fn refused(vt: u16) -> everywire_model::Failure {
     }
 }
 
-fn scalar(vt: u16) -> Visit<Shape> {
+/// The shape of what has a VARTYPE and no parts.
+pub(crate) fn scalar(vt: u16) -> Visit<Shape> {
     Ok(match vt {
         0 => Shape::Void,
         1 => Shape::Alias(Hold::Static(&NULL)),
@@ -111,7 +115,7 @@ fn scalar(vt: u16) -> Visit<Shape> {
         10 => Shape::Alias(Hold::Static(&SCODE)),
         11 => Shape::Bool,
         13 => Shape::Reference(Hold::Static(&UNKNOWN)),
-        DECIMAL => Shape::Alias(Hold::Static(&DECIMAL_ALIAS)),
+        DECIMAL => DECIMAL_SHAPE,
         16 => Shape::I8,
         17 => Shape::U8,
         18 => Shape::U16,

@@ -230,8 +230,8 @@ impl Bind {
         let (max_xmit, max_recv) = (cursor.u16(WHAT)?, cursor.u16(WHAT)?);
         let group = cursor.u32(WHAT)?;
         let [count, _, _, _] = cursor.octets(WHAT)?;
-        if usize::from(count) > limits::CONTEXTS {
-            return Err(Breach::Contexts { limit: limits::CONTEXTS });
+        if usize::from(count) > limits::CONTEXTS_AT_ONCE {
+            return Err(Breach::Contexts { limit: limits::CONTEXTS_AT_ONCE });
         }
         let mut contexts = Vec::new();
         for _ in 0..count {

@@ -2,7 +2,8 @@
 //! HRESULTs included; IClassFactory's parameters are ordinary ones.
 
 use super::guid::{GUID, Guid};
-use super::rem_unknown::{principal, stopped};
+use super::rem_unknown::stopped;
+use super::serving::principal;
 use crate::activation::{remote, scm};
 use crate::exporter::{Exporter, raw};
 use crate::stub::Get;
@@ -15,7 +16,7 @@ use std::sync::{Arc, Weak};
 use uuid::{Uuid, uuid};
 
 /// IRemoteSCMActivator.
-pub const REMOTE_SCM_ACTIVATOR_ID: Uuid = uuid!("000001a0-0000-0000-c000-000000000046");
+pub const REMOTE_SCM_ACTIVATOR_ID: Uuid = crate::SCM_ACTIVATOR;
 /// IClassFactory.
 pub const CLASS_FACTORY_ID: Uuid = uuid!("00000001-0000-0000-c000-000000000046");
 

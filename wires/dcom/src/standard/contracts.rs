@@ -5,8 +5,7 @@
 use super::guid::GUID;
 use everywire_model::contract::{Interface, Operation};
 use everywire_model::describe::{
-    self, ANY_OBJECT, Hold, Order, Sequence, Shape, Struct, TextKind, interface, operation, pointer, record,
-    sequence, structure,
+    self, ANY_OBJECT, Shape, Struct, TextKind, interface, operation, pointer, record, sequence, structure,
 };
 use uuid::{Uuid, uuid};
 
@@ -36,23 +35,6 @@ identity! {
     TYPE_LIB_ID = "00020402-0000-0000-c000-000000000046";
     /// ITypeComp.
     TYPE_COMP_ID = "00020403-0000-0000-c000-000000000046";
-}
-
-/// A sequence of any length whose count stands before it.
-const fn list(shape: &'static Sequence) -> Shape {
-    Shape::Sequence(Hold::Static(shape))
-}
-
-/// What follows a maximum count that stands apart: an offset, an actual count, elements. Together they are a conformant and
-/// varying array whose maximum is what the caller has room for.
-macro_rules! varying {
-    ($element:expr) => {
-        list({
-            static HELD: Sequence =
-                Sequence { element: $element, bound: None, order: Order::Varying, size: None };
-            &HELD
-        })
-    };
 }
 
 /// A counted wide string of the automation types.
@@ -105,7 +87,7 @@ pub static ENUM_CONNECTION_POINTS: Interface = interface!(
 
 static ENUM_POINTS_OPERATIONS: [Operation; 4] = [
     operation!("Next", (
-        in "cConnections": Shape::U32, out "max": Shape::U32, out "ppCP": varying!(ANY_OBJECT),
+        in "cConnections": Shape::U32, out "max": Shape::U32, out "ppCP": sequence!(ANY_OBJECT, None, Varying),
         out "pcFetched": Shape::U32, out "hresult": Shape::U32,
     ) -> Shape::Void),
     operation!("Skip", (in "cConnections": Shape::U32, out "hresult": Shape::U32) -> Shape::Void),
@@ -126,13 +108,16 @@ static CONNECT_DATA: Struct = record!("CONNECTDATA", "", { "pUnk": ANY_OBJECT, "
 
 static ENUM_CONNECTIONS_OPERATIONS: [Operation; 4] = [
     operation!("Next", (
-        in "cConnections": Shape::U32, out "max": Shape::U32, out "rgcd": varying!(structure(&CONNECT_DATA)),
+        in "cConnections": Shape::U32, out "max": Shape::U32, out "rgcd": sequence!(structure(&CONNECT_DATA), None, Varying),
         out "pcFetched": Shape::U32, out "hresult": Shape::U32,
     ) -> Shape::Void),
     operation!("Skip", (in "cConnections": Shape::U32, out "hresult": Shape::U32) -> Shape::Void),
     operation!("Reset", () -> Shape::Void),
     operation!("Clone", (out "ppEnum": ANY_OBJECT) -> Shape::Void),
 ];
+
+/// IUnknown, whose operations never travel.
+pub static UNKNOWN: Interface = interface!("IUnknown", "00000000-0000-0000-c000-000000000046", [], 0, &[]);
 
 /// IDispatch (MS-OAUT 3.1.4).
 pub static DISPATCH: Interface =

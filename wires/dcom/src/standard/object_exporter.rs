@@ -73,7 +73,7 @@ fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
         }
         opnum::COMPLEX_PING => {
             let ping = resolver::parse_complex_ping_request(stub).map_err(broken)?;
-            let (set, status) = exporter.complex_ping(&ping, &super::rem_unknown::principal(request));
+            let (set, status) = exporter.complex_ping(&ping, &super::serving::principal(request));
             resolver::complex_ping_reply(set, 0, status)
         }
         opnum::SERVER_ALIVE => resolver::status_reply(0),

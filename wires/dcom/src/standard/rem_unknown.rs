@@ -1,6 +1,7 @@
 //! IRemUnknown and IRemUnknown2: interfaces of exported objects, and their reference counts (MS-DCOM 3.1.1.5.6, 3.1.1.5.7). The
 //! servants read and write whole stubs, HRESULTs included.
 
+use super::serving::principal;
 use crate::exporter::{Exporter, raw};
 use crate::hresult::{E_INVALIDARG, E_NOINTERFACE, RPC_E_INVALID_OBJECT, S_FALSE, S_OK};
 use crate::limits::INTERFACES_ASKED;
@@ -11,12 +12,12 @@ use everywire_model::describe::{interface, operation};
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Initiator, Kind, Request, Servant};
 use std::sync::{Arc, Weak};
-use uuid::{Uuid, uuid};
+use uuid::Uuid;
 
 /// IRemUnknown.
-pub const REM_UNKNOWN_ID: Uuid = uuid!("00000131-0000-0000-c000-000000000046");
+pub const REM_UNKNOWN_ID: Uuid = crate::REM_UNKNOWN;
 /// IRemUnknown2.
-pub const REM_UNKNOWN2_ID: Uuid = uuid!("00000143-0000-0000-c000-000000000046");
+pub const REM_UNKNOWN2_ID: Uuid = crate::REM_UNKNOWN2;
 
 static OPERATIONS: [Operation; 3] = [
     operation!("RemQueryInterface", () -> Shape::Void),
@@ -118,19 +119,6 @@ fn query_interfaces<T>(
 /// The HRESULT of the whole, from those of the parts.
 fn overall(mut results: impl Iterator<Item = u32>) -> u32 {
     if results.all(|result| result == S_OK) { S_OK } else { S_FALSE }
-}
-
-/// Who calls, for quotas and private references: the principal if it is known, else where it is.
-pub(crate) fn principal(request: &Request) -> String {
-    if !request.sender().is_empty() {
-        return String::from_utf8_lossy(request.sender()).into_owned();
-    }
-    let Some(peer) = request.peer() else { return String::new() };
-    // Each connection of a client has another port.
-    match peer.address.text.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host.to_owned(),
-        _ => peer.address.text,
-    }
 }
 
 /// The failure of calls that come while the node ends.

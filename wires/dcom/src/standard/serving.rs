@@ -1,9 +1,8 @@
 //! Objects of the wire's own, and who asks.
 
-use crate::exporter::{Correspondence, Exporter};
+use crate::exporter::Exporter;
 use crate::hresult;
 use everywire_model::{Failure, Initiator, Kind, Reference, Request, Servant};
-use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use uuid::Uuid;
 
@@ -26,11 +25,17 @@ pub(super) fn serve(
     Ok(pointer(exporter, iid, &key))
 }
 
-/// Who asks: empty for this process, and for peers that did not say.
+/// Who asks, for quotas and private references: the principal if it is known, else where it is; empty for this process.
 pub(super) fn principal(request: &Request) -> String {
-    let ambient: Option<&dyn Any> = request.body().ambient().map(|held| &**held as &dyn Any);
-    let correspondence = ambient.and_then(|any| any.downcast_ref::<Correspondence>());
-    correspondence.map(|held| held.principal().to_owned()).unwrap_or_default()
+    if !request.sender().is_empty() {
+        return String::from_utf8_lossy(request.sender()).into_owned();
+    }
+    let Some(peer) = request.peer() else { return String::new() };
+    // Each connection of a client has another port.
+    match peer.address.text.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host.to_owned(),
+        _ => peer.address.text,
+    }
 }
 
 /// The failure that a method reports by this HRESULT.

@@ -153,6 +153,12 @@ impl Node {
         Self::of(Arc::default())
     }
 
+    /// Serves one more interface, as a node does.
+    pub fn serve(&self, key: &'static [u8], interface: Interface) {
+        self.directory.serve(key, interface);
+        self.directory.servants(key).iter().for_each(|servant| self.exporter.exported(key, servant));
+    }
+
     fn of(directory: Arc<Directory>) -> Self {
         let exporter = Exporter::new(Arc::clone(&directory) as _);
         Self { directory, exporter }

@@ -10,6 +10,7 @@ use crate::pdu::{
 use crate::security::{Level, Security};
 use crate::session::channel::{FRAGMENT, LARGE_FRAGMENT, State, Token};
 use crate::session::shield::{self, Shield, Talk};
+use crate::session::{REM_UNKNOWN, REM_UNKNOWN2, is_ordinary};
 use bytes::Bytes;
 use everywire_auth::security::{Credentials, Established, Mechanism, Principal, UserTable, Users, acceptor};
 use everywire_model::{Endpoint, Event, Failure, Kind, Peer, Profile};
@@ -177,6 +178,8 @@ impl Accepting {
             syntax: element.interface,
             interface: Bytes::copy_from_slice(&element.interface.id.to_bytes_le()),
             target,
+            node: matches!(element.interface.id, REM_UNKNOWN | REM_UNKNOWN2),
+            ordinary: is_ordinary(element.interface.id),
             dispatches: None,
         });
         Ok(ContextResult::accepted(NDR))

@@ -70,6 +70,10 @@ struct Presentation {
     interface: Bytes,
     /// What its calls go to.
     target: Target,
+    /// Whether it is IRemUnknown, by either name.
+    node: bool,
+    /// Whether no operation's results hold their HRESULT themselves.
+    ordinary: bool,
     /// Whether it is derived from IDispatch, once that mattered.
     dispatches: Option<bool>,
 }
@@ -79,6 +83,8 @@ struct Presentation {
 enum Target {
     /// Objects, with ORPCTHIS.
     Objects,
+    /// What makes objects, with ORPCTHIS.
+    Activation,
     /// The node itself, as plain DCE/RPC.
     Node,
     /// The object under this key, whose procedures are called as plain DCE/RPC.

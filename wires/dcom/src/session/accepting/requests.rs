@@ -9,8 +9,8 @@ use crate::pdu::{Breach, Request};
 use crate::security::Level;
 use crate::session::assembly::Fragment;
 use crate::session::channel::{Heading, State};
-use crate::session::{REM_UNKNOWN, REM_UNKNOWN2, SCM_ACTIVATOR, tells_hresult, values, verification};
-use crate::{IDISPATCH, MANAGEMENT, REMOTE_ACTIVATION, VERSION, dispatches, hresult, iid_of};
+use crate::session::{tells_hresult, values, verification};
+use crate::{IDISPATCH, VERSION, dispatches, hresult, iid_of};
 use bytes::{Bytes, BytesMut};
 use everywire_model::{CallId, Event, Expects, Incoming, Interface};
 use std::time::Instant;
@@ -32,10 +32,9 @@ impl Accepting {
         self.blame = Blame { call: header.call, context, crowded: false };
         let whole = header.flags & (FIRST | LAST) == FIRST | LAST;
         let usual = whole && self.channel.assemblies.is_empty();
-        if !(usual && self.contexts.iter().any(|known| known.id == context)) {
-            if !self.is_in_order(header, context)? {
-                return Ok(());
-            }
+        let known = usual && self.contexts.iter().any(|known| known.id == context);
+        if !known && !self.is_in_order(header, context)? {
+            return Ok(());
         }
         if !self.admissions.is_empty() {
             self.check_admissions(header, &message)?;
@@ -153,11 +152,8 @@ impl Accepting {
             return Ok(());
         };
         let syntax = context.syntax;
-        let procedures = match &context.target {
-            Target::Procedures(key) => Some(key.clone()),
-            _ => None,
-        };
-        let orpc = matches!(context.target, Target::Objects);
+        let (node, ordinary) = (context.node, context.ordinary);
+        let target = context.target.clone();
         let interface = context.interface.clone();
         if !self.admits(call.shield, syntax.id, heading.opnum) {
             return refuse(self, hresult::NCA_ACCESS_DENIED);
@@ -171,20 +167,19 @@ impl Accepting {
             return refuse(self, hresult::NCA_SERVER_TOO_BUSY);
         }
         let object = heading.object.filter(|object| !object.is_nil());
-        let is_activation = matches!(syntax.id, SCM_ACTIVATOR | REMOTE_ACTIVATION);
-        let (key, orpc) = match object {
-            _ if is_activation => (Bytes::new(), true),
-            Some(ipid) if orpc => match self.served(ipid) {
-                Some(served) if may_call(served.iid, syntax.id) => (served.key.clone(), true),
+        let (key, orpc) = match (&target, object) {
+            (Target::Objects, Some(ipid)) => match self.served(ipid) {
+                // IRemUnknown has two names, and the object without a key.
+                Some(served) if served.key.is_empty() == node => (served.key.clone(), true),
                 Some(_) => return refuse(self, hresult::RPC_E_INVALID_IPID),
                 None => return refuse(self, hresult::RPC_E_DISCONNECTED),
             },
-            _ if procedures.is_some() => (procedures.unwrap_or_default(), false),
-            Some(object) => (Bytes::copy_from_slice(&object.to_bytes_le()), false),
-            None if orpc && matches!(syntax.id, REM_UNKNOWN | REM_UNKNOWN2) => {
-                return refuse(self, hresult::RPC_E_INVALID_OBJECT);
-            }
-            None => (Bytes::new(), false),
+            (Target::Objects, None) if node => return refuse(self, hresult::RPC_E_INVALID_OBJECT),
+            (Target::Objects, None) => (Bytes::new(), false),
+            (Target::Activation, _) => (Bytes::new(), true),
+            (Target::Procedures(key), _) => (key.clone(), false),
+            (Target::Node, Some(object)) => (Bytes::copy_from_slice(&object.to_bytes_le()), false),
+            (Target::Node, None) => (Bytes::new(), false),
         };
         let base = if orpc {
             match implicit_arguments(&stub, call.little) {
@@ -194,32 +189,35 @@ impl Accepting {
         } else {
             0
         };
-        let keeps_hresult = orpc && self.keeps_hresult(&key, syntax.id, heading);
+        let keeps_hresult = orpc && self.keeps_hresult(&key, syntax.id, heading, ordinary);
         let (talk, sender) = match call.shield.and_then(|index| self.channel.shields.get(index)) {
             Some(shield) => (shield.correspondence.as_ref(), shield.principal.clone()),
             None => (self.talk.as_ref(), Bytes::new()),
         };
         let body = values::body(stub.slice(base..), base, call.little, self.channel.limits.budget, talk);
         self.count(1, 0);
-        if syntax.id == MANAGEMENT {
+        if matches!(target, Target::Node) {
             self.tell_counts();
         }
         let replies = heading.flags & frame::MAYBE == 0;
         let serial = self.next_serial;
         self.next_serial += 1;
-        self.serving.push(Serving {
-            serial,
-            call: heading.call,
-            context: heading.context,
-            shield: call.shield,
-            key: key.clone(),
-            iid: syntax.id,
-            opnum: heading.opnum,
-            orpc,
-            keeps_hresult,
-            replies,
-            cancelled: false,
-        });
+        // Of a call that nobody waits for, no answer will come that could end it here.
+        if replies {
+            self.serving.push(Serving {
+                serial,
+                call: heading.call,
+                context: heading.context,
+                shield: call.shield,
+                key: key.clone(),
+                iid: syntax.id,
+                opnum: heading.opnum,
+                orpc,
+                keeps_hresult,
+                replies,
+                cancelled: false,
+            });
+        }
         self.channel.events.push_back(Event::Call(Box::new(Incoming {
             id: CallId(serial),
             sender,
@@ -235,8 +233,8 @@ impl Accepting {
     /// Whether the results of an operation hold their HRESULT themselves: so do some of IDispatch, under whichever name it
     /// is called.
     #[inline]
-    fn keeps_hresult(&mut self, key: &[u8], iid: Uuid, heading: &Heading) -> bool {
-        tells_hresult(iid, heading.opnum)
+    fn keeps_hresult(&mut self, key: &[u8], iid: Uuid, heading: &Heading, ordinary: bool) -> bool {
+        (!ordinary && tells_hresult(iid, heading.opnum))
             || (tells_hresult(IDISPATCH, heading.opnum) && self.dispatches(key, iid, heading.context))
     }
 
@@ -300,13 +298,6 @@ fn context_of(header: &Header, message: &[u8]) -> Result<u16, Breach> {
 /// Whether an interface, or one it is derived from, is such a one.
 fn derives(interface: &Interface, wanted: &dyn Fn(&Interface) -> bool) -> bool {
     wanted(interface) || interface.bases.iter().any(|base| derives(base, wanted))
-}
-
-/// Whether an interface of an object may be called under the name of another one: IRemUnknown has two, and what is derived
-/// from an interface may be called as that one; which operations there are, the object's own contract says.
-fn may_call(served: Uuid, asked: Uuid) -> bool {
-    let node = |iid| matches!(iid, REM_UNKNOWN | REM_UNKNOWN2);
-    node(served) == node(asked)
 }
 
 /// Reads ORPCTHIS; how long it is, or the status of the fault.

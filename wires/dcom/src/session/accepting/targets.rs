@@ -2,6 +2,7 @@
 
 use super::{Accepting, Target};
 use crate::pdu::Syntax;
+use crate::session::SCM_ACTIVATOR;
 use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REMOTE_ACTIVATION, iid_of, version_of};
 use bytes::Bytes;
 use everywire_model::InterfaceKind;
@@ -16,7 +17,7 @@ impl Accepting {
             ENDPOINT_MAPPER => (syntax.major == 3).then_some(Target::Node),
             MANAGEMENT => (syntax.major == 1).then_some(Target::Node),
             OBJECT_EXPORTER => objects.then_some(Target::Node),
-            REMOTE_ACTIVATION => (syntax.major == 0).then_some(Target::Objects),
+            REMOTE_ACTIVATION | SCM_ACTIVATOR => (syntax.major == 0).then_some(Target::Activation),
             id if id == Uuid::nil() => None,
             _ => match self.procedures(syntax) {
                 Some(key) => Some(Target::Procedures(key)),
@@ -27,9 +28,9 @@ impl Accepting {
 
     /// The object that serves an interface of plain DCE/RPC: of this major version, and of no lower minor one (C706 6.2.4.2).
     fn procedures(&self, syntax: &Syntax) -> Option<Bytes> {
-        let objects = self.exporter.as_ref()?.objects();
-        objects.keys().into_iter().find(|key| {
-            objects.servants(key).iter().any(|servant| {
+        let exporter = self.exporter.as_ref()?;
+        exporter.serving(syntax.id).into_iter().find(|key| {
+            exporter.objects().servants(key).iter().any(|servant| {
                 let interface = servant.interface();
                 let (major, minor) = version_of(interface);
                 interface.kind == InterfaceKind::Procedures

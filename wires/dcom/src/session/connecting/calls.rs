@@ -10,7 +10,7 @@ use crate::frame::{MAYBE, PduKind};
 use crate::orpc::OrpcThis;
 use crate::pdu::Syntax;
 use crate::session::channel::Heading;
-use crate::session::{tells_hresult, values, verification};
+use crate::session::{is_ordinary, tells_hresult, values, verification};
 use crate::standard::dispatch::call::Invocation;
 use crate::{IUNKNOWN, VERSION, hresult, iid_of, is_orpc, opnum_base, version_of};
 use everywire_model::{
@@ -30,6 +30,8 @@ pub(super) struct Known {
     orpc: bool,
     /// Whether it is called by IDispatch only.
     dispatch: bool,
+    /// Whether no operation's results hold their HRESULT themselves.
+    ordinary: bool,
     /// Number of the presentation context, once it was accepted.
     pub(super) context: Option<u16>,
     /// The object it was called of last.
@@ -52,6 +54,8 @@ pub(super) struct Target {
     pub(super) opnum: u16,
     pub(super) object: Option<Uuid>,
     pub(super) orpc: bool,
+    /// Whether results end with an HRESULT that is the wire's.
+    pub(super) hresult: bool,
     /// Minor version of ORPC.
     pub(super) minor: u16,
 }
@@ -83,8 +87,9 @@ impl Connecting {
             && !proxy.oxid().has_releases();
         let context = known.context.filter(|_| same)?;
         let opnum = known.base.checked_add(u16::try_from(index_of(interface, call.operation)?).ok()?)?;
-        let (object, orpc) = (Some(recent.ipid), known.orpc);
-        Some(Target { syntax: known.syntax, context, opnum, object, orpc, minor: recent.minor })
+        let (object, orpc, syntax) = (Some(recent.ipid), known.orpc, known.syntax);
+        let hresult = orpc && (known.ordinary || !tells_hresult(syntax.id, opnum));
+        Some(Target { syntax, context, opnum, object, orpc, hresult, minor: recent.minor })
     }
 
     /// Begins a call of an object.
@@ -233,8 +238,7 @@ impl Connecting {
     /// Notes that a call was sent and is to be answered.
     #[inline]
     pub(super) fn wait(&mut self, call: u32, serial: u64, target: &Target) {
-        let hresult = target.orpc && !tells_hresult(target.syntax.id, target.opnum);
-        let purpose = Purpose::Call { serial, orpc: target.orpc, hresult };
+        let purpose = Purpose::Call { serial, orpc: target.orpc, hresult: target.hresult };
         self.waiting.push_back(Waiting { call, purpose });
     }
 
@@ -376,6 +380,7 @@ impl Known {
             base: opnum_base(interface),
             orpc: is_orpc(iid) && interface.kind != InterfaceKind::Procedures,
             dispatch: interface.kind == InterfaceKind::Dispatch,
+            ordinary: is_ordinary(iid),
             context: None,
             recent: None,
         }

@@ -99,7 +99,8 @@ impl Connecting {
         };
         let (question, context) = question;
         let Question { iid, opnum, object, minor, stub } = question;
-        let target = Target { syntax: syntax(iid), context, opnum, object, orpc: is_orpc(iid), minor };
+        let target =
+            Target { syntax: syntax(iid), context, opnum, object, orpc: is_orpc(iid), hresult: false, minor };
         let sent = self.send_request(&target, Expects::Reply, |out, _| {
             out.extend_from_slice(&stub);
             Ok(())

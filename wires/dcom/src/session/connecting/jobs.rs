@@ -6,6 +6,7 @@ use super::{Connecting, Purpose, Stage, Waiting, mapping};
 use crate::exporter::Proxy;
 use crate::pdu::Syntax;
 use crate::session::channel::State;
+use crate::session::tells_hresult;
 use everywire_model::{Expects, Failure, Operation, Outcome, Profile};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -137,7 +138,8 @@ impl Connecting {
             }
         };
         let Held { serial, syntax, opnum, orpc, minor, expects, .. } = *held;
-        let target = Target { syntax, context, opnum, object, orpc, minor };
+        let hresult = orpc && !tells_hresult(syntax.id, opnum);
+        let target = Target { syntax, context, opnum, object, orpc, hresult, minor };
         let sent = self.send_request(&target, expects, |out, _| {
             out.extend_from_slice(&held.values);
             Ok(())

@@ -4,7 +4,7 @@
 //! Invoke: [`Invocation`] is what it carries, [`results`] what its answer means.
 
 use super::ExcepInfo;
-use super::coerce::{content, empty, to_shape, to_variant};
+use super::coerce::{content, empty, room, to_shape, to_variant};
 use super::members::{Access, PROPERTY_PUT, members};
 use crate::hresult::{self, DISP_E_EXCEPTION, E_FAIL};
 use crate::standard::contracts::{DISPATCH, GET_IDS_OF_NAMES, INVOKE};
@@ -106,15 +106,8 @@ impl Invocation {
 
 /// A VARIANT by reference, of a type that has room for a value of this shape.
 fn by_reference(shape: &Shape, held: Value) -> Result<Variant, Failure> {
-    let resolved = shape.resolved();
-    let simple = resolved.width().is_some() || matches!(resolved, Shape::Text(_) | Shape::Reference(_));
-    if !simple {
+    let Some(target) = room(shape) else {
         return Ok(Variant { shape: TypedShape(Shape::Variant), value: held });
-    }
-    let target = match resolved {
-        Shape::Text(_) => crate::standard::contracts::BSTR,
-        Shape::Reference(_) => super::coerce::DISPATCH,
-        _ => shape.clone(),
     };
     let value = to_shape(&held, &target).map_err(|code| hresult::failure(code, None))?;
     let pointer = Pointer { kind: PointerKind::Unique, target };

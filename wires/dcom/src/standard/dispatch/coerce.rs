@@ -1,6 +1,8 @@
 //! Between VARIANTs and the shapes of parameters, as VariantChangeType converts (MS-OAUT 3.1.4.4.4).
 
+use super::decimal::Decimal;
 use crate::hresult::{DISP_E_BADVARTYPE, DISP_E_OVERFLOW, DISP_E_PARAMNOTFOUND, DISP_E_TYPEMISMATCH};
+use crate::ndr::{DECIMAL_SHAPE, is_decimal};
 use crate::standard::contracts::BSTR;
 use everywire_model::Bytes;
 use everywire_model::describe::{Hold, Referent};
@@ -124,6 +126,10 @@ fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Va
             }
             if matches!(element.resolved(), Shape::U8) { octets(&items)? } else { Value::List(items) }
         }
+        Shape::Struct(fields) if is_decimal(fields) => match value {
+            Value::Struct(_) if is_decimal_shape(from) => value.clone(),
+            value => decimal(from, value)?.value(),
+        },
         // A struct is an array of its fields.
         Shape::Struct(fields) => {
             let Value::List(items) = value else { return Err(DISP_E_TYPEMISMATCH) };
@@ -188,6 +194,21 @@ fn truth(from: &Shape, value: &Value) -> Result<bool, u32> {
     }
 }
 
+fn is_decimal_shape(shape: &Shape) -> bool {
+    matches!(shape.resolved(), Shape::Struct(fields) if is_decimal(fields))
+}
+
+/// The DECIMAL that a value is, or becomes.
+fn decimal(from: &Shape, value: &Value) -> Result<Decimal, u32> {
+    match value {
+        Value::Struct(_) if is_decimal_shape(from) => Decimal::of(value).ok_or(DISP_E_BADVARTYPE),
+        Value::Integer(number) if alias_of(from) == Some("CURRENCY") => Decimal::scaled(*number, 4),
+        Value::Integer(number) => Decimal::scaled(*number, 0),
+        Value::Text(text) => Decimal::parse(text),
+        value => Decimal::from_float(float(from, value)?),
+    }
+}
+
 /// A number, as a CURRENCY would hold it if either side is one.
 fn integer(from: &Shape, value: &Value, target: &Shape, least: i128, most: i128) -> Result<Value, u32> {
     let (is_currency, was_currency) =
@@ -196,6 +217,7 @@ fn integer(from: &Shape, value: &Value, target: &Shape, least: i128, most: i128)
         Value::Integer(number) if is_currency == was_currency => *number,
         Value::Integer(number) if is_currency => number.checked_mul(CURRENCY_UNIT).ok_or(DISP_E_OVERFLOW)?,
         Value::Bool(flag) if !is_currency => -i128::from(*flag),
+        Value::Struct(_) if !is_currency => decimal(from, value)?.rounded(),
         Value::Text(text) if !is_currency && text.trim().parse::<i128>().is_ok() => {
             text.trim().parse().map_err(|_| DISP_E_TYPEMISMATCH)?
         }
@@ -223,6 +245,7 @@ fn float(from: &Shape, value: &Value) -> Result<f64, u32> {
         Value::Bool(flag) => Ok(if *flag { -1.0 } else { 0.0 }),
         Value::Text(text) => text.trim().parse().map_err(|_| DISP_E_TYPEMISMATCH),
         Value::Nothing => Ok(0.0),
+        Value::Struct(_) => Ok(decimal(from, value)?.float()),
         _ => Err(DISP_E_TYPEMISMATCH),
     }
 }
@@ -238,6 +261,7 @@ fn text(from: &Shape, value: &Value) -> Result<String, u32> {
             _ => return Err(DISP_E_TYPEMISMATCH),
         },
         Value::Integer(_) | Value::Float(_) => float(from, value)?.to_string(),
+        Value::Struct(_) => decimal(from, value)?.text(),
         _ => return Err(DISP_E_TYPEMISMATCH),
     })
 }
@@ -277,14 +301,10 @@ fn held(shape: &Shape, value: &Value, depth: u32) -> Result<(Shape, Value), u32>
         Shape::Reference(_) => (DISPATCH, value.clone()),
         Shape::Sequence(_) | Shape::Array(_) => {
             let element = shape.element().unwrap_or(&Shape::Void);
-            let plain = element.width().is_some() || matches!(element.resolved(), Shape::Text(_));
-            match value {
-                Value::Bytes(_) => (Shape::sequence(Shape::U8), value.clone()),
-                Value::List(_) if plain => {
-                    let inner = if element.width().is_some() { element.clone() } else { BSTR };
-                    (Shape::sequence(inner), value.clone())
-                }
-                Value::List(items) => (
+            match (value, plain_element(element)) {
+                (Value::Bytes(_), _) => (Shape::sequence(Shape::U8), value.clone()),
+                (Value::List(_), Some(inner)) => (Shape::sequence(inner), value.clone()),
+                (Value::List(items), None) => (
                     Shape::sequence(Shape::Variant),
                     Value::List(
                         items.iter().map(|item| within(element, item, depth)).collect::<Result<_, u32>>()?,
@@ -293,6 +313,7 @@ fn held(shape: &Shape, value: &Value, depth: u32) -> Result<(Shape, Value), u32>
                 _ => return Err(DISP_E_TYPEMISMATCH),
             }
         }
+        Shape::Struct(fields) if is_decimal(fields) => (DECIMAL_SHAPE, value.clone()),
         Shape::Struct(fields) => match value {
             Value::Struct(values) => {
                 let pairs = fields.fields.iter().zip(values);
@@ -309,6 +330,28 @@ fn held(shape: &Shape, value: &Value, depth: u32) -> Result<(Shape, Value), u32>
         // Numbers, as their contract names them.
         _ => (shape.clone(), value.clone()),
     })
+}
+
+/// How an array holds elements that it holds as they are.
+fn plain_element(element: &Shape) -> Option<Shape> {
+    match element.resolved() {
+        Shape::Text(_) => Some(BSTR),
+        _ => element.width().map(|_| element.clone()),
+    }
+}
+
+/// What a VARIANT by reference has room for that takes values of a shape; nothing if it had better take any VARIANT.
+pub(crate) fn room(shape: &Shape) -> Option<Shape> {
+    match shape.resolved() {
+        Shape::Text(_) => Some(BSTR),
+        Shape::Reference(_) => Some(DISPATCH),
+        Shape::Struct(fields) => is_decimal(fields).then_some(DECIMAL_SHAPE),
+        Shape::Sequence(_) | Shape::Array(_) => {
+            let element = shape.element().unwrap_or(&Shape::Void);
+            Some(Shape::sequence(plain_element(element).unwrap_or(Shape::Variant)))
+        }
+        resolved => resolved.width().map(|_| shape.clone()),
+    }
 }
 
 fn within(shape: &Shape, value: &Value, depth: u32) -> Result<Value, u32> {
@@ -360,6 +403,44 @@ mod tests {
             to_shape(&array, &Shape::sequence(Shape::U8)),
             Ok(Value::Bytes(Bytes::from_static(&[1, 2])))
         );
+    }
+
+    #[test]
+    fn decimals_are_numbers_and_text() {
+        let half = to_shape(&variant(BSTR, Value::Text("2.5".into())), &DECIMAL_SHAPE).unwrap();
+        let held = variant(DECIMAL_SHAPE, half.clone());
+        assert_eq!(to_shape(&held, &DECIMAL_SHAPE), Ok(half));
+        assert_eq!(to_shape(&held, &Shape::F64), Ok(Value::Float(2.5)));
+        assert_eq!(to_shape(&held, &Shape::I32), Ok(Value::Integer(2)));
+        assert_eq!(to_shape(&held, &Shape::Bool), Ok(Value::Bool(true)));
+        assert_eq!(to_shape(&held, &BSTR), Ok(Value::Text("2.5".into())));
+        let back = |shape, value| {
+            to_shape(
+                &to_shape(&variant(shape, value), &DECIMAL_SHAPE)
+                    .map(|held| variant(DECIMAL_SHAPE, held))
+                    .unwrap(),
+                &BSTR,
+            )
+        };
+        assert_eq!(back(Shape::I64, Value::Integer(-7)), Ok(Value::Text("-7".into())));
+        assert_eq!(back(Shape::F64, Value::Float(0.1)), Ok(Value::Text("0.1".into())));
+        let (shape, _) = held_in(&DECIMAL_SHAPE, &content(&held).1.clone());
+        assert_eq!(TypedShape(shape), TypedShape(DECIMAL_SHAPE));
+    }
+
+    fn held_in(shape: &Shape, value: &Value) -> (Shape, Value) {
+        held(shape, value, DEPTH).unwrap()
+    }
+
+    #[test]
+    fn references_have_room_for_what_they_lead_to() {
+        let list = |element| Shape::sequence(element);
+        let room = |shape: &Shape| room(shape).map(TypedShape);
+        let of = |shape| Some(TypedShape(shape));
+        assert_eq!(room(&list(Shape::I32)), of(list(Shape::I32)));
+        assert_eq!(room(&list(everywire_model::describe::WIDE_TEXT)), of(list(BSTR)));
+        assert_eq!(room(&list(list(Shape::U8))), of(list(Shape::Variant)));
+        assert_eq!((room(&Shape::Variant), room(&Shape::Bool)), (None, of(Shape::Bool)));
     }
 
     #[test]

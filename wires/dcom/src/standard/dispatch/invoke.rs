@@ -1,6 +1,6 @@
 //! Invoke, of the objects served here (MS-OAUT 3.1.4.4).
 
-use super::coerce::{content, empty, is_missing, to_shape, to_variant};
+use super::coerce::{content, empty, is_missing, room, to_shape, to_variant};
 use super::members::{Access, PROPERTY_PUT, members};
 use super::{ExcepInfo, ZERO_ARGERR, ZERO_EXCEPINFO, ZERO_RESULT, callable};
 use crate::IDISPATCH;
@@ -262,12 +262,7 @@ fn refer(before: &Variant, value: Value) -> Result<Variant, u32> {
         Shape::Void => {
             // Nobody said which type: that of the value.
             let (shape, value) = content(&value);
-            let (kind, target) = (PointerKind::Unique, shape.clone());
-            let simple =
-                shape.width().is_some() || matches!(shape.resolved(), Shape::Text(_) | Shape::Reference(_));
-            if !simple {
-                return Err(DISP_E_TYPEMISMATCH);
-            }
+            let (kind, target) = (PointerKind::Unique, room(shape).ok_or(DISP_E_TYPEMISMATCH)?);
             Ok(Variant {
                 shape: TypedShape(Shape::Pointer(Hold::new(Pointer { kind, target }))),
                 value: value.clone(),

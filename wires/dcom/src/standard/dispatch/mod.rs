@@ -2,6 +2,7 @@
 
 pub mod call;
 pub(super) mod coerce;
+mod decimal;
 mod invoke;
 pub(super) mod members;
 mod names;

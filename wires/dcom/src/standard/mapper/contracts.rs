@@ -3,20 +3,9 @@
 use crate::standard::guid::{GUID, Guid};
 use everywire_model::contract::{Interface, InterfaceKind, Operation};
 use everywire_model::describe::{
-    Hold, Order, Sequence, Shape, Struct, interface, of_kind, operation, pointer, record, sequence, structure,
+    Shape, Struct, interface, of_kind, operation, pointer, record, sequence, structure,
 };
 use everywire_model::{Marshal, Sink, Source, Unmarshal, Visit};
-
-/// A list with an offset and a count in front, whose maximum stands apart.
-macro_rules! varying {
-    ($element:expr) => {
-        Shape::Sequence(Hold::Static({
-            static HELD: Sequence =
-                Sequence { element: $element, bound: None, order: Order::Varying, size: None };
-            &HELD
-        }))
-    };
-}
 
 /// `ept_lookup_handle_t`: a context handle.
 pub(crate) const ENTRY_HANDLE: Shape = structure(&HANDLE);
@@ -52,7 +41,7 @@ static TOWER: Struct =
 static ENTRY: Struct = record!("ept_entry_t", "", {
     "object": GUID,
     "tower": pointer!(Full, structure(&TOWER)),
-    "annotation": varying!(Shape::U8),
+    "annotation": sequence!(Shape::U8, None, Varying),
 });
 /// `rpc_if_id_t`.
 static IF_ID: Struct =
@@ -81,13 +70,13 @@ static MAPPER_OPERATIONS: [Operation; 7] = [
         in "inquiry_type": Shape::U32, in "object": pointer!(Full, GUID),
         in "interface": pointer!(Full, structure(&IF_ID)), in "vers_option": Shape::U32,
         inout "entry_handle": ENTRY_HANDLE, in "max_ents": Shape::U32,
-        out "num_ents": Shape::U32, out "max": Shape::U32, out "entries": varying!(structure(&ENTRY)),
+        out "num_ents": Shape::U32, out "max": Shape::U32, out "entries": sequence!(structure(&ENTRY), None, Varying),
         out "status": Shape::U32,
     ) -> Shape::Void),
     operation!("ept_map", (
         in "object": pointer!(Full, GUID), in "map_tower": pointer!(Full, structure(&TOWER)),
         inout "entry_handle": ENTRY_HANDLE, in "max_towers": Shape::U32,
-        out "num_towers": Shape::U32, out "max": Shape::U32, out "towers": varying!(pointer!(Full, structure(&TOWER))),
+        out "num_towers": Shape::U32, out "max": Shape::U32, out "towers": sequence!(pointer!(Full, structure(&TOWER)), None, Varying),
         out "status": Shape::U32,
     ) -> Shape::Void),
     operation!("ept_lookup_handle_free", (inout "entry_handle": ENTRY_HANDLE, out "status": Shape::U32)
@@ -122,6 +111,6 @@ static MANAGEMENT_OPERATIONS: [Operation; 5] = [
     operation!("rpc__mgmt_stop_server_listening", (out "status": Shape::U32) -> Shape::Void),
     operation!("rpc__mgmt_inq_princ_name", (
         in "authn_proto": Shape::U32, in "princ_name_size": Shape::U32,
-        out "max": Shape::U32, out "princ_name": varying!(Shape::U8), out "status": Shape::U32,
+        out "max": Shape::U32, out "princ_name": sequence!(Shape::U8, None, Varying), out "status": Shape::U32,
     ) -> Shape::Void),
 ];

@@ -4,10 +4,13 @@ use crate::exporter::Exporter;
 use crate::hresult::{self, NCA_ACCESS_DENIED};
 use crate::security::{Level, Security};
 use crate::tower::Tower;
-use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REMOTE_ACTIVATION, iid_of};
+use crate::{
+    ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION,
+    SCM_ACTIVATOR, iid_of,
+};
 use everywire_model::{Endpoint, Failure, Interface, Request};
 use std::net::Ipv4Addr;
-use uuid::{Uuid, uuid};
+use uuid::Uuid;
 
 /// Interfaces that are told of at most: a node may serve any number.
 const INTERFACES: usize = 4096;
@@ -26,9 +29,9 @@ const SYSTEM: [(Uuid, (u16, u16), &str); 7] = [
     (MANAGEMENT, (1, 0), "Management"),
     (OBJECT_EXPORTER, (0, 0), "IObjectExporter"),
     (REMOTE_ACTIVATION, (0, 0), "IRemoteActivation"),
-    (uuid!("000001a0-0000-0000-c000-000000000046"), (0, 0), "IRemoteSCMActivator"),
-    (uuid!("00000131-0000-0000-c000-000000000046"), (0, 0), "IRemUnknown"),
-    (uuid!("00000143-0000-0000-c000-000000000046"), (0, 0), "IRemUnknown2"),
+    (SCM_ACTIVATOR, (0, 0), "IRemoteSCMActivator"),
+    (REM_UNKNOWN, (0, 0), "IRemUnknown"),
+    (REM_UNKNOWN2, (0, 0), "IRemUnknown2"),
 ];
 
 /// The interfaces of the node: its own, then those of its objects and classes, each once.

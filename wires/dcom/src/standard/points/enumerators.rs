@@ -46,6 +46,31 @@ impl<T: Clone> Tape<T> {
     fn copy(&self) -> Self {
         Self { items: Arc::clone(&self.items), at: Mutex::new(*lock(&self.at)) }
     }
+
+    /// Answers what all enumerators are asked alike: Skip, Reset and Clone.
+    fn answer(
+        &self,
+        request: &mut Request,
+        exporter: &Weak<Exporter>,
+        interface: &Interface,
+        cloned: impl FnOnce(Self) -> Arc<dyn Servant>,
+    ) -> Result<(), Failure> {
+        match request.index() {
+            1 => {
+                let (count,) = request.arguments::<(u32,)>()?;
+                request.reply::<_, Failure>(Ok((success(self.skip(count)),)))
+            }
+            2 => {
+                self.reset();
+                request.reply::<_, Failure>(Ok(()))
+            }
+            3 => {
+                let pointer = serve(&*alive(exporter)?, cloned(self.copy()), &principal(request))?;
+                request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
+            }
+            _ => Err(no_operation(interface)),
+        }
+    }
 }
 
 /// Success, or less than that.
@@ -82,20 +107,9 @@ impl Servant for Points {
                 let fetched = pointers.len() as u32;
                 request.reply::<_, Failure>(Ok((count, pointers, fetched, success(fetched == count))))
             }
-            1 => {
-                let (count,) = request.arguments::<(u32,)>()?;
-                request.reply::<_, Failure>(Ok((success(self.tape.skip(count)),)))
-            }
-            2 => {
-                self.tape.reset();
-                request.reply::<_, Failure>(Ok(()))
-            }
-            3 => {
-                let copy = Self { exporter: Weak::clone(&self.exporter), tape: self.tape.copy() };
-                let pointer = serve(&*alive(&self.exporter)?, Arc::new(copy), &principal(request))?;
-                request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
-            }
-            _ => Err(no_operation(&ENUM_CONNECTION_POINTS)),
+            _ => self.tape.answer(request, &self.exporter, self.interface(), |tape| {
+                Arc::new(Self { exporter: Weak::clone(&self.exporter), tape })
+            }),
         });
     }
 }
@@ -126,20 +140,9 @@ impl Servant for Connections {
                 let next: Vec<_> = next.into_iter().map(|(sink, cookie)| (Some(sink), cookie)).collect();
                 request.reply::<_, Failure>(Ok((count, next, fetched, success(fetched == count))))
             }
-            1 => {
-                let (count,) = request.arguments::<(u32,)>()?;
-                request.reply::<_, Failure>(Ok((success(self.tape.skip(count)),)))
-            }
-            2 => {
-                self.tape.reset();
-                request.reply::<_, Failure>(Ok(()))
-            }
-            3 => {
-                let copy = Self { exporter: Weak::clone(&self.exporter), tape: self.tape.copy() };
-                let pointer = serve(&*alive(&self.exporter)?, Arc::new(copy), &principal(request))?;
-                request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
-            }
-            _ => Err(no_operation(&ENUM_CONNECTIONS)),
+            _ => self.tape.answer(request, &self.exporter, self.interface(), |tape| {
+                Arc::new(Self { exporter: Weak::clone(&self.exporter), tape })
+            }),
         });
     }
 }

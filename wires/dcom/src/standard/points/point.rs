@@ -77,6 +77,9 @@ impl Servant for Served {
     }
 }
 
+/// The node, a sink, and what is held of it if it is elsewhere.
+type Begun = (Arc<Exporter>, Reference, Option<Arc<Proxy>>);
+
 impl Served {
     /// A sink must have the interface, or IDispatch. One elsewhere is asked before the call is answered, on a thread of its
     /// own: it may be slow, or not to be reached at all.
@@ -108,7 +111,7 @@ impl Served {
     }
 
     /// What can be said of the sink without asking it.
-    fn begin(&self, request: &Request) -> Result<(Arc<Exporter>, Reference, Option<Arc<Proxy>>), Failure> {
+    fn begin(&self, request: &Request) -> Result<Begun, Failure> {
         let exporter = alive(&self.exporter)?;
         let (sink,) = request.arguments::<(Option<Reference>,)>()?;
         let sink = sink.ok_or_else(|| refused(E_POINTER))?;

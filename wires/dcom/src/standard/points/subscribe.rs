@@ -19,6 +19,8 @@ use everywire_model::{
 };
 use std::collections::VecDeque;
 use std::net::UdpSocket;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -262,10 +264,20 @@ impl Listening {
             Err(failure) if is_gone(&failure) && !state.over => {
                 state.over = true;
                 drop(state);
-                (self.listener)(Tidings::Ended(failure));
+                self.hear(Tidings::Ended(failure));
             }
             _ => {}
         }
+    }
+
+    fn hear(&self, tidings: Tidings<Heard>) {
+        // A listener that panics has told the log; it still gets what comes next.
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.listener)(tidings)));
+    }
+
+    fn hear(&self, tidings: Tidings<Heard>) {
+        // A listener that panics has told the log; it still gets what comes next.
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.listener)(tidings)));
     }
 
     /// Hands on what was heard, in order: one thread at a time tells, each call is answered when it was told.
@@ -287,7 +299,7 @@ impl Listening {
             };
             let Some(((request, heard), over)) = next else { return };
             if !over {
-                (self.listener)(Tidings::Signal(heard));
+                self.hear(Tidings::Signal(heard));
             }
             request.run(|request| request.reply::<_, Failure>(Ok(())));
         }

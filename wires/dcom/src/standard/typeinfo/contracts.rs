@@ -4,20 +4,9 @@ use crate::standard::contracts::BSTR;
 use crate::standard::guid::GUID;
 use everywire_model::contract::{Interface, Operation};
 use everywire_model::describe::{
-    self, ANY_OBJECT, Hold, Order, Sequence, Shape, Struct, Union, arms, interface, operation, pointer,
-    record, sequence, structure, union,
+    self, ANY_OBJECT, Shape, Struct, Union, arms, interface, operation, pointer, record, sequence, structure,
+    union,
 };
-
-/// A list with an offset and a count in front, whose maximum stands apart.
-macro_rules! varying {
-    ($element:expr) => {
-        Shape::Sequence(Hold::Static({
-            static HELD: Sequence =
-                Sequence { element: $element, bound: None, order: Order::Varying, size: None };
-            &HELD
-        }))
-    };
-}
 
 /// TYPEDESC (2.2.37).
 pub(crate) static TYPEDESC: Struct =
@@ -130,7 +119,7 @@ static TYPE_INFO_OPERATIONS: [Operation; 16] = [
     ) -> Shape::Void),
     operation!("GetNames", (
         in "memid": Shape::I32, in "cMaxNames": Shape::U32,
-        out "max": Shape::U32, out "rgBstrNames": varying!(BSTR), out "pcNames": Shape::U32,
+        out "max": Shape::U32, out "rgBstrNames": sequence!(BSTR, None, Varying), out "pcNames": Shape::U32,
     ) -> Shape::Void),
     operation!("GetRefTypeOfImplType", (in "index": Shape::U32, out "pRefType": Shape::U32) -> Shape::Void),
     operation!("GetImplTypeFlags", (in "index": Shape::U32, out "pImplTypeFlags": Shape::I32) -> Shape::Void),

@@ -80,6 +80,9 @@ impl Servant for TypeInfo {
                 request.reply::<(Option<Reference>,), Failure>(Ok((Some(info),)))
             }
             15 => {
+                if self.index >= self.library.own().len() {
+                    return Err(refused(E_NOTIMPL));
+                }
                 let exporter = alive(&self.library.exporter)?;
                 let library = self.library.pointer(&exporter, None, &principal(request))?;
                 request.reply::<_, Failure>(Ok((Some(library), self.index as u32)))

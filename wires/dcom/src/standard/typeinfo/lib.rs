@@ -22,7 +22,7 @@ pub(super) struct TypeLib(pub(super) Arc<Library>);
 impl TypeLib {
     fn answer_info(&self, request: &mut Request, index: Option<usize>) -> Result<(), Failure> {
         let index = index
-            .filter(|index| *index < self.0.infos.len())
+            .filter(|index| *index < self.0.own().len())
             .ok_or_else(|| refused(TYPE_E_ELEMENTNOTFOUND))?;
         let exporter = alive(&self.0.exporter)?;
         let info = self.0.pointer(&exporter, Some(index), &principal(request))?;
@@ -30,7 +30,7 @@ impl TypeLib {
     }
 
     fn info(&self, index: usize) -> Result<&Info, Failure> {
-        self.0.infos.get(index).ok_or_else(|| refused(TYPE_E_ELEMENTNOTFOUND))
+        self.0.own().get(index).ok_or_else(|| refused(TYPE_E_ELEMENTNOTFOUND))
     }
 }
 
@@ -41,7 +41,7 @@ impl Servant for TypeLib {
 
     fn dispatch(&self, request: Request) {
         request.run(|request| match request.index() {
-            0 => request.reply::<_, Failure>(Ok((self.0.infos.len() as u32,))),
+            0 => request.reply::<_, Failure>(Ok((self.0.own().len() as u32,))),
             1 => {
                 let (index,) = request.arguments::<(u32,)>()?;
                 self.answer_info(request, Some(index as usize))
@@ -52,7 +52,7 @@ impl Servant for TypeLib {
             }
             3 => {
                 let (Guid(id),) = request.arguments::<(Guid,)>()?;
-                let index = self.0.infos.iter().position(|info| info.id() == id);
+                let index = self.0.own().iter().position(|info| info.id() == id);
                 self.answer_info(request, index)
             }
             4 => {
@@ -68,10 +68,10 @@ impl Servant for TypeLib {
                 let (name, _) = request.arguments::<(String, u32)>()?;
                 let members = self
                     .0
-                    .infos
+                    .own()
                     .iter()
                     .flat_map(|info| info.members().iter().map(|member| member.name.as_str()));
-                let mut all = self.0.infos.iter().map(Info::name).chain(members);
+                let mut all = self.0.own().iter().map(Info::name).chain(members);
                 let found = all.find(|held| same_name(held, &name)).unwrap_or_default();
                 request.reply::<_, Failure>(Ok((i32::from(!found.is_empty()), found)))
             }

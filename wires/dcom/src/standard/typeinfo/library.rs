@@ -4,6 +4,7 @@ use super::contracts::{TYPE_INFO, TYPE_LIB};
 use super::types::{VT_PTR, VT_VOID, behind, elemdesc, simple, typedesc};
 use crate::exporter::{Exporter, exposed};
 use crate::iid_of;
+use crate::standard::contracts::{DISPATCH, UNKNOWN};
 use crate::standard::dispatch::members::{Member, members};
 use crate::standard::points::sources;
 use crate::standard::serving::{lock, pointer, serve};
@@ -19,29 +20,33 @@ use uuid::Uuid;
 /// IMPLTYPEFLAG_FDEFAULT and IMPLTYPEFLAG_FSOURCE (MS-OAUT 2.2.13).
 pub(crate) const DEFAULT: i32 = 1;
 pub(crate) const SOURCE: i32 = 2;
-/// TKIND_DISPATCH and TKIND_COCLASS (MS-OAUT 2.2.17).
+/// TKIND_INTERFACE, TKIND_DISPATCH and TKIND_COCLASS (MS-OAUT 2.2.17).
+const KIND_INTERFACE: i32 = 3;
 pub(crate) const KIND_DISPATCH: i32 = 4;
 pub(crate) const KIND_CLASS: i32 = 5;
+/// IDispatch and IUnknown.
+const BASES: usize = 2;
 /// Bytes of a pointer on SYS_WIN64.
 const POINTER: u16 = 8;
 
 /// A description: of the class, or of an interface as it is called by name.
 pub(super) enum Info {
     /// The numbers of its interfaces here, with their IMPLTYPEFLAGs.
-    Class {
-        name: String,
-        id: Uuid,
-        implemented: Vec<(usize, i32)>,
-    },
+    Class { name: String, id: Uuid, implemented: Vec<(usize, i32)> },
     Dispatch {
         interface: Hold<Interface>,
         members: Vec<Member>,
+        /// The number of what it is derived from: IDispatch.
+        base: [(usize, i32); 1],
     },
+    /// IDispatch or IUnknown, which come from another library, with what they are derived from.
+    Base { interface: &'static Interface, base: Option<[(usize, i32); 1]> },
 }
 
 /// The descriptions of an object.
 pub(super) struct Library {
     pub(super) exporter: Weak<Exporter>,
+    /// The descriptions of others, which the library itself does not tell, come last.
     pub(super) infos: Vec<Info>,
     /// The keys of the objects that stand for them; `None` is the library itself.
     served: Mutex<HashMap<Option<usize>, bytes::Bytes>>,
@@ -70,19 +75,31 @@ impl Library {
             let (name, id) = (main.name.clone(), main.id.clone());
             let shown = Interface { name, id, identities: main.identities.clone(), ..interface.clone() };
             let interface = Hold::new(shown);
-            infos.push(Info::Dispatch { interface, members });
+            infos.push(Info::Dispatch { interface, members, base: [(0, 0)] });
         }
         for (number, interface) in sinks.into_iter().enumerate() {
             implemented.push((infos.len() + 1, SOURCE | if number == 0 { DEFAULT } else { 0 }));
-            let members = members(&interface);
-            infos.push(Info::Dispatch { interface, members });
+            infos.push(Info::called_by_name(interface));
         }
         let (name, id) = class.unwrap_or_else(|| {
             let name = infos.first().map(|info| info.name().to_owned()).unwrap_or_default();
             (name, clsid_of_key(key))
         });
         infos.insert(0, Info::Class { name, id, implemented });
+        let dispatch = infos.len();
+        for info in &mut infos {
+            if let Info::Dispatch { base, .. } = info {
+                *base = [(dispatch, 0)];
+            }
+        }
+        infos.push(Info::Base { interface: &DISPATCH, base: Some([(dispatch + 1, 0)]) });
+        infos.push(Info::Base { interface: &UNKNOWN, base: None });
         Arc::new(Self { exporter: exporter.weak(), infos, served: Mutex::default() })
+    }
+
+    /// The descriptions of the library's own.
+    pub(super) fn own(&self) -> &[Info] {
+        self.infos.get(..self.infos.len().saturating_sub(BASES)).unwrap_or_default()
     }
 
     /// A description as an interface pointer, or the library as one.
@@ -120,17 +137,23 @@ impl Library {
 }
 
 impl Info {
+    pub(super) fn called_by_name(interface: Hold<Interface>) -> Self {
+        let members = members(&interface);
+        Self::Dispatch { interface, members, base: [(0, 0)] }
+    }
+
     pub(super) fn name(&self) -> &str {
         let name = match self {
             Self::Class { name, .. } => name,
             Self::Dispatch { interface, .. } => interface.name.as_ref(),
+            Self::Base { interface, .. } => interface.name.as_ref(),
         };
         name.rsplit("::").next().unwrap_or_default()
     }
 
     pub(super) fn doc(&self) -> &str {
         match self {
-            Self::Class { .. } => "",
+            Self::Class { .. } | Self::Base { .. } => "",
             Self::Dispatch { interface, .. } => &interface.doc,
         }
     }
@@ -139,6 +162,7 @@ impl Info {
         match self {
             Self::Class { id, .. } => *id,
             Self::Dispatch { interface, .. } => iid_of(interface),
+            Self::Base { interface, .. } => iid_of(interface),
         }
     }
 
@@ -146,12 +170,13 @@ impl Info {
         match self {
             Self::Class { .. } => KIND_CLASS,
             Self::Dispatch { .. } => KIND_DISPATCH,
+            Self::Base { .. } => KIND_INTERFACE,
         }
     }
 
     pub(super) fn members(&self) -> &[Member] {
         match self {
-            Self::Class { .. } => &[],
+            Self::Class { .. } | Self::Base { .. } => &[],
             Self::Dispatch { members, .. } => members,
         }
     }
@@ -159,7 +184,8 @@ impl Info {
     pub(super) fn implemented(&self) -> &[(usize, i32)] {
         match self {
             Self::Class { implemented, .. } => implemented,
-            Self::Dispatch { .. } => &[],
+            Self::Dispatch { base, .. } => base,
+            Self::Base { base, .. } => base.as_ref().map(<[_; 1]>::as_slice).unwrap_or_default(),
         }
     }
 
@@ -172,6 +198,8 @@ impl Info {
                 (7 * POINTER, 0x1000)
             }
             Self::Dispatch { .. } => (7 * POINTER, 0x1040),
+            // What is told of them is that they are there; FRESTRICTED, as they tell it themselves.
+            Self::Base { base, .. } => (if base.is_some() { 7 } else { 3 } * POINTER, 0x200),
         };
         let id = self.id();
         let (data1, data2, data3, data4) = id.as_fields();

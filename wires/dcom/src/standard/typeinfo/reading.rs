@@ -5,13 +5,14 @@ use super::contracts::{
     GET_REF_TYPE_OF_IMPL_TYPE, GET_TYPE_ATTR, GET_VAR_DESC, TYPE_INFO,
 };
 use super::library::{KIND_CLASS, KIND_DISPATCH};
-use super::types::{VT_PTR, VT_SAFEARRAY, VT_VOID};
+use super::types::{VT_PTR, VT_SAFEARRAY, VT_VARIANT, VT_VOID};
+use crate::ndr::scalar;
 use crate::standard::contracts::BSTR;
 use crate::standard::dispatch::coerce::DISPATCH as OBJECT;
 use everywire_model::contract::{
     Attribute, Direction, Interface, InterfaceKind, Notify, Operation, Parameter,
 };
-use everywire_model::shape::{Alias, Field, Referent, Shape};
+use everywire_model::shape::{Field, Referent, Shape};
 use everywire_model::value::Value;
 use everywire_model::{
     Encode, Failure, Hold, Initiator, Kind, MarshalList, Object, Outcome, Reference, Sink,
@@ -260,31 +261,13 @@ impl Told {
 
 /// The shape of a type without parts (VARENUM, MS-OAUT 2.2.7).
 fn plain(vt: u16) -> Shape {
-    let named = |name: &'static str, target: Shape| {
-        Shape::Alias(Hold::new(Alias { name: name.into(), id: "".into(), target }))
-    };
     match vt {
-        2 => Shape::I16,
-        3 => Shape::I32,
-        4 => Shape::F32,
-        5 => Shape::F64,
-        6 => named("CURRENCY", Shape::I64),
-        7 => named("DATE", Shape::F64),
         8 | 30 | 31 => BSTR,
         9 | 13 => OBJECT,
-        10 => named("SCODE", Shape::I32),
-        11 => Shape::Bool,
-        16 => Shape::I8,
-        17 => Shape::U8,
-        18 => Shape::U16,
-        19 => Shape::U32,
-        20 => Shape::I64,
-        21 => Shape::U64,
-        22 => named("INT", Shape::I32),
-        23 => named("UINT", Shape::U32),
         0 | VT_VOID | VT_HRESULT => Shape::Void,
-        // VARIANTs, and what has no shape of its own: decimals, arrays of the language.
-        _ => Shape::Variant,
+        // VARIANTs, and what has no shape of its own: arrays of the language.
+        1 | VT_VARIANT => Shape::Variant,
+        vt => scalar(vt).unwrap_or(Shape::Variant),
     }
 }
 

@@ -3,7 +3,6 @@
 use super::contracts::{GET_DOCUMENTATION, GET_FUNC_DESC, GET_NAMES, GET_TYPE_ATTR};
 use super::library::{Info, KIND_CLASS, KIND_DISPATCH};
 use super::types::{VT_PTR, behind, elemdesc, simple};
-use crate::standard::dispatch::members::members;
 use crate::{NDR, NdrSink, NdrSource};
 use bytes::Bytes;
 use everywire_model::contract::{Direction, Interface, InterfaceKind, Operation, Parameter};
@@ -136,12 +135,19 @@ fn a_dual_interface_is_described_as_windows_does() {
         id: "a22dfc6e-8cb3-7e45-9abb-ed2d189b8c38".into(),
         ..EMPTY.clone()
     };
-    let info = Info::Dispatch { members: members(&held), interface: Hold::new(held) };
+    let info = Info::called_by_name(Hold::new(held));
     let ours = info.attributes();
     let (windows, _) = decode(&captured("GetTypeAttr")[3], GET_TYPE_ATTR).unwrap();
-    for field in
-        ["lcid", "dwReserved2", "cbSizeInstance", "typekind", "cbSizeVft", "cbAlignment", "tdescAlias"]
-    {
+    for field in [
+        "lcid",
+        "dwReserved2",
+        "cbSizeInstance",
+        "typekind",
+        "cImplTypes",
+        "cbSizeVft",
+        "cbAlignment",
+        "tdescAlias",
+    ] {
         assert_eq!(part(&ours, field), part(&windows[0].1, field), "{field}");
     }
     let function = info.function(0).unwrap();

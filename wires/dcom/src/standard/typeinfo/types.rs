@@ -1,5 +1,6 @@
 //! Types as type information tells them (VARENUM, MS-OAUT 2.2.7).
 
+use crate::ndr::is_decimal;
 use everywire_model::shape::Shape;
 use everywire_model::value::Value;
 
@@ -38,6 +39,7 @@ pub(super) fn typedesc(shape: &Shape) -> Value {
             let plain = element.width().is_some() || matches!(element.resolved(), Shape::Text(_));
             behind(VT_SAFEARRAY, if plain { typedesc(element) } else { simple(VT_VARIANT) })
         }
+        Shape::Struct(fields) if is_decimal(fields) => simple(14),
         Shape::Struct(_) => behind(VT_SAFEARRAY, simple(VT_VARIANT)),
         Shape::Union(_)
         | Shape::Map(_)
