@@ -104,6 +104,12 @@ need javac || missing+=(default-jdk-headless)
 need mvn || missing+=(maven)
 need node || missing+=(nodejs)
 need npm || missing+=(npm)
+# A key distribution centre of Kerberos; its programs for administrators are not on everybody's search path.
+for centre in krb5kdc kadmin.local; do
+  need "$centre" || [ -x "/usr/sbin/$centre" ] || missing+=(krb5-kdc krb5-admin-server)
+done
+need kinit || missing+=(krb5-user)
+[ -n "$(find /usr/lib /lib -name 'libgssapi_krb5.so.2' -print -quit 2>/dev/null)" ] || missing+=(libgssapi-krb5-2)
 # What Samba's programs are linked with.
 /usr/bin/python3 -c 'import samba' 2>/dev/null || missing+=(python3-samba)
 [ -n "$(find /usr/lib -name 'libsmbclient.so.0' -print -quit 2>/dev/null)" ] || missing+=(libsmbclient)

@@ -237,15 +237,23 @@ fn hostile_tokens() {
 }
 
 #[test]
-fn kerberos_says_when_it_is_missing() {
-    if cfg!(feature = "kerberos") {
-        return;
-    }
-    let options = options(true, false);
-    let missing = initiator(Mechanism::Kerberos, &credentials("ada", "engine"), &options).err().unwrap();
-    assert_eq!(missing.kind(), Kind::Unsupported);
-    assert!(missing.hint().unwrap().contains("kerberos"));
-    assert!(acceptor(Mechanism::Kerberos, table("ada:engine"), &options).is_err());
+fn kerberos_says_what_it_lacks() {
+    let options = Options { keytab: Some("/no/such/keys".into()), ..options(true, false) };
+    let missing = acceptor(Mechanism::Kerberos, table("ada:engine"), &options).err().unwrap();
+    let library = missing.kind() == Kind::Unsupported;
+    assert!(library || missing.message().contains("/no/such/keys"), "{missing}");
+    assert!(missing.hint().is_some());
+    let digest = credentials("ada", "$NT$f37f94c55b793fe20cd3cd8d27ad0a98");
+    let hashed = initiator(Mechanism::Kerberos, &digest, &options).err().unwrap();
+    assert_eq!(hashed.kind(), Kind::BadArgument);
+}
+
+#[test]
+fn nobody_is_not_offered_by_spnego() {
+    // A number has no ticket, and nobody has no password.
+    let options = Options { target: "host/127.0.0.1".into(), ..options(true, false) };
+    let refused = initiator(Mechanism::Negotiate, &credentials("", ""), &options).err().unwrap();
+    assert_eq!(refused.kind(), Kind::Refused);
 }
 
 #[test]

@@ -3,15 +3,11 @@
 use crate::shared::Shared;
 use crate::sync::lock;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// How long the thread of a keeper that has nothing to do waits for work before it ends.
 const IDLE: Duration = Duration::from_secs(10);
-
-/// How long it rests after a panic.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long it rests after a panic.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -32,6 +32,8 @@ struct Way {
     profile: Profile,
     /// The object itself is there, not somebody who tells where it is.
     settled: AtomicBool,
+    /// It was reached before, over a connection that is gone: perhaps the object is, too.
+    again: AtomicBool,
 }
 
 static TICKETS: AtomicU64 = AtomicU64::new(1);
@@ -59,6 +61,7 @@ impl Remote {
         let reference = Reference { profiles: vec![before.profile.clone()], ..Reference::default() };
         let way = self.find(&reference, until)?;
         way.settled.store(before.settled.load(Ordering::Relaxed), Ordering::Relaxed);
+        way.again.store(true, Ordering::Relaxed);
         Ok(way)
     }
 
@@ -69,8 +72,9 @@ impl Remote {
             for endpoint in &profile.endpoints {
                 match self.node.connection(profile, endpoint, until) {
                     Ok(connection) => {
-                        let (profile, settled) = (profile.clone(), AtomicBool::new(false));
-                        return Ok(Arc::new(Way { connection, profile, settled }));
+                        let profile = profile.clone();
+                        let (settled, again) = Default::default();
+                        return Ok(Arc::new(Way { connection, profile, settled, again }));
                     }
                     Err(failure) => last = Some(failure),
                 }
@@ -121,6 +125,21 @@ impl Remote {
                 Ok(Some(Outcome::Moved(_))) => {
                     let message = format!("the object pointed elsewhere more than {FORWARDS} times");
                     return Some(Outcome::Failed(Failure::new(Kind::Unreachable, Initiator::Peer, message)));
+                }
+                // Whoever served it was restarted: the reference leads to what is there now.
+                Ok(Some(Outcome::Failed(failure)))
+                    if failure.kind() == Kind::NoObject
+                        && failure.completed() == Completed::No
+                        && way.again.swap(false, Ordering::Relaxed) =>
+                {
+                    match self.find(&self.reference, until) {
+                        Ok(next) => {
+                            *lock(&self.way) = Some(Arc::clone(&next));
+                            way = next;
+                            continue;
+                        }
+                        Err(_) => return Some(Outcome::Failed(failure)),
+                    }
                 }
                 Ok(Some(Outcome::Failed(failure)))
                     if failure.kind() == Kind::Unreachable

@@ -48,9 +48,7 @@ pub struct Options {
     pub allow_ntlm1_session: bool,
     /// The service's principal name: `RPCSS/host`, `host/host`. The acceptor may leave it empty.
     pub target: String,
-    /// Where the key distribution centre is, `host:port`; otherwise Kerberos' own configuration says.
-    pub kdc: Option<String>,
-    /// The acceptor's Kerberos keys.
+    /// The acceptor's Kerberos keys: whoever has a ticket for them is let in. Without them nobody is by Kerberos.
     pub keytab: Option<PathBuf>,
 }
 

@@ -8,6 +8,7 @@ pub mod dcom_pantry;
 pub mod dcopserver;
 pub mod foreign;
 pub mod galley;
+pub mod kdc;
 
 use everywire_derby::contestants::omniorb::{Built, build};
 use std::fs;

@@ -202,6 +202,12 @@ def wrong(host, who, *arguments):
 
 def connect(host, who, wanted):
     domain, user, password = who
+    realm = os.environ.get("EVERYWIRE_PEER_KERBEROS")
+    if realm:
+        # By the tickets of the cache, which are for the name of the host.
+        return DCOMConnection(
+            "localhost", user, "", realm, authLevel=LEVELS[wanted], oxidResolver=False, doKerberos=True
+        )
     return DCOMConnection(host, user, password, domain, authLevel=LEVELS[wanted], oxidResolver=False)
 
 

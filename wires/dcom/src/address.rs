@@ -8,16 +8,21 @@
 //! ```
 //!
 //! CLASS is a CLSID, or any key, whose CLSID then follows from it ([`clsid_of_key`]). Options: `level`, `mech` (`ntlm`,
-//! `negotiate`, `kerberos`), `credentials` (a file), `target`, `kdc`, `exporter=here` (objects are called at this address, whatever
+//! `negotiate`, `kerberos`), `credentials` (a file), `target`, `exporter=here` (objects are called at this address, whatever
 //! their node says of where it is: through a relay or a tunnel); to listen: `users` (a file), `ntlm1=session`,
 //! `lookups=open`, `keytab`, `ping` (seconds between the pings of clients; objects of those that miss three end; 120 if it is
 //! not said, which is what all other implementations keep to).
+//!
+//! With `mech=kerberos` and no password the tickets of `$KRB5CCNAME` serve, those of USER if one is named; with a password
+//! one is asked for and kept in memory. DOMAIN is the realm if it has a dot in it, otherwise the default one is meant. The
+//! service is `host/HOST`, HOST as it stands in the address, unless `target` says otherwise. A server with `keytab` takes
+//! Kerberos, by itself and by SPNEGO, from everybody whom the realm knows; with `users` it takes NTLM from those as well.
 
 use crate::limits::REFERENCE_TEXT;
 use crate::objref::ObjRef;
 use crate::security::{Level, Security};
 use bytes::Bytes;
-use everywire_auth::security::{Credentials, Mechanism, Secret, UserTable};
+use everywire_auth::security::{Credentials, Mechanism, Secret, UserTable, acceptor};
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::reference::unescape;
 use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Place, Profile, Reference};
@@ -119,6 +124,11 @@ pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
         return Err(Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
             "add ?users=FILE with lines USER:PASSWORD, or ?keytab=FILE; ?level=none lets anybody call, unprotected",
         ));
+    }
+    if security.keytab.is_some() {
+        // Who lets nobody in for want of keys learns it now, and not from the first caller.
+        let users = Arc::new(UserTable::default());
+        acceptor(Mechanism::Kerberos, users, &security.options(""))?;
     }
     Ok(Place::Listen(Profile {
         wire: "dcom",
@@ -265,8 +275,8 @@ fn split(text: &str) -> Result<(Address, Security), Failure> {
     for option in options.split('&').filter(|option| !option.is_empty()) {
         apply(&mut security, option)?;
     }
-    if let (Endpoint::Tcp { host, .. }, true) = (&address.endpoint, security.target.is_empty()) {
-        security.target = format!("host/{host}");
+    if let Endpoint::Tcp { host, .. } = &address.endpoint {
+        security.host.clone_from(host);
     }
     Ok((address, security))
 }
@@ -312,11 +322,10 @@ fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
             security.ping = Some(Duration::from_secs(seconds.into()));
         }
         ("target", name) => security.target = name.to_owned(),
-        ("kdc", place) => security.kdc = Some(place.to_owned()),
         ("keytab", path) => security.keytab = Some(path.into()),
         _ => {
             return Err(wrong(format!("the option `{option}` is unknown")).with_hint(
-                "options are level=, mech=, credentials=, target=, kdc=, exporter=here; to listen: users=, ntlm1=session, lookups=open, keytab=, ping=",
+                "options are level=, mech=, credentials=, target=, exporter=here; to listen: users=, ntlm1=session, lookups=open, keytab=, ping=",
             ));
         }
     }

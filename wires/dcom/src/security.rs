@@ -5,6 +5,7 @@ use everywire_auth::security::{Credentials, Mechanism, Options, Users};
 use everywire_model::{Endpoint, Failure, Initiator, Kind, Lease, Profile};
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -79,8 +80,8 @@ pub struct Security {
     pub ping: Option<Duration>,
     /// The principal name of the service; empty for the usual one.
     pub target: String,
-    /// Where the key distribution centre is, if the system does not know.
-    pub kdc: Option<String>,
+    /// The host as the address names it: the service is known by it where only numbers are known otherwise.
+    pub host: String,
     /// Whether objects are called where their class was asked for, whatever their node says of where it is: through a relay
     /// or a tunnel.
     pub here: bool,
@@ -113,7 +114,7 @@ impl Security {
             open_lookups: false,
             ping: None,
             target: String::new(),
-            kdc: None,
+            host: String::new(),
             here: false,
             keytab: None,
             lane: 0,
@@ -161,7 +162,7 @@ impl Security {
                 known.password.as_nt_hash().copied(),
             )
         });
-        let rest = (self.level, self.mechanism, &self.target, &self.kdc, self.here);
+        let rest = (self.level, self.mechanism, &self.target, &self.host, self.here);
         self.lane = KEYS.get_or_init(RandomState::new).hash_one((who, rest));
         self
     }
@@ -173,21 +174,27 @@ impl Security {
 
     /// What a context of this level is asked for; `host` is where the service runs.
     pub fn options(&self, host: &str) -> Options {
-        let target = if self.target.is_empty() { format!("host/{host}") } else { self.target.clone() };
+        let number = host.parse::<IpAddr>().is_ok();
+        let target = match (&*self.target, &*self.host) {
+            ("", named) if number && !named.is_empty() => format!("host/{named}"),
+            ("", _) => format!("host/{host}"),
+            (target, _) => target.to_owned(),
+        };
         Options {
             integrity: self.level.is_signed(),
             confidentiality: self.level == Level::Privacy,
             dce_style: true,
             allow_ntlm1_session: self.ntlm1_session,
             target,
-            kdc: self.kdc.clone(),
             keytab: self.keytab.clone(),
         }
     }
 
     /// Why a call cannot be made with it, if so.
     pub fn lack(&self) -> Option<Failure> {
-        (self.level > Level::None && self.credentials.is_none()).then(|| {
+        // The others look for tickets, and say what they lack.
+        let needs_them = self.level > Level::None && self.mechanism == Mechanism::Ntlm;
+        (needs_them && self.credentials.is_none()).then(|| {
             let what = format!("calls at level `{}` need credentials, and there are none", self.level.name());
             Failure::new(Kind::Refused, Initiator::User, what).with_hint(
                 "write USER:PASSWORD@ before the host, name a file of credentials in $EVERYWIRE_DCOM_CREDENTIALS, or end the address with ?level=none if the server takes that",

@@ -1,9 +1,9 @@
 //! Signing and sealing (RFC 4121 4.2, and MS-RPCE 3.3.1.5.2.2 for DCE/RPC).
 
+use super::context::failed;
 use crate::security::{Cause, Options, Protection};
+use everywire_gss::{Context, Error, Flags, Part};
 use everywire_model::{Failure, Kind};
-use libgssapi::context::{CtxFlags, SecurityContext};
-use libgssapi::util::{GssIov, GssIovFake, GssIovType};
 use std::ops::Range;
 
 /// Sealed octets are a multiple of this in DCE/RPC, as Windows has it.
@@ -12,35 +12,32 @@ const DCE_PAD: usize = 16;
 const MAX_SIGNATURE: usize = 128;
 
 /// A context that stands.
-pub(super) struct GssProtection<C> {
-    context: C,
+pub(super) struct GssProtection {
+    context: Context,
     dce_style: bool,
     integrity: bool,
+    /// Octets of the signature of a message of which nothing is sealed.
+    signing: usize,
+    /// Octets of the signature of messages as the options want them.
     signature: usize,
 }
 
-impl<C: SecurityContext> GssProtection<C> {
-    pub(super) fn new(mut context: C, agreed: CtxFlags, options: &Options) -> Result<Self, Failure> {
-        let mut parts = [GssIovType::SignOnly, GssIovType::Data, GssIovType::SignOnly, GssIovType::Header]
-            .map(GssIovFake::new);
-        context
-            .wrap_iov_length(options.confidentiality, &mut parts)
-            .map_err(|error| failed("the length of signatures", error))?;
-        let [.., header] = &parts;
-        let signature = header.len();
-        if signature > MAX_SIGNATURE {
-            return Err(Failure::new(
-                Kind::Unsupported,
-                Cause::Here,
-                "the signatures of this Kerberos are too long",
-            ));
+impl GssProtection {
+    pub(super) fn new(mut context: Context, options: &Options) -> Result<Self, Failure> {
+        let length = |error: Error| failed("the length of signatures", &error);
+        let integrity = context.agreed().has(Flags::INTEGRITY);
+        let signing = context.signature_len().map_err(length)?;
+        let signature =
+            if options.confidentiality { context.sealing_len().map_err(length)? } else { signing };
+        if signature.max(signing) > MAX_SIGNATURE {
+            let what = "the signatures of this Kerberos are too long";
+            return Err(Failure::new(Kind::Unsupported, Cause::Here, what));
         }
-        let integrity = agreed.contains(CtxFlags::GSS_C_INTEG_FLAG);
-        Ok(Self { context, dce_style: options.dce_style, integrity, signature })
+        Ok(Self { context, dce_style: options.dce_style, integrity, signing, signature })
     }
 }
 
-impl<C: SecurityContext + Send> Protection for GssProtection<C> {
+impl Protection for GssProtection {
     fn signature_len(&self) -> usize {
         self.signature
     }
@@ -59,21 +56,15 @@ impl<C: SecurityContext + Send> Protection for GssProtection<C> {
         sealed: Option<Range<usize>>,
         signature: &mut [u8],
     ) -> Result<(), Failure> {
-        let Some(range) = sealed else {
-            let code = self.mic(message)?;
-            return match code.len() == signature.len() {
-                true => {
-                    signature.copy_from_slice(&code);
-                    Ok(())
-                }
-                false => Err(wrong_length()),
-            };
-        };
-        if signature.len() != self.signature {
+        let (length, failed) =
+            (if sealed.is_some() { self.signature } else { self.signing }, |error: Error| {
+                failed("signing", &error)
+            });
+        if signature.len() != length {
             return Err(wrong_length());
         }
-        let mut parts = parts(message, range, signature, self.dce_style)?;
-        self.context.wrap_iov(true, &mut parts).map_err(|error| failed("sealing", error))
+        let Some(range) = sealed else { return self.context.sign(message, signature).map_err(failed) };
+        self.context.seal(parts(message, range, signature, self.dce_style)?).map_err(failed)
     }
 
     fn verify(
@@ -87,16 +78,17 @@ impl<C: SecurityContext + Send> Protection for GssProtection<C> {
         let mut place = [0; MAX_SIGNATURE];
         let copy = place.get_mut(..signature.len()).ok_or_else(wrong_length)?;
         copy.copy_from_slice(signature);
-        let mut parts = parts(message, range, copy, self.dce_style)?;
-        self.context.unwrap_iov(&mut parts).map_err(tampered)
+        self.context.unseal(parts(message, range, copy, self.dce_style)?).map_err(|error| tampered(&error))
     }
 
     fn mic(&mut self, octets: &[u8]) -> Result<Vec<u8>, Failure> {
-        self.context.get_mic(octets).map(|code| code.to_vec()).map_err(|error| failed("signing", error))
+        let mut code = vec![0; self.signing];
+        self.context.sign(octets, &mut code).map_err(|error| failed("signing", &error))?;
+        Ok(code)
     }
 
     fn check_mic(&mut self, octets: &[u8], code: &[u8]) -> Result<(), Failure> {
-        self.context.verify_mic(octets, code).map_err(tampered)
+        self.context.check(octets, code).map_err(|error| tampered(&error))
     }
 }
 
@@ -106,26 +98,18 @@ fn parts<'m>(
     range: Range<usize>,
     signature: &'m mut [u8],
     dce_style: bool,
-) -> Result<[GssIov<'m>; 4], Failure> {
+) -> Result<[Part<'m>; 4], Failure> {
     let outside =
         || Failure::new(Kind::Internal, Cause::Here, "the part to be sealed lies outside of the message");
     let (front, behind) = message.split_at_mut_checked(range.end).ok_or_else(outside)?;
     let (front, data) = front.split_at_mut_checked(range.start).ok_or_else(outside)?;
-    let header = GssIov::new(GssIovType::Header, signature);
-    let front = GssIov::new(GssIovType::SignOnly, front);
-    let data = GssIov::new(GssIovType::Data, data);
-    let behind = GssIov::new(GssIovType::SignOnly, behind);
-    Ok(if dce_style { [front, data, behind, header] } else { [header, front, data, behind] })
-}
-
-/// Kerberos did not do its part.
-#[cold]
-pub(super) fn failed(what: &str, error: libgssapi::error::Error) -> Failure {
-    Failure::new(Kind::Refused, Cause::Here, format!("Kerberos failed at {what}: {error}"))
+    let (front, data, behind) = (Part::Signed(front), Part::Sealed(data), Part::Signed(behind));
+    let signature = Part::Signature(signature);
+    Ok(if dce_style { [front, data, behind, signature] } else { [signature, front, data, behind] })
 }
 
 #[cold]
-fn tampered(error: libgssapi::error::Error) -> Failure {
+fn tampered(error: &Error) -> Failure {
     Failure::new(Kind::Violation, Cause::Peer, format!("the signature of a message is wrong: {error}"))
         .with_hint("something on the way changed it, or the peer lost count of its messages")
 }

@@ -27,9 +27,19 @@ pub(crate) struct SpnegoInitiator {
 
 impl SpnegoInitiator {
     pub(crate) fn new(credentials: &Credentials, options: &Options) -> Result<Self, Failure> {
-        let mut offers = vec![(token::NTLM, Mechanism::Ntlm)];
+        let mut offers = Vec::new();
         if kerberos::promising(credentials, options) {
-            offers.insert(0, (token::KERBEROS, Mechanism::Kerberos));
+            offers.push((token::KERBEROS, Mechanism::Kerberos));
+        }
+        // Who is not named may have a ticket all the same.
+        if !credentials.user.is_empty() {
+            offers.push((token::NTLM, Mechanism::Ntlm));
+        }
+        if offers.is_empty() {
+            let what = "there is nothing to prove who calls with: no user is named, and there is no Kerberos for this server";
+            return Err(Failure::new(Kind::Refused, Cause::User, what).with_hint(
+                "give the user's name and password, or set up Kerberos and get a ticket by `kinit`",
+            ));
         }
         // The list is always signed.
         let options = Options { integrity: true, ..options.clone() };

@@ -44,10 +44,6 @@ impl Running {
         lock(&self.keys).get(&id).map(|keys| keys.iter().cloned().collect()).unwrap_or_default()
     }
 
-    fn all(&self, id: Uuid) -> Vec<Bytes> {
-        lock(&self.keys).get(&id).map(|keys| keys.iter().cloned().collect()).unwrap_or_default()
-    }
-
     fn find(&self, clsid: Uuid) -> Option<Bytes> {
         lock(&self.keys).get(&clsid)?.first().cloned()
     }
@@ -68,11 +64,6 @@ pub(super) enum Found {
 }
 
 impl Exporter {
-    /// The keys of the objects that may serve an interface of plain DCE/RPC.
-    pub(crate) fn serving(&self, iid: Uuid) -> Vec<Bytes> {
-        self.running.all(iid)
-    }
-
     /// The keys of the objects that may serve an interface of plain DCE/RPC.
     pub(crate) fn serving(&self, iid: Uuid) -> Vec<Bytes> {
         self.running.all(iid)

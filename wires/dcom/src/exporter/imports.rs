@@ -142,16 +142,6 @@ impl Proxy {
         ObjRef::Standard { iid: self.first_iid(), std, resolver: self.oxid.resolver.clone() }
     }
 
-    /// Gives all its references back, though it is still there.
-    pub(super) fn give_up(&self) {
-        let mut interfaces = lock(&self.interfaces);
-        let refs: Vec<_> =
-            interfaces.iter().filter(|held| held.refs > 0).map(|held| (held.ipid, held.refs)).collect();
-        interfaces.iter_mut().for_each(|held| held.refs = 0);
-        drop(interfaces);
-        self.oxid.release(refs);
-    }
-
     /// The way to the object: to its exporter if that is known, else to the resolver. `via` is how it was heard of.
     pub(super) fn profile(&self, via: Option<&Profile>) -> Profile {
         let exporter = self.oxid.exporter_ways();
@@ -404,12 +394,6 @@ impl Imports {
     /// The keeper has given back what there was.
     pub(super) fn prune(&self, oxid: &RemoteOxid) {
         tidy(&mut lock(&self.tables), &key_of(oxid));
-    }
-
-    /// Every object elsewhere that is held here.
-    pub(super) fn proxies(&self) -> Vec<Arc<Proxy>> {
-        let tables = lock(&self.tables);
-        tables.values().flat_map(|remote| remote.proxies.values()).filter_map(Weak::upgrade).collect()
     }
 
     /// Every object elsewhere that is pinged, by resolver.

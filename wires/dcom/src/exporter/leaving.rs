@@ -1,4 +1,4 @@
-//! The end of a node: what it holds elsewhere is given back while its connections still stand.
+//! The end of a node: what was let go is given back while its connections still stand.
 
 use super::Exporter;
 use std::sync::mpsc;
@@ -8,9 +8,8 @@ use std::time::Duration;
 const FAREWELL: Duration = Duration::from_millis(500);
 
 impl Exporter {
-    /// Gives back all references that this node holds, whoever still has leases of them: no call can be made by these any more.
-    pub(super) fn give_all_back(&self) {
-        self.imports.proxies().iter().for_each(|proxy| proxy.give_up());
+    /// Gives back what nobody here holds any more. What somebody holds goes on working.
+    pub(super) fn give_back(&self) {
         let Some(this) = self.arc().filter(|_| self.imports.counts().2 > 0) else { return };
         let (tell, told) = mpsc::channel();
         let flush = move || {

@@ -413,7 +413,7 @@ impl Ambient for Exporter {
 
     fn leave(&self) {
         points::leave(self);
-        self.give_all_back();
+        self.give_back();
     }
 }
 

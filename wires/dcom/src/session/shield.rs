@@ -131,7 +131,8 @@ impl Shield {
         let Some((front, signature)) = message.split_at_mut_checked(trailer.value()) else {
             return Err(Breach::Signature);
         };
-        if signature.len() != self.signature || head > trailer.at {
+        // How long signatures are that others make is the mechanism's to say: those of Kerberos differ.
+        if head > trailer.at {
             return Err(Breach::Signature);
         }
         let sealed = head..trailer.at;

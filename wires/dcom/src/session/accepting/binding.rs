@@ -301,7 +301,6 @@ impl Accepting {
             let (domain, user) = (principal.domain.clone(), principal.user.clone());
             Arc::new(Credentials { domain, user, password })
         });
-        security.kdc.clone_from(&self.place.kdc);
         Arc::new(security.sealed())
     }
 }

@@ -13,7 +13,7 @@ use crate::session::channel::{LARGE_FRAGMENT, State, Token};
 use crate::session::shield::{self, Shield};
 use crate::session::{REM_UNKNOWN2, SCM_ACTIVATOR};
 use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER};
-use everywire_auth::security::{Credentials, Secret, initiator};
+use everywire_auth::security::{Credentials, Mechanism, Secret, initiator};
 use everywire_model::{Endpoint, Event, Failure, Initiator, Kind, Peer, Profile};
 use uuid::Uuid;
 
@@ -91,7 +91,7 @@ impl Connecting {
         let nobody;
         let credentials = match &self.security.credentials {
             Some(credentials) => credentials,
-            // Kerberos may have a ticket without them; the others said what they lack before.
+            // There may be a ticket without them.
             None => {
                 let (domain, user) = (String::new(), String::new());
                 nobody = std::sync::Arc::new(Credentials { domain, user, password: Secret::password("") });
@@ -153,6 +153,11 @@ impl Connecting {
                 Kind::Refused,
                 "the mechanism of authentication is not known there",
                 Some("try another mech="),
+            ),
+            nak::INVALID_CHECKSUM if self.security.mechanism == Mechanism::Kerberos => (
+                Kind::Refused,
+                "the ticket is wrong",
+                Some("the server may have other keys for its service, or none for that name: see its keytab, and target="),
             ),
             nak::INVALID_CHECKSUM => {
                 (Kind::Refused, "the user, the password or the token is wrong", Some("check the credentials"))

@@ -169,9 +169,11 @@ impl Connecting {
     }
 
     /// Nothing is sent after goodbye, or to who does not let this side in.
-    fn check_open(&self) -> Result<(), Failure> {
-        if let Some(failure) = &self.unusable {
-            return Err(failure.clone());
+    fn check_open(&mut self) -> Result<(), Failure> {
+        if let Some(failure) = self.unusable.take() {
+            // Told once: the next call tries anew, by then there may be a ticket, or the peer may think otherwise.
+            self.channel.state = State::Over;
+            return Err(failure);
         }
         if self.channel.state == State::Over {
             return Err(Failure::new(Kind::Unreachable, Initiator::Here, "the connection is closed")

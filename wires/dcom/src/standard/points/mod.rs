@@ -203,12 +203,6 @@ pub fn leave(exporter: &Exporter) {
     keys.iter().for_each(|key| withdrawn(exporter, key));
 }
 
-/// The node ends: nobody is advised any more. Sinks hold the node that holds them.
-pub fn leave(exporter: &Exporter) {
-    let keys: Vec<_> = lock(&exporter.standard().points.held).keys().cloned().collect();
-    keys.iter().for_each(|key| withdrawn(exporter, key));
-}
-
 /// When [`tend`] wants to be called.
 pub fn due(exporter: &Exporter) -> Option<Instant> {
     let points = &exporter.standard().points;

@@ -20,7 +20,6 @@ use everywire_model::{
 use std::collections::VecDeque;
 use std::net::UdpSocket;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -268,11 +267,6 @@ impl Listening {
             }
             _ => {}
         }
-    }
-
-    fn hear(&self, tidings: Tidings<Heard>) {
-        // A listener that panics has told the log; it still gets what comes next.
-        let _ = catch_unwind(AssertUnwindSafe(|| (self.listener)(tidings)));
     }
 
     fn hear(&self, tidings: Tidings<Heard>) {
