@@ -23,8 +23,9 @@ pub(crate) struct Remote {
     node: Arc<Shared>,
     reference: Reference,
     deadline: Option<Duration>,
-    /// Where it was reached last.
-    way: Mutex<Option<Arc<Way>>>,
+    /// Where it was reached last. Copies share it: where a reference leads to somebody who makes an object for each that asks,
+    /// they are to find the same one.
+    way: Arc<Mutex<Option<Arc<Way>>>>,
 }
 
 struct Way {
@@ -40,7 +41,7 @@ static TICKETS: AtomicU64 = AtomicU64::new(1);
 
 impl Remote {
     pub(crate) fn new(node: Arc<Shared>, reference: Reference, deadline: Option<Duration>) -> Self {
-        Self { node, reference, deadline, way: Mutex::new(None) }
+        Self { node, reference, deadline, way: Arc::default() }
     }
 
     /// The connection in use, or a new one.
@@ -330,10 +331,12 @@ impl Target for Remote {
     }
 
     fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target> {
-        let way = lock(&self.way).clone();
-        let copy = Self::new(Arc::clone(&self.node), self.reference.clone(), deadline);
-        *lock(&copy.way) = way;
-        Arc::new(copy)
+        Arc::new(Self {
+            node: Arc::clone(&self.node),
+            reference: self.reference.clone(),
+            deadline,
+            way: Arc::clone(&self.way),
+        })
     }
 
     fn resolver(&self) -> Arc<dyn Resolver> {

@@ -70,14 +70,26 @@ pub fn alone(test: &str) -> bool {
 
 /// A server of the class on port 135, and how many of its objects live.
 pub fn serving(options: &str) -> (Node, Arc<AtomicUsize>) {
+    let node = listening(options);
+    let living = dcom_pantry::serve(&node);
+    (node, living)
+}
+
+/// A node on port 135.
+pub fn listening(options: &str) -> Node {
     let file = scratch(&format!("users-{}", options.len())).join("users");
     fs::write(&file, format!("{DOMAIN}\\{USER}:{PASSWORD}\n")).expect("a file");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("our file");
     let node = Node::new();
     let address = format!("dcom://127.0.0.1:135?users={}{options}", file.display());
     node.listen(&address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
-    let living = dcom_pantry::serve(&node);
-    (node, living)
+    node
+}
+
+/// The class on port 135, for our own client.
+pub fn address(options: &str) -> String {
+    let password: String = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    format!("dcom://{DOMAIN};{USER}:{password}@127.0.0.1/{}{options}", dcom_pantry::CLASS)
 }
 
 fn cache() -> PathBuf {
@@ -245,22 +257,33 @@ impl Samba {
     }
 }
 
-/// Lets tshark judge what our side, at port 135, sends meanwhile.
-pub fn judged(test: &str, deeds: impl FnOnce()) {
+/// What our side sends to peers: from port 135, and what clients send to other ports.
+pub const OURS_TO_PEERS: &str =
+    "(tcp.srcport == 135 || (tcp.dstport != 135 && dcerpc.pkt_type in {0, 11, 14, 16, 18, 19}))";
+/// What both sides send where both are ours.
+pub const OURS: &str = "tcp";
+
+/// Lets tshark judge what our side, told by `ours`, sends meanwhile. With the password it reads what was sealed, too, unless
+/// several messages came in one segment.
+pub fn judged(test: &str, ours: &str, password: Option<&str>, deeds: impl FnOnce()) {
     if !here(test, &["tcpdump", "tshark"], "apt-get install tcpdump tshark") {
         return;
     }
     let file = scratch("judged").join("capture");
+    // Another one may have been made here.
+    let _ = fs::remove_file(&file);
     let Some(recording) = capture::start(&file) else { return };
     deeds();
     recording.stop();
     let frames = |filter: &str| {
         let mut tshark = Command::new("tshark");
-        // With the password it reads what was sealed, too.
-        tshark.arg("-r").arg(&file).args(["-o", &format!("ntlmssp.nt_password:{PASSWORD}"), "-Y", filter]);
+        tshark.arg("-r").arg(&file).args(["-Y", filter]);
+        if let Some(password) = password {
+            tshark.args(["-o", &format!("ntlmssp.nt_password:{password}")]);
+        }
         run(tshark.stderr(Stdio::null()))
     };
     assert!(!frames("tcp.srcport == 135 && dcerpc.pkt_type == 2").is_empty(), "nothing was answered");
-    let wrong = frames("tcp.srcport == 135 && dcerpc && (_ws.malformed || _ws.expert.severity == error)");
+    let wrong = frames(&format!("{ours} && dcerpc && (_ws.malformed || _ws.expert.severity == error)"));
     assert!(wrong.is_empty(), "tshark does not understand, in {}:\n{wrong}", file.display());
 }

@@ -1,13 +1,14 @@
 //! A realm of Kerberos of one's own: a key distribution centre of MIT's, on a port and in a directory of its own.
 
-use super::foreign::{run, run_with};
+use super::foreign::{run, run_with, until};
 use super::scratch;
 use everywire_tests::peers::{find, here};
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 /// The realm.
@@ -60,11 +61,13 @@ impl Realm {
         let dir = scratch(&format!("realm-{test}"));
         let end = Instant::now() + PATIENCE;
         loop {
-            // Free now; should somebody else take it first, the centre says so and ends, and there are other ports.
+            // An address of this machine that is this realm's alone: centres share ports without a word.
+            let host = own_address();
             let port =
-                TcpListener::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).expect("a port").port();
+                TcpListener::bind((host, 0)).and_then(|bound| bound.local_addr()).expect("a port").port();
+            let place = SocketAddr::from((host, port));
             let mut realm = Self { dir: dir.clone(), centre: None };
-            realm.configure(port);
+            realm.configure(place);
             if !dir.join("database").exists() {
                 realm.fill();
             }
@@ -82,7 +85,7 @@ impl Realm {
                     assert!(Instant::now() < end, "the centre ends with {status}: {}", realm.said());
                     break;
                 }
-                if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                if TcpStream::connect(place).is_ok() {
                     realm.centre = Some(centre);
                     return realm;
                 }
@@ -96,17 +99,17 @@ impl Realm {
         }
     }
 
-    fn configure(&self, port: u16) {
+    fn configure(&self, place: SocketAddr) {
         let dir = self.dir.display();
         // Names stay as they are, and nobody beyond this machine is asked.
         let client = format!(
             "[libdefaults]\n default_realm = {REALM}\n dns_lookup_kdc = false\n dns_lookup_realm = false\n \
              dns_canonicalize_hostname = false\n rdns = false\n\
-             [realms]\n {REALM} = {{\n  kdc = 127.0.0.1:{port}\n }}\n[domain_realm]\n localhost = {REALM}\n"
+             [realms]\n {REALM} = {{\n  kdc = {place}\n }}\n[domain_realm]\n localhost = {REALM}\n"
         );
         fs::write(self.dir.join("krb5.conf"), client).expect("a file");
         let centre = format!(
-            "[kdcdefaults]\n kdc_listen = 127.0.0.1:{port}\n kdc_tcp_listen = 127.0.0.1:{port}\n\
+            "[kdcdefaults]\n kdc_listen = {place}\n kdc_tcp_listen = {place}\n\
              [realms]\n {REALM} = {{\n  database_name = {dir}/database\n  key_stash_file = {dir}/stash\n  \
              acl_file = {dir}/acl\n  max_life = 10h\n }}\n[logging]\n kdc = FILE:{dir}/kdc.log\n"
         );
@@ -171,15 +174,12 @@ impl Realm {
         assert!(said.success, "{}{}\n{}", said.out, said.err, self.said());
     }
 
-    /// Whether the cache has a ticket that is not too old.
-    pub fn is_logged_in(&self) -> bool {
-        run_with(self.command("klist").arg("-s"), b"").success
-    }
-
-    /// Forgets the tickets.
-    pub fn log_out(&self) {
-        // There may be none.
-        let _ = fs::remove_file(self.tickets());
+    /// Gets the user a ticket, and waits until it is too old.
+    pub fn let_ticket_expire(&self) {
+        self.log_in("1s");
+        until("the ticket is too old", || !run_with(self.command("klist").arg("-s"), b"").success);
+        // Some of the library's functions take it for one more second.
+        std::thread::sleep(Duration::from_millis(1100));
     }
 
     /// Gets a ticket for a service and puts it into the cache.
@@ -211,6 +211,13 @@ impl Drop for Realm {
             let _ = fs::remove_dir_all(&self.dir);
         }
     }
+}
+
+/// An address of this machine that no other realm has: by the number of this process, and how many it has had by now.
+fn own_address() -> Ipv4Addr {
+    static COUNT: AtomicU8 = AtomicU8::new(1);
+    let [.., high, low] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, high & 0x7f, low, COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// A program that may be among those for administrators, which are not on everybody's search path.

@@ -51,6 +51,20 @@ public final class dcom_JInterop {
         }
     }
 
+    /** What the server calls with an answer. */
+    public static final class Scales {
+        final BlockingQueue<String> labelled = new ArrayBlockingQueue<>(10);
+
+        public void Weigh() {}
+
+        public void Reverse() {}
+
+        public Object[] Label(JIString text) {
+            labelled.add(text.getString());
+            return new Object[] {text.getString().length()};
+        }
+    }
+
     public static void main(String[] arguments) throws Exception {
         Logger.getLogger("org.jinterop").setLevel(Level.parse(System.getProperty("level", "OFF")));
         JISystem.setAutoRegisteration(false);
@@ -67,6 +81,12 @@ public final class dcom_JInterop {
                 break;
             case "events":
                 events(create(host, session));
+                break;
+            case "serves":
+                serves(create(host, session));
+                break;
+            case "dies":
+                dies(create(host, session));
                 break;
             case "wrong":
                 refused(() -> create(host, session), 0x00000005);
@@ -169,6 +189,47 @@ public final class dcom_JInterop {
         }
         refused(() -> advise(unknown, sink, SCALES, false, "Ticked", LPWSTR), 0x80040200);
         System.out.println("called back");
+    }
+
+    /** An object of ours is called: asked for an interface, called by it, given back. */
+    private static void serves(IJIComObject unknown) throws Exception {
+        IJIComObject pantry = unknown.queryInterface(PANTRY);
+        for (String text : new String[] {"Brot", "Käse und Brot"}) {
+            Scales scales = new Scales();
+            // One whose references were all given back is gone, though it is marshalled once more.
+            JICallBuilder delegate = new JICallBuilder(false);
+            delegate.setOpnum(5);
+            delegate.addInParamAsComObject(export(unknown, scales), NONE);
+            delegate.addInParamAsString(text, BSTR);
+            delegate.addOutParamAsType(Integer.class, NONE);
+            equal(pantry.call(delegate)[0], text.length());
+            equal(scales.labelled.poll(), text);
+        }
+        System.out.println("was called");
+    }
+
+    private static IJIComObject export(IJIComObject unknown, Scales scales) throws Exception {
+        JILocalInterfaceDefinition definition = new JILocalInterfaceDefinition(SCALES, false);
+        // It numbers methods in the order in which they are added.
+        definition.addMethodDescriptor(new JILocalMethodDescriptor("Weigh", new JILocalParamsDescriptor()));
+        definition.addMethodDescriptor(new JILocalMethodDescriptor("Reverse", new JILocalParamsDescriptor()));
+        JILocalParamsDescriptor parameters = new JILocalParamsDescriptor();
+        parameters.addInParamAsObject(new JIString(LPWSTR), NONE);
+        definition.addMethodDescriptor(new JILocalMethodDescriptor("Label", parameters));
+        JILocalCoClass local = new JILocalCoClass(definition, scales);
+        local.setSupportedEventInterfaces(Arrays.asList(SCALES));
+        return JIObjectFactory.buildObject(unknown.getAssociatedSession(), local);
+    }
+
+    /** Somebody listens, and is gone all of a sudden. */
+    private static void dies(IJIComObject unknown) throws Exception {
+        Sink sink = new Sink();
+        advise(unknown, sink, EVENTS, false, "Ticked", LPWSTR);
+        fire(unknown, 1);
+        hear(sink, "Ticked", 1);
+        System.out.println("listening");
+        System.out.flush();
+        Thread.sleep(60_000);
     }
 
     private static String advise(IJIComObject unknown, Sink sink, String iid, boolean byName, String method, int text)

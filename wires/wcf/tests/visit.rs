@@ -351,7 +351,8 @@ fn damaged_values_are_refused_or_read() {
                 Shape::Sequence(Hold::new(Sequence {
                     element: Shape::U8,
                     bound: Some(9),
-                    order: Order::Conformant, size: None
+                    order: Order::Conformant,
+                    size: None,
                 })),
             ),
             ("g", Shape::Variant),

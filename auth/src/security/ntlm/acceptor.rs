@@ -84,6 +84,10 @@ impl NtlmAcceptor {
         self.check_strength(said.flags)?;
         // Nothing that was not offered, whatever it claims now.
         let agreed = said.flags & before.offered;
+        if self.private && agreed & flags::SEAL == 0 {
+            let what = "the peer wants to seal without having asked for it";
+            return Err(Failure::new(Kind::Refused, Cause::Here, what));
+        }
         if said.flags & flags::ANONYMOUS != 0 || said.user.is_empty() {
             return Err(refused());
         }

@@ -157,7 +157,9 @@ impl Connecting {
             nak::INVALID_CHECKSUM if self.security.mechanism == Mechanism::Kerberos => (
                 Kind::Refused,
                 "the ticket is wrong",
-                Some("the server may have other keys for its service, or none for that name: see its keytab, and target="),
+                Some(
+                    "the server may have other keys for its service, or none for that name: see its keytab, and target=",
+                ),
             ),
             nak::INVALID_CHECKSUM => {
                 (Kind::Refused, "the user, the password or the token is wrong", Some("check the credentials"))

@@ -180,7 +180,8 @@ impl Advice {
             source,
             only: signal.map(|signal| signal.name.to_string()),
             listener: Arc::clone(listener),
-            object: object.clone(),
+            key: key_of(object),
+            object: Mutex::new(Some(object.clone())),
             state: Mutex::new(State {
                 heard: VecDeque::new(),
                 telling: false,
@@ -207,6 +208,7 @@ impl Advice {
 
 impl Drop for Advice {
     fn drop(&mut self) {
+        drop(lock(&self.listening.object).take());
         let mut state = lock(&self.listening.state);
         let lost = std::mem::replace(&mut state.over, true);
         let heard = std::mem::take(&mut state.heard);
@@ -236,7 +238,10 @@ pub(super) struct Listening {
     /// The one signal that is asked for.
     only: Option<String>,
     listener: Listener,
-    object: Object,
+    /// What the object is called.
+    key: Bytes,
+    /// It, as long as it is listened to: nothing may hold it beyond that.
+    object: Mutex<Option<Object>>,
     state: Mutex<State>,
 }
 
@@ -256,7 +261,8 @@ impl Listening {
 
     /// Asks whether the source is still there.
     pub(super) fn check(&self) {
-        let answer = self.object.with_deadline(Some(FAREWELL)).target().probe();
+        let Some(object) = lock(&self.object).clone() else { return };
+        let answer = object.with_deadline(Some(FAREWELL)).target().probe();
         let mut state = lock(&self.state);
         state.last = Instant::now();
         match answer {
@@ -323,7 +329,7 @@ impl Servant for Ear {
         };
         let heard = Heard {
             sender: Bytes::copy_from_slice(request.sender()),
-            key: key_of(&self.0.object),
+            key: self.0.key.clone(),
             interface: Bytes::copy_from_slice(self.0.source.interface.name.as_bytes()),
             signal: Bytes::copy_from_slice(name.as_bytes()),
             body: request.body().clone(),
