@@ -5,4 +5,5 @@ fn main() {
     everywire_codegen::compile("../derby/rivals/omniorb/interop.idl");
     everywire_codegen::compile("contracts/kitchen.dbus.xml");
     everywire_codegen::compile("contracts/kitchen.kidl");
+    everywire_codegen::compile("contracts/pantry.midl");
 }

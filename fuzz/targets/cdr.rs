@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
         dialect: 0,
         context: Bytes::new(),        budget: Budget::for_message(rest.len() as u64),
         codec: &CDR,
-        handles: None,
+        beside: None,
     };
     let Ok(value) = body.read(|source| Value::decode(&shape, source)) else { return };
     let Ok(again) = CDR.write(&mut |sink| value.encode(&shape, sink)) else { return };

@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
         dialect: u32::from(dialect & 1),
         context: Bytes::new(),        budget: Budget::for_message(rest.len() as u64),
         codec: &BINARY_XML,
-        handles: None,
+        beside: None,
     };
     let Ok(value) = body.read(|source| Value::decode(&shape, source)) else { return };
     let Ok(again) = BINARY_XML.write(&mut |sink| value.encode(&shape, sink)) else { return };

@@ -270,8 +270,6 @@ pub fn judged(test: &str, ours: &str, password: Option<&str>, deeds: impl FnOnce
         return;
     }
     let file = scratch("judged").join("capture");
-    // Another one may have been made here.
-    let _ = fs::remove_file(&file);
     let Some(recording) = capture::start(&file) else { return };
     deeds();
     recording.stop();

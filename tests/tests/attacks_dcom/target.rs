@@ -1,0 +1,355 @@
+//! A server of the class `Pantry` in a process of its own, which says what it holds.
+
+use super::pantry;
+use everywire::model::wire::{Capabilities, Discovery, Listing, Presence, Sniff};
+use everywire::model::{
+    Ambient, Codec, Config, Hold, Incoming, Limits, Object, Objects, Place, Profile, Resolver, Session, Wire,
+};
+use everywire::{Builder, Bytes, Failure, Interface, Node, Notice, Quotas, Reference};
+use everywire_dcom::DCOM;
+use everywire_dcom::exporter::{Counts, Exporter};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Who may call; both are of [`DOMAIN`].
+pub const COOK: &str = "cook";
+pub const THIEF: &str = "thief";
+pub const DOMAIN: &str = "KITCHEN";
+/// Of both.
+pub const PASSWORD: &str = "pepper1";
+
+/// Where the process finds its address, and thereby that it is a server.
+const ADDRESS: &str = "EVERYWIRE_TEST_SERVE";
+const PERIOD: &str = "EVERYWIRE_TEST_PERIOD";
+const FIRST_MESSAGE: &str = "EVERYWIRE_TEST_FIRST_MESSAGE";
+
+/// The wire, with an exporter that the test can ask, and that has another ping period.
+pub struct Observed {
+    pub exporter: OnceLock<Arc<Exporter>>,
+    pub period: Duration,
+}
+
+impl Observed {
+    pub fn new(period: Duration) -> &'static Self {
+        Box::leak(Box::new(Self { exporter: OnceLock::new(), period }))
+    }
+}
+
+impl Wire for Observed {
+    fn name(&self) -> &'static str {
+        DCOM.name()
+    }
+    fn title(&self) -> &'static str {
+        DCOM.title()
+    }
+    fn schemes(&self) -> &'static [&'static str] {
+        DCOM.schemes()
+    }
+    fn capabilities(&self) -> Capabilities {
+        DCOM.capabilities()
+    }
+    fn default_limits(&self) -> Limits {
+        DCOM.default_limits()
+    }
+    fn sniff(&self, first: &[u8]) -> Sniff {
+        DCOM.sniff(first)
+    }
+    fn parse(&self, text: &str) -> Result<Reference, Failure> {
+        DCOM.parse(text)
+    }
+    fn print(&self, reference: &Reference) -> String {
+        DCOM.print(reference)
+    }
+    fn print_friendly(&self, reference: &Reference) -> String {
+        DCOM.print_friendly(reference)
+    }
+    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+        DCOM.publish(type_id, places, key)
+    }
+    fn listen(&self, text: &str) -> Result<Place, Failure> {
+        DCOM.listen(text)
+    }
+    fn connect(&self, config: &Config) -> Box<dyn Session> {
+        DCOM.connect(config)
+    }
+    fn accept(&self, config: &Config) -> Box<dyn Session> {
+        DCOM.accept(config)
+    }
+    fn codec(&self) -> &'static dyn Codec {
+        DCOM.codec()
+    }
+    fn operation(&self, interface: &Interface, asked: &Incoming) -> Option<usize> {
+        DCOM.operation(interface, asked)
+    }
+    fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
+        let exporter = Exporter::with_period(objects, self.period);
+        Some(Arc::clone(self.exporter.get_or_init(|| exporter)) as Arc<dyn Ambient>)
+    }
+    fn lane(&self, profile: &Profile) -> Bytes {
+        DCOM.lane(profile)
+    }
+    fn discover(&self, object: &Object) -> Result<Discovery, Failure> {
+        DCOM.discover(object)
+    }
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+        DCOM.list(text, resolver)
+    }
+    fn protection(&self, profile: &Profile) -> String {
+        DCOM.protection(profile)
+    }
+    fn explain(&self, bytes: &[u8]) -> Listing {
+        DCOM.explain(bytes)
+    }
+}
+
+/// What a server holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Entries of the exporter's tables, as text.
+    pub counts: String,
+    /// Objects of the class that live.
+    pub living: usize,
+    /// Connections that came in.
+    pub connections: usize,
+}
+
+impl Held {
+    /// A server that nobody uses.
+    pub fn nothing() -> Self {
+        Self { counts: format!("{:?}", Counts::default()), living: 0, connections: 0 }
+    }
+}
+
+/// How a server is started.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What follows the address, beside the users.
+    pub options: String,
+    /// What stands before the host.
+    pub own: String,
+    pub period: Duration,
+    pub first_message: Duration,
+    /// The most descriptors that the process may have.
+    pub descriptors: Option<u32>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            options: String::new(),
+            own: String::new(),
+            period: Duration::from_millis(500),
+            first_message: Duration::from_secs(20),
+            descriptors: None,
+        }
+    }
+}
+
+/// A server in a process of its own; it ends with this value.
+pub struct Target {
+    child: Child,
+    talk: Mutex<(ChildStdin, BufReader<ChildStdout>)>,
+    dir: PathBuf,
+    pub port: u16,
+}
+
+impl Target {
+    pub fn new() -> Self {
+        Self::with(&Settings::default())
+    }
+
+    /// Runs [`serve`] of the calling test program, which must have a test of that name.
+    pub fn with(settings: &Settings) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let dir = std::env::temp_dir().join(format!("everywire-dcom-{}-{number}", std::process::id()));
+        // Left over from a process with the same number: it is nobody's any more.
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).expect("a directory");
+        let users = dir.join("users");
+        fs::write(&users, format!("{DOMAIN}\\{COOK}:{PASSWORD}\n{DOMAIN}\\{THIEF}:{PASSWORD}\n"))
+            .expect("a file");
+        fs::set_permissions(&users, fs::Permissions::from_mode(0o600)).expect("our file");
+        let address =
+            format!("dcom://{}127.0.0.1:0?users={}{}", settings.own, users.display(), settings.options);
+        let program = std::env::current_exe().expect("a program");
+        let limit = settings.descriptors.map_or(String::new(), |most| format!("ulimit -n {most}; "));
+        let mut child = Command::new("sh")
+            .args(["-c", &format!("{limit}exec \"$0\" \"$@\"")])
+            .arg(program)
+            .args(["--exact", "serve", "--nocapture", "--test-threads=1"])
+            .env(ADDRESS, &address)
+            .env(PERIOD, settings.period.as_millis().to_string())
+            .env(FIRST_MESSAGE, settings.first_message.as_millis().to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(dir.join("stderr")).expect("a log"))
+            .spawn()
+            .expect("the server starts");
+        let stdin = child.stdin.take().expect("piped");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped"));
+        let address = answer(&mut lines, "listens");
+        let port = address.split('?').next().and_then(|text| text.rsplit(':').next());
+        let port = port.map(|text| text.trim_matches('/')).and_then(|text| text.parse().ok());
+        let port = port.unwrap_or_else(|| panic!("no port in {address}"));
+        Self { child, talk: Mutex::new((stdin, lines)), dir, port }
+    }
+
+    fn ask(&self, what: &str) -> String {
+        let mut talk = self.talk.lock().expect("whole");
+        writeln!(talk.0, "{what}").expect("the server runs");
+        answer(&mut talk.1, what)
+    }
+
+    pub fn held(&self) -> Held {
+        let said = self.ask("held");
+        let mut parts = said.splitn(3, ' ');
+        let mut number = || parts.next().and_then(|text| text.parse().ok()).expect("a number");
+        let (living, connections) = (number(), number());
+        Held { counts: parts.next().expect("counts").to_owned(), living, connections }
+    }
+
+    /// What the exporter's tables hold, by name.
+    pub fn count(&self, what: &str) -> usize {
+        let counts = self.held().counts;
+        let from = counts.find(&format!("{what}: ")).expect("a table") + what.len() + 2;
+        let text: String = counts[from..].chars().take_while(char::is_ascii_digit).collect();
+        text.parse().expect("a number")
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it said on standard error.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.dir.join("stderr")).unwrap_or_default()
+    }
+
+    pub fn resident(&self) -> u64 {
+        resident(self.pid())
+    }
+
+    pub fn threads(&self) -> usize {
+        entries(self.pid(), "task")
+    }
+
+    pub fn descriptors(&self) -> usize {
+        entries(self.pid(), "fd")
+    }
+
+    /// An address of the class for one of the users.
+    pub fn address(&self, user: &str) -> String {
+        format!("dcom://{DOMAIN};{user}:{PASSWORD}@127.0.0.1:{}/{}", self.port, pantry::CLASS)
+    }
+
+    /// Someone with credentials is served as ever.
+    pub fn honest(&self) {
+        let node = Node::new();
+        let object = node.object(&self.address(COOK)).expect("it parses");
+        let object = object.typed(Hold::Static(&pantry::PANTRY));
+        for a in 0..5 {
+            let sum: Result<(i32,), Failure> = object.call(&pantry::PANTRY.operations[0], (a, 4));
+            assert_eq!(
+                sum.unwrap_or_else(|failure| panic!("an honest call: {failure}\n{}", self.log())).0,
+                a + 4
+            );
+        }
+    }
+
+    /// Someone with credentials is served as ever, and afterwards the server holds nothing at all.
+    pub fn recovers(&self) {
+        self.honest();
+        let mut held = self.held();
+        let nothing = Held::nothing();
+        let end = Instant::now() + Duration::from_secs(30);
+        while held != nothing {
+            assert!(Instant::now() < end, "the server still holds {held:?}\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+            held = self.held();
+        }
+    }
+
+    /// Waits until it says that somebody broke the rules in this way.
+    pub fn complains(&self, violation: &str) {
+        until(violation, || self.log().contains(&format!("violation {violation}\n")));
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn answer(lines: &mut BufReader<ChildStdout>, what: &str) -> String {
+    loop {
+        let mut line = String::new();
+        assert!(lines.read_line(&mut line).expect("it can be read") > 0, "the server ended: {what}");
+        // The test runner talks, too, and does not end its line first.
+        if let Some(at) = line.find("#: ") {
+            return line[at + 3..].trim_end().to_owned();
+        }
+    }
+}
+
+/// Waits for something to become true.
+pub fn until(what: &str, done: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !done() {
+        assert!(Instant::now() < end, "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Bytes of memory that a process has.
+pub fn resident(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("it runs");
+    let line = text.lines().find(|line| line.starts_with("Rss:")).expect("a size");
+    line.split_whitespace().nth(1).expect("a number").parse::<u64>().expect("a number") * 1024
+}
+
+fn entries(pid: u32, what: &str) -> usize {
+    fs::read_dir(format!("/proc/{pid}/{what}")).expect("it runs").count()
+}
+
+/// The server's part: does nothing unless the process was started for it.
+pub fn serve() {
+    let Ok(address) = std::env::var(ADDRESS) else { return };
+    let millis = |name: &str| {
+        let text = std::env::var(name).expect("a setting");
+        Duration::from_millis(text.parse().expect("a number"))
+    };
+    let wire = Observed::new(millis(PERIOD));
+    let quotas = Quotas { first_message: millis(FIRST_MESSAGE), ..Quotas::default() };
+    let observer = Arc::new(|notice: &Notice| match notice {
+        Notice::Violation { violation, .. } => eprintln!("violation {}", violation.name),
+        Notice::Refused { why, .. } => eprintln!("refused {why}"),
+        _ => {}
+    });
+    let wires: &[&'static dyn Wire] = &[wire];
+    let node: Node = Builder::new(wires).quotas(quotas).observer(observer).build().into();
+    let listening = node.listen(&address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
+    let living = pantry::serve(&node);
+    println!("#: {listening}");
+    for line in std::io::stdin().lines() {
+        match line.expect("text").as_str() {
+            "held" => {
+                let counts = wire.exporter.get().map(|exporter| exporter.counts()).unwrap_or_default();
+                println!("#: {} {} {counts:?}", living.load(Ordering::SeqCst), node.connections());
+            }
+            other => panic!("{other}?"),
+        }
+    }
+    // The parent is gone.
+    std::process::exit(0);
+}
