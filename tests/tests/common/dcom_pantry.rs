@@ -11,6 +11,15 @@ pub mod contract {
     everywire::include_contract!("pantry");
 }
 
+#[allow(unused_imports)]
+pub use contract::describe::{
+    I_PANTRY as PANTRY, I_PANTRY_EVENTS as EVENTS, I_SCALES as SCALES, PANTRY as PANTRY_CLASS,
+};
+
+/// A class that nobody serves.
+#[allow(dead_code)]
+pub const NO_CLASS: &str = "6f3a1c10-8d5e-4b7a-9c21-5b2d8e0f4aff";
+
 /// The class.
 pub const CLASS: &str = "6f3a1c10-8d5e-4b7a-9c21-5b2d8e0f4a10";
 

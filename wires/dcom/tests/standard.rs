@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use everywire_dcom::bindings::DualStringArray;
+use everywire_dcom::objref::{ObjRef, StdObjRef};
 use everywire_dcom::standard::contracts::{
     ADVISE, CONNECTION_POINT, CONNECTION_POINT_CONTAINER, DISPATCH, ENUM_CONNECTION_POINTS,
     FIND_CONNECTION_POINT, GET_CONNECTION_INTERFACE, GET_IDS_OF_NAMES, INVOKE, UNADVISE,
@@ -317,6 +319,24 @@ impl Servant for Deaf {
     fn dispatch(&self, request: Request) {
         request.run(|request| request.reply::<_, Failure>(Ok(())));
     }
+}
+
+#[test]
+fn a_sink_that_cannot_be_asked_is_not_advised() {
+    let house = house();
+    let (point,) = house
+        .as_a(&CONNECTION_POINT_CONTAINER)
+        .call::<_, (Option<Reference>,), Failure>(FIND_CONNECTION_POINT, (Guid(iid_of(&EVENTS)),))
+        .unwrap();
+    let point = house.client.resolve(&point.unwrap()).unwrap().typed(Hold::Static(&CONNECTION_POINT));
+    // Nobody listens at port 1.
+    let nowhere = Endpoint::Tcp { host: "127.0.0.1".into(), port: 1 };
+    let std = StdObjRef { oxid: 7, oid: 8, ipid: Uuid::from_u128(9), public_refs: 5, flags: 0 };
+    let resolver = DualStringArray::of(&[nowhere], Vec::new());
+    let sink = ObjRef::Standard { iid: iid_of(&EVENTS), std, resolver };
+    let sink = DCOM.parse(&sink.moniker()).unwrap();
+    let refused = point.call::<_, (u32,), Failure>(ADVISE, (Some(sink),)).unwrap_err();
+    assert_eq!(code(&refused), hresult::CONNECT_E_CANNOTCONNECT);
 }
 
 #[test]
