@@ -190,6 +190,8 @@ pub struct Capabilities {
     pub typed_exceptions: bool,
     /// Signals to whoever listens.
     pub signals: bool,
+    /// Signals are calls of the listener's own objects, so nobody connects only to listen.
+    pub signals_are_calls: bool,
     /// Operating-system handles.
     pub handles: bool,
     /// Object references as values.

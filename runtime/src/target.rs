@@ -149,7 +149,12 @@ impl Remote {
                 {
                     failure
                 }
-                Ok(outcome) => return outcome,
+                Ok(outcome) => {
+                    if matches!(outcome, Some(Outcome::Done(_) | Outcome::Raised { .. })) {
+                        way.settled.store(true, Ordering::Relaxed);
+                    }
+                    return outcome;
+                }
                 Err(failure) => failure,
             };
             if retried {

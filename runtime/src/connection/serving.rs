@@ -73,7 +73,7 @@ impl Connection {
                 }
                 Event::Ready(peer) => {
                     core.peer = Some(peer);
-                    if self.capabilities.signals {
+                    if self.capabilities.signals && !self.capabilities.signals_are_calls {
                         // Whoever only listens may be silent for ever.
                         core.served = true;
                         self.node.join_audience(self);

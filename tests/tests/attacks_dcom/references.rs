@@ -105,7 +105,6 @@ fn o4_references_of_others_are_not_given_back() {
 }
 
 #[test]
-#[ignore = "open: ComplexPing does not ask whose set it is"]
 fn o4_ping_sets_of_others_are_not_changed() {
     let target = Target::new();
     let (mut cook, mut thief) = (user(&target, COOK), user(&target, THIEF));

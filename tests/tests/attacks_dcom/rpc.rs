@@ -441,7 +441,6 @@ fn two_thousand_half_open_binds_harm_nobody() {
 }
 
 #[test]
-#[ignore = "open: a bind counts as service"]
 fn who_never_finishes_authentication_is_closed() {
     let settings =
         super::target::Settings { first_message: std::time::Duration::from_secs(1), ..Default::default() };

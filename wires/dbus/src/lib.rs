@@ -89,6 +89,7 @@ impl Wire for Dbus {
             out_parameters: true,
             typed_exceptions: true,
             signals: true,
+            signals_are_calls: false,
             handles: true,
             references: true,
             callbacks_on_connection: true,

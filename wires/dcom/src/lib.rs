@@ -142,6 +142,7 @@ impl Wire for Dcom {
             out_parameters: true,
             typed_exceptions: false,
             signals: true,
+            signals_are_calls: true,
             handles: false,
             references: true,
             callbacks_on_connection: false,

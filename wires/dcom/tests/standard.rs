@@ -333,7 +333,7 @@ fn a_sink_that_cannot_be_asked_is_not_advised() {
     let nowhere = Endpoint::Tcp { host: "127.0.0.1".into(), port: 1 };
     let std = StdObjRef { oxid: 7, oid: 8, ipid: Uuid::from_u128(9), public_refs: 5, flags: 0 };
     let resolver = DualStringArray::of(&[nowhere], Vec::new());
-    let sink = ObjRef::Standard { iid: iid_of(&EVENTS), std, resolver };
+    let sink = ObjRef::Standard { iid: everywire_dcom::IUNKNOWN, std, resolver };
     let sink = DCOM.parse(&sink.moniker()).unwrap();
     let refused = point.call::<_, (u32,), Failure>(ADVISE, (Some(sink),)).unwrap_err();
     assert_eq!(code(&refused), hresult::CONNECT_E_CANNOTCONNECT);

@@ -96,6 +96,7 @@ impl Wire for Dcop {
             out_parameters: false,
             typed_exceptions: false,
             signals: true,
+            signals_are_calls: false,
             handles: false,
             references: true,
             callbacks_on_connection: false,

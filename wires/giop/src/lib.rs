@@ -84,6 +84,7 @@ impl Wire for Giop {
             out_parameters: true,
             typed_exceptions: true,
             signals: false,
+            signals_are_calls: false,
             handles: false,
             references: true,
             callbacks_on_connection: false,

@@ -220,14 +220,13 @@ impl Exporter {
         Ok(())
     }
 
-    /// Asks where an object elsewhere is, and for an interface if it did not come by it, and waits: whether it has it
-    /// (3.2.4.4.3).
+    /// Asks an object elsewhere for an interface, unless it came by it, and waits: whether it has it (3.2.4.4.3).
     pub(crate) fn query(&self, proxy: &Proxy, iid: Uuid) -> Result<bool, Failure> {
-        let oxid = proxy.oxid();
-        let unknown = self.locate(oxid)?;
         if proxy.ipid(iid).is_some() {
             return Ok(true);
         }
+        let oxid = proxy.oxid();
+        let unknown = self.locate(oxid)?;
         let ways = oxid.exporter_ways().unwrap_or_default();
         let query = Query { ipid: proxy.any_ipid(), refs: REFS, iids: vec![iid] };
         let call = (&REM_UNKNOWN, remunknown::opnum::REM_QUERY_INTERFACE);

@@ -1,7 +1,7 @@
 //! Ping sets: which objects a client says it still holds (MS-DCOM 3.1.2.5.1.2, 3.1.2.5.1.3, 3.1.2.6).
 
 use super::exports::{Dropped, Exports, MISSES};
-use crate::hresult::{E_OUTOFMEMORY, OR_INVALID_OID, OR_INVALID_SET, S_OK};
+use crate::hresult::{E_OUTOFMEMORY, NCA_ACCESS_DENIED, OR_INVALID_OID, OR_INVALID_SET, S_OK};
 use crate::limits::{PING_SET_OBJECTS, PING_SETS, PRINCIPAL_PING_SETS};
 use crate::resolver::ComplexPing;
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ pub(super) struct Sets {
 }
 
 struct Set {
-    /// Who made it: whoever knows the set's number may ping it.
+    /// Who made it: whoever knows the set's number may ping it, but only its owner may change it.
     owner: Arc<str>,
     sequence: u16,
     objects: HashSet<u64>,
@@ -59,6 +59,9 @@ impl Sets {
             ping.set
         };
         let Some(set) = sets.get_mut(&id) else { return (ping.set, OR_INVALID_SET) };
+        if set.owner != *who {
+            return (ping.set, NCA_ACCESS_DENIED);
+        }
         if is_older(ping.sequence, set.sequence) {
             return (id, S_OK);
         }

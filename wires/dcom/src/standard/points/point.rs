@@ -90,7 +90,10 @@ impl Served {
             Err(failure) => return request.finish(Err(failure)),
         };
         let point = Arc::clone(&self.point);
-        let Some(proxy) = proxy else { return answer(&exporter, &point, sink, request, None) };
+        // One that comes by the interface is not asked: the first call finds out whether it is there.
+        let Some(proxy) = proxy.filter(|proxy| proxy.ipid(point.iid).is_none()) else {
+            return answer(&exporter, &point, sink, request, None);
+        };
         let Some(asking) = Asking::begin(&exporter.standard().points.asking) else {
             return request.finish(Err(refused(RPC_S_SERVER_TOO_BUSY)));
         };

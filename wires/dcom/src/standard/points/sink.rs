@@ -47,6 +47,33 @@ struct Line {
     lost: u64,
 }
 
+/// Threads that find the way to sinks at the same time: hosts that never answer cost no thread each.
+const FINDERS_AT_ONCE: usize = 16;
+
+static FINDERS: Mutex<Finders> = Mutex::new(Finders { sinks: VecDeque::new(), running: 0 });
+
+/// Sinks to which nothing was sent yet.
+struct Finders {
+    sinks: VecDeque<Arc<Advised>>,
+    running: usize,
+}
+
+/// Sends the first calls of sinks, until there are none.
+fn find() {
+    loop {
+        let next = {
+            let mut finders = lock(&FINDERS);
+            let next = finders.sinks.pop_front();
+            finders.running -= usize::from(next.is_none());
+            next
+        };
+        match next {
+            Some(sink) => sink.begin(),
+            None => return,
+        }
+    }
+}
+
 /// How a sink is called, where that is known because it was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
@@ -75,7 +102,7 @@ impl Advised {
                 waiting: VecDeque::new(),
                 under_way: 0,
                 sending: false,
-                settled: manner.is_some(),
+                settled: false,
                 by_name,
                 gone: false,
                 last: Instant::now(),
@@ -120,21 +147,40 @@ impl Advised {
         Ok(())
     }
 
-    /// Finds the way to the sink on a thread of its own: an emitter does not wait for that.
+    /// Has the first call sent on another thread: finding the way to the sink may take long, and an emitter does not wait for
+    /// that.
     fn settle(self: &Arc<Self>) {
-        let this = Arc::clone(self);
-        let began = std::thread::Builder::new().name("everywire-advise".to_owned()).spawn(move || {
-            {
-                let mut line = lock(&this.line);
-                line.settled = true;
-                line.sending = false;
+        {
+            let mut finders = lock(&FINDERS);
+            finders.sinks.push_back(Arc::clone(self));
+            if finders.running >= FINDERS_AT_ONCE {
+                return;
             }
-            this.pump();
-        });
-        if began.is_err() {
-            // The next emission tries again.
-            lock(&self.line).sending = false;
+            finders.running += 1;
         }
+        if std::thread::Builder::new().name("everywire-advise".to_owned()).spawn(find).is_err() {
+            // The next emission to a new sink tries again.
+            lock(&FINDERS).running -= 1;
+        }
+    }
+
+    /// Sends the first call, and then what has come meanwhile.
+    fn begin(self: &Arc<Self>) {
+        let first = {
+            let mut line = lock(&self.line);
+            let first = if line.gone { None } else { line.waiting.pop_front() };
+            line.under_way += usize::from(first.is_some());
+            first
+        };
+        if let Some((index, value)) = first {
+            self.send_value(index, value);
+        }
+        {
+            let mut line = lock(&self.line);
+            line.settled = true;
+            line.sending = false;
+        }
+        self.pump();
     }
 
     /// Sends what waits, as far as calls may be under way.
