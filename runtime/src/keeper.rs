@@ -6,8 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+/// The most time between two looks for connections that have ended unnoticed, while something is to be kept.
+const GLANCE: Duration = Duration::from_secs(5);
+/// The least time between two of them.
+const SWEEP: Duration = Duration::from_secs(1);
+
 /// How long the thread of a keeper that has nothing to do waits for work before it ends.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE: Duration = Duration::from_secs(5);
 
 /// How long it rests after a panic.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -56,9 +61,14 @@ impl Keeper {
 }
 
 fn keep(bell: &Bell, node: &Weak<Shared>) {
+    let mut swept = Instant::now();
     loop {
         lock(&bell.state).rung = false;
         let Some(held) = node.upgrade() else { return };
+        if swept.elapsed() >= SWEEP {
+            swept = Instant::now();
+            held.sweep();
+        }
         let ambients = held.ambients();
         // Nobody else may be held up from ending while this thread waits.
         drop(held);
@@ -77,13 +87,18 @@ fn keep(bell: &Bell, node: &Weak<Shared>) {
             continue;
         }
         drop(ambients);
-        let wait = due.map_or(IDLE, |due| due - now);
+        let wait = due.map_or(IDLE, |due| (due - now).min(GLANCE));
         let mut state = lock(&bell.state);
         if !state.rung && !state.over {
             state = bell.rung.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
         if state.over || (due.is_none() && !state.rung) {
             state.running = false;
+            drop(state);
+            // The last look: from now on nobody looks.
+            if let Some(held) = node.upgrade() {
+                held.sweep();
+            }
             return;
         }
     }

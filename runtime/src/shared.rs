@@ -265,6 +265,15 @@ impl Shared {
         }
     }
 
+    /// Lets go of connections whose peers have left while nobody used them.
+    pub(crate) fn sweep(&self) {
+        let held: Vec<_> = lock(&self.links).values().cloned().collect();
+        held.iter().for_each(|connection| connection.notice_end());
+        let gone: Vec<_> = lock(&self.links).extract_if(|_, connection| connection.is_over()).collect();
+        // Without the lock: they may hold what is the user's.
+        drop((held, gone));
+    }
+
     fn await_callbacks(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
         if connection.wire().capabilities().callbacks_on_connection && !connection.is_over() {
             self.stand_by(connection.wire());

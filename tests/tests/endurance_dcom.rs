@@ -179,7 +179,6 @@ fn cycles_with_clients_killed_at_random_leave_nothing_behind() {
 
 /// Those that leave as they should: what the server opened to call them back is closed when they are gone.
 #[test]
-#[ignore = "open: connections that this side opened are kept after the peer is gone"]
 fn clients_that_leave_leave_nothing_behind() {
     const CLIENTS: usize = 30;
     let own = format!("{DOMAIN};{COOK}:{PASSWORD}@");

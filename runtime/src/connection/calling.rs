@@ -281,6 +281,15 @@ impl Connection {
         }
     }
 
+    /// Looks whether the peer has left meanwhile, if nobody uses the connection now.
+    pub(crate) fn notice_end(&self) {
+        let Ok(core) = self.core.try_lock() else { return };
+        let mut core = Held::new(self, core);
+        if !core.reading && core.waiting.is_empty() {
+            self.make_progress(&mut core);
+        }
+    }
+
     /// Moves bytes. Returns whether any came in.
     pub(super) fn make_progress(&self, core: &mut Core) -> bool {
         if !core.session.transmit().is_empty()
