@@ -23,6 +23,7 @@ fn drive(session: &mut dyn Session, mut data: &[u8], profile: &Profile, calls: b
         name: "a::B".into(),
         id: "a.B".into(),
         identities: vec![].into(),
+        notes: vec![].into(),
         kind: everywire_model::InterfaceKind::Plain,
         bases: vec![].into(),
         operations: vec![operation.clone()].into(),

@@ -24,6 +24,7 @@ fn drive(session: &mut dyn Session, first: &[u8], mut data: &[u8], profile: &Pro
         name: "IFuzz".into(),
         id: "5b0ae6c1-33a2-4a60-9c4c-5d60d2b1a001".into(),
         identities: vec![].into(),
+        notes: vec![].into(),
         kind: InterfaceKind::Plain,
         bases: vec![].into(),
         operations: vec![Operation::new("Op", vec![], Shape::Void)].into(),

@@ -51,6 +51,14 @@ pub struct Constant {
     pub doc: Name,
 }
 
+/// What a contract says for one wire only: (what, value), in that wire's words; nobody else minds.
+pub type Notes = Cow<'static, [(Name, Name)]>;
+
+/// The note with this name.
+pub fn note<'n>(notes: &'n [(Name, Name)], what: &str) -> Option<&'n str> {
+    notes.iter().find(|(name, _)| name == what).map(|(_, value)| value.as_ref())
+}
+
 /// An interface: what an object can be asked.
 #[derive(Debug, Clone)]
 pub struct Interface {
@@ -73,6 +81,8 @@ pub struct Interface {
     pub attributes: Cow<'static, [Attribute]>,
     /// Signals that an object of this interface emits, own and inherited.
     pub signals: Cow<'static, [Signal]>,
+    /// What else its contract says for one wire only: (what, value), in that wire's words.
+    pub notes: Notes,
     /// Documentation, from comments before the definition.
     pub doc: Name,
 }
@@ -201,6 +211,8 @@ pub struct Operation {
     pub oneway: bool,
     /// The number that the contract gives it for callers who look it up by name, if it gives one.
     pub id: Option<i32>,
+    /// What else its contract says for one wire only: (what, value), in that wire's words.
+    pub notes: Notes,
     /// Documentation, from comments before the definition.
     pub doc: Name,
 }
@@ -228,6 +240,7 @@ impl Operation {
             raises: Cow::Borrowed(&[]),
             oneway: false,
             id: None,
+            notes: Cow::Borrowed(&[]),
             doc: Cow::Borrowed(""),
         }
     }

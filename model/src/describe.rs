@@ -111,6 +111,20 @@ pub const fn known_as(mut interface: Interface, identities: &'static [(Name, Nam
     interface
 }
 
+/// An operation of which its contract says more: pairs of what, and the value.
+pub const fn noted(mut operation: Operation, notes: &'static [(Name, Name)]) -> Operation {
+    // As in `sunk`.
+    std::mem::forget(std::mem::replace(&mut operation.notes, Cow::Borrowed(notes)));
+    operation
+}
+
+/// An interface of which its contract says more: pairs of what, and the value.
+pub const fn annotated(mut interface: Interface, notes: &'static [(Name, Name)]) -> Interface {
+    // As in `sunk`.
+    std::mem::forget(std::mem::replace(&mut interface.notes, Cow::Borrowed(notes)));
+    interface
+}
+
 /// An arm of a union.
 pub const fn arm(labels: &'static [i64], default: bool, name: &'static str, shape: Shape) -> Arm {
     Arm { labels: Cow::Borrowed(labels), default, field: field(name, shape) }
@@ -393,6 +407,7 @@ macro_rules! __describe_operation {
                 $($crate::shape::Hold::Static($raised)),*),
             oneway: $oneway,
             id: None,
+            notes: ::std::borrow::Cow::Borrowed(&[]),
             doc: ::std::borrow::Cow::Borrowed(""),
         }
     };
@@ -437,6 +452,7 @@ macro_rules! __describe_interface {
             attributes: $crate::__describe_held!([$crate::contract::Attribute]
                 $($($attribute),*)?),
             signals: ::std::borrow::Cow::Borrowed($crate::__describe_or_none!($($signals)?)),
+            notes: ::std::borrow::Cow::Borrowed(&[]),
             doc: ::std::borrow::Cow::Borrowed(""),
         }
     };

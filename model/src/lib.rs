@@ -42,7 +42,7 @@ pub use body::{Beside, Body, Codec, Handle};
 pub use budget::{Budget, Limits};
 pub use bytes::Bytes;
 pub use contract::{
-    Attribute, Constant, Contract, Definition, Direction, Interface, InterfaceKind, Notify, Operation,
+    Attribute, Constant, Contract, Definition, Direction, Interface, InterfaceKind, Notes, Notify, Operation,
     Parameter, Signal,
 };
 pub use failure::{Completed, Failure, Initiator, Kind, Violation};

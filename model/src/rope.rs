@@ -59,6 +59,28 @@ impl Rope {
         }
     }
 
+    /// Moves everything that another rope holds, handles apart, to the end of this one: shared parts by reference. For
+    /// protocols that write the length of a message before it.
+    pub fn append(&mut self, other: &mut Self) {
+        let mut skip = other.taken;
+        let mut start = 0;
+        for (at, part) in other.splices.drain(..) {
+            let run = other.flat.get(start..at).unwrap_or_default();
+            self.flat.extend_from_slice(run.get(skip.min(run.len())..).unwrap_or_default());
+            skip = skip.saturating_sub(run.len());
+            let whole = part.len();
+            let part = part.slice(skip.min(whole)..);
+            skip = skip.saturating_sub(whole);
+            start = at;
+            self.splice(part);
+        }
+        let run = other.flat.get(start..).unwrap_or_default();
+        self.flat.extend_from_slice(run.get(skip.min(run.len())..).unwrap_or_default());
+        (other.taken, other.spliced) = (0, 0);
+        other.attached.clear();
+        other.flat.clear();
+    }
+
     /// Has handles travel with the byte at `position` (counted as [`Rope::position`] does), mostly the first of a
     /// message that is put in already. Positions ascend.
     pub fn attach(&mut self, position: usize, handles: Vec<Handle>) {
@@ -203,5 +225,23 @@ mod tests {
         rope.truncate(mark);
         assert_eq!(rope.to_vec(), b"keep");
         assert_eq!(rope.len(), 4);
+    }
+
+    #[test]
+    fn a_rope_appended_to_another_keeps_its_order() {
+        for taken in [0, 1, 3, 4, SPLICE, SPLICE + 4, SPLICE + 6] {
+            let mut other = Rope::new();
+            other.flat().extend_from_slice(b"one");
+            other.splice(Bytes::from(vec![7; SPLICE]));
+            other.flat().extend_from_slice(b"two");
+            other.consume(taken);
+            let mut rope = Rope::new();
+            rope.flat().extend_from_slice(b"zero");
+            let whole = [&b"zero"[..], &other.to_vec()].concat();
+            rope.append(&mut other);
+            assert_eq!(rope.to_vec(), whole, "{taken} taken");
+            assert_eq!(rope.len(), whole.len());
+            assert!(other.is_empty() && other.to_vec().is_empty());
+        }
     }
 }

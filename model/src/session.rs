@@ -93,6 +93,12 @@ pub trait Session: Send {
         false
     }
 
+    /// Whether its protocol carries one call at a time: while one is outstanding, others are better off on a connection of
+    /// their own. A call that is begun all the same waits for its turn.
+    fn is_serial(&self) -> bool {
+        false
+    }
+
     /// When `expire` wants to be called.
     fn deadline(&self) -> Option<Instant>;
 
@@ -345,4 +351,9 @@ pub trait Link: Send + Sync {
     fn peer(&self) -> Option<Peer>;
     /// Which endpoint it came in by, for messages.
     fn endpoint(&self) -> Endpoint;
+    /// The way back: objects that the caller serves on this very connection, where the wire carries calls both ways. Which of
+    /// them a call is for follows from its interface.
+    fn caller(&self) -> Option<crate::object::Object> {
+        None
+    }
 }

@@ -88,6 +88,11 @@ pub trait Wire: Send + Sync {
         Err(self.without("objects do not tell their contract").with_hint("give the contract's file"))
     }
 
+    /// The greatest TCP segment at a listening socket, where peers of the wire suffer from large ones; mostly none.
+    fn segment(&self, _place: &Profile) -> Option<u16> {
+        None
+    }
+
     /// Who is there to be called, at an address of this wire.
     fn list(&self, _text: &str, _resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
         Err(self.without("nobody keeps a list of servers"))

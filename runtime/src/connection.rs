@@ -3,6 +3,7 @@
 //! Everything that changes is behind one lock ([`Core`]), held for as long as it takes to move bytes between stream and
 //! session, never while a servant runs or a thread sleeps.
 
+pub(crate) mod backward;
 pub(crate) mod calling;
 mod held;
 mod listening;
@@ -24,7 +25,7 @@ use everywire_model::object::Completion;
 use everywire_model::{Answer, Profile, Purpose, Tidings, Violation};
 use everywire_model::{
     Body, BoxFuture, CallId, Capabilities, Completed, Config, Endpoint, Event, Failure, Handle, Initiator,
-    Kind, Link, Outcome, Peer, Resolver, Session, Wire,
+    Kind, Link, Object, Outcome, Peer, Resolver, Session, Wire,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -78,6 +79,9 @@ pub(crate) struct Connection {
     capabilities: Capabilities,
     /// Whether operating-system handles may come along.
     handles: bool,
+    /// Whether one call at a time is carried, and whether one is under way or about to begin.
+    serial: bool,
+    taken: AtomicBool,
     /// Signals for listeners here.
     courier: Arc<Courier>,
     core: Mutex<Core>,
@@ -171,6 +175,7 @@ impl Connection {
         };
         let session = if role == Role::Accepted { wire.accept(&config) } else { wire.connect(&config) };
         let capabilities = wire.capabilities();
+        let serial = session.is_serial();
         let handles = capabilities.handles && matches!(endpoint, Endpoint::Unix { .. });
         let now = Instant::now();
         let core = Core {
@@ -204,6 +209,8 @@ impl Connection {
             role,
             capabilities,
             handles,
+            serial,
+            taken: AtomicBool::new(false),
             courier: Arc::default(),
             core: Mutex::new(core),
             contenders: AtomicUsize::new(0),
@@ -217,6 +224,12 @@ impl Connection {
     /// Whether it can carry no more calls.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    /// Whether another call may begin without waiting for one that is under way. If it carries one at a time, it is taken
+    /// from now until nothing is outstanding.
+    pub(crate) fn take(&self) -> bool {
+        !self.serial || !self.taken.swap(true, Ordering::AcqRel)
     }
 
     /// Whether it was accepted, not made.
@@ -620,5 +633,10 @@ impl Link for Connection {
 
     fn endpoint(&self) -> Endpoint {
         self.endpoint.clone()
+    }
+
+    fn caller(&self) -> Option<Object> {
+        let connection = self.this.upgrade().filter(|_| self.capabilities.callbacks_on_connection)?;
+        Some(backward::object(&connection))
     }
 }

@@ -36,6 +36,7 @@ mod transport;
 mod view;
 
 pub use builder::{Builder, Notice, Observer};
+pub use connection::backward::caller;
 pub use monitor::Monitor;
 pub use node::Node;
 pub use patience::Latency;

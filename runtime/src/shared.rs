@@ -59,7 +59,10 @@ pub(crate) struct Shared {
 }
 
 /// What a connection is shared by: a wire, an endpoint, and what else tells ways to it apart.
-type Way = (&'static str, Endpoint, Bytes);
+type Way = (&'static str, Endpoint, Bytes, u8);
+
+/// Connections to one place beyond the first, where each carries one call at a time.
+const ABREAST: u8 = 63;
 
 struct StandBy {
     wire: &'static str,
@@ -230,11 +233,18 @@ impl Shared {
                 format!("nothing in this process answers at {endpoint}"),
             )
         })?;
-        let place = (profile.wire, endpoint.clone(), wire.lane(profile));
-        if let Some(held) = lock(&self.links).get(&place)
-            && !held.is_over()
+        let mut place = (profile.wire, endpoint.clone(), wire.lane(profile), 0);
         {
-            return Ok(Arc::clone(held));
+            // Where one carries one call at a time, there are some; the last one is shared.
+            let links = lock(&self.links);
+            while let Some(held) = links.get(&place)
+                && !held.is_over()
+            {
+                if held.take() || place.3 == ABREAST {
+                    return Ok(Arc::clone(held));
+                }
+                place.3 += 1;
+            }
         }
         let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
         let made = self.open(wire, &way, Role::Calling, until)?;

@@ -48,7 +48,15 @@ impl Remote {
     fn way(&self, until: Option<Instant>) -> Result<Arc<Way>, Failure> {
         let mut held = lock(&self.way);
         let way = match &*held {
-            Some(way) if !way.connection.is_over() => return Ok(Arc::clone(way)),
+            Some(way) if !way.connection.is_over() => {
+                if way.connection.take() {
+                    return Ok(Arc::clone(way));
+                }
+                let reference = Reference { profiles: vec![way.profile.clone()], ..Reference::default() };
+                let other = self.find(&reference, until)?;
+                other.settled.store(way.settled.load(Ordering::Relaxed), Ordering::Relaxed);
+                other
+            }
             // An object that was found elsewhere is probably still there.
             Some(way) => self.again(way, until).or_else(|_| self.find(&self.reference, until))?,
             None => self.find(&self.reference, until)?,

@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-static KEPT: Plain = Plain { schemes: &["kept"], callbacks: false, joins: false, keeps: Some(keep) };
+static KEPT: Plain =
+    Plain { schemes: &["kept"], callbacks: false, joins: false, serial: false, keeps: Some(keep) };
 
 fn keep(objects: Arc<dyn Objects>) -> Arc<dyn Ambient> {
     let house = Arc::new(House {

@@ -4,7 +4,7 @@ use super::plan::{Family, INLINE, Item, Module, Place, Plan, is_tuple};
 use super::types::{Face, Types};
 use crate::page::Page;
 use everywire_model::contract::{Attribute, Direction, Interface, InterfaceKind, Notify, Operation, Signal};
-use everywire_model::shape::{Field, Order, Shape, Struct, Text, TextKind};
+use everywire_model::shape::{Field, Name, Order, Shape, Struct, Text, TextKind};
 
 /// Writes `mod describe` of a module.
 pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
@@ -126,13 +126,12 @@ impl Describe<'_, '_> {
             close = format!("{close}, InterfaceKind::{:?})", interface.kind);
         }
         if !interface.identities.is_empty() {
-            let known: Vec<_> = interface
-                .identities
-                .iter()
-                .map(|(language, id)| format!("(Cow::Borrowed({language:?}), Cow::Borrowed({id:?}))"))
-                .collect();
             open.insert_str(0, "known_as(");
-            close = format!("{close}, &[{}])", known.join(", "));
+            close = format!("{close}, &[{}])", pairs(&interface.identities));
+        }
+        if !interface.notes.is_empty() {
+            open.insert_str(0, "annotated(");
+            close = format!("{close}, &[{}])", pairs(&interface.notes));
         }
         page.binding(
             &format!("pub static {}: Interface =", self.own(&interface.name)),
@@ -203,6 +202,10 @@ impl Describe<'_, '_> {
         if let Some(id) = operation.id {
             head.insert_str(0, "numbered(");
             tail = format!("{tail}, {id})");
+        }
+        if !operation.notes.is_empty() {
+            head.insert_str(0, "noted(");
+            tail = format!("{tail}, &[{}])", pairs(&operation.notes));
         }
         let line = format!("{head}{}{tail}", parameters.join(", "));
         if page.fits(&format!("    {line},")) || parameters.is_empty() {
@@ -330,4 +333,10 @@ fn braces(page: &mut Page, head: &str, items: &[String]) {
             items.iter().for_each(|item| page.line(format!("{item},")))
         });
     }
+}
+
+/// Pairs of names, as items of a slice.
+fn pairs(pairs: &[(Name, Name)]) -> String {
+    let pair = |(what, value): &(Name, Name)| format!("(Cow::Borrowed({what:?}), Cow::Borrowed({value:?}))");
+    pairs.iter().map(pair).collect::<Vec<_>>().join(", ")
 }

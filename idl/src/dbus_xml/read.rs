@@ -133,6 +133,7 @@ impl Reader<'_> {
             name: Name::from(id.replace('.', "::")),
             id: Name::from(id),
             identities: Cow::Borrowed(&[]),
+            notes: Cow::Borrowed(&[]),
             kind: everywire_model::InterfaceKind::Plain,
             bases: Cow::Borrowed(&[]),
             operations: Cow::Owned(operations),

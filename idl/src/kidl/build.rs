@@ -99,6 +99,7 @@ impl Builder<'_> {
             id: name.clone(),
             name,
             identities: Cow::Borrowed(&[]),
+            notes: Cow::Borrowed(&[]),
             kind: everywire_model::InterfaceKind::Plain,
             bases: Cow::Owned(bases),
             operations: Cow::Owned(draft.operations),

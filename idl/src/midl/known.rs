@@ -201,6 +201,7 @@ pub(super) fn root(name: &str) -> Option<Hold<Interface>> {
         name,
         id,
         identities: Cow::Borrowed(&[]),
+        notes: Cow::Borrowed(&[]),
         kind: InterfaceKind::Plain,
         bases: Cow::Owned(bases),
         operations: Cow::Borrowed(&[]),

@@ -119,9 +119,30 @@ impl Connection {
         if let Err(error) = self.flush(&mut core) {
             self.fail(&mut core, self.broken(&error));
         }
-        self.arm(&mut core);
+        if self.is_serving() {
+            // An event loop reads it all the time.
+            self.await_room(&mut core);
+        } else {
+            self.arm(&mut core);
+        }
         if let (Some(until), Some(seat)) = (until, self.seat()) {
             seat.remind(until);
+        }
+        Ok(())
+    }
+
+    /// Sends a call that has no reply, on a connection that serves.
+    pub(super) fn tell(&self, call: Call<'_>) -> Result<(), Failure> {
+        let mut core = self.enter();
+        self.begin(&mut core, Ask::Call(call), Instant::now())??;
+        // What the servant answers and emits goes with it, if it is this thread that sends that.
+        if !self.sends_later() {
+            if let Err(error) = self.flush(&mut core) {
+                let failure = self.broken(&error);
+                self.fail(&mut core, failure.clone());
+                return Err(failure);
+            }
+            self.await_room(&mut core);
         }
         Ok(())
     }

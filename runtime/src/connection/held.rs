@@ -6,6 +6,7 @@ use crate::signals::Heeder;
 use everywire_model::object::Completion;
 use everywire_model::{Body, Failure, Outcome};
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
 /// What is to be done without the lock.
@@ -56,6 +57,10 @@ impl DerefMut for Held<'_> {
 impl Drop for Held<'_> {
     #[inline]
     fn drop(&mut self) {
+        let connection = self.put_off.connection;
+        if connection.serial {
+            connection.taken.store(self.core.session.outstanding() > 0, Ordering::Release);
+        }
         if !self.core.after.is_empty() {
             self.put_off.list = std::mem::take(&mut self.core.after);
         }

@@ -1,5 +1,6 @@
 //! The serving side of a connection: calls come out of the session, servants answer them.
 
+use super::backward::Calling;
 use super::{Connection, Core, Held, SERVING, Watch};
 use crate::directory::Found;
 use crate::shard::Lead;
@@ -203,6 +204,7 @@ impl Connection {
 
     fn dispatch(self: &Arc<Self>, incoming: Box<Incoming>, servant: &Arc<dyn Servant>, index: usize) {
         let request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(servant));
+        let _caller = self.capabilities.callbacks_on_connection.then(|| Calling::on(self));
         // A servant that panics drops its request, which answers the caller; the panic hook has told the log.
         let _ = catch_unwind(AssertUnwindSafe(|| servant.dispatch(request)));
     }

@@ -28,11 +28,17 @@ use std::sync::Arc;
 use values::PlainCodec;
 
 /// Clients make a connection for calls, servers listen.
-pub static PLAIN: Plain = Plain { schemes: &["plain"], callbacks: false, joins: false, keeps: None };
+pub static PLAIN: Plain =
+    Plain { schemes: &["plain"], callbacks: false, joins: false, serial: false, keeps: None };
 /// Servers may call back on the connection that their client made.
-pub static PLAINBACK: Plain = Plain { schemes: &["plainback"], callbacks: true, joins: false, keeps: None };
+pub static PLAINBACK: Plain =
+    Plain { schemes: &["plainback"], callbacks: true, joins: false, serial: false, keeps: None };
 /// Servers connect to a router and are called on that connection.
-pub static PLAINHUB: Plain = Plain { schemes: &["plainhub"], callbacks: false, joins: true, keeps: None };
+pub static PLAINHUB: Plain =
+    Plain { schemes: &["plainhub"], callbacks: false, joins: true, serial: false, keeps: None };
+/// A connection carries one call at a time.
+pub static PLAINSERIAL: Plain =
+    Plain { schemes: &["plainserial"], callbacks: false, joins: false, serial: true, keeps: None };
 
 /// Makes what a wire keeps for a node.
 pub type Keep = fn(Arc<dyn Objects>) -> Arc<dyn Ambient>;
@@ -41,13 +47,15 @@ pub struct Plain {
     pub schemes: &'static [&'static str],
     pub callbacks: bool,
     pub joins: bool,
+    /// Whether a connection carries one call at a time.
+    pub serial: bool,
     /// What it keeps for a node; then the key's first byte tells lanes apart.
     pub keeps: Option<Keep>,
 }
 
 /// A node with so many event loops.
 pub fn node(shards: usize) -> Node {
-    Builder::new(&[&PLAIN, &PLAINBACK, &PLAINHUB]).shards(shards).build()
+    Builder::new(&[&PLAIN, &PLAINBACK, &PLAINHUB, &PLAINSERIAL]).shards(shards).build()
 }
 
 /// The address of the object `probe` at an address as `Node::listen` returned it.
@@ -120,10 +128,10 @@ impl Wire for Plain {
         Ok(if self.joins { Place::Join(place.profile().clone()) } else { place })
     }
     fn connect(&self, config: &Config) -> Box<dyn Session> {
-        Box::new(PlainSession::new(config))
+        Box::new(PlainSession::new(config, self.serial))
     }
     fn accept(&self, config: &Config) -> Box<dyn Session> {
-        Box::new(PlainSession::new(config))
+        Box::new(PlainSession::new(config, self.serial))
     }
     fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
         self.keeps.map(|keep| keep(objects))

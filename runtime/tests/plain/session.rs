@@ -15,10 +15,12 @@ pub(super) struct PlainSession {
     missing: usize,
     since: Option<Instant>,
     limits: Limits,
+    /// Calls sent and not answered, where there may be one at a time.
+    sent: Option<usize>,
 }
 
 impl PlainSession {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &Config, serial: bool) -> Self {
         Self {
             out: Rope::new(),
             events: VecDeque::from([Event::Ready(Peer::admitted(config.peer.clone(), "none"))]),
@@ -28,6 +30,7 @@ impl PlainSession {
             missing: 0,
             since: None,
             limits: config.limits.clone(),
+            sent: serial.then_some(0),
         }
     }
 
@@ -109,6 +112,10 @@ impl Session for PlainSession {
                         expects,
                     })));
                 }
+                1 if self.sent.is_some_and(|sent| sent > 0) => {
+                    self.sent = self.sent.map(|sent| sent - 1);
+                    self.events.push_back(Event::Reply { id, outcome: Outcome::Done(body(frame)) });
+                }
                 1 => self.events.push_back(Event::Reply { id, outcome: Outcome::Done(body(frame)) }),
                 2 => {
                     let text = String::from_utf8_lossy(&frame).into_owned();
@@ -156,7 +163,11 @@ impl Session for PlainSession {
             short(out.flat(), call.operation.name.as_bytes());
             call.arguments.encode(&mut PlainSink(out))
         })?;
+        self.sent = self.sent.map(|sent| sent + 1);
         Ok(CallId(id))
+    }
+    fn is_serial(&self) -> bool {
+        self.sent.is_some()
     }
     fn probe(&mut self, _: Instant, profile: &Profile) -> Result<CallId, Failure> {
         let id = self.next;
@@ -215,6 +226,6 @@ impl Session for PlainSession {
         }
     }
     fn outstanding(&self) -> usize {
-        self.open.len()
+        self.open.len() + self.sent.unwrap_or(0)
     }
 }

@@ -98,6 +98,7 @@ fn contract(interfaces: &[String], functions: &[String]) -> Contract {
         id: name.clone().into(),
         name: name.into(),
         identities: Cow::Borrowed(&[]),
+        notes: Cow::Borrowed(&[]),
         kind: everywire_model::InterfaceKind::Plain,
         bases: Cow::Borrowed(&[]),
         inherited: 0,

@@ -146,6 +146,7 @@ fn interface(signals: Vec<Signal>) -> Interface {
         name: "Bench".into(),
         id: "Bench".into(),
         identities: (&[]).into(),
+        notes: (&[]).into(),
         kind: everywire_model::InterfaceKind::Plain,
         bases: (&[]).into(),
         operations: (&[]).into(),

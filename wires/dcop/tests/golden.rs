@@ -208,6 +208,7 @@ fn signals_are_told_as_kde_does() {
             name: "X".into(),
             id: "X".into(),
             identities: (&[]).into(),
+            notes: (&[]).into(),
             kind: everywire_model::InterfaceKind::Plain,
             bases: (&[]).into(),
             operations: (&[]).into(),

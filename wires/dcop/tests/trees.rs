@@ -154,6 +154,7 @@ fn operations_with_several_results_are_refused_before_anything_is_sent() {
         name: "I".into(),
         id: "I".into(),
         identities: (&[]).into(),
+        notes: (&[]).into(),
         kind: everywire_model::InterfaceKind::Plain,
         bases: (&[]).into(),
         operations: vec![operation.clone()].into(),

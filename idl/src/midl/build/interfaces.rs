@@ -91,6 +91,7 @@ impl Builder<'_> {
             id: Name::from(self.ids.get(&name).cloned().unwrap_or_default()),
             name: Name::from(name),
             identities: Cow::Owned(identities),
+            notes: Cow::Borrowed(&[]),
             kind,
             bases: base.into_iter().collect(),
             operations: Cow::Owned(draft.operations),

@@ -66,6 +66,7 @@ impl Builder<'_> {
             name,
             id,
             identities: Cow::Borrowed(&[]),
+            notes: Cow::Borrowed(&[]),
             kind: everywire_model::InterfaceKind::Plain,
             bases: bases.iter().map(|base| base.hold.clone()).collect(),
             operations: Cow::Owned(draft.operations),

@@ -40,6 +40,7 @@ pub fn interface(name: &'static str, id: &'static str) -> Interface {
         name: name.into(),
         id: id.into(),
         identities: vec![].into(),
+        notes: vec![].into(),
         kind: InterfaceKind::Plain,
         bases: vec![].into(),
         operations: operations.into(),

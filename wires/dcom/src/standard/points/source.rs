@@ -78,6 +78,7 @@ fn events(interface: &Interface) -> Interface {
         name: format!("{}Events", interface.name).into(),
         id: sink_iid(interface).to_string().into(),
         identities: Cow::Borrowed(&[]),
+        notes: Cow::Borrowed(&[]),
         kind: InterfaceKind::Plain,
         bases: Cow::Borrowed(&[]),
         operations: operations.collect::<Vec<_>>().into(),

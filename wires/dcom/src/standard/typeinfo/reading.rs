@@ -133,6 +133,7 @@ impl Told {
             name: name.into(),
             id: self.id().to_string().into(),
             identities: Cow::Borrowed(&[]),
+            notes: Cow::Borrowed(&[]),
             kind: InterfaceKind::Dispatch,
             bases: Cow::Borrowed(&[]),
             attributes: attributes(&operations).into(),

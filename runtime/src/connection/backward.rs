@@ -1,0 +1,176 @@
+//! Calls to whoever calls: objects that a peer serves on the connection that it made.
+
+use super::Connection;
+use crate::shard;
+use everywire_model::object::{Completion, Method, Ticket};
+use everywire_model::{
+    Body, Call, Encode, Expects, Failure, Initiator, Kind, Object, Outcome, Profile, Reference, Resolver,
+    Target,
+};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak, mpsc};
+use std::time::{Duration, Instant};
+
+/// Numbers of these calls; those of other targets are their own.
+static TICKETS: AtomicU64 = AtomicU64::new(1 << 63);
+
+thread_local! {
+    /// The connection whose call the thread is serving, where its peer may be called back.
+    static CALLING: RefCell<Option<Weak<Connection>>> = const { RefCell::new(None) };
+}
+
+/// The object at the other end of the connection by which the call came that this thread is serving: for callbacks, where
+/// the wire carries calls both ways. A servant that is asynchronous asks before it first waits.
+pub fn caller() -> Option<Object> {
+    let connection = CALLING.with_borrow(|calling| calling.as_ref().and_then(Weak::upgrade))?;
+    Some(object(&connection))
+}
+
+/// While it lives, the calling thread serves a call of a connection.
+pub(super) struct Calling(Option<Weak<Connection>>);
+
+impl Calling {
+    pub(super) fn on(connection: &Arc<Connection>) -> Self {
+        Self(CALLING.replace(Some(Arc::downgrade(connection))))
+    }
+}
+
+impl Drop for Calling {
+    fn drop(&mut self) {
+        CALLING.set(self.0.take());
+    }
+}
+
+/// The object at the other end of a connection.
+pub(super) fn object(connection: &Arc<Connection>) -> Object {
+    let profile = Profile {
+        wire: connection.wire().name(),
+        endpoints: vec![connection.endpoint.clone()],
+        ..Profile::default()
+    };
+    let reference = Reference { profiles: vec![profile], ..Reference::default() };
+    Object::new(Arc::new(Back {
+        connection: Arc::downgrade(connection),
+        reference,
+        deadline: None,
+        none: OnceLock::new(),
+    }))
+}
+
+/// The way back over a connection, which it does not keep open.
+struct Back {
+    connection: Weak<Connection>,
+    reference: Reference,
+    deadline: Option<Duration>,
+    none: OnceLock<Arc<dyn Resolver>>,
+}
+
+impl Back {
+    fn connection(&self) -> Result<Arc<Connection>, Failure> {
+        self.connection.upgrade().filter(|connection| !connection.is_over()).ok_or_else(gone)
+    }
+
+    /// Begins a call; `done` gets its outcome.
+    fn begin(
+        &self,
+        Method { interface, operation }: Method<'_>,
+        arguments: &dyn Encode,
+        expects: Expects,
+        done: Completion,
+    ) -> Ticket {
+        let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
+        let now = Instant::now();
+        let profile = &self.reference.profiles;
+        match (self.connection(), profile.first()) {
+            (Ok(connection), Some(profile)) => {
+                let call = Call { profile, interface, operation, arguments, expects };
+                let until = self.deadline.map(|deadline| now + deadline);
+                if let Err((failure, done)) = connection.call_and_go(call, now, until, ticket, done) {
+                    done(Outcome::Failed(failure));
+                }
+            }
+            (Err(failure), _) => done(Outcome::Failed(failure)),
+            (Ok(_), None) => done(Outcome::Failed(gone())),
+        }
+        Ticket(ticket)
+    }
+}
+
+impl Target for Back {
+    fn reference(&self) -> &Reference {
+        &self.reference
+    }
+
+    fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
+        let label = &method.operation.label;
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let sender = Mutex::new(sender);
+        let done = move |outcome| {
+            // Nobody waits any more: then nobody wants it.
+            let _ = crate::sync::lock(&sender).try_send(outcome);
+        };
+        self.begin(method, arguments, Expects::Reply, Box::new(done));
+        // The reply is read by the event loop that this thread may be leading.
+        shard::about_to_block();
+        match receiver.recv() {
+            Ok(Outcome::Failed(failure)) => Outcome::Failed(failure.at(format_args!("callback {label}"))),
+            Ok(outcome) => outcome,
+            Err(_) => Outcome::Failed(gone()),
+        }
+    }
+
+    fn notify(
+        &self,
+        Method { interface, operation }: Method<'_>,
+        arguments: &dyn Encode,
+    ) -> Result<(), Failure> {
+        let connection = self.connection()?;
+        let Some(profile) = self.reference.profiles.first() else { return Err(gone()) };
+        let call = Call { profile, interface, operation, arguments, expects: Expects::Nothing };
+        connection.tell(call).map_err(|failure| failure.at(format_args!("callback {}", operation.label)))
+    }
+
+    fn submit(&self, method: Method<'_>, arguments: &dyn Encode, done: Completion) -> Ticket {
+        self.begin(method, arguments, Expects::Reply, done)
+    }
+
+    fn withdraw(&self, ticket: Ticket) {
+        if let Some(connection) = self.connection.upgrade() {
+            connection.withdraw(ticket.0);
+        }
+    }
+
+    fn probe(&self) -> Result<(), Failure> {
+        self.connection().map(drop)
+    }
+
+    fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target> {
+        let (connection, reference) = (Weak::clone(&self.connection), self.reference.clone());
+        Arc::new(Self { connection, reference, deadline, none: OnceLock::new() })
+    }
+
+    fn resolver(&self) -> Arc<dyn Resolver> {
+        match self.connection.upgrade() {
+            Some(connection) => everywire_model::Link::resolver(&*connection),
+            None => Arc::clone(self.none.get_or_init(|| Arc::new(Nowhere))),
+        }
+    }
+}
+
+/// Resolves nothing: the connection is gone.
+struct Nowhere;
+
+impl Resolver for Nowhere {
+    fn resolve(&self, _: &Reference) -> Result<Object, Failure> {
+        Err(gone())
+    }
+
+    fn local(&self, _: &Reference, _: &str) -> Option<everywire_model::object::Local> {
+        None
+    }
+}
+
+fn gone() -> Failure {
+    Failure::new(Kind::Unreachable, Initiator::Peer, "whoever called has closed its connection")
+}
