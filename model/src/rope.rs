@@ -172,6 +172,27 @@ impl Rope {
         }
     }
 
+    /// Everything not yet taken, in order, without copying: shared parts as they are, what was written as parts of one buffer.
+    pub fn into_parts(self) -> Vec<Bytes> {
+        let mut parts = Vec::with_capacity(2 * self.splices.len() + 1);
+        let flat = Bytes::from(self.flat);
+        let (mut start, mut skip) = (0, self.taken);
+        let mut put = |part: Bytes| {
+            let begin = skip.min(part.len());
+            skip -= begin;
+            if begin < part.len() {
+                parts.push(part.slice(begin..));
+            }
+        };
+        for (at, part) in self.splices {
+            put(flat.slice(start..at));
+            put(part);
+            start = at;
+        }
+        put(flat.slice(start..));
+        parts
+    }
+
     /// Everything not yet taken, copied into one buffer.
     pub fn to_vec(&self) -> Vec<u8> {
         self.slices(usize::MAX, usize::MAX).iter().flat_map(|slice| slice.iter().copied()).collect()
@@ -188,6 +209,26 @@ pub struct Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_are_what_was_put_in_and_not_taken() {
+        for taken in [0, 2, 4, 100, SPLICE + 4, SPLICE + 6] {
+            let mut rope = Rope::new();
+            rope.flat().extend_from_slice(b"head");
+            let part = Bytes::from(vec![b'x'; SPLICE]);
+            rope.splice(part.clone());
+            rope.flat().extend_from_slice(b"tail");
+            rope.consume(taken);
+            let all = rope.to_vec();
+            let parts = rope.into_parts();
+            assert_eq!(parts.concat(), all, "{taken} taken");
+            assert!(parts.iter().all(|part| !part.is_empty()));
+            if taken == 0 {
+                assert_eq!((parts.len(), parts[1].as_ptr()), (3, part.as_ptr()), "nothing is copied");
+            }
+        }
+        assert!(Rope::new().into_parts().is_empty());
+    }
 
     #[test]
     fn splices_keep_their_place_and_are_consumed_in_order() {

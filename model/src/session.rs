@@ -87,6 +87,11 @@ pub trait Session: Send {
         None
     }
 
+    /// What became of this side's greeting, where `receive` or `expire` failed: told to callers instead of the violation.
+    fn refusal(&mut self) -> Option<Failure> {
+        None
+    }
+
     /// Whether a router stands between this side and whoever it talks to: waits are longer then, and the router needs the
     /// CPU meanwhile.
     fn is_routed(&self) -> bool {

@@ -83,12 +83,18 @@ pub trait Wire: Send + Sync {
         Bytes::new()
     }
 
+    /// Whether peers can ask for a new object of a class.
+    fn makes_objects(&self) -> bool {
+        false
+    }
+
     /// Asks an object for its contract, and for objects below it.
     fn discover(&self, _object: &Object) -> Result<Discovery, Failure> {
         Err(self.without("objects do not tell their contract").with_hint("give the contract's file"))
     }
 
-    /// The greatest TCP segment at a listening socket, where peers of the wire suffer from large ones; mostly none.
+    /// The most bytes of one TCP segment to a peer whose receive window is narrow, in bytes, where there are such peers: it
+    /// would wait for a full window each time. Mostly none.
     fn segment(&self, _place: &Profile) -> Option<u16> {
         None
     }

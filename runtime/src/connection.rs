@@ -79,6 +79,8 @@ pub(crate) struct Connection {
     capabilities: Capabilities,
     /// Whether operating-system handles may come along.
     handles: bool,
+    /// The most bytes of one TCP segment, if the peer's window is narrow.
+    segment: Option<u16>,
     /// Whether one call at a time is carried, and whether one is under way or about to begin.
     serial: bool,
     taken: AtomicBool,
@@ -176,6 +178,8 @@ impl Connection {
         let session = if role == Role::Accepted { wire.accept(&config) } else { wire.connect(&config) };
         let capabilities = wire.capabilities();
         let serial = session.is_serial();
+        let tcp = matches!(endpoint, Endpoint::Tcp { .. });
+        let segment = wire.segment(profile).filter(|_| tcp && role == Role::Accepted && stream.is_narrow());
         let handles = capabilities.handles && matches!(endpoint, Endpoint::Unix { .. });
         let now = Instant::now();
         let core = Core {
@@ -209,6 +213,7 @@ impl Connection {
             role,
             capabilities,
             handles,
+            segment,
             serial,
             taken: AtomicBool::new(false),
             courier: Arc::default(),
@@ -230,6 +235,11 @@ impl Connection {
     /// from now until nothing is outstanding.
     pub(crate) fn take(&self) -> bool {
         !self.serial || !self.taken.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether it carries one call at a time.
+    fn is_serial(&self) -> bool {
+        self.serial
     }
 
     /// Whether it was accepted, not made.
@@ -317,10 +327,12 @@ impl Connection {
 
     /// Sends what there is to send, as far as the transport takes it.
     fn flush(&self, core: &mut Core) -> io::Result<()> {
+        let narrow = self.segment.is_some();
+        let piece = self.segment.map_or(PIECE, usize::from);
         let rope = core.session.transmit();
         let mut vain = 0;
         while !rope.is_empty() {
-            match self.stream.write(rope, PIECE) {
+            match self.stream.write(rope, piece, narrow) {
                 Ok(n) => {
                     rope.consume(n);
                     vain = 0;
@@ -417,7 +429,7 @@ impl Connection {
     fn refuse(&self, core: &mut Core, violation: Violation) {
         let peer = self.stream.peer(self.endpoint.transport()).text;
         core.after.push(After::Notice(Notice::Violation { peer, violation: violation.clone() }));
-        let failure = Failure::from(violation).at(&self.endpoint);
+        let failure = core.session.refusal().unwrap_or_else(|| violation.into()).at(&self.endpoint);
         core.session.disconnected(&failure);
         while let Some(event) = core.session.poll() {
             self.deliver(core, event);

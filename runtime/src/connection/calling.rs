@@ -75,6 +75,13 @@ impl Connection {
             };
         }
         if oneway {
+            if self.is_serial() {
+                // The next call takes another connection, unless this one is free again: then they stay in order.
+                core = match self.confirm(core, until) {
+                    Ok(core) => core,
+                    Err(failure) => return Ok(Some(Outcome::Failed(failure))),
+                };
+            }
             self.pass_on(core);
             return Ok(None);
         }
@@ -219,7 +226,13 @@ impl Connection {
                 self.fail(core, failure.clone());
                 Err(failure)
             }
-            begun => Ok(begun),
+            begun => {
+                if self.serial {
+                    // At once: the lock may be held until the reply is there.
+                    self.taken.store(true, Ordering::Release);
+                }
+                Ok(begun)
+            }
         }
     }
 
@@ -252,6 +265,26 @@ impl Connection {
                 core = self.sleep(core, until);
             }
         }
+    }
+
+    /// Waits until nothing is outstanding on a connection that carries one call at a time.
+    fn confirm<'c>(&'c self, mut core: Held<'c>, until: Option<Instant>) -> Result<Held<'c>, Failure> {
+        while !core.reading && core.session.outstanding() > 0 {
+            if let Some(failure) = core.failed.clone() {
+                return Err(failure);
+            }
+            if until.is_some_and(|until| until <= Instant::now()) {
+                return Err(timed_out(&self.endpoint));
+            }
+            let moved = self.make_progress(&mut core);
+            while let Some(event) = core.session.poll() {
+                self.deliver(&mut core, event);
+            }
+            if !moved && core.failed.is_none() && core.session.outstanding() > 0 {
+                core = self.sleep(core, until);
+            }
+        }
+        Ok(core)
     }
 
     /// Reads until the reply to `id` is there.
