@@ -260,3 +260,47 @@ fn what_is_lacking_is_told() {
     realm.let_ticket_expire();
     says(told(&nobody_named, &options(Some(&keys))), "expired");
 }
+
+/// What NegotiateStream sends: tokens of their own, in which the message stands somewhere.
+#[test]
+fn messages_travel_in_tokens() {
+    let Some(realm) = realm("messages_travel_in_tokens") else { return };
+    let who = credentials(USER, PASSWORD);
+    let keys = realm.keytab();
+    for (confidentiality, length) in [(false, 28), (true, 60)] {
+        let wanted = Options { confidentiality, dce_style: false, ..options(Some(&keys)) };
+        let (ours, theirs, _) = meet(Mechanism::Negotiate, &who, nobody(), &wanted).unwrap();
+        let (mut ours, mut theirs) = (ours.protection, theirs.protection);
+        for size in [0, 1, 15, 16, 1000, 0xfc00] {
+            let plain: Vec<u8> = (0..size).map(|n| ((n * 31) >> 3) as u8).collect();
+            for _ in 0..2 {
+                let mut token = b"before".to_vec();
+                ours.wrap(&plain, confidentiality, &mut token).unwrap();
+                let mut token = token.split_off(6);
+                // RFC 4121 4.2.6.2, as long as Windows has it.
+                assert_eq!((&token[..2], token.len()), (&[5, 4][..], size + length));
+                assert_eq!(
+                    token.windows(16).any(|part| size >= 16 && part == &plain[..16]),
+                    size >= 16 && !confidentiality
+                );
+                let place = theirs.unwrap(&mut token, confidentiality).unwrap();
+                assert_eq!(token[place], plain);
+                std::mem::swap(&mut ours, &mut theirs);
+            }
+        }
+        let mut token = Vec::new();
+        ours.wrap(b"words", confidentiality, &mut token).unwrap();
+        let last = token.len() - 1;
+        let mut changed = token.clone();
+        changed[last] ^= 1;
+        assert!(theirs.unwrap(&mut changed, confidentiality).is_err());
+        assert!(theirs.unwrap(&mut token[..last].to_vec(), confidentiality).is_err());
+        assert!(theirs.unwrap(&mut [], confidentiality).is_err());
+    }
+    // Signed is not sealed.
+    let wanted = Options { dce_style: false, ..options(Some(&keys)) };
+    let (mut ours, mut theirs, _) = meet(Mechanism::Kerberos, &who, nobody(), &wanted).unwrap();
+    let mut token = Vec::new();
+    ours.protection.wrap(b"words", false, &mut token).unwrap();
+    assert!(theirs.protection.unwrap(&mut token, true).is_err());
+}

@@ -90,6 +90,7 @@ pub(crate) struct Iov {
 
 pub(crate) const IOV_DATA: u32 = 1;
 pub(crate) const IOV_HEADER: u32 = 2;
+pub(crate) const IOV_STREAM: u32 = 10;
 pub(crate) const IOV_SIGN_ONLY: u32 = 11;
 pub(crate) const IOV_MIC: u32 = 12;
 

@@ -1,12 +1,15 @@
 //! Contexts that stand: signing and sealing (RFC 4121 4.2).
 
-use crate::abi::{Buffer, Functions, Handle, IOV_DATA, IOV_HEADER, IOV_MIC, IOV_SIGN_ONLY, Iov, SESSION_KEY};
+use crate::abi::{
+    Buffer, Functions, Handle, IOV_DATA, IOV_HEADER, IOV_MIC, IOV_SIGN_ONLY, IOV_STREAM, Iov, SESSION_KEY,
+};
 use crate::exchange::Flags;
 use crate::library::OwnedSet;
 use crate::name::Name;
 use crate::status::{Error, Reason, Status};
 use std::ffi::c_int;
 use std::fmt;
+use std::ops::Range;
 use std::ptr::null_mut;
 
 /// A context that stands.
@@ -211,6 +214,73 @@ impl Context {
             return Err(Error::new(Reason::Other, "the context does not encrypt"));
         }
         iovs.iter().zip(lengths).try_for_each(|(iov, length)| same_length(iov.buffer.length, length))
+    }
+
+    /// Appends to `out` a token that holds the message, signed and, if `sealed`, encrypted.
+    ///
+    /// # Errors
+    ///
+    /// The context is too old, or does not encrypt.
+    pub fn wrap(&mut self, message: &[u8], sealed: bool, out: &mut Vec<u8>) -> Result<(), Error> {
+        let conf = c_int::from(sealed);
+        let (start, mut minor) = (out.len(), 0);
+        let mut parts = [
+            Iov { kind: IOV_HEADER, buffer: Buffer::EMPTY },
+            Iov { kind: IOV_DATA, buffer: Buffer::reading(message) },
+        ];
+        let pieces = count(&parts);
+        let length = self.functions.gss_wrap_iov_length;
+        // SAFETY: it writes lengths only.
+        let major =
+            unsafe { length(&raw mut minor, self.handle, conf, 0, null_mut(), parts.as_mut_ptr(), pieces) };
+        Status { major, minor }.check(self.functions)?;
+        let header = parts[0].buffer.length;
+        out.resize(start + header, 0);
+        out.extend_from_slice(message);
+        let (signature, data) = out.get_mut(start..).unwrap_or_default().split_at_mut(header);
+        let mut parts = [iov(IOV_HEADER, signature), iov(IOV_DATA, data)];
+        let (wrap, mut done) = (self.functions.gss_wrap_iov, 0);
+        // SAFETY: the pieces are exclusively ours and live until it returns; it writes within them.
+        let major =
+            unsafe { wrap(&raw mut minor, self.handle, conf, 0, &raw mut done, parts.as_mut_ptr(), pieces) };
+        Status { major, minor }.check(self.functions)?;
+        if sealed && done == 0 {
+            return Err(Error::new(Reason::Other, "the context does not encrypt"));
+        }
+        same_length(parts[0].buffer.length, header)
+    }
+
+    /// Checks such a token in place, and yields where in it the message stands.
+    ///
+    /// # Errors
+    ///
+    /// The token is none, came before, or it is not the next one's turn; or nothing was encrypted although it is `sealed`.
+    pub fn unwrap(&mut self, token: &mut [u8], sealed: bool) -> Result<Range<usize>, Error> {
+        let mut parts = [iov(IOV_STREAM, token), Iov { kind: IOV_DATA, buffer: Buffer::EMPTY }];
+        let base = parts[0].buffer.value as usize;
+        let whole = parts[0].buffer.length;
+        let (mut minor, mut conf) = (0, 0);
+        // SAFETY: the token is exclusively ours and lives until it returns. It writes within it, and points the second piece into it,
+        // as nothing may be allocated for that.
+        let major = unsafe {
+            (self.functions.gss_unwrap_iov)(
+                &raw mut minor,
+                self.handle,
+                &raw mut conf,
+                null_mut(),
+                parts.as_mut_ptr(),
+                count(&parts),
+            )
+        };
+        Status { major, minor }.check(self.functions)?;
+        if sealed && conf == 0 {
+            return Err(Error::new(Reason::Damaged, "the message was not encrypted"));
+        }
+        let Buffer { length, value } = parts[1].buffer;
+        let start = (value as usize).wrapping_sub(base);
+        let end = start.checked_add(length).filter(|end| *end <= whole);
+        let end = end.ok_or_else(|| Error::new(Reason::Other, "the message lies outside of its token"))?;
+        Ok(start..end)
     }
 
     /// Decrypts a message in place, the signature included, and checks it.

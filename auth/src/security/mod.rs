@@ -12,13 +12,16 @@ mod users;
 
 pub use credentials::{Credentials, Secret};
 pub use exercise::exercise;
-pub use users::{UserTable, Users};
+pub use users::{UserTable, Users, is_password};
 
 use crate::system_random;
 use everywire_model::{Failure, Initiator as Cause, Kind};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// The code of failures for which nobody is to blame but settings: the peer did not agree to encrypt.
+pub(crate) const UNSEALED: &str = "auth Unsealed";
 
 /// Octets that a token may have. Windows stops at 48000; what is larger is refused before it is looked at.
 pub const MAX_TOKEN: usize = 64 * 1024;
@@ -140,6 +143,41 @@ pub trait Protection: Send {
     /// Whether both sides agreed that messages will be signed.
     fn integrity(&self) -> bool {
         true
+    }
+
+    /// Whether both sides agreed that messages will be sealed too.
+    fn confidentiality(&self) -> bool;
+
+    /// Appends to `out` one token that holds the message, signed and, if `sealed`, encrypted (`GSS_Wrap`, RFC 2743 2.3.3).
+    ///
+    /// # Errors
+    ///
+    /// As [`protect`](Self::protect).
+    fn wrap(&mut self, message: &[u8], sealed: bool, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let start = out.len();
+        let signature = self.signature_len();
+        out.resize(start + signature, 0);
+        out.extend_from_slice(message);
+        let (signature, message) = out.get_mut(start..).unwrap_or_default().split_at_mut(signature);
+        let all = 0..message.len();
+        self.protect(message, sealed.then_some(all), signature)
+    }
+
+    /// Checks a token of the peer's in place; yields where in it the message stands.
+    ///
+    /// # Errors
+    ///
+    /// The token is no token, was changed on its way, or is not encrypted although it is `sealed`. The context is of no use
+    /// anymore.
+    fn unwrap(&mut self, token: &mut [u8], sealed: bool) -> Result<Range<usize>, Failure> {
+        let whole = token.len();
+        let length = self.signature_len();
+        let (signature, message) = token.split_at_mut_checked(length).ok_or_else(|| {
+            Failure::new(Kind::Violation, Cause::Peer, "a protected message is shorter than its signature")
+        })?;
+        let all = 0..message.len();
+        self.verify(message, sealed.then_some(all), signature)?;
+        Ok(length..whole)
     }
 
     /// A code over octets that are no message: what SPNEGO binds its list of mechanisms with.

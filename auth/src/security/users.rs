@@ -1,7 +1,7 @@
 //! Whom an acceptor lets in.
 
-use super::Cause;
 use super::credentials::{HASH_PREFIX, Secret, read_text};
+use super::{Cause, ntlm};
 use everywire_model::{Failure, Kind};
 use std::collections::HashMap;
 use std::fmt;
@@ -11,6 +11,18 @@ use std::path::Path;
 pub trait Users: Send + Sync {
     /// The user's secret; `None` if there is no such user. Names come as the peer wrote them, in any case.
     fn secret(&self, domain: &str, user: &str) -> Option<Secret>;
+}
+
+/// Whether this is the user's password, in the clear: for protocols that send it so. It takes as long for users that there are not.
+pub fn is_password(users: &dyn Users, domain: &str, user: &str, password: &str) -> bool {
+    let known = users.secret(domain, user);
+    let nobody = Secret::nt_hash([0; 16]);
+    let hash = ntlm::nt_hash(known.as_ref().unwrap_or(&nobody));
+    let same = crate::same_secret(&*hash, &*ntlm::nt_hash(&Secret::password(password)));
+    // The hash alone would take what only hashes alike.
+    let clear = known.as_ref().and_then(Secret::as_password);
+    let alike = clear.is_none_or(|clear| crate::same_secret(clear.as_bytes(), password.as_bytes()));
+    known.is_some() && same && alike
 }
 
 /// Users from a file: one line each, `USER:PASSWORD`, `DOMAIN\USER:PASSWORD`, with `$NT$` and 32 hexadecimal digits in

@@ -11,7 +11,8 @@
 //! `negotiate`, `kerberos`), `credentials` (a file), `target`, `exporter=here` (objects are called at this address, whatever
 //! their node says of where it is: through a relay or a tunnel); to listen: `users` (a file), `ntlm1=session`,
 //! `lookups=open`, `keytab`, `ping` (seconds between the pings of clients; objects of those that miss three end; 120 if it is
-//! not said, which is what all other implementations keep to).
+//! not said, which is what all other implementations keep to), `hosts` (names and numbers with commas between: references that
+//! callers send may lead there; an account is shown on the caller's host, on this one, and on these).
 //!
 //! With `mech=kerberos` and no password the tickets of `$KRB5CCNAME` serve, those of USER if one is named; with a password
 //! one is asked for and kept in memory. DOMAIN is the realm if it has a dot in it, otherwise the default one is meant. The
@@ -226,7 +227,8 @@ fn locate(class: &str) -> Result<String, Failure> {
 }
 
 fn parse_moniker(text: &str) -> Result<Reference, Failure> {
-    let objref = ObjRef::from_moniker(text).map_err(|violation| violation.at(0))?;
+    let objref = ObjRef::from_moniker(text)
+        .map_err(|violation| wrong(format!("the text of the OBJREF cannot be read: {violation}")))?;
     let (iid, ipid, endpoints) = match &objref {
         ObjRef::Standard { iid, std, resolver, .. }
         | ObjRef::Handler { iid, std, resolver, .. }
@@ -321,11 +323,12 @@ fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
             let seconds = seconds.ok_or_else(|| wrong("`ping=` is followed by 1 to 3600 seconds"))?;
             security.ping = Some(Duration::from_secs(seconds.into()));
         }
+        ("hosts", names) => security.hosts = names.split(',').map(|name| name.trim().to_owned()).collect(),
         ("target", name) => security.target = name.to_owned(),
         ("keytab", path) => security.keytab = Some(path.into()),
         _ => {
             return Err(wrong(format!("the option `{option}` is unknown")).with_hint(
-                "options are level=, mech=, credentials=, target=, exporter=here; to listen: users=, ntlm1=session, lookups=open, keytab=, ping=",
+                "options are level=, mech=, credentials=, target=, exporter=here; to listen: users=, ntlm1=session, lookups=open, keytab=, ping=, hosts=",
             ));
         }
     }

@@ -152,6 +152,10 @@ impl Wire for Dcom {
         }
     }
 
+    fn makes_objects(&self) -> bool {
+        true
+    }
+
     fn default_limits(&self) -> Limits {
         Limits::default()
     }

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use everywire_auth::security::{Credentials, Mechanism, Options, Users};
-use everywire_model::{Endpoint, Failure, Initiator, Kind, Lease, Profile};
+use everywire_model::{Endpoint, Failure, Initiator, Kind, Lease, PeerAddress, Profile};
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -61,6 +61,13 @@ impl Level {
         [Self::None, Self::Connect, Self::Call, Self::Packet, Self::Integrity, Self::Privacy];
 }
 
+/// Hosts that references from a caller may lead to.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Trusted {
+    addresses: Vec<IpAddr>,
+    names: Vec<String>,
+}
+
 /// See the module. It stands in [`Profile::lease`] of a way that leads to no object yet, and of a place.
 #[derive(Clone)]
 pub struct Security {
@@ -87,6 +94,11 @@ pub struct Security {
     pub here: bool,
     /// Of a place: the file of its Kerberos keys.
     pub keytab: Option<PathBuf>,
+    /// Of a place: hosts that references from callers may lead to, beside the caller's and this one; an account is shown to no
+    /// others.
+    pub hosts: Vec<String>,
+    /// The hosts that an account may be shown to; `None` stands for all.
+    trusted: Option<Trusted>,
     /// Tells securities apart: connections are shared by equal ones only.
     lane: u64,
 }
@@ -117,6 +129,8 @@ impl Security {
             host: String::new(),
             here: false,
             keytab: None,
+            hosts: Vec::new(),
+            trusted: None,
             lane: 0,
         }
         .sealed()
@@ -162,7 +176,7 @@ impl Security {
                 known.password.as_nt_hash().copied(),
             )
         });
-        let rest = (self.level, self.mechanism, &self.target, &self.host, self.here);
+        let rest = (self.level, self.mechanism, &self.target, &self.host, self.here, &self.trusted);
         self.lane = KEYS.get_or_init(RandomState::new).hash_one((who, rest));
         self
     }
@@ -190,6 +204,43 @@ impl Security {
         }
     }
 
+    /// The same for references that a peer sends to this place: whoever it names is shown an account of this side's only on the peer's
+    /// own host, on this one, and where the place says so. Anybody else could use what it is shown elsewhere.
+    pub(crate) fn for_references_of(&self, peer: &PeerAddress, place: &Profile) -> Self {
+        let (numbers, names) = self.hosts.iter().partition::<Vec<_>, _>(|host| address_of(host).is_some());
+        let own = place.endpoints.iter().filter_map(|endpoint| match endpoint {
+            Endpoint::Tcp { host, .. } => address_of(host),
+            _ => None,
+        });
+        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        let addresses = here.into_iter().chain(own).chain(address_of_peer(peer));
+        let addresses = addresses.chain(numbers.into_iter().filter_map(|host| address_of(host))).collect();
+        Self {
+            trusted: Some(Trusted { addresses, names: names.into_iter().cloned().collect() }),
+            ..self.clone()
+        }
+        .sealed()
+    }
+
+    /// Why this side does not say who it is at the other end of a connection, if so.
+    pub(crate) fn distrusts(&self, peer: &PeerAddress, way: &Profile) -> Option<Failure> {
+        let (Some(trusted), true) = (&self.trusted, self.level > Level::None) else { return None };
+        let Some(Endpoint::Tcp { host, .. }) = way.endpoints.first() else { return None };
+        let at = address_of_peer(peer).or_else(|| address_of(host));
+        if at.is_some_and(|at| trusted.addresses.contains(&at))
+            || trusted.names.iter().any(|name| name.eq_ignore_ascii_case(host))
+        {
+            return None;
+        }
+        let what = format!(
+            "a caller's reference leads to {host}, which is neither its host nor this one: no account is shown there"
+        );
+        Some(
+            Failure::new(Kind::Refused, Initiator::Here, what)
+                .with_hint("if it is right, name the host where this node listens: ?hosts=HOST,HOST"),
+        )
+    }
+
     /// Why a call cannot be made with it, if so.
     pub fn lack(&self) -> Option<Failure> {
         // The others look for tickets, and say what they lack.
@@ -201,6 +252,17 @@ impl Security {
             )
         })
     }
+}
+
+fn address_of(host: &str) -> Option<IpAddr> {
+    host.parse::<IpAddr>().ok().map(|address| address.to_canonical())
+}
+
+/// Where a peer is, if the transport knows its address.
+pub(crate) fn address_of_peer(peer: &PeerAddress) -> Option<IpAddr> {
+    let text = peer.text.rsplit_once("tcp:").map_or(peer.text.as_str(), |(_, text)| text);
+    let address = text.parse::<SocketAddr>().map(|address| address.ip()).or_else(|_| text.parse::<IpAddr>());
+    address.ok().map(|address| address.to_canonical())
 }
 
 impl PartialEq for Security {

@@ -50,6 +50,18 @@ impl Protection for GssProtection {
         self.integrity
     }
 
+    fn confidentiality(&self) -> bool {
+        self.context.agreed().has(Flags::CONFIDENTIALITY)
+    }
+
+    fn wrap(&mut self, message: &[u8], sealed: bool, out: &mut Vec<u8>) -> Result<(), Failure> {
+        self.context.wrap(message, sealed, out).map_err(|error| failed("signing", &error))
+    }
+
+    fn unwrap(&mut self, token: &mut [u8], sealed: bool) -> Result<Range<usize>, Failure> {
+        self.context.unwrap(token, sealed).map_err(|error| tampered(&error))
+    }
+
     fn protect(
         &mut self,
         message: &mut [u8],

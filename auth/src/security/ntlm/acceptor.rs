@@ -86,7 +86,7 @@ impl NtlmAcceptor {
         let agreed = said.flags & before.offered;
         if self.private && agreed & flags::SEAL == 0 {
             let what = "the peer wants to seal without having asked for it";
-            return Err(Failure::new(Kind::Refused, Cause::Here, what));
+            return Err(Failure::new(Kind::Refused, Cause::Here, what).with_code(crate::security::UNSEALED));
         }
         if said.flags & flags::ANONYMOUS != 0 || said.user.is_empty() {
             return Err(refused());
@@ -105,7 +105,9 @@ impl NtlmAcceptor {
         }?;
         let (true, Some(proven)) = (secret.is_some(), proven) else { return Err(refused()) };
 
-        let session = if agreed & flags::KEY_EXCHANGE != 0 {
+        // Without messages to sign, some exchange no key although both want to (MS-NLMP 3.2.5.1.2), and some do.
+        let may_be_left_out = agreed & (flags::SIGN | flags::SEAL) == 0 && said.key.is_empty();
+        let session = if agreed & flags::KEY_EXCHANGE != 0 && !may_be_left_out {
             let sealed: [u8; 16] =
                 said.key.try_into().map_err(|_| malformed("a session key has 16 octets"))?;
             let mut session = Zeroizing::new(sealed);

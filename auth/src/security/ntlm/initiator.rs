@@ -37,10 +37,10 @@ impl NtlmInitiator {
             | flags::ALWAYS_SIGN
             | flags::VERSION
             | flags::KEY_128
-            | flags::KEY_EXCHANGE
             | flags::KEY_56;
         if options.integrity || options.confidentiality {
-            wanted |= flags::SIGN;
+            // Without messages to sign, some exchange no key although both want to (MS-NLMP 3.1.5.1.2), and some do.
+            wanted |= flags::SIGN | flags::KEY_EXCHANGE;
         }
         if options.confidentiality {
             wanted |= flags::SEAL;

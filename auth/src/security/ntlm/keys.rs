@@ -13,14 +13,14 @@ use zeroize::Zeroizing;
 
 pub(super) type HmacMd5 = Hmac<Md5>;
 /// A key of NTLM: overwritten when dropped.
-pub(super) type Key = Zeroizing<[u8; 16]>;
+pub(in crate::security) type Key = Zeroizing<[u8; 16]>;
 
 const DIRECTIONS: [&str; 2] = ["session key to client-to-server ", "session key to server-to-client "];
 const SIGNING: &str = "signing key magic constant\0";
 const SEALING: &str = "sealing key magic constant\0";
 
 /// The digest in place of the password (NTOWFv1).
-pub(super) fn nt_hash(secret: &Secret) -> Key {
+pub(in crate::security) fn nt_hash(secret: &Secret) -> Key {
     match (secret.as_nt_hash(), secret.as_password()) {
         (Some(hash), _) => Zeroizing::new(*hash),
         (None, password) => {

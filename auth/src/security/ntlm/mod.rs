@@ -15,6 +15,7 @@ mod tests;
 
 pub(super) use acceptor::NtlmAcceptor;
 pub(super) use initiator::NtlmInitiator;
+pub(super) use keys::nt_hash;
 pub(super) use message::is_message;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -12,6 +12,8 @@ use subtle::ConstantTimeEq;
 
 const SIGNATURE: usize = 16;
 const VERSION: [u8; 4] = [1, 0, 0, 0];
+/// What stands for a signature where nothing is signed (MS-NLMP 2.2.2.5, `ALWAYS_SIGN`).
+const DUMMY: [u8; SIGNATURE] = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// Both directions of a context.
 pub(super) struct NtlmProtection {
@@ -41,6 +43,10 @@ impl Protection for NtlmProtection {
 
     fn integrity(&self) -> bool {
         self.agreed & flags::SIGN != 0
+    }
+
+    fn confidentiality(&self) -> bool {
+        self.agreed & flags::SEAL != 0
     }
 
     fn protect(
@@ -75,6 +81,9 @@ impl Protection for NtlmProtection {
 
     // SPNEGO's codes count as messages, but the cipher streams of the messages afterwards start anew (MS-SPNG 3.2.5.1).
     fn mic(&mut self, message: &[u8]) -> Result<Vec<u8>, Failure> {
+        if !self.integrity() {
+            return Ok(DUMMY.to_vec());
+        }
         let digest = self.ours.digest(message);
         let code = self.ours.signature(digest).to_vec();
         self.ours.rewind();
@@ -82,6 +91,9 @@ impl Protection for NtlmProtection {
     }
 
     fn check_mic(&mut self, message: &[u8], code: &[u8]) -> Result<(), Failure> {
+        if !self.integrity() {
+            return Ok(());
+        }
         let digest = self.theirs.digest(message);
         let expected = self.theirs.signature(digest);
         self.theirs.rewind();

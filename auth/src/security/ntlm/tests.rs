@@ -141,7 +141,8 @@ fn the_older_answer_only_where_allowed() {
 fn the_example_challenge_is_answered() {
     let credentials =
         Credentials { domain: "Domain".into(), user: "User".into(), password: Secret::password("Password") };
-    let mut initiator = NtlmInitiator::new(&credentials, &Options::default(), fives);
+    let signing = Options { integrity: true, ..Options::default() };
+    let mut initiator = NtlmInitiator::new(&credentials, &signing, fives);
     initiator.step(&[]).unwrap();
     let step = initiator.step(&bytes(CHALLENGE)).unwrap();
     assert_eq!(step.done.unwrap().session_key, [0x55; 16]);

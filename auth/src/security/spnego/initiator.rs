@@ -41,8 +41,9 @@ impl SpnegoInitiator {
                 "give the user's name and password, or set up Kerberos and get a ticket by `kinit`",
             ));
         }
-        // The list is always signed.
-        let options = Options { integrity: true, ..options.clone() };
+        // A list of several is always signed: who is on the way could else choose. One of a single mechanism has nothing to choose,
+        // and servers take a context that can sign for one that will.
+        let options = Options { integrity: options.integrity || offers.len() > 1, ..options.clone() };
         Ok(Self {
             credentials: credentials.clone(),
             options,
@@ -115,16 +116,19 @@ impl SpnegoInitiator {
                 _ => Err(malformed("it ends before the two agreed")),
             };
         };
-        if let Some(code) = reply.mic {
+        // Some send a code although nothing is signed; it stands for nothing then.
+        if let Some(code) = reply.mic.filter(|_| established.protection.integrity()) {
             established.protection.check_mic(&self.list, code)?;
             self.vouched = true;
         }
         // An offer other than the first may have been somebody else's choice, so it has to be vouched for.
-        if completed && !self.vouched && (self.signed || self.chosen != 0) {
+        let signs = established.protection.integrity();
+        if completed && !self.vouched && (signs && self.signed || self.chosen != 0) {
             return Err(malformed("the server does not sign the list of mechanisms"));
         }
         let mut mic = None;
-        if !self.signed && !completed {
+        let asked = reply.mic.is_some() || reply.progress == Some(Progress::WantsMic);
+        if !self.signed && !completed && (asked || established.protection.integrity()) {
             mic = Some(established.protection.mic(&self.list)?);
             self.signed = true;
         }

@@ -1,10 +1,9 @@
 //! Whether a call is let through: what the place demands, and what anybody may ask.
 
 use super::Accepting;
-use crate::security::Level;
+use crate::security::{Level, address_of_peer};
 use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER};
 use everywire_model::{PeerAddress, Profile};
-use std::net::{IpAddr, SocketAddr};
 use uuid::Uuid;
 
 impl Accepting {
@@ -41,7 +40,5 @@ pub(super) fn is_local(peer: &PeerAddress, place: &Profile) -> bool {
     if !super::binding::is_tcp(place) {
         return true;
     }
-    let text = peer.text.rsplit_once("tcp:").map_or(peer.text.as_str(), |(_, text)| text);
-    let address = text.parse::<SocketAddr>().map(|address| address.ip()).or_else(|_| text.parse::<IpAddr>());
-    address.is_ok_and(|address| address.to_canonical().is_loopback())
+    address_of_peer(peer).is_some_and(|address| address.is_loopback())
 }

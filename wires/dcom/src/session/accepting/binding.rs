@@ -292,7 +292,7 @@ impl Accepting {
     /// caller's own account, which the caller's listener lets in, protected as the caller is here.
     fn callback_security(&self, principal: &Principal, trailer: &Trailer, level: Level) -> Arc<Security> {
         if self.place.credentials.is_some() {
-            return Arc::clone(&self.place);
+            return Arc::clone(&self.back);
         }
         let mut security = Security::new(level);
         let secret = |users: &Arc<dyn Users>| users.secret(&principal.domain, &principal.user);
@@ -301,7 +301,8 @@ impl Accepting {
             let (domain, user) = (principal.domain.clone(), principal.user.clone());
             Arc::new(Credentials { domain, user, password })
         });
-        Arc::new(security.sealed())
+        security.hosts.clone_from(&self.place.hosts);
+        Arc::new(security.for_references_of(&self.peer, &self.way))
     }
 }
 

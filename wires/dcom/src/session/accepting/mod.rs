@@ -33,6 +33,10 @@ pub struct Accepting {
     channel: Channel,
     /// What this place demands.
     place: Arc<Security>,
+    /// The way to it.
+    way: Profile,
+    /// How references are called that nobody in particular sends.
+    back: Arc<Security>,
     /// Text of this place's port, which a bind_ack tells.
     port: Vec<u8>,
     peer: PeerAddress,
@@ -137,7 +141,7 @@ impl Accepting {
         let sockets = !binding::is_tcp(&config.profile);
         // What nobody in particular sends is called by nobody, unless the place has an account of its own.
         let back = if place.credentials.is_some() || sockets {
-            Arc::clone(&place)
+            Arc::new(place.for_references_of(&config.peer, &config.profile))
         } else {
             Arc::new(Security::new(Level::None))
         };
@@ -147,6 +151,8 @@ impl Accepting {
             port: binding::secondary_address(&config.profile),
             local: admission::is_local(&config.peer, &config.profile),
             place,
+            way: config.profile.clone(),
+            back,
             sockets,
             peer: config.peer.clone(),
             exporter,

@@ -124,7 +124,7 @@ impl Connecting {
         let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", sockets));
         let mut this = Self {
             channel: Channel::new(&config.limits),
-            unusable: security.lack(),
+            unusable: security.lack().or_else(|| security.distrusts(&config.peer, &config.profile)),
             security,
             peer: config.peer.clone(),
             exporter,

@@ -8,7 +8,8 @@ use crate::{
     ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION,
     SCM_ACTIVATOR, iid_of,
 };
-use everywire_model::{Endpoint, Failure, Interface, Request};
+use everywire_idl::midl::clsid_of_key;
+use everywire_model::{Endpoint, Failure, Interface, InterfaceKind, Request};
 use std::net::Ipv4Addr;
 use uuid::Uuid;
 
@@ -34,7 +35,7 @@ const SYSTEM: [(Uuid, (u16, u16), &str); 7] = [
     (REM_UNKNOWN2, (0, 0), "IRemUnknown2"),
 ];
 
-/// The interfaces of the node: its own, then those of its objects and classes, each once.
+/// The interfaces of the node: its own, then its classes by their CLSIDs, then those of its objects, each once.
 pub(super) fn entries(exporter: &Exporter) -> Vec<Entry> {
     let own = |(iid, version, name): &(Uuid, (u16, u16), &str)| Entry {
         iid: *iid,
@@ -43,20 +44,24 @@ pub(super) fn entries(exporter: &Exporter) -> Vec<Entry> {
     };
     let mut all: Vec<Entry> = SYSTEM.iter().map(own).collect();
     let mut seen: std::collections::HashSet<Uuid> = all.iter().map(|entry| entry.iid).collect();
-    let mut add = |interface: &Interface| {
-        let iid = iid_of(interface);
+    let mut add = |iid: Uuid, interface: &Interface, annotation: String| {
         if seen.len() < INTERFACES && !crate::standard::is_standard(interface) && seen.insert(iid) {
-            let annotation = interface.name.to_string();
             all.push(Entry { iid, version: crate::version_of(interface), annotation });
         }
     };
+    let named = |interface: &Interface| interface.name.to_string();
     let objects = exporter.objects();
-    for (_, interface) in objects.classes() {
-        add(&interface);
+    for (key, interface) in objects.classes() {
+        // A class may be told by its objects' interface alone: then its key says who it is.
+        let is_class = interface.kind == InterfaceKind::Class;
+        let annotation = if is_class { named(&interface) } else { format!("{} (class)", interface.name) };
+        add(clsid_of_key(&key), &interface, annotation);
+        add(iid_of(&interface), &interface, named(&interface));
     }
     for key in objects.keys() {
         for servant in objects.servants(&key) {
-            add(servant.interface());
+            let interface = servant.interface();
+            add(iid_of(interface), interface, named(interface));
         }
     }
     all

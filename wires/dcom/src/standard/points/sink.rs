@@ -23,12 +23,17 @@ pub const WAITING: usize = 4096;
 /// How long one call of a sink may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long the first call of a sink may take, for which the way to it has to be found: whoever never answers is let go then.
+const FINDING: Duration = Duration::from_secs(8);
+
 /// A sink and its connection.
 pub(super) struct Advised {
     pub(super) cookie: u32,
     pub(super) principal: String,
     pub(super) reference: Reference,
     object: Object,
+    /// The same, for the first call.
+    sought: Object,
     point: Weak<Point>,
     line: Mutex<Line>,
 }
@@ -52,9 +57,9 @@ const FINDERS_AT_ONCE: usize = 16;
 
 static FINDERS: Mutex<Finders> = Mutex::new(Finders { sinks: VecDeque::new(), running: 0 });
 
-/// Sinks to which nothing was sent yet.
+/// Sinks to which nothing was sent yet: their points hold them, as long as they are advised.
 struct Finders {
-    sinks: VecDeque<Arc<Advised>>,
+    sinks: VecDeque<Weak<Advised>>,
     running: usize,
 }
 
@@ -68,7 +73,7 @@ fn find() {
             next
         };
         match next {
-            Some(sink) => sink.begin(),
+            Some(sink) => drop(sink.upgrade().inspect(Advised::begin)),
             None => return,
         }
     }
@@ -97,6 +102,7 @@ impl Advised {
             principal,
             reference,
             object: object.with_deadline(Some(PATIENCE)),
+            sought: object.with_deadline(Some(FINDING)),
             point: Arc::downgrade(point),
             line: Mutex::new(Line {
                 waiting: VecDeque::new(),
@@ -152,7 +158,7 @@ impl Advised {
     fn settle(self: &Arc<Self>) {
         {
             let mut finders = lock(&FINDERS);
-            finders.sinks.push_back(Arc::clone(self));
+            finders.sinks.push_back(Arc::downgrade(self));
             if finders.running >= FINDERS_AT_ONCE {
                 return;
             }
@@ -207,7 +213,7 @@ impl Advised {
         if by_name {
             let this = Arc::clone(self);
             let done = Box::new(move |result: Result<(), Failure>| this.ended(result.err(), None));
-            return dispatch::call::notify(&self.object, &point.interface, index, value, done);
+            return dispatch::call::notify(self.target(), &point.interface, index, value, done);
         }
         let Some(operation) = point.interface.operations.get(index) else { return };
         let again = value.clone();
@@ -236,7 +242,12 @@ impl Advised {
             this.ended(failure, again.map(|value| (index, value)));
         });
         let method = Method { interface: Some(&point.interface), operation };
-        self.object.target().submit(method, arguments, done);
+        self.target().target().submit(method, arguments, done);
+    }
+
+    /// The object to call now.
+    fn target(&self) -> &Object {
+        if lock(&self.line).settled { &self.object } else { &self.sought }
     }
 
     /// A call ended. What a sink answers is of no interest, but that it is no more.
@@ -253,7 +264,9 @@ impl Advised {
                         line.waiting.push_front(call);
                     }
                 } else {
-                    gone = is_gone(failure) || has_code(failure, E_NOINTERFACE);
+                    // Whoever is not even found in time has let its connection be made, and says nothing.
+                    let silent = !line.settled && failure.kind() == Kind::TimedOut;
+                    gone = silent || is_gone(failure) || has_code(failure, E_NOINTERFACE);
                 }
             }
         }

@@ -1,0 +1,212 @@
+//! One connection's TLS.
+
+use super::{ClientSettings, ServerSettings};
+use crate::hex;
+use bytes::{Buf, BytesMut};
+use everywire_model::{Failure, Initiator, Kind, Rope};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{AlertDescription, CertificateError, ClientConnection, Connection, Error, ServerConnection};
+use sha1::{Digest, Sha1};
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+/// Octets that are encrypted at once.
+const PIECE: usize = 256 << 10;
+
+/// Octets that a peer may send until it is known who it is: a chain of certificates, twice over.
+const MAX_HANDSHAKE: u64 = 256 << 10;
+
+/// A state machine: [`receive`](Self::receive) takes what came, [`send`](Self::send) yields what has to go.
+pub struct Channel {
+    tls: Connection,
+    /// Of a client: nobody's certificate is checked.
+    insecure: bool,
+    /// The name that the server's certificate was checked against, or one of the client's.
+    peer: Option<String>,
+    /// What came during the handshake.
+    heard: u64,
+    failed: bool,
+}
+
+impl Channel {
+    /// The side that connects: asks for `host`, and takes a certificate of `name` only. Either may be an address.
+    ///
+    /// # Errors
+    ///
+    /// A name is none.
+    pub fn client(settings: &ClientSettings, host: &str, name: &str) -> Result<Self, Failure> {
+        // The name is what is both asked for and checked: a server that has several certificates shows the right one.
+        let wanted = if name.is_empty() { host } else { name };
+        let server = ServerName::try_from(wanted.to_owned()).map_err(|_| {
+            let what = format!("`{wanted}` is no name that a certificate could have");
+            Failure::new(Kind::BadReference, Initiator::User, what)
+                .with_hint("say by identity= which name the server's certificate has")
+        })?;
+        let mut tls =
+            ClientConnection::new(Arc::clone(&settings.config), server).map_err(|error| failed(&error))?;
+        tls.set_buffer_limit(None);
+        Ok(Self {
+            tls: Connection::Client(tls),
+            insecure: settings.is_insecure(),
+            peer: Some(wanted.to_owned()),
+            heard: 0,
+            failed: false,
+        })
+    }
+
+    /// The side that accepts.
+    ///
+    /// # Errors
+    ///
+    /// The library cannot begin.
+    pub fn server(settings: &ServerSettings) -> Result<Self, Failure> {
+        let mut tls = ServerConnection::new(Arc::clone(&settings.config)).map_err(|error| failed(&error))?;
+        tls.set_buffer_limit(None);
+        Ok(Self { tls: Connection::Server(tls), insecure: false, peer: None, heard: 0, failed: false })
+    }
+
+    /// Takes all that came, and appends to `plain` what it says. [`send`](Self::send) has to be called afterwards, even when this
+    /// fails: an alert may have to go.
+    ///
+    /// # Errors
+    ///
+    /// The peer is not who it should be, does not let this side in, or what came was changed on its way. Nothing more may be
+    /// received.
+    pub fn receive(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Failure> {
+        if self.failed {
+            return Err(failed(&Error::General("it has failed before".to_owned())));
+        }
+        let taken = self.take(input, plain);
+        self.failed = taken.is_err();
+        taken
+    }
+
+    fn take(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Failure> {
+        while !input.is_empty() {
+            if self.tls.is_handshaking() && self.heard > MAX_HANDSHAKE {
+                return Err(Failure::over_limit(
+                    Initiator::Peer,
+                    "octets of a handshake of TLS",
+                    self.heard,
+                    MAX_HANDSHAKE,
+                ));
+            }
+            let taken = self.tls.read_tls(&mut input.as_ref()).map_err(|error| broken(&error))?;
+            if taken == 0 {
+                // The peer has said goodbye: what comes behind that is nobody's.
+                input.clear();
+                break;
+            }
+            input.advance(taken);
+            self.heard = self.heard.saturating_add(taken as u64);
+            let state = self.tls.process_new_packets().map_err(|error| failed(&error))?;
+            let ready = state.plaintext_bytes_to_read();
+            if ready > 0 {
+                let start = plain.len();
+                plain.resize(start + ready, 0);
+                let place = plain.get_mut(start..).unwrap_or_default();
+                self.tls.reader().read_exact(place).map_err(|error| broken(&error))?;
+            }
+        }
+        if self.peer.is_none() && !self.tls.is_handshaking() {
+            self.peer = self.tls.peer_certificates().and_then(|shown| shown.first()).map(name_of);
+        }
+        Ok(())
+    }
+
+    /// Puts into `out` what has to go: the handshake's messages, and once it is over all of `plain`, encrypted. Until then `plain` is
+    /// left alone.
+    ///
+    /// # Errors
+    ///
+    /// The keys are used up.
+    pub fn send(&mut self, plain: &mut Rope, out: &mut Rope) -> Result<(), Failure> {
+        if self.is_established() {
+            while !plain.is_empty() {
+                let slices = plain.slices(16, PIECE);
+                let taken = self.tls.writer().write_vectored(&slices).map_err(|error| broken(&error))?;
+                drop(slices);
+                if taken == 0 {
+                    return Err(broken(&std::io::ErrorKind::WriteZero.into()));
+                }
+                plain.consume(taken);
+                self.flush(out)?;
+            }
+        }
+        self.flush(out)
+    }
+
+    fn flush(&mut self, out: &mut Rope) -> Result<(), Failure> {
+        while self.tls.wants_write() {
+            self.tls.write_tls(out.flat()).map_err(|error| broken(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Says goodbye; [`send`](Self::send) yields how.
+    pub fn close(&mut self) {
+        self.tls.send_close_notify();
+    }
+
+    /// Whether the peer is known, and bytes of the caller may go.
+    pub fn is_established(&self) -> bool {
+        !self.failed && !self.tls.is_handshaking()
+    }
+
+    /// Who the peer proved to be: to a client, the name it asked for; to a server, the first name in the client's certificate or
+    /// else its SHA-1 thumbprint.
+    pub fn peer_identity(&self) -> Option<&str> {
+        self.peer.as_deref().filter(|_| self.is_established() && !self.insecure)
+    }
+
+    /// How it did, for people.
+    pub fn authentication(&self) -> &'static str {
+        match &self.tls {
+            Connection::Client(_) if self.insecure => "TLS, certificate not checked",
+            Connection::Client(_) => "TLS certificate",
+            Connection::Server(_) if self.peer.is_some() => "TLS client certificate",
+            Connection::Server(_) => "TLS, client unknown",
+        }
+    }
+}
+
+fn name_of(certificate: &CertificateDer<'_>) -> String {
+    format!("thumbprint {}", hex::text(&Sha1::digest(certificate)))
+}
+
+#[cold]
+fn failed(error: &Error) -> Failure {
+    let refused = |by, what: String| Failure::new(Kind::Refused, by, what);
+    match error {
+        // An authority's certificate as a server's own: those that people sign themselves are mostly so.
+        Error::InvalidCertificate(why)
+            if *why == CertificateError::UnknownIssuer
+                || format!("{why:?}").contains("CaUsedAsEndEntity") =>
+        {
+            refused(
+                Initiator::Here,
+                "nobody who is trusted here vouches for the peer's certificate".to_owned(),
+            )
+            .with_hint("name the file of its authority, or of the certificate itself, by ca=FILE")
+        }
+        Error::InvalidCertificate(
+            why @ (CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }),
+        ) => refused(Initiator::Here, format!("the server's certificate is of another name: {why}"))
+            .with_hint("call the server by a name that is in its certificate, or say that name by identity="),
+        Error::InvalidCertificate(why) => {
+            refused(Initiator::Here, format!("the peer's certificate is not taken: {why}"))
+        }
+        Error::AlertReceived(alert) if *alert != AlertDescription::InternalError => {
+            refused(Initiator::Peer, format!("the peer ends TLS: {alert:?}"))
+        }
+        Error::NoCertificatesPresented => {
+            refused(Initiator::Peer, "the client shows no certificate, and this side asks for one".to_owned())
+        }
+        _ => Failure::new(Kind::Violation, Initiator::Peer, format!("TLS: {error}")),
+    }
+}
+
+#[cold]
+fn broken(error: &std::io::Error) -> Failure {
+    Failure::new(Kind::Violation, Initiator::Peer, format!("TLS: {error}"))
+}

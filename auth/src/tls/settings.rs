@@ -1,0 +1,150 @@
+//! What both sides of TLS are set up with, made once and shared by their connections.
+
+use super::files;
+use super::verify::{Anybody, Known, KnownClients};
+use everywire_model::{Failure, Initiator, Kind};
+use rustls::client::WebPkiServerVerifier;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A client's side: whom it believes, and its own certificate, if it has one.
+#[derive(Clone)]
+pub struct ClientSettings {
+    pub(super) config: Arc<ClientConfig>,
+    insecure: bool,
+    described: String,
+}
+
+/// A certificate and its key, as files.
+type Pair<'p> = Option<(&'p Path, &'p Path)>;
+
+impl ClientSettings {
+    /// Believes the authorities of this file, and servers whose certificates stand in it; without one, those that the system
+    /// trusts. `own` is this side's certificate and key.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read, or has not in it what it should have.
+    pub fn new(ca: Option<&Path>, own: Pair<'_>) -> Result<Self, Failure> {
+        let described = format!("{ca:?} {own:?}");
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unusable(&error))?;
+        let builder = match ca {
+            None => builder.with_root_certificates(files::system()?),
+            Some(path) => builder.dangerous().with_custom_certificate_verifier(Arc::new(known(path)?)),
+        };
+        let config = match own {
+            None => builder.with_no_client_auth(),
+            Some((cert, key)) => builder
+                .with_client_auth_cert(files::certificates(cert)?, files::key(key)?)
+                .map_err(|error| unusable(&error).at(cert.display()))?,
+        };
+        Ok(Self { config: Arc::new(config), insecure: false, described })
+    }
+
+    /// Believes anybody: whoever is on the way may read and change everything.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read, or has not in it what it should have.
+    pub fn insecure(own: Pair<'_>) -> Result<Self, Failure> {
+        let described = format!("insecure {own:?}");
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unusable(&error))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anybody(provider())));
+        let config = match own {
+            None => builder.with_no_client_auth(),
+            Some((cert, key)) => builder
+                .with_client_auth_cert(files::certificates(cert)?, files::key(key)?)
+                .map_err(|error| unusable(&error).at(cert.display()))?,
+        };
+        Ok(Self { config: Arc::new(config), insecure: true, described })
+    }
+
+    /// Whether it believes anybody.
+    pub fn is_insecure(&self) -> bool {
+        self.insecure
+    }
+
+    /// What it was made of, to tell connections apart.
+    pub fn describe(&self) -> &str {
+        &self.described
+    }
+}
+
+/// A server's side: its certificate, and whether clients need one.
+#[derive(Clone)]
+pub struct ServerSettings {
+    pub(super) config: Arc<ServerConfig>,
+    asks_clients: bool,
+}
+
+impl ServerSettings {
+    /// Shows the certificates of the file `cert`, the own one first, whose key is in the file `key`. With `clients` only those are let
+    /// in whose certificate stands in that file, or for whom an authority in it vouches.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read, or has not in it what it should have; the key is not the certificate's.
+    pub fn new(cert: &Path, key: &Path, clients: Option<&Path>) -> Result<Self, Failure> {
+        let builder = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unusable(&error))?;
+        let builder = match clients {
+            None => builder.with_no_client_auth(),
+            Some(path) => {
+                let roots = Arc::new(authorities(path)?);
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider()).build();
+                let authorities = verifier.map_err(|error| wrong(path, &error.to_string()))?;
+                let by_sight = files::certificates(path)?;
+                builder.with_client_cert_verifier(Arc::new(KnownClients { by_sight, authorities }))
+            }
+        };
+        let config = builder
+            .with_single_cert(files::certificates(cert)?, files::key(key)?)
+            .map_err(|error| unusable(&error).at(cert.display()))?;
+        Ok(Self { config: Arc::new(config), asks_clients: clients.is_some() })
+    }
+
+    /// Whether clients have to prove who they are.
+    pub fn asks_clients(&self) -> bool {
+        self.asks_clients
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn authorities(path: &Path) -> Result<RootCertStore, Failure> {
+    let mut roots = RootCertStore::empty();
+    let (taken, _) = roots.add_parsable_certificates(files::certificates(path)?);
+    if taken == 0 { Err(wrong(path, "no certificate of the file can be used")) } else { Ok(roots) }
+}
+
+fn known(path: &Path) -> Result<Known, Failure> {
+    let by_sight = files::certificates(path)?;
+    let roots = Arc::new(authorities(path)?);
+    let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider()).build();
+    Ok(Known { by_sight, authorities: verifier.map_err(|error| wrong(path, &error.to_string()))? })
+}
+
+#[cold]
+fn wrong(path: &Path, what: &str) -> Failure {
+    Failure::new(Kind::BadArgument, Initiator::User, what).at(path.display())
+}
+
+#[cold]
+fn unusable(error: &rustls::Error) -> Failure {
+    Failure::new(
+        Kind::BadArgument,
+        Initiator::User,
+        format!("the certificate and its key cannot be used: {error}"),
+    )
+}
