@@ -81,6 +81,16 @@ fn plant_of_midl_is_current() {
 }
 
 #[test]
+fn bench_of_wsdl_is_current() {
+    check("bench.wsdl");
+}
+
+#[test]
+fn clock_of_wsdl_is_current() {
+    check("clock.wsdl");
+}
+
+#[test]
 fn one_face_can_be_left_out() {
     let contract = everywire_idl::omg::parse("interface Clock { long long now(); };", "clock.idl").unwrap();
     let blocking = rust::generate(&contract, &Options { asynchronous: false, ..Options::default() });

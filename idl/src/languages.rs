@@ -1,7 +1,7 @@
 //! The contract languages that can be read, and the choice between them.
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::{dbus_xml, kidl, midl, omg};
+use crate::{dbus_xml, kidl, midl, omg, wsdl};
 use everywire_model::Contract;
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -70,6 +70,13 @@ pub fn languages() -> &'static [Language] {
             extensions: &["midl", "odl"],
             read: |path, directories| midl::parse_file(path, directories),
             print: midl::print,
+        },
+        Language {
+            name: "wsdl",
+            title: "WSDL",
+            extensions: &["wsdl"],
+            read: |path, _| wsdl::parse_file(path),
+            print: wsdl::print,
         },
     ]
 }

@@ -21,6 +21,7 @@ pub mod omg;
 mod report;
 pub mod signature;
 mod unique;
+pub mod wsdl;
 mod xml;
 
 pub use diagnostics::{Diagnostic, Diagnostics, Note};

@@ -32,7 +32,7 @@ pub(crate) struct Element<'a> {
 
 /// An attribute.
 pub(crate) struct Attribute<'a> {
-    name: &'a str,
+    pub(crate) name: &'a str,
     pub(crate) value: Cow<'a, str>,
     /// Where its value stands.
     pub(crate) span: Span,
@@ -75,7 +75,16 @@ impl<'a> Element<'a> {
 
 /// Reads a file's text; where it is not well-formed, the report says so and nothing comes back.
 pub(crate) fn parse<'a>(text: &'a str, file: u32, report: &mut Report) -> Option<Element<'a>> {
-    match (Parser { text, file, open: Vec::new(), root: None, nodes: 0, declares: false }).run() {
+    read(text, file, report, true)
+}
+
+/// As [`parse`], of a language whose files have no document type: one that has is refused.
+pub(crate) fn parse_untyped<'a>(text: &'a str, file: u32, report: &mut Report) -> Option<Element<'a>> {
+    read(text, file, report, false)
+}
+
+fn read<'a>(text: &'a str, file: u32, report: &mut Report, typed: bool) -> Option<Element<'a>> {
+    match (Parser { text, file, open: Vec::new(), root: None, nodes: 0, typed, declares: false }).run() {
         Ok(element) => Some(element),
         Err(problem) => {
             report.add(*problem);
@@ -122,6 +131,8 @@ struct Parser<'a> {
     open: Vec<Element<'a>>,
     root: Option<Element<'a>>,
     nodes: usize,
+    /// Whether there may be a document type.
+    typed: bool,
     /// Whether the document type declares something of its own.
     declares: bool,
 }
@@ -192,6 +203,9 @@ impl<'a> Parser<'a> {
                 self.add_text(Cow::Borrowed(text), at)?;
             }
             Event::GeneralRef(reference) => self.reference(&reference, at)?,
+            Event::DocType(_) if !self.typed => {
+                return Err(self.stop(at, "this language has no document types, and no entities of its own"));
+            }
             Event::DocType(declaration) => {
                 if self.root.is_some() || !self.open.is_empty() {
                     return Err(self.stop(at, "a document type stands before the first element"));

@@ -80,7 +80,7 @@ pub(super) fn define_fields(types: &Types<'_, '_>, name: &str, fields: &Struct, 
         page.line("#[allow(missing_docs)]");
         page.block(&format!("pub struct {name}"), |page| {
             for (Field { shape, .. }, name) in fields.fields.iter().zip(&names) {
-                let kind = types.owned(shape);
+                let kind = types.member(&fields.name, shape);
                 if kind.len() > COMPLEX {
                     page.line("#[allow(clippy::type_complexity)]");
                 }

@@ -61,6 +61,16 @@ impl Types<'_, '_> {
         }
     }
 
+    /// The type of a member of the struct with this name. Where it may hold the struct again, it is kept in a box.
+    pub(super) fn member(&self, of: &str, shape: &Shape) -> String {
+        match shape {
+            Shape::Optional(target) if !of.is_empty() && contains(target, of, &mut Vec::new()) => {
+                format!("Option<Box<{}>>", self.owned(target))
+            }
+            _ => self.owned(shape),
+        }
+    }
+
     fn record(&self, shape: &Struct) -> String {
         if is_tuple(shape) {
             let fields: Vec<_> = shape.fields.iter().map(|field| self.owned(&field.shape)).collect();
@@ -148,6 +158,29 @@ fn is_octet(shape: &Shape) -> bool {
 /// A type that the contract uses and does not define: the compiler will say so in these words.
 fn unknown(name: &str) -> String {
     format!("{}NotInThisContract", crate::names::camel(name))
+}
+
+/// Whether a value of this shape can hold one of the struct with this name, within itself: not in a list or behind a pointer.
+fn contains(shape: &Shape, name: &str, within: &mut Vec<String>) -> bool {
+    let mut any = |own: &str, parts: Vec<&Shape>| {
+        if own == name {
+            return true;
+        }
+        if !own.is_empty() && within.iter().any(|outer| outer == own) {
+            return false;
+        }
+        within.push(own.to_owned());
+        let any = parts.into_iter().any(|part| contains(part, name, within));
+        within.pop();
+        any
+    };
+    match shape.resolved() {
+        Shape::Struct(shape) => any(&shape.name, shape.fields.iter().map(|field| &field.shape).collect()),
+        Shape::Union(shape) => any(&shape.name, shape.arms.iter().map(|arm| &arm.field.shape).collect()),
+        Shape::Array(shape) => contains(&shape.element, name, within),
+        Shape::Optional(target) => contains(target, name, within),
+        _ => false,
+    }
 }
 
 /// Whether values of this shape can be compared: all but operating-system handles.

@@ -62,6 +62,18 @@ pub mod plant_midl {
 }
 
 mod build;
+/// The contracts of the races in WSDL.
+#[deny(warnings)]
+pub mod bench_wsdl {
+    include!("../golden/bench_wsdl.rs");
+}
+
+/// What .NET has in descriptions: sessions, callbacks, headers, types that extend others and themselves.
+#[deny(warnings)]
+pub mod clock_wsdl {
+    include!("../golden/clock_wsdl.rs");
+}
+
 mod calls;
 mod foreign_contract;
 mod introspected;
@@ -70,3 +82,4 @@ mod memory;
 mod midl;
 mod tape;
 mod values;
+mod wsdl;

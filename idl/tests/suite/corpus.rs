@@ -135,7 +135,7 @@ fn identities_follow_prefixes() {
 #[test]
 fn the_extension_picks_the_language() {
     assert!(everywire_idl::read(corpus("good").join("bench.idl")).is_ok());
-    let refused = everywire_idl::read("contract.wsdl").unwrap_err();
+    let refused = everywire_idl::read("contract.proto").unwrap_err();
     assert!(refused.to_string().contains(".idl (OMG IDL)"), "{refused}");
     let missing = everywire_idl::read("nowhere.idl").unwrap_err();
     assert!(missing.to_string().contains("cannot be read"), "{missing}");

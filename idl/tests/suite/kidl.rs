@@ -207,6 +207,7 @@ fn contracts_pass_between_languages() {
                 "omg" => everywire_idl::omg::parse(&printed, "printed"),
                 "dbus" => everywire_idl::dbus_xml::parse(&printed, "printed"),
                 "midl" => everywire_idl::midl::parse(&printed, "printed"),
+                "wsdl" => everywire_idl::wsdl::parse(&printed, "printed"),
                 _ => parse(&printed, "printed"),
             };
             // DBus::Peer and interface DBus share a name, which OMG IDL does not allow.

@@ -9,3 +9,4 @@ mod kidl;
 mod midl;
 mod omniidl;
 mod signature;
+mod wsdl;

@@ -466,7 +466,9 @@ fn midl_becomes_other_languages() {
                 everywire_idl::omg::parse(text, "printed.idl")
                     .unwrap_or_else(|e| panic!("{name}:\n{text}\n{e}"));
             }
-            assert!(language.name == "kidl" || printed.is_ok(), "{name} as {}: {printed:?}", language.name);
+            // In WSDL, interfaces of one namespace cannot have different operations of one name.
+            let some = matches!(language.name, "kidl" | "wsdl");
+            assert!(some || printed.is_ok(), "{name} as {}: {printed:?}", language.name);
         }
     }
 }

@@ -224,10 +224,20 @@ pub(super) fn last(name: &str) -> &str {
     name.rsplit_once("::").map_or(name, |(_, last)| last)
 }
 
-/// The last part of a name, escaped where it is a keyword.
+/// The last part of a name, escaped where it is a keyword. Names of other languages may have what no identifier has: `_`
+/// stands in its place.
 pub(super) fn ident(name: &str) -> String {
     let name = last(name);
-    if keyword(name).is_some() { format!("_{name}") } else { name.to_owned() }
+    if keyword(name).is_some() {
+        return format!("_{name}");
+    }
+    let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+    let mut said: String = name.chars().map(legal).collect();
+    // A lone `_`, or one before a digit, escapes nothing.
+    if !said.trim_start_matches('_').starts_with(|c: char| c.is_ascii_alphabetic()) {
+        said.insert(0, 'n');
+    }
+    said
 }
 
 /// A string literal; split where a hexadecimal escape would swallow what follows.
@@ -258,5 +268,17 @@ pub(super) fn escape(c: char, wide: bool) -> String {
         _ if wide && u32::from(c) <= 0xffff => format!("\\u{:04x}", u32::from(c)),
         _ if u32::from(c) <= 0xff => format!("\\x{:02x}", u32::from(c)),
         _ => c.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ident;
+
+    #[test]
+    fn names_of_other_languages_become_identifiers() {
+        let names = ["Pinot-Noir", "a::b.c", "2nd", "-1", "interface", "_kept", "caf\u{e9}"];
+        let said = names.map(ident);
+        assert_eq!(said, ["Pinot_Noir", "b_c", "n2nd", "n_1", "_interface", "_kept", "caf_"]);
     }
 }

@@ -1,0 +1,185 @@
+//! Types that need no definition, and the names that lists and dictionaries have by default.
+
+use super::names::{ARRAYS, DATA, QName, SCHEMA, SERIALIZATION, scoped, type_name};
+use everywire_model::shape::{Alias, Map, Name, Text};
+use everywire_model::{Hold, Shape};
+
+/// The namespace of endpoint references (WS-Addressing 1.0).
+pub(super) const ADDRESSING: &str = "http://www.w3.org/2005/08/addressing";
+
+/// A type and what a schema has to know of it.
+#[derive(Clone)]
+pub(super) struct Typed {
+    /// Its name, which the shape of a type that is not complete cannot tell.
+    pub(super) name: QName,
+    pub(super) shape: Shape,
+    /// How deep it contains others.
+    pub(super) depth: usize,
+    /// Whether nothing can be missing: a value type.
+    pub(super) value: bool,
+    /// Whether it is a type that contains itself and is not complete yet.
+    pub(super) open: bool,
+}
+
+impl Typed {
+    pub(super) fn plain(shape: Shape, value: bool) -> Self {
+        Self { name: name(&shape), shape, depth: 1, value, open: false }
+    }
+}
+
+/// A type of XML Schema, of the serialization namespace, or of WS-Addressing.
+pub(super) fn find(name: &QName) -> Option<Typed> {
+    let local = name.local.as_str();
+    match name.namespace.as_str() {
+        SCHEMA => schema(name, local),
+        SERIALIZATION => match local {
+            "guid" | "duration" => Some(Typed::plain(carried(name, Shape::Text(Text::NARROW)), true)),
+            "char" => Some(Typed::plain(carried(name, Shape::WideChar), true)),
+            // The serializer has elements for all types of XML Schema.
+            _ => schema(&QName::new(SCHEMA, local), local),
+        },
+        ADDRESSING if local == "EndpointReferenceType" => {
+            let any = everywire_model::shape::Referent { name: Name::from(""), id: Name::from("") };
+            Some(Typed::plain(Shape::Reference(Hold::new(any)), false))
+        }
+        _ => None,
+    }
+}
+
+fn schema(name: &QName, local: &str) -> Option<Typed> {
+    let number = |shape| Some(Typed::plain(shape, true));
+    match local {
+        "boolean" => number(Shape::Bool),
+        "byte" => number(Shape::I8),
+        "unsignedByte" => number(Shape::U8),
+        "short" => number(Shape::I16),
+        "unsignedShort" => number(Shape::U16),
+        "int" => number(Shape::I32),
+        "unsignedInt" => number(Shape::U32),
+        "long" => number(Shape::I64),
+        "unsignedLong" => number(Shape::U64),
+        "float" => number(Shape::F32),
+        "double" => number(Shape::F64),
+        "string" => Some(Typed::plain(Shape::Text(Text::NARROW), false)),
+        "base64Binary" => Some(Typed::plain(Shape::sequence(Shape::U8), false)),
+        "anyType" | "anySimpleType" => Some(Typed::plain(Shape::Variant, false)),
+        // Values without a neutral counterpart are carried in their notation.
+        "dateTime" | "decimal" | "duration" | "date" | "time" | "gYear" | "gYearMonth" | "gMonth"
+        | "gMonthDay" | "gDay" | "integer" | "nonNegativeInteger" | "positiveInteger"
+        | "nonPositiveInteger" | "negativeInteger" => {
+            Some(Typed::plain(carried(name, Shape::Text(Text::NARROW)), true))
+        }
+        "anyURI" | "QName" | "hexBinary" | "NOTATION" | "normalizedString" | "token" | "language"
+        | "Name" | "NCName" | "ID" | "IDREF" | "IDREFS" | "ENTITY" | "ENTITIES" | "NMTOKEN" | "NMTOKENS" => {
+            Some(Typed::plain(carried(name, Shape::Text(Text::NARROW)), false))
+        }
+        _ => None,
+    }
+}
+
+fn carried(name: &QName, target: Shape) -> Shape {
+    alias(name, &name.to_string(), target)
+}
+
+/// An alias around a shape; its name follows from the name in the schema.
+pub(super) fn alias(name: &QName, id: &str, target: Shape) -> Shape {
+    Shape::Alias(Hold::new(Alias { name: scoped(name), id: Name::from(id.to_owned()), target }))
+}
+
+/// Whether a value of this shape can be missing without saying so: it reads as empty.
+pub(super) fn is_emptiable(shape: &Shape) -> bool {
+    match shape {
+        Shape::Alias(alias) => !is_value(shape) && is_emptiable(&alias.target),
+        Shape::Text(_)
+        | Shape::Sequence(_)
+        | Shape::Array(_)
+        | Shape::Map(_)
+        | Shape::Variant
+        | Shape::Reference(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether .NET holds a value of this shape as a value type, other than a struct.
+pub(super) fn is_value(shape: &Shape) -> bool {
+    match shape {
+        Shape::Alias(alias) => match QName::parse(&alias.id) {
+            Some(name) if matches!(alias.target, Shape::Text(_)) => {
+                alias.id.contains(";list") || find(&name).is_some_and(|typed| typed.value)
+            }
+            _ => is_value(&alias.target),
+        },
+        Shape::Bool | Shape::Char | Shape::WideChar | Shape::Enum(_) => true,
+        other => other.width().is_some(),
+    }
+}
+
+/// The type that a value has in a schema, and by its local part the element's name among the items of a list.
+#[must_use]
+pub fn name(shape: &Shape) -> QName {
+    match shape {
+        // A type that its own reader never completed has no name.
+        Shape::Struct(open) if open.get().is_none() => return QName::default(),
+        Shape::Union(open) if open.get().is_none() => return QName::default(),
+        _ => {}
+    }
+    let plain = |local: &str| QName::new(SCHEMA, local);
+    match shape {
+        Shape::Bool => plain("boolean"),
+        Shape::U8 => plain("unsignedByte"),
+        Shape::I8 => plain("byte"),
+        Shape::U16 => plain("unsignedShort"),
+        Shape::I16 => plain("short"),
+        Shape::U32 => plain("unsignedInt"),
+        Shape::I32 => plain("int"),
+        Shape::U64 => plain("unsignedLong"),
+        Shape::I64 => plain("long"),
+        Shape::F32 => plain("float"),
+        Shape::F64 => plain("double"),
+        Shape::Char | Shape::WideChar => QName::new(SERIALIZATION, "char"),
+        Shape::Text(_) => plain("string"),
+        Shape::Reference(_) => QName::new(ADDRESSING, "EndpointReferenceType"),
+        Shape::Struct(shape) if shape.name.is_empty() && shape.id.is_empty() => {
+            let parts: Vec<String> = shape.fields.iter().map(|field| name(&field.shape).local).collect();
+            QName::new(DATA, format!("StructOf{}", parts.concat()))
+        }
+        Shape::Struct(shape) => type_name(&shape.id, &shape.name),
+        Shape::Union(shape) => type_name(&shape.id, &shape.name),
+        Shape::Enum(shape) => type_name(&shape.id, &shape.name),
+        Shape::Optional(target) => name(target),
+        Shape::Pointer(pointer) => name(&pointer.target),
+        Shape::Alias(alias) => QName::parse(&alias.id).unwrap_or_else(|| name(&alias.target)),
+        Shape::Sequence(_) | Shape::Array(_) => match shape.element() {
+            Some(element) if !matches!(element.resolved(), Shape::U8) => list(element),
+            _ => plain("base64Binary"),
+        },
+        Shape::Map(map) => QName::new(ARRAYS, format!("ArrayOf{}", pair(map))),
+        Shape::Void | Shape::Variant | Shape::Handle => plain("anyType"),
+    }
+}
+
+/// The name that a list of these has by default.
+#[must_use]
+pub fn list(element: &Shape) -> QName {
+    list_named(&name(element))
+}
+
+/// The name that a list of the items with this type has by default.
+pub(super) fn list_named(item: &QName) -> QName {
+    let namespace = match item.namespace.as_str() {
+        SCHEMA | SERIALIZATION | ADDRESSING => ARRAYS,
+        own => own,
+    };
+    QName::new(namespace, format!("ArrayOf{}", item.local))
+}
+
+/// The name that the pairs of a dictionary have by default.
+#[must_use]
+pub fn pair(map: &Map) -> String {
+    pair_named(&name(&map.key), &name(&map.value))
+}
+
+/// The name that pairs of these types have by default.
+pub(super) fn pair_named(key: &QName, value: &QName) -> String {
+    format!("KeyValueOf{}{}", key.local, value.local)
+}

@@ -1,0 +1,16 @@
+//! How large a description may be. Each bound keeps hostile text from costing more than its size.
+
+/// Documents of one description.
+pub(super) const DOCUMENTS: usize = 64;
+/// Bytes of all of them.
+pub(super) const BYTES: usize = 8 << 20;
+/// Namespace declarations in scope at one element.
+pub(super) const NAMESPACES: usize = 128;
+/// How deep one type may contain others, and how many types may extend one another.
+pub(super) const NESTING: usize = 64;
+/// Members of all types, inherited ones counted in each; parameters too.
+pub(super) const MEMBERS: usize = 100_000;
+/// What was left out is named up to this often.
+pub(super) const REMARKS: usize = 64;
+/// Files of a folder among which a namespace is looked for.
+pub(super) const BESIDE: usize = 256;

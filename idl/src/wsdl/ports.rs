@@ -1,0 +1,264 @@
+//! Endpoints: where a contract is served and by which binding, as services, bindings and policies say.
+
+use super::names::QName;
+use super::tree::{Node, WSDL};
+use crate::report::{Problem, Report};
+use everywire_model::shape::Name;
+use std::collections::{HashMap, HashSet};
+use std::fmt::{self, Display, Formatter};
+
+const SOAP11: &str = "http://schemas.xmlsoap.org/wsdl/soap/";
+const SOAP12: &str = "http://schemas.xmlsoap.org/wsdl/soap12/";
+const UTILITY: &str = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd";
+const POLICY: [&str; 2] = ["http://schemas.xmlsoap.org/ws/2004/09/policy", "http://www.w3.org/ns/ws-policy"];
+
+/// An endpoint of a service. Its text is `ADDRESS key=value ...`, as the note `wcf:port` of an interface holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Port {
+    /// Name of the service.
+    pub service: String,
+    /// Name of the port.
+    pub name: String,
+    /// The address; empty where the service gives none.
+    pub address: String,
+    /// `http`, `https`, `tcp`, `pipe` or `uds`; another transport by its URI.
+    pub transport: String,
+    /// `1.1` or `1.2`.
+    pub soap: String,
+    /// WS-Addressing: `none`, `1.0` or `2004`.
+    pub addressing: String,
+    /// `text`, `binary` or `mtom`.
+    pub encoding: String,
+    /// `none`, `tls`, `windows` or `message`.
+    pub security: String,
+    /// What the caller shows inside it: empty, `username`, `certificate`, `basic`, `digest`, `ntlm`, `negotiate`.
+    pub credential: String,
+    /// Whether messages are streamed.
+    pub streamed: bool,
+    /// Whether sessions are reliable.
+    pub reliable: bool,
+    /// Assertions of its policy that are not known, in Clark notation.
+    pub unknown: Vec<String>,
+}
+
+impl Display for Port {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let address = if self.address.is_empty() { "-" } else { &self.address };
+        write!(f, "{}", word(address))?;
+        let pairs = [
+            ("service", &self.service),
+            ("name", &self.name),
+            ("transport", &self.transport),
+            ("soap", &self.soap),
+            ("addressing", &self.addressing),
+            ("encoding", &self.encoding),
+            ("security", &self.security),
+            ("credential", &self.credential),
+        ];
+        for (key, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
+            write!(f, " {key}={}", word(value))?;
+        }
+        for (flag, _) in
+            [("streamed", self.streamed), ("reliable", self.reliable)].iter().filter(|(_, on)| *on)
+        {
+            write!(f, " {flag}=on")?;
+        }
+        self.unknown.iter().try_for_each(|assertion| write!(f, " unknown={}", word(assertion)))
+    }
+}
+
+/// A word without blanks.
+fn word(text: &str) -> String {
+    text.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
+}
+
+impl Port {
+    /// Reads what [`Display`] wrote.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let mut words = text.split(' ');
+        let address = words.next().filter(|address| *address != "-").unwrap_or_default().to_owned();
+        let mut port = Self { address, ..Self::default() };
+        for (key, value) in words.filter_map(|word| word.split_once('=')) {
+            let value = value.to_owned();
+            match key {
+                "service" => port.service = value,
+                "name" => port.name = value,
+                "transport" => port.transport = value,
+                "soap" => port.soap = value,
+                "addressing" => port.addressing = value,
+                "encoding" => port.encoding = value,
+                "security" => port.security = value,
+                "credential" => port.credential = value,
+                "streamed" => port.streamed = true,
+                "reliable" => port.reliable = true,
+                "unknown" => port.unknown.push(value),
+                _ => {}
+            }
+        }
+        port
+    }
+
+    /// As a note of an interface.
+    #[must_use]
+    pub fn note(&self) -> (Name, Name) {
+        (Name::from("wcf:port"), Name::from(self.to_string()))
+    }
+}
+
+/// The ports of all documents, by the name of their port type.
+pub(super) fn read(roots: &[&Node<'_>], report: &mut Report) -> HashMap<QName, Vec<Port>> {
+    let mut policies = HashMap::new();
+    for root in roots {
+        gather(root, &mut policies);
+    }
+    let mut port_types = HashSet::new();
+    for definitions in roots {
+        let target = definitions.get("targetNamespace").unwrap_or_default();
+        let named = definitions.all("portType").filter_map(|port_type| port_type.get("name"));
+        port_types.extend(named.map(|name| QName::new(target, name)));
+    }
+    let mut bindings = HashMap::new();
+    for definitions in roots {
+        let target = definitions.get("targetNamespace").unwrap_or_default();
+        for binding in definitions.all("binding") {
+            let Some(name) = binding.get("name") else { continue };
+            let Some(of) = binding.qname("type", report) else { continue };
+            if !port_types.contains(&of) {
+                let message = format!(
+                    "the port type `{}` of the namespace `{}` is not defined",
+                    of.local, of.namespace
+                );
+                let help = "give the document that defines it, as a file beside this one";
+                report.add(Problem::new(binding.span(), message).help(help));
+            }
+            bindings.insert(QName::new(target, name), (of, of_binding(binding, &policies)));
+        }
+    }
+    let mut ports: HashMap<QName, Vec<Port>> = HashMap::new();
+    for service in roots.iter().flat_map(|definitions| definitions.all("service")) {
+        for port in service.all("port") {
+            let Some(name) = port.qname("binding", report) else { continue };
+            let Some((of, known)) = bindings.get(&name) else { continue };
+            let mut known = known.clone();
+            known.service = word(service.get("name").unwrap_or_default());
+            known.name = word(port.get("name").unwrap_or_default());
+            let address = port.children.iter().find(|child| child.local == "address");
+            known.address = word(address.and_then(|address| address.get("location")).unwrap_or_default());
+            if known.address.starts_with("https:") {
+                known.transport = "https".to_owned();
+            }
+            ports.entry(of.clone()).or_default().push(known);
+        }
+    }
+    ports
+}
+
+/// Policies by their identity; recursion is bounded by the depth of the tree.
+fn gather<'n, 't>(node: &'n Node<'t>, policies: &mut HashMap<&'t str, &'n Node<'t>>) {
+    for child in &node.children {
+        if child.local == "Policy" && POLICY.contains(&child.space) {
+            if let Some(id) = child.foreign(&[UTILITY], "Id") {
+                policies.entry(id).or_insert(child);
+            }
+        } else if child.space == WSDL || child.local.starts_with("Metadata") {
+            gather(child, policies);
+        }
+    }
+}
+
+fn of_binding(binding: &Node<'_>, policies: &HashMap<&str, &Node<'_>>) -> Port {
+    let mut port = Port {
+        addressing: "none".to_owned(),
+        encoding: "text".to_owned(),
+        security: "none".to_owned(),
+        ..Port::default()
+    };
+    for child in &binding.children {
+        match (child.space, child.local) {
+            (SOAP11 | SOAP12, "binding") => {
+                port.soap = if child.space == SOAP11 { "1.1" } else { "1.2" }.to_owned();
+                port.transport = transport(child.get("transport").unwrap_or_default());
+            }
+            (space, "Policy") if POLICY.contains(&space) => assertions(child, &mut port),
+            (space, "PolicyReference") if POLICY.contains(&space) => {
+                let reference = child.get("URI").unwrap_or_default();
+                match reference.strip_prefix('#').and_then(|id| policies.get(id)) {
+                    Some(policy) => assertions(policy, &mut port),
+                    None => port.unknown.push(word(reference)),
+                }
+            }
+            _ => {}
+        }
+    }
+    // Mono declares SOAP 1.1 for bindings whose messages are of SOAP 1.2.
+    let style = binding.all("operation").flat_map(|operation| operation.children.iter());
+    if style.into_iter().any(|child| child.space == SOAP12 && child.local == "operation") {
+        "1.2".clone_into(&mut port.soap);
+    }
+    port
+}
+
+fn transport(uri: &str) -> String {
+    match uri {
+        "http://schemas.xmlsoap.org/soap/http" => "http",
+        "http://schemas.microsoft.com/soap/tcp" => "tcp",
+        "http://schemas.microsoft.com/soap/named-pipe" => "pipe",
+        "http://schemas.microsoft.com/soap/uds" => "uds",
+        other => return word(other),
+    }
+    .to_owned()
+}
+
+/// What a policy asserts: alternatives and groups are looked through; recursion is bounded by the depth of the tree.
+fn assertions(policy: &Node<'_>, port: &mut Port) {
+    for assertion in &policy.children {
+        let set = |field: &mut String, value: &str| value.clone_into(field);
+        match assertion.local {
+            "ExactlyOne" | "All" | "Policy" if POLICY.contains(&assertion.space) => {
+                assertions(assertion, port)
+            }
+            "UsingAddressing" | "Addressing" => {
+                let old = assertion.space.contains("2004/08");
+                set(&mut port.addressing, if old { "2004" } else { "1.0" });
+            }
+            "BinaryEncoding" => set(&mut port.encoding, "binary"),
+            "OptimizedMimeSerialization" => set(&mut port.encoding, "mtom"),
+            "Streamed" => port.streamed = true,
+            "RMAssertion" => port.reliable = true,
+            "SslTransportSecurity" => set(&mut port.security, "tls"),
+            "WindowsTransportSecurity" => set(&mut port.security, "windows"),
+            "HttpsToken" => {
+                set(&mut port.security, "tls");
+                set(&mut port.transport, "https");
+                if assertion.get("RequireClientCertificate") == Some("true") {
+                    set(&mut port.credential, "certificate");
+                }
+                assertions(assertion, port);
+            }
+            "RequireClientCertificate" => set(&mut port.credential, "certificate"),
+            "SymmetricBinding" | "AsymmetricBinding" => set(&mut port.security, "message"),
+            "UsernameToken" => set(&mut port.credential, "username"),
+            "X509Token" if port.credential.is_empty() => set(&mut port.credential, "certificate"),
+            "BasicAuthentication" => set(&mut port.credential, "basic"),
+            "DigestAuthentication" => set(&mut port.credential, "digest"),
+            "NtlmAuthentication" => set(&mut port.credential, "ntlm"),
+            "NegotiateAuthentication" => set(&mut port.credential, "negotiate"),
+            "TransportBinding"
+            | "TransportToken"
+            | "SignedSupportingTokens"
+            | "EndorsingSupportingTokens"
+            | "SupportingTokens"
+            | "SignedEncryptedSupportingTokens" => assertions(assertion, port),
+            // What these say follows from the binding, or concerns protected messages only.
+            "AlgorithmSuite" | "Layout" | "IncludeTimestamp" | "Wss10" | "Wss11" | "Trust10" | "Trust13"
+            | "ProtectionLevel" | "WssUsernameToken10" | "OneWay" | "ProtectTokens" | "CompositeDuplex" => {}
+            _ => {
+                let name = QName::new(assertion.space, assertion.local).to_string();
+                if port.unknown.len() < super::limits::REMARKS && !port.unknown.contains(&name) {
+                    port.unknown.push(word(&name));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Types that extend one another, as the unions of a contract tell.
+
+use super::super::names::QName;
+use everywire_model::shape::{Struct, Union};
+use everywire_model::{Hold, Shape};
+use std::collections::{HashMap, HashSet};
+
+/// The base of each type that extends another.
+#[derive(Default)]
+pub(super) struct Families {
+    bases: HashMap<QName, Hold<Struct>>,
+    /// Names of the enumerations that select arms; no schema has them.
+    kinds: HashSet<String>,
+}
+
+impl Families {
+    pub(super) fn of(types: &[Shape]) -> Self {
+        let unions: Vec<&Hold<Union>> = types
+            .iter()
+            .filter_map(|shape| match shape {
+                Shape::Union(union) => Some(union),
+                _ => None,
+            })
+            .collect();
+        let mut families = Self::default();
+        for union in unions {
+            families.add(union);
+        }
+        families
+    }
+
+    /// Learns from one more union. The nearest base of a type is the one with the most fields, and among those the one with
+    /// the fewest types.
+    pub(super) fn add(&mut self, union: &Union) {
+        if !is_family(union) {
+            return;
+        }
+        if let Shape::Enum(kind) = &union.discriminator {
+            self.kinds.insert(kind.name.to_string());
+        }
+        let mut structs = union.arms.iter().filter_map(|arm| match &arm.field.shape {
+            Shape::Struct(shape) => Some(shape),
+            _ => None,
+        });
+        let Some(base) = structs.next() else { return };
+        for derived in structs {
+            let Some(name) = QName::parse(&derived.id) else { continue };
+            let extends = derived.fields.len() >= base.fields.len()
+                && base
+                    .fields
+                    .iter()
+                    .zip(derived.fields.iter())
+                    .all(|(own, inherited)| own.name == inherited.name);
+            let nearer = self.bases.get(&name).is_none_or(|known| {
+                known.fields.len() < base.fields.len()
+                    || (known.fields.len() == base.fields.len() && self.extends(&base.id, &known.id))
+            });
+            if extends && nearer {
+                self.bases.insert(name, base.clone());
+            }
+        }
+    }
+
+    /// Whether the first is known to extend the second; ends also where bases go in a circle.
+    fn extends(&self, derived: &str, base: &str) -> bool {
+        let mut at = QName::parse(derived);
+        for _ in 0..=self.bases.len() {
+            match at.as_ref().and_then(|name| self.bases.get(name)) {
+                Some(next) if next.id == base => return true,
+                Some(next) => at = QName::parse(&next.id),
+                None => return false,
+            }
+        }
+        false
+    }
+
+    pub(super) fn base(&self, name: &QName) -> Option<&Hold<Struct>> {
+        let base = self.bases.get(name)?;
+        // A type extends no type that extends it.
+        (!self.extends(&base.id, &name.to_string())).then_some(base)
+    }
+
+    pub(super) fn is_kind(&self, name: &str) -> bool {
+        self.kinds.contains(name)
+    }
+}
+
+/// Whether a union is a type and all that extend it.
+pub(super) fn is_family(union: &Union) -> bool {
+    let structs = |arm: &everywire_model::shape::Arm| match &arm.field.shape {
+        Shape::Struct(shape) => shape.get().is_some_and(|shape| QName::parse(&shape.id).is_some()),
+        _ => false,
+    };
+    let first = union.arms.first().and_then(|arm| match &arm.field.shape {
+        Shape::Struct(shape) => shape.get(),
+        _ => None,
+    });
+    first.is_some_and(|first| first.id == union.id) && union.arms.iter().all(structs)
+}

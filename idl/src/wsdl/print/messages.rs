@@ -1,0 +1,263 @@
+//! Operations to messages and the elements in them.
+
+use super::super::names::{self, QName, is_name};
+use super::elements::Elements;
+use super::paper::Paper;
+use super::sayable::Sayable;
+use super::schemas::Schemas;
+use super::types::{Presence, presence};
+use everywire_model::contract::note;
+use everywire_model::shape::Field;
+use everywire_model::{Hold, Interface, Operation, Shape, Signal};
+use std::borrow::Cow;
+
+/// An operation, and from whom to whom it goes.
+pub(super) struct Method<'i> {
+    /// The service's interface.
+    pub(super) interface: &'i Interface,
+    /// The interface that the operation is of.
+    of: &'i Interface,
+    pub(super) operation: Cow<'i, Operation>,
+    /// Whether the service calls.
+    calls_back: bool,
+    /// Whether it is a signal without an operation behind it.
+    signal: bool,
+}
+
+impl<'i> Method<'i> {
+    pub(super) fn call(interface: &'i Interface, operation: &'i Operation) -> Self {
+        let operation = Cow::Borrowed(operation);
+        Self { interface, of: interface, operation, calls_back: false, signal: false }
+    }
+
+    pub(super) fn callback(interface: &'i Interface, of: &'i Interface, operation: &'i Operation) -> Self {
+        Self { interface, of, operation: Cow::Borrowed(operation), calls_back: true, signal: false }
+    }
+
+    /// A signal as the one-way call that carries it.
+    pub(super) fn signal(interface: &'i Interface, signal: &Signal) -> Self {
+        let parameters = signal.fields.fields().iter().map(|field| everywire_model::Parameter {
+            direction: everywire_model::Direction::In,
+            field: field.clone(),
+        });
+        let mut operation = Operation::new(signal.name.clone(), parameters.collect(), Shape::Void);
+        operation.label = signal.label.clone();
+        operation.oneway = true;
+        operation.doc = signal.doc.clone();
+        Self { interface, of: interface, operation: Cow::Owned(operation), calls_back: true, signal: true }
+    }
+
+    fn action(&self) -> String {
+        names::action(Some(self.of), &self.operation)
+    }
+}
+
+/// What a port type and its bindings say of an operation.
+pub(super) struct Printed {
+    pub(super) name: String,
+    pub(super) action: String,
+    pub(super) doc: String,
+    pub(super) rpc: bool,
+    /// Whether the service calls.
+    pub(super) calls_back: bool,
+    pub(super) request: Way,
+    pub(super) reply: Option<Way>,
+    /// Name, message and action of each.
+    pub(super) faults: Vec<(String, String, String)>,
+    pub(super) initiating: bool,
+    pub(super) terminating: bool,
+}
+
+/// One of the two messages.
+pub(super) struct Way {
+    pub(super) message: String,
+    pub(super) action: String,
+    /// The message of its headers and their parts.
+    pub(super) headers: Option<(String, Vec<String>)>,
+}
+
+/// Prints the messages of one contract's operations.
+pub(super) struct Messages<'s, 'f> {
+    pub(super) schemas: &'s mut Schemas<'f>,
+    pub(super) elements: &'s mut Elements,
+    pub(super) contract: &'s QName,
+}
+
+impl Messages<'_, '_> {
+    pub(super) fn print(&mut self, method: &Method<'_>) -> Result<Printed, String> {
+        let operation = &*method.operation;
+        let name = names::operation(operation).to_owned();
+        if !is_name(&name) {
+            return Err(format!("`{name}` is no name of XML"));
+        }
+        if self.elements.has_message(&format!("{}_{name}_InputMessage", self.contract.local))
+            || self.elements.has_message(&format!("{}_{name}_OutputMessage", self.contract.local))
+        {
+            return Err(format!("`{name}` is there twice"));
+        }
+        let mut sayable = Sayable::default();
+        sayable.fields(operation.arguments.fields())?;
+        let results = operation.results.fields();
+        let returned = usize::from(!matches!(operation.returns, Shape::Void));
+        sayable.fields(results.get(returned..).unwrap_or_default())?;
+        for shape in results.iter().take(returned).map(|field| &field.shape) {
+            sayable.shape(shape)?;
+        }
+        for detail in operation.raises.iter() {
+            sayable.shape(&Shape::Struct(Hold::clone(detail)))?;
+        }
+        let of = Some(method.of);
+        let (asked, answered) = if method.calls_back { ("Output", "Input") } else { ("Input", "Output") };
+        let wrapper = names::request_wrapper(of, operation);
+        let arguments: Vec<Field> = operation.arguments.fields().to_vec();
+        let action = method.action();
+        let request = self.way(method, &name, asked, wrapper, arguments, action.clone())?;
+        let reply = if operation.oneway {
+            None
+        } else {
+            let wrapper = names::response_wrapper(of, operation);
+            let mut results: Vec<Field> = operation.results.fields().to_vec();
+            if !matches!(operation.returns, Shape::Void)
+                && let Some(first) = results.first_mut()
+            {
+                first.name = names::result_element(operation).into();
+            }
+            let action = names::reply_action(of, operation);
+            Some(self.way(method, &name, answered, wrapper, results, action)?)
+        };
+        let mut faults = Vec::new();
+        for detail in operation.raises.iter() {
+            let shape = Shape::Struct(Hold::clone(detail));
+            let element = names::type_name(&detail.id, &detail.name);
+            self.schemas.refer_to("", &shape)?;
+            self.schemas.settle()?;
+            let message = format!("{}_{name}_{}Fault_FaultMessage", self.contract.local, element.local);
+            self.elements.message(&message, &[("detail".to_owned(), Part::Element(element.clone()))]);
+            let fault = format!("{}Fault", element.local);
+            if faults.iter().all(|(known, _, _)| *known != fault) {
+                faults.push((fault, message, names::fault_action(of, operation, detail)));
+            }
+        }
+        Ok(Printed {
+            name,
+            action,
+            doc: operation.doc.to_string(),
+            rpc: note(&operation.notes, "wcf:style") == Some("rpc"),
+            calls_back: method.calls_back,
+            request,
+            reply,
+            faults,
+            initiating: note(&operation.notes, "wcf:initiating") != Some("false"),
+            terminating: note(&operation.notes, "wcf:terminating") == Some("true"),
+        })
+    }
+
+    /// One message: its element, and where parameters are headers, those apart.
+    fn way(
+        &mut self,
+        method: &Method<'_>,
+        name: &str,
+        way: &str,
+        wrapper: Option<QName>,
+        fields: Vec<Field>,
+        action: String,
+    ) -> Result<Way, String> {
+        let operation = &*method.operation;
+        let namespace = if method.signal {
+            self.contract.namespace.clone()
+        } else {
+            names::namespace(Some(method.of), operation)
+        };
+        let is_header = |field: &Field| note(&operation.notes, &format!("wcf:header:{}", field.name));
+        let (headers, fields): (Vec<Field>, Vec<Field>) =
+            fields.into_iter().partition(|field| is_header(field).is_some());
+        let mut parts = Vec::new();
+        if note(&operation.notes, "wcf:style") == Some("rpc") {
+            for field in &fields {
+                let kind = self.schemas.refer_to("", &field.shape)?;
+                let kind = if kind.starts_with("xs:") {
+                    QName::new(names::SCHEMA, kind.trim_start_matches("xs:"))
+                } else {
+                    names::of_shape(&field.shape)
+                };
+                parts.push((field.name.to_string(), Part::Type(kind)));
+            }
+        } else if let Some(wrapper) = wrapper {
+            let reply = (way == "Output") != method.calls_back;
+            let members = names::members(Some(method.of), operation, reply);
+            self.wrapper(&wrapper, &members, &fields)?;
+            parts.push(("parameters".to_owned(), Part::Element(wrapper)));
+        } else {
+            for field in &fields {
+                let element = QName::new(namespace.clone(), field.name.to_string());
+                self.global(&element, field)?;
+                parts.push((field.name.to_string(), Part::Element(element)));
+            }
+        }
+        let message = format!("{}_{name}_{way}Message", self.contract.local);
+        let mut told = None;
+        if !headers.is_empty() {
+            let (mut list, mut names) = (Vec::new(), Vec::new());
+            for field in &headers {
+                let element = is_header(field).and_then(QName::parse);
+                let element =
+                    element.unwrap_or_else(|| QName::new(namespace.clone(), field.name.to_string()));
+                self.global(&element, field)?;
+                names.push(element.local.clone());
+                list.push((element.local.clone(), Part::Element(element)));
+            }
+            let message = format!("{}_{name}_{way}Message_Headers", self.contract.local);
+            self.elements.message(&message, &list);
+            told = Some((message, names));
+        }
+        self.schemas.settle()?;
+        self.elements.message(&message, &parts);
+        Ok(Way { message, action, headers: told })
+    }
+
+    /// The element around parameters, which may be of another namespace.
+    fn wrapper(&mut self, wrapper: &QName, namespace: &str, fields: &[Field]) -> Result<(), String> {
+        let mut paper = Paper::at(1);
+        paper.open("xs:element", &[("name", &wrapper.local)]);
+        paper.open("xs:complexType", &[]);
+        if wrapper.namespace == namespace || fields.is_empty() {
+            self.schemas.fields(&wrapper.namespace, fields, &mut paper)?;
+        } else {
+            paper.open("xs:sequence", &[]);
+            for field in fields {
+                let element = QName::new(namespace, field.name.to_string());
+                self.global(&element, field)?;
+                let name = self.schemas.refer(&wrapper.namespace, &element);
+                let missing = presence(&field.shape) != Presence::Required;
+                let zero = [("minOccurs", "0"), ("ref", name.as_str())];
+                paper.empty("xs:element", zero.get(usize::from(!missing)..).unwrap_or_default());
+            }
+            paper.close();
+        }
+        paper.close();
+        paper.close();
+        self.schemas.add_element(wrapper, paper.out)
+    }
+
+    /// An element that stands alone.
+    fn global(&mut self, element: &QName, field: &Field) -> Result<(), String> {
+        let kind = self.schemas.refer_to(&element.namespace, &field.shape)?;
+        let mut attributes = vec![("name", element.local.as_str())];
+        if !is_name(&element.local) {
+            return Err(format!("`{}` is no name of XML", element.local));
+        }
+        if presence(&field.shape) == Presence::Nillable {
+            attributes.push(("nillable", "true"));
+        }
+        attributes.push(("type", &kind));
+        let mut paper = Paper::at(1);
+        paper.empty("xs:element", &attributes);
+        self.schemas.add_element(element, paper.out)
+    }
+}
+
+/// What a part of a message is.
+pub(super) enum Part {
+    Element(QName),
+    Type(QName),
+}

@@ -1,0 +1,240 @@
+//! The schemas of a description: one for each namespace.
+
+use super::super::builtin::ADDRESSING;
+use super::super::names::{QName, SCHEMA, SERIALIZATION};
+use super::families::Families;
+use super::paper::Paper;
+use everywire_model::Shape;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Stands around numbers of namespaces: no character, so no name has it.
+const MARK: char = '\u{fdd0}';
+
+/// Namespaces with what is defined in each.
+pub(super) struct Schemas<'f> {
+    pub(super) families: &'f Families,
+    spaces: BTreeMap<String, Space>,
+    /// The order in which namespaces came up.
+    order: Vec<String>,
+    /// What each defined type was made of, to tell two of one name apart.
+    pub(super) types: HashMap<QName, String>,
+    elements: HashMap<QName, String>,
+    pub(super) depth: usize,
+    /// Types that are to be defined when the one at hand is.
+    pub(super) pending: Vec<Shape>,
+}
+
+#[derive(Default)]
+struct Space {
+    /// Elements and types, each whole, by name; an element stands before the type of its name.
+    parts: BTreeMap<(String, bool), String>,
+    /// Namespaces that they name, each by its prefix.
+    used: BTreeSet<String>,
+}
+
+impl<'f> Schemas<'f> {
+    pub(super) fn new(families: &'f Families) -> Self {
+        Self {
+            families,
+            spaces: BTreeMap::new(),
+            order: Vec::new(),
+            types: HashMap::new(),
+            elements: HashMap::new(),
+            depth: 0,
+            pending: Vec::new(),
+        }
+    }
+
+    /// A name as it is written in the schema of a namespace. The prefix stands for the namespace's place in the order in
+    /// which they came up, until that is known.
+    pub(super) fn refer(&mut self, space: &str, name: &QName) -> String {
+        if name.namespace == SCHEMA {
+            return format!("xs:{}", name.local);
+        }
+        if name.namespace == space {
+            return format!("tns:{}", name.local);
+        }
+        if !space.is_empty() {
+            self.space(space).used.insert(name.namespace.clone());
+        }
+        match name.namespace.as_str() {
+            SERIALIZATION => format!("ser:{}", name.local),
+            ADDRESSING => format!("wsa10:{}", name.local),
+            other => {
+                self.space(other);
+                let number = self.order.iter().position(|space| space == other).unwrap_or_default();
+                format!("{MARK}{number}{MARK}:{}", name.local)
+            }
+        }
+    }
+
+    fn space(&mut self, namespace: &str) -> &mut Space {
+        if !self.spaces.contains_key(namespace) {
+            self.order.push(namespace.to_owned());
+        }
+        self.spaces.entry(namespace.to_owned()).or_default()
+    }
+
+    /// Adds a type to its namespace.
+    pub(super) fn add_type(&mut self, name: &QName, part: String) {
+        self.space(&name.namespace).parts.insert((name.local.clone(), true), part);
+    }
+
+    /// Adds a global element; the same one again is nothing new.
+    pub(super) fn add_element(&mut self, name: &QName, part: String) -> Result<(), String> {
+        match self.elements.get(name) {
+            Some(known) if *known == part => Ok(()),
+            Some(_) => {
+                Err(format!("the element {name} would be two things, as the namespace has it already"))
+            }
+            None => {
+                self.elements.insert(name.clone(), part.clone());
+                self.space(&name.namespace).parts.insert((name.local.clone(), false), part);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn has_element(&self, name: &QName) -> bool {
+        self.elements.contains_key(name)
+    }
+
+    /// The schemas as documents, without the declaration at the head of a file, by their namespace.
+    pub(super) fn finish(self) -> Vec<(String, String)> {
+        let ranks: HashMap<&str, usize> = self.spaces.keys().map(String::as_str).zip(0..).collect();
+        let mut schemas = Vec::new();
+        for (namespace, space) in &self.spaces {
+            let prefix = |used: &str| match used {
+                SERIALIZATION => "ser".to_owned(),
+                ADDRESSING => "wsa10".to_owned(),
+                other => format!("q{}", ranks.get(other).copied().unwrap_or_default()),
+            };
+            let prefixes: Vec<(String, &str)> =
+                space.used.iter().map(|used| (format!("xmlns:{}", prefix(used)), used.as_str())).collect();
+            let mut attributes: Vec<(&str, &str)> = vec![
+                ("xmlns:xs", SCHEMA),
+                ("xmlns:tns", namespace),
+                ("elementFormDefault", "qualified"),
+                ("targetNamespace", namespace),
+            ];
+            attributes.extend(prefixes.iter().map(|(name, value)| (name.as_str(), *value)));
+            let mut paper = Paper::default();
+            paper.open("xs:schema", &attributes);
+            for used in &space.used {
+                paper.empty("xs:import", &[("namespace", used)]);
+            }
+            for part in space.parts.values() {
+                for (at, piece) in part.split(MARK).enumerate() {
+                    // Every second piece is a number.
+                    let named = piece.parse().ok().filter(|_| at % 2 == 1);
+                    match named.and_then(|number: usize| self.order.get(number)) {
+                        Some(other) => paper.paste(&prefix(other)),
+                        None => paper.paste(piece),
+                    }
+                }
+            }
+            paper.close();
+            schemas.push((namespace.clone(), paper.out));
+        }
+        let uses = |namespace: &str| self.spaces.values().any(|space| space.used.contains(namespace));
+        if uses(SERIALIZATION) {
+            schemas.push((SERIALIZATION.to_owned(), serialization()));
+        }
+        if uses(ADDRESSING) {
+            schemas.push((ADDRESSING.to_owned(), addressing()));
+        }
+        schemas
+    }
+}
+
+/// The plain types that XML Schema lacks.
+fn serialization() -> String {
+    let mut paper = Paper::default();
+    let head = [
+        ("xmlns:xs", SCHEMA),
+        ("xmlns:tns", SERIALIZATION),
+        ("attributeFormDefault", "qualified"),
+        ("elementFormDefault", "qualified"),
+        ("targetNamespace", SERIALIZATION),
+    ];
+    paper.open("xs:schema", &head);
+    let guid = "[\\da-fA-F]{8}-[\\da-fA-F]{4}-[\\da-fA-F]{4}-[\\da-fA-F]{4}-[\\da-fA-F]{12}";
+    for (name, base, pattern) in [
+        ("char", "xs:int", None),
+        ("duration", "xs:duration", Some("\\-?P(\\d*D)?(T(\\d*H)?(\\d*M)?(\\d*(\\.\\d*)?S)?)?")),
+        ("guid", "xs:string", Some(guid)),
+    ] {
+        paper.empty("xs:element", &[("name", name), ("nillable", "true"), ("type", &format!("tns:{name}"))]);
+        paper.open("xs:simpleType", &[("name", name)]);
+        match pattern {
+            Some(pattern) => {
+                paper.open("xs:restriction", &[("base", base)]);
+                paper.empty("xs:pattern", &[("value", pattern)]);
+                paper.close();
+            }
+            None => paper.empty("xs:restriction", &[("base", base)]),
+        }
+        paper.close();
+    }
+    paper.close();
+    paper.out
+}
+
+/// The type of endpoint references (WS-Addressing 1.0, 2.1).
+fn addressing() -> String {
+    let mut paper = Paper::default();
+    let head = [
+        ("xmlns:xs", SCHEMA),
+        ("xmlns:tns", ADDRESSING),
+        ("elementFormDefault", "qualified"),
+        ("targetNamespace", ADDRESSING),
+    ];
+    paper.open("xs:schema", &head);
+    let reference =
+        [("name", "EndpointReference"), ("nillable", "true"), ("type", "tns:EndpointReferenceType")];
+    paper.empty("xs:element", &reference);
+    let any = |paper: &mut Paper| {
+        let lax = [("namespace", "##other"), ("processContents", "lax")];
+        paper.empty("xs:anyAttribute", &lax);
+    };
+    paper.open("xs:complexType", &[("name", "EndpointReferenceType")]);
+    paper.open("xs:sequence", &[]);
+    paper.empty("xs:element", &[("name", "Address"), ("type", "tns:AttributedURIType")]);
+    for (name, kind) in
+        [("ReferenceParameters", "tns:ReferenceParametersType"), ("Metadata", "tns:MetadataType")]
+    {
+        paper.empty("xs:element", &[("minOccurs", "0"), ("name", name), ("type", kind)]);
+    }
+    let more = [
+        ("minOccurs", "0"),
+        ("maxOccurs", "unbounded"),
+        ("namespace", "##other"),
+        ("processContents", "lax"),
+    ];
+    paper.empty("xs:any", &more);
+    paper.close();
+    any(&mut paper);
+    paper.close();
+    for name in ["ReferenceParametersType", "MetadataType"] {
+        paper.open("xs:complexType", &[("name", name)]);
+        paper.open("xs:sequence", &[]);
+        let anything = [
+            ("minOccurs", "0"),
+            ("maxOccurs", "unbounded"),
+            ("namespace", "##any"),
+            ("processContents", "lax"),
+        ];
+        paper.empty("xs:any", &anything);
+        paper.close();
+        any(&mut paper);
+        paper.close();
+    }
+    paper.open("xs:complexType", &[("name", "AttributedURIType")]);
+    paper.open("xs:simpleContent", &[]);
+    paper.open("xs:extension", &[("base", "xs:anyURI")]);
+    any(&mut paper);
+    for _ in 0..4 {
+        paper.close();
+    }
+    paper.out
+}

@@ -1,0 +1,376 @@
+//! Shapes to types of schemas.
+
+use super::super::builtin;
+use super::super::limits::NESTING;
+use super::super::names::{QName, SCHEMA, SERIALIZATION, is_name};
+use super::families::is_family;
+use super::paper::Paper;
+use super::schemas::Schemas;
+use everywire_model::Shape;
+use everywire_model::shape::{Alias, Enum, Field, Struct, Union};
+
+/// What an element says beside its name and type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// It may be missing or nil.
+    Nillable,
+    /// It may be missing, and then is empty or zero.
+    Optional,
+    /// It must be there.
+    Required,
+}
+
+impl Schemas<'_> {
+    /// A type of its own, and all that it needs.
+    pub(super) fn define(&mut self, shape: &Shape) -> Result<(), String> {
+        if let Shape::Enum(kind) = shape
+            && self.families.is_kind(&kind.name)
+        {
+            return Ok(());
+        }
+        self.refer_to("", shape)?;
+        self.settle()
+    }
+
+    /// Defines what is pending: types are defined one after another, not one inside another.
+    pub(super) fn settle(&mut self) -> Result<(), String> {
+        while let Some(shape) = self.pending.pop() {
+            self.define_named(&shape)?;
+        }
+        Ok(())
+    }
+
+    /// The name of a shape's type, in the schema of a namespace.
+    pub(super) fn refer_to(&mut self, space: &str, shape: &Shape) -> Result<String, String> {
+        self.depth += 1;
+        let told = if self.depth > NESTING {
+            Err(format!("types are inside one another more than {NESTING} deep"))
+        } else {
+            self.told(space, shape)
+        };
+        self.depth -= 1;
+        told
+    }
+
+    fn told(&mut self, space: &str, shape: &Shape) -> Result<String, String> {
+        match shape {
+            Shape::Handle => Err("handles of the operating system do not travel".to_owned()),
+            Shape::Void => Err("a value that is nothing".to_owned()),
+            Shape::Optional(target) => self.refer_to(space, target),
+            Shape::Pointer(pointer) => self.refer_to(space, &pointer.target),
+            Shape::Alias(alias) => match QName::parse(&alias.id) {
+                Some(name) if builtin::find(&name).is_some() => Ok(self.refer(space, &name)),
+                Some(_) => self.named(space, shape),
+                None => self.refer_to(space, &alias.target),
+            },
+            Shape::Struct(_) | Shape::Union(_) | Shape::Enum(_) | Shape::Map(_) => self.named(space, shape),
+            Shape::Sequence(_) | Shape::Array(_) => {
+                let name = builtin::name(shape);
+                if name.namespace == SCHEMA { Ok(self.refer(space, &name)) } else { self.named(space, shape) }
+            }
+            plain => Ok(self.refer(space, &builtin::name(plain))),
+        }
+    }
+
+    /// The name of a type that has to be defined.
+    fn named(&mut self, space: &str, shape: &Shape) -> Result<String, String> {
+        let name = builtin::name(shape);
+        if !is_name(&name.local) {
+            return Err(format!("the type `{}` has no name that XML knows", name.local));
+        }
+        let made = made(shape);
+        match self.types.get(&name) {
+            Some(known) if *known == made => {}
+            Some(known) => return Err(format!("{known} and {made} would both be named {name}")),
+            None => {
+                self.types.insert(name.clone(), made);
+                self.pending.push(shape.clone());
+            }
+        }
+        Ok(self.refer(space, &name))
+    }
+
+    fn define_named(&mut self, shape: &Shape) -> Result<(), String> {
+        let name = builtin::name(shape);
+        let mut paper = Paper::at(1);
+        match shape {
+            Shape::Struct(shape) => self.structure(&name, shape, &mut paper)?,
+            Shape::Union(union) if is_family(union) => {
+                for arm in union.arms.iter() {
+                    if builtin::name(&arm.field.shape) == name {
+                        let Shape::Struct(base) = &arm.field.shape else { continue };
+                        self.structure(&name, base, &mut paper)?;
+                    } else {
+                        self.refer_to(&name.namespace, &arm.field.shape)?;
+                    }
+                }
+            }
+            Shape::Union(union) => self.choice(&name, union, &mut paper)?,
+            Shape::Enum(members) => enumeration(&name, members, &mut paper),
+            Shape::Alias(alias) => self.alias(&name, alias, &mut paper)?,
+            Shape::Map(map) => {
+                let names = (builtin::pair(map), "Key".to_owned(), "Value".to_owned());
+                self.dictionary(&name, map, &names, &mut paper)?;
+            }
+            list => {
+                let Some(element) = list.element() else { return Ok(()) };
+                self.list(&name, element, &builtin::name(element).local, &mut paper)?;
+            }
+        }
+        self.add_type(&name, paper.out);
+        let mut paper = Paper::at(1);
+        let kind = self.refer(&name.namespace, &name);
+        paper.empty("xs:element", &[("name", &name.local), ("nillable", "true"), ("type", &kind)]);
+        if !self.has_element(&name) {
+            self.add_element(&name, paper.out)?;
+        }
+        Ok(())
+    }
+
+    fn structure(&mut self, name: &QName, shape: &Struct, paper: &mut Paper) -> Result<(), String> {
+        paper.open("xs:complexType", &[("name", &name.local)]);
+        let mut own = 0;
+        if let Some(base) = self.families.base(name).cloned() {
+            own = base.fields.len();
+            paper.open("xs:complexContent", &[("mixed", "false")]);
+            // Whatever else extends the base is defined by who uses it.
+            let base = self.refer_to(&name.namespace, &Shape::Struct(base))?;
+            paper.open("xs:extension", &[("base", &base)]);
+        }
+        let fields = shape.fields.get(own..).unwrap_or_default();
+        self.fields(&name.namespace, fields, paper)?;
+        if own > 0 || self.families.base(name).is_some() {
+            paper.close();
+            paper.close();
+        }
+        paper.close();
+        Ok(())
+    }
+
+    /// A sequence of fields.
+    pub(super) fn fields(&mut self, space: &str, fields: &[Field], paper: &mut Paper) -> Result<(), String> {
+        if fields.is_empty() {
+            paper.empty("xs:sequence", &[]);
+            return Ok(());
+        }
+        paper.open("xs:sequence", &[]);
+        for field in fields {
+            self.element(space, &field.name, &field.shape, presence(&field.shape), paper)?;
+        }
+        paper.close();
+        Ok(())
+    }
+
+    pub(super) fn element(
+        &mut self,
+        space: &str,
+        name: &str,
+        shape: &Shape,
+        presence: Presence,
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        if !is_name(name) {
+            return Err(format!("`{name}` is no name of XML"));
+        }
+        let kind = self.refer_to(space, shape)?;
+        let mut attributes = Vec::new();
+        if presence != Presence::Required {
+            attributes.push(("minOccurs", "0"));
+        }
+        attributes.push(("name", name));
+        if presence == Presence::Nillable {
+            attributes.push(("nillable", "true"));
+        }
+        attributes.push(("type", &kind));
+        paper.empty("xs:element", &attributes);
+        Ok(())
+    }
+
+    fn list(&mut self, name: &QName, element: &Shape, item: &str, paper: &mut Paper) -> Result<(), String> {
+        if !is_name(item) {
+            return Err(format!("`{item}` is no name of XML"));
+        }
+        let kind = self.refer_to(&name.namespace, element)?;
+        paper.open("xs:complexType", &[("name", &name.local)]);
+        paper.open("xs:sequence", &[]);
+        let mut attributes = vec![("minOccurs", "0"), ("maxOccurs", "unbounded"), ("name", item)];
+        if !builtin::is_value(element) {
+            attributes.push(("nillable", "true"));
+        }
+        attributes.push(("type", &kind));
+        paper.empty("xs:element", &attributes);
+        paper.close();
+        paper.close();
+        Ok(())
+    }
+
+    fn dictionary(
+        &mut self,
+        name: &QName,
+        map: &everywire_model::shape::Map,
+        names: &(String, String, String),
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        if ![&names.0, &names.1, &names.2].iter().all(|name| is_name(name)) {
+            return Err(format!("the pairs of {name} have no names that XML knows"));
+        }
+        paper.open("xs:complexType", &[("name", &name.local)]);
+        annotate("IsDictionary", "true", paper);
+        paper.open("xs:sequence", &[]);
+        paper.open("xs:element", &[("minOccurs", "0"), ("maxOccurs", "unbounded"), ("name", &names.0)]);
+        paper.open("xs:complexType", &[]);
+        paper.open("xs:sequence", &[]);
+        for (part, shape) in [(&names.1, &map.key), (&names.2, &map.value)] {
+            let kind = self.refer_to(&name.namespace, shape)?;
+            let mut attributes = vec![("name", part.as_str())];
+            if !builtin::is_value(shape) {
+                attributes.push(("nillable", "true"));
+            }
+            attributes.push(("type", &kind));
+            paper.empty("xs:element", &attributes);
+        }
+        for _ in 0..5 {
+            paper.close();
+        }
+        Ok(())
+    }
+
+    /// A type with a name of its own: a list or a dictionary with names of its own, flags, or a plain type.
+    fn alias(&mut self, name: &QName, alias: &Alias, paper: &mut Paper) -> Result<(), String> {
+        let more = alias.id.split_once('}').and_then(|(_, rest)| rest.split_once(';')).map(|(_, more)| more);
+        let more: Vec<&str> = more.map(|more| more.split(',').collect()).unwrap_or_default();
+        match (more.as_slice(), &alias.target) {
+            (["list", members @ ..], Shape::Text(_)) => {
+                flags(name, members, paper);
+                Ok(())
+            }
+            ([item], target) if target.element().is_some() => match target.element() {
+                Some(element) => self.list(name, element, item, paper),
+                None => Ok(()),
+            },
+            (names, Shape::Map(map)) => {
+                let part = |at: usize, usual: &str| names.get(at).map_or(usual, |name| *name).to_owned();
+                let names = (part(0, &builtin::pair(map)), part(1, "Key"), part(2, "Value"));
+                self.dictionary(name, map, &names, paper)
+            }
+            (_, target) => {
+                let base = self.refer_to(&name.namespace, target)?;
+                if matches!(
+                    target.resolved(),
+                    Shape::Text(_) | Shape::Bool | Shape::WideChar | Shape::Enum(_)
+                ) || target.width().is_some()
+                    || base == "xs:base64Binary"
+                {
+                    paper.open("xs:simpleType", &[("name", &name.local)]);
+                    paper.empty("xs:restriction", &[("base", &base)]);
+                } else if base == "xs:anyType" {
+                    paper.open("xs:complexType", &[("name", &name.local)]);
+                    paper.empty("xs:sequence", &[]);
+                } else {
+                    paper.open("xs:complexType", &[("name", &name.local)]);
+                    paper.open("xs:complexContent", &[("mixed", "false")]);
+                    paper.open("xs:extension", &[("base", &base)]);
+                    paper.empty("xs:sequence", &[]);
+                    paper.close();
+                    paper.close();
+                }
+                paper.close();
+                Ok(())
+            }
+        }
+    }
+
+    /// A union: the discriminator, then the arm that it selects.
+    fn choice(&mut self, name: &QName, union: &Union, paper: &mut Paper) -> Result<(), String> {
+        paper.open("xs:complexType", &[("name", &name.local)]);
+        paper.open("xs:sequence", &[]);
+        let space = name.namespace.as_str();
+        self.element(space, "discriminator", &union.discriminator, Presence::Required, paper)?;
+        let arms: Vec<&Field> = union
+            .arms
+            .iter()
+            .map(|arm| &arm.field)
+            .filter(|field| !matches!(field.shape.resolved(), Shape::Void))
+            .collect();
+        if !arms.is_empty() {
+            paper.open("xs:choice", &[("minOccurs", "0")]);
+            for field in arms {
+                self.element(space, &field.name, &field.shape, presence(&field.shape), paper)?;
+            }
+            paper.close();
+        }
+        paper.close();
+        paper.close();
+        Ok(())
+    }
+}
+
+/// How the element of a value is there: as data contracts have it.
+pub(super) fn presence(shape: &Shape) -> Presence {
+    match shape {
+        Shape::Optional(_) => Presence::Nillable,
+        _ if builtin::is_emptiable(shape) => Presence::Nillable,
+        _ if builtin::is_value(shape) => Presence::Optional,
+        Shape::Pointer(_) => Presence::Nillable,
+        _ => Presence::Required,
+    }
+}
+
+/// Two types are one if these are equal.
+fn made(shape: &Shape) -> String {
+    match shape {
+        // A type and all that extend it are one type of a schema.
+        Shape::Union(union) if is_family(union) => format!("the type {}", union.id),
+        Shape::Struct(shape) if QName::parse(&shape.id).is_some() => format!("the type {}", shape.id),
+        Shape::Struct(shape) if shape.name.is_empty() => {
+            let names: Vec<&str> = shape.fields.iter().map(|field| field.name.as_ref()).collect();
+            format!("a struct of {}", names.join(", "))
+        }
+        Shape::Struct(shape) => format!("struct {}", shape.name),
+        Shape::Union(shape) => format!("union {}", shape.name),
+        Shape::Enum(shape) => format!("enum {}", shape.name),
+        Shape::Alias(alias) => format!("{} {}", alias.name, alias.id),
+        other => format!("a {} {}", other.noun(), builtin::name(other)),
+    }
+}
+
+fn enumeration(name: &QName, shape: &Enum, paper: &mut Paper) {
+    paper.open("xs:simpleType", &[("name", &name.local)]);
+    paper.open("xs:restriction", &[("base", "xs:string")]);
+    let mut next = Some(0);
+    for (member, value) in shape.members.iter() {
+        if next == Some(*value) {
+            paper.empty("xs:enumeration", &[("value", member)]);
+        } else {
+            paper.open("xs:enumeration", &[("value", member)]);
+            annotate("EnumerationValue", &value.to_string(), paper);
+            paper.close();
+        }
+        next = value.checked_add(1);
+    }
+    paper.close();
+    paper.close();
+}
+
+fn flags(name: &QName, members: &[&str], paper: &mut Paper) {
+    paper.open("xs:simpleType", &[("name", &name.local)]);
+    paper.open("xs:list", &[]);
+    paper.open("xs:simpleType", &[]);
+    paper.open("xs:restriction", &[("base", "xs:string")]);
+    for (member, value) in members.iter().filter_map(|member| member.split_once('=')) {
+        paper.open("xs:enumeration", &[("value", member)]);
+        annotate("EnumerationValue", value, paper);
+        paper.close();
+    }
+    for _ in 0..4 {
+        paper.close();
+    }
+}
+
+fn annotate(what: &str, value: &str, paper: &mut Paper) {
+    paper.open("xs:annotation", &[]);
+    paper.open("xs:appinfo", &[]);
+    paper.text(what, &[("xmlns", SERIALIZATION)], value);
+    paper.close();
+    paper.close();
+}

@@ -1,0 +1,58 @@
+//! What the schemas of a description define, by name.
+
+use super::names::{QName, SCHEMA};
+use super::tree::{Node, WSDL};
+use crate::report::Report;
+use std::collections::HashMap;
+
+/// Global definitions of all schemas; where two documents define one name, the first counts.
+#[derive(Default)]
+pub(super) struct Schemas<'n, 't> {
+    pub(super) types: HashMap<QName, &'n Node<'t>>,
+    pub(super) elements: HashMap<QName, &'n Node<'t>>,
+    /// Names of the types, in the order of the documents.
+    pub(super) order: Vec<QName>,
+    /// The types that extend each type.
+    pub(super) derived: HashMap<QName, Vec<QName>>,
+}
+
+impl<'n, 't> Schemas<'n, 't> {
+    /// Adds the schemas in a document; recursion is bounded by the depth of the tree.
+    pub(super) fn add(&mut self, node: &'n Node<'t>, report: &mut Report) {
+        if node.is(SCHEMA, "schema") {
+            self.schema(node, report);
+        } else if node.space != WSDL || matches!(node.local, "definitions" | "types") {
+            for child in &node.children {
+                self.add(child, report);
+            }
+        }
+    }
+
+    fn schema(&mut self, schema: &'n Node<'t>, report: &mut Report) {
+        let target = schema.get("targetNamespace").unwrap_or_default();
+        for child in schema.children.iter().filter(|child| child.space == SCHEMA) {
+            let Some(local) = child.get("name") else { continue };
+            let name = QName::new(target, local);
+            match child.local {
+                "element" => {
+                    self.elements.entry(name).or_insert(child);
+                }
+                "complexType" | "simpleType" if !self.types.contains_key(&name) => {
+                    self.types.insert(name.clone(), child);
+                    self.order.push(name.clone());
+                    if let Some(extension) = extension(child)
+                        && let Some(base) = extension.qname("base", report)
+                    {
+                        self.derived.entry(base).or_default().push(name);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What extends a type's base, where it does.
+pub(super) fn extension<'n, 't>(complex: &'n Node<'t>) -> Option<&'n Node<'t>> {
+    complex.one("complexContent")?.one("extension")
+}

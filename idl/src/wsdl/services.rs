@@ -1,0 +1,493 @@
+//! Port types to interfaces.
+
+use super::builtin::Typed;
+use super::names::{self, QName, identifier, is_name};
+use super::ports::Port;
+use super::schema::Schemas;
+use super::tree::{Node, WSDL};
+use super::types::Types;
+use crate::report::Problem;
+use crate::unique::Unique;
+use everywire_model::contract::Notes;
+use everywire_model::shape::{Field, Name, Struct};
+use everywire_model::{Direction, Hold, Interface, InterfaceKind, Operation, Parameter, Shape, Signal};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// The attribute `Action` stands in one of these.
+const ACTIONS: [&str; 3] = [
+    "http://www.w3.org/2006/05/addressing/wsdl",
+    "http://www.w3.org/2007/05/addressing/metadata",
+    "http://schemas.xmlsoap.org/ws/2004/08/addressing",
+];
+const CONTRACT: &str = "http://schemas.microsoft.com/ws/2005/12/wsdl/contract";
+
+type Messages<'n, 't> = HashMap<QName, &'n Node<'t>>;
+
+/// Reads port types.
+pub(super) struct Services<'n, 't, 'r, 's> {
+    pub(super) types: &'s mut Types<'n, 't, 'r>,
+    messages: Messages<'n, 't>,
+    /// Header parts by the port type, the operation, and whether they are of the reply: message, part.
+    headers: HashMap<(QName, String, bool), Vec<(QName, String)>>,
+    /// Operations of bindings whose style is `rpc`, by port type.
+    rpc: HashSet<(QName, String)>,
+    /// Structs that are details of faults.
+    pub(super) exceptions: Vec<(QName, Hold<Struct>)>,
+}
+
+/// An interface, and the one that its callers implement.
+pub(super) struct Service {
+    pub(super) interface: Hold<Interface>,
+    pub(super) callback: Option<Hold<Interface>>,
+}
+
+/// The two ways of an operation.
+struct Ways<'n, 't> {
+    request: Option<&'n Node<'t>>,
+    reply: Option<&'n Node<'t>>,
+    /// Whether the service calls.
+    calls_back: bool,
+}
+
+/// What a message carries.
+#[derive(Default)]
+struct Content {
+    wrapper: Option<QName>,
+    /// The namespace of the members in the wrapper, where it is another.
+    members: Option<String>,
+    bare: bool,
+    fields: Vec<Field>,
+    headers: Vec<(Field, QName)>,
+}
+
+impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
+    pub(super) fn new(roots: &[&'n Node<'t>], types: &'s mut Types<'n, 't, 'r>) -> Self {
+        let mut messages = HashMap::new();
+        for definitions in roots {
+            let target = definitions.get("targetNamespace").unwrap_or_default();
+            for message in definitions.all("message") {
+                if let Some(name) = message.get("name") {
+                    messages.entry(QName::new(target, name)).or_insert(message);
+                }
+            }
+        }
+        let mut services =
+            Self { types, messages, headers: HashMap::new(), rpc: HashSet::new(), exceptions: Vec::new() };
+        for binding in roots.iter().flat_map(|definitions| definitions.all("binding")) {
+            services.binding(binding);
+        }
+        services
+    }
+
+    /// Notes what only a binding says: which parts are headers, and the style.
+    fn binding(&mut self, binding: &'n Node<'t>) {
+        let Some(of) = binding.qname("type", self.types.report) else { return };
+        let soap = |node: &&Node<'_>| node.space.contains("/wsdl/soap");
+        let style = |node: &Node<'_>| {
+            let own = node.children.iter().filter(soap).find(|c| matches!(c.local, "binding" | "operation"));
+            own.and_then(|own| own.get("style")).map(str::to_owned)
+        };
+        let usual = style(binding);
+        for operation in binding.all("operation") {
+            let Some(name) = operation.get("name") else { continue };
+            if style(operation).or_else(|| usual.clone()).as_deref() == Some("rpc") {
+                self.rpc.insert((of.clone(), name.to_owned()));
+            }
+            for way in operation.children.iter().filter(|child| child.space == WSDL) {
+                for header in way.children.iter().filter(soap).filter(|child| child.local == "header") {
+                    let Some(message) = header.qname("message", self.types.report) else { continue };
+                    let part = (message, header.get("part").unwrap_or_default().to_owned());
+                    let parts =
+                        self.headers.entry((of.clone(), name.to_owned(), way.local == "output")).or_default();
+                    if !parts.contains(&part) {
+                        parts.push(part);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A port type.
+    pub(super) fn service(
+        &mut self,
+        target: &str,
+        port_type: &'n Node<'t>,
+        ports: &[Port],
+    ) -> Option<Service> {
+        let local = port_type.needed("name", self.types.report)?;
+        if !is_name(local) {
+            let message = format!("{} is no name of a port type", crate::xml::shown(local));
+            self.types.report.add(Problem::new(port_type.span(), message));
+            return None;
+        }
+        let id = QName::new(target, local);
+        let (mut operations, mut callbacks) = (Vec::new(), Vec::new());
+        let (mut labels, mut callback_labels) = (Unique::default(), Unique::default());
+        for operation in port_type.all("operation") {
+            let Some(ways) = ways(operation) else { continue };
+            let (list, labels) = if ways.calls_back {
+                (&mut callbacks, &mut callback_labels)
+            } else {
+                (&mut operations, &mut labels)
+            };
+            match self.operation(&id, operation, &ways) {
+                Some(mut read) => {
+                    read.label = Name::from(labels.name(&identifier(&read.name)));
+                    list.push(read);
+                }
+                None if self.types.report.failed() => {}
+                None => {
+                    let message = "this operation cannot be read";
+                    self.types.report.add(Problem::new(operation.span(), message));
+                }
+            }
+        }
+        let name = self.types.name(&id, "TYPE");
+        let mut notes: Vec<(Name, Name)> = Vec::new();
+        if port_type.foreign(&[CONTRACT], "usingSession") == Some("true") {
+            notes.push((Name::from("wcf:session"), Name::from("true")));
+        }
+        let mut signals = Vec::new();
+        let callback = (!callbacks.is_empty()).then(|| {
+            let id = QName::new(target, format!("{local}Callback"));
+            notes.push((Name::from("wcf:callback"), Name::from(id.to_string())));
+            let name = self.types.name(&id, "TYPE");
+            let callback = Hold::new(interface(name, &id, callbacks, Vec::new(), Vec::new(), String::new()));
+            for (number, operation) in callback.operations.iter().enumerate().filter(|(_, o)| o.oneway) {
+                let mut signal = Signal::new(operation.name.clone(), operation.arguments.fields().to_vec());
+                signal.label = operation.label.clone();
+                signal.sink = Some((callback.clone(), number));
+                signal.doc = operation.doc.clone();
+                signals.push(signal);
+            }
+            callback
+        });
+        notes.extend(ports.iter().map(Port::note));
+        let doc = documentation(port_type);
+        let interface = Hold::new(interface(name, &id, operations, signals, notes, doc));
+        Some(Service { interface, callback })
+    }
+
+    fn operation(&mut self, of: &QName, node: &'n Node<'t>, ways: &Ways<'n, 't>) -> Option<Operation> {
+        let name = node.needed("name", self.types.report)?.to_owned();
+        if !is_name(&name) {
+            let message = format!("{} is no name of an operation", crate::xml::shown(&name));
+            self.types.report.add(Problem::new(node.span(), message));
+            return None;
+        }
+        let rpc = self.rpc.contains(&(of.clone(), name.clone()));
+        let content = |services: &mut Self, way: Option<&'n Node<'t>>, out: bool| match way {
+            Some(way) => services.message(of, &name, way, out, rpc),
+            None => Some(Content::default()),
+        };
+        let (request, reply) =
+            (content(self, ways.request, ways.calls_back), content(self, ways.reply, !ways.calls_back));
+        let (mut request, mut reply) = (request?, reply?);
+        let mut notes: Vec<(Name, Name)> = Vec::new();
+        let mut note = |what: String, value: String| notes.push((Name::from(what), Name::from(value)));
+        // The contract's usual names; a callback's actions have the name of the service's contract.
+        let own = if ways.calls_back { format!("{}Callback", of.local) } else { of.local.clone() };
+        let usual = names::join(&of.namespace, &own, &name);
+        let written = names::join(&of.namespace, &of.local, &name);
+        let action = action(ways.request).unwrap_or_else(|| written.clone());
+        if action != usual {
+            note("wcf:action".to_owned(), action);
+        }
+        if ways.reply.is_some() {
+            let action = self::action(ways.reply).unwrap_or_else(|| format!("{written}Response"));
+            if action != format!("{usual}Response") {
+                note("wcf:reply".to_owned(), action);
+            }
+        }
+        let (asked, answered) = (
+            QName::new(of.namespace.clone(), name.clone()),
+            QName::new(of.namespace.clone(), format!("{name}Response")),
+        );
+        if ways.calls_back && request.wrapper.as_ref() == Some(&answered) {
+            // Mono exchanges the names of a callback's elements in the description, not in messages.
+            request.wrapper = Some(asked.clone());
+            reply.wrapper = reply.wrapper.take().map(|_| answered.clone());
+        }
+        if request.bare || reply.bare {
+            note("wcf:bare".to_owned(), String::new());
+        }
+        if let Some(wrapper) = request.wrapper.take().filter(|wrapper| *wrapper != asked) {
+            note("wcf:request".to_owned(), wrapper.to_string());
+        }
+        if let Some(wrapper) = reply.wrapper.take().filter(|wrapper| *wrapper != answered) {
+            note("wcf:response".to_owned(), wrapper.to_string());
+        }
+        for (what, members) in
+            [("wcf:members:request", request.members.take()), ("wcf:members:response", reply.members.take())]
+        {
+            if let Some(members) = members {
+                note(what.to_owned(), members);
+            }
+        }
+        if rpc {
+            note("wcf:style".to_owned(), "rpc".to_owned());
+        }
+        for (field, header) in request.headers.iter().chain(&reply.headers) {
+            let what = format!("wcf:header:{}", field.name);
+            note(what, header.to_string());
+        }
+        for (attribute, what) in [("isInitiating", "wcf:initiating"), ("isTerminating", "wcf:terminating")] {
+            let usual = if what == "wcf:initiating" { "true" } else { "false" };
+            if let Some(value) = node.foreign(&[CONTRACT], attribute).filter(|value| *value != usual) {
+                note(what.to_owned(), value.to_owned());
+            }
+        }
+        let raises = self.faults(of, node, &usual, &mut notes);
+        notes.dedup();
+        let join = |content: Content| {
+            let headers = content.headers.into_iter().map(|(field, _)| field);
+            content.fields.into_iter().chain(headers).collect::<Vec<Field>>()
+        };
+        let (parameters, returns) = parameters(&name, join(request), join(reply));
+        let mut operation = Operation::new(name, parameters, returns);
+        operation.oneway = ways.reply.is_none();
+        operation.raises = Cow::Owned(raises);
+        operation.notes = Notes::Owned(notes);
+        operation.doc = Name::from(documentation(node));
+        Some(operation)
+    }
+
+    /// What the message of one way carries.
+    fn message(
+        &mut self,
+        of: &QName,
+        operation: &str,
+        way: &'n Node<'t>,
+        output: bool,
+        rpc: bool,
+    ) -> Option<Content> {
+        let name = way.qname("message", self.types.report)?;
+        let Some(message) = self.messages.get(&name).copied() else {
+            let text = format!("the message `{}` is not defined", name.local);
+            self.types.report.add(Problem::new(way.span(), text));
+            return None;
+        };
+        let headers =
+            self.headers.get(&(of.clone(), operation.to_owned(), output)).cloned().unwrap_or_default();
+        let mut content = Content::default();
+        let suffix = if output { "Response" } else { "" };
+        let mut taken = HashSet::new();
+        let mut parts = Vec::new();
+        for part in message.all("part") {
+            let local = part.get("name").unwrap_or_default();
+            if !headers.iter().any(|(of, header)| *of == name && header == local) {
+                parts.push(part);
+            }
+        }
+        let single = parts.len() == 1;
+        for part in parts {
+            if part.get("element").is_some() {
+                let element = part.qname("element", self.types.report)?;
+                let found = self.global(&element, part)?;
+                match wrapped(found, self.types.schemas).filter(|_| single) {
+                    Some(sequence) => {
+                        let mut inner = Vec::new();
+                        for member in sequence {
+                            if let Some(global) = member.qname("ref", self.types.report)
+                                && global.namespace != element.namespace
+                            {
+                                content.members = Some(global.namespace);
+                            }
+                            let (field, _) = self.types.member(&element, member, false)?;
+                            if taken.insert(field.name.clone()) {
+                                inner.push(field);
+                            }
+                        }
+                        content.wrapper = Some(element);
+                        content.fields = inner;
+                    }
+                    None => {
+                        content.bare = true;
+                        let typed = self.types.element(&QName::new(element.namespace.clone(), ""), found)?.1;
+                        content.fields.push(Field { name: Name::from(element.local), shape: typed.shape });
+                    }
+                }
+            } else if part.get("type").is_some() {
+                let kind = part.qname("type", self.types.report)?;
+                let Typed { shape, .. } = self.types.used(&kind, part)?;
+                let local = part.needed("name", self.types.report)?.to_owned();
+                if !rpc {
+                    self.types
+                        .remark(format!("{of}.{operation}: a part with a type outside of the style rpc"));
+                }
+                if taken.insert(Name::from(local.clone())) {
+                    content.fields.push(Field { name: Name::from(local), shape });
+                }
+                content.wrapper = Some(QName::new(of.namespace.clone(), format!("{operation}{suffix}")));
+            }
+        }
+        if message.one("part").is_none() {
+            // Nothing stands in the body.
+            content.bare = true;
+        }
+        for (message, part) in headers {
+            let node = self.messages.get(&message).copied();
+            let Some(part) =
+                node.and_then(|node| node.all("part").find(|p| p.get("name") == Some(part.as_str())))
+            else {
+                continue;
+            };
+            let Some(element) = part.qname("element", self.types.report) else { continue };
+            let found = self.global(&element, part)?;
+            let typed = self.types.element(&QName::new(element.namespace.clone(), ""), found)?.1;
+            let name = Name::from(element.local.clone());
+            if taken.insert(name.clone()) {
+                content.headers.push((Field { name, shape: typed.shape }, element));
+            }
+        }
+        Some(content)
+    }
+
+    fn global(&mut self, name: &QName, place: &Node<'_>) -> Option<&'n Node<'t>> {
+        let found = self.types.schemas.elements.get(name).copied();
+        if found.is_none() {
+            let message =
+                format!("the element `{}` of the namespace `{}` is not defined", name.local, name.namespace);
+            let help = "give the document that defines it, as a file beside this one";
+            self.types.report.add(Problem::new(place.span(), message).help(help));
+        }
+        found
+    }
+
+    fn faults(
+        &mut self,
+        of: &QName,
+        node: &'n Node<'t>,
+        usual: &str,
+        notes: &mut Vec<(Name, Name)>,
+    ) -> Vec<Hold<Struct>> {
+        let mut raises: Vec<Hold<Struct>> = Vec::new();
+        for fault in node.all("fault") {
+            let Some(message) = fault.qname("message", self.types.report) else { continue };
+            let Some(message) = self.messages.get(&message).copied() else { continue };
+            let Some(part) = message.one("part") else { continue };
+            let Some(element) = part.qname("element", self.types.report) else { continue };
+            let found =
+                if super::builtin::find(&element).is_some() { None } else { self.global(&element, part) };
+            let named = found.and_then(|found| found.qname("type", self.types.report));
+            let typed = match (&named, found) {
+                // A detail is what it is declared to be, whatever extends it.
+                (Some(name), Some(found)) => match super::builtin::find(name) {
+                    Some(typed) => Some(typed),
+                    None => self.types.named(name, Some(found)),
+                },
+                (None, Some(found)) => self
+                    .types
+                    .element(&QName::new(element.namespace.clone(), ""), found)
+                    .map(|(_, typed)| typed),
+                (_, None) => None,
+            };
+            let Some(Shape::Struct(detail)) = typed.map(|typed| typed.shape) else {
+                let text = format!(
+                    "{of}.{}: the fault {element} has no members and is not typed",
+                    node.get("name").unwrap_or_default()
+                );
+                self.types.remark(text);
+                continue;
+            };
+            let id = QName::parse(detail.get().map_or("", |detail| detail.id.as_ref()))
+                .unwrap_or_else(|| element.clone());
+            if !self.exceptions.iter().any(|(known, _)| *known == id) {
+                self.exceptions.push((id.clone(), detail.clone()));
+            }
+            let action = fault.foreign(&ACTIONS, "Action").map(str::to_owned);
+            if let Some(action) = action.filter(|action| *action != format!("{usual}{}Fault", id.local)) {
+                notes.push((Name::from(format!("wcf:fault:{id}")), Name::from(action)));
+            }
+            if !raises.iter().any(|known| known.id == detail.id) {
+                raises.push(detail);
+            }
+        }
+        raises
+    }
+}
+
+/// Which way an operation goes: what stands first is who begins.
+fn ways<'n, 't>(operation: &'n Node<'t>) -> Option<Ways<'n, 't>> {
+    let mut order =
+        operation.children.iter().filter(|c| c.space == WSDL && matches!(c.local, "input" | "output"));
+    let (first, second) = (order.next()?, order.next());
+    Some(Ways { request: Some(first), reply: second, calls_back: first.local == "output" })
+}
+
+fn action(way: Option<&Node<'_>>) -> Option<String> {
+    way?.foreign(&ACTIONS, "Action").map(str::to_owned)
+}
+
+/// The members of an element that stands around parameters.
+fn wrapped<'n, 't>(element: &'n Node<'t>, schemas: &Schemas<'n, 't>) -> Option<Vec<&'n Node<'t>>> {
+    let _ = schemas;
+    let own = element.one("complexType")?;
+    let mut parts = own.children.iter().filter(|child| child.local != "annotation");
+    match parts.next() {
+        None => Some(Vec::new()),
+        Some(part) if part.local == "sequence" && parts.next().is_none() => {
+            let plain = |child: &&Node<'_>| child.local == "element" || child.local == "annotation";
+            part.children.iter().all(|child| plain(&child)).then(|| part.all("element").collect())
+        }
+        Some(_) => None,
+    }
+}
+
+/// Parameters by direction: what goes both ways is in both messages with one type; `NAMEResult` first is the return value.
+fn parameters(name: &str, request: Vec<Field>, mut reply: Vec<Field>) -> (Vec<Parameter>, Shape) {
+    let mut returns = Shape::Void;
+    if reply.first().is_some_and(|first| first.name == format!("{name}Result")) {
+        returns = reply.remove(0).shape;
+    }
+    let mut parameters = Vec::new();
+    for field in request {
+        let back = reply.iter().position(|out| out.name == field.name && same(&out.shape, &field.shape));
+        if let Some(at) = back {
+            reply.remove(at);
+        }
+        let direction = if back.is_some() { Direction::InOut } else { Direction::In };
+        parameters.push(Parameter { direction, field });
+    }
+    parameters.extend(reply.into_iter().map(|field| Parameter { direction: Direction::Out, field }));
+    (parameters, returns)
+}
+
+fn same(one: &Shape, other: &Shape) -> bool {
+    match (one, other) {
+        (Shape::Optional(one), Shape::Optional(other)) => same(one, other),
+        (Shape::Optional(_), _) | (_, Shape::Optional(_)) => false,
+        _ => {
+            let kind = std::mem::discriminant(one) == std::mem::discriminant(other);
+            kind && super::builtin::name(one) == super::builtin::name(other)
+        }
+    }
+}
+
+fn documentation(node: &Node<'_>) -> String {
+    node.one("documentation").map_or_else(String::new, |doc| doc.text().trim().to_owned())
+}
+
+fn interface(
+    name: Name,
+    id: &QName,
+    operations: Vec<Operation>,
+    signals: Vec<Signal>,
+    notes: Vec<(Name, Name)>,
+    doc: String,
+) -> Interface {
+    Interface {
+        name,
+        id: Name::from(id.to_string()),
+        identities: Cow::Borrowed(&[]),
+        kind: InterfaceKind::Plain,
+        bases: Cow::Borrowed(&[]),
+        operations: Cow::Owned(operations),
+        inherited: 0,
+        attributes: Cow::Borrowed(&[]),
+        signals: Cow::Owned(signals),
+        notes: Notes::Owned(notes),
+        doc: Name::from(doc),
+    }
+}

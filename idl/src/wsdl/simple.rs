@@ -1,0 +1,87 @@
+//! Simple types of schemas: enumerations, flags, and restrictions of others.
+
+use super::builtin::Typed;
+use super::names::QName;
+use super::tree::Node;
+use super::types::{Types, annotation};
+use crate::report::{Problem, Report};
+use everywire_model::shape::{Enum, Name, Text};
+use everywire_model::{Hold, Shape};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+impl<'n, 't> Types<'n, 't, '_> {
+    /// Reads a simple type.
+    pub(super) fn simple(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
+        if let Some(list) = node.one("list") {
+            let members =
+                list.below("restriction").map(|restriction| members(restriction, true, self.report));
+            return Some(match members {
+                Some(members) if !members.is_empty() => {
+                    let members: Vec<String> =
+                        members.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                    let id = format!("{name};list,{}", members.join(","));
+                    Typed::plain(self.aliased(name, &id, Shape::Text(Text::NARROW)), true)
+                }
+                _ => {
+                    self.remark(format!("{name}: a list in one text is read as text"));
+                    Typed::plain(self.aliased(name, &name.to_string(), Shape::Text(Text::NARROW)), false)
+                }
+            });
+        }
+        let Some(restriction) = node.one("restriction") else {
+            self.remark(format!("{name}: a union of simple types is read as text"));
+            return Some(Typed::plain(
+                self.aliased(name, &name.to_string(), Shape::Text(Text::NARROW)),
+                false,
+            ));
+        };
+        let members = members(restriction, false, self.report);
+        if !members.is_empty() {
+            let values: HashSet<i32> = members.iter().map(|(_, value)| *value).collect();
+            let mut taken = HashSet::new();
+            let unique = members.iter().all(|(name, _)| taken.insert(name.clone()));
+            if !unique || values.len() != members.len() {
+                self.remark(format!("{name}: members of the same name or value are read as text"));
+                return Some(Typed::plain(
+                    self.aliased(name, &name.to_string(), Shape::Text(Text::NARROW)),
+                    false,
+                ));
+            }
+            let members = members.into_iter().map(|(name, value)| (Name::from(name), value)).collect();
+            let shape = Enum {
+                name: self.name(name, ""),
+                id: Name::from(name.to_string()),
+                members: Cow::Owned(members),
+                bits: 32,
+            };
+            return Some(Typed::plain(Shape::Enum(Hold::new(shape)), true));
+        }
+        let base = match restriction.qname("base", self.report) {
+            Some(base) => self.used(&base, restriction)?,
+            None => Typed::plain(Shape::Text(Text::NARROW), false),
+        };
+        let shape = self.aliased(name, &name.to_string(), base.shape);
+        Some(Typed { name: name.clone(), shape, depth: base.depth + 1, ..base })
+    }
+}
+
+/// The members of an enumeration and their values: those that are given, else counted on (or doubled, for flags).
+fn members(restriction: &Node<'_>, flags: bool, report: &mut Report) -> Vec<(String, i32)> {
+    let (mut members, mut next) = (Vec::new(), Some(i32::from(flags)));
+    for enumeration in restriction.all("enumeration") {
+        let Some(name) = enumeration.needed("value", report) else { continue };
+        if name.is_empty() || name.chars().any(|c| c.is_control() || c == ',' || c == '=' || c == ';') {
+            // No name: the type is text.
+            return Vec::new();
+        }
+        let given = annotation(enumeration, "EnumerationValue").map(|text| text.parse::<i32>().ok());
+        let Some(value) = given.unwrap_or(next) else {
+            report.add(Problem::new(enumeration.span(), "the value of this member does not fit 32 bits"));
+            continue;
+        };
+        next = if flags { value.checked_mul(2) } else { value.checked_add(1) };
+        members.push((name.to_owned(), value));
+    }
+    members
+}

@@ -1,0 +1,161 @@
+//! Elements with their namespaces.
+
+use super::limits::NAMESPACES;
+use super::names::QName;
+use crate::report::{Problem, Report, Span};
+use crate::xml::{Attribute, Element, shown};
+use std::rc::Rc;
+
+pub(super) const WSDL: &str = "http://schemas.xmlsoap.org/wsdl/";
+pub(super) const XML: &str = "http://www.w3.org/XML/1998/namespace";
+
+/// An element, its namespace resolved.
+pub(super) struct Node<'t> {
+    pub(super) space: &'t str,
+    pub(super) local: &'t str,
+    pub(super) children: Vec<Self>,
+    element: &'t Element<'t>,
+    scope: Rc<Scope<'t>>,
+}
+
+/// The prefixes that an element declares, and those around it.
+struct Scope<'t> {
+    declared: Vec<(&'t str, &'t str)>,
+    outer: Option<Rc<Self>>,
+    count: usize,
+}
+
+impl<'t> Scope<'t> {
+    fn find(&self, prefix: &str) -> Option<&'t str> {
+        let mut scope = self;
+        loop {
+            if let Some((_, space)) = scope.declared.iter().find(|(declared, _)| *declared == prefix) {
+                return Some(space);
+            }
+            match &scope.outer {
+                Some(outer) => scope = outer,
+                None => return if prefix == "xml" { Some(XML) } else { None },
+            }
+        }
+    }
+}
+
+impl<'t> Node<'t> {
+    /// The tree below an element; recursion is bounded by the depth of the tree.
+    pub(super) fn of(element: &'t Element<'t>, report: &mut Report) -> Option<Self> {
+        Self::within(element, None, report)
+    }
+
+    fn within(element: &'t Element<'t>, outer: Option<Rc<Scope<'t>>>, report: &mut Report) -> Option<Self> {
+        let declared: Vec<(&str, &str)> = element
+            .attributes
+            .iter()
+            .filter_map(|attribute| {
+                let prefix = match attribute.name.strip_prefix("xmlns:") {
+                    Some(prefix) => prefix,
+                    None if attribute.name == "xmlns" => "",
+                    None => return None,
+                };
+                Some((prefix, attribute.value.as_ref()))
+            })
+            .collect();
+        let scope = match outer {
+            Some(outer) if declared.is_empty() => outer,
+            outer => {
+                let count = declared.len() + outer.as_ref().map_or(0, |outer| outer.count);
+                if count > NAMESPACES {
+                    let message = format!("more than {NAMESPACES} namespaces are declared at one place");
+                    report.add(Problem::new(element.span, message));
+                    return None;
+                }
+                Rc::new(Scope { declared, outer, count })
+            }
+        };
+        let (prefix, local) = element.name.split_once(':').unwrap_or(("", element.name));
+        let Some(space) = scope.find(prefix).or_else(|| prefix.is_empty().then_some("")) else {
+            let message = format!("the prefix of {} is not declared", shown(element.name));
+            report.add(Problem::new(element.span, message).expected([format!("`xmlns:{prefix}`")]));
+            return None;
+        };
+        let children = element
+            .elements()
+            .map(|child| Self::within(child, Some(Rc::clone(&scope)), report))
+            .collect::<Option<Vec<Self>>>()?;
+        Some(Self { space, local, children, element, scope })
+    }
+
+    pub(super) fn is(&self, space: &str, local: &str) -> bool {
+        self.local == local && self.space == space
+    }
+
+    pub(super) fn span(&self) -> Span {
+        self.element.span
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.element.text()
+    }
+
+    /// The children of the element's own namespace with this name.
+    pub(super) fn all<'n>(&'n self, local: &'static str) -> impl Iterator<Item = &'n Self> {
+        self.children.iter().filter(move |child| child.local == local && child.space == self.space)
+    }
+
+    /// The first child of the element's own namespace with this name.
+    pub(super) fn one(&self, local: &'static str) -> Option<&Self> {
+        self.all(local).next()
+    }
+
+    /// The first descendant with this local name, whatever its namespace.
+    pub(super) fn below(&self, local: &str) -> Option<&Self> {
+        self.children
+            .iter()
+            .find_map(|child| if child.local == local { Some(child) } else { child.below(local) })
+    }
+
+    /// An attribute without a namespace.
+    pub(super) fn get(&self, name: &str) -> Option<&'t str> {
+        self.attribute(name).map(|attribute| attribute.value.as_ref())
+    }
+
+    pub(super) fn attribute(&self, name: &str) -> Option<&'t Attribute<'t>> {
+        self.element.attribute(name)
+    }
+
+    /// An attribute of a namespace that ends so: those of WS-Addressing differ by their year.
+    pub(super) fn foreign(&self, spaces: &[&str], name: &str) -> Option<&'t str> {
+        self.element.attributes.iter().find_map(|attribute| {
+            let (prefix, local) = attribute.name.split_once(':')?;
+            let space = if local == name { self.scope.find(prefix)? } else { return None };
+            spaces.contains(&space).then_some(attribute.value.as_ref())
+        })
+    }
+
+    /// An attribute whose value is a name with a prefix.
+    pub(super) fn qname(&self, name: &str, report: &mut Report) -> Option<QName> {
+        let attribute = self.attribute(name)?;
+        let found = self.resolve(attribute.value.trim());
+        if found.is_none() {
+            let message = format!("the prefix of {} is not declared", shown(&attribute.value));
+            report.add(Problem::new(attribute.span, message));
+        }
+        found
+    }
+
+    /// A name with a prefix, here.
+    pub(super) fn resolve(&self, text: &str) -> Option<QName> {
+        let (prefix, local) = text.split_once(':').unwrap_or(("", text));
+        let space = self.scope.find(prefix).or_else(|| prefix.is_empty().then_some(""))?;
+        Some(QName::new(space, local))
+    }
+
+    /// An attribute that must be there.
+    pub(super) fn needed(&self, name: &str, report: &mut Report) -> Option<&'t str> {
+        let found = self.get(name);
+        if found.is_none() {
+            let message = format!("this {} has no {name}", self.local);
+            report.add(Problem::new(self.span(), message).expected([format!("attribute `{name}`")]));
+        }
+        found
+    }
+}

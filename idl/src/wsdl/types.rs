@@ -1,0 +1,543 @@
+//! Types of schemas to shapes.
+
+use super::builtin::{self, Typed};
+use super::limits::{MEMBERS, NESTING, REMARKS};
+use super::names::{ARRAYS, QName, SCHEMA, SERIALIZATION, is_name, scoped};
+use super::schema::{Schemas, extension};
+use super::tree::Node;
+use crate::report::{Problem, Report};
+use crate::unique::Unique;
+use everywire_model::shape::{Arm, Enum, Field, Map, Name, Struct, Union};
+use everywire_model::{Definition, Hold, Shape};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+/// What is known of a type that is being read or was read.
+enum State {
+    Open(Option<Shape>),
+    Done(Typed),
+    Broken,
+}
+
+/// Reads types when they are asked for.
+pub(super) struct Types<'n, 't, 'r> {
+    pub(super) schemas: &'n Schemas<'n, 't>,
+    pub(super) report: &'r mut Report,
+    pub(super) names: Unique,
+    /// Types by name, and with `true` the type together with all that extend it.
+    states: HashMap<(QName, bool), State>,
+    /// The types, in the order in which they were completed.
+    pub(super) definitions: Vec<(QName, Definition)>,
+    /// What was read but cannot be said by a shape.
+    pub(super) remarks: Vec<String>,
+    /// Names that were given, by the name in the schema and what was made of it.
+    given: HashMap<(QName, &'static str), Name>,
+    members: usize,
+    nesting: usize,
+}
+
+impl<'n, 't, 'r> Types<'n, 't, 'r> {
+    pub(super) fn new(schemas: &'n Schemas<'n, 't>, report: &'r mut Report) -> Self {
+        Self {
+            schemas,
+            report,
+            names: Unique::default(),
+            states: HashMap::new(),
+            definitions: Vec::new(),
+            remarks: Vec::new(),
+            given: HashMap::new(),
+            members: 0,
+            nesting: 0,
+        }
+    }
+
+    /// All types, in the order of the documents.
+    pub(super) fn all(&mut self) {
+        for name in &self.schemas.order {
+            if self.members > MEMBERS {
+                return;
+            }
+            // What the serializer itself declares is known.
+            let known = name.namespace == SERIALIZATION || name.namespace == builtin::ADDRESSING;
+            if !known && builtin::find(name).is_none() {
+                let _ = self.named(name, None);
+                if self.schemas.derived.contains_key(name) {
+                    let _ = self.family(name);
+                }
+            }
+        }
+    }
+
+    pub(super) fn remark(&mut self, remark: String) {
+        if self.remarks.len() < REMARKS && !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
+    }
+
+    /// A type as it is used: with all that extend it.
+    pub(super) fn used(&mut self, name: &QName, place: &Node<'_>) -> Option<Typed> {
+        if let Some(typed) = builtin::find(name) {
+            return Some(typed);
+        }
+        if self.schemas.derived.contains_key(name) && self.schemas.types.contains_key(name) {
+            return self.family(name);
+        }
+        self.named(name, Some(place))
+    }
+
+    /// A type by its name.
+    pub(super) fn named(&mut self, name: &QName, place: Option<&Node<'_>>) -> Option<Typed> {
+        if let Some(typed) = self.known(name, false) {
+            return typed;
+        }
+        let Some(node) = self.schemas.types.get(name).copied() else {
+            if let Some(place) = place {
+                let message =
+                    format!("the type `{}` of the namespace `{}` is not defined", name.local, name.namespace);
+                let help = "give the document that defines it, as a file beside this one";
+                self.report.add(Problem::new(place.span(), message).help(help));
+            }
+            return None;
+        };
+        if matches!(self.states.get(&(name.clone(), false)), Some(State::Open(_))) {
+            // A list inside its own items: the items are what is open.
+            if self.nesting > 2 * NESTING {
+                return None;
+            }
+            self.nesting += 1;
+            let typed = self.define(name, node);
+            self.nesting -= 1;
+            return typed;
+        }
+        self.within(name, false, node, |types| types.define(name, node))
+    }
+
+    /// What a type and all that extend it are together: a union of them. The union's first arm is the type itself.
+    fn family(&mut self, name: &QName) -> Option<Typed> {
+        if let Some(typed) = self.known(name, true) {
+            return typed;
+        }
+        let node = self.schemas.types.get(name).copied()?;
+        self.within(name, true, node, |types| types.union(name, node))
+    }
+
+    /// A type that is read or being read.
+    fn known(&mut self, name: &QName, family: bool) -> Option<Option<Typed>> {
+        Some(match self.states.get_mut(&(name.clone(), family))? {
+            State::Done(typed) => Some(typed.clone()),
+            State::Broken => None,
+            State::Open(_) if !family && !self.schemas.types.get(name).is_none_or(|node| is_struct(node)) => {
+                return None;
+            }
+            State::Open(cell) => {
+                let shape = cell.get_or_insert_with(|| {
+                    if family {
+                        Shape::Union(Hold::Later(Box::leak(Box::new(OnceLock::new()))))
+                    } else {
+                        Shape::Struct(Hold::Later(Box::leak(Box::new(OnceLock::new()))))
+                    }
+                });
+                Some(Typed { name: name.clone(), shape: shape.clone(), depth: 1, value: false, open: true })
+            }
+        })
+    }
+
+    /// Reads a type that may contain itself.
+    fn within(
+        &mut self,
+        name: &QName,
+        family: bool,
+        node: &Node<'_>,
+        read: impl FnOnce(&mut Self) -> Option<Typed>,
+    ) -> Option<Typed> {
+        let key = (name.clone(), family);
+        self.states.insert(key.clone(), State::Open(None));
+        self.nesting += 1;
+        let mut typed = if self.nesting > 2 * NESTING { None } else { read(self) };
+        self.nesting -= 1;
+        if self.nesting >= 2 * NESTING || typed.as_ref().is_some_and(|typed| typed.depth > NESTING) {
+            let message = format!("types are inside one another more than {NESTING} deep");
+            self.report.add(Problem::new(node.span(), message));
+            typed = None;
+        }
+        let opened = match self.states.remove(&key) {
+            Some(State::Open(cell)) => cell,
+            _ => None,
+        };
+        if let Some(typed) = &mut typed {
+            close(opened, &mut typed.shape);
+        }
+        if typed.is_none() && !self.report.failed() {
+            self.report.add(Problem::new(node.span(), format!("this {} cannot be read", node.local)));
+        }
+        let state = typed.clone().map_or(State::Broken, |typed| State::Done(Typed { open: false, ..typed }));
+        self.states.insert(key, state);
+        let typed = typed?;
+        let definition = match &typed.shape {
+            Shape::Struct(_) | Shape::Union(_) | Shape::Enum(_) => true,
+            Shape::Alias(alias) => QName::parse(&alias.id).as_ref() == Some(name),
+            _ => false,
+        };
+        if definition {
+            self.definitions.push((name.clone(), Definition::Type(typed.shape.clone())));
+        }
+        Some(typed)
+    }
+
+    fn define(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
+        if node.local == "simpleType" { self.simple(name, node) } else { self.complex(name, node) }
+    }
+
+    /// A complex type: a list, a dictionary or a struct.
+    fn complex(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
+        if let Some(item) = item_of(node) {
+            return self.list(name, node, item);
+        }
+        let (fields, depth) = self.fields(name, node, 0)?;
+        let value = annotation(node, "IsValueType").is_some_and(|text| text == "true");
+        let shape = Struct {
+            name: self.name(name, ""),
+            id: Name::from(name.to_string()),
+            fields: Cow::Owned(fields),
+        };
+        let shape = Shape::Struct(Hold::new(shape));
+        Some(Typed { name: name.clone(), shape, depth: depth + 1, value, open: false })
+    }
+
+    /// The fields of a type, those of its base first.
+    fn fields(&mut self, name: &QName, node: &'n Node<'t>, chain: usize) -> Option<(Vec<Field>, usize)> {
+        let (mut fields, mut depth, mut content) = (Vec::new(), 0, node);
+        if let Some(extension) = extension(node) {
+            let base = extension.qname("base", self.report)?;
+            match self.schemas.types.get(&base).copied() {
+                Some(_) if chain == NESTING => {
+                    let message = format!("more than {NESTING} types extend one another");
+                    self.report.add(Problem::new(node.span(), message));
+                    return None;
+                }
+                Some(parent) => (fields, depth) = self.fields(&base, parent, chain + 1)?,
+                None if base.namespace == SCHEMA => {}
+                None => {
+                    self.named(&base, Some(extension))?;
+                }
+            }
+            content = extension;
+        } else if let Some(simple) = node.one("simpleContent") {
+            let extension = simple.one("extension").or_else(|| simple.one("restriction"))?;
+            let base = extension.qname("base", self.report)?;
+            let typed = self.used(&base, extension)?;
+            self.remark(format!("{name}: text beside attributes is read as a member `Value`"));
+            fields.push(Field { name: Name::from("Value"), shape: typed.shape });
+            return Some((fields, typed.depth));
+        } else if node.one("complexContent").is_some() {
+            self.remark(format!("{name}: a restriction of a type is left out"));
+        }
+        let mut taken: HashSet<String> = fields.iter().map(|field| field.name.to_string()).collect();
+        for particle in content.children.iter().filter(|child| child.space == SCHEMA) {
+            match particle.local {
+                "sequence" | "all" | "choice" => {
+                    let choice = particle.local == "choice";
+                    depth = depth.max(self.particles(name, particle, choice, &mut fields, &mut taken)?);
+                }
+                // The marks of object graphs (`ser:Id`, `ser:Ref`) are no data.
+                "attribute" if particle.get("ref").is_none() => {
+                    let attribute = particle.get("name").unwrap_or_default();
+                    self.remark(format!("{name}: the attribute {attribute} is left out"));
+                }
+                "group" | "attributeGroup" | "anyAttribute" => {
+                    self.remark(format!("{name}: {} is left out", particle.local));
+                }
+                _ => {}
+            }
+        }
+        Some((fields, depth))
+    }
+
+    /// Recursion is bounded by the depth of the tree.
+    fn particles(
+        &mut self,
+        name: &QName,
+        group: &'n Node<'t>,
+        optional: bool,
+        fields: &mut Vec<Field>,
+        taken: &mut HashSet<String>,
+    ) -> Option<usize> {
+        let mut depth = 0;
+        if self.nesting > 2 * NESTING {
+            let message = format!("types are inside one another more than {NESTING} deep");
+            self.report.add(Problem::new(group.span(), message));
+            return None;
+        }
+        for particle in group.children.iter().filter(|child| child.space == SCHEMA) {
+            match particle.local {
+                "element" => {
+                    let (field, typed) = self.member(name, particle, optional)?;
+                    depth = depth.max(typed.depth);
+                    if taken.insert(field.name.to_string()) {
+                        fields.push(field);
+                    } else {
+                        self.remark(format!("{name}: a second member {} is left out", field.name));
+                    }
+                }
+                "sequence" | "all" | "choice" => {
+                    let optional =
+                        optional || particle.local == "choice" || particle.get("minOccurs") == Some("0");
+                    self.nesting += 1;
+                    let deep = self.particles(name, particle, optional, fields, taken);
+                    self.nesting -= 1;
+                    depth = depth.max(deep?);
+                }
+                "any" | "group" => self.remark(format!("{name}: {} is left out", particle.local)),
+                _ => {}
+            }
+        }
+        Some(depth)
+    }
+
+    /// An element inside a type.
+    pub(super) fn member(
+        &mut self,
+        of: &QName,
+        element: &'n Node<'t>,
+        optional: bool,
+    ) -> Option<(Field, Typed)> {
+        self.members += 1;
+        if self.members > MEMBERS {
+            let message = format!("the types have more than {MEMBERS} members");
+            self.report.add(Problem::new(element.span(), message));
+            return None;
+        }
+        let (local, typed) = self.element(of, element)?;
+        let nillable = element.get("nillable") == Some("true");
+        let optional = optional || element.get("minOccurs") == Some("0");
+        if many(element) {
+            self.remark(format!(
+                "{of}: the repeated member {local} has no element around it; it is read as a list"
+            ));
+            let field = Field { name: Name::from(local), shape: Shape::sequence(typed.shape.clone()) };
+            return Some((field, Typed { depth: typed.depth + 1, ..typed }));
+        }
+        let missing = if builtin::is_emptiable(&typed.shape) {
+            false
+        } else if typed.value || builtin::is_value(&typed.shape) {
+            nillable
+        } else {
+            nillable || optional
+        };
+        let wrap = (missing || typed.open) && !matches!(typed.shape, Shape::Optional(_));
+        let shape = typed.shape.clone();
+        let shape = if wrap { Shape::Optional(Hold::new(shape)) } else { shape };
+        Some((Field { name: Name::from(local), shape }, typed))
+    }
+
+    /// The name and the type of an element, global or not.
+    pub(super) fn element(&mut self, of: &QName, element: &'n Node<'t>) -> Option<(String, Typed)> {
+        let target = match element.qname("ref", self.report) {
+            Some(name) => {
+                let Some(found) = self.schemas.elements.get(&name).copied() else {
+                    if let Some(typed) = builtin::find(&name) {
+                        return Some((name.local, typed));
+                    }
+                    let message = format!(
+                        "the element `{}` of the namespace `{}` is not defined",
+                        name.local, name.namespace
+                    );
+                    self.report.add(Problem::new(element.span(), message));
+                    return None;
+                };
+                found
+            }
+            None => element,
+        };
+        let local = target.needed("name", self.report)?.to_owned();
+        if !is_name(&local) {
+            let message = format!("{} is no name of XML", crate::xml::shown(&local));
+            self.report.add(Problem::new(target.span(), message));
+            return None;
+        }
+        if target.get("type").is_some() {
+            let name = target.qname("type", self.report)?;
+            return Some((local, self.used(&name, target)?));
+        }
+        // A type of its own is named by where it stands.
+        match target.one("complexType").or_else(|| target.one("simpleType")) {
+            Some(own) => {
+                let name = QName::new(of.namespace.clone(), format!("{}{local}", of.local));
+                if let Some(typed) = self.known(&name, false) {
+                    return Some((local, typed?));
+                }
+                Some((local, self.within(&name, false, own, |types| types.define(&name, own))?))
+            }
+            None => Some((local, Typed::plain(Shape::Variant, false))),
+        }
+    }
+
+    fn list(&mut self, name: &QName, node: &'n Node<'t>, item: &'n Node<'t>) -> Option<Typed> {
+        if let Some((key, value)) = pair_of(node, item) {
+            let (key, keys) = self.member(name, key, false)?;
+            let (value, values) = self.member(name, value, false)?;
+            let item = item.get("name").unwrap_or_default();
+            let pair = builtin::pair_named(&keys.name, &values.name);
+            let usual = item == pair && key.name == "Key" && value.name == "Value";
+            let usual = usual && *name == QName::new(ARRAYS, format!("ArrayOf{pair}"));
+            let id = format!("{name};{item},{},{}", key.name, value.name);
+            let shape = Shape::Map(Hold::new(Map { key: key.shape, value: bare(value.shape) }));
+            let shape = if usual { shape } else { self.aliased(name, &id, shape) };
+            let depth = keys.depth.max(values.depth) + 1;
+            return Some(Typed { name: name.clone(), shape, depth, value: false, open: false });
+        }
+        let (local, typed) = self.element(name, item)?;
+        let nillable = item.get("nillable") == Some("true");
+        let element = if nillable && builtin::is_value(&typed.shape) {
+            Shape::Optional(Hold::new(typed.shape))
+        } else {
+            typed.shape
+        };
+        if matches!(element, Shape::U8) {
+            self.remark(format!("{name}: a list of unsignedByte is read as base64Binary"));
+        }
+        let usual = builtin::list_named(&typed.name) == *name && typed.name.local == local;
+        let usual = usual && !matches!(element.resolved(), Shape::U8);
+        let shape = Shape::sequence(element);
+        let shape = if usual { shape } else { self.aliased(name, &format!("{name};{local}"), shape) };
+        Some(Typed { name: name.clone(), shape, depth: typed.depth + 1, value: false, open: false })
+    }
+
+    pub(super) fn aliased(&mut self, name: &QName, id: &str, target: Shape) -> Shape {
+        let alias = everywire_model::shape::Alias {
+            name: self.name(name, ""),
+            id: Name::from(id.to_owned()),
+            target,
+        };
+        Shape::Alias(Hold::new(alias))
+    }
+
+    fn union(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
+        let mut all = vec![name.clone()];
+        let mut seen: HashSet<QName> = all.iter().cloned().collect();
+        let mut next = 0;
+        while let Some(base) = all.get(next).filter(|_| self.members + all.len() <= MEMBERS) {
+            let derived = self.schemas.derived.get(base).cloned().unwrap_or_default();
+            all.extend(derived.into_iter().filter(|name| seen.insert(name.clone())));
+            next += 1;
+        }
+        self.members += all.len();
+        if self.members > MEMBERS {
+            self.report.add(Problem::new(node.span(), format!("the types have more than {MEMBERS} members")));
+            return None;
+        }
+        let (mut arms, mut members, mut depth, mut open) = (Vec::new(), Vec::new(), 0, false);
+        let mut labels = Unique::default();
+        for (number, name) in (0..).zip(&all) {
+            let typed = self.named(name, None)?;
+            depth = depth.max(typed.depth);
+            open |= typed.open;
+            let label = Name::from(labels.name(&name.local));
+            members.push((label.clone(), number));
+            arms.push(Arm {
+                labels: Cow::Owned(vec![number.into()]),
+                default: false,
+                field: Field { name: label, shape: typed.shape },
+            });
+        }
+        let union_name = self.name(name, "AnyTYPE");
+        let kind = Enum {
+            name: Name::from(self.names.name(&format!("{union_name}Kind"))),
+            id: Name::from(""),
+            members: Cow::Owned(members),
+            bits: 32,
+        };
+        let kind = Shape::Enum(Hold::new(kind));
+        self.definitions.push((QName::default(), Definition::Type(kind.clone())));
+        let union = Union {
+            name: union_name,
+            id: Name::from(name.to_string()),
+            discriminator: kind,
+            arms: Cow::Owned(arms),
+        };
+        let shape = Shape::Union(Hold::new(union));
+        Some(Typed { name: name.clone(), shape, depth: depth + 1, value: false, open })
+    }
+
+    /// A scoped name that no other definition has.
+    pub(super) fn name(&mut self, name: &QName, pattern: &'static str) -> Name {
+        let key = (name.clone(), pattern);
+        if let Some(given) = self.given.get(&key) {
+            return given.clone();
+        }
+        let given = self.new_name(name, pattern);
+        self.given.insert(key, given.clone());
+        given
+    }
+
+    fn new_name(&mut self, name: &QName, pattern: &str) -> Name {
+        let plain = scoped(name);
+        let wanted = match (pattern, plain.rsplit_once("::")) {
+            ("", _) => plain.to_string(),
+            (pattern, Some((scope, last))) => format!("{scope}::{}", pattern.replace("TYPE", last)),
+            (pattern, None) => pattern.replace("TYPE", &plain),
+        };
+        Name::from(self.names.name(&wanted))
+    }
+}
+
+/// Whether a type is a struct: one that may contain itself.
+fn is_struct(node: &Node<'_>) -> bool {
+    node.local == "complexType" && item_of(node).is_none()
+}
+
+/// Completes a type that contains itself.
+fn close(opened: Option<Shape>, shape: &mut Shape) {
+    match (opened, &*shape) {
+        (Some(Shape::Struct(Hold::Later(cell))), Shape::Struct(whole)) => {
+            let _ = cell.set((**whole).clone());
+            *shape = Shape::Struct(Hold::Later(cell));
+        }
+        (Some(Shape::Union(Hold::Later(cell))), Shape::Union(whole)) => {
+            let _ = cell.set((**whole).clone());
+            *shape = Shape::Union(Hold::Later(cell));
+        }
+        _ => {}
+    }
+}
+
+/// A value in a dictionary is there.
+fn bare(shape: Shape) -> Shape {
+    match &shape {
+        Shape::Optional(target) if !builtin::is_value(target) => (**target).clone(),
+        _ => shape,
+    }
+}
+
+/// The one repeated element of a list type.
+fn item_of<'n, 't>(complex: &'n Node<'t>) -> Option<&'n Node<'t>> {
+    let mut parts =
+        complex.children.iter().filter(|child| child.space == SCHEMA && child.local != "annotation");
+    let sequence = parts.next().filter(|part| part.local == "sequence")?;
+    let only = parts.all(|part| part.local == "attribute" && part.get("ref").is_some());
+    let mut items =
+        sequence.children.iter().filter(|child| child.space == SCHEMA && child.local != "annotation");
+    let item = items.next().filter(|item| item.local == "element" && many(item))?;
+    (only && items.next().is_none()).then_some(item)
+}
+
+/// Key and value of a dictionary's pairs.
+fn pair_of<'n, 't>(complex: &'n Node<'t>, item: &'n Node<'t>) -> Option<(&'n Node<'t>, &'n Node<'t>)> {
+    let pairs = annotation(complex, "IsDictionary").is_some_and(|text| text == "true");
+    let sequence = item.one("complexType").filter(|_| pairs)?.one("sequence")?;
+    let mut members = sequence.all("element");
+    let (key, value) = (members.next()?, members.next()?);
+    members.next().is_none().then_some((key, value))
+}
+
+fn many(element: &Node<'_>) -> bool {
+    element.get("maxOccurs").is_some_and(|most| most != "1" && most != "0")
+}
+
+/// What the serializer says of a type.
+pub(super) fn annotation(node: &Node<'_>, what: &str) -> Option<String> {
+    let info = node.one("annotation")?.one("appinfo")?;
+    let found = info.children.iter().find(|child| child.is(SERIALIZATION, what))?;
+    Some(found.text().trim().to_owned())
+}
