@@ -29,7 +29,7 @@ pub use everywire_model::{
     Failure, Initiator, Interface, Kind, Limits, Object, Ref, Reference, Remote, Signaller, Subscription,
     Tidings, Value,
 };
-pub use everywire_runtime::{Builder, Latency, Monitor, Notice, Observer, Quotas, blocking, hub};
+pub use everywire_runtime::{Builder, Latency, Monitor, Notice, Observer, Quotas, blocking, caller, hub};
 
 use std::ops::Deref;
 use std::sync::OnceLock;

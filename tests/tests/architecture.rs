@@ -35,7 +35,7 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("dbus", vec!["model", "idl", "auth"]),
         ("dcop", vec!["model", "idl", "auth"]),
         ("dcom", vec!["model", "idl", "auth"]),
-        ("wcf", vec!["model"]),
+        ("wcf", vec!["model", "idl", "auth"]),
         // The façade is the one place that knows the wires.
         ("everywire", vec!["model", "runtime", "giop", "dbus", "dcop", "dcom", "wcf"]),
         ("derby", vec!["everywire", "model", "idl", "codegen", "trace"]),

@@ -1,11 +1,15 @@
 //! The words that records refer to by number: even numbers are static (MC-NBFS), odd ones of the session (MC-NBFSE).
 
+mod table;
+
 use crate::limits::{MAX_SESSION_SIZE, MAX_SESSION_WORDS};
 use crate::nbfx::integer;
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use std::collections::HashMap;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use table::Table;
 
 struct Static {
     words: Vec<&'static str>,
@@ -13,7 +17,7 @@ struct Static {
 }
 
 /// The table of MC-NBFS 2.2, whose file holds `number TAB word` in ascending order of even numbers.
-fn table() -> &'static Static {
+fn statics() -> &'static Static {
     static TABLE: OnceLock<Static> = OnceLock::new();
     TABLE.get_or_init(|| {
         let rows = include_str!("dictionary.tsv").lines().filter(|row| !row.starts_with('#'));
@@ -25,36 +29,85 @@ fn table() -> &'static Static {
 
 /// The static word with this number.
 pub fn static_word(id: u32) -> Option<&'static str> {
-    if id.is_multiple_of(2) { table().words.get(id as usize / 2).copied() } else { None }
+    if id.is_multiple_of(2) { statics().words.get(id as usize / 2).copied() } else { None }
 }
 
 /// The number of a static word.
 pub fn static_id(word: &str) -> Option<u32> {
-    table().ids.get(word).copied()
+    statics().ids.get(word).copied()
+}
+
+/// A word that is written often: what finding its number takes is worked out beforehand.
+#[derive(Debug, Clone)]
+pub struct Term {
+    text: Box<str>,
+    hash: u32,
+    static_id: Option<u32>,
+    /// No other word has this number; copies of this one do.
+    serial: u64,
+}
+
+impl PartialEq for Term {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.text == other.text
+    }
+}
+
+impl Eq for Term {}
+
+impl Term {
+    /// Prepares a word.
+    pub fn new(text: &str) -> Self {
+        static SERIAL: AtomicU64 = AtomicU64::new(1);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        Self { text: text.into(), hash: table::hash(text), static_id: static_id(text), serial }
+    }
+
+    /// The word.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Splits the payload of an envelope (MC-NBFSE 2.1): the table of new words, and the document.
+///
+/// # Errors
+/// [`Violation::BadTable`].
+pub fn split(payload: &[u8]) -> Visit<(&[u8], &[u8])> {
+    let (len, head) = integer::read(payload, 0)?;
+    let end = head.checked_add(len as usize);
+    let parts = end.and_then(|end| payload.get(head..end).zip(payload.get(end..)));
+    parts.ok_or_else(|| Violation::BadTable.at(head))
 }
 
 /// The words that the peer sent, in order; they last as long as the session.
-#[derive(Debug, Clone, Default)]
-pub struct Incoming {
+#[derive(Debug, Clone)]
+pub struct Words {
     words: Vec<Box<str>>,
     size: usize,
+    quota: usize,
 }
 
-impl Incoming {
-    /// Splits the payload of an envelope (MC-NBFSE 2.1), learns its new words, and returns the document.
+impl Default for Words {
+    fn default() -> Self {
+        Self::with_quota(MAX_SESSION_SIZE)
+    }
+}
+
+impl Words {
+    /// No words yet, and at most `quota` bytes of them, length prefixes included (`MaxSessionSize`).
+    pub fn with_quota(quota: usize) -> Self {
+        Self { words: Vec::new(), size: 0, quota }
+    }
+
+    /// Splits the payload of an envelope, learns its new words, and returns the document.
     ///
     /// # Errors
     /// [`Violation::BadTable`], [`Violation::SessionTooLarge`].
     pub fn receive<'a>(&mut self, payload: &'a [u8]) -> Visit<&'a [u8]> {
-        let (len, head) = integer::read(payload, 0)?;
-        let end = head.checked_add(len as usize);
-        match end.and_then(|end| payload.get(head..end).zip(payload.get(end..))) {
-            Some((table, document)) => {
-                self.learn(table)?;
-                Ok(document)
-            }
-            None => Err(Violation::BadTable.at(head)),
-        }
+        let (table, document) = split(payload)?;
+        self.learn(table)?;
+        Ok(document)
     }
 
     /// Learns the words of a table.
@@ -68,7 +121,7 @@ impl Incoming {
             let end = start.checked_add(len as usize).ok_or_else(|| Violation::BadTable.at(at))?;
             let raw = table.get(start..end).ok_or_else(|| Violation::BadTable.at(at))?;
             self.size += end - at;
-            if self.size > MAX_SESSION_SIZE || self.words.len() >= MAX_SESSION_WORDS {
+            if self.size > self.quota || self.words.len() >= MAX_SESSION_WORDS {
                 return Err(Violation::SessionTooLarge.at(at));
             }
             let word = std::str::from_utf8(raw).map_err(|_| Violation::BadText.at(start))?;
@@ -87,7 +140,7 @@ impl Incoming {
         }
     }
 
-    /// All words as one table, which [`Incoming::learn`] reads.
+    /// All words as one table, which [`Words::learn`] reads.
     pub fn table(&self) -> Vec<u8> {
         let mut table = Vec::with_capacity(self.size);
         for word in &self.words {
@@ -110,7 +163,7 @@ impl Incoming {
 /// Which words a writer replaces by numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Outgoing {
-    ids: HashMap<Box<str>, u32>,
+    words: Table,
     size: usize,
     /// New words that the peer has not been told yet.
     fresh: Vec<u8>,
@@ -118,6 +171,21 @@ pub struct Outgoing {
     pub use_static: bool,
     /// Whether words are added to the session.
     pub learns: bool,
+    /// Whether words of the session come before static ones: some peers put static words into their session.
+    session_first: bool,
+    /// Numbers that were found last, by the word's serial number.
+    recent: Vec<(u64, u32)>,
+}
+
+/// How many numbers are remembered; a power of two.
+const RECENT: usize = 32;
+
+/// A place in the words of a session, to go back to.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    words: usize,
+    size: usize,
+    fresh: usize,
 }
 
 impl Outgoing {
@@ -137,23 +205,70 @@ impl Outgoing {
     }
 
     /// The session words of a peer, for writing what it would; nothing is added to them.
-    pub fn known(incoming: &Incoming) -> Self {
-        let ids = incoming.words.iter().zip((1..).step_by(2)).map(|(word, id)| (word.clone(), id)).collect();
-        Self { ids, size: incoming.size, use_static: true, ..Self::default() }
+    pub fn known(incoming: &Words) -> Self {
+        let mut words = Table::default();
+        for word in &incoming.words {
+            words.push(table::hash(word), word);
+        }
+        Self { words, size: incoming.size, use_static: true, session_first: true, ..Self::default() }
     }
 
     /// The number to write instead of a word.
     pub fn id(&mut self, word: &str) -> Option<u32> {
-        if let Some(id) = self.ids.get(word) {
-            return Some(*id);
+        let static_id = if self.use_static { static_id(word) } else { None };
+        self.choose(static_id, table::hash(word), word)
+    }
+
+    /// The number to write instead of a prepared word, which is one of a contract: those come from the session where there
+    /// is one, even if they are static too, as Microsoft's writer does it.
+    #[inline]
+    pub fn number(&mut self, term: &Term) -> Option<u32> {
+        match term.static_id {
+            Some(id) if self.use_static && !self.session_first && !self.learns => return Some(id),
+            _ => {}
         }
-        if let Some(id) = static_id(word).filter(|_| self.use_static) {
-            return Some(id);
+        let slot = term.serial as usize % RECENT;
+        match self.recent.get(slot) {
+            Some((serial, number)) if *serial == term.serial => Some(*number),
+            _ => self.look_up(term, slot),
         }
-        let before = self.fresh.len();
-        if !self.learns || self.ids.len() >= MAX_SESSION_WORDS {
+    }
+
+    fn look_up(&mut self, term: &Term, slot: usize) -> Option<u32> {
+        let static_id = term.static_id.filter(|_| self.use_static);
+        let number = self.session_id(term.hash, &term.text).or(static_id)?;
+        if self.recent.is_empty() {
+            self.recent.resize(RECENT, (0, 0));
+        }
+        if let Some(recent) = self.recent.get_mut(slot) {
+            *recent = (term.serial, number);
+        }
+        Some(number)
+    }
+
+    #[inline]
+    fn choose(&mut self, static_id: Option<u32>, hash: u32, word: &str) -> Option<u32> {
+        match static_id {
+            Some(id) if !self.session_first => Some(id),
+            id => self.session_id(hash, word).or(id),
+        }
+    }
+
+    fn session_id(&mut self, hash: u32, word: &str) -> Option<u32> {
+        let index = match self.words.find(hash, word) {
+            Some(index) => index,
+            None if self.learns => self.learn(hash, word)?,
+            None => return None,
+        };
+        u32::try_from(2 * index + 1).ok()
+    }
+
+    #[cold]
+    fn learn(&mut self, hash: u32, word: &str) -> Option<usize> {
+        if self.words.len() >= MAX_SESSION_WORDS {
             return None;
         }
+        let before = self.fresh.len();
         put_word(word, &mut self.fresh);
         let cost = self.fresh.len() - before;
         if self.size + cost > MAX_SESSION_SIZE {
@@ -161,18 +276,41 @@ impl Outgoing {
             return None;
         }
         self.size += cost;
-        let id = u32::try_from(2 * self.ids.len() + 1).ok()?;
-        self.ids.insert(word.into(), id);
-        Some(id)
+        Some(self.words.push(hash, word))
+    }
+
+    /// The new words that the peer has not been told: the table that stands before the next document.
+    pub fn fresh(&self) -> &[u8] {
+        &self.fresh
+    }
+
+    /// The peer was told: the table went out.
+    pub fn told(&mut self) {
+        self.fresh.clear();
+    }
+
+    /// A place to go back to with [`Outgoing::forget`], should the document not be sent.
+    pub fn mark(&self) -> Mark {
+        Mark { words: self.words.len(), size: self.size, fresh: self.fresh.len() }
+    }
+
+    /// Forgets the words learned since the mark.
+    pub fn forget(&mut self, mark: Mark) {
+        if self.words.len() > mark.words {
+            self.words.truncate(mark.words);
+            self.recent.clear();
+            self.size = mark.size;
+            self.fresh.truncate(mark.fresh);
+        }
     }
 
     /// Joins the table of new words and a document to the payload of an envelope; the peer then knows the words.
     pub fn payload(&mut self, document: &[u8]) -> Vec<u8> {
-        let table = std::mem::take(&mut self.fresh);
-        let mut payload = Vec::with_capacity(table.len() + document.len() + 5);
-        integer::put(table.len(), &mut payload);
-        payload.extend_from_slice(&table);
+        let mut payload = Vec::with_capacity(self.fresh.len() + document.len() + 5);
+        integer::put(self.fresh.len(), &mut payload);
+        payload.extend_from_slice(&self.fresh);
         payload.extend_from_slice(document);
+        self.told();
         payload
     }
 }

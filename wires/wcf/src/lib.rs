@@ -1,16 +1,182 @@
-//! The WCF wire; for now its value codec, .NET binary XML (MC-NBFX, MC-NBFS, MC-NBFSE).
+//! The WCF wire: net.tcp and the named pipe (MC-NMF framing, .NET binary XML), and SOAP over HTTP.
 //!
-//! Three layers: [`nbfx`] reads and writes records, [`dictionary`] holds the words that records refer to by number,
-//! [`values`] maps neutral values to elements as DataContractSerializer does. Not supported: references to objects,
-//! operating-system handles, structs inside values that carry their own type, `z:Ref` graphs.
+//! Supported: duplex, singleton and streamed framing with upgrades to TLS and to Windows authentication, sessions and their
+//! dictionaries; BasicHttp, WSHttp, binary XML and MTOM over HTTP; one-way, request-reply and duplex contracts, faults with
+//! typed detail, headers, reliable sessions; the DataContract mapping; metadata both ways. Not supported: message security
+//! beyond a user name over a protected transport, transactions, `z:Ref` graphs. `docs/wires.md` says which peers were seen
+//! working.
+//!
+//! [`address`] reads references and places, [`settings`] is what they say; [`framing`] and [`http`] have the state machines of
+//! both roles around [`soap`], the messages; [`values`] are their bodies, in [`nbfx`] or as [`text`]; [`metadata`] describes
+//! services. Named after the specifications MC-NMF, MC-NBFX, MC-NBFS, MC-NBFSE, MS-NNS, SOAP 1.1 and 1.2, WS-Addressing 1.0.
 
 #![forbid(unsafe_code)]
 
+pub mod address;
+pub mod ambient;
 pub mod dictionary;
+pub mod explain;
+pub mod framing;
+pub mod http;
+pub mod layer;
 pub mod limits;
+pub mod metadata;
 pub mod nbfx;
+pub mod plan;
+pub mod security;
+pub mod settings;
+pub mod soap;
+pub mod text;
 pub mod values;
 pub mod violations;
 
-pub use values::{BINARY_XML, BinaryXml, BinaryXmlSink, BinaryXmlSource, Layout};
+pub use settings::Settings;
+pub use values::{Form, Layout, QName, Reading, XML};
 pub use violations::Violation;
+
+use bytes::Bytes;
+use everywire_model::wire::{Capabilities, Discovery, Listing, Presence, Sniff};
+use everywire_model::{
+    Ambient, Codec, Config, Failure, Incoming, Interface, Limits, Object, Objects, Place, Profile, Reference,
+    Resolver, Session, Wire,
+};
+use std::sync::Arc;
+
+/// The wire, for the registry.
+pub static WCF: Wcf = Wcf;
+
+/// See the crate.
+#[derive(Debug, Clone, Copy)]
+pub struct Wcf;
+
+/// The most bytes of a TCP segment to clients whose receive window is narrow.
+const SEGMENT: u16 = 4000;
+
+impl Wire for Wcf {
+    fn name(&self) -> &'static str {
+        "wcf"
+    }
+
+    fn title(&self) -> &'static str {
+        "WCF: net.tcp and named pipe (MC-NMF, MC-NBFSE), SOAP 1.1 and 1.2 over HTTP, WS-Addressing 1.0"
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &address::NAMES
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            oneway: true,
+            out_parameters: true,
+            typed_exceptions: true,
+            signals: true,
+            signals_are_calls: false,
+            handles: false,
+            references: true,
+            callbacks_on_connection: true,
+            probe: true,
+            cancel: false,
+            forwards: false,
+        }
+    }
+
+    fn default_limits(&self) -> Limits {
+        // Messages are bounded by the quotas of each endpoint (`MaxReceivedMessageSize`), which name themselves.
+        Limits::default().with_message(u32::MAX.into())
+    }
+
+    fn sniff(&self, first: &[u8]) -> Sniff {
+        sniff(first)
+    }
+
+    fn parse(&self, text: &str) -> Result<Reference, Failure> {
+        address::parse(text)
+    }
+
+    fn print(&self, reference: &Reference) -> String {
+        address::print(reference)
+    }
+
+    fn print_friendly(&self, reference: &Reference) -> String {
+        address::print_friendly(reference)
+    }
+
+    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+        address::publish(type_id, places, key)
+    }
+
+    fn listen(&self, text: &str) -> Result<Place, Failure> {
+        address::listen(text)
+    }
+
+    fn connect(&self, config: &Config) -> Box<dyn Session> {
+        if Settings::of(&config.profile).binding.is_http() {
+            Box::new(http::Connecting::new(config))
+        } else {
+            Box::new(framing::Connecting::new(config))
+        }
+    }
+
+    fn accept(&self, config: &Config) -> Box<dyn Session> {
+        if Settings::of(&config.profile).binding.is_http() {
+            Box::new(http::Accepting::new(config))
+        } else {
+            Box::new(framing::Accepting::new(config))
+        }
+    }
+
+    fn codec(&self) -> &'static dyn Codec {
+        &values::XML
+    }
+
+    fn operation(&self, interface: &Interface, asked: &Incoming) -> Option<usize> {
+        plan::index_of(interface, &asked.operation)
+    }
+
+    fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
+        Some(ambient::Node::new(objects))
+    }
+
+    fn lane(&self, profile: &Profile) -> Bytes {
+        address::lane(profile)
+    }
+
+    fn segment(&self, place: &Profile) -> Option<u16> {
+        // Microsoft's framing clients have receive buffers of 8 KiB, which over the large segments of a loopback device leads
+        // to waits of 200 ms for each window.
+        (!Settings::of(place).binding.is_http()).then_some(SEGMENT)
+    }
+
+    fn discover(&self, object: &Object) -> Result<Discovery, Failure> {
+        metadata::discover(object)
+    }
+
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+        metadata::list(text, resolver)
+    }
+
+    fn protection(&self, profile: &Profile) -> String {
+        address::protection(profile)
+    }
+
+    fn explain(&self, bytes: &[u8]) -> Listing {
+        explain::explain(bytes)
+    }
+}
+
+/// Whether a connection begins with a version record of framing (MC-NMF 2.2.3.1) or a request of HTTP.
+fn sniff(first: &[u8]) -> Sniff {
+    const VERBS: [&[u8]; 4] = [b"POST /", b"GET /", b"HEAD /", b"OPTIONS "];
+    let begins = |with: &[u8]| match first.len().min(with.len()) {
+        len if first.get(..len) != with.get(..len) => Sniff::No,
+        len if len < with.len() => Sniff::More,
+        _ => Sniff::Yes,
+    };
+    let all = VERBS.into_iter().chain([&[0, 1, 0, 1][..]]).map(begins);
+    all.fold(Sniff::No, |best, one| match (best, one) {
+        (Sniff::Yes, _) | (_, Sniff::Yes) => Sniff::Yes,
+        (Sniff::More, _) | (_, Sniff::More) => Sniff::More,
+        _ => Sniff::No,
+    })
+}

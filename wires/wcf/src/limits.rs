@@ -1,4 +1,9 @@
-//! Bounds that hold whatever the budget of a message allows; the figures are those of Microsoft's defaults.
+//! Bounds that hold whatever the budget of a message allows, and the quotas that users set, by WCF's names and with its defaults.
+
+pub use crate::values::ReaderQuotas;
+
+use everywire_model::{Failure, Initiator, Kind};
+use std::time::Duration;
 
 /// Bytes of the session dictionary of one direction, length prefixes included, summed over the session.
 pub const MAX_SESSION_SIZE: usize = 2048;
@@ -14,3 +19,288 @@ pub const MAX_ATTRIBUTES: usize = 64;
 
 /// Bytes of one name, prefix or namespace.
 pub const MAX_NAME: usize = 4096;
+
+/// The most characters of a reference as text.
+pub const REFERENCE_TEXT: usize = 16 << 10;
+
+/// Namespaces that are declared at one place of a document.
+pub const MAX_PREFIXES: usize = 256;
+
+/// The quotas of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quotas {
+    /// Octets of a message.
+    pub max_received_message_size: u64,
+    /// What reading its XML may cost.
+    pub reader: ReaderQuotas,
+    /// Octets of the session's dictionary, of one direction.
+    pub max_session_size: usize,
+    /// Octets of the Via.
+    pub max_via_size: usize,
+    /// Octets of a content type.
+    pub max_content_type_size: usize,
+    /// How long it may take until a channel is open.
+    pub open_timeout: Duration,
+    /// How long a channel may be silent.
+    pub receive_timeout: Duration,
+    /// How long a peer may take to say what it wants: for the whole preamble.
+    pub channel_initialization_timeout: Duration,
+    /// How long an unused connection is kept.
+    pub idle_timeout: Duration,
+    /// Of a place: sessions that are served at once; 0 for as many as come.
+    pub max_concurrent_sessions: usize,
+    /// Of a place: calls that are served at once and that somebody waits for; 0 for as many as come.
+    pub max_concurrent_calls: usize,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self {
+            max_received_message_size: Self::MAX_RECEIVED_MESSAGE_SIZE,
+            reader: ReaderQuotas::default(),
+            max_session_size: MAX_SESSION_SIZE,
+            max_via_size: 2048,
+            max_content_type_size: 256,
+            open_timeout: Duration::from_secs(60),
+            receive_timeout: Duration::from_secs(600),
+            channel_initialization_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(120),
+            max_concurrent_sessions: 0,
+            max_concurrent_calls: 0,
+        }
+    }
+}
+
+/// Why a quota was not set.
+enum Wrong {
+    Unknown,
+    Number,
+    Time,
+}
+
+impl Quotas {
+    /// The default of `MaxReceivedMessageSize`, in octets.
+    pub const MAX_RECEIVED_MESSAGE_SIZE: u64 = 65_536;
+
+    /// The names that [`Quotas::set`] knows.
+    pub const NAMES: [&'static str; 16] = [
+        "MaxReceivedMessageSize",
+        "MaxBufferSize",
+        "MaxDepth",
+        "MaxStringContentLength",
+        "MaxArrayLength",
+        "MaxBytesPerRead",
+        "MaxNameTableCharCount",
+        "MaxSessionSize",
+        "MaxViaSize",
+        "MaxContentTypeSize",
+        "OpenTimeout",
+        "ReceiveTimeout",
+        "ChannelInitializationTimeout",
+        "IdleTimeout",
+        "MaxConcurrentSessions",
+        "MaxConcurrentCalls",
+    ];
+
+    /// Quotas of WCF's that would bound nothing here, and what does.
+    const ELSEWHERE: [(&str, &str); 3] = [
+        ("CloseTimeout", "closing waits for nobody here: leave it out"),
+        (
+            "SendTimeout",
+            "a call has its deadline from whoever makes it (`--deadline` of the command): leave it out",
+        ),
+        (
+            "MaxItemsInObjectGraph",
+            "values are bounded by MaxReceivedMessageSize=, MaxArrayLength= and MaxDepth=: use those",
+        ),
+    ];
+
+    /// The quotas as [`Quotas::set`] reads them: those that are not the defaults.
+    pub fn differences(&self) -> Vec<(&'static str, String)> {
+        let usual = Self::default();
+        let all = self.values().into_iter().zip(usual.values());
+        Self::NAMES
+            .into_iter()
+            .zip(all)
+            .filter(|(name, (mine, usual))| mine != usual && *name != "MaxBufferSize")
+            .map(|(name, (mine, _))| {
+                (name, if name.ends_with("Timeout") { format!("{mine}ms") } else { mine.to_string() })
+            })
+            .collect()
+    }
+
+    /// Sets a quota by its name, in any case. Times are seconds, or `HH:MM:SS` as in configuration files of .NET, or end with
+    /// `ms`, `s`, `m` or `h`.
+    ///
+    /// Returns whether there is such a quota.
+    ///
+    /// # Errors
+    ///
+    /// The value is none, or the quota is one that something else stands for here.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<bool, Failure> {
+        if let Some((name, instead)) =
+            Self::ELSEWHERE.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))
+        {
+            let what = format!("the quota {name} bounds nothing here: {instead}");
+            return Err(Failure::new(Kind::BadReference, Initiator::User, what));
+        }
+        match self.try_set(name, value) {
+            Ok(()) => Ok(true),
+            Err(Wrong::Unknown) => Ok(false),
+            Err(wrong) => {
+                let what = match wrong {
+                    Wrong::Time => "a time, such as 30s or 00:00:30",
+                    _ => "a whole number greater than 0",
+                };
+                let what = format!("the quota {name} is {what}, not `{value}`");
+                Err(Failure::new(Kind::BadReference, Initiator::User, what))
+            }
+        }
+    }
+
+    fn try_set(&mut self, name: &str, value: &str) -> Result<(), Wrong> {
+        let number = || {
+            value
+                .parse::<u64>()
+                .ok()
+                .filter(|number| (1..=i64::MAX as u64).contains(number))
+                .ok_or(Wrong::Number)
+        };
+        let small = || {
+            number().and_then(|number| {
+                u32::try_from(number).ok().filter(|small| *small <= i32::MAX as u32).ok_or(Wrong::Number)
+            })
+        };
+        let size = || small().map(|number| number as usize);
+        let time = || duration(value).ok_or(Wrong::Time);
+        match &*name.to_ascii_lowercase() {
+            // Whoever buffers messages gives room to them whole: the two are one quota here.
+            "maxreceivedmessagesize" | "maxbuffersize" => self.max_received_message_size = number()?,
+            "maxdepth" => self.reader.max_depth = small()?,
+            "maxstringcontentlength" => self.reader.max_string_content_length = small()?,
+            "maxarraylength" => self.reader.max_array_length = small()?,
+            "maxbytesperread" => self.reader.max_bytes_per_read = small()?,
+            "maxnametablecharcount" => self.reader.max_name_table_char_count = small()?,
+            "maxsessionsize" => self.max_session_size = size()?,
+            "maxviasize" => self.max_via_size = size()?,
+            "maxcontenttypesize" => self.max_content_type_size = size()?,
+            "opentimeout" => self.open_timeout = time()?,
+            "receivetimeout" => self.receive_timeout = time()?,
+            "channelinitializationtimeout" => self.channel_initialization_timeout = time()?,
+            "idletimeout" => self.idle_timeout = time()?,
+            "maxconcurrentsessions" => self.max_concurrent_sessions = size()?,
+            "maxconcurrentcalls" => self.max_concurrent_calls = size()?,
+            _ => return Err(Wrong::Unknown),
+        }
+        Ok(())
+    }
+
+    /// In the order of the names; times in milliseconds.
+    pub(crate) fn values(&self) -> [u64; 16] {
+        let time = |time: Duration| time.as_millis() as u64;
+        [
+            self.max_received_message_size,
+            self.max_received_message_size,
+            self.reader.max_depth.into(),
+            self.reader.max_string_content_length.into(),
+            self.reader.max_array_length.into(),
+            self.reader.max_bytes_per_read.into(),
+            self.reader.max_name_table_char_count.into(),
+            self.max_session_size as u64,
+            self.max_via_size as u64,
+            self.max_content_type_size as u64,
+            time(self.open_timeout),
+            time(self.receive_timeout),
+            time(self.channel_initialization_timeout),
+            time(self.idle_timeout),
+            self.max_concurrent_sessions as u64,
+            self.max_concurrent_calls as u64,
+        ]
+    }
+
+    /// A message of this side's peer is too large: what WCF says, and how the quota is raised here.
+    #[cold]
+    pub fn message_too_large(&self, initiator: Initiator) -> Failure {
+        let quota = self.max_received_message_size;
+        let what = format!(
+            "The maximum message size quota for incoming messages ({quota}) has been exceeded. To increase the quota, use the MaxReceivedMessageSize property on the appropriate binding element."
+        );
+        Failure::new(Kind::LimitExceeded, initiator, what)
+            .with_hint("end the address with ?MaxReceivedMessageSize=OCTETS")
+    }
+}
+
+/// A time in any notation of [`Quotas::set`].
+fn duration(text: &str) -> Option<Duration> {
+    let found = if text.contains(':') {
+        let mut parts = text.split(':').map(|part| part.parse::<f64>().ok());
+        let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
+        if parts.next().is_some() {
+            return None;
+        }
+        (hours * 60.0 + minutes) * 60.0 + seconds
+    } else {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = match &text[digits.len()..] {
+            "ms" => 0.001,
+            "" | "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        digits.parse::<f64>().ok()? * unit
+    };
+    // A millisecond to thirty days: more is as good as for ever, and cannot overflow a clock.
+    (0.001..=2_592_000.0).contains(&found).then(|| Duration::from_secs_f64(found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotas_are_set_by_name_and_shown_again() {
+        let mut quotas = Quotas::default();
+        assert!(quotas.differences().is_empty());
+        for (name, value) in [
+            ("MaxReceivedMessageSize", "1000000"),
+            ("maxarraylength", "16384"),
+            ("ReceiveTimeout", "00:01:30"),
+        ] {
+            assert!(quotas.set(name, value).unwrap(), "{name}");
+        }
+        assert_eq!(quotas.receive_timeout, Duration::from_secs(90));
+        let shown = quotas.differences();
+        let mut again = Quotas::default();
+        shown.iter().for_each(|(name, value)| assert!(again.set(name, value).unwrap()));
+        assert_eq!((again, shown.len()), (quotas, 3));
+    }
+
+    #[test]
+    fn every_name_is_known() {
+        for name in Quotas::NAMES {
+            assert!(Quotas::default().set(name, "7").unwrap(), "{name}");
+        }
+        assert!(!Quotas::default().set("MaxNothing", "7").unwrap());
+        for (name, instead) in Quotas::ELSEWHERE {
+            let failure = Quotas::default().set(&name.to_lowercase(), "7").unwrap_err();
+            assert!(failure.message().contains(name) && failure.message().contains(instead));
+        }
+    }
+
+    #[test]
+    fn values_that_are_none() {
+        for (name, value) in [
+            ("MaxDepth", "0"),
+            ("MaxDepth", "-1"),
+            ("MaxDepth", "4294967296"),
+            ("OpenTimeout", "soon"),
+            ("OpenTimeout", "NaN"),
+            ("OpenTimeout", "1:2"),
+            ("OpenTimeout", "inf"),
+            ("OpenTimeout", "é"),
+        ] {
+            assert!(Quotas::default().set(name, value).is_err(), "{name}={value}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
-//! The ways in which a peer's binary XML can be wrong.
+//! The ways in which a peer's XML, binary or text, can be wrong, and its framing.
 
+use crate::framing::RecordKind;
 use everywire_model::{Failure, Initiator, Kind};
 use std::fmt;
 
@@ -46,6 +47,24 @@ pub enum Violation {
     UnknownEnumerant,
     /// More elements than the bound allows.
     BoundExceeded,
+    /// XML text that is not well-formed.
+    Markup,
+    /// A name that XML does not allow.
+    BadName,
+    /// A document type: those are never read.
+    DocumentType,
+    /// A reference to an entity that XML does not name itself.
+    Entity,
+    /// A processing instruction.
+    ProcessingInstruction,
+    /// Too many namespaces are declared at once.
+    TooManyPrefixes,
+    /// A prefix that no namespace was declared for.
+    UnknownPrefix,
+    /// The document is no envelope of the expected version of SOAP.
+    NoEnvelope,
+    /// An envelope has too many headers.
+    TooManyHeaders,
     /// Values are read or written against the grammar of the visit.
     Misuse,
 }
@@ -55,13 +74,38 @@ impl Violation {
     #[cold]
     pub fn at(self, offset: usize) -> Failure {
         let failure = match self {
-            Self::TooDeep | Self::TooManyAttributes | Self::SessionTooLarge | Self::NameTooLong => {
+            Self::TooDeep
+            | Self::TooManyAttributes
+            | Self::TooManyPrefixes
+            | Self::TooManyHeaders
+            | Self::SessionTooLarge
+            | Self::NameTooLong => {
                 Failure::new(Kind::LimitExceeded, Initiator::Peer, format!("{self} (at byte {offset})"))
             }
             Self::Misuse => Failure::new(Kind::Internal, Initiator::Here, self.to_string()),
             _ => Failure::malformed(self, offset),
         };
-        failure.with_code(format!("nbfx {self:?}"))
+        let failure = match self {
+            Self::SessionTooLarge => failure.with_hint("raise it with `MaxSessionSize=` in the address"),
+            _ => failure,
+        };
+        let layer = if self.is_of_text() { "xml" } else { "nbfx" };
+        failure.with_code(format!("{layer} {self:?}"))
+    }
+}
+
+impl Violation {
+    fn is_of_text(self) -> bool {
+        matches!(
+            self,
+            Self::Markup
+                | Self::BadName
+                | Self::DocumentType
+                | Self::Entity
+                | Self::ProcessingInstruction
+                | Self::TooManyPrefixes
+                | Self::UnknownPrefix
+        )
     }
 }
 
@@ -88,6 +132,15 @@ impl fmt::Display for Violation {
             Self::Nil => "an element is nil where a value is promised",
             Self::UnknownEnumerant => "a name is no member of its enumeration",
             Self::BoundExceeded => "more elements than the bound allows",
+            Self::Markup => "XML text is not well-formed",
+            Self::BadName => "a name is not one of XML",
+            Self::DocumentType => "document types are not read",
+            Self::Entity => "an entity is not one of the five of XML",
+            Self::ProcessingInstruction => "processing instructions are not read",
+            Self::TooManyPrefixes => "too many namespaces are declared",
+            Self::UnknownPrefix => "a prefix stands for no namespace",
+            Self::NoEnvelope => "the document is no envelope of the expected version of SOAP",
+            Self::TooManyHeaders => "an envelope has too many headers",
             Self::Misuse => "values were visited against the grammar",
         })
     }
@@ -96,5 +149,224 @@ impl fmt::Display for Violation {
 /// What this mapping to XML cannot carry.
 #[cold]
 pub(crate) fn unsupported(what: impl fmt::Display) -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Here, format!("binary XML does not carry {what}"))
+    Failure::new(
+        Kind::Unsupported,
+        Initiator::Here,
+        format!("the data contract mapping does not carry {what}"),
+    )
 }
+
+/// How a peer broke the framing (MC-NMF), or what this side does not let through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Breach {
+    /// No record is of this type.
+    UnknownRecord {
+        /// The octet.
+        octet: u8,
+    },
+    /// A record may not stand here.
+    Unexpected {
+        /// The record.
+        record: RecordKind,
+        /// What may.
+        expected: &'static str,
+    },
+    /// A size of more than 31 bits, or longer than needed.
+    Size,
+    /// A record without contents, which must have some.
+    Empty {
+        /// The record.
+        record: RecordKind,
+    },
+    /// The text of a record is longer than its quota.
+    TextTooLong {
+        /// The record.
+        record: RecordKind,
+        /// Its bytes.
+        size: usize,
+        /// The quota.
+        limit: usize,
+    },
+    /// A version of the framing that this side does not speak.
+    Version {
+        /// Major number.
+        major: u8,
+        /// Minor number.
+        minor: u8,
+    },
+    /// A mode that does not exist, or is not served.
+    Mode {
+        /// The octet.
+        mode: u8,
+    },
+    /// The via is no UTF-8 text.
+    Via,
+    /// Nothing is served under this via.
+    NoEndpoint {
+        /// The URI.
+        via: String,
+    },
+    /// An encoding that is not spoken, or not in this mode.
+    ContentType {
+        /// Its content type.
+        name: String,
+    },
+    /// An upgrade that does not exist, is not offered here, or comes a second time.
+    Upgrade {
+        /// Its name.
+        name: String,
+    },
+    /// Bytes came after a request to upgrade and before it was answered, or with the answer: whoever put them there is not
+    /// protected by what follows.
+    EarlyBytes {
+        /// How many.
+        bytes: usize,
+    },
+    /// The preamble ended without the upgrade that this side demands.
+    SecurityRequired {
+        /// What it demands.
+        upgrade: &'static str,
+    },
+    /// The bytes are those of another protocol.
+    Foreign {
+        /// Its name.
+        protocol: &'static str,
+        /// How it is called here.
+        schemes: &'static str,
+    },
+    /// As many sessions as the place allows for are served already.
+    Busy {
+        /// How many.
+        limit: usize,
+    },
+    /// The handshake of an upgrade failed, or what it protects is not genuine.
+    Authentication {
+        /// Why.
+        message: String,
+    },
+    /// A message is larger than this side accepts.
+    OverLimit {
+        /// Its bytes, as far as they are known.
+        size: u64,
+        /// The quota.
+        limit: u64,
+    },
+    /// The peer told of a fault and closed.
+    Refused {
+        /// What it said.
+        message: String,
+    },
+    /// An envelope that breaks the session.
+    Envelope {
+        /// Why.
+        message: String,
+    },
+    /// The preamble did not come, or was not answered, in time.
+    NoPreamble {
+        /// Seconds it was given.
+        seconds: u64,
+    },
+    /// A message began and did not arrive in time.
+    TooSlow {
+        /// Seconds it was given.
+        seconds: u64,
+    },
+}
+
+impl Breach {
+    /// The variant's name, stable: tests, metrics and `trace` count by it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::UnknownRecord { .. } => "UnknownRecord",
+            Self::Unexpected { .. } => "Unexpected",
+            Self::Size => "Size",
+            Self::Empty { .. } => "Empty",
+            Self::TextTooLong { .. } => "TextTooLong",
+            Self::Version { .. } => "Version",
+            Self::Mode { .. } => "Mode",
+            Self::Via => "Via",
+            Self::NoEndpoint { .. } => "NoEndpoint",
+            Self::ContentType { .. } => "ContentType",
+            Self::Upgrade { .. } => "Upgrade",
+            Self::EarlyBytes { .. } => "EarlyBytes",
+            Self::SecurityRequired { .. } => "SecurityRequired",
+            Self::Foreign { .. } => "Foreign",
+            Self::Busy { .. } => "Busy",
+            Self::Authentication { .. } => "Authentication",
+            Self::OverLimit { .. } => everywire_model::Violation::OVER_LIMIT,
+            Self::Refused { .. } => "Refused",
+            Self::Envelope { .. } => "Envelope",
+            Self::NoPreamble { .. } => "NoPreamble",
+            Self::TooSlow { .. } => "TooSlow",
+        }
+    }
+
+    /// The neutral violation; `offset` counts bytes received on the connection before the record.
+    #[cold]
+    pub fn violation(&self, offset: u64) -> everywire_model::Violation {
+        everywire_model::Violation { wire: "wcf", name: self.name(), message: self.to_string(), offset }
+    }
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownRecord { octet } => write!(f, "no record is of type {octet:#04x}"),
+            Self::Unexpected { record, expected } => {
+                write!(f, "a record {} stands where {expected} is expected", record.word())
+            }
+            Self::Size => f.write_str("the size of a record is not minimal or exceeds 31 bits"),
+            Self::Empty { record } => write!(f, "a record {} is empty", record.word()),
+            Self::TextTooLong { record, size, limit } => {
+                let (quota, way) = match record {
+                    RecordKind::Via => ("MaxViaSize", "; raise it with `MaxViaSize=` in the address"),
+                    RecordKind::ExtensibleEncoding => {
+                        ("MaxContentTypeSize", "; raise it with `MaxContentTypeSize=` in the address")
+                    }
+                    _ => ("the limit", ""),
+                };
+                write!(f, "a record {} of {size} bytes exceeds {quota} ({limit}){way}", record.word())
+            }
+            Self::Version { major, minor } => {
+                write!(f, "framing {major}.{minor} is not spoken here (1.0 is)")
+            }
+            Self::Mode { mode } => write!(f, "mode {mode} does not exist or is not served"),
+            Self::Via => f.write_str("the via is no UTF-8 text"),
+            Self::NoEndpoint { via } => write!(f, "nothing is served at {via}"),
+            Self::ContentType { name } => write!(f, "the encoding {name} is not spoken in this mode"),
+            Self::Upgrade { name } => write!(f, "the upgrade {name} is not offered"),
+            Self::EarlyBytes { bytes } => {
+                write!(f, "{bytes} bytes came before the upgrade that should protect them")
+            }
+            Self::SecurityRequired { upgrade } => {
+                write!(f, "stream security is required ({upgrade}), but the preamble ended without it")
+            }
+            Self::Foreign { protocol, schemes } => {
+                write!(f, "this is {protocol}, not net.tcp: {schemes}")
+            }
+            Self::Busy { limit } => write!(
+                f,
+                "MaxConcurrentSessions ({limit}) sessions are served already; raise it with `MaxConcurrentSessions=` \
+                 in the address"
+            ),
+            Self::Authentication { message } | Self::Refused { message } => f.write_str(message),
+            Self::OverLimit { size, limit } => write!(
+                f,
+                "the maximum message size quota for incoming messages ({limit}) has been exceeded by a message of \
+                 {size} bytes or more; raise it with `MaxReceivedMessageSize=` in the address"
+            ),
+            Self::Envelope { message } => write!(f, "an envelope breaks the session: {message}"),
+            Self::NoPreamble { seconds } => write!(
+                f,
+                "the channel was not open within {seconds} s; raise ChannelInitializationTimeout (accepting) or \
+                 OpenTimeout (connecting)"
+            ),
+            Self::TooSlow { seconds } => {
+                write!(f, "a message that had begun did not arrive within {seconds} s")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Breach {}

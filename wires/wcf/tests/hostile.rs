@@ -4,10 +4,14 @@
 
 mod common;
 
-use common::{each_document, records, unhex, vectors, violation, written};
-use everywire_wcf::dictionary::{Incoming, Outgoing};
+use common::{body, body_with, each_document, records, unhex, vectors, violation, written};
+use everywire_model::shape::{Field, Hold, Struct, Text};
+use everywire_model::{Budget, Failure, Shape, Value};
+use everywire_wcf::dictionary::{Outgoing, Words};
 use everywire_wcf::limits::{MAX_ATTRIBUTES, MAX_DEPTH, MAX_SESSION_SIZE};
-use everywire_wcf::nbfx::{Prefix, Record, Text, Word, integer, xml};
+use everywire_wcf::nbfx::{self, Prefix, Record, Word, integer, xml};
+use everywire_wcf::text;
+use everywire_wcf::values::{Form, ReaderQuotas, Reading};
 
 /// An integer of five bytes with a group above 31 bits, and one that never ends.
 #[test]
@@ -19,7 +23,7 @@ fn n2_mb32_beyond_31_bits() {
         // The same as the length of a name, as a word's number, as a table's length.
         assert_eq!(violation(&unhex(&format!("40{digits}"))), "nbfx BadInteger", "{digits}");
         assert_eq!(violation(&unhex(&format!("42{digits}"))), "nbfx BadInteger", "{digits}");
-        let failure = Incoming::default().receive(&unhex(digits)).unwrap_err();
+        let failure = Words::default().receive(&unhex(digits)).unwrap_err();
         assert_eq!(failure.code(), Some("nbfx BadInteger"), "{digits}");
     }
     for digits in ["", "80", "ff", "ffffffff"] {
@@ -44,7 +48,7 @@ fn n2_lengths_of_two_gigabytes_are_refused_before_anything_is_allocated() {
 fn n3_a_session_dictionary_grows_to_its_quota_and_no_further() {
     // 64 bytes each, length included: 32 of them are the quota exactly.
     let word = |index: usize| format!("{index:0>63}");
-    let mut words = Incoming::default();
+    let mut words = Words::default();
     for index in 0..MAX_SESSION_SIZE / 64 {
         let mut payload = vec![64, 63];
         payload.extend_from_slice(word(index).as_bytes());
@@ -58,21 +62,21 @@ fn n3_a_session_dictionary_grows_to_its_quota_and_no_further() {
 
 #[test]
 fn n3_empty_session_words_count_by_their_length_prefix() {
-    let mut words = Incoming::default();
+    let mut words = Words::default();
     words.learn(&vec![0; MAX_SESSION_SIZE]).unwrap();
     assert_eq!(words.len(), MAX_SESSION_SIZE);
     assert_eq!(words.learn(&[0]).unwrap_err().code(), Some("nbfx SessionTooLarge"));
-    let failure = Incoming::default().learn(&vec![0; 1 << 20]).unwrap_err();
+    let failure = Words::default().learn(&vec![0; 1 << 20]).unwrap_err();
     assert_eq!(failure.code(), Some("nbfx SessionTooLarge"));
 }
 
 #[test]
 fn n3_a_table_must_fit_its_envelope_and_its_words_the_table() {
     for digits in ["05", "0501", "ffffffff07", "020561", "0401610561"] {
-        let failure = Incoming::default().receive(&unhex(digits)).unwrap_err();
+        let failure = Words::default().receive(&unhex(digits)).unwrap_err();
         assert_eq!(failure.code(), Some("nbfx BadTable"), "{digits}: {failure}");
     }
-    assert_eq!(Incoming::default().receive(&unhex("0201ff")).unwrap_err().code(), Some("nbfx BadText"));
+    assert_eq!(Words::default().receive(&unhex("0201ff")).unwrap_err().code(), Some("nbfx BadText"));
 }
 
 /// This side keeps the quota of the peer: beyond it words are written in place.
@@ -82,7 +86,7 @@ fn n3_a_writer_stops_adding_words_at_the_quota() {
     let ids = (0..100).filter(|index| outgoing.id(&format!("{index:0>63}")).is_some()).count();
     assert_eq!(ids, 32);
     let payload = outgoing.payload(&[]);
-    Incoming::default().receive(&payload).unwrap();
+    Words::default().receive(&payload).unwrap();
 }
 
 #[test]
@@ -249,11 +253,11 @@ fn payloads_cut_or_changed_leave_a_session_that_withstands() {
             for octet in [0x00, 0x7f, 0x80, 0xff] {
                 let mut damaged = envelope.payload.clone();
                 damaged[at] = octet;
-                if let Ok(document) = Incoming::default().receive(&damaged) {
+                if let Ok(document) = Words::default().receive(&damaged) {
                     withstands(document, &mut 0);
                 }
             }
-            if let Ok(document) = Incoming::default().receive(&envelope.payload[..at]) {
+            if let Ok(document) = Words::default().receive(&envelope.payload[..at]) {
                 withstands(document, &mut 0);
             }
         }
@@ -263,7 +267,7 @@ fn payloads_cut_or_changed_leave_a_session_that_withstands() {
 /// Names by number are as long as their words; numbers that no dictionary has are read, and resolved to nothing.
 #[test]
 fn unknown_words_are_no_words() {
-    let words = Incoming::default();
+    let words = Words::default();
     let read = records(&[0x42, 0x01, 0x01]).unwrap();
     assert_eq!(read, [Record::Element(Prefix::None, Word::Id(1)), Record::End]);
     assert_eq!(
@@ -271,5 +275,231 @@ fn unknown_words_are_no_words() {
         (None, None, None, None)
     );
     assert_eq!(read.len(), 2);
-    assert_eq!(records(&unhex("400165ab02")).unwrap()[1], Record::Text(Text::Word(2), true));
+    assert_eq!(records(&unhex("400165ab02")).unwrap()[1], Record::Text(nbfx::Text::Word(2), true));
+}
+
+/// The code of what is wrong with a document of XML text.
+fn refused(document: &str, quotas: &ReaderQuotas) -> Failure {
+    let mut reader = text::Reader::new(document.as_bytes(), quotas);
+    loop {
+        match reader.next() {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("read to the end: {document}"),
+            Err(failure) => return failure,
+        }
+    }
+}
+
+fn refusal(document: &str) -> String {
+    refused(document, &ReaderQuotas::default()).code().expect("the violation is named").to_owned()
+}
+
+#[test]
+fn s1_document_types_entities_and_instructions_are_never_read() {
+    let laughs = "<!DOCTYPE a [<!ENTITY l \"ha\"><!ENTITY m \"&l;&l;&l;\">]><a>&m;</a>";
+    for document in [laughs, "<!DOCTYPE a><a/>", "<!DOCTYPE a SYSTEM \"file:///etc/passwd\"><a/>"] {
+        assert_eq!(refusal(document), "xml DocumentType", "{document}");
+    }
+    assert_eq!(refusal("<a><!DOCTYPE b></a>"), "xml DocumentType");
+    for document in ["<a>&l;</a>", "<a b=\"&l;\"/>", "<a>&nbsp;</a>"] {
+        assert_eq!(refusal(document), "xml Entity", "{document}");
+    }
+    for document in ["<?x y?><a/>", "<a><?x y?></a>", " <?xml version=\"1.0\"?><a/>"] {
+        assert_eq!(refusal(document), "xml ProcessingInstruction", "{document}");
+    }
+    for document in
+        ["<a>&#0;</a>", "<a>&#x1F;</a>", "<a>&#xD800;</a>", "<a>&#99999999999;</a>", "<a>&#+65;</a>"]
+    {
+        assert_eq!(refusal(document), "nbfx BadText", "{document}");
+    }
+    let mut reader =
+        text::Reader::new(b"<?xml version=\"1.0\"?><a>&lt;&#x41;&amp;</a>", &ReaderQuotas::default());
+    assert!(matches!(reader.next(), Ok(Some(text::Event::Start(_)))));
+    assert_eq!(reader.content().unwrap(), "<A&");
+}
+
+#[test]
+fn s5_attributes_prefixes_and_names_are_bounded() {
+    let attributes = |count: usize| (0..count).map(|at| format!(" a{at}=\"\"")).collect::<String>();
+    let document = |count| format!("<a{}/>", attributes(count));
+    let mut reader = text::Reader::new(b"<a/>", &ReaderQuotas::default());
+    assert!(reader.next().is_ok());
+    assert_eq!(refusal(&document(MAX_ATTRIBUTES + 1)), "nbfx TooManyAttributes");
+    assert_eq!(refusal("<a b=\"1\" b=\"2\"/>"), "xml Markup");
+    // Sixty declarations on each of nested elements: five of those are more than there may be at once.
+    let declarations =
+        |level: usize| (0..60).map(|at| format!(" xmlns:p{level}x{at}=\"u\"")).collect::<String>();
+    let nested: String = (0..5).map(|level| format!("<a{}>", declarations(level))).collect();
+    assert_eq!(refusal(&nested), "xml TooManyPrefixes");
+    // One after the other they come and go.
+    let siblings: String = (0..50).map(|level| format!("<a{}/>", declarations(level))).collect();
+    let document = format!("<r>{siblings}</r>");
+    let mut reader = text::Reader::new(document.as_bytes(), &ReaderQuotas::default());
+    while reader.next().unwrap().is_some() {}
+    assert_eq!(refusal(&format!("<{}/>", "n".repeat(5000))), "nbfx NameTooLong");
+    let long = format!("<a b=\"{}\"/>", "v".repeat(5000));
+    assert_eq!(refused(&long, &ReaderQuotas::CLASSIC).code(), Some("wcf MaxBytesPerRead"));
+    for name in ["1a", "-a", "a:b:c", ":a", "a:", "a!", "a:1"] {
+        assert_eq!(refusal(&format!("<{name}></{name}>")), "xml BadName", "{name}");
+    }
+}
+
+#[test]
+fn text_that_is_not_well_formed_is_refused() {
+    for document in
+        ["<a></b>", "<a><b></a></b>", "<a b></a>", "<a b=c/>", "<a", "<a b=\"<\"/>", "x<a/>", "<a/>x"]
+    {
+        assert_eq!(refusal(document), "xml Markup", "{document}");
+    }
+    for document in ["<a/><b/>", "</a>", "<a/></a>"] {
+        assert_eq!(refusal(document), "nbfx Unbalanced", "{document}");
+    }
+    for document in ["", "<a>", "<a><b></b>"] {
+        assert_eq!(refusal(document), "nbfx Truncated", "{document}");
+    }
+}
+
+/// A body of one field in both forms: what reading it says with these quotas.
+fn refused_values(fields: &Shape, text: &str, binary: &str, quotas: ReaderQuotas) -> [Failure; 2] {
+    let read = |form, bytes| {
+        let reading = Reading { quotas, ..Reading::default() };
+        let body = body_with(form, bytes, 0, reading, Budget::default());
+        body.read(|source| Value::decode(fields, source)).expect_err("the quota is exceeded")
+    };
+    [read(Form::Text, text.into()), read(Form::Binary, unhex(&binary.replace(' ', "")))]
+}
+
+fn one(shape: Shape) -> Shape {
+    let fields = vec![Field { name: "v".into(), shape }].into();
+    Shape::Struct(Hold::new(Struct { name: "".into(), id: "".into(), fields }))
+}
+
+#[test]
+fn reader_quotas_are_refused_in_the_words_of_microsofts_readers() {
+    let few = ReaderQuotas {
+        max_depth: 4,
+        max_string_content_length: 70,
+        max_array_length: 70,
+        max_name_table_char_count: 8,
+        ..ReaderQuotas::default()
+    };
+    let octets = one(Shape::sequence(Shape::U8));
+    let octets_text = format!("<Op><v>{}</v></Op>", "AAAA".repeat(17));
+    let long_text = format!("<Op><v>{}</v></Op>", "a".repeat(71));
+    // 71 octets in two records, 71 characters in two.
+    let octets_binary = format!("40024f70 400176 9e46{} 9f0100 01", "00".repeat(70));
+    let long_binary = format!("40024f70 400176 9846{} 990161 01", "61".repeat(70));
+    let numbers = format!("<Op><v>{}</v></Op>", "<i>1</i>".repeat(71));
+    let numbers_binary = format!("40024f70 400176 03 400169 01 8d47 {} 01 01", "01000000".repeat(71));
+    let strings = one(Shape::sequence(Shape::sequence(Shape::sequence(Shape::Text(Text::WIDE)))));
+    let deep = "<Op><v><a><b><c/></b></a></v></Op>";
+    let deep_binary = "40024f70 400176 400161 400162 400163 01 01 01 01 01";
+    let unknown = "<Op><abcde/><vwxyz/><v>1</v></Op>";
+    let unknown_binary = "40024f70 40056162636465 01 4005767778797a 01 400176 83 01";
+    let wide = "<Op><v>AAECAwQFBgcICQ==</v></Op>";
+    let narrow = ReaderQuotas { max_array_length: 9, ..few };
+    let wide_binary = "40024f70 400176 9f0a00010203040506070809 01";
+    for (fields, text, binary, quotas, sentence, property) in [
+        (&octets, wide, wide_binary, narrow, "The maximum array length quota (9)", "MaxArrayLength"),
+        (
+            &one(Shape::sequence(Shape::I32)),
+            &numbers,
+            &numbers_binary,
+            few,
+            "The maximum array length quota (70)",
+            "MaxArrayLength",
+        ),
+        (
+            &one(Shape::Text(Text::WIDE)),
+            &long_text,
+            &long_binary,
+            few,
+            "The maximum string content length quota (70)",
+            "MaxStringContentLength",
+        ),
+        (&strings, deep, deep_binary, few, "The maximum read depth (4)", "MaxDepth"),
+        (
+            &one(Shape::I32),
+            unknown,
+            unknown_binary,
+            few,
+            "The maximum nametable character count quota (8)",
+            "MaxNameTableCharCount",
+        ),
+    ] {
+        for failure in refused_values(fields, text, binary, quotas) {
+            let said = failure.to_string();
+            assert_eq!(failure.kind(), everywire_model::Kind::LimitExceeded, "{said}");
+            assert!(said.contains(sentence) && said.contains("has been exceeded"), "{said}");
+            let raise = format!(
+                "This quota may be increased by changing the {property} property on the XmlDictionaryReaderQuotas \
+                 object used when creating the XML reader."
+            );
+            assert!(said.contains(&raise), "{said}");
+        }
+    }
+    // Within the quota of octets, the text of them may not be: whichever is first is said.
+    for failure in
+        refused_values(&octets, &octets_text.replace("AAAA</v>", "AAAAAAAAAA==</v>"), &octets_binary, few)
+    {
+        assert_eq!(failure.kind(), everywire_model::Kind::LimitExceeded, "{failure}");
+    }
+}
+
+#[test]
+fn n5_dates_at_the_ends_of_time_and_beyond() {
+    let date = |raw: u64| [&[0x40, 1, b'e', 0x97][..], &raw.to_le_bytes()].concat();
+    let last = 3_155_378_975_999_999_999;
+    for (raw, shown) in [
+        (0, "<e>0001-01-01T00:00:00</e>"),
+        (last, "<e>9999-12-31T23:59:59.9999999</e>"),
+        (last | 1 << 62, "<e>9999-12-31T23:59:59.9999999Z</e>"),
+    ] {
+        assert_eq!(xml::to_xml(&date(raw), |_| None).unwrap(), shown);
+    }
+    for raw in [last + 1, u64::MAX, u64::MAX >> 2, 3 << 62, last | 3 << 62] {
+        assert_eq!(violation(&date(raw)), "nbfx OutOfRange", "{raw:x}");
+    }
+    // In an array they are shown one by one, or refused by the reader of values; never anything worse.
+    let array =
+        [unhex("40024f70400176034001690197"), vec![1], u64::MAX.to_le_bytes().to_vec(), vec![1, 1]].concat();
+    let read = body(array, None, Budget::default())
+        .read(|source| Value::decode(&one(Shape::sequence(Shape::Text(Text::WIDE))), source));
+    assert!(matches!(read, Ok(Value::Struct(_)) | Err(_)));
+}
+
+/// Sixty thousand members in the wrong order, and as many unknown ones: looked at a few times each, no more.
+#[test]
+fn n4_members_in_any_order_cost_what_they_weigh() {
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let fields =
+        names.iter().map(|name| Field { name: (*name).into(), shape: Shape::I32 }).collect::<Vec<_>>();
+    let shape = Shape::Struct(Hold::new(Struct { name: "".into(), id: "".into(), fields: fields.into() }));
+    let mut text = "<Op>".to_owned();
+    for _ in 0..20_000 {
+        text.push_str("<h>1</h><x/><a>2</a>");
+    }
+    text.push_str("</Op>");
+    let read = |budget| {
+        let body = body_with(Form::Text, text.clone().into_bytes(), 0, Reading::default(), budget);
+        body.read(|source| Value::decode(&shape, source))
+    };
+    let Value::Struct(values) = read(Budget::default()).unwrap() else { panic!("a struct") };
+    assert_eq!((&values[0].1, &values[7].1), (&Value::Integer(2), &Value::Integer(1)));
+    let few = Budget { elements: 10_000, ..Budget::default() };
+    assert_eq!(read(few).unwrap_err().kind(), everywire_model::Kind::LimitExceeded);
+}
+
+#[test]
+fn n5_chained_pieces_of_base64_text_are_charged_and_joined() {
+    let text = format!("<Op><v>{}</v></Op>", "<![CDATA[QUFB]]>&#65;&#65;&#65;&#65;<!-- -->\n".repeat(5_000));
+    let read = |budget| {
+        let body = body_with(Form::Text, text.clone().into_bytes(), 0, Reading::default(), budget);
+        body.read(|source| Value::decode(&one(Shape::sequence(Shape::U8)), source))
+    };
+    let Value::Struct(values) = read(Budget::default()).unwrap() else { panic!("a struct") };
+    let Value::Bytes(octets) = &values[0].1 else { panic!("octets") };
+    assert_eq!((octets.len(), &octets[..6]), (30_000, &[b'A', b'A', b'A', 0, 0, 0][..]));
+    let few = Budget { bytes: 10_000, ..Budget::default() };
+    assert_eq!(read(few).unwrap_err().kind(), everywire_model::Kind::LimitExceeded);
 }

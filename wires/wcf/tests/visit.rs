@@ -4,16 +4,16 @@
 
 mod common;
 
-use common::{each_document, records, unhex};
+use common::{arguments, body, body_with, each_document, encode, records, results, unhex};
 use everywire_model::shape::{
     Array, Enum, Field, Hold, Order, Pointer, PointerKind, Sequence, Shape, Struct, Text,
 };
 use everywire_model::{Budget, Codec, Failure, Kind, Sink, Value};
-use everywire_wcf::dictionary::{Incoming, Outgoing};
+use everywire_wcf::dictionary::{Outgoing, Words};
 use everywire_wcf::limits::MAX_DEPTH;
 use everywire_wcf::nbfx::{Reader, Record, Word};
-use everywire_wcf::values::{WITH_TABLE, body};
-use everywire_wcf::{BINARY_XML, BinaryXmlSink, BinaryXmlSource, Layout};
+use everywire_wcf::values::{Form, Reading, XML};
+use std::sync::Arc;
 
 fn structure(name: &'static str, fields: Vec<(&'static str, Shape)>) -> Shape {
     let fields: Vec<_> = fields.into_iter().map(|(name, shape)| Field { name: name.into(), shape }).collect();
@@ -35,7 +35,7 @@ fn colour() -> Shape {
 }
 
 /// The element in the SOAP body of a document.
-fn body_element<'a>(document: &'a [u8], words: &Incoming) -> &'a [u8] {
+fn body_element<'a>(document: &'a [u8], words: &Words) -> &'a [u8] {
     let mut reader = Reader::new(document);
     let (mut in_body, mut start) = (false, None);
     loop {
@@ -54,28 +54,26 @@ fn body_element<'a>(document: &'a [u8], words: &Incoming) -> &'a [u8] {
 }
 
 /// Reads the bodies of a captured call at these shapes, compares, and writes them with the words of the session again.
-fn check_call(capture: &str, operation: &str, arguments: (Shape, Value), results: (Shape, Value)) {
+fn check_call(capture: &str, operation: &str, arguments_: (Shape, Value), results_: (Shape, Value)) {
     let mut count = 0;
     each_document(|envelope, document, words| {
         if envelope.capture != capture {
             return;
         }
-        let (layout, (shape, expected)) = match envelope.side {
-            "C" => (Layout::arguments(operation, "http://tempuri.org/"), &arguments),
-            _ => (Layout::results(operation, "http://tempuri.org/"), &results),
+        let ((shape, value), layout) = match envelope.side {
+            "C" => (&arguments_, arguments(operation, "http://tempuri.org/", &arguments_.0)),
+            _ => (&results_, results(operation, "http://tempuri.org/", &results_.0)),
         };
         let element = body_element(document, words);
-        let mut source = BinaryXmlSource::new(element, words, &layout, Budget::default());
-        assert_eq!(&Value::decode(shape, &mut source).unwrap(), expected, "{capture} {}", envelope.side);
-        assert_eq!(source.position(), element.len(), "{capture}: something is left");
-
-        let mut known = Outgoing::known(words);
-        let mut sink = BinaryXmlSink::new(&layout, &mut known);
-        expected.encode(shape, &mut sink).unwrap();
-        assert_eq!(sink.into_bytes().unwrap(), element, "{capture} {}", envelope.side);
-        // The same as a body that needs no session.
+        // From its place in the envelope, and alone.
+        let base = element.as_ptr().addr() - document.as_ptr().addr();
+        let reading = Reading { words: Arc::new(words.clone()), ..Reading::default() };
+        let whole = body_with(Form::Binary, document.to_vec(), base, reading, Budget::default());
+        assert_eq!(&whole.read(|source| Value::decode(shape, source)).unwrap(), value, "{capture}");
         let body = body(element.to_vec(), Some(words), Budget::default());
-        assert_eq!(&body.read(|source| Value::decode(shape, source)).unwrap(), expected);
+        assert_eq!(&body.read(|source| Value::decode(shape, source)).unwrap(), value, "{capture}");
+        let again = encode(Form::Binary, value, &mut Outgoing::known(words), &layout, shape);
+        assert_eq!(again, element, "{capture}");
         count += 1;
     });
     assert_eq!(count, 2, "{capture}");
@@ -118,9 +116,9 @@ fn captured_octets_read_and_write_the_same_bytes() {
 
 /// Writes a value, pipes it into another body, and reads that.
 fn round(shape: &Shape, value: &Value) {
-    let first = BINARY_XML.write(&mut |sink| value.encode(shape, sink)).unwrap();
+    let first = XML.write(&mut |sink| value.encode(shape, sink)).unwrap();
     records(&first.bytes).unwrap();
-    let second = BINARY_XML.write(&mut |sink| first.pipe(shape, sink)).unwrap();
+    let second = XML.write(&mut |sink| first.pipe(shape, sink)).unwrap();
     assert_eq!(second.bytes, first.bytes, "{value:?}");
     assert_eq!(&second.read(|source| Value::decode(shape, source)).unwrap(), value);
 }
@@ -244,16 +242,15 @@ fn the_bulk_lane_writes_what_one_by_one_writes() {
             }
             sink.close(&shape)
         };
-        BINARY_XML.write(visit).unwrap().bytes
+        XML.write(visit).unwrap().bytes
     };
     assert_eq!(write(true), write(false));
 }
 
 #[test]
 fn what_xml_has_no_place_for_is_refused_by_name() {
-    let refused = |visit: &mut dyn FnMut(&mut dyn Sink) -> Result<(), Failure>| {
-        BINARY_XML.write(visit).unwrap_err().kind()
-    };
+    let refused =
+        |visit: &mut dyn FnMut(&mut dyn Sink) -> Result<(), Failure>| XML.write(visit).unwrap_err().kind();
     let handle: everywire_model::Handle =
         std::sync::Arc::new(std::fs::File::open("Cargo.toml").unwrap().into());
     assert_eq!(refused(&mut |sink| sink.handle(&handle)), Kind::Unsupported);
@@ -291,7 +288,7 @@ fn n4_no_value_is_written_deeper_than_it_may_be_read() {
     for _ in 0..MAX_DEPTH {
         (shape, value) = (Shape::sequence(shape), list([value]));
     }
-    let failure = BINARY_XML.write(&mut |sink| value.encode(&shape, sink)).unwrap_err();
+    let failure = XML.write(&mut |sink| value.encode(&shape, sink)).unwrap_err();
     assert_eq!(failure.kind(), Kind::LimitExceeded);
 }
 
@@ -323,12 +320,11 @@ fn n5_chained_octets_and_texts_are_charged_to_the_budget() {
 /// A word of 2000 bytes, named a thousand times by two bytes each.
 #[test]
 fn n5_words_that_repeat_are_charged_as_often() {
-    let mut words = Incoming::default();
+    let mut words = Words::default();
     words.learn(&[unhex("d00f"), vec![b'w'; 2000]].concat()).unwrap();
     let element = [unhex("400176"), unhex("aa01").repeat(1000), vec![1]].concat();
     for shape in [text(), Shape::sequence(Shape::U8), Shape::I32, colour(), Shape::Bool] {
         let body = body(element.clone(), Some(&words), Budget { bytes: 10_000, ..Budget::default() });
-        assert_eq!(body.dialect, WITH_TABLE);
         let failure = body.read(|source| Value::decode(&shape, source)).unwrap_err();
         assert_eq!(failure.kind(), Kind::LimitExceeded, "{}: {failure}", shape.noun());
     }
@@ -374,13 +370,13 @@ fn damaged_values_are_refused_or_read() {
     let value = Value::Struct(
         ["a", "b", "c", "d", "e", "f", "g"].map(str::to_owned).into_iter().zip(fields).collect(),
     );
-    let whole = BINARY_XML.write(&mut |sink| value.encode(&sample, sink)).unwrap().bytes.to_vec();
+    let whole = XML.write(&mut |sink| value.encode(&sample, sink)).unwrap().bytes.to_vec();
     assert_eq!(decode(&sample, whole.clone(), Budget::default()).unwrap(), value);
     let mut attempt = |element: Vec<u8>| {
         tried += 1;
         match decode(&sample, element, Budget::for_message(1000)) {
             Ok(value) => {
-                if let Ok(again) = BINARY_XML.write(&mut |sink| value.encode(&sample, sink)) {
+                if let Ok(again) = XML.write(&mut |sink| value.encode(&sample, sink)) {
                     again.read(|source| Value::decode(&sample, source)).unwrap();
                 }
             }

@@ -1,7 +1,7 @@
 //! The SOAP envelope around values: where its body is.
 
 use super::{Reader, Record, Word};
-use crate::dictionary::Incoming;
+use crate::dictionary::Words;
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use std::ops::Range;
 ///
 /// # Errors
 /// [`Violation::MissingElement`] without a body; whatever is wrong before its end.
-pub fn body(document: &[u8], words: &Incoming) -> Visit<Range<usize>> {
+pub fn body(document: &[u8], words: &Words) -> Visit<Range<usize>> {
     let mut reader = Reader::new(document);
     let mut start = None;
     loop {

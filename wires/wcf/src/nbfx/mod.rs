@@ -2,12 +2,15 @@
 
 mod envelope;
 pub mod integer;
+pub(crate) mod notation;
 mod reader;
 mod record;
+pub(crate) mod records;
 mod writer;
 pub mod xml;
 
 pub use envelope::body;
 pub use reader::{Reader, item};
 pub use record::{Decimal, Item, Prefix, Record, Text, Word};
-pub use writer::{Writer, decimal};
+pub use records::decimal;
+pub use writer::Writer;

@@ -16,6 +16,7 @@ pub struct Reader<'a> {
     attributes: Option<usize>,
     array: Array,
     in_list: bool,
+    max_depth: usize,
 }
 
 /// How far an array record has been read.
@@ -33,7 +34,39 @@ const MAX_TICKS: u64 = 3_155_378_975_999_999_999;
 impl<'a> Reader<'a> {
     /// A reader over bytes that are not nested in anything.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, depth: 0, attributes: None, array: Array::No, in_list: false }
+        Self {
+            bytes,
+            at: 0,
+            depth: 0,
+            attributes: None,
+            array: Array::No,
+            in_list: false,
+            max_depth: MAX_DEPTH,
+        }
+    }
+
+    /// The same reader with another bound of elements in elements.
+    #[must_use]
+    pub fn with_max_depth(self, max_depth: usize) -> Self {
+        Self { max_depth, ..self }
+    }
+
+    /// Whether no element may start here any more.
+    pub(crate) fn is_too_deep(&self) -> bool {
+        self.depth >= self.max_depth && matches!(self.bytes.get(self.at.wrapping_sub(1)), Some(0x40..=0x77))
+    }
+
+    /// The code of the next record.
+    #[inline]
+    pub(crate) fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    /// Goes on elsewhere, inside `depth` elements and between records of theirs.
+    pub(crate) fn seek(&mut self, at: usize, depth: usize) {
+        self.at = at.min(self.bytes.len());
+        self.depth = depth;
+        (self.attributes, self.array, self.in_list) = (None, Array::No, false);
     }
 
     /// Offset of the next record.
@@ -101,7 +134,12 @@ impl<'a> Reader<'a> {
     }
 
     fn element(&mut self, code: u8) -> Visit<Record<'a>> {
-        if self.depth >= MAX_DEPTH {
+        let (prefix, name) = self.element_name(code)?;
+        Ok(Record::Element(prefix, name))
+    }
+
+    fn element_name(&mut self, code: u8) -> Visit<(Prefix<'a>, Word<'a>)> {
+        if self.depth >= self.max_depth {
             return self.wrong(Violation::TooDeep);
         }
         self.depth += 1;
@@ -112,8 +150,97 @@ impl<'a> Reader<'a> {
             0x44..=0x5d => Prefix::Letter(code - 0x44),
             _ => Prefix::Letter(code - 0x5e),
         };
-        let by_id = matches!(code, 0x42..=0x5d);
-        Ok(Record::Element(prefix, self.word(by_id)?))
+        Ok((prefix, self.word(matches!(code, 0x42..=0x5d))?))
+    }
+
+    /// The name of the element that starts here, of which the next code is one; not in an array or a list.
+    #[inline]
+    pub(crate) fn start(&mut self) -> Visit<Word<'a>> {
+        let code = self.byte()?;
+        if self.depth >= self.max_depth || matches!(code, 0x41 | 0x43) {
+            return self.element_name(code).map(|(_, name)| name);
+        }
+        self.depth += 1;
+        self.attributes = Some(0);
+        self.word(matches!(code, 0x42..=0x5d))
+    }
+
+    /// The octets of the record that comes here, if it is one of octets and ends nothing.
+    #[inline]
+    pub(crate) fn octets(&mut self) -> Visit<Option<&'a [u8]>> {
+        match self.bytes.get(self.at) {
+            Some(code @ (0x9e | 0xa0 | 0xa2))
+                if !self.in_list && self.depth > 0 && self.array == Array::No =>
+            {
+                self.at += 1;
+                self.attributes = None;
+                self.sized(code - 0x9e).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Passes a declaration, of which the next code is one.
+    #[inline]
+    pub(crate) fn skip_xmlns(&mut self) -> Visit<()> {
+        self.count_attribute()?;
+        let code = self.byte()?;
+        if matches!(code, 0x09 | 0x0b) {
+            self.string(MAX_NAME)?;
+        }
+        self.word(code >= 0x0a).map(|_| ())
+    }
+
+    /// The text that comes here and ends its element, if one does.
+    #[inline]
+    pub(crate) fn last_text(&mut self) -> Visit<Option<Text<'a>>> {
+        match self.bytes.get(self.at) {
+            Some(code @ (0x81..=0xa3 | 0xa9..=0xbd)) if code & 1 == 1 && !self.in_list && self.depth > 0 => {
+                self.at += 1;
+                let text = self.value(code & 0xfe)?;
+                self.attributes = None;
+                self.depth -= 1;
+                Ok(Some(text))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The whole number in a record that comes here and ends its element, if one does.
+    #[inline]
+    pub(crate) fn last_integer(&mut self) -> Option<i64> {
+        if self.in_list || self.depth == 0 {
+            return None;
+        }
+        let (code, rest) = self.bytes.get(self.at..)?.split_first()?;
+        let (value, width) = match code {
+            0x81 => (0, 0),
+            0x83 => (1, 0),
+            0x89 => (i64::from(i8::from_le_bytes(*rest.first_chunk()?)), 1),
+            0x8b => (i64::from(i16::from_le_bytes(*rest.first_chunk()?)), 2),
+            0x8d => (i64::from(i32::from_le_bytes(*rest.first_chunk()?)), 4),
+            0x8f => (i64::from_le_bytes(*rest.first_chunk()?), 8),
+            _ => return None,
+        };
+        self.at += 1 + width;
+        self.attributes = None;
+        self.depth -= 1;
+        Some(value)
+    }
+
+    /// Passes the end of an element, if it comes here; whether it did.
+    #[inline]
+    pub(crate) fn end(&mut self) -> bool {
+        let ends = self.bytes.get(self.at) == Some(&0x01)
+            && self.depth > 0
+            && !self.in_list
+            && self.array == Array::No;
+        if ends {
+            self.at += 1;
+            self.depth -= 1;
+            self.attributes = None;
+        }
+        ends
     }
 
     fn attribute(&mut self, code: u8) -> Visit<Record<'a>> {
@@ -265,6 +392,7 @@ impl<'a> Reader<'a> {
         self.take(len)
     }
 
+    #[inline]
     fn word(&mut self, by_id: bool) -> Visit<Word<'a>> {
         Ok(if by_id { Word::Id(self.integer()?) } else { Word::Inline(self.string(MAX_NAME)?) })
     }
@@ -280,14 +408,27 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.take(len)?).map_err(|_| Violation::BadText.at(self.at))
     }
 
+    #[inline]
     fn integer(&mut self) -> Visit<u32> {
+        // Nearly all are one byte.
+        if let Some(byte @ 0..0x80) = self.bytes.get(self.at) {
+            self.at += 1;
+            return Ok(u32::from(*byte));
+        }
         let (value, at) = integer::read(self.bytes, self.at)?;
         self.at = at;
         Ok(value)
     }
 
+    #[inline]
     fn byte(&mut self) -> Visit<u8> {
-        Ok(u8::from_le_bytes(self.array()?))
+        match self.bytes.get(self.at) {
+            Some(byte) => {
+                self.at += 1;
+                Ok(*byte)
+            }
+            None => self.wrong(Violation::Truncated),
+        }
     }
 
     fn array<const N: usize>(&mut self) -> Visit<[u8; N]> {

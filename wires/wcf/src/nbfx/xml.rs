@@ -2,6 +2,8 @@
 
 use super::record::{Decimal, Prefix, Record, Text, Word};
 use super::{Reader, item};
+use crate::text::base64;
+use everywire_model::Failure;
 use everywire_model::visit::Visit;
 use std::fmt::Write;
 
@@ -10,12 +12,31 @@ use std::fmt::Write;
 /// # Errors
 /// The document's first violation.
 pub fn to_xml<'w>(document: &[u8], word: impl Fn(u32) -> Option<&'w str>) -> Visit<String> {
+    match to_xml_partly(document, word) {
+        (out, None) => Ok(out),
+        (_, Some(failure)) => Err(failure),
+    }
+}
+
+/// The same of a document that may be cut off or broken: as far as it can be read, and why no further.
+pub fn to_xml_partly<'w>(
+    document: &[u8],
+    word: impl Fn(u32) -> Option<&'w str>,
+) -> (String, Option<Failure>) {
     let mut printer = Printer { out: String::new(), open: Vec::new(), in_tag: false, listed: None, word };
     let mut reader = Reader::new(document);
-    while let Some(record) = reader.read()? {
-        printer.record(&record, &mut reader)?;
-    }
-    Ok(printer.out)
+    let failure = loop {
+        let printed = match reader.read() {
+            Ok(Some(record)) => printer.record(&record, &mut reader),
+            Ok(None) => break None,
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = printed {
+            break Some(failure);
+        }
+    };
+    printer.close_tag();
+    (printer.out, failure)
 }
 
 struct Printer<F> {
@@ -270,35 +291,8 @@ fn uuid(raw: &[u8; 16]) -> String {
     format!("{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", (number >> 48) as u16, number as u64 & 0xffff_ffff_ffff)
 }
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-fn base64(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let word =
-            group.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
-        for index in 0..4 {
-            let digit = (word >> (18 - 6 * index)) as usize & 63;
-            out.push(if index > group.len() { '=' } else { char::from(ALPHABET[digit]) });
-        }
-    }
-    out
-}
-
-/// The octets that base64 text stands for; white space is skipped.
-pub fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut word, mut bits) = (0_u32, 0);
-    let text = text.trim_end_matches(|c: char| c == '=' || c.is_ascii_whitespace());
-    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
-        let digit = ALPHABET.iter().position(|known| *known == byte)?;
-        word = word << 6 | u32::try_from(digit).ok()?;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            out.push((word >> bits) as u8);
-            word &= (1 << bits) - 1;
-        }
-    }
-    Some(out)
+fn base64(octets: &[u8]) -> String {
+    let mut out = Vec::new();
+    base64::encode(octets, &mut out);
+    out.iter().map(|byte| char::from(*byte)).collect()
 }

@@ -1,8 +1,9 @@
 //! Names and namespaces of the data contract.
 
-use super::Layout;
+use super::qname::clark;
 use everywire_model::Shape;
-use everywire_model::shape::Text;
+use everywire_model::shape::{Alias, Text};
+use std::borrow::Cow;
 
 pub(super) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 pub(super) const SCHEMA: &str = "http://www.w3.org/2001/XMLSchema";
@@ -10,7 +11,7 @@ pub(super) const SERIALIZATION: &str = "http://schemas.microsoft.com/2003/10/Ser
 pub(super) const ARRAYS: &str = "http://schemas.microsoft.com/2003/10/Serialization/Arrays";
 
 /// The default namespace of types: by the part of the scoped name before the last `::`.
-pub(super) fn clr_namespace(name: &str) -> String {
+fn clr_namespace(name: &str) -> String {
     let module = name.rsplit_once("::").map_or("", |(module, _)| module).replace("::", ".");
     format!("http://schemas.datacontract.org/2004/07/{module}")
 }
@@ -19,16 +20,75 @@ fn last_part(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
 }
 
+/// Namespace and name of a named type: its identity in Clark notation, else as its scoped name has it.
+pub(super) fn type_name<'s>(id: &'s str, name: &'s str) -> (Cow<'s, str>, &'s str) {
+    match clark(id) {
+        Some((namespace, local)) => (Cow::Borrowed(namespace), local.split(';').next().unwrap_or(local)),
+        None => (Cow::Owned(clr_namespace(name)), last_part(name)),
+    }
+}
+
+/// Names in a collection that are not the default ones: `{ns}Name;item,key,value`.
+pub(super) struct Collection<'s> {
+    pub(super) namespace: &'s str,
+    pub(super) item: Option<&'s str>,
+    pub(super) key: Option<&'s str>,
+    pub(super) value: Option<&'s str>,
+}
+
+/// What an alias says of the collection that it names.
+pub(super) fn collection(alias: &Alias) -> Option<Collection<'_>> {
+    let (namespace, local) = clark(&alias.id)?;
+    let mut names = local.split(';').nth(1).unwrap_or_default().split(',').map(Some);
+    let mut next = || names.next().flatten().filter(|name| !name.is_empty());
+    Some(Collection { namespace, item: next(), key: next(), value: next() })
+}
+
+/// How a plain type that XML Schema has and the shapes do not is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Notation {
+    Decimal,
+    DateTime,
+    QName,
+    /// Elements in place of characters.
+    Markup,
+}
+
+/// Namespace and name of a plain type that an alias stands for.
+pub(super) fn plain_alias(alias: &Alias) -> Option<(&str, &str)> {
+    let (namespace, local) = clark(&alias.id)?;
+    if matches!(namespace, SCHEMA | SERIALIZATION) { Some((namespace, local)) } else { None }
+}
+
+/// The notation of a shape, if an alias of it says one.
+pub(super) fn notation(shape: &Shape) -> Option<Notation> {
+    let mut shape = shape;
+    while let Shape::Alias(alias) = shape {
+        match plain_alias(alias) {
+            Some((SCHEMA, "decimal")) => return Some(Notation::Decimal),
+            Some((SCHEMA, "dateTime")) => return Some(Notation::DateTime),
+            Some((SCHEMA, "QName")) => return Some(Notation::QName),
+            Some((SCHEMA, "anyXML")) => return Some(Notation::Markup),
+            _ => shape = &alias.target,
+        }
+    }
+    None
+}
+
 /// The name of a type as a data contract: what its elements are called inside a sequence.
 pub(super) fn contract_name(shape: &Shape) -> String {
-    match shape.resolved() {
-        Shape::Struct(shape) => last_part(&shape.name).to_owned(),
-        Shape::Union(shape) => last_part(&shape.name).to_owned(),
-        Shape::Enum(shape) => last_part(&shape.name).to_owned(),
+    match shape {
+        Shape::Alias(alias) => match clark(&alias.id) {
+            Some((_, local)) => local.split(';').next().unwrap_or(local).to_owned(),
+            None => contract_name(&alias.target),
+        },
+        Shape::Struct(shape) => type_name(&shape.id, &shape.name).1.to_owned(),
+        Shape::Union(shape) => type_name(&shape.id, &shape.name).1.to_owned(),
+        Shape::Enum(shape) => type_name(&shape.id, &shape.name).1.to_owned(),
         Shape::Optional(target) => contract_name(target),
         Shape::Pointer(pointer) => contract_name(&pointer.target),
         Shape::Map(map) => format!("ArrayOf{}", pair_name(&map.key, &map.value)),
-        resolved @ (Shape::Sequence(_) | Shape::Array(_)) => match resolved.element() {
+        Shape::Sequence(_) | Shape::Array(_) => match shape.element() {
             Some(element) if !matches!(element.resolved(), Shape::U8) => {
                 format!("ArrayOf{}", contract_name(element))
             }
@@ -43,28 +103,20 @@ pub(super) fn pair_name(key: &Shape, value: &Shape) -> String {
     format!("KeyValueOf{}{}", contract_name(key), contract_name(value))
 }
 
-/// The namespace of the elements inside a value: of a struct its own, of a sequence that of its items.
-pub(super) fn inner_namespace(shape: &Shape, layout: &Layout) -> String {
-    let own = |name: &str| (layout.data_namespace)(name);
-    match shape.resolved() {
-        Shape::Struct(shape) => own(&shape.name),
-        Shape::Union(shape) => own(&shape.name),
-        resolved @ (Shape::Sequence(_) | Shape::Array(_)) => {
-            let mut element = resolved.element().map_or(&Shape::Void, Shape::resolved);
-            while let Shape::Optional(target) = element {
-                element = target.resolved();
-            }
-            if let Shape::Pointer(pointer) = element {
-                element = pointer.target.resolved();
-            }
-            match element {
-                Shape::Struct(shape) => own(&shape.name),
-                Shape::Union(shape) => own(&shape.name),
-                Shape::Enum(shape) => own(&shape.name),
-                _ => ARRAYS.to_owned(),
-            }
-        }
-        _ => ARRAYS.to_owned(),
+/// The namespace of the elements of a collection of these.
+pub(super) fn item_namespace(element: &Shape) -> Cow<'_, str> {
+    match element {
+        Shape::Struct(shape) => type_name(&shape.id, &shape.name).0,
+        Shape::Union(shape) => type_name(&shape.id, &shape.name).0,
+        Shape::Enum(shape) => type_name(&shape.id, &shape.name).0,
+        Shape::Optional(target) => item_namespace(target),
+        Shape::Pointer(pointer) => item_namespace(&pointer.target),
+        Shape::Alias(alias) => match clark(&alias.id) {
+            Some((SCHEMA | SERIALIZATION, _)) => Cow::Borrowed(ARRAYS),
+            Some((namespace, _)) => Cow::Borrowed(namespace),
+            None => item_namespace(&alias.target),
+        },
+        _ => Cow::Borrowed(ARRAYS),
     }
 }
 
@@ -84,13 +136,36 @@ pub(super) fn schema_name(shape: &Shape) -> Option<&'static str> {
         Shape::F64 => "double",
         Shape::Char | Shape::WideChar => "char",
         Shape::Text(_) => "string",
-        resolved @ Shape::Sequence(_)
+        resolved @ (Shape::Sequence(_) | Shape::Array(_))
             if matches!(resolved.element().map(Shape::resolved), Some(Shape::U8)) =>
         {
             "base64Binary"
         }
         _ => return None,
     })
+}
+
+/// Namespace and name by which a value tells its own type (`i:type`).
+pub(super) fn told_type(shape: &Shape) -> Option<(Cow<'_, str>, String)> {
+    match shape {
+        Shape::Alias(alias) => match clark(&alias.id) {
+            Some((namespace, local)) => {
+                let local = local.split(';').next().unwrap_or(local);
+                Some((Cow::Borrowed(namespace), local.to_owned()))
+            }
+            None => told_type(&alias.target),
+        },
+        Shape::Struct(named) => {
+            Some(type_name(&named.id, &named.name)).map(|(ns, name)| (ns, name.to_owned()))
+        }
+        Shape::Enum(named) => Some(type_name(&named.id, &named.name)).map(|(ns, name)| (ns, name.to_owned())),
+        Shape::Char | Shape::WideChar => Some((Cow::Borrowed(SERIALIZATION), "char".to_owned())),
+        Shape::Map(_) => Some((Cow::Borrowed(ARRAYS), contract_name(shape))),
+        _ => match schema_name(shape) {
+            Some(local) => Some((Cow::Borrowed(SCHEMA), local.to_owned())),
+            None => Some((item_namespace(shape.element()?), contract_name(shape))),
+        },
+    }
 }
 
 /// How many `ArrayOf` the name of a value's own type may begin with.
@@ -111,6 +186,12 @@ pub(super) fn schema_shape(name: &str) -> Option<Shape> {
 }
 
 fn plain_shape(name: &str) -> Option<Shape> {
+    use everywire_model::shape::Hold;
+    let text = || Shape::Text(Text::WIDE);
+    let typed = |namespace: &str| {
+        let id = format!("{{{namespace}}}{name}").into();
+        Shape::Alias(Hold::new(Alias { name: name.to_owned().into(), id, target: text() }))
+    };
     Some(match name {
         "boolean" => Shape::Bool,
         "unsignedByte" => Shape::U8,
@@ -124,8 +205,10 @@ fn plain_shape(name: &str) -> Option<Shape> {
         "float" => Shape::F32,
         "double" => Shape::F64,
         "char" => Shape::WideChar,
+        "string" => text(),
         // Types without a neutral counterpart are carried in their notation.
-        "string" | "decimal" | "dateTime" | "duration" | "guid" | "anyURI" => Shape::Text(Text::WIDE),
+        "decimal" | "dateTime" | "anyURI" | "QName" => typed(SCHEMA),
+        "duration" | "guid" => typed(SERIALIZATION),
         "base64Binary" => Shape::sequence(Shape::U8),
         _ => return None,
     })

@@ -1,6 +1,7 @@
-//! The content of an element as a value of the expected type, whichever records it came in.
+//! The content of an element as a value of the expected type, whichever records or text it came in.
 
 use crate::nbfx::{Text, xml};
+use crate::text::base64;
 use std::borrow::Cow;
 
 /// The content of an element.
@@ -17,17 +18,32 @@ pub(super) enum Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// Adds a record, whose word, if it is one, stands in `word`.
+    /// One record, whose word, if it is one, stands in `word`.
+    #[inline]
+    pub(super) fn of(text: Text<'a>, word: Option<&'a str>) -> Self {
+        match text {
+            Text::Empty | Text::ListStart | Text::ListEnd => Self::Empty,
+            Text::Chars(chars) => Self::Text(Cow::Borrowed(chars)),
+            Text::Bytes(bytes) => Self::Octets(Cow::Borrowed(bytes)),
+            Text::Word(_) => Self::Text(Cow::Borrowed(word.unwrap_or_default())),
+            other => Self::One(other),
+        }
+    }
+
+    /// Adds a record.
     pub(super) fn push(self, text: Text<'a>, word: Option<&'a str>) -> Self {
         match (self, text) {
             (whole, Text::Empty | Text::ListStart | Text::ListEnd) => whole,
-            (Self::Empty, Text::Chars(chars)) => Self::Text(Cow::Borrowed(chars)),
-            (Self::Empty, Text::Bytes(bytes)) => Self::Octets(Cow::Borrowed(bytes)),
-            (Self::Empty, Text::Word(_)) => Self::Text(Cow::Borrowed(word.unwrap_or_default())),
-            (Self::Empty, other) => Self::One(other),
-            (Self::Octets(mut bytes), Text::Bytes(more)) => {
-                bytes.to_mut().extend_from_slice(more);
-                Self::Octets(bytes)
+            (Self::Empty, text) => Self::of(text, word),
+            (Self::Octets(Cow::Borrowed(first)), Text::Bytes(more)) => {
+                let mut joined = Vec::with_capacity(first.len() + more.len());
+                joined.extend_from_slice(first);
+                joined.extend_from_slice(more);
+                Self::Octets(Cow::Owned(joined))
+            }
+            (Self::Octets(Cow::Owned(mut joined)), Text::Bytes(more)) => {
+                joined.extend_from_slice(more);
+                Self::Octets(Cow::Owned(joined))
             }
             (whole, more) => {
                 let mut text = whole.text().into_owned();
@@ -52,11 +68,12 @@ impl<'a> Content<'a> {
         match self {
             Self::Empty => Some(Cow::Borrowed(&[])),
             Self::Octets(bytes) => Some(bytes),
-            other => xml::from_base64(&other.text()).map(Cow::Owned),
+            other => base64::decode(other.text().as_bytes()).map(Cow::Owned),
         }
     }
 
     /// As a whole number.
+    #[inline]
     pub(super) fn integer(self) -> Option<i128> {
         Some(match self {
             Self::One(text) => match text {
@@ -69,7 +86,7 @@ impl<'a> Content<'a> {
                 Text::U64(value) => value.into(),
                 other => return xml::lexical(&other).parse().ok(),
             },
-            other => return other.text().trim().parse().ok(),
+            other => return whole(&other.text()),
         })
     }
 
@@ -82,7 +99,7 @@ impl<'a> Content<'a> {
             Self::One(Text::Zero | Text::One | Text::I8(_) | Text::I16(_) | Text::I32(_) | Text::I64(_)) => {
                 self.integer().map(|value| value as f64)
             }
-            other => match other.text().trim() {
+            other => match trimmed(&other.text()) {
                 "INF" => Some(f64::INFINITY),
                 "-INF" => Some(f64::NEG_INFINITY),
                 "NaN" => Some(f64::NAN),
@@ -96,11 +113,22 @@ impl<'a> Content<'a> {
         match self {
             Self::One(Text::True | Text::One | Text::Bool(true)) => Some(true),
             Self::One(Text::False | Text::Zero | Text::Bool(false)) => Some(false),
-            other => match other.text().trim() {
+            other => match trimmed(&other.text()) {
                 "true" | "1" => Some(true),
                 "false" | "0" => Some(false),
                 _ => None,
             },
         }
     }
+}
+
+/// Without the white space of XML around it.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches([' ', '\t', '\r', '\n'])
+}
+
+/// The number that a text stands for, most of them short.
+fn whole(text: &str) -> Option<i128> {
+    let text = trimmed(text);
+    if text.len() < 19 { text.parse::<i64>().ok().map(i128::from) } else { text.parse().ok() }
 }

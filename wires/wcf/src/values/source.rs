@@ -2,39 +2,57 @@
 
 mod elements;
 
-use super::Layout;
-use super::names::schema_shape;
+use super::cursor::{Cursor, Entered};
+use super::names::{Notation, notation, schema_shape};
+use super::qname::clark;
 use super::scalar::Content;
-use crate::dictionary::Incoming;
-use crate::nbfx::{Item, Reader, Record, item};
+use super::{Quota, ReaderQuotas};
+use crate::nbfx::{Item, item};
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
-use everywire_model::shape::{Enum, Hold, Shape, Struct, Text};
+use elements::Jumble;
+use everywire_model::shape::{Enum, Hold, Shape, Struct, Text, Union};
 use everywire_model::visit::{NumbersMut, Source, Visit};
-use everywire_model::{Budget, Handle, Reference};
+use everywire_model::{Budget, Failure, Handle, Reference};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
-/// Reads the wrapper element of a message's body, or one value from an element.
+/// Reads the content of a body, or one value from an element.
 ///
-/// Elements are found by their local names. Unknown elements are skipped, as WCF does; an element that the contract
-/// expects may only be missing, or nil, where the shape is optional or a pointer (and a nil string or sequence is
-/// empty).
-#[derive(Debug)]
-pub struct BinaryXmlSource<'a, 'w> {
-    reader: Reader<'a>,
-    words: &'w Incoming,
-    layout: &'w Layout,
+/// Elements are found by their local names, the expected one first. Unknown elements are skipped, as WCF does; what is
+/// missing reads as zero, empty or nothing.
+pub(super) struct ElementSource<'a, C> {
+    cursor: C,
+    /// Where the body was left for a header.
+    aside: Option<C>,
+    /// Whether there is an envelope around the values.
+    enveloped: bool,
     budget: Budget,
+    quotas: ReaderQuotas,
+    base: Frame<'a>,
     frames: Vec<Frame<'a>>,
     /// What large octets may be shared from.
-    whole: Option<&'a Bytes>,
+    whole: &'a Bytes,
+    /// Names that the contract does not know.
+    unknown: Option<Box<Unknown<'a>>>,
+}
+
+/// Names, and their characters.
+#[derive(Debug, Default)]
+struct Unknown<'a> {
+    names: HashSet<&'a str>,
+    chars: usize,
 }
 
 #[derive(Debug)]
 enum Kind {
+    /// Nothing is open, or one value without a name.
+    Root,
     Parameters(Hold<Struct>),
     Struct(Hold<Struct>),
-    Union,
+    Choice,
+    /// A value of one of several types, told by its element.
+    Derived(Hold<Union>),
     Items,
     /// Pairs; whether the element of one is open.
     Pairs(bool),
@@ -50,81 +68,113 @@ struct Frame<'a> {
     len: usize,
     /// Whether an element is open for this frame.
     open: bool,
-    /// The element that was entered to look at it, for the value of a [`Kind::Maybe`] or [`Kind::Variant`].
-    entered: Option<Entered>,
+    /// How deep it is.
+    depth: usize,
+    /// An element that was entered to look at it: of the value of a [`Kind::Maybe`], [`Kind::Variant`] or
+    /// [`Kind::Derived`], or the next one of a struct.
+    entered: Option<Entered<'a>>,
     /// Items of an array record that are still to be read.
     run: Option<(Item, &'a [u8])>,
+    /// Where the members are, once they turned out to be in another order.
+    jumble: Option<Box<Jumble<'a>>>,
 }
 
-/// An element whose start and attributes were read.
-#[derive(Debug, Clone)]
-struct Entered {
-    nil: bool,
-    /// Local name of its `i:type`.
-    kind: Option<String>,
+impl Frame<'_> {
+    fn new(kind: Kind, len: usize) -> Self {
+        Self { kind, index: 0, len, open: false, depth: 0, entered: None, run: None, jumble: None }
+    }
+}
+
+/// A whole number as it was found.
+enum Integer<'a> {
+    Missing,
+    Short(i64),
+    Other(Content<'a>),
 }
 
 macro_rules! integers {
     ($($name:ident $type:ident),*) => {$(
         fn $name(&mut self) -> Visit<$type> {
-            let value = self.scalar()?.integer().and_then(|value| $type::try_from(value).ok());
+            let value = match self.integer()? {
+                Integer::Missing => return Ok(0),
+                Integer::Short(value) => $type::try_from(value).ok(),
+                Integer::Other(content) => content.integer().and_then(|value| $type::try_from(value).ok()),
+            };
             self.expect(value)
         }
     )*};
 }
 
-impl<'a, 'w> BinaryXmlSource<'a, 'w> {
-    /// A source over an element and the words of its session.
-    pub fn new(element: &'a [u8], words: &'w Incoming, layout: &'w Layout, budget: Budget) -> Self {
-        Self { reader: Reader::new(element), words, layout, budget, frames: Vec::new(), whole: None }
-    }
-
-    /// The same source, sharing large octets from the buffer that the element is part of.
-    #[must_use]
-    pub fn within(mut self, whole: &'a Bytes) -> Self {
-        self.whole = Some(whole);
-        self
-    }
-
-    /// Offset of the next record in the element.
-    pub fn position(&self) -> usize {
-        self.reader.position()
+impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
+    /// A source over the place of a cursor in a document; `enveloped`: there may be headers before it.
+    pub(super) fn new(
+        cursor: C,
+        whole: &'a Bytes,
+        enveloped: bool,
+        quotas: ReaderQuotas,
+        budget: Budget,
+    ) -> Self {
+        Self {
+            cursor,
+            aside: None,
+            enveloped,
+            budget,
+            quotas,
+            base: Frame::new(Kind::Root, 1),
+            frames: Vec::new(),
+            whole,
+            unknown: None,
+        }
     }
 
     fn wrong<T>(&self, violation: Violation) -> Visit<T> {
-        Err(violation.at(self.reader.position()))
+        Err(violation.at(self.cursor.position()))
     }
 
     fn expect<T>(&self, value: Option<T>) -> Visit<T> {
-        value.ok_or_else(|| Violation::BadValue.at(self.reader.position()))
+        value.ok_or_else(|| Violation::BadValue.at(self.cursor.position()))
     }
 
-    fn next(&mut self) -> Visit<Record<'a>> {
-        match self.reader.read()? {
-            Some(record) => Ok(record),
-            None => self.wrong(Violation::Truncated),
-        }
+    fn top(&mut self) -> &mut Frame<'a> {
+        self.frames.last_mut().unwrap_or(&mut self.base)
     }
 
-    /// The content of the next value, or the next item of an array record.
-    fn scalar(&mut self) -> Visit<Content<'a>> {
+    /// The content of the next value, or the next item of an array record; nothing if it is missing.
+    #[inline]
+    fn scalar(&mut self) -> Visit<Option<Content<'a>>> {
         if let Some(content) = self.next_item()? {
-            return Ok(content);
+            return Ok(Some(content));
         }
-        let entered = self.enter_present()?;
-        if entered.nil {
-            return self.wrong(Violation::Nil);
+        match self.enter()? {
+            None => Ok(None),
+            Some(entered) if entered.nil => self.wrong(Violation::Nil),
+            Some(_) => self.cursor.content(&mut self.budget).map(Some),
         }
-        self.content()
+    }
+
+    /// The whole number that comes next.
+    #[inline]
+    fn integer(&mut self) -> Visit<Integer<'a>> {
+        if let Some(content) = self.next_item()? {
+            return Ok(Integer::Other(content));
+        }
+        match self.enter()? {
+            None => return Ok(Integer::Missing),
+            Some(entered) if entered.nil => return self.wrong(Violation::Nil),
+            Some(_) => {}
+        }
+        if let Some(value) = self.cursor.integer() {
+            self.budget.charge_bytes(size_of::<i64>() as u64)?;
+            return Ok(Integer::Short(value));
+        }
+        self.cursor.content(&mut self.budget).map(Integer::Other)
     }
 
     fn next_item(&mut self) -> Visit<Option<Content<'a>>> {
-        let Some(frame) = self.frames.last_mut().filter(|frame| matches!(frame.kind, Kind::Items)) else {
+        if !matches!(self.frames.last(), Some(Frame { kind: Kind::Items, .. })) {
             return Ok(None);
-        };
-        if frame.index < frame.len && frame.run.is_none() {
-            self.find_run()?;
         }
+        self.find_run()?;
         let Some(frame) = self.frames.last_mut() else { return Ok(None) };
         let Some((kind, data)) = frame.run else { return Ok(None) };
         let Some((raw, rest)) = data.split_at_checked(kind.width()) else {
@@ -133,61 +183,58 @@ impl<'a, 'w> BinaryXmlSource<'a, 'w> {
         frame.run = Some((kind, rest)).filter(|(_, rest)| !rest.is_empty());
         frame.index += 1;
         match item(kind, raw) {
-            Some(text) => self.content_of(text).map(Some),
+            Some(text) => Ok(Some(Content::of(text, None))),
             None => self.wrong(Violation::OutOfRange),
         }
     }
 
-    /// Enters an array record, if one comes next; comments and empty arrays say nothing.
+    /// Enters an array record, if one comes next; empty ones say nothing.
     fn find_run(&mut self) -> Visit<()> {
-        let mut ahead = self.reader.clone();
         loop {
-            match ahead.read()? {
-                Some(Record::Comment(_)) => {}
-                Some(Record::Array) => {
-                    let (kind, data) = loop {
-                        match ahead.read()? {
-                            Some(Record::Items(kind, _, data)) => break (kind, data),
-                            Some(_) => {}
-                            None => return self.wrong(Violation::Truncated),
-                        }
-                    };
-                    if let Some(frame) = self.frames.last_mut().filter(|_| !data.is_empty()) {
-                        frame.run = Some((kind, data));
-                        self.reader = ahead;
-                        return Ok(());
-                    }
-                }
+            match self.frames.last() {
+                Some(Frame { run: None, index, len, .. }) if index < len => {}
                 _ => return Ok(()),
             }
-            self.reader = ahead.clone();
+            let Some((kind, data)) = self.cursor.array()? else { return Ok(()) };
+            if let Some(frame) = self.frames.last_mut().filter(|_| !data.is_empty()) {
+                frame.run = Some((kind, data));
+            }
         }
     }
 
-    fn push(&mut self, kind: Kind, len: usize, open: bool) -> Visit<()> {
+    fn push(&mut self, frame: Frame<'a>) -> Visit<()> {
         self.budget.enter()?;
-        self.frames.push(Frame { kind, index: 0, len, open, entered: None, run: None });
+        self.frames.push(frame);
         Ok(())
     }
 
-    /// Enters the element of a composite.
+    /// Opens a composite of elements. One that is missing or nil has none in it.
     fn open_element(&mut self, kind: Kind, len: usize) -> Visit<usize> {
-        let entered = self.enter_present()?;
-        if entered.nil {
-            return self.wrong(Violation::Nil);
-        }
-        self.push(kind, len, true)?;
+        let entered = self.enter()?;
+        let open = self.open_entered(entered.as_ref())?;
+        let depth = self.cursor.depth();
+        self.push(Frame { open, depth, ..Frame::new(kind, len) })?;
         Ok(len)
     }
 
-    fn open_items(&mut self, shape: &Shape) -> Visit<usize> {
-        let entered = self.enter_present()?;
-        if entered.nil {
-            self.finish()?;
-            self.push(Kind::Items, 0, false)?;
-            return Ok(0);
+    fn open_entered(&mut self, entered: Option<&Entered<'a>>) -> Visit<bool> {
+        match entered {
+            Some(entered) if entered.nil => self.cursor.finish().map(|()| false),
+            Some(_) => Ok(true),
+            None => Ok(false),
         }
-        let count = self.count()?;
+    }
+
+    fn open_items(&mut self, shape: &Shape) -> Visit<usize> {
+        let entered = self.enter()?;
+        let open = self.open_entered(entered.as_ref())?;
+        let count = if open { self.cursor.count()? } else { 0 };
+        self.budget.charge_elements(count)?;
+        let limit = self.quotas.max_array_length;
+        if count > u64::from(limit) && shape.element().and_then(Shape::width).is_some() {
+            return Err(Quota::ArrayLength.exceeded(limit));
+        }
+        let count = usize::try_from(count).map_err(|_| Violation::BadLength.at(self.cursor.position()))?;
         let fits = match shape {
             Shape::Array(array) => array.len as usize == count,
             Shape::Sequence(sequence) => sequence.bound.is_none_or(|bound| count <= bound as usize),
@@ -196,20 +243,88 @@ impl<'a, 'w> BinaryXmlSource<'a, 'w> {
         if !fits {
             return self.wrong(Violation::BoundExceeded);
         }
-        match shape {
-            Shape::Map(_) => self.push(Kind::Pairs(false), 2 * count, true)?,
-            _ => self.push(Kind::Items, count, true)?,
-        }
+        let frame = match shape {
+            Shape::Map(_) => Frame::new(Kind::Pairs(false), count.saturating_mul(2)),
+            _ => Frame::new(Kind::Items, count),
+        };
+        self.push(Frame { open, depth: self.cursor.depth(), ..frame })?;
         Ok(count)
+    }
+
+    /// Opens a frame whose value has the element of this one; nothing if there is none.
+    fn open_passing(&mut self, kind: Kind) -> Visit<usize> {
+        let entered = match self.enter()? {
+            Some(entered) if entered.nil => {
+                self.cursor.finish()?;
+                None
+            }
+            entered => entered,
+        };
+        let len = usize::from(entered.is_some());
+        self.push(Frame { entered, ..Frame::new(kind, len) })?;
+        Ok(len)
+    }
+
+    fn open_derived(&mut self, union: &Hold<Union>) -> Visit<usize> {
+        let entered = self.enter()?;
+        let entered = match entered {
+            Some(entered) if entered.nil => {
+                self.cursor.finish()?;
+                None
+            }
+            entered => entered,
+        };
+        self.push(Frame { entered, ..Frame::new(Kind::Derived(union.clone()), 2) })?;
+        Ok(0)
+    }
+
+    /// The member of the discriminator that stands for the type that the element tells, the first one by default.
+    fn derived(&mut self, shape: &Enum) -> Visit<i32> {
+        let frame = self.top();
+        frame.index += 1;
+        let Kind::Derived(union) = &frame.kind else { return self.wrong(Violation::Misuse) };
+        let value = match frame.entered.as_ref().and_then(|entered| entered.kind.as_deref()) {
+            Some(told) => shape.value_of(told),
+            None => {
+                let first = union.arms.first().and_then(|arm| arm.labels.first());
+                first.and_then(|label| i32::try_from(*label).ok())
+            }
+        };
+        value.ok_or_else(|| Violation::UnknownEnumerant.at(self.cursor.position()))
+    }
+
+    /// A qualified name in Clark notation.
+    fn qualified(&mut self, name: Cow<'a, str>) -> Visit<Cow<'a, str>> {
+        let trimmed = name.trim();
+        let (prefix, local) = trimmed.split_once(':').unwrap_or(("", trimmed));
+        match self.cursor.namespace(prefix, &mut self.budget)? {
+            Some(namespace) if !namespace.is_empty() => Ok(Cow::Owned(format!("{{{namespace}}}{local}"))),
+            _ if prefix.is_empty() => Ok(name),
+            _ => self.wrong(Violation::UnknownPrefix),
+        }
+    }
+
+    /// The notation that the contract gives the value that comes next.
+    fn notation(&self) -> Option<Notation> {
+        let frame = self.frames.last().unwrap_or(&self.base);
+        match &frame.kind {
+            Kind::Parameters(fields) | Kind::Struct(fields) => {
+                fields.fields.get(frame.index).and_then(|field| match &field.shape {
+                    shape @ Shape::Alias(_) => notation(shape),
+                    _ => None,
+                })
+            }
+            _ => None,
+        }
     }
 }
 
-impl<'a, 'w> Source<'a> for BinaryXmlSource<'a, 'w> {
+impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
     integers!(u8 u8, i8 i8, u16 u16, i16 i16, u32 u32, i32 i32, u64 u64, i64 i64);
 
     fn bool(&mut self) -> Visit<bool> {
-        let value = self.scalar()?.boolean();
-        self.expect(value)
+        let Some(content) = self.scalar()? else { return Ok(false) };
+        self.expect(content.boolean())
     }
 
     #[allow(clippy::cast_possible_truncation)]
@@ -218,12 +333,13 @@ impl<'a, 'w> Source<'a> for BinaryXmlSource<'a, 'w> {
     }
 
     fn f64(&mut self) -> Visit<f64> {
-        let value = self.scalar()?.float();
-        self.expect(value)
+        let Some(content) = self.scalar()? else { return Ok(0.0) };
+        self.expect(content.float())
     }
 
     fn char(&mut self, _: bool) -> Visit<char> {
-        let value = self.scalar()?.integer().and_then(|code| char::from_u32(u32::try_from(code).ok()?));
+        let Some(content) = self.scalar()? else { return Ok('\0') };
+        let value = content.integer().and_then(|code| char::from_u32(u32::try_from(code).ok()?));
         self.expect(value)
     }
 
@@ -231,12 +347,25 @@ impl<'a, 'w> Source<'a> for BinaryXmlSource<'a, 'w> {
         if let Some(content) = self.next_item()? {
             return Ok(content.text());
         }
-        let entered = self.enter_present()?;
-        let content = self.content()?;
+        let notation = self.notation();
+        let Some(entered) = self.enter()? else { return Ok(Cow::Borrowed("")) };
+        let qualifies = notation == Some(Notation::QName) && !entered.nil;
+        let text = if qualifies {
+            // Prefixes are those that are declared inside the element.
+            let at = self.cursor.position();
+            let depth = self.cursor.depth();
+            let content = self.cursor.content(&mut self.budget)?.text();
+            let after = self.cursor.position();
+            self.cursor.seek(at, depth);
+            let name = self.qualified(content)?;
+            self.cursor.seek(after, depth - usize::from(depth > 0));
+            name
+        } else {
+            self.cursor.content(&mut self.budget)?.text()
+        };
         if entered.nil {
             return Ok(Cow::Borrowed(""));
         }
-        let text = content.text();
         if shape.bound.is_some_and(|bound| text.chars().count() > bound as usize) {
             return self.wrong(Violation::BoundExceeded);
         }
@@ -244,10 +373,17 @@ impl<'a, 'w> Source<'a> for BinaryXmlSource<'a, 'w> {
     }
 
     fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {
-        let entered = self.enter_present()?;
-        let content = self.content()?;
-        let octets = if entered.nil { Some(Cow::Borrowed(&[][..])) } else { content.octets() };
-        let octets = self.expect(octets)?;
+        let octets = match self.enter()? {
+            None => Cow::Borrowed(&[][..]),
+            Some(entered) => {
+                let octets = self.cursor.octets(&mut self.budget)?;
+                self.expect(if entered.nil { Some(Cow::Borrowed(&[][..])) } else { octets })?
+            }
+        };
+        let limit = self.quotas.max_array_length;
+        if octets.len() > limit as usize {
+            return Err(Quota::ArrayLength.exceeded(limit));
+        }
         let fits = match shape.resolved() {
             Shape::Array(array) => array.len as usize == octets.len(),
             Shape::Sequence(sequence) => sequence.bound.is_none_or(|bound| octets.len() <= bound as usize),
@@ -257,15 +393,16 @@ impl<'a, 'w> Source<'a> for BinaryXmlSource<'a, 'w> {
     }
 
     fn shared(&mut self, shape: &Shape) -> Visit<Bytes> {
-        Ok(match (self.bytes(shape)?, self.whole) {
-            (Cow::Borrowed(part), Some(whole)) => whole.slice_ref(part),
-            (octets, _) => Bytes::from(octets.into_owned()),
+        Ok(match self.bytes(shape)? {
+            Cow::Borrowed([]) => Bytes::new(),
+            Cow::Borrowed(part) => self.whole.slice_ref(part),
+            Cow::Owned(octets) => Bytes::from(octets),
         })
     }
 
     fn numbers(&mut self, mut into: NumbersMut<'_>) -> Visit<()> {
-        if !into.is_empty() {
-            self.find_run_unless_started()?;
+        if matches!(self.frames.last(), Some(Frame { kind: Kind::Items, .. })) {
+            self.find_run()?;
         }
         let width = into.width();
         if let Some(frame) = self.frames.last_mut()
@@ -295,8 +432,12 @@ impl<'a, 'w> Source<'a> for BinaryXmlSource<'a, 'w> {
     }
 
     fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
-        let content = self.scalar()?;
-        match shape.value_of(&content.text()) {
+        if matches!(self.frames.last(), Some(Frame { kind: Kind::Derived(_), index: 0, .. })) {
+            return self.derived(shape);
+        }
+        let missing = || shape.members.first().map_or(0, |(_, value)| *value);
+        let Some(content) = self.scalar()? else { return Ok(missing()) };
+        match shape.value_of(content.text().trim()) {
             Some(value) => Ok(value),
             None => self.wrong(Violation::UnknownEnumerant),
         }
@@ -305,7 +446,7 @@ impl<'a, 'w> Source<'a> for BinaryXmlSource<'a, 'w> {
     fn reference(&mut self) -> Visit<Option<Reference>> {
         match self.enter()? {
             Some(entered) if !entered.nil => Err(unsupported("references to objects")),
-            Some(_) => self.finish().map(|()| None),
+            Some(_) => self.cursor.finish().map(|()| None),
             None => Ok(None),
         }
     }
@@ -316,37 +457,19 @@ impl<'a, 'w> Source<'a> for BinaryXmlSource<'a, 'w> {
 
     fn open(&mut self, shape: &Shape) -> Visit<usize> {
         match shape.resolved() {
-            Shape::Struct(fields) if fields.name.is_empty() && self.frames.is_empty() => {
-                self.open_element(Kind::Parameters(fields.clone()), fields.fields.len())
+            Shape::Struct(fields)
+                if fields.name.is_empty()
+                    && self.frames.is_empty()
+                    && matches!(self.base.kind, Kind::Root) =>
+            {
+                self.open_parameters(fields)
             }
             Shape::Struct(fields) => self.open_element(Kind::Struct(fields.clone()), fields.fields.len()),
-            Shape::Union(_) => self.open_element(Kind::Union, 2).map(|_| 0),
+            Shape::Union(union) if is_derived(union) => self.open_derived(union),
+            Shape::Union(_) => self.open_element(Kind::Choice, 2).map(|_| 0),
             resolved @ (Shape::Sequence(_) | Shape::Array(_) | Shape::Map(_)) => self.open_items(resolved),
-            Shape::Optional(_) | Shape::Pointer(_) => {
-                // An item of an array record is never nil; it is read by the value itself.
-                let entered = match self.enter()? {
-                    Some(entered) if !entered.nil => Some(entered),
-                    Some(_) => {
-                        self.finish()?;
-                        None
-                    }
-                    None => None,
-                };
-                let len = usize::from(entered.is_some());
-                self.push(Kind::Maybe, len, false)?;
-                if let Some(frame) = self.frames.last_mut() {
-                    frame.entered = entered;
-                }
-                Ok(len)
-            }
-            Shape::Variant => {
-                let entered = self.enter_present()?;
-                self.push(Kind::Variant, 1, false)?;
-                if let Some(frame) = self.frames.last_mut() {
-                    frame.entered = Some(entered);
-                }
-                Ok(1)
-            }
+            Shape::Optional(_) | Shape::Pointer(_) => self.open_passing(Kind::Maybe),
+            Shape::Variant => self.open_passing(Kind::Variant).map(|_| 1),
             _ => self.wrong(Violation::Misuse),
         }
     }
@@ -355,32 +478,33 @@ impl<'a, 'w> Source<'a> for BinaryXmlSource<'a, 'w> {
         let Some(Frame { kind: Kind::Variant, entered, len, .. }) = self.frames.last_mut() else {
             return self.wrong(Violation::Misuse);
         };
-        let shape = match entered {
-            Some(Entered { nil: false, kind: Some(kind) }) => schema_shape(kind),
+        let told = entered.as_ref().and_then(|entered| entered.kind.as_deref());
+        let Some(told) = told else {
             // Nothing, or an object of no type.
-            _ => {
-                *entered = None;
-                *len = 0;
-                self.finish()?;
-                return Ok(Shape::Void);
+            *len = 0;
+            if entered.take().is_some() {
+                self.cursor.finish()?;
             }
+            return Ok(Shape::Void);
         };
-        shape.ok_or_else(|| unsupported("a value of a type that only its contract knows"))
+        schema_shape(told).ok_or_else(untold)
     }
 
     fn close(&mut self, _: &Shape) -> Visit<()> {
-        let Some(frame) = self.frames.pop() else { return self.wrong(Violation::Misuse) };
         self.budget.leave();
-        if frame.index != frame.len && !matches!(frame.kind, Kind::Union) {
+        self.leave_header();
+        let frame = self.frames.last().unwrap_or(&self.base);
+        if frame.index != frame.len && !matches!(frame.kind, Kind::Choice) {
             return self.wrong(Violation::Misuse);
         }
-        if matches!(frame.kind, Kind::Pairs(true)) {
-            self.finish()?;
+        let open = frame.open;
+        if frame.jumble.is_some() || frame.entered.is_some() || matches!(frame.kind, Kind::Pairs(true)) {
+            self.leave_inside()?;
         }
-        if frame.open {
-            self.finish()?;
+        if self.frames.pop().is_none() {
+            (self.base.kind, self.base.len, self.base.index) = (Kind::Root, 0, 0);
         }
-        Ok(())
+        if open { self.cursor.finish() } else { Ok(()) }
     }
 
     fn budget(&mut self) -> &mut Budget {
@@ -388,13 +512,16 @@ impl<'a, 'w> Source<'a> for BinaryXmlSource<'a, 'w> {
     }
 }
 
-impl BinaryXmlSource<'_, '_> {
-    fn find_run_unless_started(&mut self) -> Visit<()> {
-        match self.frames.last() {
-            Some(Frame { kind: Kind::Items, run: None, .. }) => self.find_run(),
-            _ => Ok(()),
-        }
-    }
+#[cold]
+fn untold() -> Failure {
+    unsupported("a value of a type that only its contract knows")
+}
+
+/// Whether a union is a type with derived types, told by `i:type`.
+fn is_derived(union: &Union) -> bool {
+    clark(&union.id).is_some()
+        && matches!(union.discriminator.resolved(), Shape::Enum(_))
+        && union.arms.iter().all(|arm| matches!(arm.field.shape.resolved(), Shape::Struct(_)))
 }
 
 /// Whether the items of an array are just these numbers.

@@ -1,10 +1,13 @@
 //! What the tests of records share.
 #![allow(dead_code)]
 
-use everywire_model::Visit;
-use everywire_wcf::dictionary::Incoming;
+use everywire_model::body::Beside;
+use everywire_model::{Body, Budget, Bytes, Rope, Shape, Sink, Value, Visit};
+use everywire_wcf::dictionary::{Outgoing, Words};
 use everywire_wcf::nbfx::{Reader, Record, Writer};
+use everywire_wcf::values::{BINARY, Form, Layout, QName, Reading, TEXT, XML, write_body};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The bytes behind hexadecimal digits.
 pub(crate) fn unhex(digits: &str) -> Vec<u8> {
@@ -62,8 +65,8 @@ pub(crate) fn envelopes() -> Vec<Envelope> {
 }
 
 /// Calls `visit` with each captured document and the words of its session so far.
-pub(crate) fn each_document(mut visit: impl FnMut(&Envelope, &[u8], &Incoming)) {
-    let mut sessions: HashMap<(&str, &str, &str), Incoming> = HashMap::new();
+pub(crate) fn each_document(mut visit: impl FnMut(&Envelope, &[u8], &Words)) {
+    let mut sessions: HashMap<(&str, &str, &str), Words> = HashMap::new();
     for envelope in &envelopes() {
         let words = sessions.entry((envelope.capture, envelope.stream, envelope.side)).or_default();
         let document = words.receive(&envelope.payload).unwrap();
@@ -96,4 +99,62 @@ pub(crate) fn written(records: &[Record<'_>]) -> Vec<u8> {
 pub(crate) fn violation(document: &[u8]) -> String {
     let failure = records(document).expect_err("the document is wrong and was read");
     failure.code().expect("the violation is named").to_owned()
+}
+
+/// A body in a form, read with these words.
+pub(crate) fn body_in(form: Form, bytes: Vec<u8>, words: &Words, budget: Budget) -> Body {
+    let reading = Reading { words: Arc::new(words.clone()), ..Reading::default() };
+    body_with(form, bytes, 0, reading, budget)
+}
+
+/// A body from an offset of a document.
+pub(crate) fn body_with(form: Form, bytes: Vec<u8>, base: usize, reading: Reading, budget: Budget) -> Body {
+    Body {
+        bytes: bytes.into(),
+        base,
+        little: true,
+        dialect: if form == Form::Text { TEXT } else { BINARY },
+        budget,
+        codec: &XML,
+        context: Bytes::new(),
+        beside: Some(Arc::new(Beside { handles: Vec::new(), ambient: Some(Arc::new(reading)) })),
+    }
+}
+
+/// A binary body.
+pub(crate) fn body(bytes: Vec<u8>, words: Option<&Words>, budget: Budget) -> Body {
+    let none = Words::default();
+    body_in(Form::Binary, bytes, words.unwrap_or(&none), budget)
+}
+
+/// The layout of an operation's arguments.
+pub(crate) fn arguments(operation: &str, namespace: &str, fields: &Shape) -> Layout {
+    Layout::new(Some(QName::new(namespace.to_owned(), operation.to_owned())), namespace, fields, "", &[])
+}
+
+/// The layout of an operation's results.
+pub(crate) fn results(operation: &str, namespace: &str, fields: &Shape) -> Layout {
+    let wrapper = QName::new(namespace.to_owned(), format!("{operation}Response"));
+    Layout::new(Some(wrapper), namespace, fields, &format!("{operation}Result"), &[])
+}
+
+/// A value as the content of a body.
+pub(crate) fn encode(
+    form: Form,
+    value: &Value,
+    words: &mut Outgoing,
+    layout: &Layout,
+    fields: &Shape,
+) -> Vec<u8> {
+    let mut out = Rope::new();
+    let headers =
+        write_body(form, layout, words, &|sink: &mut dyn Sink| value.encode(fields, sink), &mut out);
+    assert_eq!(headers.unwrap(), None);
+    out.to_vec()
+}
+
+/// The value in a body.
+pub(crate) fn decode(form: Form, bytes: &[u8], words: &Words, fields: &Shape) -> Value {
+    let body = body_in(form, bytes.to_vec(), words, Budget::default());
+    body.read(|source| Value::decode(fields, source)).unwrap()
 }

@@ -1,248 +1,270 @@
-//! Finding the elements of values, and reading what is in them.
+//! Finding the elements of values.
 
-use super::super::scalar::Content;
-use super::{BinaryXmlSource, Entered, Kind};
-use crate::nbfx::{Prefix, Record, Text as Value, Word};
+use super::{Cursor, ElementSource, Entered, Kind, Quota};
 use crate::violations::Violation;
-use everywire_model::shape::Struct;
+use everywire_model::shape::{Hold, Struct};
 use everywire_model::visit::Visit;
-use std::borrow::Cow;
 
-impl<'a> BinaryXmlSource<'a, '_> {
-    /// Whether a name in the document is this one.
-    fn is_named(&self, word: Word<'a>, name: &str) -> Visit<bool> {
-        match word {
-            Word::Inline(text) => Ok(text == name),
-            Word::Id(id) => match self.words.word(id) {
-                Some(text) => Ok(text == name),
-                None => self.wrong(Violation::UnknownWord),
-            },
-        }
-    }
+/// Where the members of a struct are, whose order is not the contract's.
+#[derive(Debug)]
+pub(super) struct Jumble<'a> {
+    /// Name and offset.
+    members: Vec<(&'a str, usize)>,
+    /// Where the last one ends.
+    end: usize,
+}
 
-    /// Goes to the next element, if there is one before the end of the one that is open.
-    fn next_element(&mut self) -> Visit<Option<Word<'a>>> {
-        loop {
-            let mut ahead = self.reader.clone();
-            match ahead.read()? {
-                Some(Record::Element(_, name)) => {
-                    self.reader = ahead;
-                    return Ok(Some(name));
-                }
-                Some(Record::End) | None => return Ok(None),
-                Some(Record::Text(_, true)) => return Ok(None),
-                Some(Record::Array) => return Ok(None),
-                // Text between elements is white space; comments say nothing.
-                Some(_) => self.reader = ahead,
-            }
-        }
-    }
-
-    /// Reads the attributes of the element that just started.
-    fn attributes(&mut self) -> Visit<Entered> {
-        let mut entered = Entered { nil: false, kind: None };
-        loop {
-            let mut ahead = self.reader.clone();
-            match ahead.read()? {
-                Some(Record::Attribute(prefix, name, value)) => {
-                    self.reader = ahead;
-                    if prefix != Prefix::None && self.is_named(name, "nil")? {
-                        entered.nil = self.content_of(value)?.boolean().unwrap_or(false);
-                    } else if prefix != Prefix::None && self.is_named(name, "type")? {
-                        let kind = match value {
-                            Value::QName(_, id) => {
-                                let word = self.words.word(id);
-                                word.ok_or_else(|| Violation::UnknownWord.at(self.reader.position()))?
-                                    .to_owned()
-                            }
-                            other => self.content_of(other)?.text().into_owned(),
-                        };
-                        entered.kind = Some(kind.rsplit(':').next().unwrap_or_default().to_owned());
-                    }
-                }
-                Some(Record::Xmlns(..)) => self.reader = ahead,
-                _ => return Ok(entered),
-            }
-        }
-    }
-
-    pub(super) fn content_of(&self, text: Value<'a>) -> Visit<Content<'a>> {
-        Ok(match text {
-            Value::Word(id) => match self.words.word(id) {
-                // Words live as long as the session, which may be shorter than the message: they are short, copy them.
-                Some(word) => Content::Text(Cow::Owned(word.to_owned())),
-                None => return self.wrong(Violation::UnknownWord),
-            },
-            other => Content::Empty.push(other, None),
-        })
-    }
-
-    /// Reads on until the end of the element that is open, whatever is in it.
-    pub(super) fn finish(&mut self) -> Visit<()> {
-        let depth = self.reader.depth();
-        while self.reader.depth() >= depth {
-            self.next()?;
-        }
-        Ok(())
-    }
-
+impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Enters the element of the value that begins now; nothing if it is missing.
-    pub(super) fn enter(&mut self) -> Visit<Option<Entered>> {
-        let Some(frame) = self.frames.last_mut() else {
-            return self.enter_root();
-        };
+    #[inline]
+    pub(super) fn enter(&mut self) -> Visit<Option<Entered<'a>>> {
+        self.leave_header();
+        let frame = self.frames.last_mut().unwrap_or(&mut self.base);
         let index = frame.index;
         if index >= frame.len {
             return self.wrong(Violation::Misuse);
         }
         frame.index += 1;
-        if let Some(entered) = frame.entered.take() {
-            return Ok(Some(entered));
-        }
-        let name = match &mut frame.kind {
-            Kind::Parameters(fields) | Kind::Struct(fields) => {
-                let fields = fields.clone();
-                return self.enter_field(&fields, index);
-            }
+        match &mut frame.kind {
+            Kind::Parameters(_) | Kind::Struct(_) => self.enter_field(index),
+            Kind::Maybe | Kind::Variant => match frame.entered.take() {
+                Some(entered) => Ok(Some(entered)),
+                None => self.wrong(Violation::Misuse),
+            },
+            Kind::Derived(_) => Ok(frame.entered.take()),
+            Kind::Root => self.cursor.enter(),
+            Kind::Items => self.enter_item(),
+            Kind::Choice if !frame.open => Ok(None),
+            Kind::Choice => self.enter_item(),
             Kind::Pairs(open) => {
                 let was_open = std::mem::replace(open, true);
-                if index % 2 == 0 {
+                if index.is_multiple_of(2) {
                     if was_open {
-                        self.finish()?;
+                        self.cursor.finish()?;
                     }
-                    self.next_element()?
-                        .ok_or_else(|| Violation::MissingElement.at(self.reader.position()))?;
-                    self.attributes()?;
+                    self.enter_item()?;
                 }
-                self.next_element()?
+                self.cursor.enter()
             }
-            Kind::Items | Kind::Union => self.next_element()?,
-            Kind::Maybe | Kind::Variant => return self.wrong(Violation::Misuse),
-        };
-        match name {
-            Some(_) => self.attributes().map(Some),
+        }
+    }
+
+    fn enter_item(&mut self) -> Visit<Option<Entered<'a>>> {
+        match self.cursor.enter()? {
+            Some(entered) => Ok(Some(entered)),
             None => self.wrong(Violation::MissingElement),
         }
     }
 
-    fn enter_root(&mut self) -> Visit<Option<Entered>> {
-        let Some(name) = self.next_element()? else { return Ok(None) };
-        if !self.layout.wrapper.is_empty() && !self.is_named(name, &self.layout.wrapper)? {
-            return self.wrong(Violation::UnexpectedElement);
+    /// Opens the nameless struct: the wrapper, unless the first element is the first field's already.
+    pub(super) fn open_parameters(&mut self, fields: &Hold<Struct>) -> Visit<usize> {
+        let len = fields.fields.len();
+        let start = (self.cursor.position(), self.cursor.depth());
+        let entered = self.cursor.enter()?;
+        let is_bare = match (&entered, fields.fields.first()) {
+            (Some(entered), Some(first)) if entered.name == first.name => !self.holds(&first.name)?,
+            _ => false,
+        };
+        let open = match &entered {
+            Some(entered) if is_bare => {
+                self.cursor.seek(entered.at, start.1);
+                false
+            }
+            Some(entered) if entered.nil => {
+                self.cursor.finish()?;
+                false
+            }
+            Some(_) => true,
+            None => false,
+        };
+        self.budget.enter()?;
+        let depth = self.cursor.depth();
+        self.base.kind = Kind::Parameters(fields.clone());
+        (self.base.index, self.base.len, self.base.open, self.base.depth) = (0, len, open, depth);
+        if !open && !is_bare {
+            // There is nothing to look for.
+            self.base.jumble = Some(Box::new(Jumble { members: Vec::new(), end: self.cursor.position() }));
         }
-        self.attributes().map(Some)
+        Ok(len)
     }
 
-    /// Finds the element of a field: the next one that is not unknown to the contract.
-    fn enter_field(&mut self, fields: &Struct, index: usize) -> Visit<Option<Entered>> {
-        let wrapper = fields.name.is_empty();
+    /// Whether the element that was entered begins with one of this name: it is a wrapper that is called like its field.
+    fn holds(&mut self, name: &str) -> Visit<bool> {
+        let place = (self.cursor.position(), self.cursor.depth());
+        let count = self.cursor.count()?;
+        if count == 0 {
+            return Ok(false);
+        }
+        let inner = self.cursor.enter()?;
+        let holds = inner.is_some_and(|inner| inner.name == name);
+        self.cursor.seek(place.0, place.1);
+        Ok(holds)
+    }
+
+    /// Finds the element of a field: the next one, most of the time.
+    fn enter_field(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
         loop {
-            let before = self.reader.clone();
-            let Some(name) = self.next_element()? else { return Ok(None) };
-            for (at, field) in fields.fields.iter().enumerate().skip(index) {
-                if !self.is_field(name, &field.name, wrapper)? {
+            let frame = self.frames.last_mut().unwrap_or(&mut self.base);
+            let (fields, wraps) = match &frame.kind {
+                Kind::Parameters(fields) => (fields, true),
+                Kind::Struct(fields) => (fields, false),
+                _ => return self.wrong(Violation::Misuse),
+            };
+            if frame.jumble.is_some() || (!frame.open && !wraps) {
+                return self.enter_jumbled(index);
+            }
+            let next = match frame.entered.take() {
+                Some(entered) => Some(entered),
+                None => self.cursor.enter()?,
+            };
+            let Some(entered) = next else {
+                // After an array record there may be more.
+                if self.cursor.array()?.is_some() {
                     continue;
                 }
-                if at == index {
-                    return self.attributes().map(Some);
-                }
-                self.reader = before;
-                return Ok(None);
+                return self.missing(index);
+            };
+            if is_field(fields, index, entered.name, wraps) {
+                return Ok(Some(entered));
             }
-            self.budget.charge_elements(1)?;
-            self.finish()?;
+            let known = (0..fields.fields.len()).any(|at| is_field(fields, at, entered.name, wraps));
+            if known {
+                self.jumble(&entered)?;
+            } else {
+                self.skip(entered.name)?;
+            }
         }
     }
 
-    fn is_field(&self, name: Word<'a>, field: &str, wrapper: bool) -> Visit<bool> {
-        if !(wrapper && field == "return") {
-            return self.is_named(name, field);
+    /// Skips an element that the contract does not know.
+    fn skip(&mut self, name: &'a str) -> Visit<()> {
+        self.budget.charge_elements(1)?;
+        let unknown = self.unknown.get_or_insert_default();
+        if unknown.names.insert(name) {
+            unknown.chars += name.len();
+            let limit = self.quotas.max_name_table_char_count;
+            if unknown.chars > limit as usize {
+                return Err(Quota::NameTableCharCount.exceeded(limit));
+            }
         }
-        if !self.layout.result.is_empty() {
-            return self.is_named(name, &self.layout.result);
-        }
-        Ok(match name {
-            Word::Inline(text) => text.ends_with("Result"),
-            Word::Id(id) => self.words.word(id).is_some_and(|text| text.ends_with("Result")),
-        } || self.is_named(name, field)?)
+        self.cursor.finish()
     }
 
-    pub(super) fn enter_present(&mut self) -> Visit<Entered> {
-        match self.enter()? {
-            Some(entered) => Ok(entered),
-            None => self.wrong(Violation::MissingElement),
-        }
-    }
-
-    /// Bytes that a text may add to the content of its element.
-    fn cost(&self, text: &Value<'_>) -> u64 {
-        /// The longest notation of a number, date or identifier.
-        const NOTATION: usize = 48;
-        let len = match text {
-            Value::Chars(chars) => chars.len(),
-            Value::Bytes(bytes) => bytes.len(),
-            // Two bytes of UTF-16 are at most three of UTF-8.
-            Value::Wide(units) => units.len() / 2 * 3,
-            Value::Word(id) | Value::QName(_, id) => self.words.word(*id).map_or(0, str::len) + 2,
-            Value::Empty | Value::ListStart | Value::ListEnd => 0,
-            _ => NOTATION,
-        };
-        len as u64
-    }
-
-    /// Reads the text of the element that was entered, and its end.
-    pub(super) fn content(&mut self) -> Visit<Content<'a>> {
-        let mut content = Content::Empty;
+    /// Notes where the members of the open struct are, from the one that was entered.
+    fn jumble(&mut self, entered: &Entered<'a>) -> Visit<()> {
+        let depth = self.frames.last().unwrap_or(&self.base).depth;
+        self.cursor.seek(entered.at, depth);
+        let mut members = Vec::new();
         loop {
-            match self.next()? {
-                Record::Text(text, ends) => {
-                    self.budget.charge_bytes(self.cost(&text))?;
-                    content = match (content, text) {
-                        (Content::Empty, text) => self.content_of(text)?,
-                        (content, Value::Word(id)) => match self.words.word(id) {
-                            Some(word) => {
-                                let mut joined = content.text().into_owned();
-                                joined.push_str(word);
-                                Content::Text(Cow::Owned(joined))
-                            }
-                            None => return self.wrong(Violation::UnknownWord),
-                        },
-                        (content, text) => content.push(text, None),
-                    };
-                    if ends {
-                        return Ok(content);
-                    }
-                }
-                Record::End => return Ok(content),
-                Record::Comment(_) => {}
-                _ => return self.wrong(Violation::BadValue),
+            while let Some(entered) = self.cursor.enter()? {
+                self.budget.charge_elements(1)?;
+                members.push((entered.name, entered.at));
+                self.cursor.finish()?;
             }
-        }
-    }
-
-    /// Counts the elements up to the end of the one that is open, those of arrays included.
-    pub(super) fn count(&mut self) -> Visit<usize> {
-        let mut ahead = self.reader.clone();
-        let depth = ahead.depth();
-        let mut count = 0_u64;
-        let mut in_array = false;
-        while let Some(record) = ahead.read()? {
-            match record {
-                Record::Array => in_array = true,
-                Record::Items(_, items, _) => {
-                    if ahead.depth() == depth {
-                        count += u64::from(items);
-                    }
-                    in_array = false;
-                }
-                Record::Element(..) if ahead.depth() == depth + 1 && !in_array => count += 1,
-                _ => {}
-            }
-            if ahead.depth() < depth {
+            if self.cursor.array()?.is_none() {
                 break;
             }
         }
-        self.budget.charge_elements(count)?;
-        usize::try_from(count).map_err(|_| Violation::BadLength.at(self.reader.position()))
+        let end = self.cursor.position();
+        self.top().jumble = Some(Box::new(Jumble { members, end }));
+        Ok(())
     }
+
+    fn enter_jumbled(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
+        let frame = self.frames.last().unwrap_or(&self.base);
+        let (fields, wraps) = match &frame.kind {
+            Kind::Parameters(fields) => (fields, true),
+            Kind::Struct(fields) => (fields, false),
+            _ => return self.wrong(Violation::Misuse),
+        };
+        let members = frame.jumble.as_ref().map(|jumble| jumble.members.as_slice()).unwrap_or_default();
+        let found = members.iter().find(|(name, _)| is_field(fields, index, name, wraps));
+        match found {
+            Some((_, at)) => {
+                self.cursor.seek(*at, frame.depth);
+                self.cursor.enter()
+            }
+            None => self.missing(index),
+        }
+    }
+
+    /// A field that is not in the wrapper may be a header of the message.
+    fn missing(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
+        let Kind::Parameters(fields) = &self.base.kind else { return Ok(None) };
+        if !self.frames.is_empty() || !self.enveloped {
+            return Ok(None);
+        }
+        let Some(name) = fields.fields.get(index).map(|field| field.name.as_ref()) else { return Ok(None) };
+        if is_of_envelope(name) {
+            return Ok(None);
+        }
+        let mut cursor = self.cursor.rewound();
+        let Some(_) = cursor.enter()? else { return Ok(None) };
+        match cursor.enter()? {
+            Some(header) if header.name == "Header" => {}
+            _ => return Ok(None),
+        }
+        while let Some(header) = cursor.enter()? {
+            if header.name == name {
+                self.aside = Some(std::mem::replace(&mut self.cursor, cursor));
+                return Ok(Some(header));
+            }
+            self.budget.charge_elements(1)?;
+            cursor.finish()?;
+        }
+        Ok(None)
+    }
+
+    /// Returns from a header to the body, unless the header's value is still open.
+    #[inline]
+    pub(super) fn leave_header(&mut self) {
+        if self.aside.is_some()
+            && self.frames.is_empty()
+            && let Some(cursor) = self.aside.take()
+        {
+            self.cursor = cursor;
+        }
+    }
+
+    /// Goes to where the frame on top can end.
+    pub(super) fn leave_inside(&mut self) -> Visit<()> {
+        let frame = self.frames.last().unwrap_or(&self.base);
+        if let Some(jumble) = &frame.jumble {
+            self.cursor.seek(jumble.end, frame.depth);
+        }
+        // The next element was looked at, and is none of this struct's; the last pair is still open.
+        let is_struct = matches!(frame.kind, Kind::Parameters(_) | Kind::Struct(_));
+        if (is_struct && frame.entered.is_some()) || matches!(frame.kind, Kind::Pairs(true)) {
+            self.cursor.finish()?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an element is that of a field. The element of what an operation returns is called as it likes, as long as it is
+/// not called like another field.
+fn is_field(fields: &Struct, index: usize, name: &str, wraps: bool) -> bool {
+    match fields.fields.get(index) {
+        Some(field) if field.name == name => true,
+        Some(field) if wraps && field.name == "return" => {
+            name.ends_with("Result") || !fields.fields.iter().any(|other| other.name == name)
+        }
+        _ => false,
+    }
+}
+
+/// Headers of SOAP, addressing and security, which are no fields of anybody.
+fn is_of_envelope(name: &str) -> bool {
+    matches!(
+        name,
+        "Action"
+            | "To"
+            | "From"
+            | "MessageID"
+            | "RelatesTo"
+            | "ReplyTo"
+            | "FaultTo"
+            | "Security"
+            | "Sequence"
+    )
 }

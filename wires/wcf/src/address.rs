@@ -1,0 +1,790 @@
+//! References as text.
+//!
+//! ```text
+//! net.tcp://[[DOMAIN;]USER[:PASSWORD]@]HOST[:808]/PATH[?OPTION[&OPTION]...]
+//! net.tcp+unix:///SOCKET#PATH   net.uds:///SOCKET[/PATH]   net.pipe:///SOCKET[/PATH]   net.tcp+shm:///SOCKET#PATH
+//! basic://HOST[:80]/PATH        wshttp://...               binhttp://...               the same with an `s` (443), `+unix`, `+shm`
+//! http://HOST[:80]/PATH[?binding=basic|ws|binary|mtom]     https://...
+//! ```
+//!
+//! PATH is the object's key. In `net.uds:` and `net.pipe:` the socket's name ends with `.sock`, `.socket`, `.pipe` or `.uds`; where none
+//! does, the whole path is the socket. Options:
+//!
+//! * `security=none|tls|windows|unix|username` (`username`: TLS and a UsernameToken in each message; on sockets `tls+username`), `protection=None|Sign|EncryptAndSign`,
+//!   `mech=negotiate|ntlm|kerberos`, `identity=` (the name that the server's certificate or its service must have);
+//! * `ca=FILE`, `insecure=on` (the server's certificate is not checked), `cert=FILE`, `key=FILE`; to listen `clients=FILE` (authorities of
+//!   clients' certificates);
+//! * `credentials=FILE`; to listen `users=FILE`, `keytab=FILE`, `ntlm1=session`;
+//! * `mode=buffered|streamed`, `encoding=session|binary|text|mtom`, `reliable=on`, `callback=KEY`, `details=on` (faults tell callers what went
+//!   wrong here), and the quotas by WCF's names ([`crate::limits::Quotas`]).
+//!
+//! Calls over TCP are secured by Windows where there are credentials and nothing else is said. Passwords go in the clear over TLS and
+//! inside this machine only.
+
+use crate::limits::{Quotas, REFERENCE_TEXT};
+use crate::settings::{Binding, Encoding, Mode, Security, Settings};
+use bytes::Bytes;
+use everywire_auth::nns::ProtectionLevel;
+use everywire_auth::security::{Credentials, Mechanism, Secret, UserTable, acceptor};
+use everywire_auth::tls::{ClientSettings, ServerSettings};
+use everywire_model::reference::{escape, unescape};
+use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Place, Profile, Reference};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The port of net.tcp.
+pub const PORT: u16 = 808;
+
+/// The component that keeps the public part of the settings: scheme and options, as in an address.
+pub const TAG_SETTINGS: u32 = 0x5743_4600;
+
+/// Where the name of the file of credentials stands.
+pub const CREDENTIALS: &str = "EVERYWIRE_WCF_CREDENTIALS";
+
+const NOTATIONS: &str = "write net.tcp://HOST:808/PATH, net.tcp+unix:///SOCKET#PATH, net.uds:///SOCKET, basic://HOST/PATH, wshttps://HOST/PATH or http://HOST/PATH?binding=ws";
+
+const OPTIONS: &str = "options are security=, protection=, mech=, identity=, ca=, insecure=on, cert=, key=, credentials=, mode=, encoding=, binding=, reliable=on, callback=, the quotas by WCF's names; to listen: users=, keytab=, ntlm1=session, clients=, details=on";
+
+/// Options that mean something to those who listen only.
+const LISTENING: [&str; 7] =
+    ["users", "keytab", "ntlm1", "clients", "details", "maxconcurrentsessions", "maxconcurrentcalls"];
+
+/// Those of them that connections of framing are counted for.
+const THROTTLE: [&str; 2] = ["maxconcurrentsessions", "maxconcurrentcalls"];
+
+/// Options that mean something to those who call only.
+const CALLING: [&str; 3] = ["ca", "insecure", "callback"];
+
+/// What socket names end with, in notations where a path follows without a sign between.
+const SOCKETS: [&str; 4] = [".sock", ".socket", ".pipe", ".uds"];
+
+/// Schemes, the friendly one first: the binding, whether it is secured by TLS, and the scheme of its URIs.
+const SCHEMES: [(&str, Binding, bool, &str); 11] = [
+    ("net.tcp", Binding::NetTcp, false, "net.tcp"),
+    ("net.uds", Binding::NetTcp, false, "net.uds"),
+    ("net.pipe", Binding::NetTcp, false, "net.pipe"),
+    ("basic", Binding::Basic, false, "http"),
+    ("basics", Binding::Basic, true, "https"),
+    ("wshttp", Binding::Ws, false, "http"),
+    ("wshttps", Binding::Ws, true, "https"),
+    ("binhttp", Binding::BinaryHttp, false, "http"),
+    ("binhttps", Binding::BinaryHttp, true, "https"),
+    ("http", Binding::Basic, false, "http"),
+    ("https", Binding::Basic, true, "https"),
+];
+
+/// The names of all schemes.
+pub const NAMES: [&str; 11] = [
+    "net.tcp", "net.uds", "net.pipe", "basic", "basics", "wshttp", "wshttps", "binhttp", "binhttps", "http",
+    "https",
+];
+
+/// Reads a reference.
+///
+/// # Errors
+///
+/// The text is no address of this wire, or a file that it names cannot be read.
+pub fn parse(text: &str) -> Result<Reference, Failure> {
+    let Parts { endpoint, key, wishes } = split(text)?;
+    if matches!(endpoint, Endpoint::Tcp { port: 0, .. }) {
+        return Err(wrong("port 0 is for listening: no object can be reached there"));
+    }
+    let settings = wishes.client(&endpoint)?;
+    Ok(Reference { profiles: vec![profile(endpoint, key, settings)], ..Reference::default() })
+}
+
+/// Where to listen.
+///
+/// # Errors
+///
+/// The text is no address of this wire, a file that it names cannot be read, or nobody said who is let in.
+pub fn listen(text: &str) -> Result<Place, Failure> {
+    let Parts { endpoint, key, wishes } = split(text)?;
+    if !key.is_empty() {
+        return Err(wrong("an address to listen at has no path: objects have theirs"));
+    }
+    let settings = wishes.server(&endpoint)?;
+    Ok(Place::Listen(profile(endpoint, key, settings)))
+}
+
+/// A reference to an object served at these places.
+pub fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+    let ways = places.iter().map(|place| {
+        let mut way = Profile { key: Bytes::copy_from_slice(key), ..place.profile().clone() };
+        // The port is known only now.
+        if let Some(endpoint) = way.endpoints.first() {
+            way.lease = Arc::new(placed(Settings::of(&way).as_ref().clone(), endpoint)).lease();
+        }
+        way
+    });
+    Reference { type_id: type_id.to_owned(), profiles: ways.collect(), foreign: Vec::new() }
+}
+
+/// Writes a reference as WCF spells it: the URI, where that says enough; secrets are left out.
+pub fn print(reference: &Reference) -> String {
+    let Some(profile) = reference.profiles.iter().find(|profile| profile.wire == "wcf") else {
+        return "(a reference without an address of this wire)".to_owned();
+    };
+    let uri = Settings::of(profile).via(&profile.key);
+    let again = split(&uri).ok().and_then(|parts| {
+        let settings = parts.wishes.client(&parts.endpoint).ok()?;
+        Some(friendly(&self::profile(parts.endpoint, parts.key, settings)))
+    });
+    let told = friendly(profile);
+    if again.as_ref() == Some(&told) { uri } else { told }
+}
+
+/// Writes a reference in the friendly notation; secrets are left out.
+pub fn print_friendly(reference: &Reference) -> String {
+    match reference.profiles.iter().find(|profile| profile.wire == "wcf") {
+        Some(profile) => friendly(profile),
+        None => "(a reference without an address of this wire)".to_owned(),
+    }
+}
+
+/// What tells connections to one endpoint apart.
+pub fn lane(profile: &Profile) -> Bytes {
+    Settings::of(profile).lane(&profile.key)
+}
+
+/// Who may call and who may listen in: one line for people.
+pub fn protection(profile: &Profile) -> String {
+    Settings::of(profile).protection(is_local(profile.endpoints.first()))
+}
+
+/// The way to an object whose URI came in a message (an EndpointAddress): the same credentials as the way it came by, if it is on the
+/// same host.
+///
+/// # Errors
+///
+/// The text is no URI of this wire.
+pub fn parse_like(uri: &str, like: &Settings) -> Result<Profile, Failure> {
+    // What the peer says may not name files or users of this side's.
+    let uri = uri.split(['?', '#']).next().unwrap_or_default();
+    let Parts { endpoint, key, mut wishes } = split(uri)?;
+    wishes.credentials = None;
+    if wishes.binding == Binding::Basic && like.binding.is_http() {
+        wishes.binding = like.binding;
+        wishes.encoding = Some(like.encoding);
+    }
+    let same = match &endpoint {
+        Endpoint::Tcp { host, .. } => host.eq_ignore_ascii_case(&like.host),
+        _ => like.host.is_empty(),
+    };
+    // Who is told of another host must not be told this side's password by that.
+    if same && like.binding.is_http() == wishes.binding.is_http() {
+        let mut settings = like.clone();
+        settings.callback = None;
+        let mut settings = placed(settings, &endpoint);
+        settings.uri_scheme = wishes.uri_scheme;
+        return Ok(profile(endpoint, key, settings.sealed()));
+    }
+    wishes.ambient = false;
+    let settings = wishes.client(&endpoint)?;
+    Ok(profile(endpoint, key, settings))
+}
+
+/// The settings of a way that nothing but its public part is known of.
+pub(crate) fn bare(profile: &Profile) -> Settings {
+    let plain = || {
+        let endpoint = profile.endpoints.first();
+        let settings = Settings::new(Binding::NetTcp);
+        endpoint.map_or_else(|| settings.clone(), |endpoint| placed(settings.clone(), endpoint)).sealed()
+    };
+    let (Some(told), Some(endpoint)) = (profile.component(TAG_SETTINGS), profile.endpoints.first()) else {
+        return plain();
+    };
+    let told = std::str::from_utf8(told).unwrap_or_default();
+    let (scheme, options) = told.split_once('?').unwrap_or((told, ""));
+    let Ok(mut wishes) = Wishes::of_scheme(scheme) else { return plain() };
+    wishes.ambient = false;
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        if wishes.apply(option).is_err() {
+            return plain();
+        }
+    }
+    wishes.client(endpoint).unwrap_or_else(|_| plain())
+}
+
+fn profile(endpoint: Endpoint, key: Bytes, settings: Settings) -> Profile {
+    let told = settings.told();
+    Profile {
+        wire: "wcf",
+        version: (1, 0),
+        endpoints: vec![endpoint],
+        key,
+        components: vec![(TAG_SETTINGS, told.into())],
+        lease: Arc::new(settings).lease(),
+    }
+}
+
+fn friendly(profile: &Profile) -> String {
+    let Some(endpoint) = profile.endpoints.first() else {
+        return "(a reference without an address)".to_owned();
+    };
+    let settings = Settings::of(profile);
+    let told = settings.told();
+    let (scheme, options) = told.split_once('?').unwrap_or((&told, ""));
+    let scheme = match endpoint {
+        // Sockets have schemes of their own; shared memory has not.
+        Endpoint::Shm { .. } if !settings.binding.is_http() => "net.tcp",
+        _ => scheme,
+    };
+    let address = Address { scheme: scheme.to_owned(), endpoint: endpoint.clone(), key: profile.key.clone() }
+        .to_string();
+    // These two are sockets by themselves.
+    let address = match scheme {
+        "net.uds" | "net.pipe" => address.replacen("+unix://", "://", 1),
+        _ => address,
+    };
+    if options.is_empty() { address } else { format!("{address}?{options}") }
+}
+
+/// Fills in what follows from the endpoint.
+fn placed(mut settings: Settings, endpoint: &Endpoint) -> Settings {
+    match endpoint {
+        Endpoint::Tcp { host, port } => {
+            let usual = match settings.uri_scheme {
+                "http" => 80,
+                "https" => 443,
+                _ => PORT,
+            };
+            let shown = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+            settings.authority = if *port == usual { shown } else { format!("{shown}:{port}") };
+            settings.host.clone_from(host);
+            settings.socket.clear();
+        }
+        Endpoint::Unix { path } | Endpoint::Shm { path } if settings.uri_scheme.starts_with("net.") => {
+            if settings.uri_scheme == "net.tcp" {
+                settings.uri_scheme = "net.uds";
+            }
+            settings.socket.clone_from(path);
+        }
+        Endpoint::Unix { .. } | Endpoint::Shm { .. } | Endpoint::InProcess { .. } => {
+            settings.authority = "localhost".to_owned();
+        }
+    }
+    settings.sealed()
+}
+
+fn is_local(endpoint: Option<&Endpoint>) -> bool {
+    !matches!(endpoint, Some(Endpoint::Tcp { .. }) | None)
+}
+
+/// An address, taken apart.
+struct Parts {
+    endpoint: Endpoint,
+    key: Bytes,
+    wishes: Wishes,
+}
+
+fn split(text: &str) -> Result<Parts, Failure> {
+    let text = text.trim();
+    if text.len() > REFERENCE_TEXT {
+        let (have, most) = (text.len() as u64, REFERENCE_TEXT as u64);
+        return Err(Failure::over_limit(Initiator::User, "characters in a reference", have, most));
+    }
+    let (rest, options) = text.split_once('?').unwrap_or((text, ""));
+    let Some((scheme, rest)) = rest.split_once("://") else { return Err(wrong("`://` is missing")) };
+    let (name, transport) = scheme.split_once('+').unwrap_or((scheme, ""));
+    let mut wishes = Wishes::of_scheme(&name.to_ascii_lowercase())?;
+    // A key may hold an `@`, so only what stands before the first `/` is looked at; sockets' paths begin with one.
+    let authority = rest.split('/').next().unwrap_or_default();
+    let (who, place) = match authority.rsplit_once('@').filter(|(who, _)| !who.is_empty()) {
+        Some((who, _)) => (Some(who), rest.get(who.len() + 1..).unwrap_or_default()),
+        None => (None, rest),
+    };
+    let piped = transport.is_empty() && matches!(wishes.uri_scheme, "net.uds" | "net.pipe");
+    let plain = if piped {
+        let (socket, key) = socket_and_key(place)?;
+        format!("{name}+unix://{socket}#{key}")
+    } else {
+        format!("{scheme}://{place}")
+    };
+    let port = match wishes.uri_scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => PORT,
+    };
+    let address = Address::parse(&plain, Some(port)).map_err(|failure| {
+        // The text may hold a part of a password that has a `/` or a `?` in it.
+        let what = failure.message().replace(&format!("`{plain}` "), "it ");
+        Failure::new(failure.kind(), failure.initiator(), what).with_hint(NOTATIONS)
+    })?;
+    if let Some(who) = who {
+        wishes.credentials = Some(Arc::new(credentials(who)?));
+    }
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        wishes.apply(option)?;
+    }
+    Ok(Parts { endpoint: address.endpoint, key: address.key, wishes })
+}
+
+/// The socket and the key in `[localhost]/SOCKET[/KEY]` or `/SOCKET#KEY`.
+fn socket_and_key(place: &str) -> Result<(&str, &str), Failure> {
+    let path = place.strip_prefix("localhost").unwrap_or(place);
+    if let Some(apart) = path.split_once('#') {
+        return Ok(apart);
+    }
+    if !path.starts_with(['/', '@']) {
+        return Err(wrong("the socket's path must be absolute, as in `net.uds:///run/app.sock/Service`"));
+    }
+    let mut end = 0;
+    for part in path.split_inclusive('/') {
+        end += part.len();
+        let name = part.trim_end_matches('/');
+        if SOCKETS.iter().any(|suffix| name.len() > suffix.len() && name.ends_with(suffix)) {
+            let socket = path.get(..end).unwrap_or(path).trim_end_matches('/');
+            return Ok((socket, path.get(end..).unwrap_or_default()));
+        }
+    }
+    Ok((path.trim_end_matches('/'), ""))
+}
+
+/// `[DOMAIN;]USER[:PASSWORD]`, each with `%xx` where needed.
+fn credentials(text: &str) -> Result<Credentials, Failure> {
+    let plain = |part: &str| {
+        unescape(part)
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or_else(|| wrong("`%` in a user or a password must be followed by two hexadecimal digits"))
+    };
+    let (who, password) = text.split_once(':').unwrap_or((text, ""));
+    let (domain, user) = who.split_once([';', '\\']).unwrap_or(("", who));
+    Ok(Credentials { domain: plain(domain)?, user: plain(user)?, password: Secret::parse(&plain(password)?) })
+}
+
+/// What an address says, before it is known whether somebody connects or listens.
+struct Wishes {
+    binding: Binding,
+    uri_scheme: &'static str,
+    /// The scheme says TLS.
+    secure: bool,
+    security: Option<Security>,
+    username: bool,
+    protection: ProtectionLevel,
+    mechanism: Mechanism,
+    identity: String,
+    ca: Option<PathBuf>,
+    insecure: bool,
+    cert: Option<PathBuf>,
+    key: Option<PathBuf>,
+    clients: Option<PathBuf>,
+    credentials: Option<Arc<Credentials>>,
+    /// Read by whoever listens.
+    users_file: Option<PathBuf>,
+    users: Option<Arc<UserTable>>,
+    keytab: Option<PathBuf>,
+    ntlm1_session: bool,
+    mode: Mode,
+    encoding: Option<Encoding>,
+    reliable: bool,
+    callback: Option<Bytes>,
+    details: bool,
+    quotas: Quotas,
+    /// The options that stood in the address.
+    said: Vec<String>,
+    /// Whether the credentials of this process may be used.
+    ambient: bool,
+}
+
+impl Wishes {
+    fn of_scheme(scheme: &str) -> Result<Self, Failure> {
+        let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
+        let &(_, binding, secure, uri_scheme) =
+            known.ok_or_else(|| wrong(format!("`{scheme}` is no scheme of this wire")))?;
+        Ok(Self {
+            binding,
+            uri_scheme,
+            secure,
+            security: None,
+            username: false,
+            protection: ProtectionLevel::EncryptAndSign,
+            mechanism: Mechanism::Negotiate,
+            identity: String::new(),
+            ca: None,
+            insecure: false,
+            cert: None,
+            key: None,
+            clients: None,
+            credentials: None,
+            users_file: None,
+            users: None,
+            keytab: None,
+            ntlm1_session: false,
+            mode: Mode::Buffered,
+            encoding: None,
+            reliable: false,
+            callback: None,
+            details: false,
+            quotas: Quotas::default(),
+            said: Vec::new(),
+            ambient: true,
+        })
+    }
+
+    fn apply(&mut self, option: &str) -> Result<(), Failure> {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let value = unescape(value)
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or_else(|| wrong(format!("the value of `{name}` is no text")))?;
+        let unknown = |known: &str| wrong(format!("`{value}` is none of what `{name}=` can be: {known}"));
+        match (name, value.as_str()) {
+            ("security", words) => {
+                for word in words.split('+') {
+                    let known = "none, tls, windows, unix, username, tls+username";
+                    self.demand(word)?.ok_or_else(|| unknown(known))?;
+                }
+            }
+            ("protection", level) => {
+                self.protection =
+                    ProtectionLevel::from_name(level).ok_or_else(|| unknown("None, Sign, EncryptAndSign"))?;
+            }
+            ("mech", "ntlm") => self.mechanism = Mechanism::Ntlm,
+            ("mech", "negotiate") => self.mechanism = Mechanism::Negotiate,
+            ("mech", "kerberos") => self.mechanism = Mechanism::Kerberos,
+            ("mech", _) => return Err(unknown("negotiate, ntlm, kerberos")),
+            ("identity", name) => self.identity = name.to_owned(),
+            ("ca", path) => self.ca = Some(path.into()),
+            ("insecure", "on") => self.insecure = true,
+            ("cert", path) => self.cert = Some(path.into()),
+            ("key", path) => self.key = Some(path.into()),
+            ("clients", path) => self.clients = Some(path.into()),
+            ("credentials", path) => self.credentials = Some(Arc::new(Credentials::read_file(path)?)),
+            ("users", path) => self.users_file = Some(path.into()),
+            ("keytab", path) => self.keytab = Some(path.into()),
+            ("ntlm1", "session") => self.ntlm1_session = true,
+            ("mode", "buffered") => self.mode = Mode::Buffered,
+            ("mode", "streamed") => self.mode = Mode::Streamed,
+            ("mode", _) => return Err(unknown("buffered, streamed")),
+            ("encoding", "session") => self.encoding = Some(Encoding::Session),
+            ("encoding", "binary") => self.encoding = Some(Encoding::Binary),
+            ("encoding", "text") => self.encoding = Some(Encoding::Text),
+            ("encoding", "mtom") => self.encoding = Some(Encoding::Mtom),
+            ("encoding", _) => return Err(unknown("session, binary, text, mtom")),
+            ("binding", name) if self.binding.is_http() => match name {
+                "basic" => self.binding = Binding::Basic,
+                "ws" => self.binding = Binding::Ws,
+                "binary" => self.binding = Binding::BinaryHttp,
+                "mtom" => self.encoding = Some(Encoding::Mtom),
+                _ => return Err(unknown("basic, ws, binary, mtom")),
+            },
+            ("reliable", "on") => self.reliable = true,
+            ("callback", key) => self.callback = Some(Bytes::copy_from_slice(key.as_bytes())),
+            ("details", "on") => self.details = true,
+            // What a browser asks the service's page for: people paste such addresses.
+            ("wsdl" | "singleWsdl", "") if self.binding.is_http() => {}
+            (name, value) => {
+                if !self.quotas.set(name, value)? {
+                    return Err(wrong(format!("the option `{name}` is unknown, or cannot be `{value}`"))
+                        .with_hint(OPTIONS));
+                }
+            }
+        }
+        self.said.push(name.to_ascii_lowercase());
+        Ok(())
+    }
+
+    /// One word of `security=`; `None` if it is none.
+    fn demand(&mut self, word: &str) -> Result<Option<()>, Failure> {
+        let security = match word {
+            "none" => Security::None,
+            "tls" | "transport" => Security::Tls,
+            "windows" => Security::Windows,
+            "unix" => Security::Unix,
+            "username" => {
+                self.username = true;
+                return Ok(Some(()));
+            }
+            _ => return Ok(None),
+        };
+        match self.security.replace(security) {
+            Some(other) if other != security => {
+                let (one, other) = (other.name(), security.name());
+                Err(wrong(format!("`security=` is both {one} and {other}: say one of them")))
+            }
+            _ => Ok(Some(())),
+        }
+    }
+
+    /// Refuses options that would be without effect where the address stands: who says them relies on them.
+    fn check_said(&self, why: &str, useless: &[&str]) -> Result<(), Failure> {
+        match self.said.iter().find(|said| useless.contains(&said.as_str())) {
+            Some(said) => Err(wrong(format!("the option `{said}` is {why}")).with_hint(OPTIONS)),
+            None => Ok(()),
+        }
+    }
+
+    /// The settings of somebody who calls there.
+    fn client(mut self, endpoint: &Endpoint) -> Result<Settings, Failure> {
+        self.check_said("for those who listen, and without effect in an address to call", &LISTENING)?;
+        let local = is_local(Some(endpoint));
+        let files = self.ca.is_some() || self.insecure || self.cert.is_some();
+        let by_default = self.security.is_none() && !self.binding.is_http() && !local && !files;
+        let wants_them = self.username || self.security == Some(Security::Windows) || by_default;
+        // Over HTTP a password is sent only to whom it is meant for: to whom the address names it.
+        if self.credentials.is_none() && self.ambient && wants_them {
+            self.credentials = ambient_credentials()?;
+        }
+        let known = self.credentials.is_some();
+        let security = match self.security {
+            Some(security) => security,
+            None if self.secure || files || (self.username && !local) => Security::Tls,
+            None if known && !self.username && !local && !self.binding.is_http() => Security::Windows,
+            None => Security::None,
+        };
+        let tls = match security {
+            Security::Tls => Some(self.client_tls()?),
+            _ => None,
+        };
+        let mut settings = self.common(endpoint, security)?;
+        settings.tls_client = tls;
+        // Over HTTP, credentials are a password.
+        if known && settings.binding.is_http() && !settings.username {
+            settings.basic_login = true;
+        }
+        let password = settings.basic_login || settings.username;
+        if password && security != Security::Tls && !local {
+            return Err(wrong("a password would go over the network in the clear")
+                .with_hint("call by `https`, `basics://`, `wshttps://` or `binhttps://`, or over net.tcp with security=windows"));
+        }
+        settings.shown = self.shown(&settings);
+        Ok(settings.sealed())
+    }
+
+    /// The settings of a place.
+    fn server(mut self, endpoint: &Endpoint) -> Result<Settings, Failure> {
+        self.check_said("for those who call, and without effect in an address to listen at", &CALLING)?;
+        if self.binding.is_http() {
+            self.check_said(
+                "for net.tcp; over HTTP connections and calls are bounded by the node's",
+                &THROTTLE,
+            )?;
+        }
+        let local = is_local(Some(endpoint));
+        if let Some(path) = &self.users_file {
+            self.users = Some(Arc::new(read_users(path)?));
+        }
+        // Whoever says who it is takes calls from the same account: so servers call back.
+        if let (None, Some(own)) = (&self.users, &self.credentials) {
+            let mut users = UserTable::default();
+            let domain = Some(own.domain.as_str()).filter(|domain| !domain.is_empty());
+            users.insert(domain, &own.user, own.password.clone());
+            self.users = Some(Arc::new(users));
+        }
+        let known = self.users.is_some() || self.keytab.is_some();
+        let security = match self.security {
+            Some(security) => security,
+            None if self.secure || self.cert.is_some() => Security::Tls,
+            None if known && !self.username && !self.binding.is_http() => Security::Windows,
+            None if local || self.binding.is_http() => Security::None,
+            None => {
+                return Err(Failure::new(Kind::BadArgument, Initiator::User, "listening on TCP needs to know who is let in, and the address does not say")
+                    .with_hint("add ?users=FILE with lines USER:PASSWORD or ?keytab=FILE (Windows), ?cert=FILE&key=FILE (TLS), or ?security=none to let anybody call, unprotected"));
+            }
+        };
+        let needs = |what: &str| {
+            Err(Failure::new(Kind::BadArgument, Initiator::User, what.to_owned())
+                .with_hint("lines of the file are USER:PASSWORD"))
+        };
+        if security == Security::Windows && !known {
+            return needs("listening with security=windows needs ?users=FILE or ?keytab=FILE");
+        }
+        if self.username && self.users.is_none() {
+            return needs("listening with security=username needs ?users=FILE");
+        }
+        if security == Security::Unix && !local {
+            return Err(wrong("security=unix is for sockets of this machine"));
+        }
+        let tls = match (security, &self.cert, &self.key) {
+            (Security::Tls, Some(cert), key) => {
+                // One file may hold both.
+                Some(ServerSettings::new(cert, key.as_ref().unwrap_or(cert), self.clients.as_deref())?)
+            }
+            (Security::Tls, None, _) => {
+                return Err(wrong("listening with TLS needs ?cert=FILE&key=FILE, in PEM notation"));
+            }
+            _ => None,
+        };
+        let mut settings = self.common(endpoint, security)?;
+        settings.tls_server = tls;
+        let said = |name: &str| self.said.iter().any(|said| said == name);
+        settings.takes_one_mode = said("mode") && !settings.binding.is_http();
+        settings.takes_one_encoding = said("encoding") && !settings.binding.is_http();
+        if settings.users.is_some() && security != Security::Windows && !settings.username {
+            // Users without Windows say a password: in a header of HTTP, else in each message.
+            settings.basic_login = settings.binding != Binding::Ws && settings.binding.is_http();
+            settings.username = !settings.basic_login;
+        }
+        if (settings.basic_login || settings.username) && security != Security::Tls && !local {
+            return Err(wrong("users would say their passwords in the clear").with_hint(
+                "listen with TLS (?cert=FILE&key=FILE), or on net.tcp without security=username",
+            ));
+        }
+        if settings.keytab.is_some() {
+            // Who lets nobody in for want of keys learns it now, and not from the first caller.
+            let users = Arc::new(UserTable::default());
+            acceptor(Mechanism::Kerberos, users, &settings.options())?;
+        }
+        settings.shown = self.shown(&settings);
+        Ok(settings.sealed())
+    }
+
+    fn client_tls(&self) -> Result<ClientSettings, Failure> {
+        let own = self.cert.as_deref().map(|cert| (cert, self.key.as_deref().unwrap_or(cert)));
+        if self.insecure {
+            ClientSettings::insecure(own)
+        } else {
+            ClientSettings::new(self.ca.as_deref(), own)
+        }
+    }
+
+    /// What both sides have.
+    fn common(&self, endpoint: &Endpoint, security: Security) -> Result<Settings, Failure> {
+        if security == Security::Windows && self.binding.is_http() {
+            return Err(wrong("Windows security is for net.tcp here, not for HTTP")
+                .with_hint("over HTTP use TLS, with a user and a password if the service wants them"));
+        }
+        if security != Security::Windows {
+            let why = format!("about Windows security, and this address has security={}", security.name());
+            self.check_said(&why, &["protection", "mech", "keytab", "ntlm1"])?;
+        }
+        if security != Security::Tls {
+            let why = format!("about TLS, and this address has security={}", security.name());
+            self.check_said(&why, &["ca", "insecure", "cert", "key", "clients"])?;
+        }
+        if self.reliable && self.binding == Binding::Basic {
+            return Err(wrong("BasicHttpBinding has no reliable sessions")
+                .with_hint("leave `reliable=on` out, or call by wshttp:// or net.tcp://"));
+        }
+        let mut settings = Settings::new(self.binding);
+        settings.uri_scheme = match (self.binding.is_http(), security) {
+            (true, Security::Tls) => "https",
+            (true, _) => "http",
+            (false, _) => self.uri_scheme,
+        };
+        settings.transport_security = security;
+        settings.username = self.username;
+        settings.protection_level = self.protection;
+        settings.mechanism = self.mechanism;
+        settings.identity.clone_from(&self.identity);
+        settings.credentials.clone_from(&self.credentials);
+        settings.users = self.users.clone().map(|users| users as _);
+        settings.keytab.clone_from(&self.keytab);
+        settings.ntlm1_session = self.ntlm1_session;
+        settings.mode = self.mode;
+        settings.reliable = self.reliable;
+        settings.callback.clone_from(&self.callback);
+        settings.exception_detail = self.details;
+        settings.quotas = self.quotas;
+        settings.encoding = match (self.encoding, self.mode, self.binding) {
+            (Some(Encoding::Session), _, binding) if binding.is_http() => {
+                return Err(wrong("HTTP has no sessions: encoding=binary, text or mtom"));
+            }
+            (Some(Encoding::Session), Mode::Streamed, _) => {
+                return Err(wrong("streams have no session dictionary: encoding=binary, text or mtom"));
+            }
+            (Some(Encoding::Mtom), _, Binding::NetTcp) => {
+                return Err(wrong("MTOM is for HTTP here: on net.tcp encoding=session, binary or text"));
+            }
+            (Some(encoding), ..) => encoding,
+            (None, Mode::Streamed, Binding::NetTcp) => Encoding::Binary,
+            (None, ..) => settings.encoding,
+        };
+        Ok(placed(settings, endpoint))
+    }
+
+    /// The options that a reader of the address would have to be told, without secrets and files of this side's.
+    fn shown(&self, settings: &Settings) -> Vec<(&'static str, String)> {
+        let mut shown = Vec::new();
+        let mut tell = |name, value: &str| shown.push((name, value.to_owned()));
+        match settings.transport_security {
+            Security::None | Security::Tls if settings.username => {
+                // Over TCP that is over TLS, and so are HTTP's secured schemes.
+                let apart = settings.host.is_empty()
+                    && !settings.binding.is_http()
+                    && settings.transport_security == Security::Tls;
+                tell("security", if apart { "tls+username" } else { "username" });
+            }
+            Security::None => {}
+            _ if settings.binding.is_http() => {}
+            security => tell("security", security.name()),
+        }
+        if settings.transport_security == Security::Windows {
+            if self.protection != ProtectionLevel::EncryptAndSign {
+                tell("protection", self.protection.name());
+            }
+            match self.mechanism {
+                Mechanism::Negotiate => {}
+                Mechanism::Ntlm => tell("mech", "ntlm"),
+                Mechanism::Kerberos => tell("mech", "kerberos"),
+            }
+        }
+        if !self.identity.is_empty() {
+            tell("identity", &self.identity);
+        }
+        if settings.tls_client.is_some() {
+            if let Some(ca) = &self.ca {
+                tell("ca", &ca.to_string_lossy());
+            }
+            if self.insecure {
+                tell("insecure", "on");
+            }
+        }
+        if self.mode == Mode::Streamed {
+            tell("mode", "streamed");
+        }
+        if settings.encoding != Settings::new(self.binding).encoding
+            && !(self.mode == Mode::Streamed && settings.encoding == Encoding::Binary)
+        {
+            tell("encoding", settings.encoding.name());
+        }
+        if self.reliable {
+            tell("reliable", "on");
+        }
+        shown
+    }
+}
+
+impl Settings {
+    /// The public part: `SCHEME[?OPTIONS]`.
+    pub(crate) fn told(&self) -> String {
+        let secure = self.transport_security == Security::Tls && self.binding.is_http();
+        let scheme = match self.uri_scheme {
+            // The socket's path says it all the same.
+            "net.uds" => "net.uds",
+            "net.pipe" => "net.pipe",
+            _ => self.binding.scheme(),
+        };
+        let mut told = format!("{scheme}{}", if secure { "s" } else { "" });
+        let options =
+            self.shown.iter().map(|(name, value)| (*name, escape(value.as_bytes()).replace('&', "%26")));
+        for (number, (name, value)) in options.enumerate() {
+            told.push(if number == 0 { '?' } else { '&' });
+            told.push_str(&format!("{name}={value}"));
+        }
+        told
+    }
+}
+
+/// The credentials of this process, if it was given any.
+fn ambient_credentials() -> Result<Option<Arc<Credentials>>, Failure> {
+    match std::env::var_os(CREDENTIALS) {
+        Some(path) if !path.is_empty() => Ok(Some(Arc::new(
+            Credentials::read_file(path).map_err(|failure| failure.at(format_args!("${CREDENTIALS}")))?,
+        ))),
+        _ => Ok(None),
+    }
+}
+
+fn read_users(path: &Path) -> Result<UserTable, Failure> {
+    UserTable::read_file(path).map_err(|failure| {
+        let failure = failure.at("users=");
+        let hint = "users= names a file of lines USER:PASSWORD, readable by this user only (mode 0600)";
+        if failure.hint().is_some() { failure } else { failure.with_hint(hint) }
+    })
+}
+
+fn wrong(what: impl Into<String>) -> Failure {
+    Failure::new(Kind::BadReference, Initiator::User, format!("not an address of this wire: {}", what.into()))
+        .with_hint(NOTATIONS)
+}

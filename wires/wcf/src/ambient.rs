@@ -1,0 +1,107 @@
+//! What the wire keeps for a node: how sessions find what is served, and the servants that everybody is expected to have.
+
+use crate::metadata;
+use crate::plan::{self, Plan};
+use bytes::Bytes;
+use everywire_model::{Ambient, Interface, Objects, Servant};
+use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What the wire keeps for a node.
+pub struct Node {
+    objects: Arc<dyn Objects>,
+    standing: OnceLock<Vec<Arc<dyn Servant>>>,
+    /// Counts changes of what is served.
+    changes: AtomicU64,
+}
+
+impl Node {
+    /// For a node that serves these objects.
+    #[must_use]
+    pub fn new(objects: Arc<dyn Objects>) -> Arc<Self> {
+        Arc::new(Self { objects, standing: OnceLock::new(), changes: AtomicU64::new(0) })
+    }
+
+    /// The node behind what a session was given.
+    #[must_use]
+    pub fn of(ambient: &Arc<dyn Ambient>) -> Option<Arc<Self>> {
+        let any: Arc<dyn Any + Send + Sync> = Arc::clone(ambient) as _;
+        any.downcast().ok()
+    }
+
+    /// The objects.
+    #[must_use]
+    pub fn objects(&self) -> &Arc<dyn Objects> {
+        &self.objects
+    }
+
+    /// How often what is served has changed: what was looked up before the last time may be wrong.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// The key under which the object is exported that a path means: the same, else the only one that differs in case; paths
+    /// of metadata stay as they are.
+    #[must_use]
+    pub fn find(&self, path: &[u8]) -> Option<Bytes> {
+        let keys = self.objects.keys();
+        let known = |path: &[u8]| {
+            keys.iter()
+                .find(|key| **key == path)
+                .or_else(|| keys.iter().find(|key| key.eq_ignore_ascii_case(path)))
+                .cloned()
+        };
+        let trimmed = path.strip_suffix(b"/").unwrap_or(path);
+        known(path).or_else(|| known(trimmed)).or_else(|| {
+            let (rest, last) = match trimmed.iter().rposition(|byte| *byte == b'/') {
+                Some(at) => trimmed.split_at_checked(at)?,
+                None => (&b""[..], trimmed),
+            };
+            let is_metadata = last.strip_prefix(b"/").unwrap_or(last).eq_ignore_ascii_case(b"mex");
+            let served = rest.is_empty() || known(rest).is_some();
+            (is_metadata && served && !self.standing().is_empty()).then(|| Bytes::copy_from_slice(trimmed))
+        })
+    }
+
+    /// The operation that is asked of an object by an action, or by the first element of a body in Clark notation.
+    #[must_use]
+    pub fn plan(&self, key: &[u8], asked: &[u8]) -> Option<Arc<Plan>> {
+        let of = |servant: &Arc<dyn Servant>| {
+            let interface = servant.interface();
+            let operation = interface.operations.get(plan::index_of(interface, asked)?)?;
+            Some(Plan::of(Some(interface), operation))
+        };
+        self.objects.servants(key).iter().find_map(of).or_else(|| self.standing().iter().find_map(of))
+    }
+
+    /// The key of the only exported object that has an operation with this action: whom a callback is for.
+    #[must_use]
+    pub fn callee(&self, action: &[u8]) -> Option<Bytes> {
+        let has = |key: &Bytes| {
+            let servants = self.objects.servants(key);
+            servants.iter().any(|servant| plan::index_of(servant.interface(), action).is_some())
+        };
+        let mut keys = self.objects.keys().into_iter().filter(has);
+        let first = keys.next()?;
+        keys.next().is_none().then_some(first)
+    }
+
+    fn standing(&self) -> &[Arc<dyn Servant>] {
+        self.standing.get_or_init(|| metadata::servants(&self.objects))
+    }
+}
+
+impl Ambient for Node {
+    fn servants(&self) -> Vec<Arc<dyn Servant>> {
+        self.standing().to_vec()
+    }
+
+    fn exported(&self, _: &[u8], _: &Arc<dyn Servant>) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    fn withdrawn(&self, _: &[u8], _: &Interface) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+}

@@ -1,0 +1,247 @@
+//! Annotated listings for `trace`: records and preambles of framing or messages of HTTP, the headers of envelopes and the XML of
+//! their bodies. What is cut off or
+//! broken is said at the place where reading ended; what came before is listed all the same.
+
+mod envelope;
+mod http;
+
+use crate::dictionary::Words;
+use crate::framing::faults::NAMESPACE;
+use crate::framing::preamble::{Encoding, Mode};
+use crate::framing::records::{self, Bounds, Record, RecordKind};
+use crate::violations::Breach;
+use everywire_model::wire::{Explained, Listing, Part};
+
+/// Texts of any length are listed.
+const BOUNDS: Bounds = Bounds { via: 64 << 10, content_type: 64 << 10 };
+
+/// Bytes of session words that are remembered; the quotas of whoever talked are not known.
+const WORDS: usize = 64 << 10;
+
+/// One direction of a connection.
+pub fn explain(bytes: &[u8]) -> Listing {
+    let mut listing = Listing::default();
+    let mut reading = Reading::default();
+    let mut offset = 0;
+    while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
+        let (mut message, whole) =
+            reading.message(rest).unwrap_or_else(|breach| (broken(&breach, rest), true));
+        message.offset = offset;
+        if !whole {
+            message.summary.push_str(&format!(", cut off after {} bytes", rest.len()));
+            listing.rest = rest.len();
+        }
+        offset += message.len;
+        listing.messages.push(message);
+        if !whole {
+            break;
+        }
+    }
+    listing
+}
+
+/// What one direction has told so far.
+struct Reading {
+    /// How its envelopes are encoded; unknown in the direction of the accepting side.
+    encoding: Option<Encoding>,
+    /// Whether the channel changes to another protocol with the next byte that no record begins with.
+    upgrades: bool,
+    words: Words,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { encoding: None, upgrades: false, words: Words::with_quota(WORDS) }
+    }
+}
+
+impl Reading {
+    /// The message at the front, and whether it is whole.
+    fn message(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
+        let first = bytes.first().copied().unwrap_or_default();
+        if self.upgrades && RecordKind::from_octet(first).is_none() {
+            return Ok((protected(bytes), true));
+        }
+        if http::begins(bytes) {
+            return Ok(http::message(bytes, self));
+        }
+        // HTTPS: what is in it stays hidden.
+        if matches!(bytes, [0x14..=0x17, 3, 0..=4, ..]) {
+            return Ok((protected(bytes), true));
+        }
+        match RecordKind::from_octet(first) {
+            Some(RecordKind::Version) => self.preamble(bytes),
+            Some(RecordKind::SizedEnvelope) => self.sized(bytes),
+            Some(RecordKind::UnsizedEnvelope) => self.chunked(bytes),
+            _ => self.record(bytes),
+        }
+    }
+
+    /// Version, mode, via and encoding together.
+    fn preamble(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
+        *self = Self::default();
+        let mut message = Explained { kind: "Preamble".to_owned(), ..Explained::default() };
+        let mut notes = Vec::new();
+        while let Some(rest) = bytes.get(message.len..).filter(|rest| !rest.is_empty()) {
+            let Some((record, len)) = records::read(rest, &BOUNDS)? else { break };
+            let (name, value) = match record {
+                Record::Version { major, minor } if message.len == 0 => {
+                    ("version", format!("{major}.{minor}"))
+                }
+                Record::Mode(octet) => {
+                    let word = Mode::from_octet(octet).map_or("no mode of the specification", Mode::word);
+                    notes.push(word.to_owned());
+                    ("mode", format!("{octet} ({word})"))
+                }
+                Record::Via(via) => {
+                    notes.push(lossy(via));
+                    ("via", lossy(via))
+                }
+                Record::KnownEncoding(octet) => {
+                    self.encoding = Encoding::from_octet(octet);
+                    let word =
+                        self.encoding.map_or("no encoding of the specification", Encoding::content_type);
+                    ("known encoding", format!("{octet} ({word})"))
+                }
+                Record::ExtensibleEncoding(text) => {
+                    self.encoding = Encoding::from_content_type(&lossy(text));
+                    ("extensible encoding", lossy(text))
+                }
+                _ => break,
+            };
+            message.parts.push(Part { offset: message.len, len, name, value });
+            message.len += len;
+            if matches!(record, Record::KnownEncoding(_) | Record::ExtensibleEncoding(_)) {
+                message.summary = format!("Preamble {}, {} bytes", notes.join(" "), message.len);
+                return Ok((message, true));
+            }
+        }
+        message.summary = format!("Preamble {}", notes.join(" "));
+        // Another record in its place is listed for itself.
+        let whole = bytes.get(message.len).is_some_and(|octet| *octet > RecordKind::ExtensibleEncoding as u8);
+        if !whole {
+            message.len = bytes.len();
+        }
+        Ok((message, whole))
+    }
+
+    /// A record that stands for itself.
+    fn record(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
+        let Some((record, len)) = records::read(bytes, &BOUNDS)? else {
+            let kind = bytes.first().and_then(|octet| RecordKind::from_octet(*octet));
+            let word = kind.map_or("record", RecordKind::word);
+            return Ok((
+                Explained {
+                    summary: word.into(),
+                    kind: word.into(),
+                    len: bytes.len(),
+                    ..Explained::default()
+                },
+                false,
+            ));
+        };
+        let word = record.kind().word();
+        let text = match record {
+            Record::Fault(uri) => {
+                let uri = lossy(uri);
+                uri.strip_prefix(NAMESPACE).unwrap_or(&uri).to_owned()
+            }
+            Record::UpgradeRequest(name) => lossy(name),
+            Record::Via(text) | Record::ExtensibleEncoding(text) => lossy(text),
+            Record::Mode(octet) | Record::KnownEncoding(octet) => octet.to_string(),
+            _ => String::new(),
+        };
+        self.upgrades |= matches!(record, Record::UpgradeRequest(_) | Record::UpgradeResponse);
+        let blank = if text.is_empty() { "" } else { " " };
+        let parts = vec![
+            Part { offset: 0, len: 1, name: "record type", value: word.to_owned() },
+            Part { offset: 1.min(len), len: len - 1, name: "text", value: text.clone() },
+        ];
+        let parts = parts.into_iter().take(if len > 1 { 2 } else { 1 }).collect();
+        let summary = format!("{word}{blank}{text}");
+        Ok((Explained { summary, kind: word.to_owned(), len, parts, ..Explained::default() }, true))
+    }
+
+    fn sized(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
+        let word = RecordKind::SizedEnvelope.word();
+        let mut message = Explained { kind: word.to_owned(), ..Explained::default() };
+        message.parts.push(Part { offset: 0, len: 1, name: "record type", value: word.to_owned() });
+        let Some((size, width)) = records::size(bytes.get(1..).unwrap_or_default())? else {
+            message.summary = word.to_owned();
+            message.len = bytes.len();
+            return Ok((message, false));
+        };
+        let (start, len) = (1 + width, 1 + width + size);
+        message.parts.push(Part { offset: 1, len: width, name: "size", value: size.to_string() });
+        let payload = bytes.get(start..len.min(bytes.len())).unwrap_or_default();
+        let whole = payload.len() == size;
+        message.len = start + payload.len();
+        let notes = envelope::explain(payload, Some(start), self.encoding, &mut self.words, &mut message);
+        message.summary = format!("{} {notes}, {len} bytes", message.kind);
+        Ok((message, whole))
+    }
+
+    fn chunked(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
+        let word = RecordKind::UnsizedEnvelope.word();
+        let mut message = Explained { kind: word.to_owned(), len: 1, ..Explained::default() };
+        message.parts.push(Part { offset: 0, len: 1, name: "record type", value: word.to_owned() });
+        let (mut joined, mut chunks, mut first) = (Vec::new(), 0, 0);
+        let whole = loop {
+            let rest = bytes.get(message.len..).unwrap_or_default();
+            let Some((size, width)) = records::size(rest)? else { break false };
+            let value = if size == 0 { "end of chunks".to_owned() } else { format!("chunk of {size} bytes") };
+            message.parts.push(Part { offset: message.len, len: width, name: "size", value });
+            message.len += width;
+            if size == 0 {
+                break true;
+            }
+            let chunk = bytes.get(message.len..).unwrap_or_default();
+            let chunk = chunk.get(..size).unwrap_or(chunk);
+            if chunks == 0 {
+                first = message.len;
+            }
+            chunks += 1;
+            joined.extend_from_slice(chunk);
+            message.len += chunk.len();
+            if chunk.len() < size {
+                break false;
+            }
+        };
+        // Where a message stands in several chunks, its parts stand nowhere in particular.
+        let at = (chunks == 1).then_some(first);
+        let notes = envelope::explain(&joined, at, self.encoding, &mut self.words, &mut message);
+        message.summary = format!("{} {notes}, {} bytes in {chunks} chunks", message.kind, joined.len());
+        if !whole {
+            message.len = bytes.len();
+        }
+        Ok((message, whole))
+    }
+}
+
+fn protected(bytes: &[u8]) -> Explained {
+    let what = match bytes {
+        [0x14..=0x17, 3, ..] => "TLS",
+        [0x14..=0x16, 1, 0, ..] => "NegotiateStream",
+        _ => "protected",
+    };
+    let summary = format!("{what}, {} bytes", bytes.len());
+    let part = Part { offset: 0, len: bytes.len(), name: "protected stream", value: what.to_owned() };
+    Explained {
+        summary,
+        kind: "protected".to_owned(),
+        len: bytes.len(),
+        parts: vec![part],
+        ..Explained::default()
+    }
+}
+
+fn broken(breach: &Breach, bytes: &[u8]) -> Explained {
+    let value = breach.to_string();
+    let part = Part { offset: 0, len: bytes.len().min(1), name: "violation", value: value.clone() };
+    let kind = breach.name().to_owned();
+    Explained { summary: value, kind, len: bytes.len(), parts: vec![part], ..Explained::default() }
+}
+
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).escape_debug().to_string()
+}

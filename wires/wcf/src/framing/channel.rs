@@ -1,0 +1,313 @@
+//! What both sides of a connection share: the layer that protects it, messages in and out, quotas, time.
+
+use super::preamble::Mode;
+use super::records::{Bounds, RecordKind, put_size, size};
+use crate::layer::Layer;
+use crate::settings::Settings;
+use crate::violations::Breach;
+use bytes::{Buf, Bytes, BytesMut};
+use everywire_model::{Config, Failure, Initiator, Kind, Rope};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The most bytes of one record (MC-NMF, note 2).
+const MOST: usize = 0x7fff_ffff;
+
+/// A buffer above this size is given back after the message for which it was needed.
+const KEEP: usize = 64 << 10;
+
+/// See the module.
+pub(super) struct Channel {
+    pub(super) settings: Arc<Settings>,
+    pub(super) bounds: Bounds,
+    pub(super) layer: Layer,
+    /// What is to be sent.
+    pub(super) out: Rope,
+    /// Records that the layer has not protected yet.
+    inner: Rope,
+    /// Messages that wait for the channel to open, with their records; `None` once it is open.
+    held: Option<Rope>,
+    /// One message that is being written, without its record: its size stands before it.
+    pub(super) payload: Rope,
+    /// What the layer yielded and no record took yet.
+    pub(super) plain: BytesMut,
+    /// The chunks of a message that has begun.
+    chunks: Option<Chunks>,
+    /// Bytes missing of the record at the front of the input.
+    pub(super) missing: usize,
+    /// When the message that has begun must be whole, and seconds it was given.
+    due: Option<(Instant, u64)>,
+    /// Time for each started MiB of a message.
+    message_time: Duration,
+    /// Bytes of whole records received so far.
+    pub(super) received: u64,
+}
+
+/// Chunks joined so far. One alone, which is the rule for small messages, is never copied.
+#[derive(Default)]
+struct Chunks {
+    first: Bytes,
+    joined: BytesMut,
+    size: usize,
+}
+
+impl Channel {
+    pub(super) fn new(config: &Config, settings: &Arc<Settings>) -> Self {
+        let quotas = &settings.quotas;
+        Self {
+            settings: Arc::clone(settings),
+            bounds: Bounds { via: quotas.max_via_size, content_type: quotas.max_content_type_size },
+            layer: Layer::plain(),
+            out: Rope::new(),
+            inner: Rope::new(),
+            held: Some(Rope::new()),
+            payload: Rope::new(),
+            plain: BytesMut::new(),
+            chunks: None,
+            missing: 0,
+            due: None,
+            message_time: config.limits.message_time,
+            received: 0,
+        }
+    }
+
+    /// Takes what came through the layer, and has its handshake answered.
+    pub(super) fn unwrap(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Failure> {
+        let received = self.layer.receive(input, plain);
+        // Even if that failed: the peer is to know why.
+        let sent = self.layer.send(&mut Rope::new(), &mut self.out);
+        received.and(sent)
+    }
+
+    /// Bytes that are missing in `input`, as far as is known.
+    pub(super) fn wanted(&self) -> usize {
+        self.missing
+    }
+
+    /// Writes records, into the layer if there is one.
+    pub(super) fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Failure> {
+        write(self.target().flat());
+        self.seal()
+    }
+
+    /// Messages go out from now on, those that waited first.
+    pub(super) fn open(&mut self) -> Result<(), Failure> {
+        if let Some(mut held) = self.held.take() {
+            self.target().append(&mut held);
+        }
+        self.seal()
+    }
+
+    /// Messages are held back again, until the next [`Channel::open`].
+    pub(super) fn shut(&mut self) {
+        self.held = Some(Rope::new());
+        self.chunks = None;
+        self.due = None;
+    }
+
+    /// Sends the message that stands in the payload, if any, as this mode frames it.
+    #[inline]
+    pub(super) fn send_payload(&mut self, mode: Mode) -> Result<(), Failure> {
+        let mut held = self.held.take();
+        let target = match &mut held {
+            Some(held) => held,
+            None if self.layer.is_plain() => &mut self.out,
+            None => &mut self.inner,
+        };
+        let framed = frame(mode, &mut self.payload, target);
+        self.held = held;
+        framed?;
+        self.seal()
+    }
+
+    /// Sends what is framed already.
+    pub(super) fn put_framed(&mut self, message: &mut Rope) -> Result<(), Failure> {
+        self.target().append(message);
+        self.seal()
+    }
+
+    /// Takes back what was written of a message.
+    pub(super) fn discard_payload(&mut self) {
+        let len = self.payload.len();
+        self.payload.consume(len);
+    }
+
+    #[inline]
+    fn target(&mut self) -> &mut Rope {
+        if self.layer.is_plain() { &mut self.out } else { &mut self.inner }
+    }
+
+    #[inline]
+    fn seal(&mut self) -> Result<(), Failure> {
+        if self.layer.is_plain() || self.inner.is_empty() {
+            return Ok(());
+        }
+        self.layer.send(&mut self.inner, &mut self.out)
+    }
+
+    /// The message of the Sized Envelope record at the front of the input: its bytes are those of the input, not copied.
+    #[inline]
+    pub(super) fn sized(&mut self, now: Instant, input: &mut BytesMut) -> Result<Option<Bytes>, Breach> {
+        let Some((size, width)) = size(input.get(1..).unwrap_or_default())? else {
+            self.wait(now, input.len(), input.len() + 1);
+            return Ok(None);
+        };
+        if size == 0 {
+            return Err(Breach::Empty { record: RecordKind::SizedEnvelope });
+        }
+        self.check_size(size)?;
+        let whole = 1 + width + size;
+        if input.len() < whole {
+            self.wait(now, input.len(), whole);
+            return Ok(None);
+        }
+        self.due = None;
+        self.received += whole as u64;
+        let mut record = input.split_to(whole).freeze();
+        record.advance(1 + width);
+        Ok(Some(record))
+    }
+
+    /// Whether chunks are expected.
+    pub(super) fn is_chunked(&self) -> bool {
+        self.chunks.is_some()
+    }
+
+    /// An Unsized Envelope record begins.
+    pub(super) fn begin_chunks(&mut self) {
+        self.chunks = Some(Chunks::default());
+    }
+
+    /// Takes a chunk: `None` if it is not here yet, `Some(None)` if others follow.
+    #[allow(clippy::option_option)]
+    pub(super) fn chunk(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+    ) -> Result<Option<Option<Bytes>>, Breach> {
+        let held = self.chunks.as_ref().map_or(0, |chunks| chunks.size);
+        let Some((size, width)) = size(input)? else {
+            self.wait(now, held + input.len() + 1, held + input.len() + 2);
+            return Ok(None);
+        };
+        if size == 0 {
+            let chunks = self.chunks.take().unwrap_or_default();
+            if chunks.size == 0 {
+                return Err(Breach::Empty { record: RecordKind::UnsizedEnvelope });
+            }
+            input.advance(width);
+            self.received += width as u64;
+            self.due = None;
+            let single = chunks.joined.is_empty();
+            return Ok(Some(Some(if single { chunks.first } else { chunks.joined.freeze() })));
+        }
+        let total = held.saturating_add(size);
+        self.check_size(total)?;
+        let whole = width + size;
+        if input.len() < whole {
+            self.wait(now, held + input.len(), held + whole);
+            return Ok(None);
+        }
+        input.advance(width);
+        let bytes = input.split_to(size).freeze();
+        self.received += whole as u64;
+        if let Some(chunks) = &mut self.chunks {
+            chunks.add(bytes, total);
+        }
+        // The time that the message was given goes on.
+        self.wait(now, total, total + 1);
+        self.missing = 0;
+        Ok(Some(None))
+    }
+
+    fn check_size(&self, size: usize) -> Result<(), Breach> {
+        let limit = self.settings.quotas.max_received_message_size;
+        if size as u64 > limit {
+            return Err(Breach::OverLimit { size: size as u64, limit });
+        }
+        Ok(())
+    }
+
+    /// Notes that a message has begun and `whole - have` bytes of it are missing. The time that it gets counts from its first
+    /// byte, and grows when its size becomes known.
+    fn wait(&mut self, now: Instant, have: usize, whole: usize) {
+        self.missing = whole - have;
+        let mebibytes = u32::try_from((whole >> 20) + 1).unwrap_or(u32::MAX);
+        let time = self.message_time.saturating_mul(mebibytes);
+        let (due, seconds) = match self.due {
+            Some((due, seconds)) if seconds < time.as_secs() => {
+                (due.checked_add(Duration::from_secs(time.as_secs() - seconds)), time.as_secs())
+            }
+            Some(_) => return,
+            None => (now.checked_add(time), time.as_secs()),
+        };
+        self.due = due.map(|due| (due, seconds));
+    }
+
+    /// When a message that has begun must be whole.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.due.map(|(due, _)| due)
+    }
+
+    /// Whether it is not, in time.
+    pub(super) fn check_time(&self, now: Instant) -> Result<(), Breach> {
+        match self.due {
+            Some((due, seconds)) if due <= now => Err(Breach::TooSlow { seconds }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Chunks {
+    fn add(&mut self, bytes: Bytes, total: usize) {
+        if self.size == 0 {
+            self.first = bytes;
+        } else {
+            if self.joined.is_empty() {
+                self.joined.reserve(total);
+                self.joined.extend_from_slice(&std::mem::take(&mut self.first));
+            }
+            self.joined.extend_from_slice(&bytes);
+        }
+        self.size = total;
+    }
+}
+
+/// Moves a message behind the head of its record. In singleton mode the chunks' end and the End record stand behind it:
+/// nothing more is said then.
+#[inline]
+pub(super) fn frame(mode: Mode, payload: &mut Rope, out: &mut Rope) -> Result<(), Failure> {
+    let size = payload.len();
+    if size == 0 {
+        return Ok(());
+    }
+    if size > MOST {
+        payload.consume(size);
+        return Err(over(size));
+    }
+    let chunked = mode == Mode::SingletonUnsized;
+    let kind = if chunked { RecordKind::UnsizedEnvelope } else { RecordKind::SizedEnvelope };
+    let flat = out.flat();
+    flat.push(kind as u8);
+    put_size(size, flat);
+    out.append(payload);
+    if payload.flat().capacity() > KEEP {
+        *payload = Rope::new();
+    }
+    if chunked {
+        out.flat().extend_from_slice(&[0, RecordKind::End as u8]);
+    }
+    Ok(())
+}
+
+#[cold]
+fn over(size: usize) -> Failure {
+    Failure::over_limit(Initiator::User, "bytes of a message", size as u64, MOST as u64)
+}
+
+/// The failure of whoever calls on a channel that is over.
+#[cold]
+pub(super) fn closed() -> Failure {
+    Failure::new(Kind::Unreachable, Initiator::Here, "the channel is closed")
+        .with_hint("connect again; a reference does so by itself")
+}

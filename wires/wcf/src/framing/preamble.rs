@@ -1,0 +1,258 @@
+//! The preamble (MC-NMF 2.2.6): version, mode, via and encoding, as one side sends and the other reads them.
+
+use super::records::{Record, RecordKind, put_text};
+use crate::violations::Breach;
+
+/// How messages travel (MC-NMF 2.2.3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mode {
+    /// One message each way, in chunks: what WCF calls streamed.
+    SingletonUnsized = 1,
+    /// Any number of messages both ways: what WCF calls buffered.
+    Duplex = 2,
+    /// Any number of messages to the accepting side, which says nothing.
+    Simplex = 3,
+    /// One message to the accepting side, up to the end of the connection.
+    SingletonSized = 4,
+}
+
+impl Mode {
+    /// The mode with this number.
+    pub fn from_octet(octet: u8) -> Option<Self> {
+        [Self::SingletonUnsized, Self::Duplex, Self::Simplex, Self::SingletonSized]
+            .into_iter()
+            .find(|mode| *mode as u8 == octet)
+    }
+
+    /// Its name in the specification.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::SingletonUnsized => "Singleton-Unsized",
+            Self::Duplex => "Duplex",
+            Self::Simplex => "Simplex",
+            Self::SingletonSized => "Singleton-Sized",
+        }
+    }
+}
+
+/// How envelopes are encoded (MC-NMF 2.2.3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Encoding {
+    Soap11Utf8 = 0,
+    Soap11Utf16 = 1,
+    Soap11Utf16Fffe = 2,
+    Soap12Utf8 = 3,
+    Soap12Utf16 = 4,
+    Soap12Utf16Fffe = 5,
+    Mtom = 6,
+    /// MC-NBFS.
+    Binary = 7,
+    /// MC-NBFSE.
+    BinarySession = 8,
+}
+
+/// All of them, in the order of their numbers, with the content types that WCF gives them.
+const ENCODINGS: [(Encoding, &str); 9] = [
+    (Encoding::Soap11Utf8, "text/xml; charset=utf-8"),
+    (Encoding::Soap11Utf16, "text/xml; charset=utf-16"),
+    (Encoding::Soap11Utf16Fffe, "text/xml; charset=unicodeFFFE"),
+    (Encoding::Soap12Utf8, "application/soap+xml; charset=utf-8"),
+    (Encoding::Soap12Utf16, "application/soap+xml; charset=utf-16"),
+    (Encoding::Soap12Utf16Fffe, "application/soap+xml; charset=unicodeFFFE"),
+    (Encoding::Mtom, "multipart/related"),
+    (Encoding::Binary, "application/soap+msbin1"),
+    (Encoding::BinarySession, "application/soap+msbinsession1"),
+];
+
+impl Encoding {
+    /// The encoding with this number.
+    pub fn from_octet(octet: u8) -> Option<Self> {
+        ENCODINGS.get(usize::from(octet)).map(|(encoding, _)| *encoding)
+    }
+
+    /// The encoding that a content type means; case and blanks do not matter.
+    pub fn from_content_type(text: &str) -> Option<Self> {
+        let plain = |text: &str| {
+            let letters = text.chars().filter(|letter| !matches!(letter, ' ' | '\t' | '"'));
+            letters.collect::<String>().to_ascii_lowercase()
+        };
+        let text = plain(text);
+        ENCODINGS.iter().find(|(_, known)| plain(known) == text).map(|(encoding, _)| *encoding)
+    }
+
+    /// What WCF calls it.
+    pub fn content_type(self) -> &'static str {
+        ENCODINGS.get(self as usize).map_or("", |(_, text)| text)
+    }
+
+    /// Whether a mode allows for it: a session dictionary needs a session.
+    pub fn fits(self, mode: Mode) -> bool {
+        self != Self::BinarySession || matches!(mode, Mode::Duplex | Mode::Simplex)
+    }
+}
+
+/// What the connecting side says first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preamble {
+    /// How messages travel.
+    pub mode: Mode,
+    /// For whom they are meant: a URI.
+    pub via: String,
+    /// How they are encoded.
+    pub encoding: Encoding,
+}
+
+impl Preamble {
+    /// Appends the records up to the encoding; an upgrade or the Preamble End follows.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[RecordKind::Version as u8, 1, 0, RecordKind::Mode as u8, self.mode as u8]);
+        put_text(RecordKind::Via, self.via.as_bytes(), out);
+        out.extend_from_slice(&[RecordKind::KnownEncoding as u8, self.encoding as u8]);
+    }
+}
+
+/// What has been read of a preamble, one record after the other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    version: bool,
+    mode: Option<Mode>,
+    via: Option<String>,
+}
+
+impl Reading {
+    /// Whether nothing has been read yet.
+    pub fn is_new(&self) -> bool {
+        !self.version
+    }
+
+    /// Takes the next record; the preamble once it is whole, but for upgrades and its end.
+    ///
+    /// # Errors
+    /// [`Breach::Unexpected`] out of order; versions, modes, encodings that this side does not speak; a via that is no text.
+    pub fn take(&mut self, record: &Record<'_>) -> Result<Option<Preamble>, Breach> {
+        match *record {
+            // The minor number changes nothing that is known (MC-NMF, note 3).
+            Record::Version { major: 1, .. } if !self.version => self.version = true,
+            Record::Version { major, minor } if !self.version => {
+                return Err(Breach::Version { major, minor });
+            }
+            Record::Mode(octet) if self.version && self.mode.is_none() => {
+                let mode = Mode::from_octet(octet).ok_or(Breach::Mode { mode: octet })?;
+                // The rest of its connection would be one message, of which nobody says where it ends.
+                if mode == Mode::SingletonSized {
+                    return Err(Breach::Mode { mode: octet });
+                }
+                self.mode = Some(mode);
+            }
+            Record::Via(text) if self.mode.is_some() && self.via.is_none() => {
+                self.via = Some(std::str::from_utf8(text).map_err(|_| Breach::Via)?.to_owned());
+            }
+            Record::KnownEncoding(_) | Record::ExtensibleEncoding(_) if self.via.is_some() => {
+                let Self { mode: Some(mode), via: Some(via), .. } = std::mem::take(self) else {
+                    return Err(self.unexpected(record));
+                };
+                let encoding = encoding(record, mode)?;
+                return Ok(Some(Preamble { mode, via, encoding }));
+            }
+            _ => return Err(self.unexpected(record)),
+        }
+        Ok(None)
+    }
+
+    fn unexpected(&self, record: &Record<'_>) -> Breach {
+        let expected = match self {
+            Self { version: false, .. } => "Version",
+            Self { mode: None, .. } => "Mode",
+            Self { via: None, .. } => "Via",
+            _ => "Known Encoding",
+        };
+        Breach::Unexpected { record: record.kind(), expected }
+    }
+}
+
+fn encoding(record: &Record<'_>, mode: Mode) -> Result<Encoding, Breach> {
+    let (known, name) = match record {
+        Record::KnownEncoding(octet) => {
+            let known = Encoding::from_octet(*octet);
+            (known, known.map_or_else(|| format!("number {octet}"), |known| known.content_type().to_owned()))
+        }
+        Record::ExtensibleEncoding(text) => {
+            let text = String::from_utf8_lossy(text);
+            (Encoding::from_content_type(&text), text.escape_debug().to_string())
+        }
+        _ => (None, String::new()),
+    };
+    known.filter(|known| known.fits(mode)).ok_or(Breach::ContentType { name })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::records::{Bounds, read};
+    use super::*;
+
+    fn taken(mut bytes: &[u8]) -> Result<Option<Preamble>, Breach> {
+        let mut reading = Reading::default();
+        while let Some((record, len)) = read(bytes, &Bounds::default())? {
+            bytes = &bytes[len..];
+            if let Some(preamble) = reading.take(&record)? {
+                return Ok(Some(preamble));
+            }
+        }
+        Ok(None)
+    }
+
+    #[test]
+    fn a_preamble_comes_back() {
+        for (mode, encoding) in [
+            (Mode::Duplex, Encoding::BinarySession),
+            (Mode::SingletonUnsized, Encoding::Binary),
+            (Mode::Simplex, Encoding::Soap12Utf8),
+        ] {
+            let preamble = Preamble { mode, via: "net.tcp://host:808/Service".into(), encoding };
+            let mut out = Vec::new();
+            preamble.put(&mut out);
+            assert_eq!(taken(&out), Ok(Some(preamble)));
+            for cut in 0..out.len() {
+                assert_eq!(taken(&out[..cut]), Ok(None));
+            }
+        }
+    }
+
+    #[test]
+    fn records_out_of_order_are_refused() {
+        let expected = |bytes: &[u8]| match taken(bytes) {
+            Err(Breach::Unexpected { expected, .. }) => expected,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(expected(&[0x0c]), "Version");
+        assert_eq!(expected(&[1, 2]), "Version");
+        assert_eq!(expected(&[0, 1, 0, 0, 1, 0]), "Mode");
+        assert_eq!(expected(&[0, 1, 0, 1, 2, 3, 8]), "Via");
+        assert_eq!(expected(&[0, 1, 0, 1, 2, 2, 1, b'x', 0x0c]), "Known Encoding");
+    }
+
+    #[test]
+    fn what_is_not_spoken_is_named() {
+        assert_eq!(taken(&[0, 2, 0]), Err(Breach::Version { major: 2, minor: 0 }));
+        assert_eq!(taken(&[0, 1, 0, 1, 9]), Err(Breach::Mode { mode: 9 }));
+        assert_eq!(taken(&[0, 1, 0, 1, 4]), Err(Breach::Mode { mode: 4 }));
+        assert_eq!(taken(&[0, 1, 0, 1, 2, 2, 1, 0xff]), Err(Breach::Via));
+        let streamed = taken(&[0, 1, 0, 1, 1, 2, 1, b'x', 3, 8]);
+        assert_eq!(streamed, Err(Breach::ContentType { name: "application/soap+msbinsession1".into() }));
+    }
+
+    #[test]
+    fn content_types_mean_encodings() {
+        for (encoding, text) in ENCODINGS {
+            assert_eq!(Encoding::from_content_type(&text.to_uppercase()), Some(encoding));
+            assert_eq!(Encoding::from_octet(encoding as u8), Some(encoding));
+        }
+        assert_eq!(Encoding::from_content_type("text/xml;charset=\"UTF-8\""), Some(Encoding::Soap11Utf8));
+        assert_eq!(Encoding::from_content_type("application/soap+msbin1+gzip"), None);
+        assert_eq!(Encoding::from_octet(9), None);
+    }
+}

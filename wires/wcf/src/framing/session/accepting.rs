@@ -1,0 +1,681 @@
+//! The side that was connected to: reads the preamble, is upgraded, acknowledges, serves; then perhaps another preamble.
+
+use super::super::channel::{Channel, closed};
+use super::super::preamble::{Mode, Preamble, Reading};
+use super::super::records::{self, Record, RecordKind, put_text};
+use super::super::throttle::Held;
+use super::{dialect, foreign, is_of};
+use crate::ambient::Node;
+use crate::settings::{self, Security, Settings};
+use crate::soap::{Dialect, Exchange, Side};
+use crate::violations::Breach;
+use bytes::{Buf, Bytes, BytesMut};
+use everywire_model::{
+    Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Handle, Initiator, Interest,
+    Kind, Peer, Profile, Rope, Session, Violation,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The session of a side that was connected to: waits for a preamble.
+pub struct Accepting {
+    config: Config,
+    channel: Channel,
+    node: Option<Arc<Node>>,
+    phase: Phase,
+    preamble: Option<Preamble>,
+    /// The path that the channel leads to.
+    key: Bytes,
+    exchange: Option<Exchange>,
+    /// How the exchange's envelopes are written.
+    spoken: Option<Dialect>,
+    /// Numbers of calls of channels before this one: late answers to those are for nobody.
+    base: u64,
+    /// The greatest number that the exchange has used.
+    greatest: u64,
+    /// Callbacks that wait for their reply.
+    callbacks: Vec<CallId>,
+    /// How the peer was authenticated by an upgrade.
+    upgraded: Option<&'static str>,
+    admitted: bool,
+    /// Events to be told before those of the exchange.
+    events: VecDeque<Event>,
+    /// Whether the end of the connection is to be told.
+    ending: bool,
+    /// When the preamble must be over.
+    opening_due: Option<Instant>,
+    /// When bytes came last.
+    last: Instant,
+    /// What this connection takes up of what the place allows for.
+    held: Held,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Phase {
+    /// Up to the encoding.
+    Preamble(Reading),
+    /// An upgrade or the end of the preamble.
+    Upgrading,
+    /// The layer is being established.
+    Handshaking,
+    Open(Ends),
+    Over,
+}
+
+/// Who has said that it says no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Ends {
+    peer: bool,
+    here: bool,
+}
+
+impl Accepting {
+    /// A session for a connection that came in by the place that the configuration's profile describes.
+    pub fn new(config: &Config) -> Self {
+        let settings = Settings::of(&config.profile);
+        // A silent peer must not wait for the first byte to be timed.
+        let now = Instant::now();
+        Self {
+            channel: Channel::new(config, &settings),
+            node: config.ambient.as_ref().and_then(Node::of),
+            config: config.clone(),
+            phase: Phase::Preamble(Reading::default()),
+            preamble: None,
+            key: Bytes::new(),
+            exchange: None,
+            spoken: None,
+            base: 0,
+            greatest: 0,
+            callbacks: Vec::new(),
+            upgraded: None,
+            admitted: false,
+            events: VecDeque::new(),
+            ending: false,
+            opening_due: now.checked_add(settings.quotas.channel_initialization_timeout),
+            last: now,
+            held: Held::new(&settings),
+        }
+    }
+
+    fn mode(&self) -> Mode {
+        self.preamble.as_ref().map_or(Mode::Duplex, |preamble| preamble.mode)
+    }
+
+    fn take(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Breach> {
+        self.last = now;
+        if self.channel.layer.is_plain() {
+            self.records(now, input)?;
+            if self.channel.layer.is_plain() {
+                return Ok(());
+            }
+        }
+        let mut plain = std::mem::take(&mut self.channel.plain);
+        let result = self.protected(now, input, &mut plain);
+        self.channel.plain = plain;
+        result
+    }
+
+    fn protected(&mut self, now: Instant, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Breach> {
+        self.channel.missing = 0;
+        self.channel.unwrap(input, plain).map_err(unprotected)?;
+        if self.phase == Phase::Handshaking && self.channel.layer.is_established() {
+            self.upgraded = Some(self.channel.layer.authentication());
+            self.phase = Phase::Upgrading;
+        }
+        if self.phase != Phase::Handshaking {
+            self.records(now, plain)?;
+        }
+        if self.channel.missing == 0 {
+            self.channel.missing = self.channel.layer.wanted(input);
+        }
+        Ok(())
+    }
+
+    /// Takes whole records from the front of the input.
+    fn records(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Breach> {
+        self.channel.missing = 0;
+        while !input.is_empty() && self.record(now, input)? {}
+        Ok(())
+    }
+
+    /// Takes one; `false` if it is not here yet, or the bytes behind it are the layer's.
+    #[inline]
+    fn record(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
+        if let Phase::Open(Ends { peer: false, .. }) = self.phase {
+            if self.channel.is_chunked() {
+                return match self.channel.chunk(now, input)? {
+                    Some(Some(document)) => self.message(now, document).map(|()| true),
+                    Some(None) => Ok(true),
+                    None => Ok(false),
+                };
+            }
+            if input.first() == Some(&(RecordKind::SizedEnvelope as u8))
+                && self.mode() != Mode::SingletonUnsized
+            {
+                return match self.channel.sized(now, input)? {
+                    Some(document) => self.message(now, document).map(|()| true),
+                    None => Ok(false),
+                };
+            }
+        }
+        self.other(now, input)
+    }
+
+    fn other(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
+        if self.phase == Phase::Over {
+            // What comes after the end concerns nobody.
+            input.clear();
+            return Ok(false);
+        }
+        if self.phase == Phase::Handshaking {
+            return Ok(false);
+        }
+        if self.opening_due.is_none() && matches!(self.phase, Phase::Preamble(_)) {
+            self.opening_due = now.checked_add(self.channel.settings.quotas.channel_initialization_timeout);
+        }
+        if let Phase::Preamble(reading) = &self.phase
+            && reading.is_new()
+            && let Some(breach) = foreign(input)
+        {
+            return Err(breach);
+        }
+        let Some((record, len)) = records::read(input, &self.channel.bounds)? else {
+            self.channel.missing = 1;
+            return Ok(false);
+        };
+        let rest = input.len() - len;
+        let goes_on = match &mut self.phase {
+            Phase::Preamble(reading) => {
+                if let Some(preamble) = reading.take(&record)? {
+                    self.lookup(preamble)?;
+                }
+                true
+            }
+            Phase::Upgrading => self.upgrading(now, &record, rest)?,
+            Phase::Open(ends) => {
+                let ended = ends.peer;
+                self.opened(&record, ended)?
+            }
+            Phase::Handshaking | Phase::Over => false,
+        };
+        input.advance(len);
+        self.channel.received += len as u64;
+        Ok(goes_on)
+    }
+
+    /// The preamble is here, but for upgrades.
+    fn lookup(&mut self, preamble: Preamble) -> Result<(), Breach> {
+        let nowhere = || Breach::NoEndpoint { via: preamble.via.escape_debug().to_string() };
+        let scheme = preamble.via.split_once("://").map_or("", |(scheme, _)| scheme);
+        if !["net.tcp", "net.pipe", "net.uds"].iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
+            return Err(nowhere());
+        }
+        let path = self.channel.settings.key_of(&preamble.via).ok_or_else(nowhere)?;
+        self.key = match &self.node {
+            Some(node) => node.find(&path).ok_or_else(nowhere)?,
+            None => path,
+        };
+        // Whoever asks for a description goes there with what usual bindings have.
+        let told = !self.key.to_ascii_lowercase().ends_with(b"mex");
+        let settings = &self.channel.settings;
+        let streamed = preamble.mode == Mode::SingletonUnsized;
+        if told && settings.takes_one_mode && streamed != (settings.mode == settings::Mode::Streamed) {
+            return Err(Breach::Mode { mode: preamble.mode as u8 });
+        }
+        let fits = !(told && settings.takes_one_encoding) || is_of(preamble.encoding, settings.encoding);
+        if !fits || dialect(preamble.encoding).is_none() {
+            return Err(Breach::ContentType { name: preamble.encoding.content_type().to_owned() });
+        }
+        // Nobody acknowledges a preamble in this mode, and its end is often left out.
+        let simplex = preamble.mode == Mode::Simplex;
+        self.preamble = Some(preamble);
+        self.phase = Phase::Upgrading;
+        if simplex { self.admit() } else { Ok(()) }
+    }
+
+    /// A record between the encoding and the end of the preamble; `rest` bytes stand behind it.
+    fn upgrading(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, Breach> {
+        match record {
+            Record::UpgradeRequest(name) => self.upgrade(name, rest),
+            Record::PreambleEnd => {
+                self.admit()?;
+                self.last = now;
+                self.channel.put(|out| out.push(RecordKind::PreambleAck as u8)).map_err(unprotected)?;
+                Ok(true)
+            }
+            _ => {
+                Err(Breach::Unexpected { record: record.kind(), expected: "Upgrade Request or Preamble End" })
+            }
+        }
+    }
+
+    fn upgrade(&mut self, name: &[u8], rest: usize) -> Result<bool, Breach> {
+        let refused = || Breach::Upgrade { name: String::from_utf8_lossy(name).escape_debug().to_string() };
+        let demanded = self.channel.settings.transport_security;
+        let unix = Security::Unix.upgrade().is_some_and(|unix| unix.as_bytes() == name);
+        if self.upgraded.is_some() {
+            return Err(refused());
+        }
+        if unix && matches!(demanded, Security::Unix | Security::None) {
+            // The kernel has told already.
+            if self.config.peer.credentials.is_none() {
+                return Err(refused());
+            }
+            self.upgraded = Some("unix credentials");
+            self.channel.put(|out| out.push(RecordKind::UpgradeResponse as u8)).map_err(unprotected)?;
+            return Ok(true);
+        }
+        if unix || demanded.upgrade().is_none_or(|offered| offered.as_bytes() != name) {
+            return Err(refused());
+        }
+        // What stands here already cannot be the handshake, which waits for our word; and nothing else may.
+        if rest > 0 {
+            return Err(Breach::EarlyBytes { bytes: rest });
+        }
+        let layer = self.channel.settings.server_layer().map_err(unprotected)?;
+        self.channel.put(|out| out.push(RecordKind::UpgradeResponse as u8)).map_err(unprotected)?;
+        self.channel.layer = layer;
+        self.phase = Phase::Handshaking;
+        Ok(false)
+    }
+
+    /// The preamble is over: calls may come.
+    fn admit(&mut self) -> Result<(), Breach> {
+        let demanded = self.channel.settings.transport_security;
+        let known = self.config.peer.credentials.is_some();
+        if let Some(upgrade) = demanded.upgrade()
+            && self.upgraded.is_none()
+            // Without the upgrade the kernel tells the same.
+            && !(demanded == Security::Unix && known)
+        {
+            return Err(Breach::SecurityRequired { upgrade });
+        }
+        let Some(dialect) = self.preamble.as_ref().and_then(|preamble| dialect(preamble.encoding)) else {
+            return Ok(());
+        };
+        if self.mode() != Mode::SingletonUnsized {
+            self.held.enter()?;
+        }
+        if self.spoken != Some(dialect) {
+            self.retire();
+        }
+        self.spoken = Some(dialect);
+        let (config, settings) = (&self.config, &self.channel.settings);
+        let exchange =
+            self.exchange.get_or_insert_with(|| Exchange::new(dialect, config, settings, Side::Server));
+        exchange.opened(self.key.clone());
+        self.opening_due = None;
+        self.phase = Phase::Open(Ends { peer: false, here: self.mode() == Mode::Simplex });
+        if !self.admitted {
+            self.admitted = true;
+            let default = if known { "unix credentials" } else { "none" };
+            let peer = Peer::admitted(self.config.peer.clone(), self.upgraded.unwrap_or(default));
+            self.events.push_back(Event::Ready(peer));
+        }
+        self.channel.open().map_err(unprotected)
+    }
+
+    /// A record other than a message while the channel is open.
+    fn opened(&mut self, record: &Record<'_>, ended: bool) -> Result<bool, Breach> {
+        match record {
+            _ if ended => {}
+            Record::UnsizedEnvelope if self.mode() == Mode::SingletonUnsized => {
+                self.channel.begin_chunks();
+                return Ok(true);
+            }
+            Record::End => {
+                if let Phase::Open(ends) = &mut self.phase {
+                    ends.peer = true;
+                }
+                let failure = Failure::new(
+                    Kind::Unreachable,
+                    Initiator::Peer,
+                    "the caller ended the channel before it replied",
+                )
+                .with_completed(Completed::Maybe);
+                for id in std::mem::take(&mut self.callbacks) {
+                    if let Some(exchange) = &mut self.exchange {
+                        exchange.fail(id, failure.clone());
+                    }
+                }
+                self.settle();
+                return Ok(true);
+            }
+            // In simplex mode the preamble may have an end.
+            Record::PreambleEnd if self.mode() == Mode::Simplex => return Ok(true),
+            Record::Fault(uri) => return Err(Breach::Refused { message: fault_text(uri) }),
+            _ => {}
+        }
+        let expected = if ended { "nothing" } else { "an envelope or End" };
+        Err(Breach::Unexpected { record: record.kind(), expected })
+    }
+
+    #[inline]
+    fn message(&mut self, now: Instant, document: Bytes) -> Result<(), Breach> {
+        if let Some(exchange) = &mut self.exchange {
+            exchange.receive(now, document, None, &self.key).map_err(broken_envelope)?;
+            if self.held.counts_calls() {
+                self.count_calls()?;
+            }
+        }
+        self.flush(now).map_err(unprotected)
+    }
+
+    /// Answers calls beyond those that the place allows for.
+    fn count_calls(&mut self) -> Result<(), Breach> {
+        while let Some(event) = self.exchange.as_mut().and_then(Exchange::poll) {
+            if let Event::Call(call) = &event
+                && call.expects == Expects::Reply
+                && let Err(busy) = self.held.begin(CallId(call.id.0 + self.base))
+            {
+                if let Some(exchange) = &mut self.exchange {
+                    // That it cannot be told is no reason to serve it.
+                    let _ = exchange.answer(call.id, Answer::Failed(&busy), &mut self.channel.payload);
+                }
+                self.send_payload(self.mode()).map_err(unprotected)?;
+                continue;
+            }
+            let event = self.renumbered(event);
+            self.events.push_back(event);
+        }
+        Ok(())
+    }
+
+    /// Sends what the exchange says on its own account.
+    #[inline]
+    fn flush(&mut self, now: Instant) -> Result<(), Failure> {
+        let mode = self.mode();
+        while let Some(exchange) = &mut self.exchange
+            && exchange.flush(now, &mut self.channel.payload).is_some()
+        {
+            self.send_payload(mode)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn send_payload(&mut self, mode: Mode) -> Result<(), Failure> {
+        let Phase::Open(ends) = &mut self.phase else {
+            self.channel.discard_payload();
+            return Ok(());
+        };
+        if ends.here {
+            self.channel.discard_payload();
+            return Ok(());
+        }
+        // A singleton's End stands behind its message.
+        ends.here = mode == Mode::SingletonUnsized && !self.channel.payload.is_empty();
+        self.channel.send_payload(mode)
+    }
+
+    /// When the peer says no more and nobody waits for an answer, neither does this side.
+    #[inline]
+    fn settle(&mut self) {
+        let Phase::Open(Ends { peer: true, here }) = self.phase else { return };
+        let waits = self.exchange.as_ref().is_some_and(|exchange| exchange.outstanding() > 0);
+        if waits && !here {
+            return;
+        }
+        if !here {
+            // If it cannot be protected any more the connection ends here all the same.
+            self.ending |= self.channel.put(|out| out.push(RecordKind::End as u8)).is_err();
+        }
+        self.between();
+    }
+
+    /// Both sides have ended the channel. The connection may carry another one (MC-NMF 3.1.1.2), but not a protected one: then
+    /// the layer ended too.
+    fn between(&mut self) {
+        self.channel.shut();
+        self.held.leave();
+        if !self.channel.layer.is_plain() {
+            self.layer_ends();
+            return;
+        }
+        self.phase = Phase::Preamble(Reading::default());
+        self.upgraded = None;
+        let session = self.preamble.take().is_some_and(|preamble| preamble.mode != Mode::SingletonUnsized);
+        // Streamed calls know nothing of each other, so what was learnt of their messages stays true.
+        if session {
+            self.retire();
+        }
+    }
+
+    /// Forgets the exchange, but for what it has to tell.
+    fn retire(&mut self) {
+        let Some(mut exchange) = self.exchange.take() else { return };
+        while let Some(event) = exchange.poll() {
+            let event = self.renumbered(event);
+            self.events.push_back(event);
+        }
+        self.base += self.greatest + 1;
+        self.greatest = 0;
+    }
+
+    fn layer_ends(&mut self) {
+        self.channel.layer.close();
+        // The goodbye is a courtesy.
+        let _ = self.channel.layer.send(&mut Rope::new(), &mut self.channel.out);
+        self.phase = Phase::Over;
+        self.ending = true;
+    }
+
+    /// An event with the number by which this connection knows its call.
+    #[inline]
+    fn renumbered(&mut self, mut event: Event) -> Event {
+        let id = match &mut event {
+            Event::Call(incoming) => &mut incoming.id,
+            Event::Reply { id, .. } => {
+                self.callbacks.retain(|known| known != id);
+                id
+            }
+            Event::Probe { id, .. } | Event::Cancelled(id) => id,
+            _ => return event,
+        };
+        self.greatest = self.greatest.max(id.0);
+        id.0 += self.base;
+        event
+    }
+
+    /// The exchange and the number by which it knows a call, unless that was of an earlier channel.
+    #[inline]
+    fn of_exchange(&mut self, id: CallId) -> Option<(&mut Exchange, CallId)> {
+        let id = CallId(id.0.checked_sub(self.base)?);
+        self.exchange.as_mut().map(|exchange| (exchange, id))
+    }
+
+    fn open_exchange(&mut self) -> Result<&mut Exchange, Failure> {
+        if !matches!(self.phase, Phase::Open(Ends { peer: false, here: false })) {
+            return Err(closed());
+        }
+        if self.mode() != Mode::Duplex {
+            let what = "a streamed channel carries no callbacks";
+            return Err(Failure::new(Kind::Unsupported, Initiator::Here, what));
+        }
+        self.exchange.as_mut().ok_or_else(closed)
+    }
+
+    /// The peer broke the rules: tells it, if there are words for it, and ends.
+    #[cold]
+    fn broken(&mut self, breach: &Breach) -> Violation {
+        let said = matches!(self.phase, Phase::Open(Ends { here: true, .. }));
+        if let Breach::Foreign { protocol: "HTTP", .. } = breach {
+            // In words that the caller's library can show.
+            let text = "this is net.tcp, not HTTP: call it by net.tcp://\n";
+            let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n";
+            let answer = format!("{head}Content-Length: {}\r\n\r\n{text}", text.len());
+            self.channel.out.flat().extend_from_slice(answer.as_bytes());
+        } else if let Some(fault) = breach.fault().filter(|_| !said && self.phase != Phase::Handshaking) {
+            // Whoever cannot be told is only closed on.
+            let _ = self.channel.put(|out| put_text(RecordKind::Fault, fault.uri().as_bytes(), out));
+        }
+        self.phase = Phase::Over;
+        self.held.end();
+        breach.violation(self.channel.received)
+    }
+}
+
+impl Session for Accepting {
+    fn receive(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+        handles: &mut Vec<Handle>,
+    ) -> Result<(), Violation> {
+        handles.clear();
+        self.take(now, input).map_err(|breach| self.broken(&breach))
+    }
+
+    fn wanted(&self) -> usize {
+        self.channel.wanted()
+    }
+
+    #[inline]
+    fn poll(&mut self) -> Option<Event> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        if let Some(event) = self.exchange.as_mut().and_then(Exchange::poll) {
+            return Some(self.renumbered(event));
+        }
+        // Whoever is told so transmits no more.
+        let over = self.ending && self.channel.out.is_empty();
+        over.then(|| {
+            self.ending = false;
+            Event::Closed
+        })
+    }
+
+    #[inline]
+    fn transmit(&mut self) -> &mut Rope {
+        &mut self.channel.out
+    }
+
+    fn start(&mut self, now: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
+        self.open_exchange()?;
+        let Some(exchange) = &mut self.exchange else { return Err(closed()) };
+        let started = exchange.start(now, call, &mut self.channel.payload)?;
+        self.send_payload(Mode::Duplex)?;
+        self.flush(now)?;
+        self.greatest = self.greatest.max(started.id.0);
+        if call.expects == everywire_model::Expects::Reply {
+            self.callbacks.push(started.id);
+        }
+        Ok(CallId(started.id.0 + self.base))
+    }
+
+    fn probe(&mut self, _: Instant, _: &Profile) -> Result<CallId, Failure> {
+        let what = "who called cannot be asked for objects";
+        Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+    }
+
+    fn emit(&mut self, now: Instant, emission: &Emission<'_>) -> Result<(), Failure> {
+        // Whoever cannot listen any more, or not at all, does not.
+        if self.open_exchange().is_err() {
+            return Ok(());
+        }
+        let Some(exchange) = &mut self.exchange else { return Ok(()) };
+        exchange.emit(now, emission, &mut self.channel.payload)?;
+        self.send_payload(Mode::Duplex)?;
+        self.flush(now)
+    }
+
+    fn subscribe(&mut self, _: Instant, _: &Interest<'_>) -> Result<CallId, Failure> {
+        let what = "who called emits no signals";
+        Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+    }
+
+    fn answer(&mut self, id: CallId, answer: Answer<'_>) -> Result<(), Failure> {
+        self.held.finish(id);
+        let Some(local) = id.0.checked_sub(self.base).map(CallId) else { return Ok(()) };
+        let Some(exchange) = &mut self.exchange else { return Ok(()) };
+        let answered = exchange.answer(local, answer, &mut self.channel.payload).map(drop);
+        // If that failed, the caller is told so.
+        let mode = self.mode();
+        let sent = self.send_payload(mode);
+        self.settle();
+        answered.and(sent)
+    }
+
+    fn cancel(&mut self, id: CallId) {
+        if let Some((exchange, id)) = self.of_exchange(id) {
+            exchange.cancel(id);
+            self.callbacks.retain(|known| *known != id);
+        }
+    }
+
+    fn close(&mut self) {
+        if let Phase::Open(Ends { here: false, .. }) = self.phase {
+            // The goodbye is a courtesy.
+            let _ = self.channel.put(|out| out.push(RecordKind::End as u8));
+        }
+        self.phase = Phase::Over;
+    }
+
+    fn disconnected(&mut self, failure: &Failure) {
+        self.phase = Phase::Over;
+        self.held.end();
+        self.callbacks.clear();
+        if let Some(exchange) = &mut self.exchange {
+            exchange.disconnected(failure);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let quotas = &self.channel.settings.quotas;
+        let silence = match self.phase {
+            Phase::Over => return None,
+            Phase::Open(_) if self.outstanding() > 0 => None,
+            Phase::Open(_) => self.last.checked_add(quotas.receive_timeout),
+            Phase::Preamble(_) if self.opening_due.is_none() => self.last.checked_add(quotas.idle_timeout),
+            _ => None,
+        };
+        let exchange = self.exchange.as_ref().and_then(Exchange::deadline);
+        [self.opening_due, self.channel.deadline(), silence, exchange].into_iter().flatten().min()
+    }
+
+    fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        let quotas = self.channel.settings.quotas;
+        let since = |time| self.last.checked_add(time).is_some_and(|due| due <= now);
+        let result = if self.opening_due.is_some_and(|due| due <= now) {
+            Err(Breach::NoPreamble { seconds: quotas.channel_initialization_timeout.as_secs() })
+        } else {
+            self.channel.check_time(now)
+        };
+        let silent = match self.phase {
+            Phase::Open(_) => self.outstanding() == 0 && since(quotas.receive_timeout),
+            Phase::Preamble(_) => self.opening_due.is_none() && since(quotas.idle_timeout),
+            _ => false,
+        };
+        let result = result.and_then(|()| {
+            if let Some(exchange) = &mut self.exchange {
+                exchange.expire(now).map_err(broken_envelope)?;
+            }
+            self.flush(now).map_err(unprotected)
+        });
+        if silent && result.is_ok() {
+            self.close();
+            self.ending = true;
+        }
+        result.map_err(|breach| self.broken(&breach))
+    }
+
+    fn outstanding(&self) -> usize {
+        self.exchange.as_ref().map_or(0, Exchange::outstanding)
+    }
+}
+
+#[cold]
+pub(super) fn broken_envelope(failure: Failure) -> Breach {
+    Breach::Envelope { message: failure.to_string() }
+}
+
+#[cold]
+pub(super) fn unprotected(failure: Failure) -> Breach {
+    Breach::Authentication { message: failure.to_string() }
+}
+
+fn fault_text(uri: &[u8]) -> String {
+    format!("the peer faulted with code {}", String::from_utf8_lossy(uri).escape_debug())
+}

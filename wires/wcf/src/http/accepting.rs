@@ -1,0 +1,537 @@
+//! The accepting side of the HTTP bindings.
+
+use super::breach::Breach;
+use super::content::{self, Format};
+use super::server::{Door, Received, Server, closing};
+use super::{dialect, login, multipart};
+use crate::ambient::Node;
+use crate::layer::Layer;
+use crate::metadata;
+use crate::settings::{Encoding, Settings};
+use crate::soap::{Dialect, Exchange, Side};
+use bytes::{Bytes, BytesMut};
+use everywire_model::body::Handle;
+use everywire_model::{
+    Answer, Call, CallId, Config, Emission, Event, Expects, Failure, Initiator, Kind, Peer, PeerAddress,
+    Profile, Rope, Session, Violation, reference,
+};
+use http::header::{
+    ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE,
+    WWW_AUTHENTICATE,
+};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long the head of a request may take.
+pub const HEAD_TIME: Duration = Duration::from_secs(10);
+
+/// Bytes of a body that have to arrive in each second, once [`HEAD_TIME`] has passed.
+pub const BODY_RATE: usize = 1 << 10;
+
+/// Bytes of further requests that may wait while one is answered.
+pub const MAX_PIPELINED: usize = 1 << 20;
+
+/// Bytes that somebody may send who has not said who he is.
+const MAX_UNKNOWN: u64 = 64 << 10;
+
+const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
+const MIME_VERSION: HeaderName = HeaderName::from_static("mime-version");
+
+/// The accepting side of a connection.
+pub struct Accepting {
+    settings: Arc<Settings>,
+    dialect: Dialect,
+    exchange: Exchange,
+    layer: Result<Layer, Failure>,
+    server: Server,
+    node: Option<Arc<Node>>,
+    address: PeerAddress,
+    admitted: bool,
+    out: Rope,
+    events: VecDeque<Event>,
+    /// The call that the request in hand became.
+    current: Option<CallId>,
+    /// Whether its answer goes in a package (MTOM).
+    packs: bool,
+    content_type: HeaderValue,
+    /// The path that was asked for last, and the key that it stands for.
+    known: Option<(Box<str>, Bytes)>,
+    /// The content type that came last, and what it says.
+    read: Option<(HeaderValue, Arc<Format>)>,
+    /// When the head or the body began that has not arrived whole.
+    since: Option<(Instant, Part)>,
+    begun: Instant,
+    received: u64,
+    missing: usize,
+    /// Capacity of the last envelope: the next one is probably of its size.
+    room: usize,
+    closed: bool,
+    /// What was found to be wrong when nobody could be told.
+    doomed: Option<Breach>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Head,
+    Body,
+}
+
+impl Accepting {
+    /// A session for somebody who connected to the place that the configuration tells of.
+    pub fn new(config: &Config) -> Self {
+        let settings = Settings::of(&config.profile);
+        let dialect = dialect(&settings);
+        let most = settings.quotas.max_received_message_size;
+        let mut session = Self {
+            exchange: Exchange::new(dialect, config, &settings, Side::Server),
+            layer: settings.server_layer(),
+            server: Server::new(most, door(&settings)),
+            node: config.ambient.as_ref().and_then(Node::of),
+            address: config.peer.clone(),
+            admitted: false,
+            out: Rope::new(),
+            events: VecDeque::new(),
+            current: None,
+            packs: false,
+            content_type: HeaderValue::from_static(content::of(dialect)),
+            known: None,
+            read: None,
+            since: None,
+            begun: Instant::now(),
+            received: 0,
+            missing: 0,
+            room: 0,
+            closed: false,
+            doomed: None,
+            settings,
+            dialect,
+        };
+        session.admit();
+        session
+    }
+
+    fn admit(&mut self) {
+        if !self.admitted
+            && let Ok(layer) = &self.layer
+            && layer.is_established()
+        {
+            self.admitted = true;
+            let authentication = match layer.authentication() {
+                "none" if self.settings.basic_login => "HTTP Basic",
+                "none" if self.address.credentials.is_some() => "unix credentials",
+                other => other,
+            };
+            self.events.push_back(Event::Ready(Peer::admitted(self.address.clone(), authentication)));
+        }
+    }
+
+    /// Puts what arrived where the library reads it.
+    fn feed(&mut self, input: &mut BytesMut) -> Result<(), Breach> {
+        self.received += input.len() as u64;
+        let layer = self.layer.as_mut().map_err(|failure| Breach::secret(failure))?;
+        let fed = self.server.end.pipe().feed(layer, input);
+        self.missing = fed.map_err(|failure| Breach::secret(&failure))?;
+        Ok(())
+    }
+
+    /// Serves what has arrived.
+    fn work(&mut self, now: Instant) -> Result<(), Breach> {
+        loop {
+            self.server.advance();
+            if let Some(breach) = self.server.breach() {
+                return Err(breach);
+            }
+            let Some(received) = self.server.received() else { break };
+            self.take(now, received)?;
+        }
+        let waiting = self.server.end.pipe().input.len();
+        if self.server.is_busy() && self.server.arriving().is_none() && waiting > MAX_PIPELINED {
+            return Err(Breach::Pipelined { bytes: waiting });
+        }
+        self.watch(now);
+        Ok(())
+    }
+
+    /// Notes what is still arriving.
+    fn watch(&mut self, now: Instant) {
+        let part = match () {
+            () if self.server.arriving().is_some() => Some(Part::Body),
+            () if self.server.is_in_head() => Some(Part::Head),
+            () => None,
+        };
+        if self.since.map(|(_, known)| known) != part {
+            self.since = part.map(|part| (now, part));
+        }
+    }
+
+    /// Sends what the library has written.
+    fn drain(&mut self) {
+        let mut pipe = self.server.end.pipe();
+        if let Ok(layer) = &mut self.layer {
+            pipe.drain(layer, &mut self.out);
+        }
+        if !self.server.is_busy() {
+            pipe.release();
+        }
+    }
+
+    /// One request, whole.
+    fn take(&mut self, now: Instant, received: Received) -> Result<(), Breach> {
+        let Received { parts, body } = received;
+        if let Some(users) = &self.settings.users
+            && self.settings.basic_login
+            && !login::is_known(parts.headers.get(AUTHORIZATION), users.as_ref())
+        {
+            self.respond(unauthorized(false).map(|()| Vec::new()));
+            return Ok(());
+        }
+        let path = parts.uri.path();
+        match parts.method {
+            Method::POST => {}
+            Method::GET | Method::HEAD => {
+                let host = parts.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
+                let response = self.page(path, parts.uri.query().unwrap_or_default(), host);
+                self.respond(response);
+                return Ok(());
+            }
+            _ => {
+                let mut response = told(StatusCode::METHOD_NOT_ALLOWED, "POST takes messages, GET pages");
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, GET, HEAD"));
+                self.respond(response);
+                return Ok(());
+            }
+        }
+        let Some(key) = self.key(path) else {
+            self.respond(told(StatusCode::NOT_FOUND, &format!("there is no endpoint at {path}")));
+            return Ok(());
+        };
+        if let Some(coding) = parts.headers.get(CONTENT_ENCODING)
+            && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
+        {
+            // Nobody offered to take compressed messages: what is small must not become large.
+            let mut response = told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "messages are not decompressed here");
+            response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            self.respond(response);
+            return Ok(());
+        }
+        let format = match self.format(parts.headers.get(CONTENT_TYPE)) {
+            Ok(format) => format,
+            Err(failure) => {
+                self.respond(told(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure.message()));
+                return Ok(());
+            }
+        };
+        let action = parts.headers.get(&SOAP_ACTION).and_then(|value| value.to_str().ok());
+        let action = action.map(|action| action.trim().trim_matches('"')).or(format.action.as_deref());
+        self.packs = format.related.is_some() || self.settings.encoding == Encoding::Mtom;
+        let result = format
+            .envelope(body, self.dialect)
+            .and_then(|document| self.exchange.receive(now, document, action, &key));
+        match result {
+            Ok(()) => self.sort(now),
+            Err(failure) => {
+                let mut response = told(StatusCode::BAD_REQUEST, failure.message());
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                self.respond(response);
+                self.server.advance();
+                return Err(Breach::Envelope { message: failure.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at what became of a message.
+    fn sort(&mut self, now: Instant) {
+        while let Some(event) = self.exchange.poll() {
+            if let Event::Call(incoming) = &event
+                && incoming.expects == Expects::Reply
+            {
+                self.current = Some(incoming.id);
+            }
+            self.events.push_back(event);
+        }
+        let mut out = Rope::new();
+        let mut answered = false;
+        while let Some(flushed) = self.exchange.flush(now, &mut out) {
+            // Others have no way to the peer but a response.
+            if flushed.answers && !answered {
+                answered = true;
+                self.reply(std::mem::take(&mut out), flushed.fault);
+            }
+            out = Rope::new();
+        }
+        if answered {
+            self.current = None;
+        } else if self.current.is_none() {
+            self.respond(empty(StatusCode::ACCEPTED));
+        }
+    }
+
+    fn respond(&mut self, response: Response<Vec<Bytes>>) {
+        self.server.respond(response);
+    }
+
+    /// Answers with an envelope.
+    fn reply(&mut self, envelope: Rope, fault: bool) {
+        self.room = envelope.len();
+        let mut parts = envelope.into_parts();
+        let mut content_type = self.content_type.clone();
+        let mut response = Response::new(Vec::new());
+        if self.packs {
+            let (packed, body) = multipart::pack(self.dialect, parts);
+            parts = body;
+            content_type = HeaderValue::try_from(packed).unwrap_or(content_type);
+            response.headers_mut().insert(MIME_VERSION, HeaderValue::from_static("1.0"));
+        }
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        *response.status_mut() = if fault { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
+        *response.body_mut() = parts;
+        self.respond(response);
+    }
+
+    /// The key that a path stands for, if an object is exported under it.
+    fn key(&mut self, path: &str) -> Option<Bytes> {
+        if let Some((known, key)) = &self.known
+            && **known == *path
+        {
+            return Some(key.clone());
+        }
+        let wanted = Bytes::from(reference::unescape(path.strip_prefix('/').unwrap_or(path))?);
+        let key = match &self.node {
+            Some(node) => node.find(&wanted)?,
+            None => wanted,
+        };
+        self.known = Some((path.into(), key.clone()));
+        Some(key)
+    }
+
+    /// Whether the object that was asked for last is exported no longer.
+    fn is_gone(&self) -> bool {
+        match (&self.node, &self.known) {
+            (Some(node), Some((_, key))) => node.find(key).is_none(),
+            _ => true,
+        }
+    }
+
+    fn format(&mut self, header: Option<&HeaderValue>) -> Result<Arc<Format>, Failure> {
+        let nothing = HeaderValue::from_static("");
+        let header = header.unwrap_or(&nothing);
+        if let Some((known, format)) = &self.read
+            && known == header
+        {
+            return Ok(Arc::clone(format));
+        }
+        let Some(format) = Format::read(header.as_bytes(), self.dialect) else {
+            return Err(content::mismatch(&String::from_utf8_lossy(header.as_bytes()), self.dialect));
+        };
+        let format = Arc::new(format);
+        // A copy: the header's bytes are those of the whole head.
+        if let Ok(header) = HeaderValue::from_bytes(header.as_bytes()) {
+            self.read = Some((header, Arc::clone(&format)));
+        }
+        Ok(format)
+    }
+
+    /// A page for people, or of metadata.
+    fn page(&mut self, path: &str, query: &str, host: Option<&str>) -> Response<Vec<Bytes>> {
+        let missing = || told(StatusCode::NOT_FOUND, &format!("there is no page at {path}"));
+        let Some(key) = self.key(path) else { return missing() };
+        let Some(node) = &self.node else { return missing() };
+        let own = self.settings.via(&key);
+        let asked = match host {
+            Some(host) => format!("{}://{host}{path}", self.settings.uri_scheme),
+            None => own.clone(),
+        };
+        let Some(page) = metadata::page(node.objects().as_ref(), &key, query, &[asked, own]) else {
+            return missing();
+        };
+        let mut response = Response::new(vec![Bytes::from(page.body)]);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(page.content_type));
+        response
+    }
+
+    /// Tells the peer that it is too slow, in the library's place.
+    fn hurry(&mut self, breach: Breach) -> Breach {
+        let mut pipe = self.server.end.pipe();
+        let text = "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+        pipe.output.flat().extend_from_slice(text.as_bytes());
+        drop(pipe);
+        self.drain();
+        breach
+    }
+}
+
+/// Who must say who he is before he may send much.
+fn door(settings: &Arc<Settings>) -> Arc<Door> {
+    let settings = Arc::clone(settings);
+    let most = settings.quotas.max_received_message_size;
+    Arc::new(move |parts| {
+        let users = settings.users.as_ref().filter(|_| settings.basic_login)?;
+        let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        if length.unwrap_or(most) <= MAX_UNKNOWN
+            || login::is_known(parts.headers.get(AUTHORIZATION), users.as_ref())
+        {
+            return None;
+        }
+        Some(unauthorized(true))
+    })
+}
+
+fn unauthorized(closes: bool) -> Response<()> {
+    let mut response = if closes { closing(StatusCode::UNAUTHORIZED) } else { Response::new(()) };
+    *response.status_mut() = StatusCode::UNAUTHORIZED;
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(login::CHALLENGE));
+    response
+}
+
+fn empty(status: StatusCode) -> Response<Vec<Bytes>> {
+    let mut response = Response::new(Vec::new());
+    *response.status_mut() = status;
+    response
+}
+
+/// A status with a sentence for people.
+fn told(status: StatusCode, text: &str) -> Response<Vec<Bytes>> {
+    let mut response = empty(status);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    *response.body_mut() = vec![Bytes::copy_from_slice(text.as_bytes())];
+    response
+}
+
+impl Session for Accepting {
+    fn receive(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+        _handles: &mut Vec<Handle>,
+    ) -> Result<(), Violation> {
+        let result = self.feed(input).and_then(|()| {
+            self.admit();
+            self.work(now)
+        });
+        self.drain();
+        self.server.end.pipe().give_back(input);
+        result.map_err(|breach| breach.at(self.received))
+    }
+
+    fn wanted(&self) -> usize {
+        self.server.arriving().map_or(self.missing, |(_, missing)| missing)
+    }
+
+    fn poll(&mut self) -> Option<Event> {
+        let event = self.events.pop_front();
+        if event.is_none() && self.server.is_over() && self.out.is_empty() && !self.closed {
+            self.closed = true;
+            return Some(Event::Closed);
+        }
+        event
+    }
+
+    fn transmit(&mut self) -> &mut Rope {
+        &mut self.out
+    }
+
+    fn start(&mut self, _now: Instant, _call: &Call<'_>) -> Result<CallId, Failure> {
+        let message = "HTTP carries no calls from the server to the client: use net.tcp for callbacks";
+        Err(Failure::new(Kind::Unsupported, Initiator::User, message))
+    }
+
+    fn probe(&mut self, _now: Instant, _profile: &Profile) -> Result<CallId, Failure> {
+        Err(Failure::new(Kind::Unsupported, Initiator::User, "HTTP servers do not ask their clients"))
+    }
+
+    fn emit(&mut self, _now: Instant, _emission: &Emission<'_>) -> Result<(), Failure> {
+        // Nobody listens over HTTP.
+        Ok(())
+    }
+
+    fn answer(&mut self, id: CallId, answer: Answer<'_>) -> Result<(), Failure> {
+        // It was here when the connection first asked for it.
+        let missing =
+            matches!(answer, Answer::Failed(failure) if failure.kind() == Kind::NoObject) && self.is_gone();
+        let mut envelope = Rope::new();
+        envelope.flat().reserve(self.room.min(64 << 10));
+        let result = self.exchange.answer(id, answer, &mut envelope);
+        if self.current != Some(id) {
+            return result.map(|_| ());
+        }
+        self.current = None;
+        match &result {
+            _ if missing => self.respond(told(StatusCode::NOT_FOUND, "there is no endpoint here")),
+            Ok(answered) if !answered.sends => self.respond(empty(StatusCode::ACCEPTED)),
+            Ok(answered) => self.reply(envelope, answered.fault),
+            Err(_) if envelope.is_empty() => self.respond(empty(StatusCode::INTERNAL_SERVER_ERROR)),
+            Err(_) => self.reply(envelope, true),
+        }
+        // What came behind the request is served now.
+        self.doomed = self.work(Instant::now()).err();
+        self.drain();
+        result.map(|_| ())
+    }
+
+    fn cancel(&mut self, _id: CallId) {}
+
+    fn close(&mut self) {
+        if let Ok(layer) = &mut self.layer {
+            layer.close();
+        }
+        self.drain();
+    }
+
+    fn disconnected(&mut self, failure: &Failure) {
+        self.current = None;
+        self.since = None;
+        self.exchange.disconnected(failure);
+        while let Some(event) = self.exchange.poll() {
+            self.events.push_back(event);
+        }
+        self.closed = true;
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if self.doomed.is_some() {
+            return Some(self.begun);
+        }
+        let handshake =
+            (!self.admitted).then(|| self.begun + self.settings.quotas.channel_initialization_timeout);
+        let slow = self.since.map(|(since, part)| match part {
+            Part::Head => since + HEAD_TIME,
+            Part::Body => {
+                let bytes = self.server.arriving().map_or(0, |(bytes, _)| bytes);
+                since + HEAD_TIME + Duration::from_secs((bytes / BODY_RATE) as u64)
+            }
+        });
+        [handshake, slow, self.exchange.deadline()].into_iter().flatten().min()
+    }
+
+    fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        if let Some(breach) = self.doomed.take() {
+            return Err(breach.at(self.received));
+        }
+        let late = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
+        let exchange = self.exchange.deadline();
+        if late(exchange) {
+            let result = self.exchange.expire(now);
+            result.map_err(|failure| Breach::Envelope { message: failure.to_string() }.at(self.received))?;
+        }
+        if !late(self.deadline()) || late(exchange) {
+            return Ok(());
+        }
+        let breach = match self.since {
+            Some((_, Part::Body)) => {
+                Breach::SlowBody { bytes: self.server.arriving().map_or(0, |(bytes, _)| bytes) }
+            }
+            Some((_, Part::Head)) => Breach::SlowHead { seconds: HEAD_TIME.as_secs() },
+            None => Breach::Authentication { message: "the handshake took too long".to_owned() },
+        };
+        let breach = if self.since.is_some() { self.hurry(breach) } else { breach };
+        self.since = None;
+        Err(breach.at(self.received))
+    }
+
+    fn outstanding(&self) -> usize {
+        usize::from(self.current.is_some())
+    }
+}

@@ -1,0 +1,140 @@
+//! Bodies: going out in parts of known length, coming in until they are whole or too large.
+
+use super::pipe::End;
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A body to send.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    parts: std::vec::IntoIter<Bytes>,
+    left: u64,
+    end: End,
+}
+
+impl Outgoing {
+    /// A body of these parts, through this end.
+    pub(super) fn new(parts: Vec<Bytes>, end: &End) -> Self {
+        let left = parts.iter().map(|part| part.len() as u64).sum();
+        Self { parts: parts.into_iter(), left, end: end.clone() }
+    }
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let Some(part) = self.parts.find(|part| !part.is_empty()) else { return Poll::Ready(None) };
+        self.left -= part.len() as u64;
+        self.end.pipe().hold(&part);
+        Poll::Ready(Some(Ok(Frame::data(part))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
+/// A body that is arriving.
+#[derive(Debug)]
+pub(super) struct Gathering {
+    body: Incoming,
+    /// The only part, so far: not copied.
+    first: Bytes,
+    rest: BytesMut,
+    /// How long it says it is.
+    announced: Option<u64>,
+    most: u64,
+}
+
+/// Why a body did not arrive.
+#[derive(Debug)]
+pub(super) enum Lost {
+    /// It is longer than allowed.
+    TooLarge,
+    /// It ended early, or its transfer coding is broken.
+    Broken(hyper::Error),
+}
+
+impl Gathering {
+    /// Begins to take a body of at most so many bytes.
+    pub(super) fn new(body: Incoming, most: u64) -> Self {
+        let announced = body.size_hint().exact();
+        Self { body, first: Bytes::new(), rest: BytesMut::new(), announced, most }
+    }
+
+    /// Bytes so far.
+    pub(super) fn len(&self) -> usize {
+        self.first.len() + self.rest.len()
+    }
+
+    /// Bytes that are known to be missing.
+    pub(super) fn missing(&self) -> usize {
+        let announced = self.announced.and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
+        announced.saturating_sub(self.len())
+    }
+
+    /// Takes what is there.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Lost>> {
+        if self.announced.is_some_and(|length| length > self.most) {
+            return Poll::Ready(Err(Lost::TooLarge));
+        }
+        if self.body.is_end_stream() && self.announced == Some(0) {
+            return Poll::Ready(Ok(Bytes::new()));
+        }
+        loop {
+            match Pin::new(&mut self.body).poll_frame(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => return Poll::Ready(Ok(self.whole())),
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(Lost::Broken(error))),
+                Poll::Ready(Some(Ok(frame))) => {
+                    if let Ok(part) = frame.into_data() {
+                        if (self.len() + part.len()) as u64 > self.most {
+                            return Poll::Ready(Err(Lost::TooLarge));
+                        }
+                        self.add(part);
+                        if self.announced == Some(self.len() as u64) {
+                            return Poll::Ready(Ok(self.whole()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, part: Bytes) {
+        if self.len() == 0 {
+            self.first = part;
+            return;
+        }
+        if self.rest.is_empty() {
+            let first = std::mem::take(&mut self.first);
+            self.rest.extend_from_slice(&first);
+        }
+        if self.rest.capacity() - self.rest.len() < part.len() {
+            // What is announced is not allocated before some of it has come: at most four times as much.
+            let most = (4 * self.rest.len()).max(part.len());
+            self.rest.reserve(self.missing().clamp(part.len(), most));
+        }
+        self.rest.extend_from_slice(&part);
+    }
+
+    fn whole(&mut self) -> Bytes {
+        if self.rest.is_empty() {
+            std::mem::take(&mut self.first)
+        } else {
+            std::mem::take(&mut self.rest).freeze()
+        }
+    }
+}

@@ -1,0 +1,634 @@
+//! The connecting side of the HTTP bindings.
+
+mod sequence;
+
+use super::breach::{Breach, over_limit};
+use super::client::{Client, Returned};
+use super::content::{self, Format};
+use super::statuses::{explain, wrong_login};
+use super::{dialect, login, multipart};
+use crate::layer::Layer;
+use crate::settings::{Encoding, Settings};
+use crate::soap::{Dialect, Exchange, Form, Side, Soap};
+use crate::values;
+use bytes::{Bytes, BytesMut};
+use everywire_model::body::Handle;
+use everywire_model::{
+    Answer, Body, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Interest,
+    Kind, Outcome, Peer, PeerAddress, Profile, Rope, Session, Violation, contract, reference,
+};
+use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, response};
+use sequence::Pending;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
+const MIME_VERSION: HeaderName = HeaderName::from_static("mime-version");
+
+/// The note of an operation that is no message, but a page to get: its value is the query, without `?`. What comes back is a
+/// body whose bytes are the page.
+pub const GET: &str = "wcf:get";
+
+/// Numbers of requests that the exchange knows nothing of begin here.
+const ERRANDS: u64 = 1 << 62;
+
+/// The connecting side of a connection.
+pub struct Connecting {
+    settings: Arc<Settings>,
+    dialect: Dialect,
+    exchange: Exchange,
+    layer: Result<Layer, Failure>,
+    client: Option<Client>,
+    address: PeerAddress,
+    admitted: bool,
+    limits: everywire_model::Limits,
+    out: Rope,
+    events: VecDeque<Event>,
+    /// Calls that wait for their turn.
+    queue: VecDeque<Asked>,
+    /// The one whose response is awaited.
+    flight: Option<Flight>,
+    /// What all requests have in common, as headers.
+    common: HeaderMap,
+    /// The key that was called last, and its address.
+    target: Option<(Bytes, Uri)>,
+    /// The action that was called last, and the headers of its requests.
+    action: Option<(Arc<str>, HeaderMap)>,
+    read: Option<(HeaderValue, Arc<Format>)>,
+    errands: u64,
+    /// Calls of a reliable session that have no outcome yet; `None` without such a session.
+    reliable: Option<Vec<Pending>>,
+    /// Why calls fail, where that is more than the violation says.
+    refusal: Option<Failure>,
+    begun: Instant,
+    received: u64,
+    missing: usize,
+    room: usize,
+    closed: bool,
+}
+
+/// A request to send.
+struct Asked {
+    flight: Flight,
+    request: Request<Vec<Bytes>>,
+}
+
+/// A request that was sent.
+struct Flight {
+    id: CallId,
+    key: Bytes,
+    kind: Asking,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    /// A message that is answered by one.
+    Message,
+    /// A message that is not, or not to anybody.
+    Nobody,
+    /// A message of a reliable session: its response may be of any.
+    Sequence,
+    /// Whether something is there.
+    Probe,
+    /// For a page.
+    Page,
+}
+
+impl Connecting {
+    /// A session for calls of the way that the configuration tells of.
+    pub fn new(config: &Config) -> Self {
+        let settings = Settings::of(&config.profile);
+        let dialect = dialect(&settings);
+        let mut common = HeaderMap::new();
+        let host = if settings.authority.is_empty() { "localhost" } else { &settings.authority };
+        if let Ok(host) = HeaderValue::from_str(host) {
+            common.insert(HOST, host);
+        }
+        let credentials = settings.credentials.as_ref().filter(|_| settings.basic_login);
+        if let Some(value) = credentials.and_then(|credentials| login::authorization(credentials)) {
+            common.insert(AUTHORIZATION, value);
+        }
+        common.insert(CONTENT_TYPE, HeaderValue::from_static(content::of(dialect)));
+        let mut session = Self {
+            exchange: Exchange::new(dialect, config, &settings, Side::Client),
+            layer: settings.client_layer(),
+            client: Client::new(settings.quotas.max_received_message_size),
+            address: config.peer.clone(),
+            admitted: false,
+            limits: config.limits.clone(),
+            out: Rope::new(),
+            events: VecDeque::new(),
+            queue: VecDeque::new(),
+            flight: None,
+            common,
+            target: None,
+            action: None,
+            read: None,
+            errands: ERRANDS,
+            reliable: (settings.reliable && dialect.addressing).then(Vec::new),
+            refusal: None,
+            begun: Instant::now(),
+            received: 0,
+            missing: 0,
+            room: 0,
+            closed: false,
+            settings,
+            dialect,
+        };
+        session.admit();
+        session.drain();
+        session
+    }
+
+    fn admit(&mut self) {
+        if !self.admitted
+            && let Ok(layer) = &self.layer
+            && layer.is_established()
+        {
+            self.admitted = true;
+            self.events.push_back(Event::Ready(Peer::admitted(self.address.clone(), layer.authentication())));
+        }
+    }
+
+    /// Sends what waits, and takes what came back.
+    fn work(&mut self, now: Instant) -> Result<(), Breach> {
+        loop {
+            if self.reliable.is_some() && self.queue.is_empty() {
+                self.pull(now);
+            }
+            let Some(client) = &mut self.client else { return Ok(()) };
+            if client.is_idle()
+                && !client.is_over()
+                && let Some(asked) = self.queue.pop_front()
+            {
+                client.send(asked.request);
+                self.flight = Some(asked.flight);
+            }
+            let Some(returned) = client.advance() else { break };
+            let Some(flight) = self.flight.take() else { continue };
+            self.settle(now, flight, returned)?;
+        }
+        self.take_events();
+        Ok(())
+    }
+
+    /// What the exchange has to tell.
+    fn take_events(&mut self) {
+        while let Some(event) = self.exchange.poll() {
+            if let (Some(calls), Event::Reply { id, .. }) = (&mut self.reliable, &event) {
+                calls.retain(|call| call.id != *id);
+            }
+            self.events.push_back(event);
+        }
+    }
+
+    /// One response.
+    fn settle(&mut self, now: Instant, flight: Flight, returned: Returned) -> Result<(), Breach> {
+        match returned {
+            Returned::Response(parts, body) if flight.kind == Asking::Sequence => {
+                self.sequenced(now, &flight, &parts, body)
+            }
+            Returned::Response(parts, body) => {
+                self.returned(now, &flight, &parts, body);
+                Ok(())
+            }
+            Returned::TooLarge => {
+                let limit = self.settings.quotas.max_received_message_size;
+                let failure = Failure::new(Kind::LimitExceeded, Initiator::Peer, over_limit(limit))
+                    .with_hint("write ?MaxReceivedMessageSize=BYTES behind the address")
+                    .with_completed(Completed::Maybe);
+                if flight.kind == Asking::Sequence {
+                    return Err(self.lost(failure));
+                }
+                self.fail(&flight, failure);
+                Ok(())
+            }
+            Returned::Failed { error, unsent } => {
+                let message = error.to_string();
+                let completed = if unsent { Completed::No } else { Completed::Maybe };
+                let wrong = error.is_parse();
+                let kind = if wrong { Kind::Violation } else { Kind::Unreachable };
+                let text = format!("no response came: {message}");
+                let failure = Failure::new(kind, Initiator::Peer, text).with_completed(completed);
+                if flight.kind == Asking::Sequence {
+                    return Err(self.lost(failure));
+                }
+                self.fail(&flight, failure);
+                if wrong { Err(Breach::Response { message }) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn returned(&mut self, now: Instant, flight: &Flight, parts: &response::Parts, body: Bytes) {
+        let (status, headers) = (parts.status, &parts.headers);
+        match flight.kind {
+            Asking::Nobody | Asking::Sequence => {}
+            Asking::Probe => {
+                // Whatever a page costs its reader, an endpoint is there; only a missing one is not.
+                if matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) || is_refusal(status) {
+                    self.fail(flight, self.explain(flight, status, ""));
+                } else {
+                    self.done(flight.id, Bytes::new());
+                }
+            }
+            Asking::Page if status.is_success() => self.done(flight.id, body),
+            Asking::Page => self.fail(flight, self.explain(flight, status, "")),
+            Asking::Message => {
+                let content_type = headers.get(CONTENT_TYPE);
+                // Faults may come with other statuses, too; what has the right type is an envelope.
+                let plain = headers.get(CONTENT_ENCODING).is_none_or(|coding| coding == "identity");
+                let format = content_type.filter(|_| plain).and_then(|given| self.format(given));
+                let Some(format) = format.filter(|_| !body.is_empty()) else {
+                    let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
+                    let failure = match content_type {
+                        Some(given) if status == StatusCode::OK && !body.is_empty() => {
+                            let given = String::from_utf8_lossy(given.as_bytes()).into_owned();
+                            content::mismatch(&given, self.dialect).with_completed(Completed::Maybe)
+                        }
+                        _ => self.explain(flight, status, &text),
+                    };
+                    self.fail(flight, failure);
+                    return;
+                };
+                let result = format
+                    .envelope(body, self.dialect)
+                    .and_then(|document| self.exchange.receive(now, document, None, &flight.key));
+                self.conclude(flight, result);
+            }
+        }
+    }
+
+    /// A call has its outcome now, whatever came.
+    fn conclude(&mut self, flight: &Flight, result: Result<(), Failure>) {
+        let mut concluded = false;
+        while let Some(event) = self.exchange.poll() {
+            concluded |= matches!(&event, Event::Reply { id, .. } if *id == flight.id);
+            self.events.push_back(event);
+        }
+        if !concluded {
+            let failure = result.err().unwrap_or_else(|| {
+                let message = "the response answers another request";
+                Failure::new(Kind::Violation, Initiator::Peer, message).with_completed(Completed::Maybe)
+            });
+            self.fail(flight, failure);
+        }
+    }
+
+    fn fail(&mut self, flight: &Flight, failure: Failure) {
+        match flight.kind {
+            // Their calls are the exchange's.
+            Asking::Nobody | Asking::Sequence => {}
+            Asking::Message => self.exchange.fail(flight.id, failure),
+            Asking::Probe | Asking::Page => {
+                self.events.push_back(Event::Reply { id: flight.id, outcome: Outcome::Failed(failure) });
+            }
+        }
+    }
+
+    fn done(&mut self, id: CallId, bytes: Bytes) {
+        let body = Body {
+            bytes,
+            base: 0,
+            little: true,
+            dialect: values::TEXT,
+            context: Bytes::new(),
+            budget: self.limits.budget,
+            codec: &values::XML,
+            beside: None,
+        };
+        self.events.push_back(Event::Reply { id, outcome: Outcome::Done(body) });
+    }
+
+    fn explain(&self, flight: &Flight, status: StatusCode, text: &str) -> Failure {
+        let address = self.settings.via(&flight.key);
+        if status == StatusCode::UNAUTHORIZED && self.settings.basic_login {
+            return wrong_login(&address);
+        }
+        explain(status, self.dialect, &address, text)
+    }
+
+    fn format(&mut self, header: &HeaderValue) -> Option<Arc<Format>> {
+        if let Some((known, format)) = &self.read
+            && known == header
+        {
+            return Some(Arc::clone(format));
+        }
+        let format = Arc::new(Format::read(header.as_bytes(), self.dialect)?);
+        // A copy: the header's bytes are those of the whole head.
+        let header = HeaderValue::from_bytes(header.as_bytes()).ok()?;
+        self.read = Some((header, Arc::clone(&format)));
+        Some(format)
+    }
+
+    /// The address of an object, as requests spell it.
+    fn target(&mut self, key: &Bytes) -> Result<Uri, Failure> {
+        if let Some((known, uri)) = &self.target
+            && known == key
+        {
+            return Ok(uri.clone());
+        }
+        let uri = uri(key, None)?;
+        self.target = Some((key.clone(), uri.clone()));
+        Ok(uri)
+    }
+
+    /// The headers of a message: SOAP 1.1 names the action there.
+    fn headers(&mut self, action: &Arc<str>) -> HeaderMap {
+        if let Some((known, headers)) = &self.action
+            && known == action
+        {
+            return headers.clone();
+        }
+        let mut headers = self.common.clone();
+        if self.dialect.soap == Soap::V11
+            && let Ok(value) = HeaderValue::from_str(&format!("\"{action}\""))
+        {
+            headers.insert(SOAP_ACTION, value);
+        }
+        self.action = Some((Arc::clone(action), headers.clone()));
+        headers
+    }
+
+    /// A message in a request.
+    fn message(
+        &mut self,
+        key: &Bytes,
+        action: &Arc<str>,
+        envelope: Rope,
+    ) -> Result<Request<Vec<Bytes>>, Failure> {
+        self.room = envelope.len();
+        let mut parts = envelope.into_parts();
+        let mut headers = self.headers(action);
+        if self.settings.encoding == Encoding::Mtom && self.dialect.form == Form::Text {
+            let (content_type, body) = multipart::pack(self.dialect, parts);
+            parts = body;
+            headers.insert(MIME_VERSION, HeaderValue::from_static("1.0"));
+            if let Ok(content_type) = HeaderValue::try_from(content_type) {
+                headers.insert(CONTENT_TYPE, content_type);
+            }
+        }
+        let mut request = Request::new(parts);
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.target(key)?;
+        *request.headers_mut() = headers;
+        Ok(request)
+    }
+
+    /// Asks for a page in place of an object's operation.
+    fn errand(&mut self, key: &Bytes, query: Option<&str>, kind: Asking) -> Result<CallId, Failure> {
+        let mut request = Request::new(Vec::new());
+        *request.uri_mut() = uri(key, query)?;
+        *request.headers_mut() = self.common.clone();
+        request.headers_mut().remove(CONTENT_TYPE);
+        let id = CallId(self.errands);
+        self.errands += 1;
+        self.queue.push_back(Asked { flight: Flight { id, key: key.clone(), kind }, request });
+        self.go();
+        Ok(id)
+    }
+
+    /// Works on account of this side: nothing can have come that is wrong.
+    fn go(&mut self) {
+        if self.admitted {
+            let _ = self.work(Instant::now());
+        }
+        self.drain();
+    }
+
+    /// Sends what the library has written.
+    fn drain(&mut self) {
+        if let (Some(client), Ok(layer)) = (&mut self.client, &mut self.layer) {
+            client.end.pipe().drain(layer, &mut self.out);
+        }
+    }
+
+    /// Puts what arrived where the library reads it.
+    fn feed(&mut self, input: &mut BytesMut) -> Result<(), Breach> {
+        self.received += input.len() as u64;
+        let fed = match (&mut self.layer, &mut self.client) {
+            (Err(failure), _) => Err(failure.clone()),
+            (Ok(layer), Some(client)) => client.end.pipe().feed(layer, input),
+            (Ok(_), None) => return Ok(()),
+        };
+        self.missing = fed.map_err(|failure| {
+            let breach = Breach::secret(&failure);
+            // The layer knows what to try.
+            self.refusal.get_or_insert(failure);
+            breach
+        })?;
+        Ok(())
+    }
+
+    /// Whether the connection takes no further requests.
+    fn is_over(&self) -> bool {
+        self.client.as_ref().is_none_or(Client::is_over)
+    }
+}
+
+/// A status that says no to the caller, whatever is there.
+fn is_refusal(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::UNAUTHORIZED
+            | StatusCode::PROXY_AUTHENTICATION_REQUIRED
+            | StatusCode::SERVICE_UNAVAILABLE
+    ) || status.is_redirection()
+}
+
+fn uri(key: &[u8], query: Option<&str>) -> Result<Uri, Failure> {
+    let mut path = format!("/{}", reference::escape(key));
+    if let Some(query) = query {
+        path.push('?');
+        path.push_str(query);
+    }
+    Uri::try_from(path).map_err(|error| {
+        Failure::new(Kind::BadReference, Initiator::User, format!("the path cannot be asked for: {error}"))
+    })
+}
+
+impl Session for Connecting {
+    fn refusal(&mut self) -> Option<Failure> {
+        self.refusal.take()
+    }
+
+    fn receive(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+        _handles: &mut Vec<Handle>,
+    ) -> Result<(), Violation> {
+        let result = self.feed(input).and_then(|()| {
+            self.admit();
+            if self.admitted { self.work(now) } else { Ok(()) }
+        });
+        self.drain();
+        if let Some(client) = &mut self.client {
+            client.end.pipe().give_back(input);
+        }
+        result.map_err(|breach| breach.at(self.received))
+    }
+
+    fn wanted(&self) -> usize {
+        let arriving = self.client.as_ref().and_then(Client::arriving);
+        arriving.map_or(self.missing, |(_, missing)| missing)
+    }
+
+    fn poll(&mut self) -> Option<Event> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        self.take_events();
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        // The server ends the connection behind a response: what waits was not sent.
+        if self.is_over() && self.flight.is_none() && self.out.is_empty() && !self.closed {
+            self.closed = true;
+            return Some(Event::Closed);
+        }
+        None
+    }
+
+    fn transmit(&mut self) -> &mut Rope {
+        &mut self.out
+    }
+
+    fn start(&mut self, now: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
+        if let Err(failure) = &self.layer {
+            return Err(failure.clone());
+        }
+        if let Some(lack) = self.settings.lack() {
+            return Err(lack);
+        }
+        let waiting = self.queue.len() + self.reliable.as_ref().map_or(0, Vec::len);
+        if waiting >= self.limits.outstanding {
+            let (count, limit) = (waiting as u64 + 1, self.limits.outstanding as u64);
+            return Err(Failure::over_limit(
+                Initiator::Here,
+                "calls outstanding on one connection",
+                count,
+                limit,
+            ));
+        }
+        let key = &call.profile.key;
+        if let Some(query) = contract::note(&call.operation.notes, GET) {
+            return self.errand(key, Some(query), Asking::Page);
+        }
+        let mut envelope = Rope::new();
+        envelope.flat().reserve(self.room.min(64 << 10));
+        let started = self.exchange.start(now, call, &mut envelope)?;
+        let replied = call.expects == Expects::Reply;
+        if let Some(calls) = &mut self.reliable {
+            calls.push(Pending { id: started.id, key: key.clone(), replied });
+            self.go();
+            return Ok(started.id);
+        }
+        let request = match self.message(key, &started.action, envelope) {
+            Ok(request) => request,
+            Err(failure) => {
+                self.exchange.cancel(started.id);
+                return Err(failure);
+            }
+        };
+        let kind = if replied { Asking::Message } else { Asking::Nobody };
+        self.queue.push_back(Asked { flight: Flight { id: started.id, key: key.clone(), kind }, request });
+        self.go();
+        Ok(started.id)
+    }
+
+    fn probe(&mut self, _now: Instant, profile: &Profile) -> Result<CallId, Failure> {
+        self.errand(&profile.key, None, Asking::Probe)
+    }
+
+    fn emit(&mut self, _now: Instant, _emission: &Emission<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn subscribe(&mut self, _now: Instant, _interest: &Interest<'_>) -> Result<CallId, Failure> {
+        let message = "there are no callbacks over HTTP: a service cannot call whoever calls it";
+        // It is the address that is unfit, whatever else is known of the object.
+        Err(Failure::new(Kind::BadReference, Initiator::User, message)
+            .with_hint("duplex contracts need net.tcp or a socket: ask the service for such an endpoint"))
+    }
+
+    fn answer(&mut self, _id: CallId, _answer: Answer<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn cancel(&mut self, id: CallId) {
+        self.exchange.cancel(id);
+        if let Some(calls) = &mut self.reliable {
+            calls.retain(|call| call.id != id);
+        }
+        // A message of a reliable session has its number: it is sent all the same.
+        self.queue.retain(|asked| asked.flight.id != id || asked.flight.kind == Asking::Sequence);
+        if let Some(flight) = &mut self.flight
+            && flight.id == id
+            && flight.kind != Asking::Sequence
+        {
+            // Its response will come all the same.
+            flight.kind = Asking::Nobody;
+        }
+    }
+
+    fn close(&mut self) {
+        if self.reliable.is_some() {
+            // What follows the last message goes as long as the peer answers.
+            self.exchange.close();
+            self.go();
+        }
+        if let Ok(layer) = &mut self.layer {
+            layer.close();
+        }
+        self.drain();
+    }
+
+    fn disconnected(&mut self, failure: &Failure) {
+        // Nothing of a request was executed that had not left this side whole, or waited for its turn.
+        let unsent = !self.out.is_empty() || !self.admitted;
+        for asked in std::mem::take(&mut self.queue) {
+            self.fail(&asked.flight, failure.clone().with_completed(Completed::No));
+        }
+        if let Some(flight) = self.flight.take() {
+            let completed = if unsent { Completed::No } else { Completed::Maybe };
+            self.fail(&flight, failure.clone().with_completed(completed));
+        }
+        self.exchange.disconnected(failure);
+        self.take_events();
+        self.closed = true;
+    }
+
+    fn is_serial(&self) -> bool {
+        true
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let handshake = (!self.admitted).then(|| self.begun + self.settings.quotas.open_timeout);
+        // While a response is awaited its connection delivers or ends: nothing is repeated.
+        let exchange = self.exchange.deadline().filter(|_| self.flight.is_none());
+        [handshake, exchange].into_iter().flatten().min()
+    }
+
+    fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        if !self.admitted && now >= self.begun + self.settings.quotas.open_timeout {
+            let message = format!("no handshake within {} s", self.settings.quotas.open_timeout.as_secs());
+            return Err(Breach::Authentication { message }.at(self.received));
+        }
+        if self.flight.is_some() {
+            return Ok(());
+        }
+        let result = self.exchange.expire(now).map_err(|failure| self.lost(failure));
+        let result = result.and_then(|()| if self.admitted { self.work(now) } else { Ok(()) });
+        self.drain();
+        result.map_err(|breach| breach.at(self.received))
+    }
+
+    fn outstanding(&self) -> usize {
+        // Requests of a reliable session are no calls.
+        let flights = self.queue.iter().map(|asked| &asked.flight).chain(&self.flight);
+        let requests = flights.filter(|flight| flight.kind != Asking::Sequence).count();
+        requests + self.reliable.as_ref().map_or(0, Vec::len)
+    }
+}

@@ -1,0 +1,102 @@
+//! Reliable sessions over HTTP: each message is a request of its own, and the response to it may be of any other.
+
+use super::{Asked, Asking, Connecting, Flight};
+use crate::http::breach::Breach;
+use bytes::Bytes;
+use everywire_model::{CallId, Failure, Rope};
+use http::header::CONTENT_TYPE;
+use http::{StatusCode, response};
+use std::time::Instant;
+
+/// A call of a reliable session, whose message goes when the session lets it.
+pub(super) struct Pending {
+    pub(super) id: CallId,
+    pub(super) key: Bytes,
+    /// Whether a reply concludes it; else the response to its message does.
+    pub(super) replied: bool,
+}
+
+impl Connecting {
+    /// Puts the next message of the reliable session into the queue, when there is nobody before it: messages are repeated by
+    /// the clock that begins when they leave.
+    pub(super) fn pull(&mut self, now: Instant) {
+        if self.flight.is_some() || !self.client.as_ref().is_some_and(|client| client.is_idle()) {
+            return;
+        }
+        let mut envelope = Rope::new();
+        while let Some(flushed) = self.exchange.flush(now, &mut envelope) {
+            let envelope = std::mem::take(&mut envelope);
+            if flushed.answers {
+                // Nobody waits for what this side says of a response.
+                continue;
+            }
+            let calls = self.reliable.as_deref().unwrap_or_default();
+            let call = calls.iter().find(|call| Some(call.id) == flushed.call);
+            // What belongs to no call goes where the session leads.
+            let known = call.map(|call| &call.key).or_else(|| Some(&self.target.as_ref()?.0));
+            let Some(key) = known.or_else(|| Some(&calls.first()?.key)).cloned() else { continue };
+            let id = flushed.call.unwrap_or_else(|| {
+                self.errands += 1;
+                CallId(self.errands)
+            });
+            let action = flushed.action.unwrap_or_else(|| "".into());
+            match self.message(&key, &action, envelope) {
+                Ok(request) => {
+                    self.queue
+                        .push_back(Asked { flight: Flight { id, key, kind: Asking::Sequence }, request });
+                    return;
+                }
+                Err(failure) => self.exchange.fail(id, failure),
+            }
+        }
+    }
+
+    /// The reliable session is over, and this connection with it.
+    #[cold]
+    pub(super) fn lost(&mut self, failure: Failure) -> Breach {
+        self.exchange.disconnected(&failure);
+        self.take_events();
+        self.reliable = self.reliable.take().map(|_| Vec::new());
+        let message = failure.message().to_owned();
+        self.refusal = Some(failure);
+        Breach::Response { message }
+    }
+
+    /// A response to a message of the reliable session.
+    pub(super) fn sequenced(
+        &mut self,
+        now: Instant,
+        flight: &Flight,
+        parts: &response::Parts,
+        body: Bytes,
+    ) -> Result<(), Breach> {
+        let status = parts.status;
+        let content_type = parts.headers.get(CONTENT_TYPE).filter(|_| !body.is_empty());
+        if let Some(format) = content_type.and_then(|given| self.format(given)) {
+            let result = format
+                .envelope(body, self.dialect)
+                .and_then(|document| self.exchange.receive(now, document, None, &flight.key));
+            self.take_events();
+            result.map_err(|failure| self.lost(failure))?;
+        } else if !status.is_success() && !is_passing(status) {
+            let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
+            let failure = self.explain(flight, status, &text);
+            return Err(self.lost(failure));
+        }
+        if let Some(calls) = &mut self.reliable {
+            calls.retain(|call| call.replied || call.id != flight.id);
+        }
+        Ok(())
+    }
+}
+
+/// A status of something between that may be gone the next time.
+fn is_passing(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::REQUEST_TIMEOUT
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}

@@ -1,0 +1,75 @@
+//! HTTP's Basic authentication (RFC 7617).
+
+use crate::text::base64;
+use everywire_auth::security::{Credentials, Users, is_password};
+use http::HeaderValue;
+
+/// What a server without this user's word says.
+pub(super) const CHALLENGE: &str = "Basic realm=\"everywire\", charset=\"UTF-8\"";
+
+/// The header that says who calls.
+pub(super) fn authorization(credentials: &Credentials) -> Option<HeaderValue> {
+    let password = credentials.password.as_password()?;
+    let user = match &*credentials.domain {
+        "" => credentials.user.clone(),
+        domain => format!("{domain}\\{}", credentials.user),
+    };
+    let mut value = b"Basic ".to_vec();
+    base64::encode(format!("{user}:{password}").as_bytes(), &mut value);
+    let mut value = HeaderValue::from_bytes(&value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// Whether somebody who is known calls.
+pub(super) fn is_known(header: Option<&HeaderValue>, users: &dyn Users) -> bool {
+    let Some((user, password)) = header.and_then(read) else { return false };
+    let (domain, user) = user.split_once('\\').unwrap_or(("", &user));
+    is_password(users, domain, user, &password)
+}
+
+fn read(header: &HeaderValue) -> Option<(String, String)> {
+    let (scheme, rest) = header.to_str().ok()?.split_once(' ')?;
+    let text = base64::decode(rest.trim().as_bytes()).filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
+    let text = String::from_utf8(text).ok()?;
+    let (user, password) = text.split_once(':')?;
+    Some((user.to_owned(), password.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everywire_auth::security::{Secret, UserTable};
+
+    fn credentials(domain: &str, user: &str, password: &str) -> Credentials {
+        Credentials { domain: domain.into(), user: user.into(), password: Secret::password(password) }
+    }
+
+    #[test]
+    fn the_examples_of_the_specification() {
+        let header = authorization(&credentials("", "Aladdin", "open sesame")).unwrap();
+        assert_eq!(header, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        assert!(header.is_sensitive());
+        let header = authorization(&credentials("", "test", "123\u{a3}")).unwrap();
+        assert_eq!(header, "Basic dGVzdDoxMjPCow==");
+    }
+
+    #[test]
+    fn only_those_who_know_the_password_are_known() {
+        let mut users = UserTable::default();
+        users.insert(None, "ali", Secret::password("pass:word"));
+        let knows = |user: &str, password: &str| {
+            is_known(authorization(&credentials("", user, password)).as_ref(), &users)
+        };
+        assert!(knows("ali", "pass:word"));
+        assert!(!knows("ali", "pass:wort") && !knows("ali", "") && !knows("ben", "pass:word"));
+        assert!(is_known(authorization(&credentials("HOME", "ali", "pass:word")).as_ref(), &users));
+        assert!(!is_known(None, &users));
+        for header in
+            ["Basic", "Basic ", "Basic !!", "Basic YWxp", "Negotiate YWxpOnBhc3M6d29yZA==", "Basic \u{e4}"]
+        {
+            let header = HeaderValue::from_bytes(header.as_bytes()).unwrap();
+            assert!(!is_known(Some(&header), &users), "{header:?}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The HTTP bindings: Basic (SOAP 1.1), WS (SOAP 1.2 with WS-Addressing), binary XML over HTTP, and packages (MTOM).
+//!
+//! HTTP/1.1 comes from a library that is driven without I/O: `pipe` is the connection that it sees, `server` and `client` are
+//! its two halves, which take and give whole messages, and `heads` looks for what it would let pass. The sessions are in
+//! `accepting` and `connecting`; `content` and `multipart` say what a message is written in, `statuses` what it means that
+//! none came.
+
+mod accepting;
+mod body;
+mod breach;
+mod client;
+mod connecting;
+mod content;
+mod heads;
+mod login;
+#[cfg(test)]
+mod loopback;
+mod multipart;
+mod pipe;
+mod server;
+mod statuses;
+
+pub use accepting::{Accepting, BODY_RATE, HEAD_TIME, MAX_PIPELINED};
+pub use breach::Breach;
+pub use connecting::{Connecting, GET};
+pub(crate) use content::split;
+pub use heads::MAX_HEAD;
+pub use multipart::{MAX_PART_HEADERS, MAX_PARTS};
+
+use crate::settings::{Binding, Settings};
+use crate::soap::Dialect;
+
+/// How messages of a binding are written.
+fn dialect(settings: &Settings) -> Dialect {
+    match settings.binding {
+        Binding::Basic => Dialect::BASIC,
+        Binding::Ws => Dialect::WS,
+        Binding::BinaryHttp | Binding::NetTcp => Dialect::BINARY,
+    }
+}

@@ -1,0 +1,277 @@
+//! Packages (XOP in multipart/related): the envelope's large octets stand beside it, in parts of their own.
+
+use super::content;
+use crate::soap::{Dialect, Soap};
+use crate::text::base64;
+use bytes::Bytes;
+use everywire_model::{Failure, Initiator, Kind};
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::name::ResolveResult;
+use quick_xml::reader::NsReader;
+use std::hash::{BuildHasher, RandomState};
+
+/// Parts of one package (Microsoft's `MaxMimeParts`).
+pub const MAX_PARTS: usize = 1000;
+
+/// Bytes of the headers of one part.
+pub const MAX_PART_HEADERS: usize = 4096;
+
+/// Bytes of a boundary (RFC 2046 §5.1.1).
+const MAX_BOUNDARY: usize = 70;
+
+const XOP: &[u8] = b"http://www.w3.org/2004/08/xop/include";
+const ROOT: &str = "http://tempuri.org/0";
+
+/// How a package is read: what its content type says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Related {
+    boundary: String,
+    /// The name of the part that is the envelope; empty: the first.
+    start: String,
+}
+
+impl Related {
+    /// Reads the parameters of a `multipart/related`; `None` if it holds no envelope of the dialect.
+    pub(super) fn new(find: &dyn Fn(&str) -> Option<String>, dialect: Dialect) -> Option<Self> {
+        let is_xop = find("type").is_some_and(|kind| kind.eq_ignore_ascii_case("application/xop+xml"));
+        let info = find("start-info").unwrap_or_default();
+        let info = info.split(';').next().unwrap_or_default().trim();
+        let fits = info.is_empty() || info.eq_ignore_ascii_case(content::media_type(dialect));
+        let boundary = find("boundary").filter(|given| !given.is_empty() && given.len() <= MAX_BOUNDARY)?;
+        let start = find("start").unwrap_or_default();
+        (is_xop && fits).then(|| Self { boundary, start: unbracket(&start).to_owned() })
+    }
+}
+
+fn unbracket(name: &str) -> &str {
+    let name = name.trim();
+    name.strip_prefix('<').and_then(|name| name.strip_suffix('>')).unwrap_or(name)
+}
+
+/// One part: its name, and what it holds.
+struct Part {
+    name: String,
+    octets: Bytes,
+    used: bool,
+}
+
+/// The envelope of a package, with the octets in their places as base64. Each part may be used once: what comes out is at
+/// most a third larger than what went in.
+pub(super) fn unpack(related: &Related, body: Bytes) -> Result<Bytes, Failure> {
+    let mut parts = parts(related, &body)?;
+    let root = match related.start.as_str() {
+        "" => (!parts.is_empty()).then_some(0),
+        start => parts.iter().position(|part| part.name == start),
+    };
+    let root = root.map(|at| parts.remove(at)).ok_or_else(|| broken("a package without its root"))?;
+    if parts.is_empty() {
+        return Ok(root.octets);
+    }
+    fill(&root.octets, &mut parts)
+}
+
+fn parts(related: &Related, body: &Bytes) -> Result<Vec<Part>, Failure> {
+    let delimiter = format!("\r\n--{}", related.boundary);
+    let finder = memchr::memmem::Finder::new(delimiter.as_bytes());
+    let mut parts = Vec::new();
+    // The first delimiter may stand at the very beginning.
+    let mut at = match body.strip_prefix(delimiter.as_bytes().get(2..).unwrap_or_default()) {
+        Some(_) => delimiter.len() - 2,
+        None => finder.find(body).ok_or_else(|| broken("a package without its boundary"))? + delimiter.len(),
+    };
+    loop {
+        let rest = body.get(at..).unwrap_or_default();
+        if rest.starts_with(b"--") {
+            return Ok(parts);
+        }
+        let line =
+            rest.iter().take(64).position(|byte| *byte == b'\n').ok_or_else(|| broken("a torn boundary"))?;
+        let start = at + line + 1;
+        let length = finder
+            .find(body.get(start..).unwrap_or_default())
+            .ok_or_else(|| broken("a part without an end"))?;
+        parts.push(part(body.slice(start..start + length))?);
+        if parts.len() > MAX_PARTS {
+            let count = parts.len() as u64;
+            return Err(Failure::over_limit(Initiator::Peer, "parts of a package", count, MAX_PARTS as u64));
+        }
+        at = start + length + delimiter.len();
+    }
+}
+
+fn part(bytes: Bytes) -> Result<Part, Failure> {
+    let head = bytes.get(..MAX_PART_HEADERS).unwrap_or(&bytes);
+    let (head, start) = if head.starts_with(b"\r\n") {
+        (&[][..], 2)
+    } else {
+        let end =
+            memchr::memmem::find(head, b"\r\n\r\n").ok_or_else(|| broken("a part's headers do not end"))?;
+        (head.get(..end).unwrap_or_default(), end + 4)
+    };
+    let head = std::str::from_utf8(head).map_err(|_| broken("a part's headers are no text"))?;
+    let mut name = String::new();
+    let mut is_base64 = false;
+    for line in head.split("\r\n") {
+        let Some((header, value)) = line.split_once(':') else { continue };
+        if header.eq_ignore_ascii_case("content-id") {
+            unbracket(value).clone_into(&mut name);
+        } else if header.eq_ignore_ascii_case("content-transfer-encoding") {
+            match value.trim().to_ascii_lowercase().as_str() {
+                "binary" | "8bit" | "7bit" => {}
+                "base64" => is_base64 = true,
+                other => return Err(broken(&format!("a part in transfer encoding `{other}`"))),
+            }
+        }
+    }
+    let octets = bytes.slice(start..);
+    let octets = if is_base64 {
+        let text: Vec<u8> = octets.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        base64::decode(&text).ok_or_else(|| broken("a part that is no base64"))?.into()
+    } else {
+        octets
+    };
+    Ok(Part { name, octets, used: false })
+}
+
+/// Puts the parts in their places.
+fn fill(root: &[u8], parts: &mut [Part]) -> Result<Bytes, Failure> {
+    let wrong = |error: &dyn std::fmt::Display| broken(&format!("the root is no XML: {error}"));
+    let mut reader = NsReader::from_reader(root);
+    let mut out = Vec::with_capacity(
+        root.len() + parts.iter().map(|part| part.octets.len() * 4 / 3 + 4).sum::<usize>(),
+    );
+    let mut copied = 0;
+    // Elements inside an open Include, itself counted.
+    let mut inside = 0_usize;
+    loop {
+        let before = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
+        let (namespace, event) = reader.read_resolved_event().map_err(|error| wrong(&error))?;
+        let is_xop = matches!(namespace, ResolveResult::Bound(bound) if bound.as_ref() == XOP);
+        let after =
+            |reader: &NsReader<&[u8]>| usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
+        match event {
+            Event::Start(_) if inside > 0 => inside += 1,
+            Event::End(_) if inside > 0 => {
+                inside -= 1;
+                copied = after(&reader);
+            }
+            Event::Start(tag) | Event::Empty(tag)
+                if inside == 0 && is_xop && tag.local_name().as_ref() == b"Include" =>
+            {
+                let empty = root.get(..after(&reader)).is_some_and(|read| read.ends_with(b"/>"));
+                let octets = referred(&tag, parts)?;
+                out.extend_from_slice(root.get(copied..before).unwrap_or_default());
+                base64::encode(&octets, &mut out);
+                inside = usize::from(!empty);
+                copied = after(&reader);
+            }
+            Event::DocType(_) => return Err(broken("a document type declaration")),
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+    out.extend_from_slice(root.get(copied..).unwrap_or_default());
+    Ok(out.into())
+}
+
+fn referred(tag: &BytesStart<'_>, parts: &mut [Part]) -> Result<Bytes, Failure> {
+    let href =
+        tag.try_get_attribute("href").ok().flatten().ok_or_else(|| broken("an Include without href"))?;
+    let href = std::str::from_utf8(&href.value).map_err(|_| broken("an href that is no text"))?;
+    let name = href.strip_prefix("cid:").and_then(everywire_model::reference::unescape);
+    let part = name
+        .and_then(|name| parts.iter_mut().find(|part| part.name.as_bytes() == name))
+        .ok_or_else(|| broken("an Include of a part that is not there"))?;
+    if std::mem::replace(&mut part.used, true) {
+        return Err(broken("a part is included twice"));
+    }
+    Ok(part.octets.clone())
+}
+
+/// Makes a package of an envelope, which stands in it as it is (its octets within): the content type, and the body.
+pub(super) fn pack(dialect: Dialect, envelope: Vec<Bytes>) -> (String, Vec<Bytes>) {
+    let boundary =
+        format!("uuid:{:016x}{:016x}", RandomState::new().hash_one(0), RandomState::new().hash_one(1));
+    let info = content::media_type(dialect);
+    let kind = if dialect.soap == Soap::V11 { info } else { "application/soap+xml" };
+    let head = format!(
+        "--{boundary}\r\nContent-ID: <{ROOT}>\r\nContent-Transfer-Encoding: 8bit\r\n\
+         Content-Type: application/xop+xml;charset=utf-8;type=\"{kind}\"\r\n\r\n"
+    );
+    let content_type = format!(
+        "multipart/related; type=\"application/xop+xml\"; start=\"<{ROOT}>\"; boundary=\"{boundary}\"; \
+         start-info=\"{info}\""
+    );
+    let mut body = vec![Bytes::from(head)];
+    body.extend(envelope);
+    body.push(Bytes::from(format!("\r\n--{boundary}--\r\n")));
+    (content_type, body)
+}
+
+#[cold]
+fn broken(what: &str) -> Failure {
+    Failure::new(Kind::Malformed, Initiator::Peer, format!("the package (MTOM) is broken: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TYPE: &str = "multipart/related; type=\"application/xop+xml\"; start=\"<root>\"; boundary=\"B\"; start-info=\"text/xml\"";
+
+    fn read(content_type: &str, body: &str) -> Result<String, Failure> {
+        let format = content::Format::read(content_type.as_bytes(), Dialect::BASIC).unwrap();
+        let envelope = format.envelope(Bytes::copy_from_slice(body.as_bytes()), Dialect::BASIC)?;
+        Ok(String::from_utf8(envelope.to_vec()).unwrap())
+    }
+
+    fn package(root: &str, part: &str) -> String {
+        format!(
+            "--B\r\nContent-ID: <root>\r\nContent-Type: application/xop+xml\r\n\r\n{root}\r\n--B\r\n\
+             content-id: <a@b>\r\nContent-Transfer-Encoding: binary\r\n\r\n{part}\r\n--B--\r\n"
+        )
+    }
+
+    const INCLUDE: &str = "<x:Include xmlns:x='http://www.w3.org/2004/08/xop/include' href='cid:a%40b'/>";
+
+    #[test]
+    fn octets_come_back_to_their_places() {
+        let root = format!("<e><d>{INCLUDE}</d><!-- {INCLUDE} --></e>");
+        let expected = format!("<e><d>AP9v</d><!-- {INCLUDE} --></e>");
+        let body = package(&root, "\u{0}?o").replace('?', "\u{7f}");
+        assert_eq!(read(TYPE, &body).unwrap(), expected.replace("AP9v", "AH9v"));
+        let open = INCLUDE.replace("/>", "><y/></x:Include>");
+        assert_eq!(read(TYPE, &package(&format!("<e>{open}</e>"), "abc")).unwrap(), "<e>YWJj</e>");
+        let foreign = "<e><Include href='cid:a@b'/></e>";
+        assert_eq!(read(TYPE, &package(foreign, "abc")).unwrap(), foreign);
+    }
+
+    #[test]
+    fn what_is_packed_is_read_again() {
+        let (content_type, body) = pack(Dialect::BASIC, vec![Bytes::from_static(b"<e>text</e>")]);
+        let body = String::from_utf8(body.concat()).unwrap();
+        assert_eq!(read(&content_type, &body).unwrap(), "<e>text</e>");
+    }
+
+    #[test]
+    fn broken_packages_are_refused() {
+        let twice = format!("<e>{INCLUDE}{INCLUDE}</e>");
+        let good = package(&format!("<e>{INCLUDE}</e>"), "abc");
+        let many = format!("--B{}\r\n--B--", "\r\n\r\nx\r\n--B".repeat(MAX_PARTS + 2));
+        let long = good.replace("content-id", &format!("X: {}\r\ncontent-id", "y".repeat(MAX_PART_HEADERS)));
+        for (body, why) in [
+            (package(&twice, "abc"), "twice"),
+            (good.replace("a@b", "other"), "not there"),
+            (good.replace("<root>", "<other>"), "without its root"),
+            (good.replace("--B--", ""), "without an end"),
+            (good.replace("--B", "--C"), "without its boundary"),
+            (good.replace("binary", "gzip"), "transfer encoding `gzip`"),
+            (package("<!DOCTYPE e><e/>", "abc"), "document type"),
+            (many, "exceeds the limit"),
+            (long, "do not end"),
+        ] {
+            let failure = read(TYPE, &body).unwrap_err();
+            assert!(failure.message().contains(why), "{failure} is not about `{why}`");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! A connection without I/O, as the HTTP library sees it: bytes that were received are read from memory, what is written
+//! is collected for the link.
+
+use super::heads::Heads;
+use crate::layer::Layer;
+use bytes::{Buf, Bytes, BytesMut};
+use everywire_model::rope::SPLICE;
+use everywire_model::{Failure, Rope};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// The bytes of one connection, in both directions.
+#[derive(Debug, Default)]
+pub(super) struct Pipe {
+    /// Received, and not yet read.
+    pub(super) input: BytesMut,
+    /// Written, and not yet sent.
+    pub(super) output: Rope,
+    /// The peer sends nothing more.
+    pub(super) ended: bool,
+    /// How much may be read before whoever reads must have understood where the message ends.
+    pub(super) stage: Stage,
+    /// Large parts of the body that is being written: they go out by reference.
+    held: Vec<Bytes>,
+}
+
+/// Where reading stands. Heads are read alone, so that each is looked at before the library sees it, and so that bytes of
+/// the next message stay where they are.
+#[derive(Debug, Default)]
+pub(super) enum Stage {
+    /// In a head, or between messages.
+    Head(Heads),
+    /// In a body of known length: so much is missing.
+    Sized(u64),
+    /// In a body whose end only the library knows.
+    #[default]
+    Unsized,
+}
+
+/// The end that the library holds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct End(Arc<Mutex<Pipe>>);
+
+impl End {
+    pub(super) fn pipe(&self) -> MutexGuard<'_, Pipe> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pipe {
+    /// Takes what came through a layer. Returns how many bytes are missing until the layer understands more.
+    pub(super) fn feed(&mut self, layer: &mut Layer, input: &mut BytesMut) -> Result<usize, Failure> {
+        if !layer.is_plain() {
+            layer.receive(input, &mut self.input)?;
+            return Ok(layer.wanted(input));
+        }
+        if self.input.is_empty() {
+            std::mem::swap(input, &mut self.input);
+        } else {
+            self.input.extend_from_slice(input);
+            input.clear();
+        }
+        Ok(0)
+    }
+
+    /// Gives the buffer back that it came in, once it is empty: the link has others for connections that wait.
+    pub(super) fn give_back(&mut self, input: &mut BytesMut) {
+        if input.is_empty() && self.input.is_empty() {
+            std::mem::swap(input, &mut self.input);
+        }
+    }
+
+    /// Puts what was written on its way, through a layer.
+    pub(super) fn drain(&mut self, layer: &mut Layer, out: &mut Rope) {
+        if !layer.is_plain() {
+            // It fails when its keys are used up: then nothing goes, and the peer will notice.
+            let _ = layer.send(&mut self.output, out);
+        } else if out.is_empty() {
+            std::mem::swap(out, &mut self.output);
+        } else {
+            out.append(&mut self.output);
+        }
+    }
+
+    /// A part of a body is about to be written.
+    pub(super) fn hold(&mut self, part: &Bytes) {
+        if part.len() >= SPLICE {
+            self.held.push(part.clone());
+        }
+    }
+
+    /// Nothing of the last body will be written any more.
+    pub(super) fn release(&mut self) {
+        self.held.clear();
+    }
+
+    fn put(&mut self, slice: &[u8]) {
+        if slice.len() >= SPLICE {
+            let (start, end) = (slice.as_ptr().addr(), slice.as_ptr().addr() + slice.len());
+            let of = |part: &&Bytes| {
+                let base = part.as_ptr().addr();
+                base <= start && end <= base + part.len()
+            };
+            if let Some(part) = self.held.iter().find(of) {
+                let part = part.slice_ref(slice);
+                self.output.splice(part);
+                return;
+            }
+        }
+        self.output.flat().extend_from_slice(slice);
+    }
+
+    /// How many bytes may be read now.
+    fn readable(&mut self) -> usize {
+        let Self { input, stage, .. } = self;
+        match stage {
+            Stage::Head(heads) => heads.scan(input),
+            Stage::Sized(left) => input.len().min(usize::try_from(*left).unwrap_or(usize::MAX)),
+            Stage::Unsized => input.len(),
+        }
+    }
+}
+
+impl Read for End {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        mut buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut pipe = self.pipe();
+        let n = pipe.readable().min(buf.remaining());
+        if n == 0 {
+            // Whoever brings more bytes asks again.
+            return if pipe.ended && pipe.input.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending };
+        }
+        buf.put_slice(pipe.input.get(..n).unwrap_or_default());
+        pipe.input.advance(n);
+        match &mut pipe.stage {
+            Stage::Head(heads) => heads.taken(n),
+            Stage::Sized(left) => *left = left.saturating_sub(n as u64),
+            Stage::Unsized => {}
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Write for End {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.pipe().put(buf);
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut pipe = self.pipe();
+        for slice in bufs {
+            pipe.put(slice);
+        }
+        Poll::Ready(Ok(bufs.iter().map(|slice| slice.len()).sum()))
+    }
+}
+
+/// Tells whether a future asked to be polled again, by itself or through a channel between two of them.
+#[derive(Debug)]
+pub(super) struct Bell {
+    rung: Arc<Rung>,
+    waker: Waker,
+}
+
+#[derive(Debug, Default)]
+struct Rung(AtomicBool);
+
+impl Wake for Rung {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Bell {
+    pub(super) fn new() -> Self {
+        let rung = Arc::<Rung>::default();
+        let waker = Waker::from(Arc::clone(&rung));
+        Self { rung, waker }
+    }
+
+    pub(super) fn context(&self) -> Context<'_> {
+        Context::from_waker(&self.waker)
+    }
+
+    /// Whether it rang since the last time.
+    pub(super) fn rang(&self) -> bool {
+        self.rung.0.swap(false, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,242 @@
+//! The accepting half of an HTTP/1.1 connection: requests come out whole, responses go in.
+
+use super::body::{Gathering, Lost, Outgoing};
+use super::breach::Breach;
+use super::heads::{Heads, MAX_HEAD};
+use super::pipe::{Bell, End, Stage};
+use bytes::Bytes;
+use http::header::CONNECTION;
+use http::request::Parts;
+use http::{HeaderValue, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http1::{Builder, Connection};
+use hyper::service::Service;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+/// Looks at a head before the body is taken: a response refuses it.
+pub(super) type Door = dyn Fn(&Parts) -> Option<Response<()>> + Send + Sync;
+
+/// The accepting half of a connection.
+pub(super) struct Server {
+    connection: Pin<Box<Connection<End, Counter>>>,
+    pub(super) end: End,
+    desk: Desk,
+    bell: Bell,
+    over: Option<Result<(), hyper::Error>>,
+}
+
+/// A request, whole.
+pub(super) struct Received {
+    pub(super) parts: Parts,
+    pub(super) body: Bytes,
+}
+
+/// Where requests wait for their response. The library keeps to one at a time.
+#[derive(Clone)]
+struct Desk(Arc<Mutex<Papers>>);
+
+#[derive(Default)]
+struct Papers {
+    received: Option<Received>,
+    response: Option<Response<Outgoing>>,
+    /// Bytes of the body that is arriving: so far, and missing.
+    arriving: Option<(usize, usize)>,
+    /// A request has begun, and has no response yet.
+    busy: bool,
+    /// A request was refused: the connection ends with the response that says so.
+    breach: Option<Breach>,
+}
+
+impl Desk {
+    fn papers(&self) -> MutexGuard<'_, Papers> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Server {
+    /// A connection whose requests have bodies of at most `most` bytes and heads that pass the door.
+    pub(super) fn new(most: u64, door: Arc<Door>) -> Self {
+        let end = End::default();
+        end.pipe().stage = Stage::Head(Heads::default());
+        let desk = Desk(Arc::default());
+        let counter = Counter { desk: desk.clone(), end: end.clone(), door, most };
+        // Half-closed connections are legal, and looking for the end of a busy one would cost a read for each call.
+        let connection = Builder::new()
+            .max_buf_size(2 * MAX_HEAD)
+            .max_header_size(MAX_HEAD)
+            .half_close(true)
+            .serve_connection(end.clone(), counter);
+        Self { connection: Box::pin(connection), end, desk, bell: Bell::new(), over: None }
+    }
+
+    /// Lets the connection work on what has arrived and what was answered.
+    pub(super) fn advance(&mut self) {
+        // Whatever it was told before is seen to now.
+        self.bell.rang();
+        while self.over.is_none() {
+            if let Poll::Ready(result) = self.connection.as_mut().poll(&mut self.bell.context()) {
+                self.over = Some(result);
+            }
+            if !self.bell.rang() {
+                break;
+            }
+        }
+    }
+
+    /// The next request.
+    pub(super) fn received(&mut self) -> Option<Received> {
+        self.desk.papers().received.take()
+    }
+
+    /// Answers the request that came last. [`Server::advance`] sends it.
+    pub(super) fn respond(&mut self, response: Response<Vec<Bytes>>) {
+        let end = &self.end;
+        let response = response.map(|parts| Outgoing::new(parts, end));
+        self.desk.papers().response = Some(response);
+        // The future that waits for it is polled whenever the connection is.
+    }
+
+    /// Whether a request waits for its response.
+    pub(super) fn is_busy(&self) -> bool {
+        self.desk.papers().busy
+    }
+
+    /// Bytes of the body that is arriving: so far, and missing.
+    pub(super) fn arriving(&self) -> Option<(usize, usize)> {
+        self.desk.papers().arriving
+    }
+
+    /// Whether something of a head has arrived, and not all of it.
+    pub(super) fn is_in_head(&self) -> bool {
+        matches!(&self.end.pipe().stage, Stage::Head(heads) if heads.is_begun()) && !self.is_busy()
+    }
+
+    /// Whether the connection is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// Why the connection must end, once what says so to the peer was written.
+    pub(super) fn breach(&mut self) -> Option<Breach> {
+        let refused = self.desk.papers().breach.take();
+        refused.or_else(|| match &self.over {
+            Some(Err(error)) if error.is_parse_too_large() => Some(Breach::HeadTooLong),
+            Some(Err(error)) => Some(Breach::Request { message: error.to_string() }),
+            _ => None,
+        })
+    }
+}
+
+/// Takes requests from the library.
+struct Counter {
+    desk: Desk,
+    end: End,
+    door: Arc<Door>,
+    most: u64,
+}
+
+impl Service<Request<Incoming>> for Counter {
+    type Response = Response<Outgoing>;
+    type Error = Infallible;
+    type Future = Serving;
+
+    fn call(&self, request: Request<Incoming>) -> Serving {
+        let (parts, body) = request.into_parts();
+        let mut pipe = self.end.pipe();
+        let plain = matches!(&pipe.stage, Stage::Head(heads) if heads.is_plain());
+        let refusal = if plain { (self.door)(&parts) } else { Some(closing(StatusCode::BAD_REQUEST)) };
+        let breach = (!plain).then_some(Breach::Ambiguous);
+        let gathering = Gathering::new(body, self.most);
+        pipe.stage = match gathering.missing() {
+            0 if parts.headers.contains_key(http::header::TRANSFER_ENCODING) => Stage::Unsized,
+            0 => Stage::Head(Heads::default()),
+            _ if refusal.is_some() => Stage::Unsized,
+            missing => Stage::Sized(missing as u64),
+        };
+        drop(pipe);
+        let mut papers = self.desk.papers();
+        papers.busy = true;
+        papers.breach = breach;
+        drop(papers);
+        let state = match refusal {
+            Some(response) => State::Refused(response),
+            None => State::Arriving(Some(parts), gathering),
+        };
+        Serving { desk: self.desk.clone(), end: self.end.clone(), most: self.most, state }
+    }
+}
+
+/// A response without a body that ends the connection.
+pub(super) fn closing(status: StatusCode) -> Response<()> {
+    let mut response = Response::new(());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// One request, from its head to its response.
+struct Serving {
+    desk: Desk,
+    end: End,
+    most: u64,
+    state: State,
+}
+
+// There is one for each connection.
+#[allow(clippy::large_enum_variant)]
+enum State {
+    Refused(Response<()>),
+    Arriving(Option<Parts>, Gathering),
+    Waiting,
+}
+
+impl Future for Serving {
+    type Output = Result<Response<Outgoing>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let mut papers = this.desk.papers();
+        if let State::Arriving(parts, gathering) = &mut this.state {
+            match gathering.poll(cx) {
+                Poll::Pending => {
+                    papers.arriving = Some((gathering.len(), gathering.missing()));
+                    return Poll::Pending;
+                }
+                Poll::Ready(whole) => {
+                    papers.arriving = None;
+                    match (whole, parts.take()) {
+                        (Ok(body), Some(parts)) => {
+                            this.end.pipe().stage = Stage::Head(Heads::default());
+                            papers.received = Some(Received { parts, body });
+                            this.state = State::Waiting;
+                        }
+                        (Err(Lost::TooLarge), _) => {
+                            papers.breach = Some(Breach::OverLimit { limit: this.most });
+                            this.state = State::Refused(closing(StatusCode::PAYLOAD_TOO_LARGE));
+                        }
+                        (Err(Lost::Broken(error)), _) => {
+                            papers.breach = Some(Breach::Request { message: error.to_string() });
+                            this.state = State::Refused(closing(StatusCode::BAD_REQUEST));
+                        }
+                        (Ok(_), None) => {}
+                    }
+                }
+            }
+        }
+        let response = match &this.state {
+            State::Refused(response) => Some(response.clone().map(|()| Outgoing::default())),
+            _ => papers.response.take(),
+        };
+        match response {
+            Some(response) => {
+                papers.busy = false;
+                Poll::Ready(Ok(response))
+            }
+            None => Poll::Pending,
+        }
+    }
+}

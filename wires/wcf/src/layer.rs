@@ -1,0 +1,161 @@
+//! What lies between a connection's bytes and its protocol: nothing, TLS, or NegotiateStream.
+
+use crate::settings::Settings;
+use bytes::BytesMut;
+use everywire_auth::{nns, tls};
+use everywire_model::{Failure, Initiator, Kind, Rope};
+
+/// Protects a connection from some byte on. It is a state machine: `receive` takes what came, `send` yields what has to go, be it
+/// the handshake's or the caller's.
+pub struct Layer(Inner);
+
+enum Inner {
+    Plain,
+    Tls(Box<tls::Channel>),
+    Windows(Box<nns::Channel>),
+}
+
+impl Layer {
+    /// Nothing in between.
+    pub fn plain() -> Self {
+        Self(Inner::Plain)
+    }
+
+    /// TLS as client.
+    ///
+    /// # Errors
+    ///
+    /// The host's name cannot stand in a certificate.
+    pub fn tls_client(settings: &Settings) -> Result<Self, Failure> {
+        let tls = settings.tls_client.as_ref().ok_or_else(unset)?;
+        let name = if settings.identity.is_empty() { &settings.host } else { &settings.identity };
+        Ok(Self(Inner::Tls(Box::new(tls::Channel::client(tls, &settings.host, name)?))))
+    }
+
+    /// TLS as server.
+    ///
+    /// # Errors
+    ///
+    /// There is no certificate.
+    pub fn tls_server(settings: &Settings) -> Result<Self, Failure> {
+        let tls = settings.tls_server.as_ref().ok_or_else(unset)?;
+        Ok(Self(Inner::Tls(Box::new(tls::Channel::server(tls)?))))
+    }
+
+    /// NegotiateStream as client. Its first token is made at once, which may ask a key distribution centre.
+    ///
+    /// # Errors
+    ///
+    /// There is nothing to prove who calls with.
+    pub fn windows_client(settings: &Settings) -> Result<Self, Failure> {
+        if let Some(lack) = settings.lack() {
+            return Err(lack);
+        }
+        let credentials = settings.credentials.as_ref().ok_or_else(unset)?;
+        let options = settings.options();
+        let channel =
+            nns::Channel::client(settings.mechanism, credentials, &options, settings.protection_level)?;
+        Ok(Self(Inner::Windows(Box::new(channel))))
+    }
+
+    /// NegotiateStream as server.
+    ///
+    /// # Errors
+    ///
+    /// The keys of this side cannot be used.
+    pub fn windows_server(settings: &Settings) -> Result<Self, Failure> {
+        let users = settings
+            .users
+            .clone()
+            .unwrap_or_else(|| std::sync::Arc::<everywire_auth::security::UserTable>::default());
+        let channel = nns::Channel::server(users, &settings.options(), settings.protection_level)?;
+        Ok(Self(Inner::Windows(Box::new(channel))))
+    }
+
+    /// Whether there is nothing in between, so that bytes need not go through here.
+    pub fn is_plain(&self) -> bool {
+        matches!(self.0, Inner::Plain)
+    }
+
+    /// Takes what came, and appends to `plain` what it says. Incomplete records stay in `input`.
+    ///
+    /// Answers of the handshake are kept for [`send`](Self::send), which has to be called afterwards, even when this fails: an
+    /// alert may have to go.
+    ///
+    /// # Errors
+    ///
+    /// The peer is not who it should be, does not let this side in, or what came was changed on its way. Nothing more may be
+    /// received.
+    pub fn receive(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Failure> {
+        match &mut self.0 {
+            Inner::Plain if plain.is_empty() => std::mem::swap(input, plain),
+            Inner::Plain => plain.unsplit(input.split()),
+            Inner::Tls(channel) => channel.receive(input, plain)?,
+            Inner::Windows(channel) => channel.receive(input, plain)?,
+        }
+        Ok(())
+    }
+
+    /// Puts into `out` what has to go: the handshake's answers, and once it is over all of `plain`, protected. Until then `plain`
+    /// is left alone.
+    ///
+    /// # Errors
+    ///
+    /// The keys are used up.
+    pub fn send(&mut self, plain: &mut Rope, out: &mut Rope) -> Result<(), Failure> {
+        match &mut self.0 {
+            Inner::Plain => out.append(plain),
+            Inner::Tls(channel) => channel.send(plain, out)?,
+            Inner::Windows(channel) => channel.send(plain, out)?,
+        }
+        Ok(())
+    }
+
+    /// Says that nothing more will be sent, where the protocol has words for it; [`send`](Self::send) yields them.
+    pub fn close(&mut self) {
+        if let Inner::Tls(channel) = &mut self.0 {
+            channel.close();
+        }
+    }
+
+    /// How many bytes are missing until something more can be understood, as far as is known.
+    pub fn wanted(&self, input: &[u8]) -> usize {
+        match &self.0 {
+            // TLS takes all that came.
+            Inner::Plain | Inner::Tls(_) => 0,
+            Inner::Windows(channel) => channel.wanted(input),
+        }
+    }
+
+    /// Whether the peer is known, and bytes of the caller may go.
+    pub fn is_established(&self) -> bool {
+        match &self.0 {
+            Inner::Plain => true,
+            Inner::Tls(channel) => channel.is_established(),
+            Inner::Windows(channel) => channel.is_established(),
+        }
+    }
+
+    /// Who the peer proved to be: `DOMAIN\USER`, or a name in its certificate.
+    pub fn peer_identity(&self) -> Option<&str> {
+        match &self.0 {
+            Inner::Plain => None,
+            Inner::Tls(channel) => channel.peer_identity(),
+            Inner::Windows(channel) => channel.peer_identity(),
+        }
+    }
+
+    /// How it did, for people.
+    pub fn authentication(&self) -> &'static str {
+        match &self.0 {
+            Inner::Plain => "none",
+            Inner::Tls(channel) => channel.authentication(),
+            Inner::Windows(channel) => channel.authentication(),
+        }
+    }
+}
+
+#[cold]
+fn unset() -> Failure {
+    Failure::new(Kind::Internal, Initiator::Here, "this security was not set up by the address")
+}

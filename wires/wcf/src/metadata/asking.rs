@@ -1,0 +1,234 @@
+//! Asking a service what it is.
+
+use super::contract;
+use crate::address;
+use crate::nbfx;
+use crate::settings::Settings;
+use crate::values::{BINARY, Reading};
+use bytes::Bytes;
+use everywire_idl::wsdl::{self, Port, names};
+use everywire_model::contract::Notes;
+use everywire_model::shape::Name;
+use everywire_model::visit::Nothing;
+use everywire_model::{
+    Body, Contract, Discovery, Failure, Initiator, Interface, Kind, Object, Operation, Outcome, Presence,
+    Profile, Reference, Resolver, Shape,
+};
+use std::any::Any;
+use std::sync::Arc;
+
+/// Octets of an answer that describes something: more than of other messages.
+const LARGEST: u64 = 16 << 20;
+/// Pages of one description.
+const PAGES: usize = 64;
+
+/// Asks an object for its contract: over HTTP by its pages, else, and if it has none, by WS-Transfer's Get, at `mex` below it.
+///
+/// # Errors
+/// It does not tell, or not in a way that can be read.
+pub fn discover(object: &Object) -> Result<Discovery, Failure> {
+    let (profile, settings) = way(object)?;
+    let contract = ask(object, &profile, &settings)?;
+    let mut children = Vec::new();
+    if profile.key.is_empty() {
+        for port in contract.interfaces().flat_map(|interface| ports(interface)) {
+            let key = settings.key_of(&port.address).filter(|key| !key.is_empty());
+            children.extend(key.filter(|key| !children.contains(key)));
+        }
+    }
+    let own = contract.interfaces().count();
+    Ok(Discovery { contract, own, children })
+}
+
+/// The endpoints of the service at an address, or of all services there.
+///
+/// # Errors
+/// It does not tell, or not in a way that can be read.
+pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+    let object = resolver.resolve(&address::parse(text)?)?;
+    let (profile, settings) = way(&object)?;
+    let contract = ask(&object, &profile, &settings)?;
+    let mut found = Vec::new();
+    for interface in contract.interfaces() {
+        for port in ports(interface) {
+            let friendly = address::parse_like(&port.address, &settings).map(|profile| {
+                address::print_friendly(&Reference { profiles: vec![profile], ..Reference::default() })
+            });
+            found.push(Presence {
+                name: names::contract(interface).local,
+                address: friendly.unwrap_or_else(|_| port.address.clone()),
+                details: vec![
+                    ("binding", port.name),
+                    ("contract", names::contract(interface).to_string()),
+                    ("security", port.security),
+                ],
+            });
+        }
+    }
+    Ok(found)
+}
+
+fn ports(interface: &Interface) -> impl Iterator<Item = Port> {
+    interface.notes.iter().filter(|(what, _)| what == "wcf:port").map(|(_, port)| Port::parse(port))
+}
+
+/// The way to an object, with room for a description.
+fn way(object: &Object) -> Result<(Profile, Arc<Settings>), Failure> {
+    let own = object.reference().profiles.iter().find(|profile| profile.wire == "wcf");
+    let Some(profile) = own else {
+        return Err(Failure::new(Kind::BadReference, Initiator::User, "the object is not on this wire"));
+    };
+    let mut settings = (*Settings::of(profile)).clone();
+    let most = &mut settings.quotas.max_received_message_size;
+    *most = LARGEST.max(*most);
+    let settings = Arc::new(settings.sealed());
+    Ok((Profile { lease: settings.lease(), ..profile.clone() }, settings))
+}
+
+fn ask(object: &Object, profile: &Profile, settings: &Settings) -> Result<Contract, Failure> {
+    let at = |key: Bytes| {
+        let profiles = vec![Profile { key, ..profile.clone() }];
+        object.target().resolver().resolve(&Reference { profiles, ..Reference::default() })
+    };
+    if settings.binding.is_http() {
+        match pages(&at(profile.key.clone())?) {
+            Ok(documents) => return read(&documents),
+            Err(failure) if !is_lack(&failure) => return Err(tidy(&failure)),
+            Err(_) => {}
+        }
+    }
+    let below = match profile.key.as_ref() {
+        b"" => b"mex".to_vec(),
+        key => [key, b"/mex"].concat(),
+    };
+    let document = match metadata(&at(below.into())?) {
+        Err(failure) if !is_lack(&failure) => return Err(tidy(&failure)),
+        // Some services answer where they are.
+        Err(_) => metadata(&at(profile.key.clone())?).map_err(|failure| lacking(&failure))?,
+        Ok(document) => document,
+    };
+    read(&[("metadata".to_owned(), document)])
+}
+
+/// Whether a failure may be that of a service which does not describe itself at this place.
+fn is_lack(failure: &Failure) -> bool {
+    let kind = failure.kind();
+    matches!(kind, Kind::NoObject | Kind::NoOperation)
+        || (failure.initiator() == Initiator::Peer
+            && failure.hint().is_none()
+            && matches!(kind, Kind::Unsupported | Kind::BadArgument | Kind::Internal))
+}
+
+/// What the last place that was asked says: whoever is not there, or does not let in, is no service without metadata.
+fn lacking(failure: &Failure) -> Failure {
+    if failure.kind() == Kind::NoObject || !is_lack(failure) {
+        return tidy(failure);
+    }
+    let message = format!("the service publishes no metadata: {}", failure.message());
+    Failure::new(Kind::Unsupported, Initiator::Peer, message).with_hint("give the contract's file")
+}
+
+/// A failure without the operation and the path that this module asked for, which nobody else did.
+fn tidy(failure: &Failure) -> Failure {
+    let message = failure.message().replace("/mex", "");
+    let mut told =
+        Failure::new(failure.kind(), failure.initiator(), message).with_completed(failure.completed());
+    if let Some(code) = failure.code() {
+        told = told.with_code(code);
+    }
+    match failure.hint() {
+        Some(hint) => told.with_hint(hint),
+        None => told,
+    }
+}
+
+fn read(documents: &[(String, String)]) -> Result<Contract, Failure> {
+    wsdl::parse_all(documents).map_err(|mistakes| {
+        let first = mistakes.list.first().map(ToString::to_string).unwrap_or_default();
+        Failure::new(
+            Kind::Violation,
+            Initiator::Peer,
+            format!("the service's description cannot be read: {first}"),
+        )
+    })
+}
+
+/// The description's first page, and all pages of the same service that it leads to. Other addresses are not followed.
+fn pages(object: &Object) -> Result<Vec<(String, String)>, Failure> {
+    let mut wanted = vec!["wsdl".to_owned()];
+    let mut documents: Vec<(String, String)> = Vec::new();
+    while let Some(query) = wanted.get(documents.len()).cloned() {
+        let mut get = Operation::new("Get", Vec::new(), Shape::Void);
+        get.notes = Notes::Owned(vec![(Name::from(crate::http::GET), Name::from(query.clone()))]);
+        let page = text(&answer(object, &get)?)?;
+        for import in wsdl::imports(&page) {
+            let named = import.location.split_once('?').map(|(_, query)| query.to_owned());
+            let query = named.filter(|query| query.starts_with("xsd=") || query.starts_with("wsdl="));
+            wanted.extend(query.filter(|query| !wanted.contains(query)));
+        }
+        if wanted.len() > PAGES {
+            let (asked, limit) = (wanted.len() as u64, PAGES as u64);
+            return Err(Failure::over_limit(Initiator::Peer, "pages of the description", asked, limit));
+        }
+        documents.push((format!("?{query}"), page));
+    }
+    Ok(documents)
+}
+
+/// The answer to WS-Transfer's Get, the whole envelope.
+fn metadata(object: &Object) -> Result<String, Failure> {
+    let interface = contract::interface();
+    match interface.operations.first() {
+        Some(get) => text(&answer(object, get)?),
+        None => Err(everywire_model::object::no_operation(interface)),
+    }
+}
+
+fn answer(object: &Object, operation: &Operation) -> Result<Body, Failure> {
+    match object.invoke(operation, &Nothing) {
+        Outcome::Done(body) => Ok(body),
+        Outcome::Failed(failure) => Err(failure),
+        Outcome::Raised { id, .. } => {
+            Err(Failure::new(Kind::Internal, Initiator::Peer, format!("the service answered with {id}")))
+        }
+        Outcome::Moved(_) => {
+            Err(Failure::new(Kind::Unreachable, Initiator::Peer, "the service is elsewhere"))
+        }
+    }
+}
+
+/// The whole document that a body is in, as XML text.
+fn text(body: &Body) -> Result<String, Failure> {
+    if body.dialect != BINARY {
+        return match String::from_utf8(body.bytes.to_vec()) {
+            Ok(text) => Ok(text),
+            Err(error) => Err(Failure::malformed("text that is not UTF-8", error.utf8_error().valid_up_to())),
+        };
+    }
+    let reading = body.ambient().and_then(|ambient| {
+        let any: Arc<dyn Any + Send + Sync> = Arc::clone(ambient) as _;
+        any.downcast::<Reading>().ok()
+    });
+    nbfx::xml::to_xml(&body.bytes, |id| reading.as_ref()?.words.word(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_service_without_metadata_is_told_to_have_none() {
+        let failed = |kind, what: &str| Failure::new(kind, Initiator::Peer, what).at("operation Get");
+        for kind in [Kind::NoOperation, Kind::Unsupported, Kind::Internal] {
+            let told = lacking(&failed(kind, "no such action"));
+            assert_eq!(told.kind(), Kind::Unsupported);
+            assert!(told.message().contains("publishes no metadata: no such action"), "{told}");
+        }
+        for kind in [Kind::NoObject, Kind::Unreachable, Kind::Refused, Kind::TimedOut] {
+            let told = lacking(&failed(kind, "nobody at net.tcp://h/x/mex").with_hint("look"));
+            assert_eq!((told.kind(), told.hint()), (kind, Some("look")));
+            assert_eq!(told.to_string(), "nobody at net.tcp://h/x");
+        }
+        assert!(!is_lack(&failed(Kind::Unsupported, "another binding").with_hint("choose the other")));
+    }
+}

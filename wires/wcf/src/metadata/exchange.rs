@@ -1,0 +1,55 @@
+//! The answering side of WS-MetadataExchange.
+
+use super::contract;
+use super::service::Service;
+use everywire_model::object::no_operation;
+use everywire_model::{Failure, Initiator, Interface, Kind, Objects, Request, Servant};
+use std::sync::Arc;
+
+/// Answers for every object, and for the node as a whole.
+pub(super) struct Exchange {
+    objects: Arc<dyn Objects>,
+}
+
+impl Exchange {
+    pub(super) fn new(objects: Arc<dyn Objects>) -> Self {
+        Self { objects }
+    }
+
+    /// The sections about the object that a key is below, or is.
+    fn sections(&self, key: &[u8]) -> Result<String, Failure> {
+        let service =
+            Service::of(&*self.objects, described(key)).or_else(|| Service::of(&*self.objects, key));
+        match service {
+            Some(service) => Ok(service.describe(None).sections()),
+            None => {
+                Err(Failure::new(Kind::NoObject, Initiator::Peer, "there is nothing here to be described"))
+            }
+        }
+    }
+}
+
+/// The key of the object that a path of metadata is about.
+fn described(key: &[u8]) -> &[u8] {
+    let (rest, last) = match key.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (key.get(..at).unwrap_or_default(), key.get(at + 1..).unwrap_or_default()),
+        None => (&b""[..], key),
+    };
+    if last.eq_ignore_ascii_case(b"mex") { rest } else { key }
+}
+
+impl Servant for Exchange {
+    fn interface(&self) -> &Interface {
+        contract::interface()
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            if request.index() != 0 {
+                return Err(no_operation(contract::interface()));
+            }
+            let sections = self.sections(request.key());
+            request.reply(sections.map(|sections| (sections,)))
+        });
+    }
+}

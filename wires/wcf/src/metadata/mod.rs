@@ -1,0 +1,25 @@
+//! What a service says of itself: WSDL pages over HTTP, `IMetadataExchange` on every binding, and the asking side.
+//!
+//! * [`page`]: what a GET gets: `?wsdl`, `?singleWsdl`, `?wsdl=wsdlN`, `?xsd=xsdN`, and a page for people.
+//! * [`servants`]: the answer to WS-Transfer's Get, under `mex` below every object and for the node as a whole.
+//! * [`discover`] and [`list`]: asking a service, by its pages over HTTP and by WS-Transfer elsewhere.
+
+mod asking;
+mod contract;
+mod exchange;
+mod markup;
+mod pages;
+mod service;
+
+pub use asking::{discover, list};
+pub(crate) use markup::binary;
+pub use pages::{Page, page};
+
+use everywire_model::{Objects, Servant};
+use std::sync::Arc;
+
+/// The servants of `IMetadataExchange`.
+#[must_use]
+pub fn servants(objects: &Arc<dyn Objects>) -> Vec<Arc<dyn Servant>> {
+    vec![Arc::new(exchange::Exchange::new(Arc::clone(objects)))]
+}

@@ -1,0 +1,158 @@
+//! The interfaces behind keys, and the endpoints where they are served.
+
+use crate::settings::{Binding, Encoding, Mode, Security, Settings};
+use bytes::Bytes;
+use everywire_idl::wsdl::{self, Description, Port, names};
+use everywire_model::{Interface, Objects, Servant};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What is to be described: objects, by their keys.
+pub(super) struct Service {
+    objects: Vec<Object>,
+}
+
+struct Object {
+    key: Bytes,
+    servants: Vec<Arc<dyn Servant>>,
+    /// The ways to it.
+    ways: Vec<Arc<Settings>>,
+}
+
+impl Service {
+    /// The object under a key; all of them for the empty key, unless one is served under that.
+    pub(super) fn of(objects: &dyn Objects, key: &[u8]) -> Option<Self> {
+        let own = objects.servants(key);
+        let found = if !own.is_empty() {
+            vec![(Bytes::copy_from_slice(key), own)]
+        } else if key.is_empty() {
+            let keys = objects.keys().into_iter();
+            keys.map(|key| (key.clone(), objects.servants(&key))).filter(|(_, own)| !own.is_empty()).collect()
+        } else {
+            return None;
+        };
+        let ways = |key: &[u8]| {
+            let published = objects.publish("", key);
+            let own = published.profiles.iter().filter(|profile| profile.wire == "wcf");
+            own.map(Settings::of).collect()
+        };
+        let object = |(key, servants): (Bytes, _)| Object { ways: ways(&key), key, servants };
+        Some(Self { objects: found.into_iter().map(object).collect() })
+    }
+
+    /// The keys, each with the names of what is served there.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&Bytes, Vec<names::QName>)> {
+        self.objects.iter().map(|object| {
+            (
+                &object.key,
+                object.servants.iter().map(|servant| names::contract(servant.interface())).collect(),
+            )
+        })
+    }
+
+    /// The description; `asked` is a URL of the object as the caller spells it.
+    pub(super) fn describe(&self, asked: Option<&str>) -> Description {
+        let mut interfaces: Vec<&Interface> = Vec::new();
+        let mut ports: BTreeMap<names::QName, Vec<Port>> = BTreeMap::new();
+        for object in &self.objects {
+            for interface in object.servants.iter().map(|servant| servant.interface()) {
+                let contract = names::contract(interface);
+                ports.entry(contract.clone()).or_default().extend(self.ports(object, &contract, asked));
+                if interfaces.iter().all(|known| names::contract(known) != contract) {
+                    interfaces.push(interface);
+                }
+            }
+        }
+        wsdl::describe(&interfaces, &[], &|interface| {
+            ports.get(&names::contract(interface)).cloned().unwrap_or_default()
+        })
+    }
+
+    fn ports(&self, object: &Object, contract: &names::QName, asked: Option<&str>) -> Vec<Port> {
+        let asked = asked.filter(|_| self.objects.len() == 1);
+        let mut ports: Vec<Port> = Vec::new();
+        for settings in &object.ways {
+            let own = settings.via(&object.key);
+            let address = match asked {
+                // The caller's spelling of the host leads here.
+                Some(asked) if place(asked).1 == place(&own).1 => asked.to_owned(),
+                Some(asked) if is_anywhere(place(&own).0) => own.replacen(place(&own).0, place(asked).0, 1),
+                _ => own,
+            };
+            if ports.iter().all(|port| port.address != address) {
+                ports.push(port(settings, address, &object.key, contract));
+            }
+        }
+        ports
+    }
+}
+
+/// Host and port of a URL; with the scheme, where the port is the scheme's own.
+fn place(url: &str) -> (&str, &str) {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let authority = rest.split('/').next().unwrap_or_default();
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, port),
+        _ => match scheme {
+            "http" => (authority, "80"),
+            "https" => (authority, "443"),
+            _ => (authority, scheme),
+        },
+    }
+}
+
+/// Whether a host stands for all addresses of this machine.
+fn is_anywhere(host: &str) -> bool {
+    matches!(host, "0.0.0.0" | "[::]")
+}
+
+fn port(settings: &Settings, address: String, key: &[u8], contract: &names::QName) -> Port {
+    let soap = if settings.binding == Binding::Basic { "1.1" } else { "1.2" };
+    let (kind, transport) = match (settings.binding, settings.uri_scheme) {
+        (Binding::NetTcp, "net.pipe") => ("NetNamedPipeBinding", "pipe"),
+        (Binding::NetTcp, "net.uds") => ("UnixDomainSocketBinding", "uds"),
+        (Binding::NetTcp, _) => ("NetTcpBinding", "tcp"),
+        (Binding::Basic, scheme) => ("BasicHttpBinding", scheme),
+        (Binding::Ws, scheme) => ("WSHttpBinding", scheme),
+        (Binding::BinaryHttp, scheme) => ("CustomBinding", scheme),
+    };
+    let encoding = match settings.encoding {
+        Encoding::Session | Encoding::Binary => "binary",
+        Encoding::Text => "text",
+        Encoding::Mtom => "mtom",
+    };
+    let security = match settings.transport_security {
+        Security::Tls => "tls",
+        Security::Windows => "windows",
+        // No policy speaks of the kernel's word.
+        Security::None | Security::Unix => "none",
+    };
+    let credential = match (settings.username, settings.basic_login) {
+        (true, _) => "username",
+        (_, true) => "basic",
+        _ => "",
+    };
+    Port {
+        service: service_name(key, contract),
+        name: format!("{kind}_{}", contract.local),
+        address,
+        transport: transport.to_owned(),
+        soap: soap.to_owned(),
+        addressing: if settings.binding == Binding::Basic { "none" } else { "1.0" }.to_owned(),
+        encoding: encoding.to_owned(),
+        security: security.to_owned(),
+        credential: credential.to_owned(),
+        streamed: settings.mode == Mode::Streamed,
+        reliable: settings.reliable,
+        unknown: Vec::new(),
+    }
+}
+
+/// A service is named as the last part of its path, where that is a name.
+fn service_name(key: &[u8], contract: &names::QName) -> String {
+    let last = key.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    match std::str::from_utf8(last) {
+        Ok(name) if names::is_name(name) => name.to_owned(),
+        _ => contract.local.clone(),
+    }
+}

@@ -1,0 +1,116 @@
+//! XML Schema's notation of decimals and dates, read.
+
+use super::record::Decimal;
+
+const TICKS_A_SECOND: u64 = 10_000_000;
+const TICKS_A_DAY: u64 = 86_400 * TICKS_A_SECOND;
+
+/// The number that a decimal's notation stands for, if .NET has it: 96 bits and up to 28 digits after the point.
+pub(crate) fn parse_decimal(text: &str) -> Option<Decimal> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let scale = u8::try_from(fraction.len()).ok().filter(|scale| *scale <= 28)?;
+    if whole.is_empty() || (fraction.is_empty() && digits.contains('.')) {
+        return None;
+    }
+    let mut magnitude = 0_u128;
+    for digit in whole.bytes().chain(fraction.bytes()) {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        magnitude = magnitude.checked_mul(10)?.checked_add(digit.into())?;
+    }
+    if magnitude >> 96 == 0 { Some(Decimal { scale, negative, magnitude }) } else { None }
+}
+
+/// A date without time zone or in UTC as a record holds it: 100 ns since 0001-01-01, and the kind in the two bits above.
+pub(crate) fn parse_date_time(text: &str) -> Option<u64> {
+    let (text, kind) = match text.strip_suffix('Z') {
+        Some(text) => (text, 1),
+        None => (text, 0),
+    };
+    let (date, time) = text.split_once('T')?;
+    let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
+    let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let [hour, minute, second] = numbers(time, ':', [2, 2, 2])?;
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days_of_month = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 if leap => 29,
+        2 => 28,
+        _ => return None,
+    };
+    if year == 0 || day == 0 || day > days_of_month || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    if fraction.len() > 7 || (fraction.is_empty() && time.len() != text.len() - date.len() - 1) {
+        return None;
+    }
+    let mut ticks = 0;
+    for index in 0..7 {
+        let digit =
+            fraction.as_bytes().get(index).unwrap_or(&b'0').checked_sub(b'0').filter(|digit| *digit < 10)?;
+        ticks = ticks * 10 + u64::from(digit);
+    }
+    // Days since 0001-01-01, counted in years that begin in March.
+    let (shifted_year, shifted_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let day_of_year = (153 * shifted_month + 2) / 5 + day - 1;
+    let days =
+        shifted_year * 365 + shifted_year / 4 - shifted_year / 100 + shifted_year / 400 + day_of_year - 306;
+    let seconds = hour * 3600 + minute * 60 + second;
+    Some((days * TICKS_A_DAY + seconds * TICKS_A_SECOND + ticks) | (kind << 62))
+}
+
+fn numbers<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[u64; N]> {
+    let mut parts = text.split(separator);
+    let mut numbers = [0; N];
+    for (number, width) in numbers.iter_mut().zip(widths) {
+        let part =
+            parts.next().filter(|part| part.len() == width && part.bytes().all(|b| b.is_ascii_digit()))?;
+        *number = part.parse().ok()?;
+    }
+    if parts.next().is_none() { Some(numbers) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::Text;
+    use super::super::xml::lexical;
+    use super::*;
+
+    #[test]
+    fn dates_read_as_they_print() {
+        for text in [
+            "0001-01-01T00:00:00",
+            "1999-12-31T23:59:59.9999999Z",
+            "2000-02-29T12:00:00",
+            "2020-01-02T03:04:05Z",
+            "2020-03-01T00:00:00.5",
+            "9999-12-31T23:59:59.9999999",
+        ] {
+            let raw = parse_date_time(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(lexical(&Text::DateTime(raw)), text);
+        }
+        assert_eq!(parse_date_time("2020-01-02T03:04:05"), Some(637_135_310_450_000_000));
+        for wrong in ["", "2020-01-02", "2020-13-01T00:00:00", "2021-02-29T00:00:00", "0000-01-01T00:00:00"] {
+            assert_eq!(parse_date_time(wrong), None, "{wrong}");
+        }
+        for wrong in ["2020-01-02T24:00:00", "2020-01-02T03:04:05.", "2020-01-02T03:04:05+02:00", "x"] {
+            assert_eq!(parse_date_time(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn decimals_read_as_they_print() {
+        let most = "79228162514264337593543950335";
+        for text in ["0", "12.340", "-0.5", most, "-0.0000000000000000000000000001"] {
+            let value = parse_decimal(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(lexical(&Text::Decimal(value)), text);
+        }
+        for wrong in ["", "-", ".5", "1.", "1e3", "+1", "79228162514264337593543950336", "1.2.3"] {
+            assert_eq!(parse_decimal(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What one operation looks like on the wire: actions, elements, faults. Made once for each connection and operation.
+
+use crate::values::{Layout, QName};
+use bytes::Bytes;
+use everywire_idl::wsdl::names;
+use everywire_model::shape::{Field, Hold, Name, Struct};
+use everywire_model::{Interface, Operation, Shape};
+use std::sync::Arc;
+
+/// One operation on the wire.
+#[derive(Debug)]
+pub struct Plan {
+    /// The action of requests.
+    pub action: Arc<str>,
+    /// The action of replies.
+    pub reply_action: Arc<str>,
+    /// The action as sessions hand it on.
+    pub asked: Bytes,
+    /// The operation's name.
+    pub name: Box<str>,
+    /// Requests.
+    pub arguments: Layout,
+    /// Replies.
+    pub results: Layout,
+    /// Headers that requests, or replies, carry parameters in.
+    pub headers: Vec<QName>,
+    /// The faults that the contract declares.
+    pub faults: Vec<Declared>,
+    /// Whether there is no reply.
+    pub oneway: bool,
+    /// Whether callers who succeed begin, or end, to listen to callbacks.
+    pub listening: Option<bool>,
+}
+
+/// A fault that a contract declares.
+#[derive(Debug)]
+pub struct Declared {
+    /// How the contract names the exception.
+    pub id: Name,
+    /// Its detail's element.
+    pub detail: QName,
+    /// The action of the fault.
+    pub action: Arc<str>,
+}
+
+impl Plan {
+    /// The plan of an operation of an interface.
+    #[must_use]
+    pub fn of(interface: Option<&Interface>, operation: &Operation) -> Arc<Self> {
+        let action = names::action(interface, operation);
+        Self::with_action(interface, operation, action, names::reply_action(interface, operation))
+    }
+
+    /// The plan of a callback that a service makes: its contract may leave the action to the service's.
+    #[must_use]
+    pub fn of_callback(service: &Interface, callbacks: &Interface, operation: &Operation) -> Arc<Self> {
+        if operation.notes.iter().any(|(name, _)| name == "wcf:action") {
+            return Self::of(Some(callbacks), operation);
+        }
+        let of = names::contract(service);
+        let action = names::join(&of.namespace, &of.local, names::operation(operation));
+        let reply = format!("{action}Response");
+        Self::with_action(Some(callbacks), operation, action, reply)
+    }
+
+    /// The plan of an operation of whoever opened the connection, as far as its own contract tells: a callback contract
+    /// without notes is that of the service it is named after.
+    #[must_use]
+    pub fn of_backward(interface: Option<&Interface>, operation: &Operation) -> Arc<Self> {
+        let noted = operation.notes.iter().any(|(name, _)| name == "wcf:action");
+        let Some(interface) = interface.filter(|_| !noted) else { return Self::of(interface, operation) };
+        let of = names::contract(interface);
+        match of.local.strip_suffix("Callback") {
+            Some(service) => {
+                let action = names::join(&of.namespace, service, names::operation(operation));
+                let reply = format!("{action}Response");
+                Self::with_action(Some(interface), operation, action, reply)
+            }
+            None => Self::of(Some(interface), operation),
+        }
+    }
+
+    /// The plan of an operation that only its request tells of.
+    #[must_use]
+    pub fn guess(action: &str, namespace: &str, wrapper: &str) -> Arc<Self> {
+        let none = Shape::Struct(Hold::new(Struct { name: "".into(), id: "".into(), fields: vec![].into() }));
+        let name = names::last_part(action.rsplit('/').next().unwrap_or(action));
+        let layout = |wrapper: String| {
+            let wrapper = qname(names::QName::new(namespace, wrapper));
+            Layout::new(Some(wrapper), namespace, &none, &format!("{name}Result"), &[])
+        };
+        Arc::new(Self {
+            action: action.into(),
+            reply_action: format!("{action}Response").into(),
+            asked: Bytes::copy_from_slice(action.as_bytes()),
+            name: name.into(),
+            arguments: layout(wrapper.to_owned()),
+            results: layout(format!("{wrapper}Response")),
+            headers: Vec::new(),
+            faults: Vec::new(),
+            oneway: false,
+            listening: listening(name),
+        })
+    }
+
+    fn with_action(
+        interface: Option<&Interface>,
+        operation: &Operation,
+        action: String,
+        reply_action: String,
+    ) -> Arc<Self> {
+        let name = names::operation(operation);
+        let result = names::result_element(operation);
+        let headers: Vec<(String, QName)> = operation
+            .notes
+            .iter()
+            .filter_map(|(what, value)| {
+                let parameter = what.strip_prefix("wcf:header:")?;
+                Some((parameter.to_owned(), qname(names::QName::parse(value)?)))
+            })
+            .collect();
+        let layout = |wrapper: Option<names::QName>, fields: &Shape, reply: bool| {
+            let namespace = names::members(interface, operation, reply);
+            let held = |field: &Field| headers.iter().any(|(name, _)| *name == field.name);
+            let own: &[_] = if fields.fields().iter().any(held) { &headers } else { &[] };
+            Layout::new(wrapper.map(qname), &namespace, fields, &result, own)
+        };
+        let declared = |detail: &Hold<Struct>| Declared {
+            id: if detail.id.is_empty() { detail.name.clone() } else { detail.id.clone() },
+            detail: qname(names::type_name(&detail.id, &detail.name)),
+            action: names::fault_action(interface, operation, detail).into(),
+        };
+        Arc::new(Self {
+            asked: Bytes::copy_from_slice(action.as_bytes()),
+            action: action.into(),
+            reply_action: reply_action.into(),
+            name: name.into(),
+            arguments: layout(names::request_wrapper(interface, operation), &operation.arguments, false),
+            results: layout(names::response_wrapper(interface, operation), &operation.results, true),
+            headers: headers.into_iter().map(|(_, name)| name).collect(),
+            faults: operation.raises.iter().map(declared).collect(),
+            oneway: operation.oneway,
+            listening: listening(name),
+        })
+    }
+
+    /// The declared fault with this exception.
+    #[must_use]
+    pub fn fault(&self, exception: &Struct) -> Option<&Declared> {
+        let id = if exception.id.is_empty() { &exception.name } else { &exception.id };
+        self.faults.iter().find(|declared| declared.id == *id)
+    }
+}
+
+/// Duplex contracts that choose whom they call back do so by operations of these names.
+fn listening(name: &str) -> Option<bool> {
+    if name.eq_ignore_ascii_case("subscribe") {
+        Some(true)
+    } else if name.eq_ignore_ascii_case("unsubscribe") {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+fn qname(name: names::QName) -> QName {
+    QName { namespace: name.namespace.into(), local: name.local.into() }
+}
+
+/// The number of the operation that a request asks for: by its action, or in Clark notation by the first element of its
+/// body.
+#[must_use]
+pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
+    let asked = std::str::from_utf8(asked).ok()?;
+    if asked.starts_with('{') {
+        let asked = names::QName::parse(asked)?;
+        return interface.operations.iter().position(|operation| {
+            match names::request_wrapper(Some(interface), operation) {
+                Some(wrapper) => wrapper == asked,
+                None => operation
+                    .arguments
+                    .fields()
+                    .first()
+                    .is_some_and(|field| field.name == asked.local.as_str()),
+            }
+        });
+    }
+    let of = |operation: &Operation| names::action(Some(interface), operation) == asked;
+    interface.operations.iter().position(of).or_else(|| {
+        // Callbacks of a contract written without notes: WCF names them by the service's contract.
+        let contract = names::contract(interface);
+        let service = contract.local.strip_suffix("Callback")?;
+        interface.operations.iter().position(|operation| {
+            names::join(&contract.namespace, service, names::operation(operation)) == asked
+        })
+    })
+}

@@ -1,0 +1,497 @@
+//! The header of WS-Security 1.0 for TransportWithMessageCredential: a Timestamp, and in requests a UsernameToken with the password as
+//! text. The transport protects it; there is nothing else here that would.
+
+use crate::dictionary::Words;
+use crate::nbfx::xml::lexical;
+use crate::nbfx::{self, Prefix, Record, Text, Word};
+use crate::settings::{Security, Settings};
+use crate::soap::Form;
+use crate::text;
+use crate::violations::Violation;
+use everywire_auth::security::is_password;
+use everywire_model::visit::Visit;
+use everywire_model::{Failure, Initiator, Kind};
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use zeroize::Zeroizing;
+
+/// The namespace of the header `Security`, and of its tokens.
+pub const SECEXT: &str = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd";
+
+/// The namespace of Timestamp and of identifiers.
+pub const UTILITY: &str =
+    "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd";
+
+/// The type of passwords as text.
+const PASSWORD_TEXT: &str =
+    "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-username-token-profile-1.0#PasswordText";
+
+/// How long a message is good for (WCF's `ReplayWindow`), and how much clocks may differ (`MaxClockSkew`).
+const WINDOW: Duration = Duration::from_secs(300);
+
+/// 100 ns between the year 1 and 1970.
+const UNIX_TICKS: u64 = 621_355_968_000_000_000;
+
+/// What a header says.
+#[derive(Clone)]
+pub struct Header {
+    /// When the message was made.
+    pub created: SystemTime,
+    /// From when on it is not good anymore.
+    pub expires: SystemTime,
+    /// Who sends it: user, or `DOMAIN\USER`, and password.
+    pub login: Option<(String, Zeroizing<String>)>,
+}
+
+/// Whether messages of these settings carry the header: requests with a login, replies with the time only, which .NET's clients insist
+/// on.
+pub fn is_used(settings: &Settings) -> bool {
+    settings.username
+}
+
+/// The header of a request.
+///
+/// # Errors
+///
+/// There is no password in the clear, or nothing that would keep it from others' ears.
+pub fn username(settings: &Settings, local: bool, now: SystemTime) -> Result<Header, Failure> {
+    if let Some(lack) = settings.lack() {
+        return Err(lack);
+    }
+    if !local && !matches!(settings.transport_security, Security::Tls) {
+        let what = "a password would go over the network in the clear";
+        return Err(Failure::new(Kind::Refused, Initiator::Here, what).with_hint("use TLS"));
+    }
+    let login = settings.credentials.as_ref().and_then(|known| {
+        let user = if known.domain.is_empty() {
+            known.user.clone()
+        } else {
+            format!("{}\\{}", known.domain, known.user)
+        };
+        Some((user, Zeroizing::new(known.password.as_password()?.to_owned())))
+    });
+    let Some(login) = login else {
+        let what = "the service takes a password, and only its NT hash is known here";
+        return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
+    };
+    Ok(Header { login: Some(login), ..timestamp(now) })
+}
+
+/// The header of a reply.
+pub fn timestamp(now: SystemTime) -> Header {
+    Header { created: now, expires: now + WINDOW, login: None }
+}
+
+impl Header {
+    /// The element, with all namespaces that it needs; `envelope` is the prefix of the envelope's namespace, which is a single letter.
+    pub fn write(&self, form: Form, envelope: char) -> Vec<u8> {
+        match form {
+            Form::Text => self.write_text(envelope),
+            Form::Binary => self.write_binary(envelope),
+        }
+    }
+
+    fn write_text(&self, envelope: char) -> Vec<u8> {
+        let (mut out, envelope) = (Vec::new(), envelope.to_string());
+        let mut xml = text::Writer::new(&mut out);
+        xml.start("o", "Security")
+            .attribute(&envelope, "mustUnderstand", "1")
+            .xmlns("o", SECEXT)
+            .xmlns("u", UTILITY);
+        xml.start("u", "Timestamp").attribute("u", "Id", "_0");
+        xml.element("u", "Created", &instant(self.created)).element("u", "Expires", &instant(self.expires));
+        xml.end("u", "Timestamp");
+        if let Some((user, password)) = &self.login {
+            xml.start("o", "UsernameToken").attribute("u", "Id", "_1");
+            xml.element("o", "Username", user);
+            xml.start("o", "Password")
+                .attribute("", "Type", PASSWORD_TEXT)
+                .text(password)
+                .end("o", "Password");
+            xml.end("o", "UsernameToken");
+        }
+        xml.end("o", "Security");
+        out
+    }
+
+    fn write_binary(&self, envelope: char) -> Vec<u8> {
+        const O: Prefix<'static> = Prefix::Letter(b'o' - b'a');
+        const U: Prefix<'static> = Prefix::Letter(b'u' - b'a');
+        let s = Prefix::Letter((envelope as u8).wrapping_sub(b'a').min(25));
+        let mut xml = nbfx::Writer::new();
+        let start =
+            |xml: &mut nbfx::Writer, prefix, name| xml.put(&Record::Element(prefix, Word::Inline(name)));
+        let attribute = |xml: &mut nbfx::Writer, prefix, name, value| {
+            xml.put(&Record::Attribute(prefix, Word::Inline(name), value));
+        };
+        let leaf = |xml: &mut nbfx::Writer, prefix, name, value: &str| {
+            xml.put(&Record::Element(prefix, Word::Inline(name)));
+            xml.chars(value);
+            xml.end();
+        };
+        start(&mut xml, O, "Security");
+        attribute(&mut xml, s, "mustUnderstand", Text::One);
+        xml.put(&Record::Xmlns(Some("o"), Word::Inline(SECEXT)));
+        xml.put(&Record::Xmlns(Some("u"), Word::Inline(UTILITY)));
+        start(&mut xml, U, "Timestamp");
+        attribute(&mut xml, U, "Id", Text::Chars("_0"));
+        leaf(&mut xml, U, "Created", &instant(self.created));
+        leaf(&mut xml, U, "Expires", &instant(self.expires));
+        xml.end();
+        if let Some((user, password)) = &self.login {
+            start(&mut xml, O, "UsernameToken");
+            attribute(&mut xml, U, "Id", Text::Chars("_1"));
+            leaf(&mut xml, O, "Username", user);
+            start(&mut xml, O, "Password");
+            attribute(&mut xml, Prefix::None, "Type", Text::Chars(PASSWORD_TEXT));
+            xml.chars(password);
+            xml.end();
+            xml.end();
+        }
+        xml.end();
+        xml.into_bytes()
+    }
+
+    /// Reads what stands in the element `Security`, whose start was read, and its end.
+    ///
+    /// # Errors
+    ///
+    /// It is not well-formed, or says something twice.
+    pub fn read_text(reader: &mut text::Reader<'_>) -> Visit<Self> {
+        let mut found = Found::default();
+        let mut path: Vec<&str> = Vec::new();
+        let mut said = Zeroizing::new(String::new());
+        loop {
+            match reader.next()? {
+                Some(text::Event::Start(tag)) => {
+                    said.clear();
+                    for attribute in tag.attributes() {
+                        let attribute = attribute?;
+                        if tag.local == "Password" && attribute.local == "Type" {
+                            found.digest = attribute.value != PASSWORD_TEXT;
+                        }
+                    }
+                    path.push(tag.local);
+                }
+                Some(text::Event::Text(piece)) => said.push_str(&piece),
+                Some(text::Event::End) => {
+                    if path.is_empty() {
+                        return found.header(reader.position());
+                    }
+                    found.take(&path, &said, reader.position())?;
+                    said.clear();
+                    path.pop();
+                }
+                None => return Err(Violation::Truncated.at(reader.position())),
+            }
+        }
+    }
+
+    /// Reads what stands in the element `Security`, whose start was read, and its end.
+    ///
+    /// # Errors
+    ///
+    /// It is not well-formed, or says something twice.
+    pub fn read_binary(reader: &mut nbfx::Reader<'_>, words: &Words) -> Visit<Self> {
+        let mut found = Found::default();
+        let mut path: Vec<String> = Vec::new();
+        let mut said = Zeroizing::new(String::new());
+        loop {
+            let at = reader.position();
+            let name = |word: Word<'_>| match word {
+                Word::Inline(name) => Ok(name.to_owned()),
+                Word::Id(id) => {
+                    words.word(id).map(str::to_owned).ok_or_else(|| Violation::UnknownWord.at(at))
+                }
+            };
+            let value = |text: &Text<'_>| match text {
+                Text::Word(id) => {
+                    words.word(*id).map(str::to_owned).ok_or_else(|| Violation::UnknownWord.at(at))
+                }
+                text => Ok(lexical(text)),
+            };
+            let mut ends = false;
+            match reader.read()? {
+                Some(Record::Element(_, word)) => {
+                    said.clear();
+                    path.push(name(word)?);
+                }
+                Some(Record::Attribute(_, word, text)) => {
+                    if path.last().is_some_and(|last| last == "Password") && name(word)? == "Type" {
+                        found.digest = value(&text)? != PASSWORD_TEXT;
+                    }
+                }
+                Some(Record::Text(text, last)) => {
+                    said.push_str(&value(&text)?);
+                    ends = last;
+                }
+                Some(Record::End) => ends = true,
+                Some(_) => {}
+                None => return Err(Violation::Truncated.at(at)),
+            }
+            if ends {
+                if path.is_empty() {
+                    return found.header(at);
+                }
+                let names: Vec<&str> = path.iter().map(String::as_str).collect();
+                found.take(&names, &said, at)?;
+                said.clear();
+                path.pop();
+            }
+        }
+    }
+
+    /// Whether the message is let in here; yields who sends it, if it says so.
+    ///
+    /// # Errors
+    ///
+    /// It is too old or from the future, or the user or the password is wrong. The code is that of the fault.
+    pub fn check(&self, settings: &Settings, now: SystemTime) -> Result<Option<String>, Failure> {
+        let early = self.created > now + WINDOW;
+        if early || self.expires + WINDOW < now || self.created + WINDOW + WINDOW < now {
+            let what = "the message's Timestamp is not of this time";
+            return Err(denied(what, "InvalidSecurity")
+                .with_hint("the clocks of both sides may differ by five minutes"));
+        }
+        let Some(users) = settings.users.as_deref().filter(|_| settings.username) else { return Ok(None) };
+        let wrong = || denied("the user or the password is wrong", "FailedAuthentication");
+        let (who, password) = self
+            .login
+            .as_ref()
+            .ok_or_else(|| denied("the message does not say who sends it", "InvalidSecurity"))?;
+        let (domain, user) = who.split_once('\\').unwrap_or(("", who));
+        if is_password(users, domain, user, password) { Ok(Some(who.clone())) } else { Err(wrong()) }
+    }
+}
+
+impl fmt::Debug for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let user = self.login.as_ref().map(|(user, _)| user);
+        write!(f, "Header({user:?}, {:?} to {:?})", self.created, self.expires)
+    }
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Found {
+    created: Option<SystemTime>,
+    expires: Option<SystemTime>,
+    user: Option<String>,
+    password: Option<Zeroizing<String>>,
+    /// The password is none as text.
+    digest: bool,
+}
+
+impl Found {
+    fn take(&mut self, path: &[&str], said: &str, at: usize) -> Visit<()> {
+        let time = || moment(said.trim()).ok_or_else(|| Violation::BadValue.at(at));
+        let again = match path {
+            ["Timestamp", "Created"] => self.created.replace(time()?).is_some(),
+            ["Timestamp", "Expires"] => self.expires.replace(time()?).is_some(),
+            ["UsernameToken", "Username"] => self.user.replace(said.to_owned()).is_some(),
+            ["UsernameToken", "Password"] => self.password.replace(Zeroizing::new(said.to_owned())).is_some(),
+            _ => false,
+        };
+        if again { Err(Violation::UnexpectedElement.at(at)) } else { Ok(()) }
+    }
+
+    fn header(self, at: usize) -> Visit<Header> {
+        if self.digest {
+            let what = "the password is no text: digests of passwords are not taken";
+            return Err(denied(what, "UnsupportedSecurityToken"));
+        }
+        // Some leave the time out, or only its end.
+        let created = self.created.ok_or_else(|| Violation::MissingElement.at(at))?;
+        let expires = self.expires.unwrap_or(created + WINDOW);
+        let login = self.user.map(|user| (user, self.password.unwrap_or_default()));
+        Ok(Header { created, expires, login })
+    }
+}
+
+#[cold]
+fn denied(what: &str, code: &str) -> Failure {
+    Failure::new(Kind::Refused, Initiator::Peer, what).with_code(format!("{{{SECEXT}}}{code}"))
+}
+
+/// A time as XML has it, with milliseconds.
+fn instant(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let ticks = UNIX_TICKS + since.as_millis() as u64 * 10_000;
+    // The bits above say UTC.
+    lexical(&Text::DateTime(ticks | 1 << 62))
+}
+
+/// The time that XML says: `YYYY-MM-DDTHH:MM:SS[.FFF](Z|±HH:MM)`, after 1970.
+fn moment(text: &str) -> Option<SystemTime> {
+    let (day, time) = text.split_once('T')?;
+    let mut parts = day.splitn(3, '-').map(|part| part.parse::<u32>().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let zone = time.find(['Z', '+', '-']).unwrap_or(time.len());
+    let (time, zone) = time.split_at(zone);
+    let mut parts = time.splitn(3, ':');
+    let (hour, minute) = (parts.next()?.parse::<u64>().ok()?, parts.next()?.parse::<u64>().ok()?);
+    let (second, fraction) = parts.next().map(|rest| rest.split_once('.').unwrap_or((rest, "")))?;
+    let second = second.parse::<u64>().ok()?;
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    if hour > 24 || minute > 59 || second > 60 || !digits(fraction) {
+        return None;
+    }
+    let nanos: u64 = format!("{:0<9}", fraction.get(..fraction.len().min(9))?).parse().ok()?;
+    let east: i64 = match zone {
+        "" | "Z" => 0,
+        zone => {
+            let (hours, minutes) = zone.get(1..)?.split_once(':')?;
+            let minutes = hours.parse::<i64>().ok()?.checked_mul(60)? + minutes.parse::<i64>().ok()?;
+            let east = if zone.starts_with('-') { -minutes } else { minutes };
+            if east.abs() > 14 * 60 {
+                return None;
+            }
+            east
+        }
+    };
+    // Days since 1970, by years that begin in March (Gregorian calendar).
+    let shifted = u64::from(if month > 2 { year } else { year - 1 });
+    let of_year = (153 * u64::from((month + 9) % 12) + 2) / 5 + u64::from(day) - 1;
+    let days = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + of_year - 719_468;
+    let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
+    let seconds = seconds.checked_add_signed(-east * 60)?;
+    Some(UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanos))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Binding;
+    use crate::values::ReaderQuotas;
+    use everywire_auth::security::{Credentials, Secret, UserTable};
+    use std::sync::Arc;
+
+    /// 2020-01-02T03:04:05.678Z.
+    const NOW: Duration = Duration::from_millis(1_577_934_245_678);
+
+    fn settings() -> Settings {
+        let mut settings = Settings::new(Binding::Ws);
+        settings.username = true;
+        settings.transport_security = Security::Tls;
+        settings.credentials = Some(Arc::new(Credentials {
+            domain: String::new(),
+            user: "ada <&>".into(),
+            password: Secret::password("x]]>&y"),
+        }));
+        settings.users = Some(Arc::new(UserTable::parse("ada <&>:x]]>&y").unwrap()));
+        settings
+    }
+
+    fn read(bytes: &[u8], form: Form) -> Visit<Header> {
+        match form {
+            Form::Text => {
+                let mut reader = text::Reader::new(bytes, &ReaderQuotas::default());
+                assert!(matches!(reader.next()?, Some(text::Event::Start(tag)) if tag.local == "Security"));
+                Header::read_text(&mut reader)
+            }
+            Form::Binary => {
+                let mut reader = nbfx::Reader::new(bytes);
+                assert!(matches!(reader.read()?, Some(Record::Element(..))));
+                Header::read_binary(&mut reader, &Words::default())
+            }
+        }
+    }
+
+    #[test]
+    fn headers_read_as_written() {
+        let (settings, now) = (settings(), UNIX_EPOCH + NOW);
+        for form in [Form::Text, Form::Binary] {
+            let header = username(&settings, false, now).unwrap();
+            let mut written = header.write(form, 's');
+            if form == Form::Text {
+                // The envelope's prefix is declared by the envelope.
+                let text = String::from_utf8(written).unwrap();
+                assert!(text.contains("<u:Created>2020-01-02T03:04:05.678Z</u:Created>"), "{text}");
+                written = text.replacen("<o:Security", "<o:Security xmlns:s=\"urn:s\"", 1).into_bytes();
+            }
+            let again = read(&written, form).unwrap();
+            assert_eq!((again.created, again.expires), (header.created, header.expires));
+            assert_eq!(again.check(&settings, now).unwrap().as_deref(), Some("ada <&>"));
+            assert!(!format!("{again:?}").contains("x]]>"));
+            let reply = timestamp(now).write(form, 's');
+            assert!(!reply.windows(8).any(|window| window == b"Username"));
+        }
+    }
+
+    #[test]
+    fn wrong_words_and_wrong_times() {
+        let (settings, now) = (settings(), UNIX_EPOCH + NOW);
+        let good = username(&settings, false, now).unwrap();
+        let told =
+            |header: &Header, now| header.check(&settings, now).unwrap_err().code().unwrap().to_owned();
+        for (user, word) in [("ada <&>", "x]]>&"), ("ada", "x]]>&y"), ("ada <&>", "")] {
+            let header = Header { login: Some((user.into(), Zeroizing::new(word.into()))), ..good.clone() };
+            assert!(told(&header, now).ends_with("FailedAuthentication"), "{user}:{word}");
+        }
+        assert!(told(&timestamp(now), now).ends_with("InvalidSecurity"));
+        let hour = Duration::from_secs(3600);
+        assert!(told(&good, now + hour).ends_with("InvalidSecurity"));
+        assert!(told(&good, now - hour).ends_with("InvalidSecurity"));
+        let forever = Header { expires: now + hour * 1000, ..good };
+        assert!(told(&forever, now + hour).ends_with("InvalidSecurity"), "whatever it says of its end");
+    }
+
+    #[test]
+    fn passwords_stay_off_the_open_network() {
+        let mut settings = settings();
+        settings.transport_security = Security::None;
+        assert!(username(&settings, false, UNIX_EPOCH + NOW).is_err());
+        assert!(username(&settings, true, UNIX_EPOCH + NOW).is_ok());
+    }
+
+    #[test]
+    fn what_is_twice_there_or_no_text_is_refused() {
+        let open = format!("<o:Security xmlns:o=\"{SECEXT}\" xmlns:u=\"{UTILITY}\">");
+        let time = "<u:Timestamp><u:Created>2020-01-02T03:04:05Z</u:Created></u:Timestamp>";
+        let token =
+            "<o:UsernameToken><o:Username>ada</o:Username><o:Password>x</o:Password></o:UsernameToken>";
+        let good = format!("{open}{time}{token}</o:Security>");
+        assert_eq!(read(good.as_bytes(), Form::Text).unwrap().login.unwrap().0, "ada");
+        let digest = token.replace("<o:Password>", "<o:Password Type=\"urn:PasswordDigest\">");
+        for bad in [
+            format!("{open}{time}{token}{token}</o:Security>"),
+            format!("{open}{time}{digest}</o:Security>"),
+            format!("{open}{token}</o:Security>"),
+            format!("{open}{time}{token}"),
+            format!("{open}{}{token}</o:Security>", time.replace("2020", "soon")),
+        ] {
+            assert!(read(bad.as_bytes(), Form::Text).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn times_are_read_in_every_zone() {
+        let now = UNIX_EPOCH + NOW;
+        for text in [
+            "2020-01-02T03:04:05.678Z",
+            "2020-01-02T05:34:05.678+02:30",
+            "2020-01-01T22:04:05.678000-05:00",
+            "2020-01-02T03:04:05.678",
+        ] {
+            assert_eq!(moment(text), Some(now), "{text}");
+        }
+        for year in [1970, 1999, 2000, 2024, 2100, 9999] {
+            let text = format!("{year}-02-28T23:59:59Z");
+            assert_eq!(instant(moment(&text).unwrap()), text);
+        }
+        for text in [
+            "",
+            "T",
+            "2020-13-01T00:00:00Z",
+            "2020-01-02",
+            "1969-12-31T23:59:59Z",
+            "2020-01-02T03:04:05é",
+            "2020-01-02T99:04:05Z",
+        ] {
+            assert_eq!(moment(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! What an address says of how to talk to whoever is there: binding, security, quotas.
+
+use crate::framing::Throttle;
+use crate::layer::Layer;
+use crate::limits::Quotas;
+use crate::soap::{Dialect, Form};
+use bytes::Bytes;
+use everywire_auth::nns::ProtectionLevel;
+use everywire_auth::security::{Credentials, Mechanism, Options, Users};
+use everywire_auth::tls;
+use everywire_model::{Failure, Initiator, Kind, Lease, Profile};
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+/// How messages travel and what their envelopes are: WCF's bindings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Binding {
+    /// Framing (MC-NMF) on a stream: NetTcpBinding, UnixDomainSocketBinding, NetNamedPipeBinding.
+    NetTcp,
+    /// SOAP 1.1 over HTTP: BasicHttpBinding.
+    Basic,
+    /// SOAP 1.2 with WS-Addressing over HTTP: WSHttpBinding.
+    Ws,
+    /// Binary XML over HTTP: a custom binding of binaryMessageEncoding and httpTransport.
+    BinaryHttp,
+}
+
+impl Binding {
+    /// Whether it is one of those over HTTP.
+    pub fn is_http(self) -> bool {
+        self != Self::NetTcp
+    }
+
+    /// Its friendly scheme, without security.
+    pub fn scheme(self) -> &'static str {
+        match self {
+            Self::NetTcp => "net.tcp",
+            Self::Basic => "basic",
+            Self::Ws => "wshttp",
+            Self::BinaryHttp => "binhttp",
+        }
+    }
+}
+
+/// How the transport is secured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Security {
+    /// Not at all.
+    None,
+    /// TLS: `https`, or the upgrade `application/ssl-tls`.
+    Tls,
+    /// NegotiateStream (MS-NNS): the upgrade `application/negotiate`.
+    Windows,
+    /// The kernel vouches for the peer: the upgrade `application/unixposix`.
+    Unix,
+}
+
+impl Security {
+    /// The protocol that a framing client asks for in its UpgradeRequest.
+    pub fn upgrade(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Tls => Some("application/ssl-tls"),
+            Self::Windows => Some("application/negotiate"),
+            Self::Unix => Some("application/unixposix"),
+        }
+    }
+
+    /// Its name in addresses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Tls => "tls",
+            Self::Windows => "windows",
+            Self::Unix => "unix",
+        }
+    }
+}
+
+/// How framing delimits messages (TransferMode).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Sized envelopes, both ways, as many as wanted.
+    Buffered,
+    /// One unsized envelope each way at a time, in chunks.
+    Streamed,
+}
+
+/// What messages are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    /// Binary XML with a dictionary for the session (MC-NBFSE).
+    Session,
+    /// Binary XML (MC-NBFS).
+    Binary,
+    /// XML in UTF-8.
+    Text,
+    /// XML in UTF-8 with large octet strings beside it.
+    Mtom,
+}
+
+impl Encoding {
+    /// Its name in addresses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Binary => "binary",
+            Self::Text => "text",
+            Self::Mtom => "mtom",
+        }
+    }
+}
+
+/// See the module. It stands in [`Profile::lease`] of a way, and of a place.
+#[derive(Clone)]
+pub struct Settings {
+    /// How messages travel.
+    pub binding: Binding,
+    /// The scheme of the URIs that are sent: `net.tcp`, `net.uds`, `net.pipe`, `http`, `https`.
+    pub uri_scheme: &'static str,
+    /// Host and port as URIs spell them; empty where the socket's path stands in their place.
+    pub authority: String,
+    /// The host as the address names it, without port and brackets; empty for sockets.
+    pub host: String,
+    /// The socket's path, for sockets whose URIs begin with it.
+    pub socket: String,
+    /// How the transport is secured; of a place, how it must be.
+    pub transport_security: Security,
+    /// Whether envelopes carry a UsernameToken (TransportWithMessageCredential).
+    pub username: bool,
+    /// Whether requests carry HTTP's Basic authentication.
+    pub basic_login: bool,
+    /// How framing delimits messages.
+    pub mode: Mode,
+    /// What messages are written in.
+    pub encoding: Encoding,
+    /// Quotas.
+    pub quotas: Quotas,
+    /// The key of the object that takes callbacks, if it is said.
+    pub callback: Option<Bytes>,
+    /// Whether sessions are reliable (WS-ReliableMessaging).
+    pub reliable: bool,
+    /// Whom this side says it is.
+    pub credentials: Option<Arc<Credentials>>,
+    /// Of a place: whom it knows.
+    pub users: Option<Arc<dyn Users>>,
+    /// Of a place: the file of its Kerberos keys.
+    pub keytab: Option<PathBuf>,
+    /// Of a place: whether the NTLM2 session response will do.
+    pub ntlm1_session: bool,
+    /// How NegotiateStream protects.
+    pub protection_level: ProtectionLevel,
+    /// How the two sides of NegotiateStream prove who they are.
+    pub mechanism: Mechanism,
+    /// What the server has to prove to be: a name in its certificate, or its service principal name. Empty: the host.
+    pub identity: String,
+    /// The client's side of TLS.
+    pub tls_client: Option<tls::ClientSettings>,
+    /// The server's side of TLS.
+    pub tls_server: Option<tls::ServerSettings>,
+    /// Of a place: whether faults tell callers what went wrong here (IncludeExceptionDetailInFaults).
+    pub exception_detail: bool,
+    /// Of a place: whether it takes the mode that its address says, and no other.
+    pub takes_one_mode: bool,
+    /// Of a place: whether it takes the encoding that its address says, and no other.
+    pub takes_one_encoding: bool,
+    /// Of a place: what it serves now, where that is bounded.
+    pub(crate) throttle: Arc<Throttle>,
+    /// The public part of what the address says, as options of an address.
+    pub(crate) shown: Vec<(&'static str, String)>,
+    /// Tells settings apart: connections are shared by equal ones only.
+    lane: u64,
+}
+
+impl Settings {
+    /// What is right for a binding without any wish.
+    pub fn new(binding: Binding) -> Self {
+        Self {
+            binding,
+            uri_scheme: if binding.is_http() { "http" } else { "net.tcp" },
+            authority: String::new(),
+            host: String::new(),
+            socket: String::new(),
+            transport_security: Security::None,
+            username: false,
+            basic_login: false,
+            mode: Mode::Buffered,
+            encoding: match binding {
+                Binding::NetTcp => Encoding::Session,
+                Binding::BinaryHttp => Encoding::Binary,
+                Binding::Basic | Binding::Ws => Encoding::Text,
+            },
+            quotas: Quotas::default(),
+            callback: None,
+            reliable: false,
+            credentials: None,
+            users: None,
+            keytab: None,
+            ntlm1_session: false,
+            protection_level: ProtectionLevel::EncryptAndSign,
+            mechanism: Mechanism::Negotiate,
+            identity: String::new(),
+            tls_client: None,
+            tls_server: None,
+            exception_detail: false,
+            takes_one_mode: false,
+            takes_one_encoding: false,
+            throttle: Arc::default(),
+            shown: Vec::new(),
+            lane: 0,
+        }
+        .sealed()
+    }
+
+    /// What goes with a way.
+    pub fn of(profile: &Profile) -> Arc<Self> {
+        profile.lease.share::<Self>().unwrap_or_else(|| Arc::new(crate::address::bare(profile)))
+    }
+
+    /// How messages are written.
+    pub fn dialect(&self) -> Dialect {
+        let usual = match self.binding {
+            Binding::NetTcp => Dialect::NET_TCP,
+            Binding::BinaryHttp => Dialect::BINARY,
+            Binding::Basic => Dialect::BASIC,
+            Binding::Ws => Dialect::WS,
+        };
+        let form = match self.encoding {
+            Encoding::Session | Encoding::Binary => Form::Binary,
+            Encoding::Text | Encoding::Mtom => Form::Text,
+        };
+        Dialect { form, session: self.encoding == Encoding::Session, ..usual }
+    }
+
+    /// A lease that says so.
+    pub fn lease(self: &Arc<Self>) -> Lease {
+        Lease::new(Arc::clone(self) as _)
+    }
+
+    /// The URI of an object, as Via, To and metadata spell it.
+    pub fn via(&self, key: &[u8]) -> String {
+        let mut uri = format!("{}://{}", self.uri_scheme, self.authority);
+        if !self.socket.is_empty() {
+            uri.push_str(&everywire_model::reference::escape(self.socket.as_bytes()));
+        }
+        if !key.is_empty() || self.socket.is_empty() {
+            uri.push('/');
+            uri.push_str(&everywire_model::reference::escape(key));
+        }
+        uri
+    }
+
+    /// The key that a URI (a Via, a To) stands for here: its path without the socket's and the leading slash; `None` if it is
+    /// no URI.
+    pub fn key_of(&self, uri: &str) -> Option<Bytes> {
+        let (_, rest) = uri.split_once("://")?;
+        let path = &rest[rest.find('/').unwrap_or(rest.len())..];
+        let path = path.split(['?', '#']).next().unwrap_or_default();
+        let path = everywire_model::reference::unescape(path)?;
+        let path = match path.strip_prefix(self.socket.as_bytes()) {
+            Some(rest) if !self.socket.is_empty() && (rest.is_empty() || rest.starts_with(b"/")) => rest,
+            _ => &path,
+        };
+        Some(Bytes::copy_from_slice(path.strip_prefix(b"/").unwrap_or(path)))
+    }
+
+    /// To be called after fields were changed, before it is used.
+    #[must_use]
+    pub fn sealed(mut self) -> Self {
+        static KEYS: OnceLock<RandomState> = OnceLock::new();
+        let who = self.credentials.as_ref().map(|known| {
+            let secret = &known.password;
+            (&known.domain, &known.user, secret.as_password(), secret.as_nt_hash())
+        });
+        let how = (self.binding, self.uri_scheme, &self.authority, &self.socket, self.transport_security);
+        let more = (self.username, self.basic_login, self.protection_level, self.mechanism, &self.identity);
+        let tls = self.tls_client.as_ref().map(tls::ClientSettings::describe);
+        let rest = (self.mode, self.encoding, self.quotas.values(), &self.callback, self.reliable, tls);
+        self.lane = KEYS.get_or_init(RandomState::new).hash_one((who, how, more, rest));
+        self
+    }
+
+    /// What tells connections to one endpoint apart. A session, of framing or a reliable one, leads to one address only.
+    pub fn lane(&self, key: &[u8]) -> Bytes {
+        let mut lane = self.lane.to_le_bytes().to_vec();
+        if !self.binding.is_http() || self.reliable {
+            lane.extend_from_slice(key);
+        }
+        lane.into()
+    }
+
+    /// What NegotiateStream's contexts are asked for.
+    pub fn options(&self) -> Options {
+        let target = match &*self.identity {
+            "" => format!("host/{}", self.host),
+            named if named.contains(['/', '@']) => named.to_owned(),
+            named => format!("host/{named}"),
+        };
+        Options {
+            integrity: self.protection_level >= ProtectionLevel::Sign,
+            confidentiality: self.protection_level == ProtectionLevel::EncryptAndSign,
+            dce_style: false,
+            allow_ntlm1_session: self.ntlm1_session,
+            target,
+            keytab: self.keytab.clone(),
+        }
+    }
+
+    /// The client's layer. With framing it begins right behind the UpgradeResponse.
+    ///
+    /// # Errors
+    ///
+    /// There are no credentials to begin with.
+    pub fn client_layer(&self) -> Result<Layer, Failure> {
+        match self.transport_security {
+            Security::None | Security::Unix => Ok(Layer::plain()),
+            Security::Tls => Layer::tls_client(self),
+            Security::Windows => Layer::windows_client(self),
+        }
+    }
+
+    /// The server's layer. With framing it begins right behind the UpgradeResponse.
+    ///
+    /// # Errors
+    ///
+    /// The keys of this side cannot be used.
+    pub fn server_layer(&self) -> Result<Layer, Failure> {
+        match self.transport_security {
+            Security::None | Security::Unix => Ok(Layer::plain()),
+            Security::Tls => Layer::tls_server(self),
+            Security::Windows => Layer::windows_server(self),
+        }
+    }
+
+    /// Why a call cannot be made with it, if so.
+    pub fn lack(&self) -> Option<Failure> {
+        let nobody = self.credentials.as_ref().is_none_or(|known| known.user.is_empty());
+        let what = match () {
+            () if self.username && nobody => {
+                "the service takes who says a user and a password, and there are none"
+            }
+            () if self.transport_security == Security::Windows && self.credentials.is_none() => {
+                "the service takes Windows users, and there are no credentials"
+            }
+            () => return None,
+        };
+        Some(Failure::new(Kind::Refused, Initiator::User, what).with_hint(
+            "write USER:PASSWORD@ before the host, add ?credentials=FILE, or name the file in $EVERYWIRE_WCF_CREDENTIALS",
+        ))
+    }
+
+    /// Who may call and who may listen in: one line for people.
+    pub fn protection(&self, local: bool) -> String {
+        let transport = match self.transport_security {
+            Security::None if local => "none beyond the socket's: whoever may open it can call".to_owned(),
+            Security::None => {
+                "none: no authentication, no encryption; whoever reaches the port can call".to_owned()
+            }
+            Security::Unix => "the kernel tells who calls; nothing leaves this machine".to_owned(),
+            Security::Tls => {
+                let checks = match &self.tls_client {
+                    Some(tls) if tls.is_insecure() => {
+                        "encrypted, but the server's certificate is NOT checked (insecure=on): whoever is on the way may read and change everything"
+                    }
+                    _ => "encrypted; the server proves who it is by its certificate",
+                };
+                format!("TLS: {checks}")
+            }
+            Security::Windows => match self.protection_level {
+                ProtectionLevel::EncryptAndSign => {
+                    "Windows: callers are known, everything is signed and encrypted".to_owned()
+                }
+                ProtectionLevel::Sign => {
+                    "Windows: callers are known and everything is signed; nothing is encrypted".to_owned()
+                }
+                ProtectionLevel::None => {
+                    "Windows: callers are known, but nothing is signed or encrypted".to_owned()
+                }
+            },
+        };
+        let login = match () {
+            () if self.username => "; callers say a user and a password in each message",
+            () if self.basic_login => "; callers say a user and a password in each request",
+            () if self.tls_server.as_ref().is_some_and(tls::ServerSettings::asks_clients) => {
+                "; callers prove who they are by certificates"
+            }
+            () if self.transport_security == Security::Tls => "; whoever reaches the port can call",
+            () => "",
+        };
+        format!("{transport}{login}")
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let who = self.credentials.as_ref().map(|known| (&known.domain, &known.user));
+        let users = self.users.is_some();
+        write!(f, "Settings({:?}, {}, {who:?}, users: {users})", self.binding, self.transport_security.name())
+    }
+}

@@ -1,0 +1,390 @@
+//! Reading what stands around bodies, in either form, with namespaces resolved. Bodies themselves are the codec's.
+
+use super::ids::MessageId;
+use super::{Form, ids};
+use crate::dictionary::Words;
+use crate::limits::{MAX_ATTRIBUTES, MAX_PREFIXES};
+use crate::nbfx::{Prefix, Reader, Record, Text, Word};
+use crate::text;
+use crate::values::ReaderQuotas;
+use crate::violations::Violation;
+use everywire_model::visit::Visit;
+use std::borrow::Cow;
+
+/// What comes next.
+#[derive(Debug)]
+pub(super) enum Step<'a> {
+    /// An element begins.
+    Open(Element<'a>),
+    /// Text.
+    Text(Content<'a>),
+    /// The innermost element ends.
+    Close,
+    /// The document ends.
+    End,
+}
+
+/// The start of an element.
+#[derive(Debug)]
+pub(super) struct Element<'a> {
+    pub(super) namespace: Cow<'a, str>,
+    pub(super) local: Cow<'a, str>,
+    pub(super) attributes: Vec<Attribute<'a>>,
+    /// Offset of the first byte of its start tag.
+    pub(super) at: usize,
+    /// Offset of the first byte after its start tag.
+    pub(super) inside: usize,
+}
+
+/// An attribute that is no namespace declaration.
+#[derive(Debug)]
+pub(super) struct Attribute<'a> {
+    pub(super) namespace: Cow<'a, str>,
+    pub(super) local: Cow<'a, str>,
+    pub(super) value: Cow<'a, str>,
+}
+
+/// Text of an element.
+#[derive(Debug, Clone)]
+pub(super) enum Content<'a> {
+    Text(Cow<'a, str>),
+    /// A record of 16 bytes.
+    Guid([u8; 16]),
+}
+
+impl<'a> Content<'a> {
+    pub(super) fn into_text(self) -> Cow<'a, str> {
+        match self {
+            Self::Text(text) => text,
+            Self::Guid(guid) => Cow::Owned(urn(&guid)),
+        }
+    }
+}
+
+fn urn(guid: &[u8; 16]) -> String {
+    let mut text = ids::URN.as_bytes().to_vec();
+    ids::put(guid, &mut text);
+    String::from_utf8(text).unwrap_or_default()
+}
+
+impl Element<'_> {
+    pub(super) fn is(&self, namespace: &str, local: &str) -> bool {
+        self.local == local && self.namespace == namespace
+    }
+
+    pub(super) fn attribute(&self, namespace: &str, local: &str) -> Option<&str> {
+        let found = self.attributes.iter().find(|held| held.local == local && held.namespace == namespace);
+        found.map(|held| &*held.value)
+    }
+}
+
+/// Reads a document from its start.
+#[derive(Clone)]
+pub(super) struct Cursor<'a> {
+    document: &'a [u8],
+    source: Source<'a>,
+    words: &'a Words,
+    /// (depth of the element that declares it, prefix, namespace).
+    scope: Vec<(usize, Cow<'a, str>, Cow<'a, str>)>,
+    depth: usize,
+    /// An element that ends with the text just returned, or that is empty.
+    closing: bool,
+}
+
+#[derive(Clone)]
+enum Source<'a> {
+    Binary(Reader<'a>),
+    Text(Box<text::Reader<'a>>),
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(form: Form, document: &'a [u8], words: &'a Words, quotas: &ReaderQuotas) -> Self {
+        let source = match form {
+            Form::Binary => Source::Binary(Reader::new(document)),
+            Form::Text => Source::Text(Box::new(text::Reader::new(document, quotas))),
+        };
+        Self { document, source, words, scope: Vec::new(), depth: 0, closing: false }
+    }
+
+    /// Where a piece of the document stands in it.
+    pub(super) fn offset_of(&self, piece: &str) -> Option<usize> {
+        let at = piece.as_ptr().addr().checked_sub(self.document.as_ptr().addr())?;
+        (at + piece.len() <= self.document.len()).then_some(at)
+    }
+
+    pub(super) fn position(&self) -> usize {
+        match &self.source {
+            Source::Binary(reader) => reader.position(),
+            Source::Text(reader) => reader.position(),
+        }
+    }
+
+    /// The next step; comments are passed over, attributes come with their element.
+    pub(super) fn next(&mut self) -> Visit<Step<'a>> {
+        if std::mem::take(&mut self.closing) {
+            self.leave();
+            return Ok(Step::Close);
+        }
+        match &self.source {
+            Source::Binary(_) => self.next_record(),
+            Source::Text(_) => self.next_token(),
+        }
+    }
+
+    /// The text of the element that was opened last, up to its end; elements in it are an error.
+    pub(super) fn text(&mut self) -> Visit<Content<'a>> {
+        let mut whole: Option<Content<'a>> = None;
+        loop {
+            match self.next()? {
+                Step::Text(content) => {
+                    whole = Some(match whole {
+                        None => content,
+                        Some(first) => {
+                            let joined = first.into_text().into_owned() + &content.into_text();
+                            Content::Text(Cow::Owned(joined))
+                        }
+                    });
+                }
+                Step::Close => return Ok(whole.unwrap_or(Content::Text(Cow::Borrowed("")))),
+                Step::Open(element) => return Err(Violation::UnexpectedElement.at(element.at)),
+                Step::End => return Err(Violation::Truncated.at(self.position())),
+            }
+        }
+    }
+
+    /// The same without the white space around it.
+    pub(super) fn trimmed(&mut self) -> Visit<Cow<'a, str>> {
+        Ok(match self.text()?.into_text() {
+            Cow::Borrowed(text) => Cow::Borrowed(text.trim_matches(is_space)),
+            Cow::Owned(text) => Cow::Owned(text.trim_matches(is_space).to_owned()),
+        })
+    }
+
+    /// The identifier of a message, and where it is text in one piece, that.
+    pub(super) fn message_id(&mut self) -> Visit<(MessageId, Option<&'a str>)> {
+        let text = match self.text()? {
+            Content::Guid(guid) => return Ok((MessageId::Unique(guid), None)),
+            Content::Text(text) => text,
+        };
+        // In binary form, text is answered with text.
+        let of = |text: &str| match self.source {
+            Source::Binary(_) => MessageId::Text(text.into()),
+            Source::Text(_) => MessageId::of_text(text),
+        };
+        Ok(match text {
+            Cow::Borrowed(text) => {
+                let text = text.trim_matches(is_space);
+                (of(text), Some(text))
+            }
+            Cow::Owned(text) => (of(text.trim_matches(is_space)), None),
+        })
+    }
+
+    /// Passes over the element that was opened last.
+    pub(super) fn skip(&mut self) -> Visit<()> {
+        let outside = self.depth - 1;
+        while self.depth > outside {
+            if let Step::End = self.next()? {
+                return Err(Violation::Truncated.at(self.position()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The next child of the element that was opened last, or nothing at its end; text between children is passed over.
+    pub(super) fn child(&mut self) -> Visit<Option<Element<'a>>> {
+        loop {
+            match self.next()? {
+                Step::Open(element) => return Ok(Some(element)),
+                Step::Close => return Ok(None),
+                Step::Text(_) => {}
+                Step::End => return Err(Violation::Truncated.at(self.position())),
+            }
+        }
+    }
+
+    /// The namespace and name that the text of the element which was opened last stands for; a prefix that was never
+    /// declared is none.
+    pub(super) fn qname(&mut self) -> Visit<(String, String)> {
+        // Declarations on the element itself are forgotten with its end.
+        let scope = self.scope.clone();
+        let text = self.trimmed()?;
+        let (prefix, local) = text.split_once(':').unwrap_or(("", &*text));
+        let found = scope.iter().rev().find(|(_, held, _)| held == prefix);
+        let namespace = found.map_or("", |(.., namespace)| namespace);
+        Ok((namespace.to_owned(), local.to_owned()))
+    }
+
+    fn resolve(&self, prefix: &str) -> Visit<Cow<'a, str>> {
+        match self.scope.iter().rev().find(|(_, held, _)| held == prefix) {
+            Some((.., namespace)) => Ok(namespace.clone()),
+            None if prefix.is_empty() => Ok(Cow::Borrowed("")),
+            None if prefix == "xml" => Ok(Cow::Borrowed("http://www.w3.org/XML/1998/namespace")),
+            None => Err(Violation::UnknownWord.at(self.position())),
+        }
+    }
+
+    fn declare(&mut self, prefix: Cow<'a, str>, namespace: Cow<'a, str>) -> Visit<()> {
+        if self.scope.len() >= MAX_PREFIXES {
+            return Err(Violation::TooManyAttributes.at(self.position()));
+        }
+        self.scope.push((self.depth, prefix, namespace));
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        while self.scope.last().is_some_and(|(depth, ..)| *depth >= self.depth) {
+            self.scope.pop();
+        }
+        self.depth -= 1;
+    }
+
+    fn next_record(&mut self) -> Visit<Step<'a>> {
+        loop {
+            let Source::Binary(reader) = &mut self.source else { return Ok(Step::End) };
+            let at = reader.position();
+            let Some(record) = reader.read()? else { return Ok(Step::End) };
+            match record {
+                Record::Element(prefix, name) => return self.element(at, prefix, name),
+                Record::Text(text, ends) => {
+                    self.closing = ends;
+                    return Ok(Step::Text(self.content(&text, at)?));
+                }
+                Record::End => {
+                    self.leave();
+                    return Ok(Step::Close);
+                }
+                // An array is no part of an envelope; in a body that is passed over, its parts balance.
+                Record::Comment(_) | Record::Array | Record::Items(..) => {}
+                Record::Attribute(..) | Record::Xmlns(..) => return Err(Violation::UnexpectedRecord.at(at)),
+            }
+        }
+    }
+
+    fn next_token(&mut self) -> Visit<Step<'a>> {
+        let Source::Text(reader) = &mut self.source else { return Ok(Step::End) };
+        let at = reader.position();
+        let tag = match reader.next()? {
+            Some(text::Event::Start(tag)) => tag,
+            Some(text::Event::Text(text)) => return Ok(Step::Text(Content::Text(text))),
+            Some(text::Event::End) => {
+                self.leave();
+                return Ok(Step::Close);
+            }
+            None => return Ok(Step::End),
+        };
+        self.depth += 1;
+        let inside = reader.position();
+        let mut attributes = Vec::new();
+        for attribute in tag.attributes() {
+            let attribute = attribute?;
+            match (attribute.prefix, attribute.local) {
+                ("", "xmlns") => self.declare(Cow::Borrowed(""), attribute.value)?,
+                ("xmlns", prefix) => self.declare(Cow::Borrowed(prefix), attribute.value)?,
+                (prefix, local) => {
+                    attributes.push((Cow::Borrowed(prefix), Cow::Borrowed(local), attribute.value));
+                }
+            }
+        }
+        let namespace = self.resolve(tag.prefix)?;
+        self.open(namespace, Cow::Borrowed(tag.local), attributes, [at, inside])
+    }
+
+    fn element(&mut self, at: usize, prefix: Prefix<'a>, name: Word<'a>) -> Visit<Step<'a>> {
+        self.depth += 1;
+        let local = self.word(name, at)?;
+        let mut attributes: Vec<(Cow<'a, str>, Cow<'a, str>, Cow<'a, str>)> = Vec::new();
+        let inside = loop {
+            let Source::Binary(reader) = &mut self.source else { return Ok(Step::End) };
+            let mut ahead = reader.clone();
+            let at = ahead.position();
+            match ahead.read()? {
+                Some(Record::Attribute(prefix, name, value)) => {
+                    *reader = ahead;
+                    let name = self.word(name, at)?;
+                    let value = self.content(&value, at)?.into_text();
+                    if attributes.len() >= MAX_ATTRIBUTES {
+                        return Err(Violation::TooManyAttributes.at(at));
+                    }
+                    attributes.push((spelled(prefix), name, value));
+                }
+                Some(Record::Xmlns(prefix, namespace)) => {
+                    *reader = ahead;
+                    let namespace = self.word(namespace, at)?;
+                    self.declare(Cow::Borrowed(prefix.unwrap_or_default()), namespace)?;
+                }
+                _ => break at,
+            }
+        };
+        let namespace = self.resolve(&spelled(prefix))?;
+        self.open(namespace, local, attributes, [at, inside])
+    }
+
+    fn open(
+        &self,
+        namespace: Cow<'a, str>,
+        local: Cow<'a, str>,
+        attributes: Vec<(Cow<'a, str>, Cow<'a, str>, Cow<'a, str>)>,
+        [at, inside]: [usize; 2],
+    ) -> Visit<Step<'a>> {
+        let attributes = attributes
+            .into_iter()
+            .map(|(prefix, local, value)| {
+                let namespace = if prefix.is_empty() { Cow::Borrowed("") } else { self.resolve(&prefix)? };
+                Ok(Attribute { namespace, local, value })
+            })
+            .collect::<Visit<Vec<_>>>()?;
+        Ok(Step::Open(Element { namespace, local, attributes, at, inside }))
+    }
+
+    fn word(&self, word: Word<'a>, at: usize) -> Visit<Cow<'a, str>> {
+        match word {
+            Word::Inline(text) => Ok(Cow::Borrowed(text)),
+            Word::Id(id) => {
+                self.words.word(id).map(Cow::Borrowed).ok_or_else(|| Violation::UnknownWord.at(at))
+            }
+        }
+    }
+
+    fn content(&self, text: &Text<'a>, at: usize) -> Visit<Content<'a>> {
+        Ok(Content::Text(match *text {
+            Text::Chars(text) => Cow::Borrowed(text),
+            Text::Word(id) => self.word(Word::Id(id), at)?,
+            Text::UniqueId(guid) => return Ok(Content::Guid(guid)),
+            Text::Zero => "0".into(),
+            Text::One => "1".into(),
+            Text::False | Text::Bool(false) => "false".into(),
+            Text::True | Text::Bool(true) => "true".into(),
+            Text::Empty => "".into(),
+            Text::I8(number) => number.to_string().into(),
+            Text::I16(number) => number.to_string().into(),
+            Text::I32(number) => number.to_string().into(),
+            Text::I64(number) => number.to_string().into(),
+            Text::U64(number) => number.to_string().into(),
+            Text::Uuid(guid) => urn(&guid).split_off(ids::URN.len()).into(),
+            Text::QName(letter, id) => {
+                format!("{}:{}", char::from(b'a' + letter.min(25)), self.word(Word::Id(id), at)?).into()
+            }
+            Text::Wide(raw) => {
+                let units = raw.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+                let text: Result<String, _> = char::decode_utf16(units).collect();
+                text.map_err(|_| Violation::BadText.at(at))?.into()
+            }
+            // Numbers and times mean nothing in an envelope, but stand in bodies that are passed over.
+            _ => "".into(),
+        }))
+    }
+}
+
+fn spelled<'a>(prefix: Prefix<'a>) -> Cow<'a, str> {
+    match prefix {
+        Prefix::None => Cow::Borrowed(""),
+        Prefix::Letter(letter) => Cow::Owned(char::from(b'a' + letter.min(25)).to_string()),
+        Prefix::Inline(prefix) => Cow::Borrowed(prefix),
+    }
+}
+
+/// White space of XML.
+pub(super) fn is_space(character: char) -> bool {
+    matches!(character, ' ' | '\t' | '\r' | '\n')
+}

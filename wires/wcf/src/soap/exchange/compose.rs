@@ -1,0 +1,73 @@
+//! A message of a head and a body, with the table of words that both need.
+
+use crate::dictionary::Outgoing;
+use crate::soap::Dialect;
+use crate::soap::template::{finish, put_table};
+use crate::violations::Violation;
+use everywire_model::Rope;
+use everywire_model::visit::Visit;
+
+/// Writes a head; the bytes are headers that belong to the body.
+pub(super) type Head<'a> = dyn FnMut(&mut Outgoing, &mut Rope, &[u8]) + 'a;
+
+/// Writes what is inside a body; returns headers that belong to it.
+pub(super) type Content<'a> = dyn Fn(&mut Outgoing, &mut Rope) -> Visit<Option<Vec<u8>>> + 'a;
+
+/// Appends a whole payload.
+///
+/// # Errors
+/// Those of the content; `out` and the words are as before.
+#[inline]
+pub(super) fn message(
+    dialect: Dialect,
+    words: &mut Outgoing,
+    out: &mut Rope,
+    has_headers: bool,
+    head: &mut Head<'_>,
+    content: &Content<'_>,
+) -> Visit<()> {
+    let mark = out.mark();
+    if dialect.session {
+        out.flat().push(0);
+    }
+    let known = words.mark();
+    let written = document(dialect, words, out, has_headers, head, content);
+    if let Err(failure) = written {
+        out.truncate(mark);
+        words.forget(known);
+        return Err(failure);
+    }
+    if !dialect.session || words.fresh().is_empty() {
+        return Ok(());
+    }
+    // Words that the peer has not met: their table stands in front, so the message is written once more behind it.
+    out.truncate(mark);
+    put_table(words.fresh(), out);
+    words.told();
+    document(dialect, words, out, has_headers, head, content)
+        .and_then(|()| if words.fresh().is_empty() { Ok(()) } else { Err(Violation::Misuse.at(0)) })
+        .inspect_err(|_| out.truncate(mark))
+}
+
+#[inline]
+fn document(
+    dialect: Dialect,
+    words: &mut Outgoing,
+    out: &mut Rope,
+    has_headers: bool,
+    head: &mut Head<'_>,
+    content: &Content<'_>,
+) -> Visit<()> {
+    if has_headers {
+        // What stands among the headers is known once the body is written.
+        let mut body = Rope::new();
+        let headers = content(words, &mut body)?.unwrap_or_default();
+        head(words, out, &headers);
+        out.append(&mut body);
+    } else {
+        head(words, out, &[]);
+        content(words, out)?;
+    }
+    finish(dialect.form, out);
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Messages that the exchange sends on its own account.
+
+use super::{Exchange, Flushed};
+use crate::soap::faults::Said;
+use crate::soap::ids::MessageId;
+use crate::soap::rm::Next;
+use everywire_model::{Failure, Rope};
+use std::time::Instant;
+
+/// A message to send as soon as the framing asks.
+#[derive(Debug)]
+pub(super) enum Own {
+    /// A fault for a message that reached nobody.
+    Fault { said: Said, relates_to: Option<MessageId>, not_understood: Vec<(String, String)> },
+}
+
+impl Exchange {
+    /// Appends the next message that the exchange sends on its own account, or that a reliable session lets through now;
+    /// called until there is none, after everything else.
+    pub fn flush(&mut self, now: Instant, out: &mut Rope) -> Option<Flushed> {
+        while let Some(Own::Fault { said, relates_to, not_understood }) = self.own.pop_front() {
+            let held = self.reliable.take();
+            let put = self.put_fault(&said, relates_to.as_ref(), &not_understood, None, out);
+            self.reliable = held;
+            if put.is_ok() {
+                let action = Some(said.action.as_ref().into());
+                return Some(Flushed { fault: true, action, answers: true, call: None });
+            }
+        }
+        self.clock = now;
+        self.put_next(out)
+    }
+
+    /// Appends the next message of a reliable session, if one may go.
+    pub(super) fn put_next(&mut self, out: &mut Rope) -> Option<Flushed> {
+        let mut reliable = self.reliable.take()?;
+        let flushed = reliable.next(self.clock).and_then(|next| self.put_reliable(next, out));
+        self.reliable = Some(reliable);
+        flushed
+    }
+
+    fn put_reliable(&mut self, next: Next, out: &mut Rope) -> Option<Flushed> {
+        let Next { message, headers, answers } = next;
+        let saying = crate::soap::template::Saying {
+            action: &message.action,
+            message_id: message.message_id.as_ref(),
+            relates_to: message.relates_to.as_ref(),
+            to: message.to.as_deref(),
+            headers: &headers,
+            not_understood: &[],
+        };
+        let sent =
+            super::sending::Sent { saying, has_headers: false, call: message.call, fault: message.fault };
+        let body = message.body.clone();
+        let content = |_: &mut crate::dictionary::Outgoing, out: &mut Rope| {
+            out.splice(body.clone());
+            Ok(None)
+        };
+        self.send(&sent, &content, out).ok()?;
+        let action = Some(message.action.as_ref().into());
+        Some(Flushed { fault: message.fault, action, answers, call: message.call })
+    }
+
+    /// Time has passed; then see [`Exchange::flush`].
+    ///
+    /// # Errors
+    /// The peer is gone, as far as a reliable session can tell.
+    pub fn expire(&mut self, now: Instant) -> Result<(), Failure> {
+        self.clock = now;
+        match &mut self.reliable {
+            Some(reliable) => reliable.expire(now),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends a reliable session, once everything has arrived; then see [`Exchange::flush`].
+    pub fn close(&mut self) {
+        if let Some(reliable) = &mut self.reliable {
+            reliable.close();
+        }
+    }
+
+    pub(super) fn is_http(&self) -> bool {
+        self.settings.binding.is_http()
+    }
+
+    pub(super) fn fault(&mut self, said: Said, relates_to: Option<MessageId>) {
+        self.own.push_back(Own::Fault { said, relates_to, not_understood: Vec::new() });
+    }
+}

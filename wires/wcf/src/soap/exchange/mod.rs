@@ -1,0 +1,210 @@
+//! One channel's messages in both directions.
+
+mod compose;
+mod messages;
+mod plans;
+mod receiving;
+mod sending;
+mod signals;
+
+use super::ids::{Ids, MessageId};
+use super::rm::Reliable;
+use super::seen::Seen;
+use super::waiting::Open;
+use super::{Dialect, Form};
+use crate::ambient::Node;
+use crate::dictionary::{Outgoing, Words};
+use crate::plan::Plan;
+use crate::settings::Settings;
+use crate::values::Reading;
+use bytes::Bytes;
+use everywire_model::body::Beside;
+use everywire_model::{CallId, Completed, Config, Event, Failure, Limits, Outcome};
+use messages::Own;
+use plans::Plans;
+use signals::Listeners;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Which side of the channel this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The one that opened it.
+    Client,
+    /// The one that accepted it.
+    Server,
+}
+
+/// A call that was written.
+#[derive(Debug, Clone)]
+pub struct Started {
+    /// Its number.
+    pub id: CallId,
+    /// The action, for framings that carry it outside the envelope.
+    pub action: Arc<str>,
+}
+
+/// An answer that was written.
+#[derive(Debug, Clone, Default)]
+pub struct Answered {
+    /// Whether there is a message: there is none for one-way calls.
+    pub sends: bool,
+    /// Whether it is a fault.
+    pub fault: bool,
+    /// The action, for framings that carry it outside the envelope.
+    pub action: Option<Arc<str>>,
+}
+
+/// A message that the exchange sends on its own account, or of a reliable session.
+#[derive(Debug, Clone, Default)]
+pub struct Flushed {
+    /// Whether it is a fault.
+    pub fault: bool,
+    /// The action, for framings that carry it outside the envelope.
+    pub action: Option<Arc<str>>,
+    /// Whether it is the response to the message that was received last, where the framing has responses.
+    pub answers: bool,
+    /// Of a reliable session: the call that it begins.
+    pub call: Option<CallId>,
+}
+
+/// A call that this side began.
+struct Waiting {
+    plan: Arc<Plan>,
+}
+
+/// A call that the peer began.
+struct Serving {
+    plan: Arc<Plan>,
+    index: usize,
+    message_id: Option<MessageId>,
+    /// Whether it is to be answered.
+    answered: bool,
+    key: Bytes,
+    reply_to: Option<Box<str>>,
+}
+
+/// One channel's messages in both directions: envelopes, addressing, correlation, faults, callbacks, subscriptions;
+/// without framing.
+pub struct Exchange {
+    dialect: Dialect,
+    side: Side,
+    settings: Arc<Settings>,
+    limits: Limits,
+    node: Option<Arc<Node>>,
+    /// Words that this side has told the peer.
+    words: Outgoing,
+    /// Words of the peer, and quotas of reading.
+    reading: Reading,
+    beside: Arc<Beside>,
+    ids: Ids,
+    plans: Plans,
+    seen: Seen,
+    waiting: Open<Waiting>,
+    serving: Open<Serving>,
+    /// Calls of this side, and subscriptions.
+    begun: u64,
+    /// Calls of the peer.
+    taken: u64,
+    listeners: Listeners,
+    events: VecDeque<Event>,
+    /// Messages on the exchange's own account.
+    own: VecDeque<Own>,
+    reliable: Option<Box<Reliable>>,
+    /// How often what the node serves had changed when heads were remembered.
+    changes: u64,
+    /// The time, as far as anybody has told.
+    clock: Instant,
+}
+
+impl Exchange {
+    /// A fresh channel.
+    pub fn new(dialect: Dialect, config: &Config, settings: &Arc<Settings>, side: Side) -> Self {
+        let quotas = settings.quotas.reader;
+        let words = Words::with_quota(settings.quotas.max_session_size);
+        let reading = Reading { words: Arc::new(words), quotas };
+        let asks = side == Side::Client && settings.reliable && dialect.addressing;
+        let outgoing = match dialect.form {
+            Form::Text => Outgoing::inline(),
+            // Messages that may get lost must be understood without those before them.
+            Form::Binary if dialect.session && !asks => Outgoing::session(),
+            Form::Binary => Outgoing::statics(),
+        };
+        Self {
+            dialect,
+            side,
+            settings: Arc::clone(settings),
+            limits: config.limits.clone(),
+            node: config.ambient.as_ref().and_then(Node::of),
+            words: outgoing,
+            beside: beside(&reading),
+            reading,
+            ids: Ids::new(),
+            plans: Plans::default(),
+            seen: Seen::default(),
+            waiting: Open::new(),
+            serving: Open::new(),
+            begun: 0,
+            taken: 0,
+            listeners: Listeners::default(),
+            events: VecDeque::new(),
+            own: VecDeque::new(),
+            changes: 0,
+            clock: Instant::now(),
+            reliable: asks.then(|| Box::new(Reliable::asking(dialect, settings.binding.is_http()))),
+        }
+    }
+
+    /// What happened, in order.
+    #[inline]
+    pub fn poll(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Calls begun by either side and not yet answered.
+    pub fn outstanding(&self) -> usize {
+        self.waiting.len() + self.serving.len()
+    }
+
+    /// Forgets a call that was begun: a late answer is dropped.
+    pub fn cancel(&mut self, id: CallId) {
+        self.waiting.remove(id);
+        if let Some(reliable) = &mut self.reliable {
+            reliable.cancel(id);
+        }
+    }
+
+    /// The channel ended: outstanding calls come out of `poll` as failures.
+    pub fn disconnected(&mut self, failure: &Failure) {
+        let calls: Vec<CallId> = self.waiting.drain().map(|(id, _)| id).collect();
+        for id in calls {
+            let failure = failure.clone().with_completed(Completed::Maybe);
+            self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) });
+        }
+        self.serving.drain().for_each(drop);
+        self.own.clear();
+        self.reliable = None;
+    }
+
+    /// One outstanding call failed for reasons outside the envelope.
+    pub fn fail(&mut self, id: CallId, failure: Failure) {
+        if self.waiting.remove(id).is_some() {
+            self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) });
+        }
+    }
+
+    /// When `expire` wants to be called.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.reliable.as_ref().and_then(|reliable| reliable.deadline())
+    }
+
+    fn begin(&mut self) -> CallId {
+        self.begun += 1;
+        CallId(self.begun)
+    }
+}
+
+fn beside(reading: &Reading) -> Arc<Beside> {
+    Arc::new(Beside { ambient: Some(Arc::new(reading.clone())), ..Beside::default() })
+}

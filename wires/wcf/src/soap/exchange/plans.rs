@@ -1,0 +1,138 @@
+//! Operations that a channel has met: their plans, and heads made for them.
+
+use crate::plan::Plan;
+use crate::soap::template::Template;
+use bytes::Bytes;
+use everywire_model::Shape;
+use everywire_model::shape::Name;
+use std::sync::Arc;
+
+/// How many operations one channel keeps.
+const MOST: usize = 1024;
+
+/// An operation that was met.
+pub(super) struct Met {
+    pub(super) plan: Arc<Plan>,
+    /// Of calls: what they were made with.
+    from: From,
+    /// Head of requests to an object.
+    pub(super) request: Option<(Bytes, Template)>,
+    /// Head of one-way messages to an object.
+    pub(super) oneway: Option<(Bytes, Template)>,
+    /// Head of replies.
+    pub(super) reply: Option<Template>,
+    /// Of signals: whether the contract lets listeners choose.
+    pub(super) chosen: bool,
+}
+
+/// What an operation was described by. Descriptions may be made anew where others were: their names must be the same too.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct From {
+    interface: usize,
+    operation: usize,
+    fields: usize,
+    count: usize,
+    name: Name,
+    contract: Name,
+}
+
+/// The same, borrowed.
+#[derive(Clone, Copy)]
+pub(super) struct Described<'a> {
+    pub(super) interface: usize,
+    pub(super) operation: usize,
+    pub(super) fields: &'a Shape,
+    pub(super) name: &'a Name,
+    pub(super) contract: Option<&'a Name>,
+}
+
+impl From {
+    #[inline]
+    fn is(&self, other: &Described<'_>) -> bool {
+        let fields = other.fields.fields();
+        self.operation == other.operation
+            && self.interface == other.interface
+            && self.fields == fields.as_ptr().addr()
+            && self.count == fields.len()
+            && self.name == *other.name
+            && other.contract.is_none_or(|contract| *contract == self.contract)
+    }
+
+    fn of(other: &Described<'_>) -> Self {
+        let fields = other.fields.fields();
+        Self {
+            interface: other.interface,
+            operation: other.operation,
+            fields: fields.as_ptr().addr(),
+            count: fields.len(),
+            name: other.name.clone(),
+            contract: other.contract.cloned().unwrap_or_default(),
+        }
+    }
+}
+
+/// All of one channel.
+#[derive(Default)]
+pub(super) struct Plans {
+    met: Vec<Met>,
+    last: usize,
+}
+
+impl Plans {
+    /// The operation described so, met before or made now.
+    #[inline]
+    pub(super) fn called(&mut self, by: &Described<'_>, make: impl FnOnce() -> (Arc<Plan>, bool)) -> usize {
+        if self.met.get(self.last).is_some_and(|met| met.from.is(by)) {
+            return self.last;
+        }
+        let index = match self.met.iter().position(|met| met.from.is(by)) {
+            Some(index) => index,
+            None => {
+                let (plan, chosen) = make();
+                self.add(Met { plan, from: From::of(by), request: None, oneway: None, reply: None, chosen }).0
+            }
+        };
+        self.last = index;
+        index
+    }
+
+    /// The operation with this plan. Also returns whether another one had to go.
+    pub(super) fn asked(&mut self, plan: Arc<Plan>) -> (usize, bool) {
+        let known = self.met.iter().position(|met| {
+            met.from == From::default() && *met.plan.asked == *plan.asked && met.plan.name == plan.name
+        });
+        match known {
+            Some(index) => {
+                if let Some(met) = self.met.get_mut(index) {
+                    (met.plan, met.reply) = (plan, None);
+                }
+                (index, false)
+            }
+            None => {
+                let from = From::default();
+                self.add(Met { plan, from, request: None, oneway: None, reply: None, chosen: false })
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<&Met> {
+        self.met.get(index)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Met> {
+        self.met.get_mut(index)
+    }
+
+    fn add(&mut self, met: Met) -> (usize, bool) {
+        if self.met.len() >= MOST {
+            if let Some(slot) = self.met.last_mut() {
+                *slot = met;
+            }
+            return (self.met.len() - 1, true);
+        }
+        self.met.push(met);
+        (self.met.len() - 1, false)
+    }
+}

@@ -1,0 +1,443 @@
+//! Messages that come: requests, answers, callbacks.
+
+use super::messages::Own;
+use super::{Exchange, Serving, Side, beside};
+use crate::dictionary::split;
+use crate::plan::Plan;
+use crate::soap::faults::{Fault, Said, failure};
+use crate::soap::head::{self, Head};
+use crate::soap::ids::MessageId;
+use crate::soap::names::{ADDRESSING, ANONYMOUS, SECURITY, envelope};
+use crate::soap::rm::{Arrived, Came, Reliable, Verdict};
+use crate::soap::security;
+use crate::soap::seen::{self, Meaning};
+use bytes::{Buf, Bytes};
+use everywire_model::visit::Visit;
+use everywire_model::{Body, CallId, Completed, Event, Expects, Failure, Incoming, Initiator, Kind, Outcome};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The namespace that Mono gives to an action in messages without addressing; it marks that header as one to understand.
+const NO_ADDRESSING: &str = "http://schemas.microsoft.com/ws/2005/05/addressing/none";
+
+/// Documents up to this many bytes are read to their end the first time.
+const SHORT: usize = 4 << 10;
+
+impl Exchange {
+    /// Takes one message's payload. `action`: from outside the envelope (SOAPAction); `key`: the path it came to. A reply
+    /// without addressing belongs to the oldest outstanding call. Then see [`Exchange::flush`] and [`Exchange::poll`].
+    ///
+    /// # Errors
+    /// The message breaks the protocol: the channel must end.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        mut document: Bytes,
+        action: Option<&str>,
+        key: &Bytes,
+    ) -> Result<(), Failure> {
+        if self.dialect.session {
+            match document.first() {
+                Some(0) => document.advance(1),
+                _ => document = self.learn(&document)?,
+            }
+        }
+        if let Some(node) = &self.node
+            && node.changes() != self.changes
+        {
+            self.changes = node.changes();
+            self.seen.clear();
+        }
+        let form = self.dialect.form;
+        if let Some(known) = self.seen.find(form, &document, action, key) {
+            let (guid, base) = (known.guid, known.body);
+            match known.meaning {
+                Meaning::Reply => {
+                    let id = guid.and_then(|guid| self.ids.call(&guid));
+                    self.returned(id, document, base);
+                    return Ok(());
+                }
+                Meaning::Request { asked, plan, answered } => {
+                    let (asked, index, answered) = (asked.clone(), *plan as usize, *answered);
+                    // One too many is refused where there is time for words.
+                    let room = self.serving.len() < self.limits.outstanding;
+                    if let Some(met) = self.plans.get(index).filter(|_| room) {
+                        let plan = Arc::clone(&met.plan);
+                        let message_id = guid.map(MessageId::Unique);
+                        let call =
+                            Serving { plan, index, message_id, answered, key: key.clone(), reply_to: None };
+                        self.serve(call, asked, document, base);
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        self.read(now, document, action, key)
+    }
+
+    /// Learns the new words before a document.
+    #[cold]
+    fn learn(&mut self, payload: &Bytes) -> Visit<Bytes> {
+        let (table, document) = split(payload)?;
+        if !table.is_empty() {
+            Arc::make_mut(&mut self.reading.words).learn(table)?;
+            self.beside = beside(&self.reading);
+        }
+        Ok(payload.slice_ref(document))
+    }
+
+    /// Reads a message whose head did not come before.
+    #[cold]
+    fn read(&mut self, now: Instant, document: Bytes, action: Option<&str>, key: &Bytes) -> Visit<()> {
+        let words = Arc::clone(&self.reading.words);
+        let quotas = self.reading.quotas;
+        let head = Head::read(self.dialect, &document, &words, &quotas)?;
+        // What follows a long body is looked at by its end only; quotas of bodies are for their reader to name.
+        if document.len() <= SHORT || seen::tail(self.dialect.form, &document).is_none() {
+            let whole = head::check(self.dialect.form, &document, &words, &quotas);
+            whole.or_else(
+                |failure| if failure.kind() == Kind::LimitExceeded { Ok(()) } else { Err(failure) },
+            )?;
+        }
+        self.clock = now;
+        if let Some(verdict) = self.sequenced(now, &head, &document, action, key)? {
+            for (document, action, key) in verdict {
+                let head = Head::read(self.dialect, &document, &words, &quotas)?;
+                self.take(&head, &document, action.as_deref(), &key)?;
+            }
+            return Ok(());
+        }
+        self.take(&head, &document, action, key)
+    }
+
+    /// What reliable messaging makes of a message: the messages that are to be taken now, or nothing if it is none of its own.
+    fn sequenced(
+        &mut self,
+        now: Instant,
+        head: &Head<'_>,
+        document: &Bytes,
+        action: Option<&str>,
+        key: &Bytes,
+    ) -> Visit<Option<Vec<Arrived>>> {
+        if !self.dialect.addressing {
+            return Ok(None);
+        }
+        if self.side == Side::Server && self.reliable.is_none() && Reliable::begins(head) {
+            // Words of messages that may get lost are told nobody.
+            self.words.learns = false;
+            self.reliable = Some(Box::new(Reliable::asked(self.dialect, self.is_http())));
+        }
+        let Some(reliable) = &mut self.reliable else { return Ok(None) };
+        let here = self.settings.via(key);
+        let (words, quotas) = (&*self.reading.words, &self.reading.quotas);
+        let verdict =
+            reliable.receive(now, &Came { head, document, words, quotas, action, key, here: &here })?;
+        match verdict {
+            Verdict::Foreign => Ok(None),
+            Verdict::Deliver(messages) => Ok(Some(messages)),
+            Verdict::Fault(said) => {
+                self.fault(said, head.message_id.clone());
+                Ok(Some(Vec::new()))
+            }
+        }
+    }
+
+    fn take(&mut self, head: &Head<'_>, document: &Bytes, action: Option<&str>, key: &Bytes) -> Visit<()> {
+        let is_fault = head
+            .first
+            .as_ref()
+            .is_some_and(|first| first.local == "Fault" && first.namespace == envelope(self.dialect.soap));
+        let has_responses = self.side == Side::Client && self.is_http();
+        if head.relates_to.is_some() || has_responses || (is_fault && self.side == Side::Client) {
+            self.answered(head, document, is_fault, action, key);
+            return Ok(());
+        }
+        self.requested(head, document, action, key)
+    }
+
+    /// An answer came.
+    fn answered(
+        &mut self,
+        head: &Head<'_>,
+        document: &Bytes,
+        is_fault: bool,
+        action: Option<&str>,
+        key: &Bytes,
+    ) {
+        let related =
+            head.relates_to.as_ref().and_then(MessageId::guid).and_then(|guid| self.ids.call(&guid));
+        let id = match related.filter(|id| self.waiting.get(*id).is_some()) {
+            Some(id) => id,
+            // Where responses follow their requests, the order tells as much; a fault of Mono's tells nothing else.
+            None => {
+                let alone = self.is_http() || (head.relates_to.is_none() && self.waiting.len() == 1);
+                match self.waiting.oldest().filter(|_| alone) {
+                    Some(id) => id,
+                    None => return,
+                }
+            }
+        };
+        let Some(call) = self.waiting.get(id) else { return };
+        let unknown = head.demanding.iter().find(|(namespace, local)| {
+            namespace != NO_ADDRESSING
+                && namespace != SECURITY
+                && !call.plan.headers.iter().any(|held| held.local == *local && held.namespace == *namespace)
+        });
+        let outcome = if let Some((namespace, local)) = unknown {
+            let what = format!(
+                "the answer has a header that must be understood, and is not: {{{namespace}}}{local}"
+            );
+            Outcome::Failed(
+                Failure::new(Kind::Unsupported, Initiator::Peer, what).with_completed(Completed::Yes),
+            )
+        } else if let Some(name) = head.invalid {
+            let what = format!("the answer has two headers `{name}`");
+            Outcome::Failed(
+                Failure::new(Kind::Violation, Initiator::Peer, what).with_completed(Completed::Yes),
+            )
+        } else if is_fault {
+            let plan = Arc::clone(&call.plan);
+            self.fault_of(&plan, document)
+        } else {
+            if related == Some(id) || !self.dialect.addressing {
+                self.seen.remember(self.dialect, document, head, action, key, Meaning::Reply);
+            }
+            Outcome::Done(self.body(document.clone(), head.body))
+        };
+        self.waiting.remove(id);
+        self.events.push_back(Event::Reply { id, outcome });
+    }
+
+    /// What a fault means for a call of this plan.
+    fn fault_of(&self, plan: &Plan, document: &Bytes) -> Outcome<Body> {
+        let fault = match Fault::read(self.dialect, document, &self.reading.words, &self.reading.quotas) {
+            Ok(fault) => fault,
+            Err(failure) => return Outcome::Failed(failure),
+        };
+        let declared = fault.first.as_ref().and_then(|(namespace, local)| {
+            let named = |exact: bool| {
+                plan.faults.iter().find(move |declared| {
+                    declared.detail.local == **local && (!exact || declared.detail.namespace == **namespace)
+                })
+            };
+            named(true).or_else(|| named(false))
+        });
+        match declared {
+            Some(declared) => Outcome::Raised {
+                id: declared.id.to_string(),
+                body: self.body(document.clone(), fault.detail),
+            },
+            None => Outcome::Failed(failure(&fault, self.dialect)),
+        }
+    }
+
+    /// Results came, in a message whose head came before.
+    #[inline]
+    fn returned(&mut self, id: Option<CallId>, document: Bytes, base: usize) {
+        let id = match id {
+            Some(id) => id,
+            None if self.dialect.addressing && !self.is_http() => return,
+            None => match self.waiting.oldest() {
+                Some(id) => id,
+                None => return,
+            },
+        };
+        if self.waiting.remove(id).is_some() {
+            let outcome = Outcome::Done(self.body(document, base));
+            self.events.push_back(Event::Reply { id, outcome });
+        }
+    }
+
+    /// A request came.
+    fn requested(
+        &mut self,
+        head: &Head<'_>,
+        document: &Bytes,
+        action: Option<&str>,
+        key: &Bytes,
+    ) -> Visit<()> {
+        if let Some(said) = self.objection(head, document) {
+            self.refuse_request(head, said, Vec::new());
+            return Ok(());
+        }
+        let said =
+            if self.dialect.addressing { head.action.as_deref() } else { action.filter(|a| !a.is_empty()) };
+        let asked = match said {
+            Some(action) => action.to_owned(),
+            None => head.first.as_ref().map(head::First::clark).unwrap_or_default(),
+        };
+        let wanted = !head.refuses_answers()
+            && match self.side {
+                // Whoever gets a callback without an identifier cannot answer it.
+                Side::Client => head.message_id.is_some(),
+                Side::Server => true,
+            };
+        let Some((key, plan)) = self.whom(head, &asked, document, key, wanted) else { return Ok(()) };
+        let unknown: Vec<(String, String)> = head
+            .demanding
+            .iter()
+            .filter(|(namespace, local)| {
+                let checked = self.settings.username && namespace == SECURITY;
+                !checked
+                    && !plan.headers.iter().any(|held| held.local == *local && held.namespace == *namespace)
+            })
+            .map(|(namespace, local)| (namespace.to_string(), local.to_string()))
+            .collect();
+        if !unknown.is_empty() {
+            let (namespace, local) = unknown.first().cloned().unwrap_or_default();
+            let reason = format!(
+                "The header '{local}' from the namespace '{namespace}' was not understood by the recipient of this \
+                 message, causing the message to not be processed.  This error typically indicates that the sender of this \
+                 message has enabled a communication protocol that the receiver cannot process.  Please ensure that the \
+                 configuration of the client's binding is consistent with the service's binding."
+            );
+            let said = Said { code: "MustUnderstand", subcode: None, ..Said::addressing("", reason) };
+            self.refuse_request(head, said, unknown);
+            return Ok(());
+        }
+        if self.serving.len() >= self.limits.outstanding {
+            let reason = "The endpoint is unable to process the message at this time.".to_owned();
+            self.refuse_request(head, Said::addressing("EndpointUnavailable", reason), Vec::new());
+            return Ok(());
+        }
+        let answered = wanted && !plan.oneway;
+        let asked = Bytes::from(asked);
+        let (index, displaced) = self.plans.asked(Arc::clone(&plan));
+        if displaced {
+            self.seen.clear();
+        }
+        let reply_to =
+            head.reply_to.as_deref().filter(|address| !address.is_empty() && *address != ANONYMOUS);
+        if reply_to.is_none()
+            && self.side == Side::Server
+            && let Ok(plan) = u32::try_from(index)
+        {
+            let meaning = Meaning::Request { asked: asked.clone(), plan, answered };
+            self.seen.remember(self.dialect, document, head, action, &key, meaning);
+        }
+        let reply_to = reply_to.map(Into::into);
+        let call = Serving { plan, index, message_id: head.message_id.clone(), answered, key, reply_to };
+        self.serve(call, asked, document.clone(), head.body);
+        Ok(())
+    }
+
+    /// What is wrong with a request, whatever it asks for.
+    fn objection(&self, head: &Head<'_>, document: &[u8]) -> Option<Said> {
+        if let Some(name) = head.invalid {
+            let reason = format!(
+                "A header representing a Message Addressing Property is not valid and the message cannot be \
+                         processed: there are two headers '{name}'."
+            );
+            return Some(Said::addressing("InvalidAddressingHeader", reason));
+        }
+        if self.dialect.addressing && head.action.is_none() {
+            let reason = format!(
+                "A required header representing a Message Addressing Property is not present: no header 'Action' from the \
+                 namespace '{ADDRESSING}' was found."
+            );
+            return Some(Said::addressing("MessageAddressingHeaderRequired", reason));
+        }
+        if self.side == Side::Server && self.settings.username {
+            let (words, quotas) = (&self.reading.words, &self.reading.quotas);
+            let checked = security::check(self.dialect, head, document, words, quotas, &self.settings);
+            if let Err(failure) = checked {
+                let failure = match failure.kind() {
+                    Kind::Refused => failure,
+                    _ => Failure::new(Kind::Refused, Initiator::Peer, failure.message()),
+                };
+                return Some(crate::soap::faults::said(&failure, "", "", self.settings.exception_detail));
+            }
+        }
+        None
+    }
+
+    /// The object and the operation that a request asks for; nothing if it was heard by listeners, or refused.
+    fn whom(
+        &mut self,
+        head: &Head<'_>,
+        asked: &str,
+        document: &Bytes,
+        key: &Bytes,
+        wanted: bool,
+    ) -> Option<(Bytes, Arc<Plan>)> {
+        let guess = || {
+            let first = head.first.as_ref();
+            let (namespace, local) =
+                first.map(|first| (&*first.namespace, &*first.local)).unwrap_or_default();
+            Plan::guess(asked, namespace, local)
+        };
+        if self.side == Side::Server {
+            if !self.is_for(head, key) {
+                let to = head.to.as_deref().unwrap_or_default();
+                let failure = Failure::new(Kind::NoObject, Initiator::Peer, "");
+                let said = crate::soap::faults::said(&failure, asked, to, false);
+                self.refuse_request(head, said, Vec::new());
+                return None;
+            }
+            self.listeners_open(key);
+            let plan = self.node.as_ref().and_then(|node| node.plan(key, asked.as_bytes()));
+            return Some((key.clone(), plan.unwrap_or_else(guess)));
+        }
+        if self.hear(asked, document, head.body) {
+            return None;
+        }
+        let callee = || self.node.as_ref().and_then(|node| node.callee(asked.as_bytes()));
+        let Some(key) = self.settings.callback.clone().or_else(callee) else {
+            if wanted {
+                let failure = Failure::new(Kind::NoOperation, Initiator::Peer, "");
+                let said = crate::soap::faults::said(&failure, asked, "", false);
+                self.refuse_request(head, said, Vec::new());
+            }
+            return None;
+        };
+        let plan = self.node.as_ref().and_then(|node| node.plan(&key, asked.as_bytes()));
+        Some((key, plan.unwrap_or_else(guess)))
+    }
+
+    fn listeners_open(&mut self, key: &Bytes) {
+        if !self.is_http() {
+            self.opened(key.clone());
+        }
+    }
+
+    /// Whether the `To` of a request leads to the object at this path.
+    fn is_for(&self, head: &Head<'_>, key: &[u8]) -> bool {
+        let Some(to) = head.to.as_deref().filter(|to| *to != ANONYMOUS) else { return true };
+        let Some(path) = self.settings.key_of(to) else { return false };
+        let trimmed = |path: &[u8]| path.strip_suffix(b"/").unwrap_or(path).to_ascii_lowercase();
+        trimmed(&path) == trimmed(key)
+    }
+
+    fn refuse_request(&mut self, head: &Head<'_>, said: Said, not_understood: Vec<(String, String)>) {
+        if head.message_id.is_some() || !self.dialect.addressing || self.is_http() {
+            let relates_to = head.message_id.clone();
+            self.own.push_back(Own::Fault { said, relates_to, not_understood });
+        }
+    }
+
+    #[inline]
+    fn serve(&mut self, call: Serving, asked: Bytes, document: Bytes, base: usize) {
+        self.taken += 1;
+        let id = CallId(self.taken);
+        let expects = if call.answered { Expects::Reply } else { Expects::Nothing };
+        let key = call.key.clone();
+        if call.answered {
+            self.serving.insert(id, call);
+        } else if let Some(listens) = call.plan.listening {
+            // Nobody tells how a one-way call went.
+            self.listeners.choose(&call.key, listens);
+        }
+        let body = self.body(document, base);
+        let incoming = Incoming {
+            id,
+            sender: Bytes::new(),
+            key,
+            interface: Bytes::new(),
+            operation: asked,
+            body,
+            expects,
+        };
+        self.events.push_back(Event::Call(Box::new(incoming)));
+    }
+}

@@ -1,0 +1,382 @@
+//! Calls, answers and faults that this side sends.
+
+use super::compose::message;
+use super::plans::Described;
+use super::{Answered, Exchange, Serving, Side, Started, Waiting};
+use crate::plan::Plan;
+use crate::soap::faults::{Said, said};
+use crate::soap::ids::MessageId;
+use crate::soap::put::Put;
+use crate::soap::rm::Outbound;
+use crate::soap::security;
+use crate::soap::template::{Saying, Template};
+use crate::values::{write_body, write_detail};
+use bytes::Bytes;
+use everywire_model::shape::Struct;
+use everywire_model::visit::{Encode, Visit};
+use everywire_model::{Answer, Call, CallId, Completed, Expects, Failure, Initiator, Kind, Rope};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A message to send, apart from its body.
+#[derive(Default, Clone, Copy)]
+pub(super) struct Sent<'a> {
+    pub(super) saying: Saying<'a>,
+    pub(super) has_headers: bool,
+    /// The call that it begins.
+    pub(super) call: Option<CallId>,
+    pub(super) fault: bool,
+}
+
+impl Exchange {
+    /// Appends the payload of one message that begins a call; a callback on the accepting side. In a reliable session it may
+    /// come later: see [`Exchange::flush`].
+    ///
+    /// # Errors
+    /// The arguments do not encode, or too many calls are outstanding; `out` is as before.
+    #[inline]
+    pub fn start(&mut self, now: Instant, call: &Call<'_>, out: &mut Rope) -> Result<Started, Failure> {
+        self.clock = now;
+        let limit = self.limits.outstanding;
+        if self.waiting.len() >= limit {
+            return Err(too_many(limit));
+        }
+        let by = Described {
+            interface: call.interface.map_or(0, |interface| std::ptr::from_ref(interface).addr()),
+            operation: std::ptr::from_ref(call.operation).addr(),
+            fields: &call.operation.arguments,
+            name: &call.operation.name,
+            contract: call.interface.map(|interface| &interface.name),
+        };
+        let side = self.side;
+        let index = self.plans.called(&by, || {
+            let plan = match side {
+                Side::Client => Plan::of(call.interface, call.operation),
+                Side::Server => Plan::of_backward(call.interface, call.operation),
+            };
+            (plan, false)
+        });
+        let id = CallId(self.begun + 1);
+        let wanted = call.expects == Expects::Reply;
+        self.request(index, id, wanted, &call.profile.key, call.arguments, out)?;
+        self.begun = id.0;
+        let Some(met) = self.plans.get(index) else { return Err(lost()) };
+        let action = Arc::clone(&met.plan.action);
+        if wanted {
+            self.waiting.insert(id, Waiting { plan: Arc::clone(&met.plan) });
+        }
+        Ok(Started { id, action })
+    }
+
+    /// Appends a request, by its operation's template.
+    #[inline]
+    pub(super) fn request(
+        &mut self,
+        index: usize,
+        id: CallId,
+        wanted: bool,
+        key: &Bytes,
+        arguments: &dyn Encode,
+        out: &mut Rope,
+    ) -> Visit<()> {
+        let guid = self.ids.of(id);
+        let dialect = self.dialect;
+        let Some(met) = self.plans.get_mut(index) else { return Err(lost()) };
+        let identified = wanted && dialect.addressing;
+        let to = if self.side == Side::Client { Some(key) } else { None };
+        if self.reliable.is_some() || (self.settings.username && self.side == Side::Client) {
+            let plan = Arc::clone(&met.plan);
+            return self.request_slowly(&plan, id, identified, to, arguments, out);
+        }
+        let slot = if identified { &mut met.request } else { &mut met.oneway };
+        if slot.as_ref().is_none_or(|(held, _)| held != key) {
+            let to = to.map(|key| self.settings.via(key));
+            let message_id = identified.then_some(&guid);
+            let saying =
+                Saying { action: &met.plan.action, message_id, to: to.as_deref(), ..Saying::default() };
+            *slot = Some((key.clone(), saying.template(dialect, &mut self.words)));
+        }
+        let Some((_, template)) = slot else { return Err(lost()) };
+        let plan = &met.plan;
+        let made = &*template;
+        if plan.headers.is_empty() {
+            return write_plain(dialect, &mut self.words, out, made, &guid, &plan.arguments, arguments);
+        }
+        let to = to.map(|key| self.settings.via(key));
+        let saying = Saying {
+            action: &plan.action,
+            message_id: identified.then_some(&guid),
+            to: to.as_deref(),
+            ..Saying::default()
+        };
+        message(
+            dialect,
+            &mut self.words,
+            out,
+            true,
+            &mut |words, out, headers| {
+                let head = Saying { headers, ..saying }.head(dialect, words).0;
+                out.flat().extend_from_slice(&head);
+            },
+            &|words, out| write_body(dialect.form, &plan.arguments, words, arguments, out),
+        )
+    }
+
+    fn request_slowly(
+        &mut self,
+        plan: &Plan,
+        id: CallId,
+        identified: bool,
+        to: Option<&Bytes>,
+        arguments: &dyn Encode,
+        out: &mut Rope,
+    ) -> Visit<()> {
+        let guid = self.ids.of(id);
+        let form = self.dialect.form;
+        let to = to.map(|key| self.settings.via(key));
+        let headers = if self.settings.username && self.side == Side::Client {
+            security::request(form, &self.settings)?
+        } else {
+            Vec::new()
+        };
+        let saying = Saying {
+            action: &plan.action,
+            message_id: identified.then_some(&guid),
+            to: to.as_deref(),
+            headers: &headers,
+            ..Saying::default()
+        };
+        let sent = Sent { saying, has_headers: !plan.headers.is_empty(), call: Some(id), fault: false };
+        self.send(&sent, &|words, out| write_body(form, &plan.arguments, words, arguments, out), out)
+    }
+
+    /// Appends a message, or hands it to the reliable session.
+    pub(super) fn send(
+        &mut self,
+        sent: &Sent<'_>,
+        content: &super::compose::Content<'_>,
+        out: &mut Rope,
+    ) -> Visit<()> {
+        let dialect = self.dialect;
+        if let Some(reliable) = &mut self.reliable {
+            let mut body = Rope::new();
+            let more = content(&mut self.words, &mut body)?.unwrap_or_default();
+            let saying = &sent.saying;
+            reliable.queue(Outbound {
+                action: saying.action.into(),
+                message_id: saying.message_id.copied(),
+                relates_to: saying.relates_to.cloned(),
+                to: saying.to.map(Into::into),
+                headers: [saying.headers, &more].concat(),
+                body: Bytes::from(body.to_vec()),
+                call: sent.call,
+                fault: sent.fault,
+                last: false,
+            });
+            // Calls of whoever opened the channel go when the session has begun; all others as soon as the window lets them.
+            if sent.call.is_none() || self.side == Side::Server {
+                self.put_next(out);
+            }
+            return Ok(());
+        }
+        let saying = sent.saying;
+        message(
+            dialect,
+            &mut self.words,
+            out,
+            sent.has_headers,
+            &mut |words, out, more| {
+                let joined = if more.is_empty() { Vec::new() } else { [saying.headers, more].concat() };
+                let headers = if more.is_empty() { saying.headers } else { &joined };
+                let head = Saying { headers, ..saying }.head(dialect, words).0;
+                out.flat().extend_from_slice(&head);
+            },
+            content,
+        )
+    }
+
+    /// Appends the answer to a call that came. In a reliable session it may come later: see [`Exchange::flush`].
+    ///
+    /// # Errors
+    /// The results do not encode; the fault that says so was appended in their place.
+    #[inline]
+    pub fn answer(&mut self, id: CallId, answer: Answer<'_>, out: &mut Rope) -> Result<Answered, Failure> {
+        let Some(call) = self.serving.remove(id) else { return Ok(Answered::default()) };
+        if let (Answer::Done(_), Some(listens)) = (&answer, call.plan.listening) {
+            self.listeners.choose(&call.key, listens);
+        }
+        let failure = match answer {
+            Answer::Done(results) => match self.reply(&call, results, out) {
+                Ok(()) => {
+                    let action = Some(Arc::clone(&call.plan.reply_action));
+                    return Ok(Answered { sends: true, fault: false, action });
+                }
+                // The servant ran, only its results do not travel.
+                Err(failure) => failure.with_completed(Completed::Yes),
+            },
+            Answer::Raised { shape, fields } => match self.raise(&call, shape, fields, out) {
+                Ok(action) => return Ok(Answered { sends: true, fault: true, action: Some(action) }),
+                Err(failure) => failure.with_completed(Completed::Yes),
+            },
+            Answer::Failed(failure) => return Ok(self.refuse(&call, failure, out)),
+            Answer::Moved(reference) => {
+                let ways = reference.profiles.iter().flat_map(|way| &way.endpoints);
+                let place: Vec<String> = ways.map(ToString::to_string).collect();
+                let what = format!("the object has moved, which SOAP cannot say: {}", place.join(", "));
+                return Ok(self.refuse(&call, &Failure::new(Kind::Unsupported, Initiator::Here, what), out));
+            }
+        };
+        self.refuse(&call, &failure, out);
+        Err(failure)
+    }
+
+    #[inline]
+    fn reply(&mut self, call: &Serving, results: &dyn Encode, out: &mut Rope) -> Visit<()> {
+        let dialect = self.dialect;
+        let timed = self.settings.username && self.side == Side::Server;
+        let special = self.reliable.is_some() || call.reply_to.is_some() || timed;
+        let plain = !special && call.plan.headers.is_empty();
+        let guid = match &call.message_id {
+            Some(MessageId::Unique(guid)) => Some(*guid),
+            None if !dialect.addressing => Some([0; 16]),
+            _ => None,
+        };
+        if let Some(guid) = guid.filter(|_| plain)
+            && let Some(met) = self.plans.get_mut(call.index)
+            && Arc::ptr_eq(&met.plan, &call.plan)
+        {
+            let reply = &mut met.reply;
+            if reply.is_none() {
+                let id = MessageId::Unique(guid);
+                let saying =
+                    Saying { action: &call.plan.reply_action, relates_to: Some(&id), ..Saying::default() };
+                *reply = Some(saying.template(dialect, &mut self.words));
+            }
+            if let Some(template) = reply {
+                return write_plain(
+                    dialect,
+                    &mut self.words,
+                    out,
+                    template,
+                    &guid,
+                    &call.plan.results,
+                    results,
+                );
+            }
+        }
+        let headers = if timed { security::reply(dialect.form) } else { Vec::new() };
+        let saying = Saying {
+            action: &call.plan.reply_action,
+            relates_to: call.message_id.as_ref(),
+            to: call.reply_to.as_deref(),
+            headers: &headers,
+            ..Saying::default()
+        };
+        let sent = Sent { saying, has_headers: !call.plan.headers.is_empty(), call: None, fault: false };
+        let plan = Arc::clone(&call.plan);
+        self.send(&sent, &|words, out| write_body(dialect.form, &plan.results, words, results, out), out)
+    }
+
+    fn raise(
+        &mut self,
+        call: &Serving,
+        shape: &Struct,
+        fields: &dyn Encode,
+        out: &mut Rope,
+    ) -> Visit<Arc<str>> {
+        let action: Arc<str> = match call.plan.fault(shape) {
+            Some(declared) => Arc::clone(&declared.action),
+            None => {
+                let name = everywire_idl::wsdl::names::type_name(&shape.id, &shape.name).local;
+                let action = call.plan.reply_action.strip_suffix("Response").unwrap_or(&call.plan.action);
+                format!("{action}{name}Fault").into()
+            }
+        };
+        let said = Said {
+            code: "Sender",
+            subcode: None,
+            // What .NET says of a fault whose thrower gave no reason.
+            reason: "The creator of this fault did not specify a Reason.".to_owned(),
+            action: action.to_string().into(),
+            exception: None,
+        };
+        self.put_fault(&said, call.message_id.as_ref(), &[], Some((shape, fields)), out)?;
+        Ok(action)
+    }
+
+    fn refuse(&mut self, call: &Serving, failure: &Failure, out: &mut Rope) -> Answered {
+        let to = self.settings.via(&call.key);
+        let said = said(failure, &call.plan.action, &to, self.settings.exception_detail);
+        match self.put_fault(&said, call.message_id.as_ref(), &[], None, out) {
+            Ok(()) => Answered { sends: true, fault: true, action: Some(said.action.as_ref().into()) },
+            Err(_) => Answered::default(),
+        }
+    }
+
+    /// Appends a fault.
+    pub(super) fn put_fault(
+        &mut self,
+        said: &Said,
+        relates_to: Option<&MessageId>,
+        not_understood: &[(String, String)],
+        detail: Option<(&Struct, &dyn Encode)>,
+        out: &mut Rope,
+    ) -> Visit<()> {
+        let dialect = self.dialect;
+        let timed = self.settings.username && self.side == Side::Server;
+        let headers = if timed { security::reply(dialect.form) } else { Vec::new() };
+        let saying = Saying {
+            action: &said.action,
+            relates_to,
+            not_understood,
+            headers: &headers,
+            ..Saying::default()
+        };
+        let sent = Sent { saying, has_headers: false, call: None, fault: true };
+        let content = |words: &mut crate::dictionary::Outgoing, out: &mut Rope| {
+            let mut put = Put::new(dialect.form, words);
+            let at = said.put(&mut put, dialect, detail.is_some());
+            let bytes = put.into_bytes();
+            let (before, after) = bytes.split_at_checked(at).unwrap_or((&bytes, &[]));
+            out.flat().extend_from_slice(before);
+            if let Some((shape, fields)) = detail {
+                write_detail(dialect.form, shape, words, fields, out)?;
+            }
+            out.flat().extend_from_slice(after);
+            Ok(None)
+        };
+        self.send(&sent, &content, out)
+    }
+}
+
+/// Appends a message without headers of its own: a template, the body, the end.
+#[inline]
+fn write_plain(
+    dialect: crate::soap::Dialect,
+    words: &mut crate::dictionary::Outgoing,
+    out: &mut Rope,
+    template: &Template,
+    guid: &[u8; 16],
+    layout: &crate::values::Layout,
+    values: &dyn Encode,
+) -> Visit<()> {
+    message(
+        dialect,
+        words,
+        out,
+        false,
+        &mut |_, out, _| template.write(dialect.form, guid, out),
+        &|words, out| write_body(dialect.form, layout, words, values, out),
+    )
+}
+
+#[cold]
+fn too_many(limit: usize) -> Failure {
+    let limit = limit as u64;
+    Failure::over_limit(Initiator::Here, "calls outstanding on one channel", limit + 1, limit)
+}
+
+#[cold]
+fn lost() -> Failure {
+    Failure::new(Kind::Internal, Initiator::Here, "an operation is not known any more")
+}

@@ -1,0 +1,170 @@
+//! One-way callbacks: who listens to them on either side.
+
+use super::plans::Described;
+use super::{Exchange, Side};
+use crate::plan::Plan;
+use crate::values::{BINARY, Form, TEXT, XML};
+use bytes::Bytes;
+use everywire_model::{
+    Body, CallId, Emission, Event, Failure, Heard, Interest, Interface, Operation, Outcome, Rope, Signal,
+};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Who listens.
+#[derive(Default)]
+pub(super) struct Listeners {
+    /// Accepting side: objects that the channel was opened to.
+    opened: Vec<Bytes>,
+    /// Accepting side: objects whose `Subscribe` succeeded last.
+    chosen: Vec<Bytes>,
+    /// Calling side.
+    subscriptions: Vec<Subscription>,
+}
+
+struct Subscription {
+    id: CallId,
+    key: Bytes,
+    /// Action and name of each signal; `None` means all there are.
+    signals: Option<Vec<(String, Bytes)>>,
+}
+
+/// How many objects one channel may be opened to.
+const OPENED: usize = 64;
+
+impl Listeners {
+    fn open(&mut self, key: &Bytes) {
+        if !self.opened.contains(key) && self.opened.len() < OPENED {
+            self.opened.push(key.clone());
+        }
+    }
+
+    pub(super) fn choose(&mut self, key: &Bytes, listens: bool) {
+        self.chosen.retain(|held| held != key);
+        if listens && self.chosen.len() < OPENED {
+            self.chosen.push(key.clone());
+        }
+    }
+
+    /// The subscriptions that a callback with this action is for, with the object and the name of the signal.
+    fn find(&self, action: &str) -> Option<(Vec<CallId>, Bytes, Bytes)> {
+        let mut found: Option<(Vec<CallId>, Bytes, Bytes)> = None;
+        for subscription in &self.subscriptions {
+            let name = match &subscription.signals {
+                Some(signals) => match signals.iter().find(|(held, _)| held == action) {
+                    Some((_, name)) => name.clone(),
+                    None => continue,
+                },
+                None => Bytes::copy_from_slice(action.rsplit('/').next().unwrap_or(action).as_bytes()),
+            };
+            match &mut found {
+                Some((ids, ..)) => ids.push(subscription.id),
+                None => found = Some((vec![subscription.id], subscription.key.clone(), name)),
+            }
+        }
+        found
+    }
+}
+
+/// The operation that a signal is, and the interface it is called by.
+fn plan(interface: &Interface, signal: &Signal) -> Arc<Plan> {
+    match &signal.sink {
+        Some((callbacks, index)) if callbacks.operations.len() > *index => {
+            let operation = callbacks.operations.get(*index);
+            operation
+                .map_or_else(|| made(interface, signal), |of| Plan::of_callback(interface, callbacks, of))
+        }
+        _ => made(interface, signal),
+    }
+}
+
+/// The plan of a signal that no callback contract tells of.
+fn made(interface: &Interface, signal: &Signal) -> Arc<Plan> {
+    let mut operation = Operation::new(signal.name.clone(), Vec::new(), everywire_model::Shape::Void);
+    operation.arguments = signal.fields.clone();
+    operation.oneway = true;
+    Plan::of_callback(interface, interface, &operation)
+}
+
+impl Exchange {
+    /// The path that the channel was opened to (accepting side): callbacks of that object go to it.
+    pub fn opened(&mut self, key: Bytes) {
+        self.listeners.open(&key);
+    }
+
+    /// Appends a one-way callback; `false` if this peer does not listen to it.
+    ///
+    /// # Errors
+    /// The arguments do not encode; `out` is as before.
+    pub fn emit(&mut self, _now: Instant, emission: &Emission<'_>, out: &mut Rope) -> Result<bool, Failure> {
+        let listens = |keys: &[Bytes]| keys.iter().any(|key| **key == *emission.key);
+        if self.side == Side::Client || !listens(&self.listeners.opened) {
+            return Ok(false);
+        }
+        let by = Described {
+            interface: std::ptr::from_ref(emission.interface).addr(),
+            operation: std::ptr::from_ref(emission.signal).addr(),
+            fields: &emission.signal.fields,
+            name: &emission.signal.name,
+            contract: Some(&emission.interface.name),
+        };
+        let index = self.plans.called(&by, || {
+            let subscribes = |operation: &Operation| operation.name.eq_ignore_ascii_case("subscribe");
+            let chosen = emission.interface.operations.iter().any(subscribes);
+            (plan(emission.interface, emission.signal), chosen)
+        });
+        if self.plans.get(index).is_some_and(|met| met.chosen) && !listens(&self.listeners.chosen) {
+            return Ok(false);
+        }
+        let id = self.begin();
+        self.request(index, id, false, &Bytes::new(), emission.arguments, out)?;
+        Ok(true)
+    }
+
+    /// Registers a listener to one-way callbacks; the reply event follows at once.
+    pub fn subscribe(&mut self, interest: &Interest<'_>) -> CallId {
+        let id = self.begin();
+        let one = |interface: &Interface, signal: &Signal| {
+            let action = plan(interface, signal).action.to_string();
+            (action, Bytes::copy_from_slice(signal.name.as_bytes()))
+        };
+        let signals = interest.interface.map(|interface| match interest.signal {
+            Some(signal) => vec![one(interface, signal)],
+            None => interface.signals.iter().map(|signal| one(interface, signal)).collect(),
+        });
+        let key = interest.profile.key.clone();
+        self.listeners.subscriptions.push(Subscription { id, key, signals });
+        let outcome = Outcome::Done(self.body(Bytes::new(), 0));
+        self.events.push_back(Event::Reply { id, outcome });
+        id
+    }
+
+    /// Forgets a listener.
+    pub fn unsubscribe(&mut self, id: CallId) {
+        self.listeners.subscriptions.retain(|subscription| subscription.id != id);
+    }
+
+    /// Hands a callback to those who listen; `false` if nobody does.
+    pub(super) fn hear(&mut self, action: &str, document: &Bytes, base: usize) -> bool {
+        let Some((subscriptions, key, signal)) = self.listeners.find(action) else { return false };
+        let body = self.body(document.clone(), base);
+        let heard = Heard { sender: Bytes::new(), key, interface: Bytes::new(), signal, body };
+        self.events.push_back(Event::Signal { subscriptions, heard });
+        true
+    }
+
+    /// A document as a body.
+    #[inline]
+    pub(super) fn body(&self, bytes: Bytes, base: usize) -> Body {
+        Body {
+            bytes,
+            base,
+            little: true,
+            dialect: if self.dialect.form == Form::Binary { BINARY } else { TEXT },
+            context: Bytes::new(),
+            budget: self.limits.budget,
+            codec: &XML,
+            beside: Some(Arc::clone(&self.beside)),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Faults as failures.
+
+use crate::dictionary::Words;
+use crate::soap::cursor::{Cursor, Element};
+use crate::soap::names::{ADDRESSING, DISPATCHER, FAILURE, SECURITY, SOAP_11, SOAP_12};
+use crate::soap::{Dialect, Soap};
+use crate::values::ReaderQuotas;
+use crate::violations::Violation;
+use everywire_model::visit::Visit;
+use everywire_model::{Completed, Failure, Initiator, Kind};
+
+/// A fault as it came.
+#[derive(Debug, Default)]
+pub(in crate::soap) struct Fault {
+    /// (namespace, name).
+    pub(in crate::soap) code: (String, String),
+    pub(in crate::soap) subcode: Option<(String, String)>,
+    pub(in crate::soap) reason: String,
+    /// Offset of the first byte inside the detail.
+    pub(in crate::soap) detail: usize,
+    /// The first element of the detail.
+    pub(in crate::soap) first: Option<(String, String)>,
+}
+
+impl Fault {
+    /// Reads the fault in the body of a document.
+    pub(in crate::soap) fn read(
+        dialect: Dialect,
+        document: &[u8],
+        words: &Words,
+        quotas: &ReaderQuotas,
+    ) -> Visit<Self> {
+        let mut cursor = Cursor::new(dialect.form, document, words, quotas);
+        for name in ["Envelope", "Body", "Fault"] {
+            enter(&mut cursor, name)?;
+        }
+        let mut fault = Self::default();
+        while let Some(element) = cursor.child()? {
+            match &*element.local {
+                "Code" => fault.code(&mut cursor)?,
+                "Reason" => fault.reason(&mut cursor)?,
+                "faultcode" => fault.code = cursor.qname()?,
+                "faultstring" => fault.reason = cursor.text()?.into_text().into_owned(),
+                "Detail" | "detail" => fault.detail(&mut cursor, &element)?,
+                _ => cursor.skip()?,
+            }
+        }
+        Ok(fault)
+    }
+
+    fn code(&mut self, cursor: &mut Cursor<'_>) -> Visit<()> {
+        while let Some(element) = cursor.child()? {
+            match &*element.local {
+                "Value" => self.code = cursor.qname()?,
+                "Subcode" => {
+                    while let Some(inner) = cursor.child()? {
+                        if inner.local == "Value" && self.subcode.is_none() {
+                            self.subcode = Some(cursor.qname()?);
+                        } else {
+                            cursor.skip()?;
+                        }
+                    }
+                }
+                _ => cursor.skip()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn reason(&mut self, cursor: &mut Cursor<'_>) -> Visit<()> {
+        while let Some(element) = cursor.child()? {
+            // Of several languages, the first will do.
+            if element.local == "Text" && self.reason.is_empty() {
+                self.reason = cursor.text()?.into_text().into_owned();
+            } else {
+                cursor.skip()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn detail(&mut self, cursor: &mut Cursor<'_>, element: &Element<'_>) -> Visit<()> {
+        self.detail = element.inside;
+        while let Some(inner) = cursor.child()? {
+            if self.first.is_none() {
+                self.first = Some((inner.namespace.into_owned(), inner.local.into_owned()));
+            }
+            cursor.skip()?;
+        }
+        Ok(())
+    }
+
+    /// The code that tells most: the subcode, else the code.
+    fn telling(&self) -> &(String, String) {
+        self.subcode.as_ref().unwrap_or(&self.code)
+    }
+}
+
+/// Goes on to the child with this name and into it.
+fn enter(cursor: &mut Cursor<'_>, name: &str) -> Visit<()> {
+    while let Some(element) = cursor.child()? {
+        if element.local == name {
+            return Ok(());
+        }
+        cursor.skip()?;
+    }
+    Err(Violation::MissingElement.at(cursor.position()))
+}
+
+/// What a fault means.
+pub(in crate::soap) fn failure(fault: &Fault, dialect: Dialect) -> Failure {
+    let (namespace, name) = fault.telling();
+    let standard = [ADDRESSING, DISPATCHER, SECURITY, SOAP_11, SOAP_12, FAILURE].contains(&&**namespace)
+        || (namespace.is_empty() && dialect.soap == Soap::V11);
+    let (kind, completed) = match &**name {
+        _ if !standard => (Kind::Internal, Completed::Maybe),
+        "ActionNotSupported" => (Kind::NoOperation, Completed::No),
+        "DestinationUnreachable" => (Kind::NoObject, Completed::No),
+        "EndpointUnavailable" | "ServerTooBusy" => (Kind::Busy, Completed::No),
+        "DeserializationFailed" if fault.reason.contains("quota") => (Kind::LimitExceeded, Completed::No),
+        "DeserializationFailed" => (Kind::BadArgument, Completed::No),
+        "MustUnderstand" | "VersionMismatch" | "DataEncodingUnknown" => (Kind::Unsupported, Completed::No),
+        "MessageAddressingHeaderRequired"
+        | "MessageInformationHeaderRequired"
+        | "InvalidAddressingHeader"
+        | "InvalidMessageInformationHeader" => (Kind::Violation, Completed::No),
+        "SessionTerminated" => (Kind::Unreachable, Completed::Maybe),
+        _ if namespace == SECURITY => (Kind::Refused, Completed::No),
+        word if namespace == FAILURE => (kind_of(word), Completed::Maybe),
+        _ => (Kind::Internal, Completed::Maybe),
+    };
+    let reason =
+        if fault.reason.is_empty() { "the service answered with a fault" } else { fault.reason.trim() };
+    let failure = Failure::new(kind, Initiator::Peer, reason)
+        .with_code(format!("{{{namespace}}}{name}"))
+        .with_completed(completed);
+    match &**name {
+        "InternalServiceFault" => failure.with_hint(
+            "the service tells more if it is set to (IncludeExceptionDetailInFaults, `detail=on`)",
+        ),
+        "InvalidSecurity" | "FailedAuthentication" if namespace == SECURITY => failure.with_hint(
+            "the service wants a user and a password in each message: write USER:PASSWORD@ before the host and add security=username; the clocks of both sides may differ by five minutes",
+        ),
+        "ActionNotSupported" => {
+            failure.with_hint("compare the contract's actions and its namespace with the service's")
+        }
+        _ => failure,
+    }
+}
+
+fn kind_of(word: &str) -> Kind {
+    let kinds = [
+        Kind::Unreachable,
+        Kind::TimedOut,
+        Kind::Cancelled,
+        Kind::BadArgument,
+        Kind::Malformed,
+        Kind::LimitExceeded,
+        Kind::Unsupported,
+        Kind::Violation,
+        Kind::BadReference,
+    ];
+    kinds.into_iter().find(|kind| kind.word() == word).unwrap_or(Kind::Internal)
+}

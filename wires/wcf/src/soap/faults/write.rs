@@ -1,0 +1,190 @@
+//! Failures as faults.
+
+use crate::soap::names::{
+    ADDRESSING, ADDRESSING_FAULT, DISPATCHER, DISPATCHER_FAULT, EXCEPTION_DETAIL, FAILURE, SECURITY,
+    SOAP_FAULT, envelope,
+};
+use crate::soap::put::Put;
+use crate::soap::{Dialect, Soap};
+use everywire_model::{Completed, Failure, Initiator, Kind};
+use std::borrow::Cow;
+
+/// What a fault says.
+#[derive(Debug, Clone)]
+pub(in crate::soap) struct Said {
+    /// `Sender`, `Receiver`, `MustUnderstand`: the code of SOAP 1.2.
+    pub(in crate::soap) code: &'static str,
+    /// (namespace, name).
+    pub(in crate::soap) subcode: Option<(Cow<'static, str>, Cow<'static, str>)>,
+    pub(in crate::soap) reason: String,
+    pub(in crate::soap) action: Cow<'static, str>,
+    /// Type and message of what went wrong, if callers may know.
+    pub(in crate::soap) exception: Option<(String, String)>,
+}
+
+/// What WCF says of an error that it does not tell.
+const INTERNAL: &str = "The server was unable to process the request due to an internal error.  For more information about \
+    the error, either turn on IncludeExceptionDetailInFaults (either from ServiceBehaviorAttribute or from the \
+    <serviceDebug> configuration behavior) on the server in order to send the exception information back to the client, or \
+    turn on tracing as per the Microsoft .NET Framework SDK documentation and inspect the server trace logs.";
+
+/// The fault for a failure, about a request with this action and address.
+pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: bool) -> Said {
+    let own = |code, namespace: &'static str, name: &'static str, reason: String, action| Said {
+        code,
+        subcode: Some((namespace.into(), name.into())),
+        reason,
+        action: Cow::Borrowed(action),
+        exception: None,
+    };
+    let text = || failure.message().to_owned();
+    match failure.kind() {
+        _ if given(failure).is_some() => Said {
+            code: if failure.initiator() == Initiator::Here { "Receiver" } else { "Sender" },
+            subcode: given(failure),
+            reason: text(),
+            action: SOAP_FAULT.into(),
+            exception: None,
+        },
+        Kind::NoOperation => {
+            let reason = format!(
+                "The message with Action '{action}' cannot be processed at the receiver, due to a ContractFilter mismatch at \
+                 the EndpointDispatcher. This may be because of either a contract mismatch (mismatched Actions between sender \
+                 and receiver) or a binding/security mismatch between the sender and the receiver.  Check that sender and \
+                 receiver have the same contract and the same binding (including security requirements, e.g. Message, \
+                 Transport, None)."
+            );
+            own("Sender", ADDRESSING, "ActionNotSupported", reason, ADDRESSING_FAULT)
+        }
+        Kind::NoObject => {
+            let reason = format!(
+                "The message with To '{to}' cannot be processed at the receiver, due to an AddressFilter mismatch at the \
+                 EndpointDispatcher.  Check that the sender and receiver's EndpointAddresses agree."
+            );
+            own("Sender", ADDRESSING, "DestinationUnreachable", reason, ADDRESSING_FAULT)
+        }
+        Kind::Malformed | Kind::BadArgument | Kind::LimitExceeded
+            if failure.completed() == Completed::No && failure.initiator() != Initiator::Here =>
+        {
+            let reason = format!(
+                "The formatter threw an exception while trying to deserialize the message: {}",
+                failure.message()
+            );
+            own("Sender", DISPATCHER, "DeserializationFailed", reason, DISPATCHER_FAULT)
+        }
+        Kind::Busy => own("Receiver", ADDRESSING, "EndpointUnavailable", text(), ADDRESSING_FAULT),
+        Kind::Refused => {
+            let code = failure
+                .code()
+                .and_then(|code| code.strip_prefix('{')?.strip_prefix(SECURITY)?.strip_prefix('}'));
+            let code = code.unwrap_or("FailedAuthentication").to_owned();
+            Said {
+                subcode: Some((SECURITY.into(), code.into())),
+                ..own("Sender", SECURITY, "", text(), SOAP_FAULT)
+            }
+        }
+        Kind::Internal | Kind::Violation => {
+            let reason = if detail { text() } else { INTERNAL.to_owned() };
+            let exception = detail.then(|| ("System.Exception".to_owned(), failure.to_string()));
+            Said {
+                exception,
+                ..own("Receiver", DISPATCHER, "InternalServiceFault", reason, DISPATCHER_FAULT)
+            }
+        }
+        kind => own("Receiver", FAILURE, kind.word(), text(), SOAP_FAULT),
+    }
+}
+
+/// The code that a failure carries already, in Clark notation: of another WCF service, or of a servant that knows what its
+/// callers expect.
+fn given(failure: &Failure) -> Option<(Cow<'static, str>, Cow<'static, str>)> {
+    let (namespace, local) = failure.code()?.strip_prefix('{')?.split_once('}')?;
+    let is_standard = [ADDRESSING, DISPATCHER, SECURITY, FAILURE].contains(&namespace);
+    (!is_standard && !local.is_empty())
+        .then(|| (Cow::Owned(namespace.to_owned()), Cow::Owned(local.to_owned())))
+}
+
+impl Said {
+    /// A fault about an addressing header.
+    pub(in crate::soap) fn addressing(name: &'static str, reason: String) -> Self {
+        Self {
+            code: "Sender",
+            subcode: Some((ADDRESSING.into(), name.into())),
+            reason,
+            action: ADDRESSING_FAULT.into(),
+            exception: None,
+        }
+    }
+
+    /// Writes the fault; returns where a detail would stand in what was written.
+    pub(in crate::soap) fn put(&self, put: &mut Put<'_>, dialect: Dialect, wants_detail: bool) -> usize {
+        put.start(b's', "Fault");
+        let detail = match dialect.soap {
+            Soap::V12 => {
+                put.start(b's', "Code");
+                put.leaf(b's', "Value", &format!("s:{}", self.code));
+                if let Some((namespace, local)) = &self.subcode {
+                    put.start(b's', "Subcode");
+                    put.start(b's', "Value");
+                    let prefix = prefix(namespace);
+                    put.xmlns(prefix, namespace);
+                    put.chars(&format!("{}:{local}", char::from(prefix)));
+                    put.end();
+                    put.end();
+                }
+                put.end();
+                put.start(b's', "Reason");
+                put.start(b's', "Text");
+                put.language();
+                put.chars(&self.reason);
+                put.end();
+                put.end();
+                "Detail"
+            }
+            Soap::V11 => {
+                put.start(0, "faultcode");
+                match &self.subcode {
+                    Some((namespace, local)) if namespace != envelope(Soap::V12) => {
+                        let prefix = prefix(namespace);
+                        put.xmlns(prefix, namespace);
+                        put.chars(&format!("{}:{local}", char::from(prefix)));
+                    }
+                    _ => put.chars(match self.code {
+                        "Sender" => "s:Client",
+                        "MustUnderstand" => "s:MustUnderstand",
+                        "VersionMismatch" => "s:VersionMismatch",
+                        _ => "s:Server",
+                    }),
+                }
+                put.end();
+                put.start(0, "faultstring");
+                put.language();
+                put.chars(&self.reason);
+                put.end();
+                "detail"
+            }
+        };
+        let prefix = if dialect.soap == Soap::V12 { b's' } else { 0 };
+        let mut at = 0;
+        if let Some((kind, message)) = &self.exception {
+            put.start(prefix, detail);
+            put.start(0, "ExceptionDetail");
+            put.xmlns(0, EXCEPTION_DETAIL);
+            put.leaf(0, "Message", message);
+            put.leaf(0, "Type", kind);
+            put.end();
+            put.end();
+        } else if wants_detail {
+            put.start(prefix, detail);
+            at = put.len();
+            put.end();
+        }
+        put.end();
+        at
+    }
+}
+
+/// A prefix for codes of a namespace, apart from that of envelopes.
+fn prefix(namespace: &str) -> u8 {
+    if namespace == FAILURE { b'e' } else { b'a' }
+}

@@ -1,0 +1,235 @@
+//! What stands before the body of a message.
+
+use super::cursor::{Cursor, Element, Step};
+use super::ids::{self, MessageId};
+use super::names::{ADDRESSING, NOBODY, SECURITY, envelope};
+use super::rm::Headers;
+use super::{Dialect, Form};
+use crate::dictionary::Words;
+use crate::values::ReaderQuotas;
+use crate::violations::Violation;
+use everywire_model::visit::Visit;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Headers of one envelope.
+const MAX_HEADERS: usize = 64;
+
+/// What a message says before its body.
+#[derive(Debug, Default)]
+pub(super) struct Head<'a> {
+    pub(super) action: Option<Cow<'a, str>>,
+    pub(super) to: Option<Cow<'a, str>>,
+    pub(super) message_id: Option<MessageId>,
+    pub(super) relates_to: Option<MessageId>,
+    /// Where answers are wanted, if that is not who sent the message.
+    pub(super) reply_to: Option<Cow<'a, str>>,
+    /// Headers that must be understood and that addressing does not define.
+    pub(super) demanding: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// An addressing header that stands twice, or that is broken.
+    pub(super) invalid: Option<&'static str>,
+    /// The `Security` header.
+    pub(super) security: Option<Range<usize>>,
+    /// Those of reliable messaging.
+    pub(super) reliable: Headers,
+    /// Where the changing part of the only identifier is: 16 bytes, or 36 characters.
+    pub(super) hole: Option<usize>,
+    /// How many identifiers there are.
+    pub(super) identifiers: usize,
+    /// Offset of the first byte inside the body.
+    pub(super) body: usize,
+    /// The first element of the body.
+    pub(super) first: Option<First<'a>>,
+}
+
+/// The first element of a body.
+#[derive(Debug)]
+pub(super) struct First<'a> {
+    pub(super) namespace: Cow<'a, str>,
+    pub(super) local: Cow<'a, str>,
+    /// Offset of the first byte after its start tag.
+    pub(super) inside: usize,
+}
+
+impl First<'_> {
+    /// Clark notation.
+    pub(super) fn clark(&self) -> String {
+        format!("{{{}}}{}", self.namespace, self.local)
+    }
+}
+
+/// Roles whose headers are for this side; those of others are not even looked at.
+fn is_mine(header: &Element<'_>, namespace: &str) -> bool {
+    let role = header.attribute(namespace, "role").or_else(|| header.attribute(namespace, "actor"));
+    match role {
+        None | Some("") => true,
+        Some(role) => {
+            role == "http://www.w3.org/2003/05/soap-envelope/role/next"
+                || role == "http://www.w3.org/2003/05/soap-envelope/role/ultimateReceiver"
+                || role == "http://schemas.xmlsoap.org/soap/actor/next"
+        }
+    }
+}
+
+impl<'a> Head<'a> {
+    /// Reads a document up to the first element of its body.
+    ///
+    /// # Errors
+    /// It is no envelope of the dialect's version.
+    pub(super) fn read(
+        dialect: Dialect,
+        document: &'a [u8],
+        words: &'a Words,
+        quotas: &ReaderQuotas,
+    ) -> Visit<Self> {
+        let mut cursor = Cursor::new(dialect.form, document, words, quotas);
+        let soap = envelope(dialect.soap);
+        let root = root(&mut cursor)?;
+        if !root.is(soap, "Envelope") {
+            return Err(Violation::NoEnvelope.at(root.at));
+        }
+        let mut head = Self::default();
+        let mut element = cursor.child()?;
+        if let Some(header) = element.take_if(|element| element.is(soap, "Header")) {
+            let _ = header;
+            head.headers(&mut cursor, dialect)?;
+            element = cursor.child()?;
+        }
+        match element {
+            Some(body) if body.is(soap, "Body") => head.body = body.inside,
+            Some(other) => return Err(Violation::UnexpectedElement.at(other.at)),
+            None => return Err(Violation::MissingElement.at(cursor.position())),
+        }
+        if let Some(first) = cursor.child()? {
+            let Element { namespace, local, inside, .. } = first;
+            head.first = Some(First { namespace, local, inside });
+        }
+        Ok(head)
+    }
+
+    fn headers(&mut self, cursor: &mut Cursor<'a>, dialect: Dialect) -> Visit<()> {
+        let soap = envelope(dialect.soap);
+        let mut count = 0;
+        while let Some(header) = cursor.child()? {
+            count += 1;
+            if count > MAX_HEADERS {
+                return Err(Violation::TooManyHeaders.at(header.at));
+            }
+            let demands = matches!(header.attribute(soap, "mustUnderstand"), Some("1" | "true"));
+            if !is_mine(&header, soap) {
+                cursor.skip()?;
+            } else if dialect.addressing && header.namespace == ADDRESSING {
+                if !self.addressing(cursor, &header, dialect.form)? {
+                    cursor.skip()?;
+                    if demands {
+                        self.demanding.push((header.namespace, header.local));
+                    }
+                }
+            } else if self.reliable.read(cursor, &header)? {
+            } else if header.is(SECURITY, "Security") {
+                let at = header.at;
+                cursor.skip()?;
+                self.security = Some(at..cursor.position());
+                if demands {
+                    self.demanding.push((header.namespace, header.local));
+                }
+            } else {
+                cursor.skip()?;
+                if demands {
+                    self.demanding.push((header.namespace, header.local));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a header of addressing, up to its end; `false` if it is none, and still open.
+    fn addressing(&mut self, cursor: &mut Cursor<'a>, header: &Element<'a>, form: Form) -> Visit<bool> {
+        match &*header.local {
+            "Action" => {
+                let action = cursor.trimmed()?;
+                if self.action.replace(action).is_some() {
+                    self.invalid.get_or_insert("Action");
+                }
+            }
+            "To" => {
+                let to = cursor.trimmed()?;
+                if self.to.replace(to).is_some() {
+                    self.invalid.get_or_insert("To");
+                }
+            }
+            "MessageID" => {
+                let id = self.identifier(cursor, form)?;
+                if self.message_id.replace(id).is_some() {
+                    self.invalid.get_or_insert("MessageID");
+                }
+            }
+            "RelatesTo" => {
+                let is_reply = header.attribute("", "RelationshipType").is_none_or(|kind| {
+                    matches!(kind, "http://www.w3.org/2005/08/addressing/reply" | "wsa:Reply" | "a:Reply")
+                });
+                let id = self.identifier(cursor, form)?;
+                if is_reply && self.relates_to.replace(id).is_some() {
+                    self.invalid.get_or_insert("RelatesTo");
+                }
+            }
+            "ReplyTo" => {
+                let address = address(cursor)?;
+                if self.reply_to.replace(address).is_some() {
+                    self.invalid.get_or_insert("ReplyTo");
+                }
+            }
+            "From" | "FaultTo" => cursor.skip()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn identifier(&mut self, cursor: &mut Cursor<'a>, form: Form) -> Visit<MessageId> {
+        let inside = cursor.position();
+        let (id, piece) = cursor.message_id()?;
+        self.identifiers += 1;
+        self.hole = match form {
+            // The record's code, then the identifier.
+            Form::Binary if matches!(id, MessageId::Unique(_)) => Some(inside + 1),
+            Form::Text if matches!(id, MessageId::Unique(_)) => {
+                piece.and_then(|piece| cursor.offset_of(piece)).map(|at| at + ids::URN.len())
+            }
+            _ => None,
+        };
+        Ok(id)
+    }
+
+    /// Whether no answer is wanted.
+    pub(super) fn refuses_answers(&self) -> bool {
+        self.reply_to.as_deref() == Some(NOBODY)
+    }
+}
+
+/// The first element of a document.
+fn root<'a>(cursor: &mut Cursor<'a>) -> Visit<Element<'a>> {
+    match cursor.next()? {
+        Step::Open(element) => Ok(element),
+        _ => Err(Violation::NoEnvelope.at(0)),
+    }
+}
+
+/// The address of an endpoint reference.
+fn address<'a>(cursor: &mut Cursor<'a>) -> Visit<Cow<'a, str>> {
+    let mut found = Cow::Borrowed("");
+    while let Some(element) = cursor.child()? {
+        if element.is(ADDRESSING, "Address") {
+            found = cursor.trimmed()?;
+        } else {
+            cursor.skip()?;
+        }
+    }
+    Ok(found)
+}
+
+/// Reads a document to its end: whether every element of it ends and nothing follows.
+pub(super) fn check(form: Form, document: &[u8], words: &Words, quotas: &ReaderQuotas) -> Visit<()> {
+    let mut cursor = Cursor::new(form, document, words, quotas);
+    while !matches!(cursor.next()?, Step::End) {}
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! SOAP: envelopes around bodies, addressing, correlation of calls and answers, faults, reliable sessions.
+//!
+//! [`Exchange`] is one channel's state without framing: framings hand it the payload of one message at a time, and send
+//! what it appends to their ropes. `head` reads what stands before a body and `seen` recognizes it the next time;
+//! `template` writes it; `faults` turns failures into faults and back; `rm` numbers messages and repeats those that got
+//! lost.
+
+mod cursor;
+mod exchange;
+mod faults;
+mod head;
+mod ids;
+mod names;
+mod put;
+mod rm;
+mod security;
+mod seen;
+mod template;
+mod waiting;
+
+pub use exchange::{Answered, Exchange, Flushed, Side, Started};
+
+pub use crate::values::Form;
+
+/// The version of SOAP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Soap {
+    /// 1.1.
+    V11,
+    /// 1.2.
+    V12,
+}
+
+/// How messages of one channel are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Dialect {
+    /// Binary or text.
+    pub form: Form,
+    /// Whether a table of new words stands before each document (MC-NBFSE).
+    pub session: bool,
+    /// The version of SOAP.
+    pub soap: Soap,
+    /// Whether messages carry WS-Addressing 1.0 headers.
+    pub addressing: bool,
+}
+
+impl Dialect {
+    /// NetTcpBinding, buffered; pipes: `application/soap+msbinsession1`.
+    pub const NET_TCP: Self = Self { form: Form::Binary, session: true, soap: Soap::V12, addressing: true };
+    /// NetTcpBinding, streamed; binary over HTTP: `application/soap+msbin1`.
+    pub const BINARY: Self = Self { session: false, ..Self::NET_TCP };
+    /// BasicHttpBinding: `text/xml`.
+    pub const BASIC: Self = Self { form: Form::Text, session: false, soap: Soap::V11, addressing: false };
+    /// WSHttpBinding: `application/soap+xml`.
+    pub const WS: Self = Self { form: Form::Text, session: false, soap: Soap::V12, addressing: true };
+}

@@ -1,0 +1,145 @@
+//! The headers of reliable messaging.
+
+use crate::soap::cursor::{Cursor, Element};
+use crate::violations::Violation;
+use everywire_model::visit::Visit;
+
+/// February 2005.
+pub(in crate::soap) const FEBRUARY: &str = "http://schemas.xmlsoap.org/ws/2005/02/rm";
+/// 1.1.
+pub(in crate::soap) const OASIS: &str = "http://docs.oasis-open.org/ws-rx/wsrm/200702";
+/// Microsoft's additions.
+pub(in crate::soap) const MICROSOFT: &str = "http://schemas.microsoft.com/ws/2006/05/rm";
+
+/// Ranges in one acknowledgement.
+const MAX_RANGES: usize = 64;
+
+/// The version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::soap) enum Version {
+    February,
+    Oasis,
+}
+
+impl Version {
+    pub(in crate::soap) fn of(namespace: &str) -> Option<Self> {
+        match namespace {
+            FEBRUARY => Some(Self::February),
+            OASIS => Some(Self::Oasis),
+            _ => None,
+        }
+    }
+
+    pub(in crate::soap) fn namespace(self) -> &'static str {
+        match self {
+            Self::February => FEBRUARY,
+            Self::Oasis => OASIS,
+        }
+    }
+}
+
+/// Which message of a sequence a message is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::soap) struct Sequence {
+    pub(in crate::soap) id: String,
+    pub(in crate::soap) number: u64,
+    pub(in crate::soap) last: bool,
+}
+
+/// Which messages of a sequence arrived.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in crate::soap) struct Acknowledgement {
+    pub(in crate::soap) id: String,
+    /// Inclusive.
+    pub(in crate::soap) ranges: Vec<(u64, u64)>,
+    /// How many more may be under way.
+    pub(in crate::soap) room: Option<u64>,
+}
+
+/// All of one message.
+#[derive(Debug, Default)]
+pub(in crate::soap) struct Headers {
+    pub(in crate::soap) version: Option<Version>,
+    pub(in crate::soap) sequence: Option<Sequence>,
+    pub(in crate::soap) acknowledgement: Option<Acknowledgement>,
+    /// The sequence whose acknowledgement is asked for.
+    pub(in crate::soap) requested: Option<String>,
+}
+
+impl Headers {
+    pub(in crate::soap) fn is_empty(&self) -> bool {
+        self.version.is_none()
+    }
+
+    /// Reads a header, up to its end; `false` if it is none of these, and still open.
+    pub(in crate::soap) fn read(&mut self, cursor: &mut Cursor<'_>, header: &Element<'_>) -> Visit<bool> {
+        let Some(version) = Version::of(&header.namespace) else { return Ok(false) };
+        match &*header.local {
+            "Sequence" => {
+                let sequence = sequence(cursor)?;
+                if self.sequence.replace(sequence).is_some() {
+                    return Err(Violation::UnexpectedElement.at(header.at));
+                }
+            }
+            "SequenceAcknowledgement" => self.acknowledgement = Some(acknowledgement(cursor)?),
+            "AckRequested" => {
+                while let Some(element) = cursor.child()? {
+                    if element.local == "Identifier" {
+                        self.requested = Some(cursor.trimmed()?.into_owned());
+                    } else {
+                        cursor.skip()?;
+                    }
+                }
+            }
+            "SequenceFault" => cursor.skip()?,
+            _ => return Ok(false),
+        }
+        self.version = Some(version);
+        Ok(true)
+    }
+}
+
+fn number(text: &str, at: usize) -> Visit<u64> {
+    let number = text.parse().ok().filter(|number| (1..=i64::MAX as u64).contains(number));
+    number.ok_or_else(|| Violation::BadValue.at(at))
+}
+
+fn sequence(cursor: &mut Cursor<'_>) -> Visit<Sequence> {
+    let mut found = Sequence { id: String::new(), number: 0, last: false };
+    while let Some(element) = cursor.child()? {
+        match &*element.local {
+            "Identifier" => found.id = cursor.trimmed()?.into_owned(),
+            "MessageNumber" => found.number = number(&cursor.trimmed()?, element.at)?,
+            "LastMessage" => {
+                found.last = true;
+                cursor.skip()?;
+            }
+            _ => cursor.skip()?,
+        }
+    }
+    if found.id.is_empty() || found.number == 0 {
+        return Err(Violation::MissingElement.at(cursor.position()));
+    }
+    Ok(found)
+}
+
+fn acknowledgement(cursor: &mut Cursor<'_>) -> Visit<Acknowledgement> {
+    let mut found = Acknowledgement::default();
+    while let Some(element) = cursor.child()? {
+        match &*element.local {
+            "Identifier" => found.id = cursor.trimmed()?.into_owned(),
+            "AcknowledgementRange" => {
+                let bound = |name| number(element.attribute("", name).unwrap_or_default(), element.at);
+                let range = (bound("Lower")?, bound("Upper")?);
+                if range.0 > range.1 || found.ranges.len() >= MAX_RANGES {
+                    return Err(Violation::OutOfRange.at(element.at));
+                }
+                found.ranges.push(range);
+                cursor.skip()?;
+            }
+            "BufferRemaining" => found.room = cursor.trimmed()?.parse().ok(),
+            _ => cursor.skip()?,
+        }
+    }
+    Ok(found)
+}

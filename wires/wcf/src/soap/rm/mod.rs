@@ -1,0 +1,71 @@
+//! Reliable sessions (WS-ReliableMessaging): February 2005, and 1.1 where a client begins with it.
+//!
+//! The client asks for a sequence and offers one for the way back. Messages are numbered, kept until they are acknowledged,
+//! repeated until then, and handed on in order. At most eight are under way in either direction.
+
+mod control;
+mod headers;
+mod incoming;
+mod outgoing;
+mod session;
+
+pub(super) use headers::Headers;
+pub(super) use session::{Came, Reliable};
+
+use super::faults::Said;
+use super::ids::MessageId;
+use bytes::Bytes;
+use everywire_model::CallId;
+use std::time::Duration;
+
+/// Messages under way, and messages held until those before them come: WCF's MaxTransferWindowSize.
+const WINDOW: u64 = 8;
+/// How long an acknowledgement waits for a message to travel with.
+const ACKNOWLEDGE_AFTER: Duration = Duration::from_millis(200);
+/// How long the first repetition waits; each next one twice as long.
+const REPEAT_AFTER: Duration = Duration::from_millis(500);
+/// How often a message is repeated: WCF's MaxRetryCount.
+const REPEATS: u32 = 8;
+/// How long a missing message may hold up those behind it.
+const GAP: Duration = Duration::from_secs(60);
+/// How long the peer may say nothing at all: WCF's InactivityTimeout.
+const INACTIVITY: Duration = Duration::from_secs(600);
+
+/// A message to send, with its body written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Outbound {
+    pub(super) action: Box<str>,
+    pub(super) message_id: Option<[u8; 16]>,
+    pub(super) relates_to: Option<MessageId>,
+    pub(super) to: Option<Box<str>>,
+    /// Headers of its own.
+    pub(super) headers: Vec<u8>,
+    pub(super) body: Bytes,
+    /// The call that it begins.
+    pub(super) call: Option<CallId>,
+    pub(super) fault: bool,
+    /// Whether none follows it.
+    pub(super) last: bool,
+}
+
+/// A message to send now.
+pub(super) struct Next {
+    pub(super) message: Outbound,
+    /// All of its headers beside addressing.
+    pub(super) headers: Vec<u8>,
+    /// Whether it is the response to the message that came last.
+    pub(super) answers: bool,
+}
+
+/// A message that came: document, action around it, key.
+pub(super) type Arrived = (Bytes, Option<String>, Bytes);
+
+/// What is to be done about a message that came.
+pub(super) enum Verdict {
+    /// It is not of the session.
+    Foreign,
+    /// These messages are to be taken now, in order.
+    Deliver(Vec<Arrived>),
+    /// It is refused.
+    Fault(Said),
+}

@@ -1,0 +1,133 @@
+//! The sequence of this side's messages.
+
+use super::headers::Acknowledgement;
+use super::{Outbound, REPEAT_AFTER, REPEATS, WINDOW};
+use crate::soap::ids::MessageId;
+use everywire_model::{CallId, Failure, Initiator, Kind};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// Messages that wait for a number, and messages that wait for their acknowledgement.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    /// Its identifier, once there is one.
+    pub(super) id: Option<String>,
+    next: u64,
+    waiting: VecDeque<Outbound>,
+    flying: VecDeque<Flying>,
+    /// How many more the peer takes.
+    room: u64,
+}
+
+#[derive(Debug)]
+struct Flying {
+    number: u64,
+    message: Outbound,
+    repeats: u32,
+    due: Instant,
+}
+
+impl Outgoing {
+    pub(super) fn new(id: Option<String>) -> Self {
+        Self { id, next: 1, waiting: VecDeque::new(), flying: VecDeque::new(), room: WINDOW }
+    }
+
+    pub(super) fn push(&mut self, message: Outbound) {
+        self.waiting.push_back(message);
+    }
+
+    /// Leaves out a message that got no number yet.
+    pub(super) fn cancel(&mut self, call: CallId) {
+        self.waiting.retain(|message| message.call != Some(call));
+    }
+
+    /// Whether everything that was to be sent has arrived.
+    pub(super) fn is_done(&self) -> bool {
+        self.waiting.is_empty() && self.flying.is_empty()
+    }
+
+    pub(super) fn first(&self) -> Option<&Outbound> {
+        self.waiting.front()
+    }
+
+    /// The last number that was given.
+    pub(super) fn last_number(&self) -> u64 {
+        self.next - 1
+    }
+
+    /// The next message to send: one to repeat if `timed`, else one that the window lets through.
+    pub(super) fn next(&mut self, now: Instant, timed: bool) -> Option<(u64, Outbound)> {
+        if timed && let Some(flying) = self.flying.iter_mut().find(|flying| flying.due <= now) {
+            return Some(flying.repeat(now));
+        }
+        // A peer that has no room is asked again with one message.
+        let window = self.room.clamp(1, WINDOW);
+        if self.flying.len() as u64 >= window {
+            return None;
+        }
+        let message = self.waiting.pop_front()?;
+        let number = self.next;
+        self.next += 1;
+        self.flying.push_back(Flying {
+            number,
+            message: message.clone(),
+            repeats: 0,
+            due: now + REPEAT_AFTER,
+        });
+        Some((number, message))
+    }
+
+    /// The answer to a message of the peer, once more.
+    pub(super) fn answer_to(&mut self, id: &MessageId, now: Instant) -> Option<(u64, Outbound)> {
+        let flying = self.flying.iter_mut().find(|flying| flying.message.relates_to.as_ref() == Some(id))?;
+        Some(flying.repeat(now))
+    }
+
+    /// Takes an acknowledgement.
+    ///
+    /// # Errors
+    /// It is of messages that were never sent.
+    pub(super) fn acknowledged(&mut self, acknowledgement: &Acknowledgement) -> Result<(), Failure> {
+        if acknowledgement.ranges.iter().any(|(_, upper)| *upper >= self.next) {
+            let what = "the peer acknowledges messages that were never sent";
+            return Err(
+                Failure::new(Kind::Violation, Initiator::Peer, what).with_code("rm InvalidAcknowledgement")
+            );
+        }
+        let arrived = |number: u64| {
+            acknowledgement.ranges.iter().any(|(lower, upper)| (*lower..=*upper).contains(&number))
+        };
+        self.flying.retain(|flying| !arrived(flying.number));
+        self.room = acknowledgement.room.unwrap_or(WINDOW);
+        Ok(())
+    }
+
+    /// When the next message is to be repeated.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.flying.iter().map(|flying| flying.due).min()
+    }
+
+    /// Gives up on a peer that does not acknowledge.
+    ///
+    /// # Errors
+    /// A message was repeated as often as it may be.
+    pub(super) fn expire(&self, now: Instant) -> Result<(), Failure> {
+        match self.flying.iter().find(|flying| flying.due <= now && flying.repeats >= REPEATS) {
+            Some(flying) => Err(Failure::new(
+                Kind::Unreachable,
+                Initiator::Peer,
+                format!("message {} was repeated {REPEATS} times and never acknowledged", flying.number),
+            )
+            .with_code("rm MaxRetryCount")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Flying {
+    fn repeat(&mut self, now: Instant) -> (u64, Outbound) {
+        self.repeats = (self.repeats + 1).min(REPEATS);
+        self.due = now + REPEAT_AFTER * (1 << self.repeats);
+        (self.number, self.message.clone())
+    }
+}

@@ -1,0 +1,404 @@
+//! One reliable session: both sequences, and the messages of the protocol itself.
+
+use super::headers::{Acknowledgement, Version};
+use super::incoming::{Incoming, Taken};
+use super::outgoing::Outgoing;
+use super::{INACTIVITY, Next, Outbound, REPEAT_AFTER, REPEATS, Verdict, control};
+use crate::dictionary::Words;
+use crate::soap::Dialect;
+use crate::soap::faults::Said;
+use crate::soap::head::Head;
+use crate::soap::ids::{self, MessageId};
+use crate::soap::names::envelope;
+use crate::values::ReaderQuotas;
+use bytes::Bytes;
+use everywire_model::visit::Visit;
+use everywire_model::{CallId, Failure, Initiator, Kind};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// How far a session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nobody was asked for a sequence.
+    Idle,
+    /// It was asked for, so many times, and is asked for again at that time.
+    Asking(u32, Instant),
+    /// Messages go both ways.
+    Open,
+    /// Nothing more is sent than `LastMessage`.
+    Closing,
+    /// It is over.
+    Over,
+}
+
+/// A message that came, and what surrounds it.
+pub(in crate::soap) struct Came<'a> {
+    pub(in crate::soap) head: &'a Head<'a>,
+    pub(in crate::soap) document: &'a Bytes,
+    pub(in crate::soap) words: &'a Words,
+    pub(in crate::soap) quotas: &'a ReaderQuotas,
+    pub(in crate::soap) action: Option<&'a str>,
+    pub(in crate::soap) key: &'a Bytes,
+    /// The address of this side.
+    pub(in crate::soap) here: &'a str,
+}
+
+/// One session.
+#[derive(Debug)]
+pub(in crate::soap) struct Reliable {
+    dialect: Dialect,
+    version: Version,
+    asks: bool,
+    /// Whether answers are the responses to requests, and nothing is sent to the client without one.
+    in_turns: bool,
+    stage: Stage,
+    closing: bool,
+    /// The identifier of the message that asks, or that asked, for the sequence.
+    asked: MessageId,
+    out: Outgoing,
+    came: Incoming,
+    to: Option<Box<str>>,
+    /// Messages of the protocol itself.
+    control: VecDeque<Outbound>,
+    /// A message to answer with an old answer, or with an acknowledgement.
+    owed: Option<Option<MessageId>>,
+    heard: Option<Instant>,
+}
+
+impl Reliable {
+    /// The side that opened the channel.
+    pub(in crate::soap) fn asking(dialect: Dialect, in_turns: bool) -> Self {
+        let offer = control::identifier();
+        Self {
+            dialect,
+            version: Version::February,
+            asks: true,
+            in_turns,
+            stage: Stage::Idle,
+            closing: false,
+            asked: MessageId::Unique(ids::random()),
+            out: Outgoing::new(None),
+            came: Incoming::new(Some(offer)),
+            to: None,
+            control: VecDeque::new(),
+            owed: None,
+            heard: None,
+        }
+    }
+
+    /// The side that accepted it, when the other begins a session.
+    pub(in crate::soap) fn asked(dialect: Dialect, in_turns: bool) -> Self {
+        Self { asks: false, came: Incoming::new(None), ..Self::asking(dialect, in_turns) }
+    }
+
+    /// Whether a message begins a session.
+    pub(in crate::soap) fn begins(head: &Head<'_>) -> bool {
+        version_of(head, "CreateSequence").is_some()
+    }
+
+    pub(in crate::soap) fn queue(&mut self, message: Outbound) {
+        if self.to.is_none() {
+            self.to.clone_from(&message.to);
+        }
+        self.out.push(message);
+    }
+
+    pub(in crate::soap) fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// When something is due.
+    pub(in crate::soap) fn deadline(&self) -> Option<Instant> {
+        let asking = match self.stage {
+            Stage::Asking(_, due) => Some(due),
+            _ => None,
+        };
+        let repeats = if self.is_timed() { self.out.due() } else { None };
+        let tells = if self.in_turns { None } else { self.came.due() };
+        let silence = self.heard.filter(|_| self.stage == Stage::Open).map(|heard| heard + INACTIVITY);
+        [asking, repeats, tells, silence].into_iter().flatten().min()
+    }
+
+    /// Time has passed.
+    ///
+    /// # Errors
+    /// The peer is gone, or a message stays away.
+    pub(in crate::soap) fn expire(&mut self, now: Instant) -> Result<(), Failure> {
+        let gone = |what: &str, code: &str| {
+            Err(Failure::new(Kind::Unreachable, Initiator::Peer, what).with_code(format!("rm {code}")))
+        };
+        match self.stage {
+            Stage::Asking(times, due) if due <= now && times >= REPEATS => {
+                return gone("the service never granted a reliable session", "MaxRetryCount");
+            }
+            Stage::Open if self.heard.is_some_and(|heard| heard + INACTIVITY <= now) => {
+                return gone(
+                    "the peer of a reliable session has said nothing for ten minutes",
+                    "InactivityTimeout",
+                );
+            }
+            _ => {}
+        }
+        if self.came.is_torn(now) {
+            return gone("a message of a reliable session is missing, and stays away", "Gap");
+        }
+        if self.is_timed() { self.out.expire(now) } else { Ok(()) }
+    }
+
+    /// Whether this side repeats messages by the clock; in turns, a server repeats an answer when it is asked again.
+    fn is_timed(&self) -> bool {
+        self.asks || !self.in_turns
+    }
+
+    /// The next message to send.
+    pub(in crate::soap) fn next(&mut self, now: Instant) -> Option<Next> {
+        let answers = self.in_turns && !self.asks;
+        if let Some(message) = self.control.pop_front() {
+            return Some(self.dressed(message, None, answers));
+        }
+        match self.stage {
+            Stage::Idle if self.asks && self.out.first().is_some() => return Some(self.ask(0, now)),
+            Stage::Asking(times, due) if due <= now && times < REPEATS => return Some(self.ask(times, now)),
+            Stage::Idle | Stage::Asking(..) | Stage::Over => return None,
+            Stage::Open | Stage::Closing => {}
+        }
+        if let Some(owed) = self.owed.take() {
+            let again = owed.and_then(|id| self.out.answer_to(&id, now));
+            return Some(match again {
+                Some((number, message)) => self.dressed(message, Some(number), answers),
+                None => self.dressed(control::empty(self.version, "SequenceAcknowledgement"), None, answers),
+            });
+        }
+        if let Some((number, message)) = self.out.next(now, self.is_timed()) {
+            return Some(self.dressed(message, Some(number), answers));
+        }
+        // On an ordered stream nothing overtakes the last message: the end may follow it at once.
+        let said = self.stage == Stage::Closing && !self.in_turns;
+        if self.closing && self.asks && (said || self.out.is_done()) {
+            return self.end(now);
+        }
+        if !self.in_turns && self.came.is_due(now) {
+            return Some(self.dressed(control::empty(self.version, "SequenceAcknowledgement"), None, false));
+        }
+        None
+    }
+
+    fn ask(&mut self, times: u32, now: Instant) -> Next {
+        self.stage = Stage::Asking(times + 1, now + REPEAT_AFTER * (1 << times));
+        let (id, offer) = (self.asked.guid().unwrap_or_default(), self.came.id.clone().unwrap_or_default());
+        let message = control::create(self.dialect, self.version, id, &offer, self.to.clone());
+        Next { message, headers: Vec::new(), answers: false }
+    }
+
+    /// Says that nothing follows, and when that has arrived, that the sequence is over.
+    fn end(&mut self, now: Instant) -> Option<Next> {
+        if self.stage == Stage::Open && self.version == Version::February && self.out.last_number() > 0 {
+            self.stage = Stage::Closing;
+            self.out.push(Outbound { last: true, ..control::empty(self.version, "LastMessage") });
+            let (number, message) = self.out.next(now, false)?;
+            return Some(self.dressed(message, Some(number), false));
+        }
+        self.stage = Stage::Over;
+        let id = self.out.id.clone()?;
+        let last = self.out.last_number();
+        let message = control::about(self.dialect, self.version, "TerminateSequence", &id, Some(last));
+        Some(self.dressed(message, None, false))
+    }
+
+    /// A message with the headers of the protocol.
+    fn dressed(&mut self, message: Outbound, number: Option<u64>, answers: bool) -> Next {
+        let mut headers = message.headers.clone();
+        if let (Some(number), Some(id)) = (number, &self.out.id) {
+            headers.extend(control::sequence(self.dialect, self.version, id, number, message.last));
+        }
+        if let Some(said) = self.came.tell() {
+            headers.extend(control::acknowledgement(self.dialect, self.version, &said));
+        }
+        let mut message = message;
+        if message.to.is_none() && self.asks {
+            message.to.clone_from(&self.to);
+        }
+        Next { message, headers, answers }
+    }
+
+    /// Takes a message.
+    ///
+    /// # Errors
+    /// It breaks the protocol, or the session was refused.
+    pub(in crate::soap) fn receive(&mut self, now: Instant, came: &Came<'_>) -> Visit<Verdict> {
+        self.heard = Some(now);
+        let head = came.head;
+        if Self::begins(head) {
+            return self.created(came);
+        }
+        if head.relates_to.as_ref().is_some_and(|id| *id == self.asked || id.guid() == self.asked.guid())
+            && self.asks
+        {
+            return self.granted(came);
+        }
+        if let Some(said) = &head.reliable.acknowledgement
+            && let Some(refusal) = self.acknowledged(said)?
+        {
+            return Ok(Verdict::Fault(refusal));
+        }
+        if let Some(id) = &head.reliable.requested {
+            if self.came.id.as_ref() != Some(id) {
+                return Ok(Verdict::Fault(self.unknown()));
+            }
+            self.came.ask(now);
+        }
+        if let Some(sequence) = &head.reliable.sequence {
+            if self.came.id.as_ref() != Some(&sequence.id) || self.stage == Stage::Over {
+                return Ok(Verdict::Fault(self.unknown()));
+            }
+            return Ok(self.numbered(now, sequence.number, came));
+        }
+        if let Some(verdict) = self.control_message(came)? {
+            return Ok(verdict);
+        }
+        let is_fault = head
+            .first
+            .as_ref()
+            .is_some_and(|first| first.local == "Fault" && first.namespace == envelope(self.dialect.soap));
+        if head.relates_to.is_some() || is_fault || self.stage != Stage::Open {
+            return Ok(Verdict::Foreign);
+        }
+        let reason =
+            "The Web Services Reliable Messaging protocol is required, and the message is of no sequence.";
+        Ok(Verdict::Fault(control::fault(self.version, "WsrmRequired", reason)))
+    }
+
+    /// A message of a sequence.
+    fn numbered(&mut self, now: Instant, number: u64, came: &Came<'_>) -> Verdict {
+        let is_control = version_of(came.head, "LastMessage").is_some();
+        let arrived = (came.document.clone(), came.action.map(str::to_owned), came.key.clone());
+        let taken = self.came.take(now, number, (!is_control).then_some(arrived));
+        if self.in_turns && !self.asks {
+            let wants = came.head.message_id.clone().filter(|_| !is_control);
+            // The answer to a fresh question comes by itself; what has none is acknowledged at once.
+            self.owed = match (&taken, wants) {
+                (Taken::Now(_), Some(_)) => None,
+                (_, wants) => Some(wants),
+            };
+        }
+        match taken {
+            Taken::Now(messages) => Verdict::Deliver(messages),
+            Taken::Again | Taken::Later => Verdict::Deliver(Vec::new()),
+        }
+    }
+
+    /// A message of the protocol itself.
+    fn control_message(&mut self, came: &Came<'_>) -> Visit<Option<Verdict>> {
+        let head = came.head;
+        let is = |name| version_of(head, name).is_some();
+        if is("SequenceAcknowledgement") || is("TerminateSequenceResponse") || is("LastMessage") {
+            return Ok(Some(Verdict::Deliver(Vec::new())));
+        }
+        let (closes, ends) = (is("CloseSequence"), is("TerminateSequence"));
+        if !closes && !ends {
+            return Ok(None);
+        }
+        let (about, _) = control::identifiers(self.dialect, came.document, came.words, came.quotas)?;
+        if about.is_none() || about != self.came.id {
+            return Ok(Some(Verdict::Fault(self.unknown())));
+        }
+        let about = about.unwrap_or_default();
+        match self.version {
+            Version::Oasis => {
+                let name = if closes { "CloseSequenceResponse" } else { "TerminateSequenceResponse" };
+                let answer = control::about(self.dialect, self.version, name, &about, None);
+                self.control.push_back(Outbound { relates_to: head.message_id.clone(), ..answer });
+            }
+            Version::February if !self.asks => {
+                let id = self.out.id.clone().unwrap_or_default();
+                self.control.push_back(control::about(
+                    self.dialect,
+                    self.version,
+                    "TerminateSequence",
+                    &id,
+                    None,
+                ));
+            }
+            Version::February => {}
+        }
+        if ends {
+            self.stage = Stage::Over;
+        }
+        Ok(Some(Verdict::Deliver(Vec::new())))
+    }
+
+    /// A client asks for a sequence.
+    fn created(&mut self, came: &Came<'_>) -> Visit<Verdict> {
+        let id = came.head.message_id.clone();
+        let refused = |version| {
+            let reason =
+                "The sequence was not created: the channel has a session already, or none was offered.";
+            Ok(Verdict::Fault(control::fault(version, "CreateSequenceRefused", reason)))
+        };
+        let Some(version) = version_of(came.head, "CreateSequence").filter(|_| !self.asks) else {
+            return refused(self.version);
+        };
+        let (_, offered) = control::identifiers(self.dialect, came.document, came.words, came.quotas)?;
+        let again = self.stage != Stage::Idle && id.as_ref() == Some(&self.asked);
+        if !again && (self.stage != Stage::Idle || offered.is_none() || id.is_none()) {
+            return refused(version);
+        }
+        if !again {
+            self.version = version;
+            self.asked = id.clone().unwrap_or(MessageId::Unique([0; 16]));
+            self.out.id = offered;
+            self.came.id = Some(control::identifier());
+            self.stage = Stage::Open;
+        }
+        let granted = self.came.id.clone().unwrap_or_default();
+        self.control.push_back(control::created(self.dialect, self.version, id, &granted, Some(came.here)));
+        Ok(Verdict::Deliver(Vec::new()))
+    }
+
+    /// The service answers whether there is a session.
+    fn granted(&mut self, came: &Came<'_>) -> Visit<Verdict> {
+        if !matches!(self.stage, Stage::Asking(..)) {
+            return Ok(Verdict::Deliver(Vec::new()));
+        }
+        let (about, _) = control::identifiers(self.dialect, came.document, came.words, came.quotas)?;
+        match about.filter(|_| version_of(came.head, "CreateSequenceResponse").is_some()) {
+            Some(id) => {
+                self.out.id = Some(id);
+                self.stage = Stage::Open;
+                Ok(Verdict::Deliver(Vec::new()))
+            }
+            None => Err(Failure::new(
+                Kind::Unsupported,
+                Initiator::Peer,
+                "the service grants no reliable session",
+            )
+            .with_code("rm CreateSequenceRefused")
+            .with_hint("leave `reliable=on` out of the address")),
+        }
+    }
+
+    fn acknowledged(&mut self, said: &Acknowledgement) -> Visit<Option<Said>> {
+        if self.out.id.as_ref() != Some(&said.id) {
+            return Ok(Some(self.unknown()));
+        }
+        self.out.acknowledged(said)?;
+        Ok(None)
+    }
+
+    fn unknown(&self) -> Said {
+        let reason = "The value of wsrm:Identifier is not a known Sequence identifier.";
+        control::fault(self.version, "UnknownSequence", reason)
+    }
+
+    /// Nobody waits for a call any more; once it has its number it is repeated all the same.
+    pub(in crate::soap) fn cancel(&mut self, call: CallId) {
+        self.out.cancel(call);
+    }
+}
+
+/// The version of a message of the protocol with this name, if it is one.
+fn version_of(head: &Head<'_>, name: &str) -> Option<Version> {
+    let (namespace, found) = head.action.as_deref()?.rsplit_once('/')?;
+    if found == name { Version::of(namespace) } else { None }
+}

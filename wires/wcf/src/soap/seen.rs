@@ -1,0 +1,209 @@
+//! Heads that came before: a message whose head is that of an earlier one but for its identifier needs no parsing.
+
+use super::head::Head;
+use super::ids::{self, UUID};
+use super::{Dialect, Form};
+use bytes::Bytes;
+
+/// How many heads one channel remembers.
+const HEADS: usize = 8;
+/// The longest head worth it, in bytes.
+const LONGEST: usize = 4 << 10;
+
+/// What a head means, once it was read.
+#[derive(Debug, Clone)]
+pub(super) enum Meaning {
+    /// It asks for an operation: which, by number of the channel's plans, and whether an answer is wanted.
+    Request { asked: Bytes, plan: u32, answered: bool },
+    /// It answers, and is no fault.
+    Reply,
+}
+
+/// Heads that came before.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    heads: Vec<Remembered>,
+    /// Which matched last.
+    last: usize,
+    /// Which is replaced next.
+    oldest: usize,
+}
+
+#[derive(Debug)]
+struct Remembered {
+    /// Up to the identifier, or up to the end of the first element's start tag if there is none.
+    before: Box<[u8]>,
+    /// Bytes of the identifier.
+    hole: usize,
+    /// From the identifier to the end of the first element's start tag.
+    after: Box<[u8]>,
+    /// What ends the document.
+    tail: Box<[u8]>,
+    body: usize,
+    action: Option<Box<str>>,
+    key: Bytes,
+    meaning: Meaning,
+}
+
+/// A message that was recognized.
+pub(super) struct Known<'s> {
+    /// Its identifier, if it has one.
+    pub(super) guid: Option<[u8; 16]>,
+    pub(super) body: usize,
+    pub(super) meaning: &'s Meaning,
+}
+
+impl Seen {
+    /// Looks whether the head came before, with the same action around it, at the same key.
+    #[inline]
+    pub(super) fn find(
+        &mut self,
+        form: Form,
+        document: &[u8],
+        action: Option<&str>,
+        key: &[u8],
+    ) -> Option<Known<'_>> {
+        let count = self.heads.len();
+        for step in 0..count {
+            let index = (self.last + step) % count;
+            let matches = self.heads.get(index).and_then(|head| head.matches(form, document, action, key));
+            if let Some(guid) = matches {
+                self.last = index;
+                let head = self.heads.get(index)?;
+                return Some(Known { guid, body: head.body, meaning: &head.meaning });
+            }
+        }
+        None
+    }
+
+    /// Remembers the head of a document that was found to be whole.
+    pub(super) fn remember(
+        &mut self,
+        dialect: Dialect,
+        document: &[u8],
+        head: &Head<'_>,
+        action: Option<&str>,
+        key: &Bytes,
+        meaning: Meaning,
+    ) {
+        let Some(made) = Remembered::of(dialect, document, head, action, key, meaning) else { return };
+        if self.heads.len() < HEADS {
+            self.last = self.heads.len();
+            self.heads.push(made);
+        } else if let Some(slot) = self.heads.get_mut(self.oldest) {
+            *slot = made;
+            self.last = self.oldest;
+            self.oldest = (self.oldest + 1) % HEADS;
+        }
+    }
+
+    /// Forgets everything: what heads mean has changed.
+    pub(super) fn clear(&mut self) {
+        self.heads.clear();
+        (self.last, self.oldest) = (0, 0);
+    }
+}
+
+impl Remembered {
+    fn of(
+        dialect: Dialect,
+        document: &[u8],
+        head: &Head<'_>,
+        action: Option<&str>,
+        key: &Bytes,
+        meaning: Meaning,
+    ) -> Option<Self> {
+        let first = head.first.as_ref()?;
+        let tail = tail(dialect.form, document)?;
+        // In binary form attributes follow a start tag as records of their own: none may follow this one.
+        let is_whole = dialect.form == Form::Text || !is_attribute(*document.get(first.inside)?);
+        let (start, hole) = match (head.identifiers, head.hole) {
+            (0, None) => (first.inside, 0),
+            (1, Some(at)) => (at, if dialect.form == Form::Binary { 16 } else { UUID }),
+            _ => return None,
+        };
+        let plain = head.security.is_none() && head.reliable.is_empty() && head.demanding.is_empty();
+        if !plain
+            || !is_whole
+            || first.inside > LONGEST
+            || action.is_some_and(|action| action.len() > LONGEST)
+        {
+            return None;
+        }
+        Some(Self {
+            before: document.get(..start)?.into(),
+            hole,
+            after: document.get(start + hole..first.inside)?.into(),
+            tail: tail.into(),
+            body: head.body,
+            action: action.map(Into::into),
+            key: Bytes::copy_from_slice(key),
+            meaning,
+        })
+    }
+
+    #[inline]
+    fn matches(
+        &self,
+        form: Form,
+        document: &[u8],
+        action: Option<&str>,
+        key: &[u8],
+    ) -> Option<Option<[u8; 16]>> {
+        let (before, rest) = document.split_at_checked(self.before.len())?;
+        let (hole, rest) = rest.split_at_checked(self.hole)?;
+        let rest = rest.strip_prefix(&*self.after)?;
+        let same = before == &*self.before
+            && rest.ends_with(&self.tail)
+            && self.action.as_deref() == action
+            && *self.key == *key
+            && (form == Form::Text || goes_on(rest));
+        if !same {
+            return None;
+        }
+        match form {
+            _ if self.hole == 0 => Some(None),
+            Form::Binary => Some(Some(hole.try_into().ok()?)),
+            // One that would not be written the same again is read where there is time.
+            Form::Text => Some(Some(ids::parse(hole)?)),
+        }
+    }
+}
+
+/// Whether a start tag is over, and if its element is empty, nothing but the ends of body and envelope follows.
+fn goes_on(rest: &[u8]) -> bool {
+    match rest {
+        [1, ends @ ..] => *ends == [1, 1],
+        [code, ..] => !is_attribute(*code),
+        [] => false,
+    }
+}
+
+/// Records that belong to the start tag before them.
+fn is_attribute(code: u8) -> bool {
+    (0x04..=0x3f).contains(&code)
+}
+
+/// The end tags of body and envelope, if the document ends with them and nothing else.
+pub(super) fn tail(form: Form, document: &[u8]) -> Option<&[u8]> {
+    match form {
+        Form::Binary => document.ends_with(&[1, 1]).then_some(&[1, 1]),
+        Form::Text => {
+            let whole = document.trim_ascii_end();
+            let last = whole.strip_suffix(b"Envelope>")?;
+            let last = start_of_end_tag(last)?;
+            let body = whole.get(..last)?.trim_ascii_end().strip_suffix(b"Body>")?;
+            document.get(start_of_end_tag(body)?..)
+        }
+    }
+}
+
+/// Where `</` and perhaps a prefix stand that end these bytes.
+fn start_of_end_tag(bytes: &[u8]) -> Option<usize> {
+    let at = bytes.iter().rposition(|byte| *byte == b'<')?;
+    let rest = bytes.get(at..)?.strip_prefix(b"</")?;
+    let prefix = rest.strip_suffix(b":").unwrap_or(rest);
+    (rest.is_empty()
+        || (rest.len() > 1 && prefix.len() < rest.len() && prefix.iter().all(u8::is_ascii_alphanumeric)))
+    .then_some(at)
+}

@@ -1,0 +1,130 @@
+//! Heads to send: made once for each operation, with a hole for the identifier.
+
+use super::ids::{self, MessageId};
+use super::names::{self, ADDRESSING, ANONYMOUS};
+use super::put::Put;
+use super::{Dialect, Form};
+use crate::dictionary::Outgoing;
+use crate::nbfx::integer;
+use everywire_model::Rope;
+
+/// What ends the body and the envelope.
+pub(super) fn finish(form: Form, out: &mut Rope) {
+    let end: &[u8] = match form {
+        Form::Binary => &[1, 1],
+        Form::Text => b"</s:Body></s:Envelope>",
+    };
+    out.flat().extend_from_slice(end);
+}
+
+/// A head with a hole for the identifier.
+#[derive(Debug)]
+pub(super) struct Template {
+    before: Box<[u8]>,
+    after: Box<[u8]>,
+}
+
+impl Template {
+    #[inline]
+    pub(super) fn write(&self, form: Form, guid: &[u8; 16], out: &mut Rope) {
+        let flat = out.flat();
+        flat.extend_from_slice(&self.before);
+        match form {
+            _ if self.after.is_empty() => {}
+            Form::Binary => flat.extend_from_slice(guid),
+            Form::Text => ids::put(guid, flat),
+        }
+        flat.extend_from_slice(&self.after);
+    }
+}
+
+/// What a head to send says.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Saying<'a> {
+    pub(super) action: &'a str,
+    /// Of the message itself, which then wants an answer.
+    pub(super) message_id: Option<&'a [u8; 16]>,
+    /// Of the message that it answers.
+    pub(super) relates_to: Option<&'a MessageId>,
+    /// Where to; nothing means the other side of the connection.
+    pub(super) to: Option<&'a str>,
+    /// More headers, written already.
+    pub(super) headers: &'a [u8],
+    /// Names that a fault says were not understood.
+    pub(super) not_understood: &'a [(String, String)],
+}
+
+impl Saying<'_> {
+    /// The head, from the first byte of the document to the first byte inside its body; with where the identifier is.
+    pub(super) fn head(&self, dialect: Dialect, words: &mut Outgoing) -> (Vec<u8>, Option<usize>) {
+        let mut put = Put::new(dialect.form, words);
+        let mut hole = None;
+        put.start(b's', "Envelope");
+        put.xmlns(b's', names::envelope(dialect.soap));
+        if dialect.addressing {
+            put.xmlns(b'a', ADDRESSING);
+        }
+        if dialect.addressing || !self.headers.is_empty() || !self.not_understood.is_empty() {
+            put.start(b's', "Header");
+            if dialect.addressing {
+                hole = self.addressing(&mut put);
+            }
+            for (namespace, local) in self.not_understood {
+                put.start(b's', "NotUnderstood");
+                put.xmlns(b'n', namespace);
+                put.attribute(0, "qname", &format!("n:{local}"));
+                put.end();
+            }
+            put.raw(self.headers);
+            put.end();
+        }
+        put.start(b's', "Body");
+        (put.into_bytes(), hole)
+    }
+
+    fn addressing(&self, put: &mut Put<'_>) -> Option<usize> {
+        let mut hole = None;
+        put.start(b'a', "Action");
+        put.attribute(b's', "mustUnderstand", "1");
+        put.word(self.action);
+        put.end();
+        if let Some(guid) = self.message_id {
+            put.start(b'a', "MessageID");
+            hole = Some(put.unique(guid));
+            put.end();
+            put.start(b'a', "ReplyTo");
+            put.start(b'a', "Address");
+            put.word(ANONYMOUS);
+            put.end();
+            put.end();
+        }
+        if let Some(id) = self.relates_to {
+            put.start(b'a', "RelatesTo");
+            match id {
+                MessageId::Unique(guid) => hole = Some(put.unique(guid)),
+                MessageId::Text(text) => put.chars(text),
+            }
+            put.end();
+        }
+        put.start(b'a', "To");
+        put.attribute(b's', "mustUnderstand", "1");
+        put.word(self.to.unwrap_or(ANONYMOUS));
+        put.end();
+        hole
+    }
+
+    /// The head as a template; its identifier may be any.
+    pub(super) fn template(&self, dialect: Dialect, words: &mut Outgoing) -> Template {
+        let (head, hole) = self.head(dialect, words);
+        let len = if dialect.form == Form::Binary { 16 } else { ids::UUID };
+        let cut = hole.and_then(|at| Some((head.get(..at)?, head.get(at + len..)?)));
+        let (before, after) = cut.unwrap_or((&head, &[]));
+        Template { before: before.into(), after: after.into() }
+    }
+}
+
+/// Appends a table of new words.
+pub(super) fn put_table(table: &[u8], out: &mut Rope) {
+    integer::put(table.len(), out.flat());
+    out.flat().extend_from_slice(table);
+}

@@ -1,0 +1,51 @@
+//! Calls that are open, by their numbers.
+
+use everywire_model::CallId;
+use std::collections::VecDeque;
+
+/// Calls in ascending order of their numbers: mostly one, mostly the oldest is answered first.
+#[derive(Debug)]
+pub(super) struct Open<T> {
+    calls: VecDeque<(CallId, T)>,
+}
+
+impl<T> Open<T> {
+    pub(super) const fn new() -> Self {
+        Self { calls: VecDeque::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Numbers ascend.
+    #[inline]
+    pub(super) fn insert(&mut self, id: CallId, call: T) {
+        self.calls.push_back((id, call));
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, id: CallId) -> Option<T> {
+        match self.calls.front() {
+            Some((first, _)) if *first == id => self.calls.pop_front(),
+            _ => {
+                let at = self.calls.binary_search_by_key(&id, |(held, _)| *held).ok()?;
+                self.calls.remove(at)
+            }
+        }
+        .map(|(_, call)| call)
+    }
+
+    pub(super) fn get(&self, id: CallId) -> Option<&T> {
+        let at = self.calls.binary_search_by_key(&id, |(held, _)| *held).ok()?;
+        self.calls.get(at).map(|(_, call)| call)
+    }
+
+    pub(super) fn oldest(&self) -> Option<CallId> {
+        self.calls.front().map(|(id, _)| *id)
+    }
+
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (CallId, T)> + '_ {
+        self.calls.drain(..)
+    }
+}

@@ -1,0 +1,411 @@
+//! Reading XML text, event by event.
+
+use crate::limits::{MAX_ATTRIBUTES, MAX_NAME, MAX_PREFIXES};
+use crate::values::{Quota, ReaderQuotas};
+use crate::violations::Violation;
+use everywire_model::visit::Visit;
+use quick_xml::events::attributes::Attributes;
+use quick_xml::events::{BytesRef, BytesStart, Event as Raw};
+use std::borrow::Cow;
+
+/// What comes next in a document.
+#[derive(Debug, Clone)]
+pub enum Event<'a> {
+    /// The start of an element.
+    Start(Tag<'a>),
+    /// The end of the innermost element.
+    End,
+    /// Text; the text of one element may come in pieces.
+    Text(Cow<'a, str>),
+}
+
+/// The start of an element.
+#[derive(Debug, Clone, Copy)]
+pub struct Tag<'a> {
+    /// Prefix of its name, or nothing.
+    pub prefix: &'a str,
+    /// Its name without the prefix.
+    pub local: &'a str,
+    /// The text of its attributes, as it stands.
+    attributes: &'a str,
+    /// Whether there are attributes that declare nothing.
+    says: bool,
+}
+
+/// An attribute or a namespace declaration.
+#[derive(Debug, Clone)]
+pub struct Attribute<'a> {
+    /// Prefix of its name, or nothing.
+    pub prefix: &'a str,
+    /// Its name without the prefix.
+    pub local: &'a str,
+    /// Its value, without references.
+    pub value: Cow<'a, str>,
+}
+
+impl<'a> Tag<'a> {
+    /// The attributes, namespace declarations among them.
+    pub fn attributes(&self) -> impl Iterator<Item = Visit<Attribute<'a>>> + use<'a> {
+        let raw = if self.attributes.is_empty() { None } else { Some(Attributes::new(self.attributes, 0)) };
+        raw.into_iter().flatten().map(|attribute| {
+            let attribute = attribute.map_err(|_| Violation::Markup.at(0))?;
+            let (prefix, local) = split_name(attribute.key.into_inner())?;
+            let value = match attribute.value {
+                Cow::Borrowed(raw) => attribute_value(raw)?,
+                Cow::Owned(_) => return Err(Violation::Markup.at(0)),
+            };
+            Ok(Attribute { prefix, local, value })
+        })
+    }
+
+    /// Whether there are no attributes but namespace declarations.
+    pub fn is_plain(&self) -> bool {
+        !self.says
+    }
+}
+
+/// Reads a document, or what is inside an element of one.
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    document: &'a [u8],
+    inner: quick_xml::Reader<&'a [u8]>,
+    /// Where `inner` began.
+    base: usize,
+    depth: usize,
+    /// Namespaces declared so far: depth of the element, prefix, name.
+    scope: Vec<(usize, &'a str, Cow<'a, str>)>,
+    quotas: ReaderQuotas,
+    /// The end of an element that has no separate end tag.
+    ends: bool,
+    /// Whether only what is inside an element is read.
+    is_part: bool,
+    /// Whether the root element has started.
+    begun: bool,
+    /// Depth around the document that is read.
+    outer: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader over a whole document in UTF-8.
+    pub fn new(document: &'a [u8], quotas: &ReaderQuotas) -> Self {
+        let bom = if document.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        Self {
+            document,
+            inner: tokens(document, bom),
+            base: bom,
+            depth: 0,
+            scope: Vec::new(),
+            quotas: *quotas,
+            ends: false,
+            is_part: false,
+            begun: false,
+            outer: 0,
+        }
+    }
+
+    /// A reader over what stands from `base` to the end of the element around it, which is `outer` elements deep.
+    pub fn part(document: &'a [u8], base: usize, outer: usize, quotas: &ReaderQuotas) -> Self {
+        let base = base.min(document.len());
+        Self {
+            inner: tokens(document, base),
+            base,
+            is_part: true,
+            begun: true,
+            outer,
+            ..Self::new(document, quotas)
+        }
+    }
+
+    /// Offset of what comes next.
+    pub fn position(&self) -> usize {
+        self.base + usize::try_from(self.inner.buffer_position()).unwrap_or(usize::MAX)
+    }
+
+    /// How many elements are open.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The next event, or nothing at the end.
+    ///
+    /// # Errors
+    /// The first violation.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Visit<Option<Event<'a>>> {
+        if self.ends {
+            self.ends = false;
+            self.leave();
+            return Ok(Some(Event::End));
+        }
+        loop {
+            let at = self.position();
+            let raw = self.inner.read_event().map_err(|_| Violation::Markup.at(at))?;
+            let text = match raw {
+                Raw::Start(start) => return self.start(&start, at, false).map(Some),
+                Raw::Empty(start) => return self.start(&start, at, true).map(Some),
+                Raw::End(_) if self.depth > 0 => {
+                    self.leave();
+                    return Ok(Some(Event::End));
+                }
+                Raw::End(_) if self.is_part => {
+                    // What was read ends here, however often one asks.
+                    self.seek(at, 0);
+                    return Ok(None);
+                }
+                Raw::End(_) => return Err(Violation::Unbalanced.at(at)),
+                Raw::Eof if self.depth == 0 && self.begun => return Ok(None),
+                Raw::Eof => return Err(Violation::Truncated.at(at)),
+                Raw::Text(text) => plain_text(borrowed(text.into_inner(), at)?, at)?,
+                Raw::CData(text) => plain_text(borrowed(text.into_inner(), at)?, at)?,
+                Raw::GeneralRef(reference) => self::reference(&reference, at)?,
+                Raw::Decl(_) if at == 0 || (at == 3 && !self.is_part && self.base == 3) => continue,
+                // It says nothing, but what stands behind it is looked at anew.
+                Raw::Comment(_) => Cow::Borrowed(""),
+                Raw::Decl(_) | Raw::PI(_) => return Err(Violation::ProcessingInstruction.at(at)),
+                Raw::DocType(_) => return Err(Violation::DocumentType.at(at)),
+            };
+            if self.depth > 0 || self.is_part {
+                return Ok(Some(Event::Text(text)));
+            }
+            if !text.bytes().all(|byte| byte.is_ascii_whitespace()) {
+                return Err(Violation::Markup.at(at));
+            }
+        }
+    }
+
+    fn start(&mut self, start: &BytesStart<'_>, at: usize, empty: bool) -> Visit<Event<'a>> {
+        if self.depth == 0 && self.begun && !self.is_part {
+            return Err(Violation::Unbalanced.at(at));
+        }
+        self.begun = true;
+        let limit = self.quotas.max_depth;
+        if self.outer + self.depth >= limit as usize {
+            return Err(Quota::Depth.exceeded(limit));
+        }
+        let name_len = start.name().into_inner().len();
+        // The event does not lend its text for as long as the document does.
+        let inside = at.checked_add(1).and_then(|from| self.document.get(from..)?.get(..start.len()));
+        let raw = inside.ok_or_else(|| Violation::Markup.at(at))?;
+        if raw.len() > self.quotas.max_bytes_per_read as usize {
+            return Err(Quota::BytesPerRead.exceeded(self.quotas.max_bytes_per_read));
+        }
+        let (name, attributes) = raw.split_at_checked(name_len).ok_or_else(|| Violation::Markup.at(at))?;
+        let (prefix, local) = split_name(name)?;
+        let attributes = if attributes.iter().all(u8::is_ascii_whitespace) {
+            ""
+        } else {
+            std::str::from_utf8(attributes).map_err(|_| Violation::BadText.at(at))?
+        };
+        self.depth += 1;
+        self.ends = empty;
+        let mut tag = Tag { prefix, local, attributes, says: false };
+        if !attributes.is_empty() {
+            tag.says = self.declare(&tag, at)?;
+        }
+        Ok(Event::Start(tag))
+    }
+
+    /// Checks the attributes, and remembers the namespaces among them; whether there are others.
+    fn declare(&mut self, tag: &Tag<'a>, at: usize) -> Visit<bool> {
+        let (mut count, mut says) = (0, false);
+        for attribute in tag.attributes() {
+            let attribute = attribute?;
+            count += 1;
+            if count > MAX_ATTRIBUTES {
+                return Err(Violation::TooManyAttributes.at(at));
+            }
+            let prefix = match (attribute.prefix, attribute.local) {
+                ("", "xmlns") => "",
+                ("xmlns", prefix) => prefix,
+                _ => {
+                    says = true;
+                    continue;
+                }
+            };
+            if self.scope.len() >= MAX_PREFIXES {
+                return Err(Violation::TooManyPrefixes.at(at));
+            }
+            self.scope.push((self.depth, prefix, attribute.value));
+        }
+        Ok(says)
+    }
+
+    fn leave(&mut self) {
+        while self.scope.last().is_some_and(|(depth, ..)| *depth >= self.depth) {
+            self.scope.pop();
+        }
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    /// The namespace that a prefix (or none: the empty prefix) stands for here, as far as this reader has seen
+    /// declarations.
+    pub fn namespace(&self, prefix: &str) -> Option<&str> {
+        let found = self.scope.iter().rev().find(|(_, known, _)| *known == prefix);
+        match found {
+            Some((.., namespace)) => Some(namespace),
+            None if prefix == "xml" => Some("http://www.w3.org/XML/1998/namespace"),
+            None if prefix.is_empty() => Some(""),
+            None => None,
+        }
+    }
+
+    /// Skips to the end of the element that is open.
+    ///
+    /// # Errors
+    /// The first violation in it.
+    pub fn skip(&mut self) -> Visit<()> {
+        let depth = self.depth;
+        while self.depth >= depth && depth > 0 {
+            if self.next()?.is_none() {
+                return Err(Violation::Truncated.at(self.position()));
+            }
+        }
+        Ok(())
+    }
+
+    /// All text of the element that is open, and its end.
+    ///
+    /// # Errors
+    /// An element inside it is [`Violation::UnexpectedElement`].
+    pub fn content(&mut self) -> Visit<Cow<'a, str>> {
+        let mut content = Cow::Borrowed("");
+        loop {
+            match self.next()? {
+                Some(Event::Text(text)) if content.is_empty() => content = text,
+                Some(Event::Text(text)) => content.to_mut().push_str(&text),
+                Some(Event::End) | None => return Ok(content),
+                Some(Event::Start(_)) => return Err(Violation::UnexpectedElement.at(self.position())),
+            }
+            let limit = self.quotas.max_string_content_length;
+            if content.len() > limit as usize {
+                return Err(Quota::StringContentLength.exceeded(limit));
+            }
+        }
+    }
+
+    /// Goes on elsewhere in the element that is `depth` deep.
+    pub(crate) fn seek(&mut self, at: usize, depth: usize) {
+        self.ends = false;
+        self.base = at.min(self.document.len());
+        self.inner = tokens(self.document, self.base);
+        while self.scope.last().is_some_and(|(of, ..)| *of > depth) {
+            self.scope.pop();
+        }
+        self.depth = depth;
+    }
+
+    /// Whether the element that started last has no end tag.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ends
+    }
+}
+
+fn tokens(document: &[u8], base: usize) -> quick_xml::Reader<&[u8]> {
+    let mut inner = quick_xml::Reader::from_reader(document.get(base..).unwrap_or_default());
+    let config = inner.config_mut();
+    config.check_end_names = true;
+    // Those are checked by depth: a part ends with the end of what is around it.
+    config.allow_unmatched_ends = true;
+    config.check_comments = true;
+    inner
+}
+
+fn borrowed(bytes: Cow<'_, [u8]>, at: usize) -> Visit<&[u8]> {
+    match bytes {
+        Cow::Borrowed(bytes) => Ok(bytes),
+        Cow::Owned(_) => Err(Violation::Markup.at(at)),
+    }
+}
+
+/// Prefix and local part of a name.
+fn split_name(name: &[u8]) -> Visit<(&str, &str)> {
+    if name.len() > MAX_NAME {
+        return Err(Violation::NameTooLong.at(0));
+    }
+    parts_of(name).ok_or_else(|| Violation::BadName.at(0))
+}
+
+fn parts_of(name: &[u8]) -> Option<(&str, &str)> {
+    let mut colon = None;
+    for (at, byte) in name.iter().enumerate() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => {}
+            b'0'..=b'9' | b'-' | b'.' if at > 0 && colon != Some(at - 1) => {}
+            b':' if at > 0 && colon.is_none() => colon = Some(at),
+            _ => return None,
+        }
+    }
+    let name = std::str::from_utf8(name).ok()?;
+    let (prefix, local) = match colon {
+        Some(at) => (name.get(..at)?, name.get(at + 1..)?),
+        None => ("", name),
+    };
+    if local.is_empty() { None } else { Some((prefix, local)) }
+}
+
+fn plain_text(raw: &[u8], at: usize) -> Visit<Cow<'_, str>> {
+    let text = std::str::from_utf8(raw).map_err(|_| Violation::BadText.at(at))?;
+    // Control characters are rare enough to look for all at once; a carriage return is part of a line's end.
+    if !raw.iter().fold(false, |any, byte| any | (*byte < 0x20) | (*byte == 0xef)) {
+        return Ok(Cow::Borrowed(text));
+    }
+    if !text.chars().all(is_char) {
+        return Err(Violation::BadText.at(at));
+    }
+    if text.contains('\r') {
+        return Ok(Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n")));
+    }
+    Ok(Cow::Borrowed(text))
+}
+
+/// Whether XML 1.0 has this character.
+pub(crate) fn is_char(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+fn reference(reference: &BytesRef<'_>, at: usize) -> Visit<Cow<'static, str>> {
+    resolve(reference, at)
+}
+
+/// What a reference stands for: one of the five, or a character by its number.
+fn resolve(name: &[u8], at: usize) -> Visit<Cow<'static, str>> {
+    let digits = |digits: &[u8], radix: u32| {
+        let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+        u32::from_str_radix(text, radix).ok().and_then(char::from_u32).filter(|c| is_char(*c))
+    };
+    let named = match name {
+        b"amp" => "&",
+        b"lt" => "<",
+        b"gt" => ">",
+        b"quot" => "\"",
+        b"apos" => "'",
+        [b'#', b'x', rest @ ..] => {
+            return digits(rest, 16).map(|c| Cow::Owned(c.into())).ok_or_else(|| Violation::BadText.at(at));
+        }
+        [b'#', rest @ ..] => {
+            return digits(rest, 10).map(|c| Cow::Owned(c.into())).ok_or_else(|| Violation::BadText.at(at));
+        }
+        _ => return Err(Violation::Entity.at(at)),
+    };
+    Ok(Cow::Borrowed(named))
+}
+
+fn attribute_value(raw: &[u8]) -> Visit<Cow<'_, str>> {
+    let text = plain_text(raw, 0)?;
+    if text.contains('<') {
+        return Err(Violation::Markup.at(0));
+    }
+    if !text.contains('&') {
+        return Ok(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_ref();
+    while let Some((before, after)) = rest.split_once('&') {
+        let (name, after) = after.split_once(';').ok_or_else(|| Violation::Markup.at(0))?;
+        out.push_str(before);
+        out.push_str(&resolve(name.as_bytes(), 0)?);
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(Cow::Owned(out))
+}

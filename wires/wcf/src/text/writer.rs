@@ -1,0 +1,129 @@
+//! Writing XML text.
+
+/// Appends XML text to a buffer; elements and their ends are the caller's to match.
+#[derive(Debug)]
+pub struct Writer<'o> {
+    out: &'o mut Vec<u8>,
+    /// Whether a start tag is not yet closed.
+    in_tag: bool,
+}
+
+impl<'o> Writer<'o> {
+    /// A writer that appends to a buffer.
+    pub fn new(out: &'o mut Vec<u8>) -> Self {
+        Self { out, in_tag: false }
+    }
+
+    /// The start of an element; no prefix if it is empty.
+    pub fn start(&mut self, prefix: &str, local: &str) -> &mut Self {
+        self.close_tag();
+        self.out.push(b'<');
+        self.name(prefix, local);
+        self.in_tag = true;
+        self
+    }
+
+    /// An attribute of the element that just started.
+    pub fn attribute(&mut self, prefix: &str, local: &str, value: &str) -> &mut Self {
+        self.out.push(b' ');
+        self.name(prefix, local);
+        self.out.extend_from_slice(b"=\"");
+        escape_attribute(value, self.out);
+        self.out.push(b'"');
+        self
+    }
+
+    /// A namespace of the element that just started; the default one if the prefix is empty.
+    pub fn xmlns(&mut self, prefix: &str, namespace: &str) -> &mut Self {
+        if prefix.is_empty() {
+            self.attribute("", "xmlns", namespace)
+        } else {
+            self.attribute("xmlns", prefix, namespace)
+        }
+    }
+
+    /// Text.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        if !text.is_empty() {
+            self.close_tag();
+            escape(text.as_bytes(), self.out);
+        }
+        self
+    }
+
+    /// What is XML already.
+    pub fn raw(&mut self, xml: &[u8]) -> &mut Self {
+        self.close_tag();
+        self.out.extend_from_slice(xml);
+        self
+    }
+
+    /// The end of the innermost element, whose name is given again.
+    pub fn end(&mut self, prefix: &str, local: &str) -> &mut Self {
+        if std::mem::take(&mut self.in_tag) {
+            self.out.extend_from_slice(b"/>");
+        } else {
+            self.out.extend_from_slice(b"</");
+            self.name(prefix, local);
+            self.out.push(b'>');
+        }
+        self
+    }
+
+    /// An element with nothing but text in it.
+    pub fn element(&mut self, prefix: &str, local: &str, text: &str) -> &mut Self {
+        self.start(prefix, local).text(text).end(prefix, local)
+    }
+
+    /// Closes the start tag, if it is open: what follows is written by somebody else.
+    pub fn close_tag(&mut self) {
+        if std::mem::take(&mut self.in_tag) {
+            self.out.push(b'>');
+        }
+    }
+
+    fn name(&mut self, prefix: &str, local: &str) {
+        if !prefix.is_empty() {
+            self.out.extend_from_slice(prefix.as_bytes());
+            self.out.push(b':');
+        }
+        self.out.extend_from_slice(local.as_bytes());
+    }
+}
+
+/// Appends text, with references for what would be markup, and for carriage returns, which readers would change.
+pub fn escape(text: &[u8], out: &mut Vec<u8>) {
+    escape_some(text, out, |byte| match byte {
+        b'&' => Some(b"&amp;"),
+        b'<' => Some(b"&lt;"),
+        b'>' => Some(b"&gt;"),
+        b'\r' => Some(b"&#xD;"),
+        _ => None,
+    });
+}
+
+/// Appends the value of an attribute, which stands in quotation marks.
+pub fn escape_attribute(text: &str, out: &mut Vec<u8>) {
+    escape_some(text.as_bytes(), out, |byte| match byte {
+        b'&' => Some(b"&amp;"),
+        b'<' => Some(b"&lt;"),
+        b'"' => Some(b"&quot;"),
+        b'\t' => Some(b"&#x9;"),
+        b'\n' => Some(b"&#xA;"),
+        b'\r' => Some(b"&#xD;"),
+        _ => None,
+    });
+}
+
+fn escape_some(text: &[u8], out: &mut Vec<u8>, special: impl Fn(u8) -> Option<&'static [u8]>) {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| special(*byte).is_some()) {
+        let (before, after) = rest.split_at(at);
+        out.extend_from_slice(before);
+        if let Some((byte, after)) = after.split_first() {
+            out.extend_from_slice(special(*byte).unwrap_or_default());
+            rest = after;
+        }
+    }
+    out.extend_from_slice(rest);
+}

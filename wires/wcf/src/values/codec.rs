@@ -1,0 +1,87 @@
+//! The codec of message bodies in both forms.
+
+use super::cursor::{BinaryCursor, TextCursor};
+use super::output::Output;
+use super::sink::ElementSink;
+use super::source::ElementSource;
+use super::{Form, ReaderQuotas};
+use crate::dictionary::{Outgoing, Words};
+use everywire_model::visit::{Sink, Source, Visit};
+use everywire_model::{Ambient, Body, Budget, Codec, Rope, Servant};
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+
+/// [`Body::dialect`] of a body in binary XML.
+pub const BINARY: u32 = 0;
+
+/// [`Body::dialect`] of a body in XML text, always UTF-8.
+pub const TEXT: u32 = 1;
+
+/// How many elements are around the content of a body that is part of an envelope.
+const ENVELOPE_DEPTH: usize = 2;
+
+/// What reading bodies of a session takes: it goes into [`everywire_model::body::Beside::ambient`], one for each
+/// connection, replaced when words were learnt.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// The session's words.
+    pub words: Arc<Words>,
+    /// The quotas of the reader.
+    pub quotas: ReaderQuotas,
+}
+
+impl Ambient for Reading {
+    fn servants(&self) -> Vec<Arc<dyn Servant>> {
+        Vec::new()
+    }
+}
+
+impl Reading {
+    /// What goes with a body; if nothing does, no words and the default quotas.
+    fn of(body: &Body) -> &Self {
+        static NONE: OnceLock<Reading> = OnceLock::new();
+        let beside = body.ambient().and_then(|ambient| {
+            let ambient: &dyn Any = &**ambient;
+            ambient.downcast_ref::<Self>()
+        });
+        beside.unwrap_or_else(|| NONE.get_or_init(Self::default))
+    }
+}
+
+/// The codec of both forms: a body's bytes are the whole document, its base is the offset of the first byte inside the
+/// element that holds the values.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct XmlCodec;
+
+/// The codec, for [`Body::codec`].
+pub static XML: XmlCodec = XmlCodec;
+
+impl Codec for XmlCodec {
+    fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
+        let Reading { words, quotas } = Reading::of(body);
+        let (enveloped, outer) = if body.base > 0 { (true, ENVELOPE_DEPTH) } else { (false, 0) };
+        if body.dialect == TEXT {
+            let cursor = TextCursor::new(&body.bytes, body.base, outer, *quotas);
+            return visit(&mut ElementSource::new(cursor, &body.bytes, enveloped, *quotas, body.budget));
+        }
+        let cursor = BinaryCursor::new(&body.bytes, body.base, outer, words, *quotas);
+        visit(&mut ElementSource::new(cursor, &body.bytes, enveloped, *quotas, body.budget))
+    }
+
+    fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
+        let (mut words, mut out) = (Outgoing::statics(), Rope::new());
+        let mut sink = ElementSink::new(None, Output::new(Form::Binary, &mut words, &mut out));
+        visit(&mut sink)?;
+        sink.finish()?;
+        Ok(Body {
+            bytes: out.to_vec().into(),
+            base: 0,
+            little: true,
+            dialect: BINARY,
+            budget: Budget::default(),
+            codec: &XML,
+            context: bytes::Bytes::new(),
+            beside: None,
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! What the reader of values asks of a document, in whichever form it is.
+
+mod binary;
+mod text;
+
+pub(super) use binary::BinaryCursor;
+pub(super) use text::TextCursor;
+
+use super::scalar::Content;
+use crate::nbfx::Item;
+use everywire_model::Budget;
+use everywire_model::visit::Visit;
+use std::borrow::Cow;
+
+/// An element whose start and attributes were read.
+#[derive(Debug, Clone)]
+pub(super) struct Entered<'a> {
+    /// Its name without a prefix.
+    pub(super) name: &'a str,
+    /// Where it starts.
+    pub(super) at: usize,
+    /// Whether it says that it holds nothing.
+    pub(super) nil: bool,
+    /// Local name of its `i:type`.
+    pub(super) kind: Option<Cow<'a, str>>,
+}
+
+/// A place in a document, inside an element.
+pub(super) trait Cursor<'a>: Sized {
+    /// The start of the document, around the envelope.
+    fn rewound(&self) -> Self;
+
+    /// Enters the next element inside the open one; nothing before its end, or before an array record.
+    fn enter(&mut self) -> Visit<Option<Entered<'a>>>;
+
+    /// Passes the array record that comes next, if one does, and gives its items.
+    fn array(&mut self) -> Visit<Option<(Item, &'a [u8])>>;
+
+    /// Reads to the end of the open element, whatever is in it.
+    fn finish(&mut self) -> Visit<()>;
+
+    /// Reads the text of the open element, and its end.
+    fn content(&mut self, budget: &mut Budget) -> Visit<Content<'a>>;
+
+    /// Reads the whole number in the open element, and its end, where that is quickly done.
+    fn integer(&mut self) -> Option<i64> {
+        None
+    }
+
+    /// Reads the octets of the open element, and its end; nothing if its text is none of octets.
+    fn octets(&mut self, budget: &mut Budget) -> Visit<Option<Cow<'a, [u8]>>> {
+        self.content(budget).map(Content::octets)
+    }
+
+    /// How many elements are in the open one, those of arrays included.
+    fn count(&self) -> Visit<u64>;
+
+    /// Offset of what comes next.
+    fn position(&self) -> usize;
+
+    /// How many elements are open, of those that this cursor entered.
+    fn depth(&self) -> usize;
+
+    /// Goes to another place in the open element.
+    fn seek(&mut self, at: usize, depth: usize);
+
+    /// The namespace that a prefix stands for at this place.
+    fn namespace(&self, prefix: &str, budget: &mut Budget) -> Visit<Option<String>>;
+}

@@ -1,0 +1,326 @@
+//! A place in a document of binary XML.
+
+use super::{Content, Cursor, Entered};
+use crate::dictionary::Words;
+use crate::nbfx::{Item, Prefix, Reader, Record, Text, Word};
+use crate::values::{Quota, ReaderQuotas};
+use crate::violations::Violation;
+use everywire_model::visit::Visit;
+use everywire_model::{Budget, Failure};
+use std::borrow::Cow;
+
+/// A place, and the words of its session.
+#[derive(Debug, Clone)]
+pub(in crate::values) struct BinaryCursor<'a> {
+    document: &'a [u8],
+    reader: Reader<'a>,
+    words: &'a Words,
+    quotas: ReaderQuotas,
+}
+
+impl<'a> BinaryCursor<'a> {
+    /// The place `base` bytes into a document, inside `outer` elements.
+    pub(in crate::values) fn new(
+        document: &'a [u8],
+        base: usize,
+        outer: usize,
+        words: &'a Words,
+        quotas: ReaderQuotas,
+    ) -> Self {
+        let mut reader =
+            Reader::new(document).with_max_depth((quotas.max_depth as usize).saturating_sub(outer));
+        reader.seek(base, 0);
+        Self { document, reader, words, quotas }
+    }
+
+    fn wrong<T>(&self, violation: Violation) -> Visit<T> {
+        Err(violation.at(self.reader.position()))
+    }
+
+    fn next(&mut self) -> Visit<Record<'a>> {
+        match self.reader.read() {
+            Ok(Some(record)) => Ok(record),
+            Ok(None) => self.wrong(Violation::Truncated),
+            Err(failure) => Err(self.refusal(&self.reader, failure)),
+        }
+    }
+
+    /// What is said of a document that the reader refuses.
+    #[cold]
+    fn refusal(&self, reader: &Reader<'_>, failure: Failure) -> Failure {
+        if reader.is_too_deep() { Quota::Depth.exceeded(self.quotas.max_depth) } else { failure }
+    }
+
+    fn word(&self, word: Word<'a>) -> Visit<&'a str> {
+        match word {
+            Word::Inline(text) => Ok(text),
+            Word::Id(id) => {
+                self.words.word(id).ok_or_else(|| Violation::UnknownWord.at(self.reader.position()))
+            }
+        }
+    }
+
+    fn text_word(&self, text: &Text<'a>) -> Visit<Option<&'a str>> {
+        match text {
+            Text::Word(id) => self.word(Word::Id(*id)).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads the attributes of the element that just started.
+    #[inline]
+    fn attributes(&mut self, entered: &mut Entered<'a>) -> Visit<()> {
+        loop {
+            match self.reader.peek() {
+                Some(0x08..=0x0b) => self.reader.skip_xmlns()?,
+                Some(0x04..=0x3f) => self.attribute(entered)?,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn attribute(&mut self, entered: &mut Entered<'a>) -> Visit<()> {
+        let Record::Attribute(prefix, name, value) = self.next()? else { return Ok(()) };
+        if prefix == Prefix::None {
+            return Ok(());
+        }
+        match self.word(name)? {
+            "nil" => {
+                let word = self.text_word(&value)?;
+                entered.nil = Content::of(value, word).boolean().unwrap_or(false);
+            }
+            "type" => {
+                let local = match value {
+                    Text::QName(_, id) => Cow::Borrowed(self.word(Word::Id(id))?),
+                    other => {
+                        let word = self.text_word(&other)?;
+                        local_part(Content::of(other, word).text())
+                    }
+                };
+                entered.kind = Some(local);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Bytes that a text may add to the content of its element.
+    fn cost(&self, text: &Text<'_>) -> u64 {
+        /// The longest notation of a number, date or identifier.
+        const NOTATION: usize = 48;
+        let len = match text {
+            Text::Chars(chars) => chars.len(),
+            Text::Bytes(bytes) => bytes.len(),
+            // Two bytes of UTF-16 are at most three of UTF-8.
+            Text::Wide(units) => units.len() / 2 * 3,
+            Text::Word(id) | Text::QName(_, id) => self.words.word(*id).map_or(0, str::len) + 2,
+            Text::Empty | Text::ListStart | Text::ListEnd => 0,
+            _ => NOTATION,
+        };
+        len as u64
+    }
+
+    /// Refuses a text that, with what came before it, exceeds the quota of its kind.
+    fn check(&self, text: &Text<'_>, total: u64) -> Visit<()> {
+        let (quota, limit) = match text {
+            Text::Bytes(_) => (Quota::ArrayLength, self.quotas.max_array_length),
+            _ => (Quota::StringContentLength, self.quotas.max_string_content_length),
+        };
+        if total > u64::from(limit) && total > 64 { Err(quota.exceeded(limit)) } else { Ok(()) }
+    }
+
+    /// The text of an element in any number of records; the first may have been read, and the last.
+    fn long_content(
+        &mut self,
+        first: Option<&'a [u8]>,
+        last: Option<Text<'a>>,
+        budget: &mut Budget,
+    ) -> Visit<Content<'a>> {
+        let mut content = Content::Empty;
+        let mut total = 0;
+        let mut read = [first.map(|first| (Text::Bytes(first), false)), last.map(|last| (last, true))]
+            .into_iter()
+            .flatten();
+        loop {
+            let (text, ends) = match read.next() {
+                Some(text) => text,
+                None => match self.next()? {
+                    Record::Text(text, ends) => (text, ends),
+                    Record::End => return Ok(content),
+                    Record::Comment(_) => continue,
+                    _ => return self.wrong(Violation::BadValue),
+                },
+            };
+            let cost = self.cost(&text);
+            budget.charge_bytes(cost)?;
+            total += cost;
+            self.check(&text, total)?;
+            let word = self.text_word(&text)?;
+            content = content.push(text, word);
+            if ends {
+                return Ok(content);
+            }
+        }
+    }
+}
+
+/// What stands behind the prefix of a qualified name.
+fn local_part(name: Cow<'_, str>) -> Cow<'_, str> {
+    match name {
+        Cow::Borrowed(name) => Cow::Borrowed(name.rsplit(':').next().unwrap_or(name)),
+        Cow::Owned(name) => Cow::Owned(name.rsplit(':').next().unwrap_or_default().to_owned()),
+    }
+}
+
+impl<'a> Cursor<'a> for BinaryCursor<'a> {
+    fn rewound(&self) -> Self {
+        Self::new(self.document, 0, 0, self.words, self.quotas)
+    }
+
+    #[inline]
+    fn enter(&mut self) -> Visit<Option<Entered<'a>>> {
+        loop {
+            match self.reader.peek() {
+                Some(0x40..=0x77) => {
+                    let at = self.reader.position();
+                    let name = match self.reader.start() {
+                        Ok(name) => name,
+                        Err(failure) => return Err(self.refusal(&self.reader, failure)),
+                    };
+                    let mut entered = Entered { name: self.word(name)?, at, nil: false, kind: None };
+                    self.attributes(&mut entered)?;
+                    return Ok(Some(entered));
+                }
+                // Text between elements is white space; comments say nothing.
+                Some(code) if code == 0x02 || (code >= 0x80 && code.is_multiple_of(2)) => {
+                    self.next()?;
+                }
+                Some(0x01 | 0x03 | 0x81..) => return Ok(None),
+                None if self.reader.depth() == 0 => return Ok(None),
+                // Whatever it is, the reader says what is wrong with it.
+                _ => {
+                    self.next()?;
+                    return self.wrong(Violation::UnexpectedRecord);
+                }
+            }
+        }
+    }
+
+    fn array(&mut self) -> Visit<Option<(Item, &'a [u8])>> {
+        loop {
+            match self.reader.peek() {
+                Some(0x02) => {
+                    self.next()?;
+                }
+                Some(0x03) => loop {
+                    if let Record::Items(kind, count, data) = self.next()? {
+                        let limit = self.quotas.max_array_length;
+                        if count > limit {
+                            return Err(Quota::ArrayLength.exceeded(limit));
+                        }
+                        return Ok(Some((kind, data)));
+                    }
+                },
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Visit<()> {
+        let depth = self.reader.depth();
+        while self.reader.depth() >= depth && depth > 0 {
+            if !self.reader.end() {
+                self.next()?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn content(&mut self, budget: &mut Budget) -> Visit<Content<'a>> {
+        // Nearly all values are one record, octets two.
+        let octets = self.reader.octets()?;
+        match (octets, self.reader.last_text()?) {
+            (None, Some(text)) => {
+                let cost = self.cost(&text);
+                budget.charge_bytes(cost)?;
+                self.check(&text, cost)?;
+                let word = self.text_word(&text)?;
+                Ok(Content::of(text, word))
+            }
+            (Some(first), Some(Text::Bytes(rest))) => {
+                let total = (first.len() + rest.len()) as u64;
+                budget.charge_bytes(total)?;
+                self.check(&Text::Bytes(rest), total)?;
+                Ok(Content::Octets(Cow::Owned([first, rest].concat())))
+            }
+            (first, last) => self.long_content(first, last, budget),
+        }
+    }
+
+    #[inline]
+    fn integer(&mut self) -> Option<i64> {
+        self.reader.last_integer()
+    }
+
+    fn count(&self) -> Visit<u64> {
+        let mut ahead = self.reader.clone();
+        let depth = ahead.depth();
+        let mut count = 0_u64;
+        let mut in_array = false;
+        loop {
+            let record = match ahead.read() {
+                Ok(Some(record)) => record,
+                Ok(None) => break,
+                Err(failure) => return Err(self.refusal(&ahead, failure)),
+            };
+            match record {
+                Record::Array => in_array = true,
+                Record::Items(_, items, _) => {
+                    if ahead.depth() == depth {
+                        count += u64::from(items);
+                    }
+                    in_array = false;
+                }
+                Record::Element(..) if ahead.depth() == depth + 1 && !in_array => count += 1,
+                _ => {}
+            }
+            if ahead.depth() < depth {
+                break;
+            }
+        }
+        Ok(count)
+    }
+
+    fn position(&self) -> usize {
+        self.reader.position()
+    }
+
+    fn depth(&self) -> usize {
+        self.reader.depth()
+    }
+
+    fn seek(&mut self, at: usize, depth: usize) {
+        self.reader.seek(at, depth);
+    }
+
+    fn namespace(&self, prefix: &str, budget: &mut Budget) -> Visit<Option<String>> {
+        let end = self.reader.position();
+        budget.charge_bytes(end as u64)?;
+        let mut reader = Reader::new(self.document).with_max_depth(usize::MAX);
+        let mut scope: Vec<(usize, &str)> = Vec::new();
+        while reader.position() < end {
+            let Some(record) = reader.read()? else { break };
+            // Those of elements that have ended are gone.
+            while scope.last().is_some_and(|(depth, _)| *depth > reader.depth()) {
+                scope.pop();
+            }
+            if let Record::Xmlns(declared, namespace) = record
+                && declared.unwrap_or_default() == prefix
+            {
+                scope.push((reader.depth(), self.word(namespace)?));
+            }
+        }
+        Ok(scope.last().map(|(_, namespace)| (*namespace).to_owned()))
+    }
+}

@@ -1,0 +1,167 @@
+//! A place in a document of XML text.
+
+use super::{Content, Cursor, Entered};
+use crate::nbfx::Item;
+use crate::text::{Event, Reader, Tag, base64};
+use crate::values::{Quota, ReaderQuotas};
+use crate::violations::Violation;
+use everywire_model::Budget;
+use everywire_model::visit::Visit;
+use std::borrow::Cow;
+
+/// Bytes of text that are worth a look ahead.
+const LONG: usize = 4096;
+
+/// A place.
+#[derive(Debug, Clone)]
+pub(in crate::values) struct TextCursor<'a> {
+    document: &'a [u8],
+    reader: Reader<'a>,
+    quotas: ReaderQuotas,
+}
+
+impl<'a> TextCursor<'a> {
+    /// The place `base` bytes into a document, inside `outer` elements.
+    pub(in crate::values) fn new(
+        document: &'a [u8],
+        base: usize,
+        outer: usize,
+        quotas: ReaderQuotas,
+    ) -> Self {
+        Self { document, reader: Reader::part(document, base, outer, &quotas), quotas }
+    }
+
+    /// Whether the end of the open element comes next.
+    fn at_end(&self) -> bool {
+        self.reader.is_ending()
+            || self.document.get(self.reader.position()..).is_none_or(|rest| rest.starts_with(b"</"))
+    }
+}
+
+fn attributes<'a>(tag: &Tag<'a>, entered: &mut Entered<'a>) -> Visit<()> {
+    if tag.is_plain() {
+        return Ok(());
+    }
+    for attribute in tag.attributes() {
+        let attribute = attribute?;
+        match (attribute.prefix, attribute.local) {
+            ("" | "xmlns", _) => {}
+            (_, "nil") => entered.nil = matches!(attribute.value.as_ref(), "true" | "1"),
+            (_, "type") => {
+                let local = match attribute.value {
+                    Cow::Borrowed(value) => Cow::Borrowed(value.rsplit(':').next().unwrap_or(value).trim()),
+                    Cow::Owned(value) => {
+                        Cow::Owned(value.rsplit(':').next().unwrap_or_default().trim().to_owned())
+                    }
+                };
+                entered.kind = Some(local);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Cursor<'a> for TextCursor<'a> {
+    fn rewound(&self) -> Self {
+        Self {
+            document: self.document,
+            reader: Reader::new(self.document, &self.quotas),
+            quotas: self.quotas,
+        }
+    }
+
+    fn enter(&mut self) -> Visit<Option<Entered<'a>>> {
+        loop {
+            if self.at_end() {
+                return Ok(None);
+            }
+            let at = self.reader.position();
+            match self.reader.next()? {
+                Some(Event::Start(tag)) => {
+                    let mut entered = Entered { name: tag.local, at, nil: false, kind: None };
+                    attributes(&tag, &mut entered)?;
+                    return Ok(Some(entered));
+                }
+                // Text between elements is white space; comments say nothing.
+                Some(Event::Text(_)) => {}
+                Some(Event::End) => return Err(Violation::Misuse.at(at)),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn array(&mut self) -> Visit<Option<(Item, &'a [u8])>> {
+        Ok(None)
+    }
+
+    fn finish(&mut self) -> Visit<()> {
+        self.reader.skip()
+    }
+
+    fn content(&mut self, budget: &mut Budget) -> Visit<Content<'a>> {
+        let text = self.reader.content()?;
+        budget.charge_bytes(text.len() as u64)?;
+        Ok(if text.is_empty() { Content::Empty } else { Content::Text(text) })
+    }
+
+    fn octets(&mut self, budget: &mut Budget) -> Visit<Option<Cow<'a, [u8]>>> {
+        let at = self.reader.position();
+        let rest = self.document.get(at..).unwrap_or_default();
+        let raw = memchr::memchr(b'<', rest).and_then(|end| Some((rest.get(..end)?, rest.get(end..)?)));
+        // Much text of one piece need not be looked at character by character: base64 has few.
+        if let Some((raw, [b'<', b'/', ..])) = raw
+            && raw.len() >= LONG
+            && !self.reader.is_ending()
+        {
+            let limit = self.quotas.max_string_content_length;
+            if raw.len() > limit as usize {
+                return Err(Quota::StringContentLength.exceeded(limit));
+            }
+            budget.charge_bytes(raw.len() as u64)?;
+            if let Some(octets) = base64::decode(raw) {
+                self.reader.seek(at + raw.len(), self.reader.depth());
+                self.reader.skip()?;
+                return Ok(Some(Cow::Owned(octets)));
+            }
+        }
+        self.content(budget).map(Content::octets)
+    }
+
+    fn count(&self) -> Visit<u64> {
+        let mut ahead = self.clone();
+        let mut count = 0;
+        while ahead.enter()?.is_some() {
+            count += 1;
+            ahead.finish()?;
+        }
+        Ok(count)
+    }
+
+    fn position(&self) -> usize {
+        self.reader.position()
+    }
+
+    fn depth(&self) -> usize {
+        self.reader.depth()
+    }
+
+    fn seek(&mut self, at: usize, depth: usize) {
+        self.reader.seek(at, depth);
+    }
+
+    fn namespace(&self, prefix: &str, budget: &mut Budget) -> Visit<Option<String>> {
+        if let Some(namespace) = self.reader.namespace(prefix).filter(|namespace| !namespace.is_empty()) {
+            return Ok(Some(namespace.to_owned()));
+        }
+        let end = self.reader.position();
+        budget.charge_bytes(end as u64)?;
+        let mut reader = Reader::new(self.document, &self.quotas);
+        while reader.position() < end {
+            if reader.next()?.is_none() {
+                break;
+            }
+        }
+        Ok(reader.namespace(prefix).map(str::to_owned))
+    }
+}

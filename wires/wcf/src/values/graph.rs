@@ -1,0 +1,269 @@
+//! Shapes made ready for writing: each name and namespace as the word it will be, each plain type as its notation.
+
+use super::names::{
+    ARRAYS, Notation, SCHEMA, SERIALIZATION, XSI, collection, contract_name, item_namespace, notation,
+    pair_name, type_name,
+};
+use super::qname::clark;
+use crate::dictionary::Term;
+use crate::nbfx::Item;
+use everywire_model::Shape;
+use everywire_model::shape::{Alias, Struct, Union};
+use std::collections::HashMap;
+
+/// A node, by its index in its graph.
+pub(super) type NodeId = usize;
+
+/// A namespace, by its index in its graph.
+pub(super) type NamespaceId = usize;
+
+/// The namespaces that every graph has.
+pub(super) const XSI_ID: NamespaceId = 0;
+
+/// Shapes that refer to each other; recursive ones are rings.
+#[derive(Debug)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    pub(super) namespaces: Vec<Term>,
+}
+
+/// An element inside a value.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) name: Term,
+    pub(super) namespace: NamespaceId,
+    pub(super) node: NodeId,
+}
+
+/// How a value is written.
+#[derive(Debug)]
+pub(super) enum Node {
+    /// Text of its own kind; the call of the sink says which.
+    Leaf(Option<Notation>),
+    /// The members in order; the namespaces that they are in, the type's own first.
+    Fields { own: NamespaceId, others: Vec<NamespaceId>, members: Vec<Member>, name: Term },
+    /// A discriminator, then the arm.
+    Choice { own: NamespaceId, discriminator: Member, arms: Vec<Member> },
+    /// One of several types that derive from the first.
+    Derived(Vec<NodeId>),
+    /// The same element as often as need be; the array record that can hold them all.
+    Items { own: NamespaceId, item: Member, array: Option<Item> },
+    /// A pair of elements, each time in an element.
+    Pairs { own: NamespaceId, pair: Term, key: Member, value: Member },
+    /// Nothing, or a value.
+    Maybe(NodeId),
+    /// What another node says.
+    Same(NodeId),
+    /// A value with its own type.
+    Variant,
+}
+
+impl Graph {
+    /// A graph of one shape, whose node is returned too.
+    pub(super) fn of(shape: &Shape) -> (Self, NodeId) {
+        let mut build = Build::new();
+        let node = build.node(shape);
+        (build.graph, node)
+    }
+
+    /// The fields of an operation: what is in no data contract stands in the operation's namespace.
+    pub(super) fn of_fields(
+        fields: &[everywire_model::shape::Field],
+        namespace: &str,
+    ) -> (Self, Vec<Member>) {
+        let mut build = Build::new();
+        let own = build.namespace(namespace);
+        let members = fields.iter().map(|field| build.member(&field.name, own, &field.shape)).collect();
+        (build.graph, members)
+    }
+
+    /// The index of a namespace, which is added if it is not there.
+    pub(super) fn add_namespace(&mut self, text: &str) -> NamespaceId {
+        let known = self.namespaces.iter().position(|known| known.as_str() == text);
+        known.unwrap_or_else(|| {
+            self.namespaces.push(Term::new(text));
+            self.namespaces.len() - 1
+        })
+    }
+}
+
+struct Build {
+    graph: Graph,
+    /// Named shapes that were begun, by where they are.
+    known: HashMap<usize, NodeId>,
+}
+
+impl Build {
+    fn new() -> Self {
+        let namespaces = [XSI, SCHEMA, SERIALIZATION, ARRAYS].map(Term::new).into();
+        Self { graph: Graph { nodes: Vec::new(), namespaces }, known: HashMap::new() }
+    }
+
+    fn namespace(&mut self, text: &str) -> NamespaceId {
+        self.graph.add_namespace(text)
+    }
+
+    fn add(&mut self, node: Node) -> NodeId {
+        self.graph.nodes.push(node);
+        self.graph.nodes.len() - 1
+    }
+
+    fn member(&mut self, name: &str, namespace: NamespaceId, shape: &Shape) -> Member {
+        Member { name: Term::new(name), namespace, node: self.node(shape) }
+    }
+
+    fn node(&mut self, shape: &Shape) -> NodeId {
+        match shape {
+            Shape::Struct(held) => {
+                let held: &Struct = held;
+                self.named(std::ptr::from_ref(held).addr(), |build| build.fields(held, None))
+            }
+            Shape::Union(held) => {
+                let held: &Union = held;
+                self.named(std::ptr::from_ref(held).addr(), |build| build.union(held))
+            }
+            Shape::Alias(held) => {
+                let held: &Alias = held;
+                if let Some(notation) = notation(shape) {
+                    return self.add(Node::Leaf(Some(notation)));
+                }
+                self.named(std::ptr::from_ref(held).addr(), |build| build.alias(held))
+            }
+            Shape::Optional(target) => {
+                let target = self.node(target);
+                self.add(Node::Maybe(target))
+            }
+            Shape::Pointer(pointer) => {
+                let target = self.node(&pointer.target);
+                self.add(Node::Maybe(target))
+            }
+            Shape::Sequence(_) | Shape::Array(_) | Shape::Map(_) => {
+                let node = self.collection(shape, None);
+                self.add(node)
+            }
+            Shape::Variant => self.add(Node::Variant),
+            _ => self.add(Node::Leaf(None)),
+        }
+    }
+
+    /// A named shape, once; its node is known before it is complete, for shapes that contain themselves.
+    fn named(&mut self, place: usize, make: impl FnOnce(&mut Self) -> Node) -> NodeId {
+        if let Some(known) = self.known.get(&place) {
+            return *known;
+        }
+        let id = self.add(Node::Variant);
+        self.known.insert(place, id);
+        let node = make(self);
+        if let Some(slot) = self.graph.nodes.get_mut(id) {
+            *slot = node;
+        }
+        id
+    }
+
+    fn alias(&mut self, alias: &Alias) -> Node {
+        match alias.target.resolved() {
+            Shape::Sequence(_) | Shape::Array(_) | Shape::Map(_) => {
+                self.collection(&alias.target, Some(alias))
+            }
+            // The shape behind it stands in the alias's place.
+            _ => {
+                let target = self.node(&alias.target);
+                match self.graph.nodes.get(target) {
+                    Some(Node::Leaf(notation)) => Node::Leaf(*notation),
+                    _ => Node::Same(target),
+                }
+            }
+        }
+    }
+
+    /// `family`: the types that this one may stand in for, to know which fields are theirs.
+    fn fields(&mut self, shape: &Struct, family: Option<&[&Struct]>) -> Node {
+        let (namespace, local) = type_name(&shape.id, &shape.name);
+        let own = self.namespace(&namespace);
+        let mut others = Vec::new();
+        let mut members = Vec::with_capacity(shape.fields.len());
+        for (index, field) in shape.fields.iter().enumerate() {
+            let declaring = family.and_then(|family| declaring(family, shape, index)).unwrap_or(shape);
+            let namespace = self.namespace(&type_name(&declaring.id, &declaring.name).0);
+            if namespace != own && !others.contains(&namespace) {
+                others.push(namespace);
+            }
+            members.push(self.member(&field.name, namespace, &field.shape));
+        }
+        Node::Fields { own, others, members, name: Term::new(local) }
+    }
+
+    fn union(&mut self, union: &Union) -> Node {
+        let structs: Vec<&Struct> = union.arms.iter().filter_map(|arm| struct_of(&arm.field.shape)).collect();
+        let told = matches!(union.discriminator.resolved(), Shape::Enum(_));
+        if told && clark(&union.id).is_some() && structs.len() == union.arms.len() {
+            let arms = structs.iter().map(|arm| {
+                let node = self.fields(arm, Some(&structs));
+                self.add(node)
+            });
+            return Node::Derived(arms.collect());
+        }
+        let own = self.namespace(&type_name(&union.id, &union.name).0);
+        let discriminator = self.member("discriminator", own, &union.discriminator);
+        let arms = union.arms.iter().map(|arm| self.member(&arm.field.name, own, &arm.field.shape)).collect();
+        Node::Choice { own, discriminator, arms }
+    }
+
+    fn collection(&mut self, shape: &Shape, alias: Option<&Alias>) -> Node {
+        let said = alias.and_then(collection);
+        let own = said.as_ref().map(|said| said.namespace);
+        match shape.resolved() {
+            Shape::Map(map) => {
+                let own = self.namespace(own.unwrap_or(ARRAYS));
+                let item = said.as_ref().and_then(|said| said.item);
+                let pair = item.map_or_else(|| pair_name(&map.key, &map.value), str::to_owned);
+                let name = |said: Option<&str>, default: &str| said.unwrap_or(default).to_owned();
+                let key = name(said.as_ref().and_then(|said| said.key), "Key");
+                let value = name(said.as_ref().and_then(|said| said.value), "Value");
+                let key = self.member(&key, own, &map.key);
+                let value = self.member(&value, own, &map.value);
+                Node::Pairs { own, pair: Term::new(&pair), key, value }
+            }
+            resolved => {
+                let element = resolved.element().unwrap_or(&Shape::Void);
+                if matches!(element.resolved(), Shape::U8) {
+                    return Node::Leaf(None);
+                }
+                let own = own.map_or_else(|| item_namespace(element).into_owned(), str::to_owned);
+                let own = self.namespace(&own);
+                let item = said.as_ref().and_then(|said| said.item);
+                let name = item.map_or_else(|| contract_name(element), str::to_owned);
+                Node::Items { own, item: self.member(&name, own, element), array: array_item(element) }
+            }
+        }
+    }
+}
+
+/// The type that declares a field: of the family, the one with the fewest fields that begins as this one does.
+fn declaring<'s>(family: &[&'s Struct], shape: &Struct, index: usize) -> Option<&'s Struct> {
+    let begins = |base: &&&Struct| {
+        base.fields.len() > index
+            && base.fields.len() <= shape.fields.len()
+            && base.fields.iter().zip(shape.fields.iter()).all(|(ours, theirs)| ours.name == theirs.name)
+    };
+    family.iter().filter(begins).min_by_key(|base| base.fields.len()).copied()
+}
+
+fn struct_of(shape: &Shape) -> Option<&Struct> {
+    match shape.resolved() {
+        Shape::Struct(shape) => Some(shape),
+        _ => None,
+    }
+}
+
+/// The record type that holds items of this shape in arrays.
+fn array_item(shape: &Shape) -> Option<Item> {
+    Some(match shape.resolved() {
+        Shape::Bool => Item::Bool,
+        Shape::I32 => Item::I32,
+        Shape::I64 => Item::I64,
+        Shape::F32 => Item::F32,
+        Shape::F64 => Item::F64,
+        _ => return None,
+    })
+}

@@ -1,0 +1,389 @@
+//! Elements, attributes and values as bytes of either form.
+
+use super::Form;
+use crate::dictionary::{Outgoing, Term};
+use crate::nbfx::{Decimal, Item, Text, integer, records, xml};
+use crate::text::{base64, escape, escape_attribute};
+use bytes::Bytes;
+use everywire_model::Rope;
+use everywire_model::rope::SPLICE;
+use std::io::Write;
+
+/// A prefix: a letter, or 0 for none.
+pub(super) type Letter = u8;
+
+/// The prefix of the schema-instance namespace.
+pub(super) const INSTANCE: Letter = b'i';
+
+/// Where elements are written.
+#[derive(Debug)]
+pub(super) struct Output<'s> {
+    pub(super) form: Form,
+    words: &'s mut Outgoing,
+    out: &'s mut Rope,
+    /// Binary: one more than the offset of the last record, if that is a text that may yet end its element.
+    foldable: usize,
+    /// Text: whether a start tag is not yet closed.
+    in_tag: bool,
+    /// Text: where the names of the open elements stand.
+    open: Vec<(usize, usize)>,
+    /// Where a part begins that is taken out when it is complete.
+    part: Option<usize>,
+}
+
+impl<'s> Output<'s> {
+    pub(super) fn new(form: Form, words: &'s mut Outgoing, out: &'s mut Rope) -> Self {
+        Self { form, words, out, foldable: 0, in_tag: false, open: Vec::new(), part: None }
+    }
+
+    /// The start of an element.
+    #[inline]
+    pub(super) fn start(&mut self, prefix: Letter, name: &Term) {
+        if self.form == Form::Text {
+            return self.start_tag(prefix, name.as_str());
+        }
+        let number = self.words.number(name);
+        let out = self.out.flat();
+        match (number, prefix) {
+            (Some(number), 0) => put_number(out, 0x42, number),
+            (Some(number), _) => put_number(out, 0x44 + (prefix - b'a'), number),
+            (None, _) => {
+                out.push(if prefix == 0 { 0x40 } else { 0x5e + (prefix - b'a') });
+                put_string(out, name.as_str());
+            }
+        }
+        self.foldable = 0;
+    }
+
+    fn start_tag(&mut self, prefix: Letter, name: &str) {
+        self.close_tag();
+        let out = self.out.flat();
+        out.push(b'<');
+        let from = out.len();
+        if prefix != 0 {
+            out.extend_from_slice(&[prefix, b':']);
+        }
+        out.extend_from_slice(name.as_bytes());
+        self.open.push((from, out.len()));
+        self.in_tag = true;
+    }
+
+    fn close_tag(&mut self) {
+        if std::mem::take(&mut self.in_tag) {
+            self.out.flat().push(b'>');
+        }
+    }
+
+    /// Declares a namespace at the element that just started.
+    pub(super) fn xmlns(&mut self, prefix: Letter, namespace: &Term) {
+        if self.form == Form::Text {
+            let out = self.out.flat();
+            out.extend_from_slice(b" xmlns");
+            if prefix != 0 {
+                out.extend_from_slice(&[b':', prefix]);
+            }
+            out.extend_from_slice(b"=\"");
+            escape_attribute(namespace.as_str(), out);
+            out.push(b'"');
+            return;
+        }
+        let number = self.words.number(namespace);
+        let out = self.out.flat();
+        out.push(0x08 + 2 * u8::from(number.is_some()) + u8::from(prefix != 0));
+        if prefix != 0 {
+            out.extend_from_slice(&[1, prefix]);
+        }
+        match number {
+            Some(number) => integer::put(number as usize, out),
+            None => put_string(out, namespace.as_str()),
+        }
+    }
+
+    /// The attribute that says that the element holds nothing.
+    pub(super) fn nil(&mut self, name: &Term) {
+        if self.form == Form::Text {
+            self.out.flat().extend_from_slice(b" i:nil=\"true\"");
+            return;
+        }
+        self.instance_attribute(name);
+        self.out.flat().push(0x86);
+    }
+
+    /// The attribute that says the type of the element.
+    pub(super) fn told_type(&mut self, attribute: &Term, prefix: Letter, local: &Term) {
+        let text = [prefix, b':'];
+        let text = if prefix == 0 { &[][..] } else { &text };
+        if self.form == Form::Text {
+            let out = self.out.flat();
+            out.extend_from_slice(b" i:type=\"");
+            out.extend_from_slice(text);
+            escape_attribute(local.as_str(), out);
+            out.push(b'"');
+            return;
+        }
+        self.instance_attribute(attribute);
+        let number = if prefix == 0 { None } else { self.words.number(local) };
+        let out = self.out.flat();
+        match number {
+            Some(number) => {
+                out.extend_from_slice(&[0xbc, prefix - b'a']);
+                integer::put(number as usize, out);
+            }
+            None => records::sized(0x98, &[text, local.as_str().as_bytes()].concat(), out),
+        }
+    }
+
+    fn instance_attribute(&mut self, name: &Term) {
+        let number = self.words.number(name);
+        let out = self.out.flat();
+        match number {
+            Some(number) => put_number(out, 0x0c + (INSTANCE - b'a'), number),
+            None => {
+                out.push(0x26 + (INSTANCE - b'a'));
+                put_string(out, name.as_str());
+            }
+        }
+    }
+
+    /// The end of the innermost element; in binary form, of the text before it if there is one.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        if self.form == Form::Text {
+            return self.end_tag();
+        }
+        let out = self.out.flat();
+        match self.foldable.checked_sub(1).and_then(|at| out.get_mut(at)) {
+            Some(code) => *code |= 1,
+            None => out.push(0x01),
+        }
+        self.foldable = 0;
+    }
+
+    fn end_tag(&mut self) {
+        let name = self.open.pop();
+        let out = self.out.flat();
+        if std::mem::take(&mut self.in_tag) {
+            out.extend_from_slice(b"/>");
+            return;
+        }
+        out.extend_from_slice(b"</");
+        if let Some((from, to)) = name.filter(|(_, to)| *to <= out.len()) {
+            out.extend_from_within(from..to);
+        }
+        out.push(b'>');
+    }
+
+    /// Text; the empty text is no record.
+    pub(super) fn chars(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match self.form {
+            Form::Text => {
+                self.close_tag();
+                escape(text.as_bytes(), self.out.flat());
+            }
+            Form::Binary => {
+                self.mark();
+                records::sized(0x98, text.as_bytes(), self.out.flat());
+            }
+        }
+    }
+
+    /// Octets; in binary form whole groups of three first, so that readers can view each record as base64.
+    pub(super) fn octets(&mut self, octets: &[u8]) {
+        if octets.is_empty() {
+            return;
+        }
+        match self.form {
+            Form::Text => {
+                self.close_tag();
+                base64::encode(octets, self.out.flat());
+            }
+            Form::Binary => {
+                let (groups, rest) = octets.split_at(octets.len() - octets.len() % 3);
+                for part in [groups, rest] {
+                    if !part.is_empty() {
+                        self.mark();
+                        records::sized(0x9e, part, self.out.flat());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Octets from shared memory: in binary form a large part goes out from where it lies. It is one record, unlike those
+    /// of Microsoft's writer, which keeps whole groups of three apart: one record can be read without joining anything.
+    pub(super) fn shared(&mut self, octets: &Bytes) {
+        if self.form == Form::Text || octets.len() < SPLICE || self.part.is_some() {
+            return self.octets(octets);
+        }
+        self.mark();
+        records::sized_head(0x9e, octets.len(), self.out.flat());
+        self.out.splice(octets.clone());
+    }
+
+    /// An integer.
+    #[inline]
+    pub(super) fn integer(&mut self, value: i64) {
+        if self.form == Form::Text {
+            self.close_tag();
+            let out = self.out.flat();
+            if value < 0 {
+                out.push(b'-');
+            }
+            return digits(value.unsigned_abs(), out);
+        }
+        self.mark();
+        records::put(&records::integral(value), false, self.out.flat());
+    }
+
+    /// An unsigned integer, which is text above the signed range.
+    pub(super) fn unsigned(&mut self, value: u64) {
+        match i64::try_from(value) {
+            Ok(value) => self.integer(value),
+            Err(_) => self.chars(&value.to_string()),
+        }
+    }
+
+    /// A boolean.
+    pub(super) fn boolean(&mut self, value: bool) {
+        if self.form == Form::Text {
+            return self.chars(if value { "true" } else { "false" });
+        }
+        self.mark();
+        self.out.flat().push(if value { 0x86 } else { 0x84 });
+    }
+
+    /// A binary32 number.
+    pub(super) fn float(&mut self, value: f32) {
+        if self.form == Form::Text {
+            return self.lexical(Text::F32(value));
+        }
+        self.mark();
+        records::put(&records::single(value), false, self.out.flat());
+    }
+
+    /// A binary64 number.
+    pub(super) fn double(&mut self, value: f64) {
+        if self.form == Form::Text {
+            return self.lexical(Text::F64(value));
+        }
+        self.mark();
+        records::put(&records::real(value), false, self.out.flat());
+    }
+
+    /// A decimal number; `text` is its notation.
+    pub(super) fn decimal(&mut self, value: &Decimal, text: &str) {
+        if self.form == Form::Text {
+            return self.chars(text);
+        }
+        self.mark();
+        let out = self.out.flat();
+        out.push(0x94);
+        out.extend_from_slice(&crate::nbfx::decimal(value));
+    }
+
+    /// A date; `text` is its notation.
+    pub(super) fn date_time(&mut self, raw: u64, text: &str) {
+        if self.form == Form::Text {
+            return self.chars(text);
+        }
+        self.mark();
+        let out = self.out.flat();
+        out.push(0x96);
+        out.extend_from_slice(&raw.to_le_bytes());
+    }
+
+    /// A piece of XML with namespace declarations of its own; where it is none, its characters.
+    pub(super) fn markup(&mut self, xml: &str) {
+        if self.form == Form::Text {
+            self.close_tag();
+            return self.out.flat().extend_from_slice(xml.as_bytes());
+        }
+        match crate::metadata::binary(xml) {
+            Ok(records) => {
+                self.out.flat().extend_from_slice(&records);
+                self.foldable = 0;
+            }
+            Err(_) => self.chars(xml),
+        }
+    }
+
+    /// The qualified name of a namespace and a local part, which declares its prefix at the element that just started.
+    pub(super) fn qualified(&mut self, prefix: Letter, namespace: &Term, local: &str) {
+        self.xmlns(prefix, namespace);
+        let mut text = String::with_capacity(local.len() + 2);
+        text.extend([char::from(prefix), ':']);
+        text.push_str(local);
+        self.chars(&text);
+    }
+
+    fn lexical(&mut self, value: Text<'_>) {
+        self.chars(&xml::lexical(&value));
+    }
+
+    /// What comes next is taken out of the document when it is complete.
+    pub(super) fn begin_part(&mut self) {
+        self.close_tag();
+        self.foldable = 0;
+        self.part = Some(self.out.flat().len());
+    }
+
+    /// Whether a part was begun and not yet taken.
+    pub(super) fn is_in_part(&self) -> bool {
+        self.part.is_some()
+    }
+
+    /// The part that was begun, if one was.
+    #[inline]
+    pub(super) fn take_part(&mut self) -> Option<Vec<u8>> {
+        let at = self.part.take()?;
+        self.foldable = 0;
+        let out = self.out.flat();
+        Some(out.split_off(at.min(out.len())))
+    }
+
+    /// Begins an array record of an element: items of their plain width follow.
+    pub(super) fn array(&mut self, prefix: Letter, name: &Term, item: Item, count: usize) {
+        self.out.flat().push(0x03);
+        self.start(prefix, name);
+        let out = self.out.flat();
+        out.extend_from_slice(&[0x01, item.code()]);
+        integer::put(count, out);
+    }
+
+    /// The buffer, for items of an array record.
+    pub(super) fn items(&mut self) -> &mut Vec<u8> {
+        self.foldable = 0;
+        self.out.flat()
+    }
+
+    fn mark(&mut self) {
+        self.foldable = self.out.flat().len() + 1;
+    }
+}
+
+fn put_number(out: &mut Vec<u8>, code: u8, number: u32) {
+    match u8::try_from(number) {
+        Ok(number @ ..0x80) => out.extend_from_slice(&[code, number]),
+        _ => {
+            out.push(code);
+            integer::put(number as usize, out);
+        }
+    }
+}
+
+fn put_string(out: &mut Vec<u8>, text: &str) {
+    integer::put(text.len(), out);
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn digits(value: u64, out: &mut Vec<u8>) {
+    if value < 10 {
+        out.push(b'0' + value as u8);
+    } else {
+        // A vector takes whatever is written.
+        let _ = write!(out, "{value}");
+    }
+}

@@ -1,0 +1,462 @@
+//! Where each value's element gets its name from, and which namespaces are declared around it.
+
+use super::{ElementSink, behind, miscounted, misuse, told};
+use crate::dictionary::Term;
+use crate::limits::MAX_DEPTH;
+use crate::nbfx::Item;
+use crate::values::Form;
+use crate::values::graph::{Graph, Member, NamespaceId, Node, NodeId, XSI_ID};
+use crate::values::layout::Layout;
+use crate::values::output::{INSTANCE, Letter};
+use crate::values::qname::clark;
+use everywire_model::shape::Shape;
+use everywire_model::visit::Visit;
+use everywire_model::{Failure, Initiator};
+
+/// An open composite.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) kind: Kind,
+    /// Values begun so far.
+    pub(super) index: usize,
+    /// How many there must be.
+    pub(super) len: usize,
+    graph: usize,
+    node: NodeId,
+    /// The arm of a union.
+    arm: usize,
+    /// Prefix of the elements in it.
+    prefix: Letter,
+    /// How many namespaces were declared before its element.
+    pub(super) scope: usize,
+    /// Whether an element ends with it.
+    pub(super) ends: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nothing is open, or one value without a name.
+    Root,
+    Parameters,
+    Fields,
+    Choice,
+    /// The value has the element of this frame, and one of several types.
+    Derived,
+    Items,
+    /// An array record: items are only counted.
+    Array(Item),
+    Pairs,
+    /// The value has the element of this frame.
+    Maybe,
+    /// The same; its type is not known yet.
+    Variant,
+    /// The element was started with its type.
+    Told,
+}
+
+/// A value that begins: its node, and how many namespaces were declared before its element.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Begun {
+    pub(super) graph: usize,
+    pub(super) node: NodeId,
+    pub(super) scope: usize,
+}
+
+/// A declared namespace.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scope {
+    prefix: Letter,
+    graph: usize,
+    namespace: NamespaceId,
+}
+
+/// The graphs that frames point into: of the layout first, then those of shapes that came with values.
+pub(in crate::values) struct Graphs<'s> {
+    layout: Option<&'s Layout>,
+    /// A layout made of the shape that was opened.
+    pub(super) own: Option<Box<Layout>>,
+    pub(super) more: Vec<Graph>,
+}
+
+impl<'s> Graphs<'s> {
+    pub(super) fn new(layout: Option<&'s Layout>) -> Self {
+        Self { layout, own: None, more: Vec::new() }
+    }
+
+    pub(super) fn layout(&self) -> Option<&Layout> {
+        self.layout.or(self.own.as_deref())
+    }
+
+    pub(super) fn get(&self, index: usize) -> Visit<&Graph> {
+        let graph = match index.checked_sub(1) {
+            None => self.layout().map(|layout| &layout.graph),
+            Some(index) => self.more.get(index),
+        };
+        graph.ok_or_else(misuse)
+    }
+
+    pub(super) fn node(&self, graph: usize, node: NodeId) -> Visit<&Node> {
+        self.get(graph)?.nodes.get(node).ok_or_else(misuse)
+    }
+
+    fn namespace(&self, graph: usize, namespace: NamespaceId) -> Visit<&Term> {
+        self.get(graph)?.namespaces.get(namespace).ok_or_else(misuse)
+    }
+}
+
+impl Frame {
+    pub(super) fn new(kind: Kind, len: usize) -> Self {
+        Self { kind, index: 0, len, graph: 0, node: 0, arm: 0, prefix: 0, scope: 0, ends: false }
+    }
+
+    /// A frame whose value has the element of this one.
+    pub(super) fn passing(kind: Kind) -> Self {
+        Self::new(kind, 1)
+    }
+
+    /// A frame of nothing.
+    pub(super) fn empty() -> Self {
+        Self::new(Kind::Maybe, 0)
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.kind != Kind::Root
+    }
+}
+
+impl ElementSink<'_> {
+    pub(super) fn push(&mut self, mut frame: Frame) -> Visit<()> {
+        // The envelope and its body are around every value.
+        let limit = MAX_DEPTH - 2;
+        if self.frames.len() + 1 >= limit {
+            let (most, limit) = (limit as u64 + 1, limit as u64);
+            return Err(Failure::over_limit(Initiator::User, "nesting of elements", most, limit));
+        }
+        if !frame.ends && frame.kind != Kind::Told {
+            frame.scope = self.scope.len();
+        }
+        self.frames.push(frame);
+        Ok(())
+    }
+
+    /// Starts the element of the value that begins now; that of a value with its own type was started with the type.
+    pub(super) fn begin(&mut self) -> Visit<Begun> {
+        let scope = self.scope.len();
+        let mut derived = None;
+        let mut at = self.frames.len();
+        loop {
+            let frame = match at.checked_sub(1) {
+                Some(at) => self.frames.get_mut(at).ok_or_else(misuse)?,
+                None => &mut self.base,
+            };
+            let index = frame.index;
+            if index >= frame.len {
+                return Err(miscounted());
+            }
+            frame.index += 1;
+            match frame.kind {
+                Kind::Maybe | Kind::Variant => {}
+                Kind::Derived => derived = Some((frame.graph, frame.node, frame.arm)),
+                Kind::Told => return Ok(Begun { graph: frame.graph, node: frame.node, scope: frame.scope }),
+                _ => break,
+            }
+            at = at.checked_sub(1).ok_or_else(misuse)?;
+        }
+        let begun = self.start(at, scope)?;
+        match derived {
+            None => Ok(begun),
+            Some((graph, node, arm)) => self.tell_arm(begun, graph, node, arm),
+        }
+    }
+
+    /// Starts the next element of a frame, whose index was counted up already.
+    fn start(&mut self, at: usize, scope: usize) -> Visit<Begun> {
+        let frame = match at.checked_sub(1) {
+            Some(at) => self.frames.get(at).ok_or_else(misuse)?,
+            None => &self.base,
+        };
+        let (graph, index) = (frame.graph, frame.index - 1);
+        let (member, own) = match (frame.kind, frame.kind == Kind::Parameters) {
+            (Kind::Root, _) => {
+                self.output.start(0, super::values());
+                let (graph, node) = self.loose;
+                return Ok(Begun { graph, node, scope });
+            }
+            (_, true) => return self.start_parameter(index, scope),
+            _ => match (self.graphs.node(graph, frame.node)?, frame.kind) {
+                (Node::Fields { members, own, .. }, Kind::Fields) => (members.get(index), own),
+                (Node::Choice { discriminator, own, .. }, Kind::Choice) if index == 0 => {
+                    (Some(discriminator), own)
+                }
+                (Node::Choice { arms, own, .. }, Kind::Choice) => (arms.get(frame.arm), own),
+                (Node::Items { item, own, .. }, Kind::Items) => (Some(item), own),
+                (Node::Pairs { value, own, .. }, Kind::Pairs) if index % 2 == 1 => (Some(value), own),
+                (Node::Pairs { key, own, pair, .. }, Kind::Pairs) => {
+                    if index > 0 {
+                        self.output.end();
+                    }
+                    self.output.start(frame.prefix, pair);
+                    (Some(key), own)
+                }
+                _ => return Err(misuse()),
+            },
+        };
+        let member = member.ok_or_else(miscounted)?;
+        let prefix = if member.namespace == *own {
+            frame.prefix
+        } else {
+            self.find(graph, member.namespace).ok_or_else(misuse)?
+        };
+        self.output.start(prefix, &member.name);
+        Ok(Begun { graph, node: member.node, scope })
+    }
+
+    fn start_parameter(&mut self, index: usize, scope: usize) -> Visit<Begun> {
+        self.end_header();
+        let layout = self.graphs.layout().ok_or_else(misuse)?;
+        let Member { name, node, .. } = layout.members.get(index).ok_or_else(miscounted)?;
+        if let Some(Some((namespace, name))) = layout.headers.get(index) {
+            self.output.begin_part();
+            self.output.start(b'h', name);
+            self.output.xmlns(b'h', namespace);
+            self.floor = self.scope.len();
+            return Ok(Begun { graph: 0, node: *node, scope });
+        }
+        self.output.start(0, name);
+        if layout.wrapper.is_none() {
+            let namespace = layout.namespace;
+            self.output.xmlns(0, self.graphs.namespace(0, namespace)?);
+            self.scope.push(Scope { prefix: 0, graph: 0, namespace });
+        }
+        Ok(Begun { graph: 0, node: *node, scope })
+    }
+
+    /// Takes the element that a header was written as out of the body.
+    #[inline]
+    pub(super) fn end_header(&mut self) {
+        if let Some(part) = self.output.take_part() {
+            self.headers.get_or_insert_default().extend_from_slice(&part);
+            self.floor = 0;
+        }
+    }
+
+    /// Opens the nameless struct: the wrapper, unless there is none.
+    pub(super) fn open_root(&mut self, shape: &Shape) -> Visit<()> {
+        let len = shape.fields().len();
+        if self.graphs.layout().is_none() {
+            self.graphs.own = Some(Box::new(Layout::loose(shape)));
+        }
+        let layout = self.graphs.layout().ok_or_else(misuse)?;
+        if layout.members.len() != len {
+            return Err(miscounted());
+        }
+        (self.base.kind, self.base.len, self.base.index) = (Kind::Parameters, len, 0);
+        if let Some((namespace, name)) = &layout.wrapper {
+            self.output.start(0, name);
+            self.output.xmlns(0, namespace);
+            let namespace = layout.wrapper_namespace;
+            let instance = layout.instance;
+            self.default = Some(namespace);
+            self.base.ends = true;
+            if instance {
+                self.declare_instance()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn open_fields(&mut self, len: usize) -> Visit<()> {
+        let begun = self.begin()?;
+        let node = behind(self.graphs.get(begun.graph)?, begun.node);
+        let Node::Fields { own, others, members, .. } = self.graphs.node(begun.graph, node)? else {
+            return Err(misuse());
+        };
+        if members.len() != len {
+            return Err(miscounted());
+        }
+        let (own, others) = (*own, others.clone());
+        let prefix = self.prefix_of(begun.graph, own)?;
+        for other in others {
+            self.prefix_of(begun.graph, other)?;
+        }
+        self.open_element(begun, node, Frame { prefix, ..Frame::new(Kind::Fields, len) })
+    }
+
+    pub(super) fn open_items(&mut self, len: usize) -> Visit<()> {
+        let begun = self.begin()?;
+        let node = behind(self.graphs.get(begun.graph)?, begun.node);
+        let (own, kind) = match self.graphs.node(begun.graph, node)? {
+            Node::Items { own, array: Some(item), .. } if len > 0 && self.output.form == Form::Binary => {
+                (*own, Kind::Array(*item))
+            }
+            Node::Items { own, .. } => (*own, Kind::Items),
+            Node::Pairs { own, .. } => (*own, Kind::Pairs),
+            _ => return Err(misuse()),
+        };
+        let prefix = self.prefix_of(begun.graph, own)?;
+        self.open_element(begun, node, Frame { prefix, ..Frame::new(kind, len) })?;
+        if let (Kind::Array(kind), Node::Items { item, .. }) = (kind, self.graphs.node(begun.graph, node)?) {
+            self.output.array(prefix, &item.name, kind, len);
+        }
+        Ok(())
+    }
+
+    pub(super) fn open_union(&mut self, len: usize) -> Visit<()> {
+        let arm = len.checked_sub(1);
+        // Which kind of union it is says the node of the value that begins now.
+        let (graph, node) = self.upcoming()?;
+        let node = behind(self.graphs.get(graph)?, node);
+        match self.graphs.node(graph, node)? {
+            Node::Derived(_) => {
+                let arm = arm.ok_or_else(miscounted)?;
+                self.push(Frame { graph, node, arm, ..Frame::new(Kind::Derived, 2) })
+            }
+            Node::Choice { own, .. } => {
+                let own = *own;
+                let begun = self.begin()?;
+                let prefix = self.prefix_of(graph, own)?;
+                let len = if arm.is_some() { 2 } else { 1 };
+                let arm = arm.unwrap_or(usize::MAX);
+                self.open_element(begun, node, Frame { prefix, arm, ..Frame::new(Kind::Choice, len) })
+            }
+            _ => Err(misuse()),
+        }
+    }
+
+    fn open_element(&mut self, begun: Begun, node: NodeId, frame: Frame) -> Visit<()> {
+        self.declare_instance()?;
+        self.push(Frame { graph: begun.graph, node, scope: begun.scope, ends: true, ..frame })
+    }
+
+    /// The node of the value that begins next.
+    fn upcoming(&self) -> Visit<(usize, NodeId)> {
+        let passing = |frame: &&Frame| !matches!(frame.kind, Kind::Maybe | Kind::Variant);
+        let frame = self.frames.iter().rev().find(passing).unwrap_or(&self.base);
+        let index = frame.index;
+        let member = match frame.kind {
+            Kind::Root => return Ok(self.loose),
+            Kind::Told => return Ok((frame.graph, frame.node)),
+            Kind::Parameters => self.graphs.layout().and_then(|layout| layout.members.get(index)),
+            _ => match self.graphs.node(frame.graph, frame.node)? {
+                Node::Fields { members, .. } => members.get(index),
+                Node::Choice { arms, .. } => arms.get(frame.arm),
+                Node::Items { item, .. } => Some(item),
+                Node::Pairs { key, .. } if index % 2 == 0 => Some(key),
+                Node::Pairs { value, .. } => Some(value),
+                _ => None,
+            },
+        };
+        member.map(|member| (frame.graph, member.node)).ok_or_else(miscounted)
+    }
+
+    /// The prefix of a namespace for what is inside the element that just started, declared there if need be.
+    fn prefix_of(&mut self, graph: usize, namespace: NamespaceId) -> Visit<Letter> {
+        if let Some(prefix) = self.find(graph, namespace) {
+            return Ok(prefix);
+        }
+        let prefix = self.fresh();
+        self.declare(prefix, graph, namespace)?;
+        Ok(prefix)
+    }
+
+    /// The next letter: `a`, `h` and `s` are the envelope's, `i` is the schema instance. Beyond the last one, letters hide
+    /// those of outer elements.
+    fn fresh(&self) -> Letter {
+        const LETTERS: &[Letter] = b"bcdefgjklmnopqrtuvwxyz";
+        let scope = self.scope.get(self.floor..).unwrap_or_default();
+        let declared = scope.iter().filter(|known| !matches!(known.prefix, 0 | INSTANCE)).count();
+        LETTERS.get(declared % LETTERS.len()).copied().unwrap_or(b'b')
+    }
+
+    fn declare(&mut self, prefix: Letter, graph: usize, namespace: NamespaceId) -> Visit<()> {
+        self.output.xmlns(prefix, self.graphs.namespace(graph, namespace)?);
+        self.scope.push(Scope { prefix, graph, namespace });
+        Ok(())
+    }
+
+    fn declare_instance(&mut self) -> Visit<()> {
+        let scope = self.scope.get(self.floor..).unwrap_or_default();
+        if !scope.iter().any(|known| known.prefix == INSTANCE) {
+            self.output.xmlns(INSTANCE, super::instance());
+            self.scope.push(Scope { prefix: INSTANCE, graph: 0, namespace: XSI_ID });
+        }
+        Ok(())
+    }
+
+    /// An element that holds nothing.
+    pub(super) fn nil(&mut self) -> Visit<()> {
+        let begun = self.begin()?;
+        self.output.nil(&told().nil);
+        self.declare_instance()?;
+        self.output.end();
+        self.scope.truncate(begun.scope);
+        Ok(())
+    }
+
+    /// Starts the element of a value with its own type, which the frame on top is for.
+    pub(super) fn tell(
+        &mut self,
+        graph: usize,
+        node: NodeId,
+        namespace: NamespaceId,
+        local: &Term,
+    ) -> Visit<()> {
+        self.frames.pop();
+        let begun = self.begin()?;
+        self.tell_type(graph, namespace, local)?;
+        self.push(Frame { graph, node, scope: begun.scope, ..Frame::new(Kind::Told, 1) })
+    }
+
+    /// Writes which of the derived types the value has, unless it is the first.
+    fn tell_arm(&mut self, begun: Begun, graph: usize, node: NodeId, arm: usize) -> Visit<Begun> {
+        let Node::Derived(arms) = self.graphs.node(graph, node)? else { return Err(misuse()) };
+        let node = *arms.get(arm).ok_or_else(misuse)?;
+        if arm > 0 {
+            let Node::Fields { own, name, .. } = self.graphs.node(graph, node)? else { return Err(misuse()) };
+            let (own, name) = (*own, name.clone());
+            self.tell_type(graph, own, &name)?;
+        }
+        Ok(Begun { graph, node, scope: begun.scope })
+    }
+
+    fn tell_type(&mut self, graph: usize, namespace: NamespaceId, local: &Term) -> Visit<()> {
+        let known = self.find(graph, namespace);
+        let prefix = known.unwrap_or_else(|| self.fresh());
+        self.output.told_type(&told().kind, prefix, local);
+        if known.is_none() {
+            self.declare(prefix, graph, namespace)?;
+        }
+        self.declare_instance()
+    }
+
+    /// A qualified name in Clark notation; any other text as it is.
+    pub(super) fn qualified(&mut self, value: &str) {
+        match clark(value) {
+            Some((namespace, local)) if !namespace.is_empty() => {
+                let prefix = self.fresh();
+                self.output.qualified(prefix, &Term::new(namespace), local);
+            }
+            Some((_, local)) => self.output.chars(local),
+            None => self.output.chars(value),
+        }
+    }
+
+    /// The prefix that a namespace has, unless it is hidden by one declared later.
+    fn find(&self, graph: usize, namespace: NamespaceId) -> Option<Letter> {
+        let is = |known: (usize, NamespaceId)| {
+            known == (graph, namespace)
+                || (known.0 != graph
+                    && self.graphs.namespace(known.0, known.1).ok()
+                        == self.graphs.namespace(graph, namespace).ok())
+        };
+        let scope = self.scope.get(self.floor..).unwrap_or_default();
+        let found = scope.iter().enumerate().rev().find(|(_, known)| is((known.graph, known.namespace)));
+        let hidden = |at: usize, prefix| scope.iter().skip(at).any(|later| later.prefix == prefix);
+        match found {
+            Some((at, found)) => Some(found.prefix).filter(|prefix| !hidden(at + 1, *prefix)),
+            // The wrapper's namespace is around everything but headers.
+            None if self.output.is_in_part() => None,
+            None => self.default.filter(|known| is((0, *known)) && !hidden(0, 0)).map(|_| 0),
+        }
+    }
+}

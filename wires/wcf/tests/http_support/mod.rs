@@ -1,0 +1,218 @@
+//! What the tests of HTTP sessions share: a node without a network, two sessions tied together, requests made by hand.
+
+#![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, clippy::missing_panics_doc)]
+
+use bytes::{Bytes, BytesMut};
+use everywire_model::object::{Local, Resolver};
+use everywire_model::shape::{Field, Hold, Struct, Text};
+use everywire_model::*;
+use everywire_wcf::ambient::Node;
+use everywire_wcf::{address, http};
+use std::sync::Arc;
+use std::time::Instant;
+
+pub const ACTION: &str = "http://tempuri.org/IEcho/";
+
+fn parameter(direction: Direction, name: &'static str, shape: Shape) -> Parameter {
+    Parameter { direction, field: Field { name: name.into(), shape } }
+}
+
+fn text() -> Shape {
+    Shape::Text(Text::WIDE)
+}
+
+/// A contract: `Say` answers text with text, `Turn` octets with octets, `Tell` is one-way.
+pub fn interface() -> Interface {
+    let operations = vec![
+        Operation {
+            raises: vec![Hold::new(trouble())].into(),
+            ..Operation::new("Say", vec![parameter(Direction::In, "text", text())], text())
+        },
+        Operation::new(
+            "Turn",
+            vec![parameter(Direction::In, "data", Shape::sequence(Shape::U8))],
+            Shape::sequence(Shape::U8),
+        ),
+        Operation {
+            oneway: true,
+            ..Operation::new("Tell", vec![parameter(Direction::In, "text", text())], Shape::Void)
+        },
+    ];
+    Interface {
+        name: "IEcho".into(),
+        id: "{http://tempuri.org/}IEcho".into(),
+        identities: vec![].into(),
+        notes: vec![].into(),
+        kind: InterfaceKind::Plain,
+        bases: vec![].into(),
+        operations: operations.into(),
+        inherited: 0,
+        attributes: vec![].into(),
+        signals: vec![].into(),
+        doc: "".into(),
+    }
+}
+
+pub fn trouble() -> Struct {
+    Struct {
+        name: "Trouble".into(),
+        id: "{http://tempuri.org/}Trouble".into(),
+        fields: vec![Field { name: "why".into(), shape: text() }].into(),
+    }
+}
+
+/// A servant whose calls the test answers itself.
+struct Quiet(Interface);
+
+impl Servant for Quiet {
+    fn interface(&self) -> &Interface {
+        &self.0
+    }
+    fn dispatch(&self, _: Request) {
+        panic!("the test answers")
+    }
+}
+
+/// What a node serves, without a node: one object.
+struct Shelf(Arc<dyn Servant>);
+
+impl Objects for Shelf {
+    fn keys(&self) -> Vec<Bytes> {
+        vec![Bytes::from_static(b"echo")]
+    }
+    fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>> {
+        if key == b"echo" { vec![Arc::clone(&self.0)] } else { Vec::new() }
+    }
+    fn emit(&self, _: &[u8], _: &Interface, _: &Signal, _: &dyn Encode) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn aside(&self, _: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {
+        unimplemented!("no test asks aside")
+    }
+    fn export(&self, _: Vec<Arc<dyn Servant>>) -> Bytes {
+        Bytes::new()
+    }
+    fn withdraw(&self, _: &[u8]) {}
+    fn classes(&self) -> Vec<(Bytes, Hold<Interface>)> {
+        Vec::new()
+    }
+    fn create(&self, _: &[u8]) -> Option<Result<Bytes, Failure>> {
+        None
+    }
+    fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
+        address::publish(type_id, &self.places(), key)
+    }
+    fn places(&self) -> Vec<Place> {
+        Vec::new()
+    }
+    fn listen(&self, _: &str) -> Result<Place, Failure> {
+        Err(Failure::new(Kind::Unsupported, Initiator::Here, "no network"))
+    }
+    fn resolver(&self) -> Arc<dyn Resolver> {
+        Arc::new(Nowhere)
+    }
+    fn attend(&self) {}
+}
+
+struct Nowhere;
+
+impl Resolver for Nowhere {
+    fn resolve(&self, _: &Reference) -> Result<Object, Failure> {
+        Err(Failure::new(Kind::Unreachable, Initiator::Here, "no network"))
+    }
+    fn local(&self, _: &Reference, _: &str) -> Option<Local> {
+        None
+    }
+}
+
+/// An accepting session at this address.
+pub fn accepting(address: &str) -> http::Accepting {
+    let place = address::listen(address).unwrap();
+    let node = Node::new(Arc::new(Shelf(Arc::new(Quiet(interface())))));
+    let config = Config { profile: place.profile().clone(), ambient: Some(node as _), ..Config::default() };
+    http::Accepting::new(&config)
+}
+
+/// The way to an address.
+pub fn way(address: &str) -> Profile {
+    address::parse(address).unwrap().profiles.remove(0)
+}
+
+/// A connecting session.
+pub fn connecting(profile: &Profile) -> http::Connecting {
+    http::Connecting::new(&Config { profile: profile.clone(), ..Config::default() })
+}
+
+/// Sends bytes to a session.
+pub fn send(session: &mut dyn Session, bytes: &[u8]) -> Result<(), Violation> {
+    session.receive(Instant::now(), &mut BytesMut::from(bytes), &mut Vec::new())
+}
+
+/// What a session sends now.
+pub fn sent(session: &mut dyn Session) -> Vec<u8> {
+    let bytes = session.transmit().to_vec();
+    session.transmit().consume(bytes.len());
+    bytes
+}
+
+/// What a session sends now, as text.
+pub fn told(session: &mut dyn Session) -> String {
+    String::from_utf8_lossy(&sent(session)).into_owned()
+}
+
+/// The calls that came.
+pub fn calls(session: &mut dyn Session) -> Vec<Incoming> {
+    std::iter::from_fn(|| session.poll())
+        .filter_map(|event| if let Event::Call(incoming) = event { Some(*incoming) } else { None })
+        .collect()
+}
+
+/// The replies that came.
+pub fn replies(session: &mut dyn Session) -> Vec<(CallId, Outcome<Body>)> {
+    std::iter::from_fn(|| session.poll())
+        .filter_map(|event| if let Event::Reply { id, outcome } = event { Some((id, outcome)) } else { None })
+        .collect()
+}
+
+/// A SOAP 1.1 envelope around a body.
+pub fn envelope(body: &str) -> String {
+    format!(
+        "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body>{body}</s:Body></s:Envelope>"
+    )
+}
+
+/// `Say` as a body.
+pub fn say(text: &str) -> String {
+    envelope(&format!("<Say xmlns=\"http://tempuri.org/\"><text>{text}</text></Say>"))
+}
+
+/// A request by hand.
+pub fn post(path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n{headers}\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+/// The headers of a Basic call.
+pub fn basic(operation: &str) -> String {
+    format!("Content-Type: text/xml; charset=utf-8\r\nSOAPAction: \"{ACTION}{operation}\"\r\n")
+}
+
+/// Values of an operation's arguments or results, as one struct.
+pub struct Values<'a>(pub &'a Shape, pub Vec<Value>);
+
+impl Encode for Values<'_> {
+    fn encode(&self, sink: &mut dyn Sink) -> everywire_model::visit::Visit<()> {
+        let Shape::Struct(fields) = self.0 else { panic!("no struct") };
+        let named =
+            fields.fields.iter().zip(&self.1).map(|(field, value)| (field.name.to_string(), value.clone()));
+        Value::Struct(named.collect()).encode(self.0, sink)
+    }
+}
+
+/// The first value in a body.
+pub fn first(body: &Body, shape: &Shape) -> Value {
+    let value = body.read(|source| Value::decode(shape, source)).unwrap();
+    let Value::Struct(mut fields) = value else { panic!("no struct") };
+    fields.remove(0).1
+}
