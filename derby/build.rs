@@ -1,6 +1,7 @@
 //! Stubs and skeletons of the contracts that all contestants of a wire share.
 
 fn main() {
+    let out = std::env::var_os("OUT_DIR").map(std::path::PathBuf::from).expect("cargo says where to write");
     everywire_codegen::Builder::new()
         .contract("contracts/bench.idl")
         .contract("contracts/bench.dbus.xml")
@@ -10,5 +11,10 @@ fn main() {
         .contract("contracts/callbacks.dcop.kidl")
         .contract("contracts/derby.midl")
         .contract("contracts/bench.dcom.midl")
+        .compile();
+    // A contract of the same stem as another.
+    everywire_codegen::Builder::new()
+        .contract("contracts/bench.wsdl")
+        .out_dir(out.join("services"))
         .compile();
 }

@@ -2,8 +2,10 @@
 
 use crate::operation;
 use crate::trouble::{Done, Trouble};
-use everywire::model::{Contract, Hold, Wire};
+use everywire::model::shape::Name;
+use everywire::model::{Contract, Definition, Hold, Wire};
 use everywire::{Failure, Initiator, Interface, Kind, Object, Reference};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Reads a contract.
@@ -39,12 +41,30 @@ impl Known {
         Ok(Self { contract: told.contract, source, own: told.own, children: told.children })
     }
 
+    /// The contract of an object alone, without what every object of its wire has; with the interfaces that its own are made of.
+    pub(crate) fn alone(&self) -> Contract {
+        let mut names = HashSet::new();
+        self.contract.interfaces().take(self.own).for_each(|interface| gather(interface, &mut names));
+        let keep = |definition: &&Definition| match definition {
+            Definition::Interface(interface) => names.contains(&interface.name),
+            _ => true,
+        };
+        Contract { definitions: self.contract.definitions.iter().filter(keep).cloned().collect() }
+    }
+
     /// From a file if one is given, else from the object itself.
     pub(crate) fn of(object: &Object, path: Option<&Path>) -> Done<Self> {
         match path {
             Some(path) => Self::of_file(path),
             None => Self::of_object(object).map_err(|failure| {
-                let trouble = Trouble::failure("the object does not tell its contract", &failure);
+                let what = match failure.kind() {
+                    // Who is not let in, or finds nobody, has not asked yet.
+                    Kind::Refused | Kind::Unreachable | Kind::TimedOut | Kind::Busy => {
+                        "the object cannot be asked for its contract"
+                    }
+                    _ => "the object does not tell its contract",
+                };
+                let trouble = Trouble::failure(what, &failure);
                 if failure.kind() == Kind::Unsupported {
                     trouble.hint("give the contract with --contract FILE")
                 } else {
@@ -52,6 +72,15 @@ impl Known {
                 }
             }),
         }
+    }
+}
+
+/// The names of an interface, of its bases, and of the interfaces of those who listen to it.
+fn gather(interface: &Interface, names: &mut HashSet<Name>) {
+    if names.insert(interface.name.clone()) {
+        interface.bases.iter().for_each(|base| gather(base, names));
+        let listeners = interface.signals.iter().filter_map(|signal| signal.sink.as_ref());
+        listeners.for_each(|(listener, _)| gather(listener, names));
     }
 }
 

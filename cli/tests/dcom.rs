@@ -142,7 +142,12 @@ fn what_goes_wrong_has_a_code_of_its_own() {
 
     let as_other = lamp.address.replace("dcom://", "dcom://ada:wrong@");
     for address in [&as_other, &lamp.address.replace("dcom://", "dcom://eve:x@")] {
-        assert_eq!(run(&["call", address, "Colour"]).code, 4);
+        let said = run(&["call", address, "Colour"]);
+        assert!(
+            said.failed(4)[0].contains("cannot be asked") && !said.err.contains("not tell"),
+            "{}",
+            said.err
+        );
     }
     let nobody = run(&["call", &lamp.address, "Colour", "-c", &data("lamp.midl")]);
     assert!(
@@ -533,4 +538,41 @@ fn code_is_generated_from_midl() {
     let code: String = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
     assert!(code.contains("ILamp") && code.contains(LAMP), "{code}");
     run(&["gen", "rust", &contract, "--out", &out, "--check"]).good();
+}
+
+#[test]
+fn references_that_cannot_be_read_are_usage() {
+    for wrong in ["objref:abc:", "objref:TUVPVw==:", "objref:***"] {
+        for verb in [&["call", wrong, "Colour"][..], &["describe", wrong]] {
+            let said = run(verb);
+            assert!(said.failed(2)[2].contains("objref:..."), "{}", said.err);
+        }
+    }
+}
+
+#[test]
+fn classes_are_listed_by_their_clsid() {
+    let scratch = Scratch::new();
+    let (contract, exec) = (data("lamp.midl"), format!("python3 {}", data("lamp.py")));
+    let (on, class) = (users(&scratch), "606de2c5-1a8c-11d3-b68f-00c04f8b7299");
+    // The contract tells only the interface of the objects: the key is the class.
+    let named = ["serve", &contract, "--interface", "ILamp", "--exec", &exec, "--class", "--key", class];
+    let mut server = Running::start(&[&named[..], &["--on", &on]].concat());
+    let address = server.line();
+    let node = of_ada(address.split(class).next().unwrap());
+    let all = run(&["list", &node, "--json"]).json();
+    let of = |interface: &str| {
+        let mut found = all["value"].as_array().unwrap().iter();
+        found.find(|one| one["details"]["interface"] == interface).map(|one| one["name"].clone())
+    };
+    assert_eq!(of(class), Some(json!("ILamp (class)")), "{all}");
+}
+
+#[test]
+fn a_class_needs_a_wire_with_classes() {
+    let (contract, exec) = (data("lamp.midl"), format!("python3 {}", data("lamp.py")));
+    let on = "iiop://127.0.0.1:0";
+    let said = run(&["serve", &contract, "--interface", "Lamp", "--exec", &exec, "--class", "--on", on]);
+    let lines = said.failed(2);
+    assert!(lines[1].contains("nobody can ask for objects") && lines[2].contains("dcom"), "{}", said.err);
 }

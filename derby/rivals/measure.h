@@ -7,8 +7,12 @@
 #include <string>
 #include <vector>
 
-#include <sys/resource.h>
 #include <time.h>
+#ifdef _WIN32
+#include <windows.h>
+#else
+#include <sys/resource.h>
+#endif
 
 struct Plan {
   std::uint64_t calls = 10000;
@@ -26,6 +30,18 @@ inline std::uint64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
   return std::uint64_t(t.tv_sec) * 1000000000u + std::uint64_t(t.tv_nsec);
 }
 
+#ifdef _WIN32
+// User and system time of this process.
+inline double own_cpu_us() {
+  FILETIME begun, ended, system, user;
+  if (!GetProcessTimes(GetCurrentProcess(), &begun, &ended, &system, &user)) return 0;
+  const auto us = [](const FILETIME& t) { return (double(t.dwHighDateTime) * 4294967296.0 + double(t.dwLowDateTime)) / 10; };
+  return us(system) + us(user);
+}
+
+// Processes have other numbers there.
+inline double cpu_us_of(int) { return -1; }
+#else
 // User and system time of this process.
 inline double own_cpu_us() {
   rusage usage;
@@ -41,6 +57,7 @@ inline double cpu_us_of(int pid) {
   if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return -1;
   return double(t.tv_sec) * 1e6 + double(t.tv_nsec) / 1e3;
 }
+#endif
 
 // The sum of the same of several; -1 if any of them cannot be told, or there is none.
 inline double cpu_us_of(const std::vector<int>& pids) {

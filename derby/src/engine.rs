@@ -6,7 +6,7 @@
 mod traces;
 
 use crate::broken;
-use crate::contestants::published::{self, CALLBACKS_LOCAL, CALLBACKS_REMOTE};
+use crate::contestants::published::{self, CALLBACKS_DCOM};
 use crate::contestants::{self, Contestant, Stand, ours};
 use crate::link::Link;
 use crate::machine::Machine;
@@ -18,15 +18,17 @@ use crate::progress::Progress;
 use crate::race::{self, Operation, Race};
 use crate::relay::{Passed, Place, Relay, free_port};
 use crate::report::{Absent, Entered, Report, Row, Split};
-use crate::sides::{OPERATION, READY, Server, client};
+use crate::sides::{READY, Server, client};
 use crate::stats::{Times, confidence, median, us};
 use everywire_model::Failure;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// A quick derby races no longer than this; the rest of its 45 s is for starting and counting.
-const QUICK: Duration = Duration::from_secs(24);
+/// A quick derby races no longer than this; the rest of its time is for starting and counting.
+const QUICK: Duration = Duration::from_secs(18);
+/// Who starts slowly gets so much for an operation at the least: its first calls are the slowest.
+const WARM: Duration = Duration::from_millis(60);
 /// Large transfers are done so many times fewer.
 const LARGE_DIVISOR: u64 = 20;
 
@@ -41,7 +43,7 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
     let all = contestants::all(options.against.as_deref())?;
     let picked = contestants::picked(all, &only(options))?;
     let rounds = options.rounds();
-    let runs = races.iter().map(|race| entries(race, &picked)).sum::<usize>() * placements.len() * rounds;
+    let runs = starters(options, &races, &picked, &placements).count() * rounds;
     let progress = Progress::new(options.silent, runs);
 
     let mut report = Report::new(Machine::this(), command(options), rounds, options.calls());
@@ -81,8 +83,9 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
         placements: &placements,
         progress: &progress,
         failed: BTreeMap::new(),
-        operations_left: races.iter().map(|race| operations(race, &ready)).sum::<usize>()
-            * placements.len()
+        operations_left: starters(options, &races, &ready, &placements)
+            .map(|(race, contestant)| operations_of(race, contestant))
+            .sum::<usize>()
             * rounds,
         deadline: options.quick.then(|| begun + QUICK),
     };
@@ -110,20 +113,34 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// How many of them enter the race.
-fn entries(race: &Race, contestants: &[Contestant]) -> usize {
-    contestants.iter().filter(|contestant| contestant.setup.enters(race)).count()
+/// Who races where: a race and a contestant for each placement.
+fn starters<'a>(
+    options: &'a Options,
+    races: &'a [&'static Race],
+    contestants: &'a [Contestant],
+    placements: &'a [Placement],
+) -> impl Iterator<Item = (&'a Race, &'a Contestant)> {
+    let at = move |race: &'a Race| {
+        placements.iter().flat_map(move |placement| {
+            contestants.iter().filter(move |held| starts(options, race, held, placement))
+        })
+    };
+    races.iter().flat_map(move |race| at(race).map(move |contestant| (*race, contestant)))
 }
 
-/// Operations that they have in it, all together.
-fn operations(race: &Race, contestants: &[Contestant]) -> usize {
-    contestants.iter().map(|contestant| operations_of(race, contestant)).sum()
+/// Whether somebody races at this placement.
+fn starts(options: &Options, race: &Race, contestant: &Contestant, placement: &Placement) -> bool {
+    let chosen = !options.placements.is_empty();
+    let held = chosen || race.remote || !placement.remote;
+    let spared = options.quick && !chosen && contestant.setup.starts_slowly();
+    held && contestant.setup.enters(race)
+        && contestant.runs_at(placement)
+        // In another mode than the usual one a look at one race is enough.
+        && !(spared && (placement.is_pinned() || (contestant.mode != "default" && !race.transfers())))
 }
 
+/// Operations that a contestant has in a race.
 fn operations_of(race: &Race, contestant: &Contestant) -> usize {
-    if !contestant.setup.enters(race) {
-        return 0;
-    }
     race.operations.iter().filter(|operation| contestant.setup.does(race, operation.name)).count()
 }
 
@@ -212,8 +229,7 @@ impl Derby<'_> {
         placement: &Placement,
         cells: &mut BTreeMap<(usize, usize, usize), Cell>,
     ) -> Result<(), Failure> {
-        if placement.remote && !race.remote && self.options.placements.is_empty() {
-            self.operations_left = self.operations_left.saturating_sub(self.entered(race));
+        if !self.contestants.iter().any(|contestant| starts(self.options, race, contestant, placement)) {
             return Ok(());
         }
         let fresh = Fresh::new()?;
@@ -223,7 +239,7 @@ impl Derby<'_> {
                 Err(failure) => {
                     self.progress.note(&format!("no remote placement: {failure}"));
                     self.failed.insert("remote placement".into(), failure.to_string());
-                    self.operations_left = self.operations_left.saturating_sub(self.entered(race));
+                    self.operations_left = self.operations_left.saturating_sub(self.entered(race, placement));
                     return Ok(());
                 }
             }
@@ -233,8 +249,7 @@ impl Derby<'_> {
         let mut servers = Vec::new();
         for contestant in self.contestants {
             servers.push(
-                if contestant.setup.enters(race)
-                    && contestant.runs_at(placement)
+                if starts(self.options, race, contestant, placement)
                     && !self.failed.contains_key(&contestant.name)
                 {
                     self.serve(&fresh, contestant, placement, link.as_ref())
@@ -245,7 +260,7 @@ impl Derby<'_> {
         }
         for round in 0..self.options.rounds() {
             for (who, (contestant, server)) in self.contestants.iter().zip(&servers).enumerate() {
-                if !contestant.setup.enters(race) {
+                if !starts(self.options, race, contestant, placement) {
                     continue;
                 }
                 self.operations_left = self.operations_left.saturating_sub(operations_of(race, contestant));
@@ -256,7 +271,7 @@ impl Derby<'_> {
                 if self.failed.contains_key(&contestant.name) {
                     continue;
                 }
-                let plan = self.plan(race, server.processes());
+                let plan = self.plan(race, contestant, server.processes());
                 let stand = server.stand(placement);
                 match client(&stand, server.link.as_deref(), contestant, race, &plan) {
                     // The first round warms caches, page tables and the CPU's clock.
@@ -274,8 +289,9 @@ impl Derby<'_> {
     }
 
     /// Operations of single client processes that this race has at one placement.
-    fn entered(&self, race: &Race) -> usize {
-        operations(race, self.contestants) * self.options.rounds()
+    fn entered(&self, race: &Race, placement: &Placement) -> usize {
+        let held = self.contestants.iter().filter(|held| starts(self.options, race, held, placement));
+        held.map(|contestant| operations_of(race, contestant)).sum::<usize>() * self.options.rounds()
     }
 
     fn serve(
@@ -296,16 +312,18 @@ impl Derby<'_> {
     }
 
     /// A quick derby shares out the time that is left.
-    fn plan(&self, race: &Race, server_pids: Vec<u32>) -> Plan {
+    fn plan(&self, race: &Race, contestant: &Contestant, server_pids: Vec<u32>) -> Plan {
+        let longest = contestant.setup.longest();
+        let shortest = if contestant.setup.starts_slowly() { WARM } else { Duration::from_millis(1) };
         let budget = match self.deadline {
             Some(deadline) => {
                 let left = deadline.saturating_duration_since(Instant::now());
                 let operations = self.operations_left.saturating_add(race.operations.len());
                 let operations = u32::try_from(operations).unwrap_or(u32::MAX).max(1);
                 // Half of a client's time goes to starting it, to warming up, and to its way out.
-                (left / operations / 2).clamp(Duration::from_millis(1), OPERATION)
+                (left / operations / 2).clamp(shortest, longest)
             }
-            None => OPERATION,
+            None => longest,
         };
         let calls = self.options.calls_of(race);
         Plan {
@@ -325,6 +343,7 @@ impl Derby<'_> {
         // A burst of signals is not one call; of those who meet over TCP a cycle is traced, whoever connects to whom.
         let out = race.signals
             || !contestant.setup.passes_a_relay(race)
+            || (self.options.quick && contestant.setup.starts_slowly())
             || (race.cycles && contestant.transport == "tcp" && !self.options.no_trace)
             || !contestant.setup.enters(race)
             || self.failed.contains_key(&contestant.name);
@@ -450,14 +469,12 @@ fn row(
     let median_us = cell.times.median_us();
     let each = |sum: Option<f64>| sum.map(|sum| sum / calls.max(1) as f64);
     let system = match (contestant.published, race.number) {
-        (_, 1) if contestant.wire == Some(published::CALLBACKS_WIRE) => {
-            Some(if placement.remote { CALLBACKS_REMOTE } else { CALLBACKS_LOCAL })
-        }
+        (_, 1) if contestant.wire == Some(published::CALLBACKS_WIRE) => Some(CALLBACKS_DCOM),
         (Some([calls, _]), 2) => Some(calls),
         (Some([_, bytes]), 4) => Some(bytes),
         _ => None,
     };
-    let published = system.and_then(|system| race.published_by(system, operation.name));
+    let published = system.and_then(|system| race.published_by(system, operation.name, placement.remote));
     let (low, high) = confidence(&cell.rounds).unwrap_or((median_us, median_us));
     let extreme =
         |pick: fn(f64, f64) -> f64| cell.round_medians.iter().copied().reduce(pick).unwrap_or(median_us);
@@ -478,7 +495,8 @@ fn row(
         kb_per_s: operation.payload.map(|bytes| bytes as f64 * 1000.0 / median_us),
         client_cpu_us: each(cell.client_cpu_us),
         server_cpu_us: each(cell.server_cpu_us),
-        frames: traffic.map(|traffic| traffic.frames),
+        // Where none is seen, nobody can tell them apart.
+        frames: traffic.map(|traffic| traffic.frames).filter(|frames| *frames > 0.0),
         bytes: traffic.map(|traffic| traffic.bytes),
         name: contestant.name.clone(),
         title: contestant.title.clone(),

@@ -85,6 +85,11 @@ impl Placement {
         }
     }
 
+    /// Whether each side has a CPU that it is kept on.
+    pub fn is_pinned(&self) -> bool {
+        self.client.is_some()
+    }
+
     /// Whether both sides share one CPU, so that whoever spins keeps the other from running.
     pub fn shares_a_cpu(&self) -> bool {
         self.client.is_some() && self.client == self.server

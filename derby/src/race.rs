@@ -56,12 +56,27 @@ pub struct Published {
     pub us: f64,
     /// Kilobytes (1000 bytes) a second, where that was published.
     pub kb_per_s: Option<f64>,
+    /// Whether it was measured between two machines.
+    pub remote: bool,
 }
 
 impl Race {
-    /// What `system` was measured at.
-    pub fn published_by(&self, system: &str, operation: &str) -> Option<&'static Published> {
-        self.published.iter().find(|figure| figure.system == system && figure.operation == operation)
+    /// What `system` was measured at, on one machine or between two.
+    pub fn published_by(&self, system: &str, operation: &str, remote: bool) -> Option<&'static Published> {
+        self.published.iter().find(|figure| {
+            figure.system == system && figure.operation == operation && figure.remote == remote
+        })
+    }
+
+    /// Whether figures were published of one machine, of two, or of both: `false` stands for one.
+    pub fn distances(&self) -> Vec<bool> {
+        let of = |remote: &bool| self.published.iter().any(|figure| figure.remote == *remote);
+        [false, true].into_iter().filter(of).collect()
+    }
+
+    /// Whether its point is how many bytes a call transfers.
+    pub fn transfers(&self) -> bool {
+        self.operations.iter().any(|operation| operation.payload.is_some())
     }
 
     /// Whether an operation is one of the race's own, and not what raw bytes do instead.
@@ -167,18 +182,19 @@ pub static ALL: &[Race] = &[
         number: 4,
         name: "bytes",
         title: "Bytes on demand",
-        about: "GetBytes(n) answers n bytes: 100 B and 1 MB (1,000,000 B), between two processes of one machine.",
+        about: "GetBytes(n) answers n bytes: 100 B and 1 MB (1,000,000 B), between two processes of one machine, and between two \
+                network namespaces.",
         operations: &[
-            Operation { name: "GetBytes 100 B", short: "100 B", payload: Some(100) },
-            Operation { name: "GetBytes 1 MB", short: "1 MB", payload: Some(1_000_000) },
+            Operation { name: published::SMALL, short: "100 B", payload: Some(100) },
+            Operation { name: published::LARGE, short: "1 MB", payload: Some(1_000_000) },
         ],
-        headline: "GetBytes 1 MB",
+        headline: published::LARGE,
         published: published::BYTES,
-        remote: false,
+        remote: true,
         signals: false,
         cycles: false,
         floor: None,
-        notes: &[],
+        notes: published::BYTES_NOTES,
         waits_for: "",
     },
     Race {

@@ -211,7 +211,7 @@ struct Direction {
     held: Vec<u8>,
     /// Octets that passed before them.
     before: u64,
-    /// The messages that were no calls: what they agreed on explains the others.
+    /// The messages that were no calls, and those that taught words: what they say explains the others.
     agreed: Vec<u8>,
     ended: bool,
 }
@@ -286,7 +286,9 @@ impl Screen {
                 bytes: direction.held.get(explained.offset..end).unwrap_or_default(),
             });
             let octets = direction.held.get(explained.offset..end).unwrap_or_default();
-            if outward && !is_call(explained) && direction.agreed.len() + octets.len() <= AGREED {
+            if (teaches(explained) || (outward && !is_call(explained)))
+                && direction.agreed.len() + octets.len() <= AGREED
+            {
                 direction.agreed.extend_from_slice(octets);
             }
         }
@@ -314,7 +316,15 @@ impl Screen {
 
 /// Whether a message is a call.
 fn is_call(explained: &Explained) -> bool {
-    explained.parts.iter().any(|part| matches!(part.name, "operation" | "operation number" | "member"))
+    explained
+        .parts
+        .iter()
+        .any(|part| matches!(part.name, "operation" | "operation number" | "member" | "action"))
+}
+
+/// Whether a message has words that later ones name by number.
+fn teaches(explained: &Explained) -> bool {
+    explained.parts.iter().any(|part| part.name == "session word")
 }
 
 impl Direction {

@@ -31,7 +31,7 @@ enum What {
     /// Seven functions, many small calls (the second published race).
     #[command(after_help = EXAMPLES)]
     Calls(Course),
-    /// Large replies (the fourth published race).
+    /// Large replies, on one machine and between two (the fourth published race).
     #[command(after_help = EXAMPLES)]
     Bytes(Course),
     /// Every race that runs.
@@ -44,7 +44,7 @@ enum What {
 
 #[derive(Args)]
 struct Course {
-    /// Fewer calls and rounds: ends within 45 s.
+    /// Fewer calls and rounds: a race ends within 45 s, all of them within 90 s.
     #[arg(long)]
     quick: bool,
     /// Contestants, by name, by wire, or by the beginning of names up to a `-`.

@@ -1,9 +1,13 @@
 //! `everywire gen`: stubs and skeletons from contracts.
 
-use crate::contract;
+use crate::contract::{self, Known};
 use crate::output::{self, Envelope, line, note};
+use crate::secrets::hidden;
+use crate::target;
 use crate::trouble::{ANSWERED, Done, Trouble};
 use clap::{Args, Subcommand};
+use everywire::model::Contract;
+use everywire::{Interface, Node};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -26,9 +30,9 @@ enum Language {
 
 #[derive(Args)]
 struct Files {
-    /// Contract files.
-    #[arg(required = true)]
-    contracts: Vec<PathBuf>,
+    /// Contract files, or references of objects that tell their contracts.
+    #[arg(required = true, value_name = "CONTRACT")]
+    contracts: Vec<String>,
     /// Directory for the generated files: one for each contract, of the same name.
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -51,16 +55,16 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let Language::Rust(files) = &arguments.language;
     let mut made = Vec::new();
-    for path in &files.contracts {
-        let source = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for given in &files.contracts {
+        let (contract, source, stem) = contract_of(given)?;
         let options = everywire_codegen::rust::Options { source, ..Default::default() };
-        made.push((path, everywire_codegen::rust::generate(&contract::load(path)?, &options)));
+        made.push((given.as_str(), stem, everywire_codegen::rust::generate(&contract, &options)));
     }
     let Some(directory) = &files.out else { return to_stdout(&made, files.json) };
     let mut stale = Vec::new();
     let mut written = Vec::new();
-    for (path, text) in &made {
-        let file = directory.join(path.file_stem().unwrap_or_default()).with_extension("rs");
+    for (_, stem, text) in &made {
+        let file = directory.join(format!("{stem}.rs"));
         let current = std::fs::read_to_string(&file).is_ok_and(|held| held == *text);
         match (current, files.check) {
             (true, _) => {}
@@ -84,14 +88,57 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     Ok(())
 }
 
-fn to_stdout(made: &[(&PathBuf, String)], json: bool) -> Done {
-    let [(path, text)] = made else {
+/// A contract, what it was made of, and the name of the file that is made of it.
+fn contract_of(given: &str) -> Done<(Contract, String, String)> {
+    let path = Path::new(given);
+    let is_file = path.exists() || !(given.contains(':') || given.starts_with('@'));
+    if is_file {
+        let source = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        return Ok((contract::load(path)?, source, stem));
+    }
+    let node = Node::from(Node::builder().shards(1).build());
+    let object = node.object(&target::text(given)?).map_err(|failure| {
+        Trouble::failure(format!("`{given}` is neither a file nor a reference"), &failure)
+    })?;
+    let known = Known::of(&object, None)?;
+    let contract = known.alone();
+    // Whoever listens to an interface comes with it.
+    let listens = |held: &Interface| {
+        let mut signals = contract.interfaces().flat_map(|interface| interface.signals.iter());
+        signals.any(|signal| signal.sink.as_ref().is_some_and(|(listener, _)| listener.name == held.name))
+    };
+    let found =
+        contract.interfaces().find(|interface| !listens(interface)).or_else(|| contract.interfaces().next());
+    let name = found.map(|interface| contract::last_part(&interface.name).to_owned());
+    let name = name.unwrap_or_else(|| "contract".to_owned());
+    // Where it was found is not what it says: two places that tell the same make the same file.
+    let source = format!("{name}, as its object tells it");
+    Ok((contract, source, file_name(&name)))
+}
+
+/// A name as those of Rust's files are: `OrderBook` becomes `order_book`.
+fn file_name(name: &str) -> String {
+    let mut out = String::new();
+    let mut after_small = false;
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && after_small {
+            out.push('_');
+        }
+        after_small = c.is_ascii_lowercase() || c.is_ascii_digit();
+        out.push(if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
+    }
+    out
+}
+
+fn to_stdout(made: &[(&str, String, String)], json: bool) -> Done {
+    let [(given, _, text)] = made else {
         let why = format!("{} contracts were given, and standard output takes one", made.len());
         return Err(Trouble::usage("there is no place for the generated files", why)
             .hint("name a directory with --out"));
     };
     if json {
-        line(&Envelope::of(json!({"contract": path.display().to_string(), "text": text})).json().to_string());
+        line(&Envelope::of(json!({"contract": hidden(given), "text": text})).json().to_string());
     } else {
         output::raw(text);
     }

@@ -89,12 +89,16 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     // From here on these signals end the server in order.
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    let classes = arguments.class || arguments.classes.is_some();
+    if classes {
+        arguments.on.iter().try_for_each(|address| makes_objects(address))?;
+    }
     let node = listening(arguments)?;
     let mut programs = Vec::new();
     let mut served = Vec::new();
     for class in wanted {
         let (name, key) = (class.interface.name.to_string(), class.key.clone());
-        let reference = if arguments.class || arguments.classes.is_some() {
+        let reference = if classes {
             serve_class(class, &node)
         } else {
             let servant = ProgramServant::start(class.interface, &class.command, node.clone(), &key)
@@ -160,6 +164,22 @@ fn listening(arguments: &Arguments) -> Done<Node> {
         })?;
     }
     Ok(node)
+}
+
+/// Sees to it that peers can ask for objects of a class at this address.
+fn makes_objects(address: &str) -> Done {
+    let scheme = address.split(['+', ':']).next().unwrap_or_default();
+    let wire = everywire::wires::ALL.iter().find(|wire| wire.schemes().contains(&scheme));
+    match wire.filter(|wire| !wire.makes_objects()) {
+        None => Ok(()),
+        Some(wire) => {
+            let able = everywire::wires::ALL.iter().filter(|wire| wire.makes_objects());
+            let able: Vec<_> = able.map(|wire| wire.name()).collect();
+            let why = format!("on {}, nobody can ask for objects of a class", wire.name());
+            Err(Trouble::usage(format!("cannot serve a class on `{address}`"), why)
+                .hint(format!("serve one object, without --class; there are classes on {}", able.join(", "))))
+        }
+    }
 }
 
 /// Serves a class whose objects have a program each.

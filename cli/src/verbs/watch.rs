@@ -10,7 +10,8 @@ use crate::trace::{time_of_day, timestamp};
 use crate::trouble::{Done, Trouble};
 use crate::units::{self, Deadline};
 use clap::Args;
-use everywire::model::{Heard, Shape, Signal, Source, Tidings};
+use everywire::model::object::unexpected;
+use everywire::model::{Heard, Hold, Operation, Outcome, Shape, Signal, Sink, Source, Tidings};
 use everywire::{Bytes, Failure, Interface, Kind, Node, Object, Value};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -58,8 +59,8 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let object = node
         .object(&text)
         .map_err(|failure| Trouble::failure(format!("`{text}` is no reference"), &failure))?;
-    let wire = contract::wire_of(object.reference());
-    if let Some(wire) = wire.ok().filter(|wire| !wire.capabilities().signals) {
+    let wire = contract::wire_of(object.reference()).ok();
+    if let Some(wire) = wire.filter(|wire| !wire.capabilities().signals) {
         return Err(Trouble::usage(
             format!("cannot watch `{text}`"),
             format!("on {}, objects emit no signals", wire.name()),
@@ -84,6 +85,9 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         matches!(failure.kind(), Kind::Unreachable | Kind::Refused | Kind::TimedOut | Kind::NoObject)
     });
     let subscriptions = subscribe(arguments, &object, &interfaces, silent.as_ref(), &tell)?;
+    if wire.is_some_and(|wire| wire.capabilities().callbacks_on_connection) {
+        ask_to_be_called(arguments, &object, &interfaces)?;
+    }
     std::thread::spawn(move || {
         signals.forever().next();
         // The main thread may have ended first.
@@ -145,7 +149,10 @@ fn subscribe(
             }
         })
     };
-    if arguments.interface.is_none() && arguments.signal.is_none() {
+    // Where listeners have a contract of their own, it takes that to understand what they are told.
+    let with_listeners =
+        interfaces.iter().flat_map(|interface| interface.signals.iter()).any(|signal| signal.sink.is_some());
+    if arguments.interface.is_none() && arguments.signal.is_none() && !with_listeners {
         match object.subscribe(None, listener(tell.clone())) {
             Ok(subscription) => return Ok(vec![subscription]),
             Err(failure) if failure.kind() != Kind::Unsupported || interfaces.is_empty() => {
@@ -163,7 +170,7 @@ fn subscribe(
     };
     let mut made = Vec::new();
     for interface in interfaces.iter().filter(meant) {
-        let object = object.clone().typed(everywire::model::Hold::new(interface.clone()));
+        let object = object.clone().typed(Hold::new(interface.clone()));
         if arguments.signal.is_none() {
             match object.subscribe(None, listener(tell.clone())) {
                 Ok(subscription) => {
@@ -203,6 +210,25 @@ fn subscribe(
         ));
     }
     Ok(made)
+}
+
+/// Whoever is to be called back over its connection has to say so where the contract has an operation for that.
+fn ask_to_be_called(arguments: &Arguments, object: &Object, interfaces: &[Interface]) -> Done {
+    let heard = |signal: &Signal| signal.sink.is_some() && is_meant(signal, arguments.signal.as_deref());
+    for interface in interfaces.iter().filter(|interface| interface.signals.iter().any(heard)) {
+        let asks = |operation: &&Operation| {
+            operation.label.eq_ignore_ascii_case("subscribe") && operation.arguments.fields().is_empty()
+        };
+        let Some(operation) = interface.operations.iter().find(asks) else { continue };
+        let object = object.clone().typed(Hold::new(interface.clone()));
+        let what = || format!("`{}` does not call back", arguments.reference);
+        match object.invoke(operation, &|_: &mut dyn Sink| Ok(())) {
+            Outcome::Failed(failure) => return Err(Trouble::failure(what(), &failure)),
+            Outcome::Raised { id, .. } => return Err(Trouble::failure(what(), &unexpected(&id))),
+            Outcome::Done(_) | Outcome::Moved(_) => {}
+        }
+    }
+    Ok(())
 }
 
 fn is_meant(signal: &Signal, name: Option<&str>) -> bool {

@@ -1,6 +1,7 @@
 //! Who races: raw sockets and raw memory as the measure of the machine, our own wires, and the real rivals.
 
 pub mod dbus;
+mod mono;
 pub mod omniorb;
 pub mod ours;
 pub mod published;
@@ -19,6 +20,7 @@ use crate::relay::Place;
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// Somebody who races.
 pub struct Contestant {
@@ -70,6 +72,15 @@ pub trait Setup {
     /// Whether it makes sense at this placement; at the remote one only what speaks TCP, without a router, is asked.
     fn runs_at(&self, _: &Placement) -> bool {
         true
+    }
+    /// Whether each of its processes takes long to start: a quick derby races it where the kernel puts it, and between two
+    /// machines, and does not count its frames.
+    fn starts_slowly(&self) -> bool {
+        false
+    }
+    /// One operation of one client takes no longer, where there is a call that long.
+    fn longest(&self) -> Duration {
+        crate::sides::OPERATION
     }
     /// Whether all that it does in this race passes a relay in front of its server.
     fn passes_a_relay(&self, _: &Race) -> bool {
@@ -130,6 +141,7 @@ pub fn all(against: Option<&str>) -> Result<Vec<Contestant>, Failure> {
     all.extend(ours::all());
     all.extend(omniorb::all());
     all.extend(dbus::all());
+    all.extend(mono::all());
     if let Some(reference) = against {
         all.push(ours::against(reference)?);
     }

@@ -9,6 +9,7 @@ mod dcop;
 mod hearing;
 mod servants;
 mod split;
+mod wcf;
 
 use super::{Contestant, Missing, Route, Setup, Stand};
 use crate::measure::Plan;
@@ -17,7 +18,7 @@ use crate::process::Launch;
 use crate::race::{ALL, CALLBACK, CONNECTION_POINT, Race};
 use crate::relay::Place;
 use crate::{broken, unknown};
-use courses::Course;
+use courses::{Course, Way};
 use everywire::model::{Endpoint, Reference};
 use everywire::{Failure, Latency, Node};
 use std::path::{Path, PathBuf};
@@ -48,49 +49,40 @@ pub(super) fn all() -> Vec<Contestant> {
         mode: DEFAULT,
         route: Route::Direct,
         published: None,
-        setup: Box::new(Ours {
-            course: USUAL,
-            route: Route::Direct,
-            transport: "in-process",
-            mode: DEFAULT,
-            level: "",
-        }),
+        setup: Box::new(Ours { course: USUAL, way: None, mode: DEFAULT, level: "" }),
     }];
+    let contestant = |course: Course, way: &'static Way, name, title, mode, setup| Contestant {
+        name,
+        title,
+        family: FAMILY,
+        wire: Some(course.wire()),
+        transport: way.transport,
+        mode,
+        route: way.route,
+        published: way.published,
+        setup: Box::new(setup),
+    };
     for (mode, suffix, note) in [(DEFAULT, "", ""), (LOWEST, "-lowest", ", lowest latency")] {
-        all.extend(USUAL.routes().iter().map(|(route, second, title)| Contestant {
-            name: format!("{FAMILY}-{second}{suffix}"),
-            title: format!("Everywire, {title}{note}"),
-            family: FAMILY,
-            wire: Some(USUAL.wire()),
-            transport: second,
-            mode,
-            route: *route,
-            published: USUAL.published(),
-            setup: Box::new(Ours { course: USUAL, route: *route, transport: second, mode, level: "" }),
+        all.extend(USUAL.ways().iter().map(|way| {
+            let name = format!("{FAMILY}-{}{suffix}", way.name);
+            let title = format!("Everywire, {}{note}", way.title);
+            let setup = Ours { course: USUAL, way: Some(way), mode, level: "" };
+            contestant(USUAL, way, name, title, mode, setup)
         }));
     }
-    for course in Course::ALL.into_iter().filter(|course| *course != USUAL) {
-        for (route, second, title) in course.routes() {
-            // A router is reached over its Unix socket.
-            let transport = if *route == Route::Direct { second } else { "unix" };
-            all.extend(course.levels(transport).iter().enumerate().map(|(at, level)| {
+    for course in Course::ALL.into_iter().filter(|course| *course != USUAL && course.speech().is_some()) {
+        for way in course.ways() {
+            all.extend(course.levels(way.transport).iter().enumerate().map(|(at, level)| {
                 let usual = at == 0;
                 let (suffix, note) = if usual {
                     (String::new(), String::new())
                 } else {
                     (format!("-{level}"), format!(", level {level}"))
                 };
-                Contestant {
-                    name: format!("{FAMILY}-{}-{second}{suffix}", course.wire()),
-                    title: format!("Everywire {}, {title}{note}", course.title()),
-                    family: FAMILY,
-                    wire: Some(course.wire()),
-                    transport,
-                    mode: if usual { DEFAULT } else { level },
-                    route: *route,
-                    published: course.published(),
-                    setup: Box::new(Ours { course, route: *route, transport, mode: DEFAULT, level }),
-                }
+                let name = format!("{FAMILY}-{}-{}{suffix}", course.wire(), way.name);
+                let title = format!("Everywire {}, {}{note}", course.title(), way.title);
+                let setup = Ours { course, way: Some(way), mode: DEFAULT, level };
+                contestant(course, way, name, title, if usual { DEFAULT } else { level }, setup)
             }));
         }
     }
@@ -115,6 +107,8 @@ pub(super) fn against(reference: &str) -> Result<Contestant, Failure> {
     let profile = parsed.profiles.first();
     let course = profile.and_then(|profile| Course::of(profile.wire)).unwrap_or(USUAL);
     let endpoint = profile.and_then(|profile| profile.endpoints.first());
+    let scheme = first.split(['+', ':']).next().unwrap_or_default();
+    let scheme = course.ways().iter().find(|way| way.scheme == scheme).or_else(|| course.ways().first());
     Ok(Contestant {
         name: "against".to_owned(),
         title: "foreign server, called by Everywire".to_owned(),
@@ -123,15 +117,15 @@ pub(super) fn against(reference: &str) -> Result<Contestant, Failure> {
         transport: endpoint.map_or("tcp", Endpoint::transport),
         mode: DEFAULT,
         route: Route::Direct,
-        published: course.published(),
+        published: scheme.map(|way| way.published).unwrap_or_default(),
         setup: Box::new(Against { course, references: text }),
     })
 }
 
 struct Ours {
     course: Course,
-    route: Route,
-    transport: &'static str,
+    /// `None`: in process.
+    way: Option<&'static Way>,
     mode: &'static str,
     /// Of protection; empty where there are none.
     level: &'static str,
@@ -139,19 +133,19 @@ struct Ours {
 
 impl Setup for Ours {
     fn prepare(&self) -> Result<Option<String>, Missing> {
-        self.route.version()
+        self.route().version()
     }
 
     fn enters(&self, race: &Race) -> bool {
         if race.cycles {
-            self.course.cycles(self.route) != [false; 2]
+            self.course.cycles(self.route()) != [false; 2]
         } else {
             !race.signals || self.course.signals()
         }
     }
 
     fn does(&self, race: &Race, operation: &str) -> bool {
-        let [connection_point, callback] = self.course.cycles(self.route);
+        let [connection_point, callback] = self.course.cycles(self.route());
         match operation {
             CONNECTION_POINT => connection_point,
             CALLBACK => callback,
@@ -160,12 +154,9 @@ impl Setup for Ours {
     }
 
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
-        if self.transport == "in-process" {
-            return Ok(None);
-        }
-        let address =
-            self.course.address(self.transport, &stand.socket(), stand.port, stand.router, stand.host);
-        let address = self.course.protected(address, self.level, self.transport, stand.dir);
+        let Some(way) = self.way else { return Ok(None) };
+        let address = self.course.address(way, &stand.socket(), stand.port, stand.router, stand.host);
+        let address = self.course.protected(address, self.level, way.transport, stand.dir);
         self.course.introduce(stand.dir)?;
         let launch = self
             .at_home(Launch::own("serve")?, stand.dir)
@@ -180,7 +171,7 @@ impl Setup for Ours {
     }
 
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
-        let launch = Launch::own(if self.transport == "in-process" { "race-in-process" } else { "race" })?;
+        let launch = Launch::own(if self.way.is_none() { "race-in-process" } else { "race" })?;
         Ok(self
             .at_home(launch, stand.dir)
             .with([self.mode])
@@ -192,7 +183,7 @@ impl Setup for Ours {
     }
 
     fn runs_at(&self, placement: &Placement) -> bool {
-        self.transport != "in-process" || !placement.parts_the_sides()
+        self.way.is_some() || !placement.parts_the_sides()
     }
 
     fn passes_a_relay(&self, race: &Race) -> bool {
@@ -201,15 +192,19 @@ impl Setup for Ours {
 
     fn frames(&self) -> Option<fn(&[u8]) -> usize> {
         // The secret of our hub is that of its own socket: nobody gets past a relay.
-        let seen = matches!(self.transport, "unix" | "tcp") && self.route != Route::Dcopserver;
-        seen.then_some(self.course.frames())
+        let seen = |way: &Way| matches!(way.transport, "unix" | "tcp") && way.route != Route::Dcopserver;
+        self.way.is_some_and(seen).then_some(self.course.frames())
     }
 }
 
 impl Ours {
+    fn route(&self) -> Route {
+        self.way.map_or(Route::Direct, |way| way.route)
+    }
+
     /// Both sides find what they must know beside the address.
     fn at_home(&self, launch: Launch, dir: &Path) -> Launch {
-        let launch = self.route.at_home(launch, dir);
+        let launch = self.route().at_home(launch, dir);
         match self.course.credentials(dir) {
             Some((name, path)) => launch.where_is(name, path),
             None => launch,
@@ -218,8 +213,10 @@ impl Ours {
 
     /// Where the client can be called back.
     fn home(&self, stand: &Stand<'_>, race: &Race) -> String {
-        let home = self.course.home(self.transport, &stand.client_socket(), stand.client_host);
-        let home = home.map(|address| self.course.protected(address, self.level, self.transport, stand.dir));
+        let home = self.way.and_then(|way| {
+            let address = self.course.home(way, &stand.client_socket(), stand.client_host)?;
+            Some(self.course.protected(address, self.level, way.transport, stand.dir))
+        });
         home.filter(|_| race.cycles).unwrap_or_else(|| NOWHERE.to_owned())
     }
 }
@@ -262,7 +259,7 @@ impl Setup for Against {
 pub(super) fn interface_of(wire: &str, operation: &str) -> Option<&'static str> {
     match Course::of(wire)? {
         Course::Giop => cycles::giop::interface_of(operation),
-        Course::Dbus | Course::Dcop | Course::Dcom => None,
+        Course::Dbus | Course::Dcop | Course::Dcom | Course::Wcf => None,
     }
 }
 
@@ -285,6 +282,11 @@ pub(crate) fn split() -> Result<Launch, Failure> {
 /// GIOP messages in one direction of a connection.
 pub(super) fn giop_frames(stream: &[u8]) -> usize {
     Course::Giop.messages(stream)
+}
+
+/// Messages of WCF in one direction of a connection.
+pub(super) fn wcf_frames(stream: &[u8]) -> usize {
+    Course::Wcf.messages(stream)
 }
 
 /// D-Bus messages in one direction of a connection.

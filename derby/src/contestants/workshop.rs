@@ -22,7 +22,7 @@ pub(super) struct Workshop {
     pub(super) install: &'static str,
 }
 
-/// Each rival comes as two programs of these names.
+/// Most rivals come as two programs of these names.
 const PROGRAMS: [&str; 2] = ["client", "server"];
 
 impl Workshop {
@@ -35,12 +35,25 @@ impl Workshop {
         version: &str,
         make: impl FnOnce(&Path) -> Result<(), Missing>,
     ) -> Result<PathBuf, Missing> {
+        self.products(version, &PROGRAMS, make)
+    }
+
+    /// The directory with these files, which `make` leaves in the directory it is given.
+    ///
+    /// # Errors
+    /// What `make` says, or a file cannot be written.
+    pub(super) fn products(
+        &self,
+        version: &str,
+        products: &[&str],
+        make: impl FnOnce(&Path) -> Result<(), Missing>,
+    ) -> Result<PathBuf, Missing> {
         // Two threads of one process need not build the same twice.
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
 
         let dir = cache().join(format!("{}-{:016x}", self.name, self.hash(version)));
-        if PROGRAMS.iter().all(|program| dir.join(program).exists()) {
+        if products.iter().all(|product| dir.join(product).exists()) {
             return Ok(dir);
         }
         let fresh = Fresh::new().map_err(|failure| self.missing(failure.to_string()))?;
@@ -55,10 +68,11 @@ impl Workshop {
         // Whoever comes second finds the directory there, and that is as good.
         let io = |error: std::io::Error| self.missing(format!("{}: {error}", dir.display()));
         fs::create_dir_all(&dir).map_err(io)?;
-        for program in PROGRAMS {
-            let partial = dir.join(format!("{program}.{}", std::process::id()));
-            fs::copy(fresh.path().join(program), &partial).map_err(io)?;
-            fs::rename(&partial, dir.join(program)).map_err(io)?;
+        for product in products {
+            let (whole, partial) = (dir.join(product), dir.join(format!("{product}.{}", std::process::id())));
+            fs::create_dir_all(whole.parent().unwrap_or(&dir)).map_err(io)?;
+            fs::copy(fresh.path().join(product), &partial).map_err(io)?;
+            fs::rename(&partial, whole).map_err(io)?;
         }
         Ok(dir)
     }

@@ -19,8 +19,8 @@ pub(super) struct Column {
 /// The columns of a race; none if nobody of today raced beside a published system. Of today's contestants over Unix
 /// sockets each kind has its fastest: ours and a rival, peer to peer and through a router.
 pub(super) fn of(report: &Report, race: &Race) -> Vec<Column> {
-    // A cycle is published of one system only, beside which its own two ways stand.
-    if race.cycles {
+    // A cycle is published of one system only, beside which its own two ways stand; transfers have a table of their own.
+    if race.cycles || race.transfers() {
         return Vec::new();
     }
     let placement = PLACEMENTS
@@ -34,7 +34,11 @@ pub(super) fn of(report: &Report, race: &Race) -> Vec<Column> {
         columns.push(Column {
             title: format!("{system}, published"),
             past: true,
-            us: race.operations.iter().map(|o| race.published_by(system, o.name).and_then(figures)).collect(),
+            us: race
+                .operations
+                .iter()
+                .map(|o| race.published_by(system, o.name, false).and_then(figures))
+                .collect(),
         });
         for (direct, ours) in [(true, true), (true, false), (false, true), (false, false)] {
             let fastest = report

@@ -2,7 +2,7 @@
 
 use super::chart::{Strip, bars, dots, escape};
 use super::table::PLACEMENTS;
-use super::{Report, Row, columns, cycles, grouped, short};
+use super::{Report, Row, columns, cycles, grouped, short, transfers};
 use crate::contestants::Route;
 use crate::race::{ALL, Operation, Race};
 use std::fmt::Write;
@@ -34,7 +34,7 @@ pub(super) fn page(report: &Report) -> String {
 }
 
 /// The colour of a row.
-fn class(contestant: &str) -> &'static str {
+pub(super) fn class(contestant: &str) -> &'static str {
     match contestant {
         "everywire" => "ours",
         "raw" => "raw",
@@ -159,8 +159,9 @@ fn section(report: &Report, race: &Race) -> String {
         }
     }
     if !race.published.is_empty() {
-        out.push_str(&past(race, report));
+        race.distances().into_iter().for_each(|remote| out.push_str(&past(race, report, remote)));
         out.push_str(&then_and_now(report, race));
+        out.push_str(&transfers::html(report, race));
     }
     if race.cycles {
         out.push_str(&cycles::html(report));
@@ -371,10 +372,18 @@ fn cells(row: &Row, transfers: bool) -> Vec<String> {
 }
 
 /// The published figures, beside the default contestants of today at the placement that comes nearest to theirs.
-fn past(race: &Race, report: &Report) -> String {
+fn past(race: &Race, report: &Report, remote: bool) -> String {
+    let candidates: &[&str] = if remote { &["remote"] } else { &["unpinned", "same", "different"] };
+    let placement = candidates
+        .iter()
+        .copied()
+        .find(|name| report.rows.iter().any(|row| row.race == race.name && row.placement == *name));
+    // Two machines of then say nothing beside one of today.
+    let Some(placement) = placement else { return String::new() };
     let mut strips: Vec<Strip> = race
         .published
         .iter()
+        .filter(|figure| figure.remote == remote)
         .filter(|figure| race.cycles || figure.operation == race.headline)
         .map(|figure| {
             let system = if race.cycles {
@@ -385,13 +394,10 @@ fn past(race: &Race, report: &Report) -> String {
             strip_of(&system, "as published", "past", figure.us, figure.kb_per_s)
         })
         .collect();
-    let placement = ["unpinned", "same", "different", "remote"]
-        .into_iter()
-        .find(|name| report.rows.iter().any(|row| row.race == race.name && row.placement == *name));
     let today = report.rows.iter().filter(|row| {
         row.race == race.name
             && (race.cycles || row.operation == race.headline)
-            && Some(row.placement) == placement
+            && row.placement == placement
             && row.mode != "lowest-latency"
             && row.transport != "in-process"
     });
@@ -402,11 +408,11 @@ fn past(race: &Race, report: &Report) -> String {
     }));
     strips.sort_by(|a, b| a.value.total_cmp(&b.value));
     format!(
-        "<figure><h3>Then and now</h3>{}<figcaption>{}: the published figures, on the machines of their time, and today's medians \
-         ({}).</figcaption></figure>",
+        "<figure><h3>Then and now, {}</h3>{}<figcaption>{}: the published figures, on the machines of their time, and today's medians \
+         ({placement}).</figcaption></figure>",
+        if remote { "two machines" } else { "one machine" },
         dots(&format!("{}, then and now", subject(race)), " µs", &strips),
-        escape(subject(race)),
-        placement.unwrap_or("")
+        escape(subject(race))
     )
 }
 

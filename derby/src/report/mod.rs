@@ -5,6 +5,7 @@ mod columns;
 mod cycles;
 mod html;
 mod table;
+mod transfers;
 
 use crate::broken;
 use crate::contestants::Route;

@@ -1,6 +1,6 @@
 //! The table for a terminal: one block for each race and placement, one line for each contestant.
 
-use super::{Report, Row, columns, cycles, grouped, short};
+use super::{Report, Row, columns, cycles, grouped, short, transfers};
 use crate::race::{ALL, Race};
 
 /// The whole report.
@@ -21,6 +21,7 @@ pub(super) fn text(report: &Report) -> String {
         if report.rows.iter().any(|row| row.race == race.name) {
             out.push_str(&published(race));
             out.push_str(&then_and_now(report, race));
+            out.push_str(&transfers::text(report, race));
             if race.cycles {
                 out.push_str(&cycles::text(report));
             }
@@ -63,19 +64,24 @@ fn published(race: &Race) -> String {
         return String::new();
     }
     let mut grid = Grid { head: vec!["published".into()], lines: Vec::new() };
-    let operations = || race.operations.iter().filter(|operation| race.counts(operation.name));
+    let operations = || {
+        let of = |remote: bool| race.operations.iter().map(move |operation| (operation, remote));
+        race.distances().into_iter().flat_map(of).filter(|(operation, _)| race.counts(operation.name))
+    };
     let unit = if race.cycles { "ms" } else { "us" };
-    grid.head.extend(operations().map(|operation| operation.short.to_owned()));
+    grid.head.extend(operations().map(|(operation, remote)| {
+        if remote { format!("two machines, {}", operation.short) } else { operation.short.to_owned() }
+    }));
     for system in columns::systems(race) {
         let mut line = vec![system.to_owned()];
-        line.extend(operations().map(|operation| match race.published_by(system, operation.name) {
-            Some(figure) => {
-                figure.kb_per_s.map_or_else(
+        line.extend(operations().map(|(operation, remote)| {
+            match race.published_by(system, operation.name, remote) {
+                Some(figure) => figure.kb_per_s.map_or_else(
                     || format!("{} {unit}", short(figure.us)),
                     |kb| format!("{} KB/s", grouped(kb)),
-                )
+                ),
+                None => "-".into(),
             }
-            None => "-".into(),
         }));
         grid.lines.push(line);
     }

@@ -5,11 +5,9 @@ use crate::contract::{self, Known};
 use crate::output::{self, Envelope, line};
 use crate::people;
 use crate::trouble::{Done, Trouble};
-use everywire::model::shape::Name;
-use everywire::model::{Contract, Definition, Endpoint, InterfaceKind, Profile};
+use everywire::model::{Endpoint, InterfaceKind, Profile};
 use everywire::{Failure, Interface, Kind, Node, Object, Reference};
 use serde_json::{Value as Json, json};
-use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -52,7 +50,7 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
     if let (Some(known), None) = (&known, with) {
         return match form {
             Some(Form::Language(language)) => {
-                output::raw(&super::printed(&own(known), language)?);
+                output::raw(&super::printed(&known.alone(), language)?);
                 Ok(())
             }
             Some(Form::Json) => told(known, &object, &node, true),
@@ -96,26 +94,6 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
             print(&node, reference, interface.map(|held| &**held), answer.as_ref(), elapsed);
             Ok(())
         }
-    }
-}
-
-/// The contract of an object alone, without what every object of its wire has; with the interfaces that its own are made of.
-fn own(known: &Known) -> Contract {
-    let mut names = HashSet::new();
-    known.contract.interfaces().take(known.own).for_each(|interface| gather(interface, &mut names));
-    let keep = |definition: &&Definition| match definition {
-        Definition::Interface(interface) => names.contains(&interface.name),
-        _ => true,
-    };
-    Contract { definitions: known.contract.definitions.iter().filter(keep).cloned().collect() }
-}
-
-/// The names of an interface, of its bases, and of the interfaces of those who listen to it.
-fn gather(interface: &Interface, names: &mut HashSet<Name>) {
-    if names.insert(interface.name.clone()) {
-        interface.bases.iter().for_each(|base| gather(base, names));
-        let listeners = interface.signals.iter().filter_map(|signal| signal.sink.as_ref());
-        listeners.for_each(|(listener, _)| gather(listener, names));
     }
 }
 

@@ -2,11 +2,14 @@
 //!
 //! The races call one face, that of `bench.idl`; where a wire has a contract of its own, its stub is put behind that face.
 
-use super::super::published::{BYTES_CORBA, CALLBACKS_WIRE, CALLS_CORBA, CALLS_DBUS, CALLS_DCOP};
-use super::super::{Route, dbus as rivals};
+use super::super::published::{
+    BYTES_CORBA, BYTES_NAMED_PIPE, BYTES_NET_TCP, BYTES_WS_HTTP, CALLBACKS_WIRE, CALLS_CORBA, CALLS_DBUS,
+    CALLS_DCOP,
+};
+use super::super::{Route, dbus as rivals, mono as services};
 use super::cycles::{self, Cycles};
 use super::servants::{Benchmarking, IRemoteObject};
-use super::{dbus, dcom, dcop, servants};
+use super::{dbus, dcom, dcop, servants, wcf};
 use crate::broken;
 use crate::race::Race;
 use everywire::model::{Reference, Wire};
@@ -26,6 +29,8 @@ pub(super) enum Course {
     Dcop,
     /// DCOM: `bench.dcom.midl`.
     Dcom,
+    /// WCF: `bench.wsdl`.
+    Wcf,
 }
 
 /// The level of protection that is the default.
@@ -45,8 +50,81 @@ pub(super) struct Stubs {
 /// Takes the number of signals in a burst.
 pub(super) type Hear = Box<dyn FnMut(u32) -> Result<(), Failure>>;
 
+/// A way from clients to a server.
+#[derive(Debug)]
+pub(super) struct Way {
+    /// The second part of a contestant's name.
+    pub(super) name: &'static str,
+    /// `shm`, `unix` or `tcp`.
+    pub(super) transport: &'static str,
+    /// For people.
+    pub(super) title: &'static str,
+    /// Of addresses.
+    pub(super) scheme: &'static str,
+    pub(super) route: Route,
+    /// Whose figures stand beside, in race 2 and in race 4.
+    pub(super) published: Option<[&'static str; 2]>,
+}
+
+impl Way {
+    const fn new(
+        name: &'static str,
+        transport: &'static str,
+        title: &'static str,
+        scheme: &'static str,
+        published: Option<[&'static str; 2]>,
+    ) -> Self {
+        Self { name, transport, title, scheme, route: Route::Direct, published }
+    }
+
+    /// Over each transport.
+    const fn all(scheme: &'static str, published: Option<[&'static str; 2]>) -> [Self; 3] {
+        [
+            Self::new("shm", "shm", "shared memory", scheme, published),
+            Self::new("unix", "unix", "Unix socket", scheme, published),
+            Self::new("tcp", "tcp", "TCP", scheme, published),
+        ]
+    }
+
+    /// Through a router, which is reached over its Unix socket.
+    const fn routed(
+        route: Route,
+        name: &'static str,
+        title: &'static str,
+        scheme: &'static str,
+        published: Option<[&'static str; 2]>,
+    ) -> Self {
+        Self { route, ..Self::new(name, "unix", title, scheme, published) }
+    }
+}
+
+static GIOP: [Way; 3] = Way::all("iiop", Some([CALLS_CORBA, BYTES_CORBA]));
+static DBUS: [Way; 5] = {
+    const FIGURES: Option<[&str; 2]> = Some([CALLS_DBUS; 2]);
+    let [shm, unix, tcp] = Way::all("dbus", FIGURES);
+    [
+        shm,
+        unix,
+        tcp,
+        Way::routed(Route::DbusDaemon, "daemon", "dbus-daemon", "dbus", FIGURES),
+        Way::routed(Route::DbusBroker, "broker", "dbus-broker", "dbus", FIGURES),
+    ]
+};
+static DCOP: [Way; 1] =
+    [Way::routed(Route::Dcopserver, "hub", "our dcopserver", "dcop", Some([CALLS_DCOP; 2]))];
+static DCOM: [Way; 3] = Way::all("dcom", None);
+/// The bindings; those over HTTP as they are found in the wild, over TCP.
+static WCF: [Way; 6] = [
+    Way::new("shm", "shm", "NetTcp in shared memory", "net.tcp", Some([BYTES_NET_TCP; 2])),
+    Way::new("pipe", "unix", "NamedPipe (Unix socket)", "net.tcp", Some([BYTES_NAMED_PIPE; 2])),
+    Way::new("nettcp", "tcp", "NetTcp", "net.tcp", Some([BYTES_NET_TCP; 2])),
+    Way::new("basic", "tcp", "BasicHttp", "basic", None),
+    Way::new("ws", "tcp", "WSHttp", "wshttp", Some([BYTES_WS_HTTP; 2])),
+    Way::new("binhttp", "tcp", "binary over HTTP", "binhttp", None),
+];
+
 impl Course {
-    pub(super) const ALL: [Self; 4] = [Self::Giop, Self::Dbus, Self::Dcop, Self::Dcom];
+    pub(super) const ALL: [Self; 5] = [Self::Giop, Self::Dbus, Self::Dcop, Self::Dcom, Self::Wcf];
 
     /// The wire's name.
     pub(super) fn wire(self) -> &'static str {
@@ -55,6 +133,7 @@ impl Course {
             Self::Dbus => rivals::WIRE,
             Self::Dcop => "dcop",
             Self::Dcom => CALLBACKS_WIRE,
+            Self::Wcf => services::WIRE,
         }
     }
 
@@ -66,7 +145,8 @@ impl Course {
     /// The course of the wire that this address is of.
     pub(super) fn at(address: &str) -> Self {
         let scheme = address.split(['+', ':']).next().unwrap_or_default();
-        Self::of(scheme).unwrap_or(Self::Giop)
+        let wire = everywire::wires::ALL.iter().find(|wire| wire.schemes().contains(&scheme));
+        wire.and_then(|wire| Self::of(wire.name())).unwrap_or(Self::Giop)
     }
 
     /// The wire for people.
@@ -76,6 +156,7 @@ impl Course {
             Self::Dbus => "D-Bus",
             Self::Dcop => "DCOP",
             Self::Dcom => "DCOM",
+            Self::Wcf => "WCF",
         }
     }
 
@@ -97,6 +178,7 @@ impl Course {
             Self::Dbus => |stream| Self::Dbus.messages(stream),
             Self::Dcop => |stream| Self::Dcop.messages(stream),
             Self::Dcom => |stream| Self::Dcom.messages(stream),
+            Self::Wcf => |stream| Self::Wcf.messages(stream),
         }
     }
 
@@ -105,36 +187,21 @@ impl Course {
         matches!(self, Self::Dbus | Self::Dcop)
     }
 
-    /// Whose figures stand beside, in race 2 and in race 4.
-    pub(super) fn published(self) -> Option<[&'static str; 2]> {
-        Some(match self {
-            Self::Giop => [CALLS_CORBA, BYTES_CORBA],
-            Self::Dbus => [CALLS_DBUS; 2],
-            Self::Dcop => [CALLS_DCOP; 2],
-            Self::Dcom => return None,
-        })
-    }
-
     /// Where a server listens: for peers, or through a router at this address.
     pub(super) fn address(
         self,
-        transport: &str,
+        way: &Way,
         socket: &Path,
         port: Option<u16>,
         router: Option<&str>,
         host: &str,
     ) -> String {
-        let scheme = match self {
-            Self::Giop => "iiop",
-            Self::Dbus => "dbus",
-            Self::Dcop => "dcop",
-            Self::Dcom => "dcom",
-        };
+        let scheme = way.scheme;
         match (router, self) {
             (Some(router), Self::Dbus) => format!("{scheme}:{router}#{}", dbus::NAME),
             (Some(router), _) => format!("{scheme}+unix://{router}#{}", dcop::APPLICATION),
-            (None, _) if transport == "tcp" => format!("{scheme}://{host}:{}", port.unwrap_or(0)),
-            (None, _) => format!("{scheme}+{transport}://{}", socket.display()),
+            (None, _) if way.transport == "tcp" => format!("{scheme}://{host}:{}", port.unwrap_or(0)),
+            (None, _) => format!("{scheme}+{}://{}", way.transport, socket.display()),
         }
     }
 
@@ -167,6 +234,7 @@ impl Course {
                 all.extend(cycles::dcom::export(node));
                 all
             }
+            Self::Wcf => vec![(wcf::SERVICE, wcf::export(node, largest))],
         }
     }
 
@@ -184,6 +252,7 @@ impl Course {
             Self::Dbus => dbus::connect(node, find("benchmarking")?),
             Self::Dcop => dcop::connect(node, find("benchmarking")?),
             Self::Dcom => dcom::connect(node, find("benchmarking")?, find("IRemoteObject")?),
+            Self::Wcf => wcf::connect(node, find(wcf::SERVICE)?),
         }
     }
 
@@ -195,14 +264,15 @@ impl Course {
             Self::Dbus => [route != Route::Direct, true],
             Self::Dcop => [true, false],
             Self::Dcom => [true, true],
+            Self::Wcf => [false, false],
         }
     }
 
     /// Where a client is called back, if its own connections do not do.
-    pub(super) fn home(self, transport: &str, socket: &Path, host: &str) -> Option<String> {
-        match (self, transport) {
-            (_, "in-process") | (Self::Dbus | Self::Dcop, _) => None,
-            (Self::Giop | Self::Dcom, _) => Some(self.address(transport, socket, None, None, host)),
+    pub(super) fn home(self, way: &Way, socket: &Path, host: &str) -> Option<String> {
+        match self {
+            Self::Dbus | Self::Dcop | Self::Wcf => None,
+            Self::Giop | Self::Dcom => Some(self.address(way, socket, None, None, host)),
         }
     }
 
@@ -220,30 +290,18 @@ impl Course {
             Self::Dbus => cycles::dbus::connect(node, factory()?, dbus::is_of_a_bus(factory()?)),
             Self::Dcop => cycles::dcop::connect(node, factory()?),
             Self::Dcom => cycles::dcom::connect(node, references, home),
+            Self::Wcf => Ok(Cycles::default()),
         }
     }
 
-    /// Routes that race, with the second parts of names.
-    pub(super) fn routes(self) -> &'static [(Route, &'static str, &'static str)] {
+    /// How clients reach servers, each way a contestant.
+    pub(super) fn ways(self) -> &'static [Way] {
         match self {
-            Self::Giop => &[
-                (Route::Direct, "shm", "shared memory"),
-                (Route::Direct, "unix", "Unix socket"),
-                (Route::Direct, "tcp", "TCP"),
-            ],
-            Self::Dbus => &[
-                (Route::Direct, "shm", "shared memory"),
-                (Route::Direct, "unix", "Unix socket"),
-                (Route::Direct, "tcp", "TCP"),
-                (Route::DbusDaemon, "daemon", "dbus-daemon"),
-                (Route::DbusBroker, "broker", "dbus-broker"),
-            ],
-            Self::Dcop => &[(Route::Dcopserver, "hub", "our dcopserver")],
-            Self::Dcom => &[
-                (Route::Direct, "shm", "shared memory"),
-                (Route::Direct, "unix", "Unix socket"),
-                (Route::Direct, "tcp", "TCP"),
-            ],
+            Self::Giop => &GIOP,
+            Self::Dbus => &DBUS,
+            Self::Dcop => &DCOP,
+            Self::Dcom => &DCOM,
+            Self::Wcf => &WCF,
         }
     }
 
@@ -252,7 +310,7 @@ impl Course {
         match self {
             Self::Giop => race.cycles,
             Self::Dcom => true,
-            Self::Dbus | Self::Dcop => false,
+            Self::Dbus | Self::Dcop | Self::Wcf => false,
         }
     }
 
@@ -275,13 +333,13 @@ impl Course {
         (self == Self::Dcom).then(|| (cycles::dcom::CREDENTIALS_VARIABLE, cycles::dcom::credentials(dir)))
     }
 
-    /// An address to listen at, at a level of protection.
+    /// An address to listen at, at a level of protection, with the options that the wire needs.
     pub(super) fn protected(self, address: String, level: &str, transport: &str, dir: &Path) -> String {
         // The kernel vouches for who is at the other end of a socket.
-        if self == Self::Dcom && transport == "tcp" {
-            cycles::dcom::protected(&address, level, dir)
-        } else {
-            address
+        match self {
+            Self::Dcom if transport == "tcp" => cycles::dcom::protected(&address, level, dir),
+            Self::Wcf => wcf::open(&address, transport),
+            _ => address,
         }
     }
 }

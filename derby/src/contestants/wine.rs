@@ -1,0 +1,178 @@
+//! Wine: COM between two processes of one machine, with a client and a server of our own in C++ (`rivals/wine/`), built by a
+//! cross compiler. It raced in the first published race as Windows; here it does so wherever it is installed.
+
+use super::workshop::Workshop;
+use super::{Contestant, Missing, Route, Setup, Stand};
+use crate::measure::Plan;
+use crate::placement::Placement;
+use crate::process::Launch;
+use crate::race::Race;
+use everywire_model::Failure;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Local COM only: between machines Wine has neither activation nor a resolver.
+pub(super) fn all() -> Vec<Contestant> {
+    vec![Contestant {
+        name: "wine-local".to_owned(),
+        title: "Wine, local COM".to_owned(),
+        family: "wine",
+        wire: Some("dcom"),
+        transport: "unix",
+        mode: "default",
+        route: Route::Direct,
+        published: None,
+        setup: Box::new(Wine),
+    }]
+}
+
+struct Wine;
+
+impl Setup for Wine {
+    fn prepare(&self) -> Result<Option<String>, Missing> {
+        build().map(|built| Some(built.version))
+    }
+
+    fn enters(&self, race: &Race) -> bool {
+        !race.signals
+    }
+
+    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+        let built = built()?;
+        Ok(Some(built.launch("server").with([&stand.ref_file])))
+    }
+
+    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+        let built = built()?;
+        Ok(built
+            .launch("client")
+            .with([&stand.ref_file])
+            .with(["race", race.name])
+            .with(plan.arguments()))
+    }
+
+    fn runs_at(&self, placement: &Placement) -> bool {
+        !placement.remote
+    }
+
+    fn starts_slowly(&self) -> bool {
+        true
+    }
+
+    /// A cycle takes some 30 ms.
+    fn longest(&self) -> Duration {
+        Duration::from_secs(120)
+    }
+
+    fn passes_a_relay(&self, _: &Race) -> bool {
+        false
+    }
+
+    fn frames(&self) -> Option<fn(&[u8]) -> usize> {
+        None
+    }
+}
+
+const WORKSHOP: Workshop = Workshop {
+    rival: "Wine's COM",
+    name: "wine",
+    sources: &[
+        ("callbacks.idl", include_str!("../../contracts/derby.midl")),
+        ("bench.idl", include_str!("../../contracts/bench.dcom.midl")),
+        ("measure.h", include_str!("../../rivals/measure.h")),
+        ("com.h", include_str!("../../rivals/wine/com.h")),
+        ("proxies.h", include_str!("../../rivals/wine/proxies.h")),
+        ("client.cc", include_str!("../../rivals/wine/client.cc")),
+        ("server.cc", include_str!("../../rivals/wine/server.cc")),
+    ],
+    flags: &[],
+    install: "apt-get install wine wine64 libwine-dev mingw-w64-tools g++-mingw-w64-x86-64-posix (150 MB to fetch, 1 GB on disk)",
+};
+
+const IDL: &str = "x86_64-w64-mingw32-widl";
+const CC: &str = "x86_64-w64-mingw32-gcc";
+const CXX: &str = "x86_64-w64-mingw32-g++";
+/// Where the base interfaces' contracts are.
+const INCLUDE: &str = "-I/usr/include/wine/wine/windows";
+const LIBRARIES: [&str; 4] = ["-lole32", "-loleaut32", "-lrpcrt4", "-luuid"];
+
+struct Built {
+    programs: PathBuf,
+    version: String,
+}
+
+impl Built {
+    fn launch(&self, program: &str) -> Launch {
+        environment()
+            .into_iter()
+            .fold(Launch::new("wine"), |launch, (name, value)| launch.where_is(name, value))
+            .with([self.programs.join(program)])
+    }
+}
+
+/// A registry and a drive of its own, quiet, without the parts that ask to be installed.
+fn environment() -> [(&'static str, PathBuf); 3] {
+    [
+        ("WINEPREFIX", super::workshop::cache().join("wine-prefix")),
+        ("WINEDEBUG", "-all".into()),
+        ("WINEDLLOVERRIDES", "mscoree,mshtml=".into()),
+    ]
+}
+
+fn built() -> Result<Built, Failure> {
+    build().map_err(|missing| crate::broken(missing.what).with_hint(missing.install))
+}
+
+/// Builds the programs and makes the prefix, once.
+fn build() -> Result<Built, Missing> {
+    for program in ["wine", IDL, CC, CXX] {
+        WORKSHOP.needs(program, if program == IDL { "-V" } else { "--version" })?;
+    }
+    let version = WORKSHOP.run(Path::new("/"), "wine", &["--version"])?;
+    let programs = WORKSHOP.programs(&version, compile)?;
+    let [(_, prefix), ..] = environment();
+    if !prefix.join("system.reg").exists() {
+        let failed = |what: String| WORKSHOP.missing(format!("Wine cannot make its prefix: {what}"));
+        fs::create_dir_all(&prefix).map_err(|error| failed(error.to_string()))?;
+        let made = Command::new("wineboot").arg("--init").envs(environment()).output();
+        let made = made.map_err(|error| failed(error.to_string()))?;
+        if !made.status.success() {
+            return Err(failed(String::from_utf8_lossy(&made.stderr).trim().to_owned()));
+        }
+    }
+    Ok(Built { programs, version })
+}
+
+fn compile(dir: &Path) -> Result<(), Missing> {
+    let mut objects = vec!["dlldata.o".to_owned()];
+    for contract in ["callbacks", "bench"] {
+        let idl = format!("{contract}.idl");
+        for (kind, end) in [("-h", ".h"), ("-p", "_p.c"), ("-u", "_i.c")] {
+            let out = format!("{contract}{end}");
+            WORKSHOP.run(dir, IDL, &[INCLUDE, "--win64", "-Oicf", kind, "-o", &out, &idl])?;
+        }
+        objects.extend([format!("{contract}_p.o"), format!("{contract}_i.o")]);
+    }
+    WORKSHOP.run(dir, IDL, &["--win64", "--dlldata-only", "-o", "dlldata.c", "callbacks", "bench"])?;
+    for object in &objects {
+        let source = object.replace(".o", ".c");
+        let flags = ["-O2", "-D_WIN32_WINNT=0x600", "-DUSE_COMPILER_EXCEPTIONS", "-include", "proxies.h"];
+        WORKSHOP.run(dir, CC, &[&flags[..], &["-c", &source]].concat())?;
+    }
+    for program in ["client", "server"] {
+        let source = format!("{program}.cc");
+        let mut arguments = vec!["-std=c++17", "-O2", "-static", "-o", program, &source];
+        arguments.extend(objects.iter().map(String::as_str));
+        arguments.extend(LIBRARIES);
+        WORKSHOP.run(dir, CXX, &arguments)?;
+        // The linker adds the ending that these programs have elsewhere.
+        let with_ending = dir.join(format!("{program}.exe"));
+        if with_ending.exists() {
+            fs::rename(&with_ending, dir.join(program))
+                .map_err(|error| WORKSHOP.missing(error.to_string()))?;
+        }
+    }
+    Ok(())
+}
