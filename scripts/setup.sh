@@ -21,6 +21,29 @@ dbus_fast() { python_library dbus-fast 5.2.0 dbus_fast; }
 
 impacket() { python_library impacket 0.13.1 impacket; }
 
+pynettcp() { python_library pynettcp 0.1.0 pynettcp; }
+
+pyspnego() { python_library pyspnego 0.12.4 spnego; }
+
+zeep() { python_library zeep 4.3.3 zeep; }
+
+# A copy of Mono's WCF without the sleeps that its dispatchers make before each call.
+mono_without_sleeps() {
+  local version
+  version=$(mono --version | sed -n '1s/.*version \([0-9.]*\).*/\1/p')
+  local dir="$cache/mono-without-sleeps-$version"
+  if [ -e "$dir/System.ServiceModel.dll" ]; then return; fi
+  rm -rf "$dir"
+  mkdir -p "$dir"
+  {
+    local cecil
+    cecil=$(find /usr/lib/mono/gac/Mono.Cecil -name Mono.Cecil.dll | sort -V | tail -1) && [ -n "$cecil" ] &&
+      mcs "-r:$cecil" "-out:$dir/unsleep.exe" "$(dirname "$0")/../derby/rivals/mono/unsleep.cs" &&
+      MONO_PATH=$(dirname "$cecil") mono "$dir/unsleep.exe" /usr/lib/mono/4.5/System.ServiceModel.dll "$dir/fresh.dll" &&
+      mv "$dir/fresh.dll" "$dir/System.ServiceModel.dll"
+  } || echo "setup: Mono's WCF cannot be had without its sleeps; what needs it is skipped, and says so" >&2
+}
+
 # j-Interop, DCOM for Java. The library it names for its ciphers does not exist in that version.
 j_interop() {
   local version=2.1.8
@@ -74,6 +97,10 @@ case "${1:-}" in
   j-interop) j_interop && exit ;;
   node-dcom) node_dcom && exit ;;
   samba) samba && exit ;;
+  pynettcp) pynettcp && exit ;;
+  pyspnego) pyspnego && exit ;;
+  zeep) zeep && exit ;;
+  mono-without-sleeps) mono_without_sleeps && exit ;;
 esac
 
 missing=()
@@ -104,6 +131,9 @@ need javac || missing+=(default-jdk-headless)
 need mvn || missing+=(maven)
 need node || missing+=(nodejs)
 need npm || missing+=(npm)
+# Mono: the runtime, the compiler, WCF, and what rewrites assemblies.
+need mono && need mcs && [ -e /usr/lib/mono/4.5/System.ServiceModel.dll ] && [ -d /usr/lib/mono/gac/Mono.Cecil ] ||
+  missing+=(mono-runtime mono-mcs libmono-system-servicemodel4.0a-cil libmono-system-runtime-serialization4.0-cil libmono-cecil-private-cil)
 # A key distribution centre of Kerberos; its programs for administrators are not on everybody's search path.
 for centre in krb5kdc kadmin.local; do
   need "$centre" || [ -x "/usr/sbin/$centre" ] || missing+=(krb5-kdc krb5-admin-server)
@@ -141,6 +171,10 @@ fi
 
 dbus_fast
 impacket
+pynettcp
+zeep
+pyspnego
+need mono && need mcs && mono_without_sleeps
 need mvn && j_interop
 need npm && node_dcom
 need apt-get && samba

@@ -6,4 +6,12 @@ fn main() {
     everywire_codegen::compile("contracts/kitchen.dbus.xml");
     everywire_codegen::compile("contracts/kitchen.kidl");
     everywire_codegen::compile("contracts/pantry.midl");
+    everywire_codegen::compile("contracts/cellar.wsdl");
+    everywire_codegen::compile("contracts/hello.wsdl");
+    // A contract of the same stem as another.
+    let out = std::env::var_os("OUT_DIR").map(std::path::PathBuf::from).expect("cargo says where to write");
+    everywire_codegen::Builder::new()
+        .contract("../derby/contracts/bench.wsdl")
+        .out_dir(out.join("services"))
+        .compile();
 }

@@ -5,12 +5,12 @@ mod shapes;
 
 use bytes::Bytes;
 use everywire_model::{Body, Budget, Codec, Value};
-use everywire_wcf::BINARY_XML;
+use everywire_wcf::values::{BINARY, XML};
 use everywire_wcf::nbfx::{Reader, Writer};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let [choice, dialect, rest @ ..] = data else { return };
+    let [choice, rest @ ..] = data else { return };
     records(rest);
     let shape = match choice & 1 {
         0 => shapes::corba(choice >> 1),
@@ -20,14 +20,14 @@ fuzz_target!(|data: &[u8]| {
         bytes: Bytes::copy_from_slice(rest),
         base: 0,
         little: true,
-        // Alone, or behind a table of session words.
-        dialect: u32::from(dialect & 1),
-        context: Bytes::new(),        budget: Budget::for_message(rest.len() as u64),
-        codec: &BINARY_XML,
+        dialect: BINARY,
+        context: Bytes::new(),
+        budget: Budget::for_message(rest.len() as u64),
+        codec: &XML,
         beside: None,
     };
     let Ok(value) = body.read(|source| Value::decode(&shape, source)) else { return };
-    let Ok(again) = BINARY_XML.write(&mut |sink| value.encode(&shape, sink)) else { return };
+    let Ok(again) = XML.write(&mut |sink| value.encode(&shape, sink)) else { return };
     let back = again.read(|source| Value::decode(&shape, source));
     let back = back.unwrap_or_else(|failure| panic!("what was written does not read: {failure}\n{value:?}"));
     assert_eq!(seen(&back), seen(&value));

@@ -92,7 +92,7 @@ pub fn address(options: &str) -> String {
     format!("dcom://{DOMAIN};{USER}:{password}@127.0.0.1/{}{options}", dcom_pantry::CLASS)
 }
 
-fn cache() -> PathBuf {
+pub fn cache() -> PathBuf {
     std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))
@@ -107,7 +107,7 @@ fn missing(test: &str, what: &str, install: &str) {
 }
 
 /// What `scripts/setup.sh` puts into the cache, made now if it is not there; or nothing, said loudly.
-fn cached(test: &str, what: &str, directory: &str, works: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+pub fn cached(test: &str, what: &str, directory: &str, works: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     let directory = cache().join(directory);
     if !works(&directory) {
         // What happens is told by whether it works afterwards.

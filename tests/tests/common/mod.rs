@@ -3,12 +3,15 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod capture;
+pub mod cellar;
 pub mod dcom;
 pub mod dcom_pantry;
 pub mod dcopserver;
 pub mod foreign;
 pub mod galley;
+pub mod hello;
 pub mod kdc;
+pub mod mono;
 
 use everywire_derby::contestants::omniorb::{Built, build};
 use std::fs;

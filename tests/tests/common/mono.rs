@@ -1,0 +1,162 @@
+//! Mono's WCF as client and server: programs of ours in C# (`peers/mono/`), built where Mono is installed.
+
+use super::dcom::cached;
+use super::foreign::{Beside, run, run_with, script};
+use everywire_tests::peers::here;
+use std::ffi::OsString;
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// How to get what is needed.
+const INSTALL: &str = "apt-get install mono-runtime mono-mcs libmono-system-servicemodel4.0a-cil \
+                       libmono-system-runtime-serialization4.0-cil libmono-cecil-private-cil";
+
+/// A binding: Mono's name for it, and how our addresses say the same.
+#[derive(Debug, Clone, Copy)]
+pub struct Binding {
+    pub name: &'static str,
+    pub scheme: &'static str,
+    pub options: &'static str,
+    /// The scheme of Mono's addresses.
+    pub theirs: &'static str,
+}
+
+const ROOMY: &str = "MaxReceivedMessageSize=67108864";
+
+/// All that Mono has and that works in it.
+pub const BASIC: Binding = Binding { name: "basic", scheme: "basic", options: "", theirs: "http" };
+pub const WS: Binding = Binding { name: "ws", scheme: "wshttp", options: "", theirs: "http" };
+pub const BINARY: Binding = Binding { name: "binhttp", scheme: "binhttp", options: "", theirs: "http" };
+pub const TCP: Binding = Binding { name: "tcp", scheme: "net.tcp", options: "", theirs: "net.tcp" };
+pub const STREAMED: Binding =
+    Binding { name: "tcpstreamed", scheme: "net.tcp", options: "&mode=streamed", theirs: "net.tcp" };
+pub const TEXT: Binding =
+    Binding { name: "tcptext", scheme: "net.tcp", options: "&encoding=text", theirs: "net.tcp" };
+
+impl Binding {
+    /// Where we listen.
+    pub fn listen(&self) -> String {
+        format!("{}://127.0.0.1:0?security=none&{ROOMY}{}", self.scheme, self.options)
+    }
+
+    /// Our address of an object of theirs.
+    pub fn object(&self, port: u16, key: &str) -> String {
+        format!("{}://127.0.0.1:{port}/{key}?security=none&{ROOMY}{}", self.scheme, self.options)
+    }
+
+    /// Their address of an object.
+    pub fn address(&self, port: u16, key: &str) -> String {
+        format!("{}://127.0.0.1:{port}/{key}", self.theirs)
+    }
+}
+
+/// A port that nobody has now.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
+}
+
+/// Mono, with our program built.
+#[derive(Debug, Clone)]
+pub struct Mono {
+    program: PathBuf,
+    /// Where the assembly without the sleeps is.
+    awake: Option<PathBuf>,
+}
+
+impl Mono {
+    /// Without the sleeps of its dispatchers; or nothing, said loudly.
+    pub fn awake(test: &str) -> Option<Self> {
+        static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+        let mut mono = Self::shipped(test)?;
+        let found = FOUND.get_or_init(|| {
+            let works = |directory: &Path| directory.join("System.ServiceModel.dll").exists();
+            cached(test, "mono-without-sleeps", &format!("mono-without-sleeps-{}", version()), works)
+        });
+        mono.awake = Some(found.clone()?);
+        Some(mono)
+    }
+
+    /// As it is installed; or nothing, said loudly.
+    pub fn shipped(test: &str) -> Option<Self> {
+        static BUILT: OnceLock<PathBuf> = OnceLock::new();
+        if !here(test, &["mono", "mcs"], INSTALL) {
+            return None;
+        }
+        Some(Self { program: BUILT.get_or_init(build).clone(), awake: None })
+    }
+
+    fn run(&self) -> Command {
+        let mut command = Command::new("mono");
+        command.env_remove("MONO_PATH").envs(self.awake.iter().map(|awake| ("MONO_PATH", awake)));
+        command.arg(&self.program);
+        command
+    }
+
+    /// Serves these contracts, each at a port of its own, until the value is dropped.
+    pub fn serve(&self, binding: Binding, contracts: &[&str]) -> (Beside, Vec<u16>) {
+        let ports: Vec<u16> = contracts.iter().map(|_| free_port()).collect();
+        let mut command = self.run();
+        command.arg("serve");
+        for (contract, port) in contracts.iter().zip(&ports) {
+            command.args([contract, binding.name, &binding.address(*port, contract)]);
+        }
+        let server = Beside::start(&mut command);
+        server.hear("ready");
+        (server, ports)
+    }
+
+    /// Calls the service of this contract, and gives what it prints, line by line, but for the last.
+    pub fn call(&self, contract: &str, binding: Binding, port: u16, checks: &[&str]) -> Vec<String> {
+        let mut command = self.run();
+        command.args(["call", contract, binding.name, &binding.address(port, contract)]).args(checks);
+        let said = run_with(&mut command, b"");
+        let mut lines: Vec<String> = said.out.lines().map(str::to_owned).collect();
+        assert!(
+            said.success && lines.pop().as_deref() == Some("ok"),
+            "{contract} over {}: {}{}",
+            binding.name,
+            said.out,
+            said.err
+        );
+        lines
+    }
+}
+
+fn version() -> String {
+    let said = run(Command::new("mono").arg("--version"));
+    let word = said.split_whitespace().skip_while(|word| *word != "version").nth(1);
+    word.expect("mono tells its version").to_owned()
+}
+
+fn build() -> PathBuf {
+    let sources: Vec<PathBuf> = fs::read_dir(script("mono"))
+        .expect("sources")
+        .map(|entry| entry.expect("a source").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "cs"))
+        .collect();
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mono-peer.exe");
+    let age = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+    if sources.iter().any(|source| age(&program) <= age(source)) {
+        // Several test programs may build at once.
+        let fresh = program.with_extension(std::process::id().to_string());
+        let mut out = OsString::from("-out:");
+        out.push(&fresh);
+        let libraries = [
+            "System.ServiceModel",
+            "System.Runtime.Serialization",
+            "System.Xml",
+            "System.Core",
+            "System.Web.Services",
+        ];
+        run(Command::new("mcs")
+            .args(["-langversion:7", "-warnaserror", "-optimize+"])
+            .args(libraries.map(|library| format!("-r:{library}")))
+            .arg(out)
+            .args(&sources));
+        fs::rename(&fresh, &program).expect("a program");
+    }
+    program
+}

@@ -1,0 +1,107 @@
+// Mono's WCF as a server and as a client of the contracts.
+//
+//   peer.exe serve CONTRACT BINDING ADDRESS [CONTRACT BINDING ADDRESS ...]
+//       prints `ready` when all are open, and ends when its standard input does
+//   peer.exe call CONTRACT BINDING ADDRESS CHECK...
+//       prints a line for each answer, `ok` at the end
+//   peer.exe wsdl CONTRACT BINDING ADDRESS DIRECTORY
+//       writes what it would answer to `?wsdl` and to `?xsd=`: service.wsdl, wsdl0.wsdl, xsd0.xsd, ...
+//
+// CONTRACT bench | hello | cellar; BINDING see bindings.cs; CHECK bench[=LARGEST] | duplex | types | arrays | classes |
+// operations | oneway | faults.
+using System;
+using System.Collections.Generic;
+using System.Globalization;
+using System.IO;
+using System.Linq;
+using System.ServiceModel;
+using System.ServiceModel.Channels;
+using System.ServiceModel.Description;
+using System.Text;
+using System.Threading;
+using Everywire.Cellar;
+
+static class Peer
+{
+    static int Main(string[] args)
+    {
+        CultureInfo.DefaultThreadCurrentCulture = Thread.CurrentThread.CurrentCulture = CultureInfo.InvariantCulture;
+        Console.OutputEncoding = new UTF8Encoding(false);
+        int status = 1;
+        try
+        {
+            if (args.Length >= 4 && args[0] == "serve") Serve(args.Skip(1).ToArray());
+            else if (args.Length == 5 && args[0] == "wsdl") Wsdl(args[1], args[2], args[3], args[4]);
+            else if (args.Length >= 5 && args[0] == "call") Call(args[1], args[2], args[3], args.Skip(4));
+            else throw new ArgumentException("see the head of peer.cs");
+            status = 0;
+        }
+        catch (Exception e) { Console.Error.WriteLine(e); }
+        Console.Out.Flush();
+        // Mono's channels may wait for each other while they close.
+        Environment.Exit(status);
+        return status;
+    }
+
+    static Type Contract(string name)
+    {
+        return name == "bench" ? typeof(IRemoteObject) : name == "hello" ? typeof(IHello) : typeof(ICellar);
+    }
+
+    static void Wsdl(string contract, string binding, string address, string directory)
+    {
+        var exporter = new WsdlExporter();
+        exporter.ExportEndpoint(new ServiceEndpoint(ContractDescription.GetContract(Contract(contract)), Bindings.Make(binding), new EndpointAddress(address)));
+        int wsdls = 0, schemas = 0;
+        foreach (System.Web.Services.Description.ServiceDescription document in exporter.GeneratedWsdlDocuments)
+            document.Write(Path.Combine(directory, document.Services.Count > 0 ? "service.wsdl" : "wsdl" + wsdls++ + ".wsdl"));
+        foreach (System.Xml.Schema.XmlSchema schema in exporter.GeneratedXmlSchemas.Schemas())
+            using (var file = File.Create(Path.Combine(directory, "xsd" + schemas++ + ".xsd"))) schema.Write(file);
+    }
+
+    static void Serve(string[] what)
+    {
+        var hosts = new List<ServiceHost>();
+        for (int i = 0; i + 2 < what.Length; i += 3)
+        {
+            object service = what[i] == "bench" ? new RemoteObject() : what[i] == "hello" ? (object)new Hello() : new Cellar();
+            var address = new Uri(what[i + 2]);
+            var host = new ServiceHost(service, address);
+            host.AddServiceEndpoint(Contract(what[i]), Bindings.Make(what[i + 1]), "");
+            if (address.Scheme == "http") host.Description.Behaviors.Add(new ServiceMetadataBehavior { HttpGetEnabled = true });
+            host.Open();
+            hosts.Add(host);
+        }
+        Console.WriteLine("ready");
+        Console.Out.Flush();
+        while (Console.In.ReadLine() != null) { }
+    }
+
+    static void Call(string contract, string binding, string address, IEnumerable<string> checks)
+    {
+        var made = Bindings.Make(binding);
+        var to = new EndpointAddress(address);
+        Listener listener = new Listener();
+        object proxy = contract == "bench" ? new ChannelFactory<IRemoteObject>(made, to).CreateChannel()
+                     : contract == "hello" ? new DuplexChannelFactory<IHello>(new InstanceContext(listener), made, to).CreateChannel()
+                     : (object)new ChannelFactory<ICellar>(made, to).CreateChannel();
+        foreach (string word in checks)
+        {
+            var check = word.Split('=');
+            switch (check[0])
+            {
+                case "bench": Checks.Bench((IRemoteObject)proxy, check.Length > 1 ? int.Parse(check[1]) : 1000000); break;
+                case "duplex": Checks.Duplex((IHello)proxy, listener); break;
+                case "types": Checks.Types((ICellar)proxy); break;
+                case "arrays": Checks.Arrays((ICellar)proxy); break;
+                case "classes": Checks.Classes((ICellar)proxy); break;
+                case "operations": Checks.Operations((ICellar)proxy); break;
+                case "oneway": Checks.OneWay((ICellar)proxy); break;
+                case "faults": Checks.Faults((ICellar)proxy); break;
+                default: throw new ArgumentException("no check " + word);
+            }
+            Console.Out.Flush();
+        }
+        Console.WriteLine("ok");
+    }
+}

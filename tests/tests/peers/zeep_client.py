@@ -1,0 +1,100 @@
+"""Another implementation of SOAP, zeep, reads the contract of a server and calls it.
+
+    zeep_client.py bench|cellar ADDRESS-OF-THE-WSDL
+
+Prints `ok` at the end.
+"""
+
+import datetime
+import decimal
+import sys
+
+import zeep
+import zeep.exceptions
+
+TYPES = "{http://schemas.datacontract.org/2004/07/Everywire.Cellar}"
+
+
+def same(got, wanted, what):
+    if got != wanted:
+        raise AssertionError(f"{what}: wanted {wanted!r}, got {got!r}")
+    print(what, repr(got)[:100])
+
+
+def bench(client):
+    service = client.service
+    for size in (0, 1, 100, 65536, 300000):
+        data = service.GetBytes(size)
+        same(data or b"", bytes(i % 256 for i in range(size)), f"GetBytes.{size}")
+        same(service.PutBytes(data or b""), size, f"PutBytes.{size}")
+    same(service.VoidCall(), None, "VoidCall")
+    same(service.InInt(42), None, "InInt")
+    same(service.OutInt(), 42, "OutInt")
+    same(service.InOutInt(41), 42, "InOutInt")
+    same(service.InString("Hello, World! 0123456789"), None, "InString")
+    same(service.OutString(), "Hello, World! 0123456789", "OutString")
+    same(service.InOutString("Grüße <&> €"), "Grüße <&> €", "InOutString")
+
+
+def cellar(client):
+    service = client.service
+    utc = datetime.datetime(2020, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
+    for name, value in (
+        ("Boolean", True), ("Byte", 200), ("SByte", -100), ("Int16", -30000), ("UInt16", 60000), ("Int32", -2000000000),
+        ("UInt32", 4000000000), ("Int64", -9000000000000000000), ("UInt64", 18000000000000000000), ("Single", 1.5), ("Double", -0.1),
+        ("Decimal", decimal.Decimal("123456789012345.6700")), ("Char", 223), ("String", "Grüße <&> \"'\n\t€ 😀 ]]>"),
+        ("Guid", "00112233-4455-6677-8899-aabbccddeeff"), ("Uri", "http://example.test/a?b=c&d"), ("Bytes", bytes([0, 1, 2, 127, 128, 254, 255])),
+        ("Grape", "Pinot-Noir"), ("DateTime", utc),
+    ):
+        same(service[f"Echo{name}"](value), value, f"Echo{name}")
+    span = datetime.timedelta(days=1, hours=2, minutes=3, seconds=4, milliseconds=500)
+    same(service.EchoTimeSpan(span), span, "EchoTimeSpan")
+
+    ints = [1, -2, 70000, 0, -(2**31), 2**31 - 1]
+    same(service.EchoInts({"int": ints}), ints, "EchoInts")
+    same(service.EchoStrings({"string": ["a", "", "", "d e"]}), ["a", None, None, "d e"], "EchoStrings")
+    grapes = ["Syrah", "Pinot-Noir", "Riesling"]
+    same(service.EchoGrapes({"Grape": grapes}), grapes, "EchoGrapes")
+    labels = service.EchoLabels({"Label": [{"Text": "one", "Year": 1901}, {"Text": "", "Year": 0}]})
+    same([(label["Text"] or "", label["Year"]) for label in labels], [("one", 1901), ("", 0)], "EchoLabels")
+    stock = service.EchoStock({"KeyValueOfstringint": [{"Key": "red", "Value": 3}, {"Key": "white", "Value": -4}]})
+    same([(pair["Key"], pair["Value"]) for pair in stock], [("red", 3), ("white", -4)], "EchoStock")
+    maybe = service.EchoMaybe({"Date": utc, "Double": 2.0, "Grape": "Syrah", "Int": 0, "Nothing": None})
+    same((maybe["Date"], maybe["Double"], maybe["Grape"], maybe["Int"], maybe["Nothing"]), (utc, 2.0, "Syrah", 0, None), "EchoMaybe")
+    same(service.EchoMaybe({})["Int"], None, "EchoMaybe.not")
+    same(service.EchoMaybeInt(-2000000000), -2000000000, "EchoMaybeInt")
+    shelf = service.EchoShelf({"third": "three", "B": 2, "A": 1, "Seldom": 0})
+    same((shelf["third"], shelf["B"], shelf["A"]), ("three", 2, 1), "EchoShelf")
+    champagne = client.get_type(TYPES + "Champagne")
+    wine = service.EchoWine(champagne(Name="Brut", Bar=6.25, House="R."))
+    same((wine["Name"], wine["Bar"], wine["House"]), ("Brut", 6.25, "R."), "EchoWine")
+
+    result = service.Buy(Item={"Text": "one", "Year": 1901}, Count=3, _soapheaders={"Customer": "Ann", "Priority": 9})
+    same((result["header"]["Till"], result["body"]["Total"]), ("till 3", decimal.Decimal("37.50")), "Buy")
+    same(service.Note("one-way"), None, "Note")
+    same(service.Notes(), ["one-way"], "Notes")
+    same(service.Nothing(), None, "Nothing")
+    split = service.Split(7, "ab")
+    same((split["SplitResult"], split["half"], split["text"]), (4, 3, "abab"), "Split")
+    same(service.Ring(2), "ding ding", "Ring")
+
+    same(service.Take(0), 17, "Take")
+    for kind, name in ((1, "OutOfStock"), (2, "Broken")):
+        try:
+            service.Take(kind)
+            raise AssertionError("no fault")
+        except zeep.exceptions.Fault as fault:
+            detail = fault.detail[0]
+            same(detail.tag.split("}")[1], name, f"Take.{kind}")
+            print(kind, fault.code, fault.message, [(child.tag.split("}")[1], child.text) for child in detail])
+    try:
+        service.Take(3)
+        raise AssertionError("no fault")
+    except zeep.exceptions.Fault as fault:
+        same(fault.message, "closed today", "Take.3")
+    same(service.Take(0), 17, "Take.after")
+
+
+client = zeep.Client(sys.argv[2])
+{"bench": bench, "cellar": cellar}[sys.argv[1]](client)
+print("ok")

@@ -1,0 +1,202 @@
+//! Mono's WCF calls our services, and we call Mono's: every binding and every feature of contracts that Mono has.
+
+mod common;
+
+use common::cellar::contract::cellar::ICellar;
+use common::cellar::{Cellar, use_all};
+use common::hello::bench::IRemoteObject;
+use common::hello::duplex::IHello;
+use common::hello::{Hello, Remote, use_bench, use_hello};
+use common::mono::{BASIC, BINARY, Binding, Mono, STREAMED, TCP, TEXT, WS};
+use everywire::{Node, Ref};
+use std::sync::Arc;
+
+/// What a client hears of the values of `cellar.wsdl` from a server that has them right. An absent text is an empty one to us.
+const CELLAR: &str = r#"EchoBoolean true
+EchoByte 200
+EchoSByte -100
+EchoInt16 -30000
+EchoUInt16 60000
+EchoInt32 -2000000000
+EchoUInt32 4000000000
+EchoInt64 -9000000000000000000
+EchoUInt64 18000000000000000000
+EchoSingle 1.5
+EchoDouble -0.1
+EchoDecimal 123456789012345.6700
+EchoChar '223'
+EchoString true
+EchoDateTime 2020-01-02T03:04:05Z
+EchoTimeSpan P1DT2H3M4.5S
+EchoGuid 00112233-4455-6677-8899-aabbccddeeff
+EchoUri http://example.test/a?b=c&d
+EchoBytes x0001027f80feff
+EchoGrape PinotNoir
+EchoBooleans [true, false, true]
+EchoInts [1, -2, 70000, 0, -2147483648, 2147483647]
+EchoLongs [0, -1, 9223372036854775807, -9223372036854775808]
+EchoDoubles [0, 1.5, -2.25, INF, -INF, NaN, 1E+300]
+EchoStrings ["a", "", "", "d e"]
+EchoDates [2020-01-02T03:04:05Z, 1999-12-31T23:59:59.1234567]
+EchoGuids [00112233-4455-6677-8899-aabbccddeeff, 00000000-0000-0000-0000-000000000000]
+EchoGrapes [Syrah, PinotNoir, Riesling]
+EchoLabels [Label{Text="one", Year=1901}, Label{Text="", Year=0}]
+EchoStock {"red":3, "white":-4}
+EchoPlaces {-1:Label{Text="minus", Year=-1}, 7:Label{Text="seven", Year=1977}}
+EchoPrimitives true
+EchoMaybe Maybe{Date=2020-01-02T03:04:05Z, Double=2, Grape=Syrah, Int=0, Nothing=null}
+EchoMaybe.not Maybe{Date=null, Double=null, Grape=null, Int=null, Nothing=null}
+EchoMaybeInt -2000000000
+EchoMaybeInt.not null
+EchoRack Rack{Front=Label{Text="front", Year=2001}, Labels=[Label{Text="one", Year=1901}, Label{Text="", Year=0}], Next=Rack{Front=null, Labels=[], Next=null, Stock={"red":3, "white":-4}}, Stock={}}
+EchoShelf OrderedShelf{A=1, B=2, C="three", Seldom=0}
+EchoWine Champagne{Name="Brut", Bar=6.25, House="R."}
+EchoWines [Wine{Name="plain"}, Sparkling{Name="Sekt", Bar=3}, Champagne{Name="Brut", Bar=6.25, House="R."}]
+Buy Receipt{Till="till 3", Total=37.50}
+Nothing true
+Split [4, 3, "abab"]
+Ring "ding ding"
+Notes ["one-way"]
+Take 17
+Take.1 ["OutOfStock", OutOfStock{Left=2, Name="Brut"}, "none left"]
+Take.2 ["Broken", Broken{Why="dropped"}, "broken"]"#;
+
+/// The checks of the contract, in the order of the text above.
+const CHECKS: [&str; 6] = ["types", "arrays", "classes", "operations", "oneway", "faults"];
+
+/// A server of ours: the contracts, and the port.
+fn serving(binding: Binding) -> (Node, u16) {
+    let node = Node::new();
+    let address =
+        node.listen(&binding.listen()).unwrap_or_else(|failure| panic!("{}: {failure}", binding.name));
+    let port = address.split(['/', '?']).find_map(|part| part.rsplit_once(':')?.1.parse().ok());
+    let _ = node.export::<dyn IRemoteObject>("bench", Arc::new(Remote));
+    let _ = node.export::<dyn ICellar>("cellar", Arc::new(Cellar::default()));
+    let signaller = node.signaller::<dyn IHello>("hello");
+    let _ = node.export::<dyn IHello>("hello", Arc::new(Hello(signaller)));
+    (node, port.unwrap_or_else(|| panic!("no port in {address}")))
+}
+
+/// What Mono hears of our faults must be the beginning; what follows is what no contract tells.
+fn mono_uses_our_cellar(test: &str, binding: Binding) {
+    let Some(mono) = Mono::awake(test) else { return };
+    let (_node, port) = serving(binding);
+    // Its streamed client waits for an answer to a one-way call, and there is none.
+    let streamed = binding.name == STREAMED.name;
+    let checks: Vec<&str> = CHECKS.into_iter().filter(|&check| !streamed || check != "oneway").collect();
+    let wanted: Vec<&str> = CELLAR.lines().filter(|line| !streamed || !line.starts_with("Notes ")).collect();
+    let said = mono.call("cellar", binding, port, &checks);
+    for (number, wanted) in wanted.iter().enumerate() {
+        let got = said.get(number).map_or("(nothing)", String::as_str);
+        // A fault's reason is ours; its name and its detail are the contract's.
+        let (got, wanted) = match wanted.rsplit_once(", \"") {
+            Some((head, _)) if wanted.starts_with("Take.") => (got.get(..head.len()).unwrap_or(got), head),
+            _ => (got, *wanted),
+        };
+        assert_eq!(got, wanted, "over {}", binding.name);
+    }
+    let rest = &said[wanted.len().min(said.len())..];
+    assert!(rest.len() == 3 && rest[2] == "Take.after 17", "{rest:?}");
+    assert!(rest[0].starts_with("Take.3 ") && rest[0].contains("closed today"), "{rest:?}");
+    assert!(rest[1].starts_with("Take.4 ") && rest[1].contains("InternalServiceFault"), "{rest:?}");
+}
+
+fn mono_uses_our_bench(test: &str, binding: Binding) {
+    let Some(mono) = Mono::awake(test) else { return };
+    let (_node, port) = serving(binding);
+    let said = mono.call("bench", binding, port, &["bench=1000000"]);
+    assert_eq!(said.len(), 19, "{said:?}");
+    assert!(
+        said.contains(&"GetBytes.1000000 true".to_owned())
+            && said.contains(&"PutBytes.1000000 1000000".to_owned())
+    );
+    assert_eq!(said[14..17], ["OutInt 42", "InOutInt 43", "InString true"], "{said:?}");
+}
+
+fn we_use_monos_cellar(test: &str, binding: Binding) {
+    let Some(mono) = Mono::awake(test) else { return };
+    let (_server, ports) = mono.serve(binding, &["cellar"]);
+    let node = Node::new();
+    let cellar: Ref<dyn ICellar> = node.connect(&binding.object(ports[0], "cellar")).expect("an address");
+    use_all(&*cellar, &["a", "", "", "d e"]);
+}
+
+fn we_use_monos_bench(test: &str, binding: Binding) {
+    let Some(mono) = Mono::awake(test) else { return };
+    let (_server, ports) = mono.serve(binding, &["bench"]);
+    let node = Node::new();
+    let remote: Ref<dyn IRemoteObject> =
+        node.connect(&binding.object(ports[0], "bench")).expect("an address");
+    use_bench(&*remote, 1_000_000);
+}
+
+macro_rules! everything {
+    ($($name:ident: $does:ident($binding:expr);)*) => {$(
+        #[test]
+        fn $name() {
+            $does(stringify!($name), $binding);
+        }
+    )*};
+}
+
+everything! {
+    mono_uses_our_cellar_over_net_tcp: mono_uses_our_cellar(TCP);
+    mono_uses_our_cellar_over_text_on_tcp: mono_uses_our_cellar(TEXT);
+    mono_uses_our_cellar_streamed: mono_uses_our_cellar(STREAMED);
+    mono_uses_our_cellar_over_basic_http: mono_uses_our_cellar(BASIC);
+    mono_uses_our_cellar_over_ws_http: mono_uses_our_cellar(WS);
+    mono_uses_our_cellar_over_binary_http: mono_uses_our_cellar(BINARY);
+    mono_uses_our_bench_over_net_tcp: mono_uses_our_bench(TCP);
+    mono_uses_our_bench_streamed: mono_uses_our_bench(STREAMED);
+    mono_uses_our_bench_over_basic_http: mono_uses_our_bench(BASIC);
+    mono_uses_our_bench_over_ws_http: mono_uses_our_bench(WS);
+    mono_uses_our_bench_over_binary_http: mono_uses_our_bench(BINARY);
+    we_use_monos_cellar_over_net_tcp: we_use_monos_cellar(TCP);
+    we_use_monos_cellar_over_text_on_tcp: we_use_monos_cellar(TEXT);
+    we_use_monos_cellar_over_basic_http: we_use_monos_cellar(BASIC);
+    we_use_monos_cellar_over_ws_http: we_use_monos_cellar(WS);
+    we_use_monos_cellar_over_binary_http: we_use_monos_cellar(BINARY);
+    we_use_monos_bench_over_net_tcp: we_use_monos_bench(TCP);
+    we_use_monos_bench_over_basic_http: we_use_monos_bench(BASIC);
+    we_use_monos_bench_over_ws_http: we_use_monos_bench(WS);
+    we_use_monos_bench_over_binary_http: we_use_monos_bench(BINARY);
+}
+
+/// Mono serves one streamed call on a connection, and closes it.
+#[test]
+fn we_call_monos_streamed_service() {
+    let Some(mono) = Mono::awake("we_call_monos_streamed_service") else { return };
+    let (_server, ports) = mono.serve(STREAMED, &["bench"]);
+    for x in [1, 41] {
+        let node = Node::new();
+        let remote: Ref<dyn IRemoteObject> =
+            node.connect(&STREAMED.object(ports[0], "bench")).expect("an address");
+        assert_eq!(remote.in_out_int(x).expect("InOutInt"), x + 1);
+    }
+}
+
+#[test]
+fn mono_hears_our_callbacks_and_answers_them() {
+    let Some(mono) = Mono::awake("mono_hears_our_callbacks_and_answers_them") else { return };
+    let (_node, port) = serving(TCP);
+    let said = mono.call("hello", TCP, port, &["duplex"]);
+    assert_eq!(said, ["OnHello \"first\"", "OnHello.20 true", "AskBack 41", "AskBack.again -1", "Waiting 0"]);
+}
+
+#[test]
+fn we_hear_monos_callbacks_and_answer_them() {
+    let Some(mono) = Mono::awake("we_hear_monos_callbacks_and_answer_them") else { return };
+    let (_server, ports) = mono.serve(TCP, &["hello"]);
+    use_hello(&TCP.object(ports[0], "hello"));
+}
+
+/// With its sleeps, too, in both directions.
+#[test]
+fn mono_as_shipped_calls_us_and_is_called() {
+    let Some(mono) = Mono::shipped("mono_as_shipped_calls_us_and_is_called") else { return };
+    let (node, port) = serving(TCP);
+    assert_eq!(mono.call("cellar", TCP, port, &["types"]).len(), 20);
+    let (_server, ports) = mono.serve(WS, &["bench"]);
+    let remote: Ref<dyn IRemoteObject> = node.connect(&WS.object(ports[0], "bench")).expect("an address");
+    assert_eq!(remote.in_out_int(41).expect("InOutInt"), 42);
+}
