@@ -35,8 +35,8 @@ impl Hello {
         // They are printed in the order of preference.
         let printed: Vec<String> = places.iter().map(|_| server.line()).collect();
         let of = |place: &String| {
-            // A socket of framing has a scheme of its own.
-            let scheme = place.split("://").next().unwrap().replace("net.tcp+", "net.uds+");
+            // A Unix socket of framing has a scheme of its own.
+            let scheme = place.split("://").next().unwrap().replace("net.tcp+unix", "net.uds");
             let scheme = scheme.replace("+unix", "");
             let found = printed.iter().find(|address| address.starts_with(&format!("{scheme}://")));
             found.unwrap_or_else(|| panic!("no {scheme} in {printed:?}")).clone()
