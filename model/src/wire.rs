@@ -93,8 +93,7 @@ pub trait Wire: Send + Sync {
         Err(self.without("objects do not tell their contract").with_hint("give the contract's file"))
     }
 
-    /// The most bytes of one TCP segment to a peer whose receive window is narrow, in bytes, where there are such peers: it
-    /// would wait for a full window each time. Mostly none.
+    /// The greatest TCP segment at a listening socket, in bytes, where peers of the wire suffer from large ones; mostly none.
     fn segment(&self, _place: &Profile) -> Option<u16> {
         None
     }

@@ -79,8 +79,6 @@ pub(crate) struct Connection {
     capabilities: Capabilities,
     /// Whether operating-system handles may come along.
     handles: bool,
-    /// The most bytes of one TCP segment, if the peer's window is narrow.
-    segment: Option<u16>,
     /// Whether one call at a time is carried, and whether one is under way or about to begin.
     serial: bool,
     taken: AtomicBool,
@@ -178,8 +176,6 @@ impl Connection {
         let session = if role == Role::Accepted { wire.accept(&config) } else { wire.connect(&config) };
         let capabilities = wire.capabilities();
         let serial = session.is_serial();
-        let tcp = matches!(endpoint, Endpoint::Tcp { .. });
-        let segment = wire.segment(profile).filter(|_| tcp && role == Role::Accepted && stream.is_narrow());
         let handles = capabilities.handles && matches!(endpoint, Endpoint::Unix { .. });
         let now = Instant::now();
         let core = Core {
@@ -213,7 +209,6 @@ impl Connection {
             role,
             capabilities,
             handles,
-            segment,
             serial,
             taken: AtomicBool::new(false),
             courier: Arc::default(),
@@ -238,7 +233,7 @@ impl Connection {
     }
 
     /// Whether it carries one call at a time.
-    fn is_serial(&self) -> bool {
+    pub(crate) fn is_serial(&self) -> bool {
         self.serial
     }
 
@@ -327,12 +322,10 @@ impl Connection {
 
     /// Sends what there is to send, as far as the transport takes it.
     fn flush(&self, core: &mut Core) -> io::Result<()> {
-        let narrow = self.segment.is_some();
-        let piece = self.segment.map_or(PIECE, usize::from);
         let rope = core.session.transmit();
         let mut vain = 0;
         while !rope.is_empty() {
-            match self.stream.write(rope, piece, narrow) {
+            match self.stream.write(rope, PIECE) {
                 Ok(n) => {
                     rope.consume(n);
                     vain = 0;
@@ -533,6 +526,9 @@ impl Connection {
             && let Err(violation) = core.session.expire(now)
         {
             self.refuse(&mut core, violation);
+        }
+        while let Some(event) = core.session.poll() {
+            self.deliver(&mut core, event);
         }
         if core.draining.is_some_and(|until| until <= now) {
             self.fail(

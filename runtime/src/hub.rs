@@ -333,7 +333,7 @@ impl Driver<'_> {
         let Some(rope) = self.hub.transmit(id) else { return };
         let mut failed = false;
         while !rope.is_empty() {
-            match peer.stream.write(rope, PIECE, false) {
+            match peer.stream.write(rope, PIECE) {
                 Ok(n) => rope.consume(n),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -255,7 +255,11 @@ impl Shared {
         let (made, gone) = {
             let mut links = lock(&self.links);
             let gone: Vec<_> = links.extract_if(|_, connection| connection.is_over()).collect();
-            // Another thread may have been faster: then both use its connection.
+            made.take();
+            // Another thread may have been faster: then both use its connection, unless it carries one call at a time.
+            while made.is_serial() && place.3 < ABREAST && links.contains_key(&place) {
+                place.3 += 1;
+            }
             (Arc::clone(links.entry(place).or_insert(made)), gone)
         };
         // Without the lock: they may hold what is the user's.

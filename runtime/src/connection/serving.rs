@@ -74,7 +74,8 @@ impl Connection {
                 }
                 Event::Ready(peer) => {
                     core.peer = Some(peer);
-                    if self.capabilities.signals && !self.capabilities.signals_are_calls {
+                    if self.capabilities.signals && !self.capabilities.signals_are_calls && !self.is_serial()
+                    {
                         // Whoever only listens may be silent for ever.
                         core.served = true;
                         self.node.join_audience(self);

@@ -27,6 +27,10 @@ impl Listener {
             ));
         };
         let (acceptor, endpoint) = Acceptor::bind(endpoint)?;
+        if let (Some(segment), Socket::Tcp(socket)) = (wire.segment(&profile), &acceptor.socket) {
+            // Refused: then those peers are slow.
+            let _ = socket2::SockRef::from(socket).set_tcp_mss(segment.into());
+        }
         profile.endpoints = vec![endpoint.clone()];
         Ok(Self { acceptor, wire, profile, endpoint })
     }

@@ -4,7 +4,6 @@ pub(crate) mod handshake;
 pub(crate) mod listener;
 mod rights;
 pub(crate) mod shm;
-mod window;
 
 use bytes::BytesMut;
 use everywire_model::{Endpoint, Failure, Handle, Initiator, Kind, PeerAddress, Rope};
@@ -20,8 +19,6 @@ use std::time::{Duration, Instant};
 
 /// The least room a read is given.
 const READ: usize = 16 << 10;
-/// Receive windows below this are narrow, in bytes: everybody's begin at 64 KiB who does not ask for less.
-const NARROW: u32 = 32 << 10;
 /// The most parts one write gathers.
 const GATHER: usize = 16;
 
@@ -107,13 +104,10 @@ impl Stream {
 
     /// Writes as much of the rope as the transport takes, but not much more than `most` bytes; the caller consumes that
     /// much.
-    ///
-    /// `ends` has each write end a TCP segment.
-    pub(crate) fn write(&self, rope: &Rope, most: usize, ends: bool) -> io::Result<usize> {
+    pub(crate) fn write(&self, rope: &Rope, most: usize) -> io::Result<usize> {
         match self {
             Self::Socket(fd) => {
-                let mut flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                flags.set(SendFlags::EOR, ends);
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
                 let (handles, room) = rope.handles();
                 let most = most.min(room);
                 if let Some(handles) = handles {
@@ -127,14 +121,6 @@ impl Stream {
                 })
             }
             Self::Shm(channel) => channel.write(rope),
-        }
-    }
-
-    /// Whether the peer of a TCP connection announces so small a receive window that large segments do not fit.
-    pub(crate) fn is_narrow(&self) -> bool {
-        match self {
-            Self::Socket(fd) => window::of_peer(fd).is_some_and(|window| window < NARROW),
-            Self::Shm(_) => false,
         }
     }
 

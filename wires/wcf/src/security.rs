@@ -344,12 +344,11 @@ fn moment(text: &str) -> Option<SystemTime> {
         "" | "Z" => 0,
         zone => {
             let (hours, minutes) = zone.get(1..)?.split_once(':')?;
-            let minutes = hours.parse::<i64>().ok()?.checked_mul(60)? + minutes.parse::<i64>().ok()?;
-            let east = if zone.starts_with('-') { -minutes } else { minutes };
-            if east.abs() > 14 * 60 {
+            let minutes = i64::from(hours.parse::<u8>().ok()?) * 60 + i64::from(minutes.parse::<u8>().ok()?);
+            if minutes > 14 * 60 {
                 return None;
             }
-            east
+            if zone.starts_with('-') { -minutes } else { minutes }
         }
     };
     // Days since 1970, by years that begin in March (Gregorian calendar).

@@ -2,7 +2,7 @@
 
 mod http_support;
 
-use everywire_model::{Session, Violation};
+use everywire_model::{Event, Session, Violation};
 use everywire_wcf::http::{HEAD_TIME, MAX_HEAD, MAX_PIPELINED};
 use http_support::*;
 use std::time::{Duration, Instant};
@@ -250,6 +250,17 @@ fn s1_document_types_and_entities_are_refused() {
         assert!(told.starts_with("HTTP/1.1 400") && told.contains("connection: close"), "{told}");
         assert_eq!(name(result), "Envelope");
     }
+}
+
+#[test]
+fn s4_silent_connections_end() {
+    let mut session = accepting(BASIC);
+    send(&mut session, b"\r\n").unwrap();
+    let idle = session.deadline().unwrap();
+    assert!(idle <= Instant::now() + Duration::from_secs(120));
+    session.expire(idle).unwrap();
+    let closed = std::iter::from_fn(|| session.poll()).any(|event| matches!(event, Event::Closed));
+    assert!(closed && session.deadline().is_none());
 }
 
 #[test]

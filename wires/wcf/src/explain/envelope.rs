@@ -222,6 +222,7 @@ fn block_of(name: &str, xml: &str, offset: usize, len: usize, listing: &mut Part
             ("relates to", value)
         }
         "To" => ("to", value),
+        "Security" => ("header", format!("Security, {} bytes, not shown", xml.len())),
         _ => ("header", xml.to_owned()),
     };
     listing.add(offset, len, part, shown(&value));

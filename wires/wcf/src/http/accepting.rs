@@ -49,6 +49,8 @@ pub struct Accepting {
     node: Option<Arc<Node>>,
     address: PeerAddress,
     admitted: bool,
+    /// When something came or was answered last.
+    last: Instant,
     out: Rope,
     events: VecDeque<Event>,
     /// The call that the request in hand became.
@@ -91,6 +93,7 @@ impl Accepting {
             node: config.ambient.as_ref().and_then(Node::of),
             address: config.peer.clone(),
             admitted: false,
+            last: Instant::now(),
             out: Rope::new(),
             events: VecDeque::new(),
             current: None,
@@ -125,6 +128,16 @@ impl Accepting {
             };
             self.events.push_back(Event::Ready(Peer::admitted(self.address.clone(), authentication)));
         }
+    }
+
+    /// When the connection has been quiet for too long, if nothing is in hand.
+    fn idle(&self) -> Option<Instant> {
+        let quiet = self.admitted
+            && !self.closed
+            && self.since.is_none()
+            && self.current.is_none()
+            && self.out.is_empty();
+        if quiet { self.last.checked_add(self.settings.quotas.idle_timeout) } else { None }
     }
 
     /// Puts what arrived where the library reads it.
@@ -407,6 +420,7 @@ impl Session for Accepting {
         input: &mut BytesMut,
         _handles: &mut Vec<Handle>,
     ) -> Result<(), Violation> {
+        self.last = Instant::now();
         let result = self.feed(input).and_then(|()| {
             self.admit();
             self.work(now)
@@ -503,10 +517,19 @@ impl Session for Accepting {
                 since + HEAD_TIME + Duration::from_secs((bytes / BODY_RATE) as u64)
             }
         });
-        [handshake, slow, self.exchange.deadline()].into_iter().flatten().min()
+        [handshake, slow, self.idle(), self.exchange.deadline()].into_iter().flatten().min()
+    }
+
+    fn is_serial(&self) -> bool {
+        true
     }
 
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        if self.idle().is_some_and(|until| until <= now) && !self.closed {
+            self.closed = true;
+            self.events.push_back(Event::Closed);
+            return Ok(());
+        }
         if let Some(breach) = self.doomed.take() {
             return Err(breach.at(self.received));
         }

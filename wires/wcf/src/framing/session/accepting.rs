@@ -304,7 +304,10 @@ impl Accepting {
         let (config, settings) = (&self.config, &self.channel.settings);
         let exchange =
             self.exchange.get_or_insert_with(|| Exchange::new(dialect, config, settings, Side::Server));
-        exchange.opened(self.key.clone());
+        if !settings.username {
+            // Where each request says who asks, nobody listens before the first that was believed.
+            exchange.opened(self.key.clone());
+        }
         self.opening_due = None;
         self.phase = Phase::Open(Ends { peer: false, here: self.mode() == Mode::Simplex });
         if !self.admitted {

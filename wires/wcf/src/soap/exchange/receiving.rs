@@ -3,6 +3,7 @@
 use super::messages::Own;
 use super::{Exchange, Serving, Side, beside};
 use crate::dictionary::split;
+use crate::limits::MAX_NAME;
 use crate::plan::Plan;
 use crate::soap::faults::{Fault, Said, failure};
 use crate::soap::head::{self, Head};
@@ -361,6 +362,13 @@ impl Exchange {
         key: &Bytes,
         wanted: bool,
     ) -> Option<(Bytes, Arc<Plan>)> {
+        if asked.len() > MAX_NAME {
+            // What is met is remembered: it must not be large.
+            let failure = Failure::new(Kind::NoOperation, Initiator::Peer, "");
+            let said = crate::soap::faults::said(&failure, "", "", false);
+            self.refuse_request(head, said, Vec::new());
+            return None;
+        }
         let guess = || {
             let first = head.first.as_ref();
             let (namespace, local) =

@@ -110,6 +110,9 @@ impl Reliable {
 
     /// When something is due.
     pub(in crate::soap) fn deadline(&self) -> Option<Instant> {
+        if self.stage == Stage::Over {
+            return None;
+        }
         let asking = match self.stage {
             Stage::Asking(_, due) => Some(due),
             _ => None,

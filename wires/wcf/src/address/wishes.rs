@@ -1,0 +1,395 @@
+//! What the options of an address ask for, and what becomes of them on either side.
+
+use super::*;
+
+/// What an address says, before it is known whether somebody connects or listens.
+pub(super) struct Wishes {
+    pub(super) binding: Binding,
+    pub(super) uri_scheme: &'static str,
+    /// The scheme says TLS.
+    pub(super) secure: bool,
+    pub(super) security: Option<Security>,
+    pub(super) username: bool,
+    pub(super) protection: ProtectionLevel,
+    pub(super) mechanism: Mechanism,
+    pub(super) identity: String,
+    pub(super) ca: Option<PathBuf>,
+    pub(super) insecure: bool,
+    pub(super) cert: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
+    pub(super) clients: Option<PathBuf>,
+    pub(super) credentials: Option<Arc<Credentials>>,
+    /// Read by whoever listens.
+    pub(super) users_file: Option<PathBuf>,
+    pub(super) users: Option<Arc<UserTable>>,
+    pub(super) keytab: Option<PathBuf>,
+    pub(super) ntlm1_session: bool,
+    pub(super) mode: Mode,
+    pub(super) encoding: Option<Encoding>,
+    pub(super) reliable: bool,
+    pub(super) callback: Option<Bytes>,
+    pub(super) details: bool,
+    pub(super) quotas: Quotas,
+    /// The options that stood in the address.
+    pub(super) said: Vec<String>,
+    /// Whether the credentials of this process may be used.
+    pub(super) ambient: bool,
+}
+
+impl Wishes {
+    pub(super) fn of_scheme(scheme: &str) -> Result<Self, Failure> {
+        let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
+        let &(_, binding, secure, uri_scheme) =
+            known.ok_or_else(|| wrong(format!("`{scheme}` is no scheme of this wire")))?;
+        Ok(Self {
+            binding,
+            uri_scheme,
+            secure,
+            security: None,
+            username: false,
+            protection: ProtectionLevel::EncryptAndSign,
+            mechanism: Mechanism::Negotiate,
+            identity: String::new(),
+            ca: None,
+            insecure: false,
+            cert: None,
+            key: None,
+            clients: None,
+            credentials: None,
+            users_file: None,
+            users: None,
+            keytab: None,
+            ntlm1_session: false,
+            mode: Mode::Buffered,
+            encoding: None,
+            reliable: false,
+            callback: None,
+            details: false,
+            quotas: Quotas::default(),
+            said: Vec::new(),
+            ambient: true,
+        })
+    }
+
+    pub(super) fn apply(&mut self, option: &str) -> Result<(), Failure> {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let value = unescape(value)
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or_else(|| wrong(format!("the value of `{name}` is no text")))?;
+        let unknown = |known: &str| wrong(format!("`{value}` is none of what `{name}=` can be: {known}"));
+        match (name, value.as_str()) {
+            ("security", words) => {
+                for word in words.split('+') {
+                    let known = "none, tls, windows, unix, username, tls+username";
+                    self.demand(word)?.ok_or_else(|| unknown(known))?;
+                }
+            }
+            ("protection", level) => {
+                self.protection =
+                    ProtectionLevel::from_name(level).ok_or_else(|| unknown("None, Sign, EncryptAndSign"))?;
+            }
+            ("mech", "ntlm") => self.mechanism = Mechanism::Ntlm,
+            ("mech", "negotiate") => self.mechanism = Mechanism::Negotiate,
+            ("mech", "kerberos") => self.mechanism = Mechanism::Kerberos,
+            ("mech", _) => return Err(unknown("negotiate, ntlm, kerberos")),
+            ("identity", name) => self.identity = name.to_owned(),
+            ("ca", path) => self.ca = Some(path.into()),
+            ("insecure", "on") => self.insecure = true,
+            ("cert", path) => self.cert = Some(path.into()),
+            ("key", path) => self.key = Some(path.into()),
+            ("clients", path) => self.clients = Some(path.into()),
+            ("credentials", path) => self.credentials = Some(Arc::new(Credentials::read_file(path)?)),
+            ("users", path) => self.users_file = Some(path.into()),
+            ("keytab", path) => self.keytab = Some(path.into()),
+            ("ntlm1", "session") => self.ntlm1_session = true,
+            ("mode", "buffered") => self.mode = Mode::Buffered,
+            ("mode", "streamed") => self.mode = Mode::Streamed,
+            ("mode", _) => return Err(unknown("buffered, streamed")),
+            ("encoding", "session") => self.encoding = Some(Encoding::Session),
+            ("encoding", "binary") => self.encoding = Some(Encoding::Binary),
+            ("encoding", "text") => self.encoding = Some(Encoding::Text),
+            ("encoding", "mtom") => self.encoding = Some(Encoding::Mtom),
+            ("encoding", _) => return Err(unknown("session, binary, text, mtom")),
+            ("binding", name) if self.binding.is_http() => match name {
+                "basic" => self.binding = Binding::Basic,
+                "ws" => self.binding = Binding::Ws,
+                "binary" => self.binding = Binding::BinaryHttp,
+                "mtom" => self.encoding = Some(Encoding::Mtom),
+                _ => return Err(unknown("basic, ws, binary, mtom")),
+            },
+            ("reliable", "on") => self.reliable = true,
+            ("callback", key) => self.callback = Some(Bytes::copy_from_slice(key.as_bytes())),
+            ("details", "on") => self.details = true,
+            // What a browser asks the service's page for: people paste such addresses.
+            ("wsdl" | "singleWsdl", "") if self.binding.is_http() => {}
+            (name, value) => {
+                if !self.quotas.set(name, value)? {
+                    return Err(wrong(format!("the option `{name}` is unknown, or cannot be `{value}`"))
+                        .with_hint(OPTIONS));
+                }
+            }
+        }
+        self.said.push(name.to_ascii_lowercase());
+        Ok(())
+    }
+
+    /// One word of `security=`; `None` if it is none.
+    pub(super) fn demand(&mut self, word: &str) -> Result<Option<()>, Failure> {
+        let security = match word {
+            "none" => Security::None,
+            "tls" | "transport" => Security::Tls,
+            "windows" => Security::Windows,
+            "unix" => Security::Unix,
+            "username" => {
+                self.username = true;
+                return Ok(Some(()));
+            }
+            _ => return Ok(None),
+        };
+        match self.security.replace(security) {
+            Some(other) if other != security => {
+                let (one, other) = (other.name(), security.name());
+                Err(wrong(format!("`security=` is both {one} and {other}: say one of them")))
+            }
+            _ => Ok(Some(())),
+        }
+    }
+
+    /// Refuses options that would be without effect where the address stands: who says them relies on them.
+    pub(super) fn check_said(&self, why: &str, useless: &[&str]) -> Result<(), Failure> {
+        match self.said.iter().find(|said| useless.contains(&said.as_str())) {
+            Some(said) => Err(wrong(format!("the option `{said}` is {why}")).with_hint(OPTIONS)),
+            None => Ok(()),
+        }
+    }
+
+    /// The settings of somebody who calls there.
+    pub(super) fn client(mut self, endpoint: &Endpoint) -> Result<Settings, Failure> {
+        self.check_said("for those who listen, and without effect in an address to call", &LISTENING)?;
+        let local = is_local(Some(endpoint));
+        let files = self.ca.is_some() || self.insecure || self.cert.is_some();
+        let by_default = self.security.is_none() && !self.binding.is_http() && !local && !files;
+        let wants_them = self.username || self.security == Some(Security::Windows) || by_default;
+        // Over HTTP a password is sent only to whom it is meant for: to whom the address names it.
+        if self.credentials.is_none() && self.ambient && wants_them {
+            self.credentials = ambient_credentials()?;
+        }
+        let known = self.credentials.is_some();
+        let security = match self.security {
+            Some(security) => security,
+            None if self.secure || files || (self.username && !local) => Security::Tls,
+            None if known && !self.username && !local && !self.binding.is_http() => Security::Windows,
+            None => Security::None,
+        };
+        let tls = match security {
+            Security::Tls => Some(self.client_tls()?),
+            _ => None,
+        };
+        let mut settings = self.common(endpoint, security)?;
+        settings.tls_client = tls;
+        // Over HTTP, credentials are a password.
+        if known && settings.binding.is_http() && !settings.username {
+            settings.basic_login = true;
+        }
+        let password = settings.basic_login || settings.username;
+        if password && security != Security::Tls && !local {
+            return Err(wrong("a password would go over the network in the clear")
+                .with_hint("call by `https`, `basics://`, `wshttps://` or `binhttps://`, or over net.tcp with security=windows"));
+        }
+        settings.shown = self.shown(&settings);
+        Ok(settings.sealed())
+    }
+
+    /// The settings of a place.
+    pub(super) fn server(mut self, endpoint: &Endpoint) -> Result<Settings, Failure> {
+        self.check_said("for those who call, and without effect in an address to listen at", &CALLING)?;
+        if self.binding.is_http() {
+            self.check_said(
+                "for net.tcp; over HTTP connections and calls are bounded by the node's",
+                &THROTTLE,
+            )?;
+        }
+        let local = is_local(Some(endpoint));
+        if let Some(path) = &self.users_file {
+            self.users = Some(Arc::new(read_users(path)?));
+        }
+        // Whoever says who it is takes calls from the same account: so servers call back.
+        if let (None, Some(own)) = (&self.users, &self.credentials) {
+            let mut users = UserTable::default();
+            let domain = Some(own.domain.as_str()).filter(|domain| !domain.is_empty());
+            users.insert(domain, &own.user, own.password.clone());
+            self.users = Some(Arc::new(users));
+        }
+        let known = self.users.is_some() || self.keytab.is_some();
+        let security = match self.security {
+            Some(security) => security,
+            None if self.secure || self.cert.is_some() => Security::Tls,
+            None if known && !self.username && !self.binding.is_http() => Security::Windows,
+            None if local || self.binding.is_http() => Security::None,
+            None => {
+                return Err(Failure::new(Kind::BadArgument, Initiator::User, "listening on TCP needs to know who is let in, and the address does not say")
+                    .with_hint("add ?users=FILE with lines USER:PASSWORD or ?keytab=FILE (Windows), ?cert=FILE&key=FILE (TLS), or ?security=none to let anybody call, unprotected"));
+            }
+        };
+        let needs = |what: &str| {
+            Err(Failure::new(Kind::BadArgument, Initiator::User, what.to_owned())
+                .with_hint("lines of the file are USER:PASSWORD"))
+        };
+        if security == Security::Windows && !known {
+            return needs("listening with security=windows needs ?users=FILE or ?keytab=FILE");
+        }
+        if self.username && self.users.is_none() {
+            return needs("listening with security=username needs ?users=FILE");
+        }
+        if security == Security::Unix && !local {
+            return Err(wrong("security=unix is for sockets of this machine"));
+        }
+        let tls = match (security, &self.cert, &self.key) {
+            (Security::Tls, Some(cert), key) => {
+                // One file may hold both.
+                Some(ServerSettings::new(cert, key.as_ref().unwrap_or(cert), self.clients.as_deref())?)
+            }
+            (Security::Tls, None, _) => {
+                return Err(wrong("listening with TLS needs ?cert=FILE&key=FILE, in PEM notation"));
+            }
+            _ => None,
+        };
+        let mut settings = self.common(endpoint, security)?;
+        settings.tls_server = tls;
+        let said = |name: &str| self.said.iter().any(|said| said == name);
+        settings.takes_one_mode = said("mode") && !settings.binding.is_http();
+        settings.takes_one_encoding = said("encoding") && !settings.binding.is_http();
+        if settings.users.is_some() && security != Security::Windows && !settings.username {
+            // Users without Windows say a password: in a header of HTTP, else in each message.
+            settings.basic_login = settings.binding != Binding::Ws && settings.binding.is_http();
+            settings.username = !settings.basic_login;
+        }
+        if (settings.basic_login || settings.username) && security != Security::Tls && !local {
+            return Err(wrong("users would say their passwords in the clear").with_hint(
+                "listen with TLS (?cert=FILE&key=FILE), or on net.tcp without security=username",
+            ));
+        }
+        if settings.keytab.is_some() {
+            // Who lets nobody in for want of keys learns it now, and not from the first caller.
+            let users = Arc::new(UserTable::default());
+            acceptor(Mechanism::Kerberos, users, &settings.options())?;
+        }
+        settings.shown = self.shown(&settings);
+        Ok(settings.sealed())
+    }
+
+    pub(super) fn client_tls(&self) -> Result<ClientSettings, Failure> {
+        let own = self.cert.as_deref().map(|cert| (cert, self.key.as_deref().unwrap_or(cert)));
+        if self.insecure {
+            ClientSettings::insecure(own)
+        } else {
+            ClientSettings::new(self.ca.as_deref(), own)
+        }
+    }
+
+    /// What both sides have.
+    pub(super) fn common(&self, endpoint: &Endpoint, security: Security) -> Result<Settings, Failure> {
+        if security == Security::Windows && self.binding.is_http() {
+            return Err(wrong("Windows security is for net.tcp here, not for HTTP")
+                .with_hint("over HTTP use TLS, with a user and a password if the service wants them"));
+        }
+        if security != Security::Windows {
+            let why = format!("about Windows security, and this address has security={}", security.name());
+            self.check_said(&why, &["protection", "mech", "keytab", "ntlm1"])?;
+        }
+        if security != Security::Tls {
+            let why = format!("about TLS, and this address has security={}", security.name());
+            self.check_said(&why, &["ca", "insecure", "cert", "key", "clients"])?;
+        }
+        if self.reliable && self.binding == Binding::Basic {
+            return Err(wrong("BasicHttpBinding has no reliable sessions")
+                .with_hint("leave `reliable=on` out, or call by wshttp:// or net.tcp://"));
+        }
+        let mut settings = Settings::new(self.binding);
+        settings.uri_scheme = match (self.binding.is_http(), security) {
+            (true, Security::Tls) => "https",
+            (true, _) => "http",
+            (false, _) => self.uri_scheme,
+        };
+        settings.transport_security = security;
+        settings.username = self.username;
+        settings.protection_level = self.protection;
+        settings.mechanism = self.mechanism;
+        settings.identity.clone_from(&self.identity);
+        settings.credentials.clone_from(&self.credentials);
+        settings.users = self.users.clone().map(|users| users as _);
+        settings.keytab.clone_from(&self.keytab);
+        settings.ntlm1_session = self.ntlm1_session;
+        settings.mode = self.mode;
+        settings.reliable = self.reliable;
+        settings.callback.clone_from(&self.callback);
+        settings.exception_detail = self.details;
+        settings.quotas = self.quotas;
+        settings.encoding = match (self.encoding, self.mode, self.binding) {
+            (Some(Encoding::Session), _, binding) if binding.is_http() => {
+                return Err(wrong("HTTP has no sessions: encoding=binary, text or mtom"));
+            }
+            (Some(Encoding::Session), Mode::Streamed, _) => {
+                return Err(wrong("streams have no session dictionary: encoding=binary, text or mtom"));
+            }
+            (Some(Encoding::Mtom), _, Binding::NetTcp) => {
+                return Err(wrong("MTOM is for HTTP here: on net.tcp encoding=session, binary or text"));
+            }
+            (Some(encoding), ..) => encoding,
+            (None, Mode::Streamed, Binding::NetTcp) => Encoding::Binary,
+            (None, ..) => settings.encoding,
+        };
+        Ok(placed(settings, endpoint))
+    }
+
+    /// The options that a reader of the address would have to be told, without secrets and files of this side's.
+    pub(super) fn shown(&self, settings: &Settings) -> Vec<(&'static str, String)> {
+        let mut shown = Vec::new();
+        let mut tell = |name, value: &str| shown.push((name, value.to_owned()));
+        match settings.transport_security {
+            Security::None | Security::Tls if settings.username => {
+                // Over TCP that is over TLS, and so are HTTP's secured schemes.
+                let apart = settings.host.is_empty()
+                    && !settings.binding.is_http()
+                    && settings.transport_security == Security::Tls;
+                tell("security", if apart { "tls+username" } else { "username" });
+            }
+            Security::None => {}
+            _ if settings.binding.is_http() => {}
+            security => tell("security", security.name()),
+        }
+        if settings.transport_security == Security::Windows {
+            if self.protection != ProtectionLevel::EncryptAndSign {
+                tell("protection", self.protection.name());
+            }
+            match self.mechanism {
+                Mechanism::Negotiate => {}
+                Mechanism::Ntlm => tell("mech", "ntlm"),
+                Mechanism::Kerberos => tell("mech", "kerberos"),
+            }
+        }
+        if !self.identity.is_empty() {
+            tell("identity", &self.identity);
+        }
+        if settings.tls_client.is_some() {
+            if let Some(ca) = &self.ca {
+                tell("ca", &ca.to_string_lossy());
+            }
+            if self.insecure {
+                tell("insecure", "on");
+            }
+        }
+        if self.mode == Mode::Streamed {
+            tell("mode", "streamed");
+        }
+        if settings.encoding != Settings::new(self.binding).encoding
+            && !(self.mode == Mode::Streamed && settings.encoding == Encoding::Binary)
+        {
+            tell("encoding", settings.encoding.name());
+        }
+        if self.reliable {
+            tell("reliable", "on");
+        }
+        shown
+    }
+}
