@@ -1,6 +1,6 @@
 //! The documents that make one description, and how one leads to another: never over a network.
 
-use super::limits::{BESIDE, BYTES, DOCUMENTS};
+use super::limits::{BESIDE, BYTES, DOCUMENTS, IMPORTS};
 use super::names::SCHEMA;
 use super::tree::{Node, WSDL};
 use crate::diagnostics::{Diagnostic, Diagnostics};
@@ -47,7 +47,7 @@ fn gather(node: &Node<'_>, found: &mut Vec<Import>) {
         namespace: node.get("namespace").unwrap_or_default().to_owned(),
         location: node.get(location).unwrap_or_default().to_owned(),
     };
-    if !found.contains(&import) {
+    if found.len() < IMPORTS && !found.contains(&import) {
         found.push(import);
     }
 }

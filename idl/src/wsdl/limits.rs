@@ -2,6 +2,8 @@
 
 /// Documents of one description.
 pub(super) const DOCUMENTS: usize = 64;
+/// Imports of one document that are told apart.
+pub(super) const IMPORTS: usize = 1024;
 /// Bytes of all of them.
 pub(super) const BYTES: usize = 8 << 20;
 /// Namespace declarations in scope at one element.

@@ -157,10 +157,15 @@ fn read(documents: &[(String, String)]) -> Result<Contract, Failure> {
 fn pages(object: &Object) -> Result<Vec<(String, String)>, Failure> {
     let mut wanted = vec!["wsdl".to_owned()];
     let mut documents: Vec<(String, String)> = Vec::new();
+    let mut held = 0;
     while let Some(query) = wanted.get(documents.len()).cloned() {
         let mut get = Operation::new("Get", Vec::new(), Shape::Void);
         get.notes = Notes::Owned(vec![(Name::from(crate::http::GET), Name::from(query.clone()))]);
         let page = text(&answer(object, &get)?)?;
+        held += page.len() as u64;
+        if held > LARGEST {
+            return Err(Failure::over_limit(Initiator::Peer, "bytes of the description", held, LARGEST));
+        }
         for import in wsdl::imports(&page) {
             let named = import.location.split_once('?').map(|(_, query)| query.to_owned());
             let query = named.filter(|query| query.starts_with("xsd=") || query.starts_with("wsdl="));
