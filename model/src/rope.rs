@@ -61,7 +61,18 @@ impl Rope {
 
     /// Moves everything that another rope holds, handles apart, to the end of this one: shared parts by reference. For
     /// protocols that write the length of a message before it.
+    #[inline]
     pub fn append(&mut self, other: &mut Self) {
+        if other.splices.is_empty() {
+            self.flat.extend_from_slice(other.flat.get(other.taken..).unwrap_or_default());
+            other.taken = 0;
+            other.attached.clear();
+            return other.flat.clear();
+        }
+        self.append_parts(other);
+    }
+
+    fn append_parts(&mut self, other: &mut Self) {
         let mut skip = other.taken;
         let mut start = 0;
         for (at, part) in other.splices.drain(..) {

@@ -4,7 +4,7 @@ use super::contract;
 use crate::address;
 use crate::nbfx;
 use crate::settings::Settings;
-use crate::values::{BINARY, Reading};
+use crate::values::{Reading, TEXT};
 use bytes::Bytes;
 use everywire_idl::wsdl::{self, Port, names};
 use everywire_model::contract::Notes;
@@ -204,7 +204,7 @@ fn answer(object: &Object, operation: &Operation) -> Result<Body, Failure> {
 
 /// The whole document that a body is in, as XML text.
 fn text(body: &Body) -> Result<String, Failure> {
-    if body.dialect != BINARY {
+    if body.dialect == TEXT {
         return match String::from_utf8(body.bytes.to_vec()) {
             Ok(text) => Ok(text),
             Err(error) => Err(Failure::malformed("text that is not UTF-8", error.utf8_error().valid_up_to())),

@@ -165,6 +165,36 @@ impl<'a> Reader<'a> {
         self.word(matches!(code, 0x42..=0x5d))
     }
 
+    /// The name of the element that starts here, and what stands behind its name, if it has neither attributes nor a prefix in
+    /// full; [`Reader::pass_start`] goes there.
+    #[inline]
+    pub(crate) fn plain_start(&self) -> Option<(Word<'a>, usize)> {
+        if self.depth >= self.max_depth || self.array != Array::No || self.in_list {
+            return None;
+        }
+        let rest = self.bytes.get(self.at..)?;
+        let (word, len) = match rest {
+            [0x42 | 0x44..=0x5d, id @ 0..0x80, ..] => (Word::Id(u32::from(*id)), 2),
+            [0x40 | 0x5e..=0x77, len @ 0..0x80, name @ ..] => {
+                let len = usize::from(*len);
+                (Word::Inline(std::str::from_utf8(name.get(..len)?).ok()?), 2 + len)
+            }
+            _ => return None,
+        };
+        match rest.get(len) {
+            None | Some(0x04..=0x3f) => None,
+            Some(_) => Some((word, self.at + len)),
+        }
+    }
+
+    /// Passes the start of an element that [`Reader::plain_start`] found here.
+    #[inline]
+    pub(crate) fn pass_start(&mut self, to: usize) {
+        self.at = to;
+        self.depth += 1;
+        self.attributes = None;
+    }
+
     /// The octets of the record that comes here, if it is one of octets and ends nothing.
     #[inline]
     pub(crate) fn octets(&mut self) -> Visit<Option<&'a [u8]>> {

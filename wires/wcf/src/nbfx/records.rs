@@ -47,6 +47,23 @@ pub(crate) fn put(text: &Text<'_>, ends: bool, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a whole number in the fewest bytes, in a record that also ends its element.
+#[inline]
+pub(crate) fn put_last_integer(value: i64, out: &mut Vec<u8>) {
+    if let Ok(small) = i8::try_from(value) {
+        match small {
+            0 => out.push(0x81),
+            1 => out.push(0x83),
+            _ => out.extend_from_slice(&[0x89, small as u8]),
+        }
+    } else if let Ok(short) = i16::try_from(value) {
+        let [low, high] = short.to_le_bytes();
+        out.extend_from_slice(&[0x8b, low, high]);
+    } else {
+        put(&integral(value), true, out);
+    }
+}
+
 /// A record with a length of 8, 16 or 32 bits, whichever suffices; `code` is that of the shortest.
 pub(crate) fn sized(code: u8, bytes: &[u8], out: &mut Vec<u8>) {
     sized_head(code, bytes.len(), out);

@@ -49,6 +49,8 @@ pub(super) struct First<'a> {
     pub(super) local: Cow<'a, str>,
     /// Offset of the first byte after its start tag.
     pub(super) inside: usize,
+    /// Whether nothing is said of it but its name.
+    pub(super) is_plain: bool,
 }
 
 impl First<'_> {
@@ -101,8 +103,8 @@ impl<'a> Head<'a> {
             None => return Err(Violation::MissingElement.at(cursor.position())),
         }
         if let Some(first) = cursor.child()? {
-            let Element { namespace, local, inside, .. } = first;
-            head.first = Some(First { namespace, local, inside });
+            let Element { namespace, local, inside, attributes, .. } = first;
+            head.first = Some(First { namespace, local, inside, is_plain: attributes.is_empty() });
         }
         Ok(head)
     }

@@ -3,6 +3,7 @@
 use super::head::Head;
 use super::ids::{self, UUID};
 use super::{Dialect, Form};
+use crate::values::Layout;
 use bytes::Bytes;
 
 /// How many heads one channel remembers.
@@ -39,17 +40,33 @@ struct Remembered {
     after: Box<[u8]>,
     /// What ends the document.
     tail: Box<[u8]>,
-    body: usize,
+    place: Place,
     action: Option<Box<str>>,
     key: Bytes,
     meaning: Meaning,
+}
+
+/// Where the reading of a body's values begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// Offset in the document.
+    pub(super) at: usize,
+    /// Whether it is inside the wrapper already.
+    pub(super) inside: bool,
+}
+
+impl Place {
+    /// A place before the wrapper, if there is one.
+    pub(super) fn outside(at: usize) -> Self {
+        Self { at, inside: false }
+    }
 }
 
 /// A message that was recognized.
 pub(super) struct Known<'s> {
     /// Its identifier, if it has one.
     pub(super) guid: Option<[u8; 16]>,
-    pub(super) body: usize,
+    pub(super) place: Place,
     pub(super) meaning: &'s Meaning,
 }
 
@@ -70,23 +87,23 @@ impl Seen {
             if let Some(guid) = matches {
                 self.last = index;
                 let head = self.heads.get(index)?;
-                return Some(Known { guid, body: head.body, meaning: &head.meaning });
+                return Some(Known { guid, place: head.place, meaning: &head.meaning });
             }
         }
         None
     }
 
-    /// Remembers the head of a document that was found to be whole.
+    /// Remembers the head of a document that was found to be whole. `values`: how its body is laid out.
     pub(super) fn remember(
         &mut self,
         dialect: Dialect,
         document: &[u8],
         head: &Head<'_>,
-        action: Option<&str>,
-        key: &Bytes,
+        around: (Option<&str>, &Bytes),
+        values: &Layout,
         meaning: Meaning,
     ) {
-        let Some(made) = Remembered::of(dialect, document, head, action, key, meaning) else { return };
+        let Some(made) = Remembered::of(dialect, document, head, around, values, meaning) else { return };
         if self.heads.len() < HEADS {
             self.last = self.heads.len();
             self.heads.push(made);
@@ -109,8 +126,8 @@ impl Remembered {
         dialect: Dialect,
         document: &[u8],
         head: &Head<'_>,
-        action: Option<&str>,
-        key: &Bytes,
+        (action, key): (Option<&str>, &Bytes),
+        values: &Layout,
         meaning: Meaning,
     ) -> Option<Self> {
         let first = head.first.as_ref()?;
@@ -130,12 +147,14 @@ impl Remembered {
         {
             return None;
         }
+        let inside = dialect.form == Form::Binary && first.is_plain && values.is_wrapped_by(&first.local);
+        let place = Place { at: if inside { first.inside } else { head.body }, inside };
         Some(Self {
             before: document.get(..start)?.into(),
             hole,
             after: document.get(start + hole..first.inside)?.into(),
             tail: tail.into(),
-            body: head.body,
+            place,
             action: action.map(Into::into),
             key: Bytes::copy_from_slice(key),
             meaning,

@@ -6,6 +6,7 @@ use super::put::Put;
 use super::{Dialect, Form};
 use crate::dictionary::Outgoing;
 use crate::nbfx::integer;
+use crate::values::Layout;
 use everywire_model::Rope;
 
 /// What ends the body and the envelope.
@@ -25,6 +26,23 @@ pub(super) struct Template {
 }
 
 impl Template {
+    /// Adds the start of the element around the values, if it is always the same.
+    pub(super) fn and_start(self, form: Form, values: &Layout, words: &mut Outgoing) -> Self {
+        if !values.has_start(form) {
+            return self;
+        }
+        let mut start = Rope::new();
+        values.put_start(words, &mut start);
+        let (before, after) = (self.before, self.after);
+        let start = start.to_vec();
+        let add = |part: Box<[u8]>| [&*part, &start].concat().into_boxed_slice();
+        if after.is_empty() {
+            Self { before: add(before), after }
+        } else {
+            Self { before, after: add(after) }
+        }
+    }
+
     #[inline]
     pub(super) fn write(&self, form: Form, guid: &[u8; 16], out: &mut Rope) {
         let flat = out.flat();

@@ -1,6 +1,6 @@
 //! The codec of message bodies in both forms.
 
-use super::cursor::{BinaryCursor, TextCursor};
+use super::cursor::{BinaryCursor, Cursor, TextCursor};
 use super::output::Output;
 use super::sink::ElementSink;
 use super::source::ElementSource;
@@ -16,6 +16,9 @@ pub const BINARY: u32 = 0;
 
 /// [`Body::dialect`] of a body in XML text, always UTF-8.
 pub const TEXT: u32 = 1;
+
+/// [`Body::dialect`] of a body in binary XML whose base is inside the wrapper, the element around the values, already.
+pub const BINARY_INSIDE: u32 = 2;
 
 /// How many elements are around the content of a body that is part of an envelope.
 const ENVELOPE_DEPTH: usize = 2;
@@ -64,7 +67,12 @@ impl Codec for XmlCodec {
             let cursor = TextCursor::new(&body.bytes, body.base, outer, *quotas);
             return visit(&mut ElementSource::new(cursor, &body.bytes, enveloped, *quotas, body.budget));
         }
-        let cursor = BinaryCursor::new(&body.bytes, body.base, outer, words, *quotas);
+        let mut cursor = BinaryCursor::new(&body.bytes, body.base, outer, words, *quotas);
+        if body.dialect == BINARY_INSIDE {
+            cursor.seek(body.base, 1);
+            let source = ElementSource::new(cursor, &body.bytes, enveloped, *quotas, body.budget);
+            return visit(&mut source.inside());
+        }
         visit(&mut ElementSource::new(cursor, &body.bytes, enveloped, *quotas, body.budget))
     }
 

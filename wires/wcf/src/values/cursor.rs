@@ -33,6 +33,15 @@ pub(super) trait Cursor<'a>: Sized {
     /// Enters the next element inside the open one; nothing before its end, or before an array record.
     fn enter(&mut self) -> Visit<Option<Entered<'a>>>;
 
+    /// The local name of the next element inside the open one and what stands behind its start, where that is quickly found and
+    /// nothing is said of it but its name; [`Cursor::pass`] enters it.
+    fn plain(&self) -> Option<(&'a str, usize)> {
+        None
+    }
+
+    /// Enters the element that [`Cursor::plain`] found.
+    fn pass(&mut self, _: usize) {}
+
     /// Passes the array record that comes next, if one does, and gives its items.
     fn array(&mut self) -> Visit<Option<(Item, &'a [u8])>>;
 

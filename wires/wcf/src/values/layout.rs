@@ -24,6 +24,8 @@ pub struct Layout {
     pub(super) members: Vec<Member>,
     /// For each field, the namespace and name of its header, if it is one.
     pub(super) headers: Vec<Option<(Term, Term)>>,
+    /// Whether there is a wrapper with all the values in it.
+    is_plain: bool,
     /// Whether the wrapper declares the namespace of `i:nil`.
     pub(super) instance: bool,
     pub(super) graph: Graph,
@@ -50,12 +52,33 @@ impl Layout {
             let (_, header) = headers.iter().find(|(field, _)| field == name)?;
             Some((Term::new(&header.namespace), Term::new(&header.local)))
         };
-        let headers = fields.iter().map(|field| header(&field.name)).collect();
+        let headers: Vec<_> = fields.iter().map(|field| header(&field.name)).collect();
+        let is_plain = wrapper.is_some() && headers.iter().all(Option::is_none);
         let namespace = graph.add_namespace(namespace);
         let wrapper_namespace =
             wrapper.as_ref().map_or(namespace, |name| graph.add_namespace(&name.namespace));
         let wrapper = wrapper.map(|name| (Term::new(&name.namespace), Term::new(&name.local)));
-        Self { wrapper, wrapper_namespace, namespace, members, headers, instance: false, graph }
+        Self { wrapper, wrapper_namespace, namespace, members, headers, is_plain, instance: false, graph }
+    }
+
+    /// Whether an element of this name is the wrapper, and not the first of the values.
+    pub(crate) fn is_wrapped_by(&self, local: &str) -> bool {
+        self.wrapper.is_some() && self.members.first().is_none_or(|member| member.name.as_str() != local)
+    }
+
+    /// Whether the wrapper's start is the same for all values, and [`Layout::put_start`] can write it: in binary form, where
+    /// nothing of the values is a header.
+    pub(crate) fn has_start(&self, form: Form) -> bool {
+        form == Form::Binary && self.is_plain && !self.instance
+    }
+
+    /// Appends the wrapper's start, if [`Layout::has_start`]; [`write_rest`] writes what follows.
+    pub(crate) fn put_start(&self, words: &mut Outgoing, out: &mut Rope) {
+        if let Some((namespace, name)) = &self.wrapper {
+            let mut output = Output::new(Form::Binary, words, out);
+            output.start(0, name);
+            output.xmlns(0, namespace);
+        }
     }
 
     /// A layout of fields that nobody named.
@@ -92,6 +115,27 @@ pub fn write_body(
         out.truncate(mark);
     }
     written
+}
+
+/// Appends what [`write_body`] would behind the start of the wrapper.
+///
+/// # Errors
+/// As [`write_body`].
+#[inline]
+pub(crate) fn write_rest(
+    layout: &Layout,
+    words: &mut Outgoing,
+    encode: &dyn Encode,
+    out: &mut Rope,
+) -> Visit<()> {
+    let mark = out.mark();
+    let mut sink = ElementSink::new(Some(layout), Output::new(Form::Binary, words, out)).started();
+    let written = encode.encode(&mut sink).and_then(|()| sink.finish());
+    if let Err(failure) = written {
+        out.truncate(mark);
+        return Err(failure);
+    }
+    Ok(())
 }
 
 /// Appends one struct as an element that its contract names: the detail of a fault.

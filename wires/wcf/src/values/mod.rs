@@ -21,7 +21,8 @@ mod scalar;
 mod sink;
 mod source;
 
-pub use codec::{BINARY, Reading, TEXT, XML, XmlCodec};
+pub use codec::{BINARY, BINARY_INSIDE, Reading, TEXT, XML, XmlCodec};
+pub(crate) use layout::write_rest;
 pub use layout::{Layout, write_body, write_detail};
 pub use qname::QName;
 pub use quotas::{Quota, ReaderQuotas};

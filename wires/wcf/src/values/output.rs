@@ -223,26 +223,30 @@ impl<'s> Output<'s> {
         self.out.splice(octets.clone());
     }
 
-    /// An integer.
+    /// A whole number, and the end of its element.
     #[inline]
-    pub(super) fn integer(&mut self, value: i64) {
+    pub(super) fn whole(&mut self, value: i64) {
         if self.form == Form::Text {
             self.close_tag();
             let out = self.out.flat();
             if value < 0 {
                 out.push(b'-');
             }
-            return digits(value.unsigned_abs(), out);
+            digits(value.unsigned_abs(), out);
+            return self.end_tag();
         }
-        self.mark();
-        records::put(&records::integral(value), false, self.out.flat());
+        self.foldable = 0;
+        records::put_last_integer(value, self.out.flat());
     }
 
-    /// An unsigned integer, which is text above the signed range.
+    /// An unsigned integer, which is text above the signed range, and the end of its element.
     pub(super) fn unsigned(&mut self, value: u64) {
         match i64::try_from(value) {
-            Ok(value) => self.integer(value),
-            Err(_) => self.chars(&value.to_string()),
+            Ok(value) => self.whole(value),
+            Err(_) => {
+                self.chars(&value.to_string());
+                self.end();
+            }
         }
     }
 
@@ -255,22 +259,26 @@ impl<'s> Output<'s> {
         self.out.flat().push(if value { 0x86 } else { 0x84 });
     }
 
-    /// A binary32 number.
+    /// A binary32 number, and the end of its element.
     pub(super) fn float(&mut self, value: f32) {
         if self.form == Form::Text {
-            return self.lexical(Text::F32(value));
+            self.lexical(Text::F32(value));
+        } else {
+            self.mark();
+            records::put(&records::single(value), false, self.out.flat());
         }
-        self.mark();
-        records::put(&records::single(value), false, self.out.flat());
+        self.end();
     }
 
-    /// A binary64 number.
+    /// A binary64 number, and the end of its element.
     pub(super) fn double(&mut self, value: f64) {
         if self.form == Form::Text {
-            return self.lexical(Text::F64(value));
+            self.lexical(Text::F64(value));
+        } else {
+            self.mark();
+            records::put(&records::real(value), false, self.out.flat());
         }
-        self.mark();
-        records::put(&records::real(value), false, self.out.flat());
+        self.end();
     }
 
     /// A decimal number; `text` is its notation.

@@ -34,14 +34,15 @@ pub(super) struct ElementSink<'s> {
     loose: (usize, NodeId),
     /// Elements of fields that are headers.
     headers: Option<Vec<u8>>,
+    /// Whether the wrapper's start is written already.
+    is_started: bool,
 }
 
 macro_rules! integers {
     ($($name:ident $type:ty),*) => {$(
         fn $name(&mut self, value: $type) -> Visit<()> {
             self.begin()?;
-            self.output.integer(value.into());
-            self.output.end();
+            self.output.whole(value.into());
             Ok(())
         }
     )*};
@@ -56,7 +57,6 @@ macro_rules! collected {
             }
             self.begin()?;
             self.output.$write(value.into());
-            self.output.end();
             Ok(())
         }
     )*};
@@ -64,6 +64,7 @@ macro_rules! collected {
 
 impl<'s> ElementSink<'s> {
     /// A sink for the fields of a layout; without one, for whatever comes.
+    #[inline]
     pub(super) fn new(layout: Option<&'s Layout>, output: Output<'s>) -> Self {
         Self {
             graphs: Graphs::new(layout),
@@ -75,7 +76,14 @@ impl<'s> ElementSink<'s> {
             floor: 0,
             loose: (0, 0),
             headers: None,
+            is_started: false,
         }
+    }
+
+    /// The same behind the start of the wrapper.
+    #[inline]
+    pub(super) fn started(self) -> Self {
+        Self { is_started: true, ..self }
     }
 
     /// Fields that are headers, as elements.
@@ -83,7 +91,14 @@ impl<'s> ElementSink<'s> {
     /// # Errors
     /// A composite was left open.
     pub(super) fn finish(&mut self) -> Visit<Option<Vec<u8>>> {
-        if self.frames.is_empty() && !self.base.is_open() { Ok(self.headers.take()) } else { Err(misuse()) }
+        if !self.frames.is_empty() || self.base.is_open() {
+            return Err(misuse());
+        }
+        // Where nothing at all was written, nobody has ended the wrapper.
+        if self.is_started && !self.base.ends {
+            self.output.end();
+        }
+        Ok(self.headers.take())
     }
 
     /// Counts items of the array record that is open, if one is.
@@ -130,7 +145,7 @@ impl<'s> ElementSink<'s> {
 
 impl Sink for ElementSink<'_> {
     integers!(u8 u8, i8 i8, u16 u16, i16 i16, u32 u32);
-    collected!(i32 i32, I32, integer; i64 i64, I64, integer; f32 f32, F32, float; f64 f64, F64, double);
+    collected!(i32 i32, I32, whole; i64 i64, I64, whole; f32 f32, F32, float; f64 f64, F64, double);
 
     fn bool(&mut self, value: bool) -> Visit<()> {
         if self.collect(Item::Bool, 1)? {
@@ -146,7 +161,6 @@ impl Sink for ElementSink<'_> {
     fn u64(&mut self, value: u64) -> Visit<()> {
         self.begin()?;
         self.output.unsigned(value);
-        self.output.end();
         Ok(())
     }
 

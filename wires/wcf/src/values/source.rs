@@ -107,6 +107,7 @@ macro_rules! integers {
 
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// A source over the place of a cursor in a document; `enveloped`: there may be headers before it.
+    #[inline]
     pub(super) fn new(
         cursor: C,
         whole: &'a Bytes,
@@ -127,6 +128,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
     }
 
+    /// The same inside the element around the values.
+    #[inline]
+    pub(super) fn inside(self) -> Self {
+        Self { base: Frame { open: true, depth: self.cursor.depth(), ..self.base }, ..self }
+    }
+
     fn wrong<T>(&self, violation: Violation) -> Visit<T> {
         Err(violation.at(self.cursor.position()))
     }
@@ -142,6 +149,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// The content of the next value, or the next item of an array record; nothing if it is missing.
     #[inline]
     fn scalar(&mut self) -> Visit<Option<Content<'a>>> {
+        if self.enter_plain() {
+            return self.cursor.content(&mut self.budget).map(Some);
+        }
         if let Some(content) = self.next_item()? {
             return Ok(Some(content));
         }
@@ -155,13 +165,15 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// The whole number that comes next.
     #[inline]
     fn integer(&mut self) -> Visit<Integer<'a>> {
-        if let Some(content) = self.next_item()? {
-            return Ok(Integer::Other(content));
-        }
-        match self.enter()? {
-            None => return Ok(Integer::Missing),
-            Some(entered) if entered.nil => return self.wrong(Violation::Nil),
-            Some(_) => {}
+        if !self.enter_plain() {
+            if let Some(content) = self.next_item()? {
+                return Ok(Integer::Other(content));
+            }
+            match self.enter()? {
+                None => return Ok(Integer::Missing),
+                Some(entered) if entered.nil => return self.wrong(Violation::Nil),
+                Some(_) => {}
+            }
         }
         if let Some(value) = self.cursor.integer() {
             self.budget.charge_bytes(size_of::<i64>() as u64)?;
@@ -373,11 +385,12 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
     }
 
     fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {
-        let octets = match self.enter()? {
+        let nil = if self.enter_plain() { Some(false) } else { self.enter()?.map(|entered| entered.nil) };
+        let octets = match nil {
             None => Cow::Borrowed(&[][..]),
-            Some(entered) => {
+            Some(nil) => {
                 let octets = self.cursor.octets(&mut self.budget)?;
-                self.expect(if entered.nil { Some(Cow::Borrowed(&[][..])) } else { octets })?
+                self.expect(if nil { Some(Cow::Borrowed(&[][..])) } else { octets })?
             }
         };
         let limit = self.quotas.max_array_length;
@@ -503,6 +516,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         }
         if self.frames.pop().is_none() {
             (self.base.kind, self.base.len, self.base.index) = (Kind::Root, 0, 0);
+            self.base.open = false;
         }
         if open { self.cursor.finish() } else { Ok(()) }
     }

@@ -17,7 +17,14 @@ pub(super) enum Own {
 impl Exchange {
     /// Appends the next message that the exchange sends on its own account, or that a reliable session lets through now;
     /// called until there is none, after everything else.
+    #[inline]
     pub fn flush(&mut self, now: Instant, out: &mut Rope) -> Option<Flushed> {
+        self.clock = now;
+        if self.own.is_empty() && self.reliable.is_none() { None } else { self.flush_one(out) }
+    }
+
+    #[cold]
+    fn flush_one(&mut self, out: &mut Rope) -> Option<Flushed> {
         while let Some(Own::Fault { said, relates_to, not_understood }) = self.own.pop_front() {
             let held = self.reliable.take();
             let put = self.put_fault(&said, relates_to.as_ref(), &not_understood, None, out);
@@ -27,7 +34,6 @@ impl Exchange {
                 return Some(Flushed { fault: true, action, answers: true, call: None });
             }
         }
-        self.clock = now;
         self.put_next(out)
     }
 

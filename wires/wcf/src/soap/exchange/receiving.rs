@@ -11,7 +11,7 @@ use crate::soap::ids::MessageId;
 use crate::soap::names::{ADDRESSING, ANONYMOUS, SECURITY, envelope};
 use crate::soap::rm::{Arrived, Came, Reliable, Verdict};
 use crate::soap::security;
-use crate::soap::seen::{self, Meaning};
+use crate::soap::seen::{self, Meaning, Place};
 use bytes::{Buf, Bytes};
 use everywire_model::visit::Visit;
 use everywire_model::{Body, CallId, Completed, Event, Expects, Failure, Incoming, Initiator, Kind, Outcome};
@@ -52,11 +52,11 @@ impl Exchange {
         }
         let form = self.dialect.form;
         if let Some(known) = self.seen.find(form, &document, action, key) {
-            let (guid, base) = (known.guid, known.body);
+            let (guid, place) = (known.guid, known.place);
             match known.meaning {
                 Meaning::Reply => {
                     let id = guid.and_then(|guid| self.ids.call(&guid));
-                    self.returned(id, document, base);
+                    self.returned(id, document, place);
                     return Ok(());
                 }
                 Meaning::Request { asked, plan, answered } => {
@@ -68,7 +68,7 @@ impl Exchange {
                         let message_id = guid.map(MessageId::Unique);
                         let call =
                             Serving { plan, index, message_id, answered, key: key.clone(), reply_to: None };
-                        self.serve(call, asked, document, base);
+                        self.serve(call, asked, document, place);
                         return Ok(());
                     }
                 }
@@ -202,9 +202,10 @@ impl Exchange {
             self.fault_of(&plan, document)
         } else {
             if related == Some(id) || !self.dialect.addressing {
-                self.seen.remember(self.dialect, document, head, action, key, Meaning::Reply);
+                let values = &call.plan.results;
+                self.seen.remember(self.dialect, document, head, (action, key), values, Meaning::Reply);
             }
-            Outcome::Done(self.body(document.clone(), head.body))
+            Outcome::Done(self.body(document.clone(), Place::outside(head.body)))
         };
         self.waiting.remove(id);
         self.events.push_back(Event::Reply { id, outcome });
@@ -227,7 +228,7 @@ impl Exchange {
         match declared {
             Some(declared) => Outcome::Raised {
                 id: declared.id.to_string(),
-                body: self.body(document.clone(), fault.detail),
+                body: self.body(document.clone(), Place::outside(fault.detail)),
             },
             None => Outcome::Failed(failure(&fault, self.dialect)),
         }
@@ -235,7 +236,7 @@ impl Exchange {
 
     /// Results came, in a message whose head came before.
     #[inline]
-    fn returned(&mut self, id: Option<CallId>, document: Bytes, base: usize) {
+    fn returned(&mut self, id: Option<CallId>, document: Bytes, place: Place) {
         let id = match id {
             Some(id) => id,
             None if self.dialect.addressing && !self.is_http() => return,
@@ -245,7 +246,7 @@ impl Exchange {
             },
         };
         if self.waiting.remove(id).is_some() {
-            let outcome = Outcome::Done(self.body(document, base));
+            let outcome = Outcome::Done(self.body(document, place));
             self.events.push_back(Event::Reply { id, outcome });
         }
     }
@@ -312,14 +313,14 @@ impl Exchange {
             head.reply_to.as_deref().filter(|address| !address.is_empty() && *address != ANONYMOUS);
         if reply_to.is_none()
             && self.side == Side::Server
-            && let Ok(plan) = u32::try_from(index)
+            && let Ok(number) = u32::try_from(index)
         {
-            let meaning = Meaning::Request { asked: asked.clone(), plan, answered };
-            self.seen.remember(self.dialect, document, head, action, &key, meaning);
+            let meaning = Meaning::Request { asked: asked.clone(), plan: number, answered };
+            self.seen.remember(self.dialect, document, head, (action, &key), &plan.arguments, meaning);
         }
         let reply_to = reply_to.map(Into::into);
         let call = Serving { plan, index, message_id: head.message_id.clone(), answered, key, reply_to };
-        self.serve(call, asked, document.clone(), head.body);
+        self.serve(call, asked, document.clone(), Place::outside(head.body));
         Ok(())
     }
 
@@ -425,7 +426,7 @@ impl Exchange {
     }
 
     #[inline]
-    fn serve(&mut self, call: Serving, asked: Bytes, document: Bytes, base: usize) {
+    fn serve(&mut self, call: Serving, asked: Bytes, document: Bytes, place: Place) {
         self.taken += 1;
         let id = CallId(self.taken);
         let expects = if call.answered { Expects::Reply } else { Expects::Nothing };
@@ -436,7 +437,7 @@ impl Exchange {
             // Nobody tells how a one-way call went.
             self.listeners.choose(&call.key, listens);
         }
-        let body = self.body(document, base);
+        let body = self.body(document, place);
         let incoming = Incoming {
             id,
             sender: Bytes::new(),

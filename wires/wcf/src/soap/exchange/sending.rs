@@ -10,7 +10,7 @@ use crate::soap::put::Put;
 use crate::soap::rm::Outbound;
 use crate::soap::security;
 use crate::soap::template::{Saying, Template};
-use crate::values::{write_body, write_detail};
+use crate::values::{write_body, write_detail, write_rest};
 use bytes::Bytes;
 use everywire_model::shape::Struct;
 use everywire_model::visit::{Encode, Visit};
@@ -94,7 +94,13 @@ impl Exchange {
             let message_id = identified.then_some(&guid);
             let saying =
                 Saying { action: &met.plan.action, message_id, to: to.as_deref(), ..Saying::default() };
-            *slot = Some((key.clone(), saying.template(dialect, &mut self.words)));
+            let template = saying.template(dialect, &mut self.words);
+            let template = if met.plan.headers.is_empty() {
+                template.and_start(dialect.form, &met.plan.arguments, &mut self.words)
+            } else {
+                template
+            };
+            *slot = Some((key.clone(), template));
         }
         let Some((_, template)) = slot else { return Err(lost()) };
         let plan = &met.plan;
@@ -250,7 +256,8 @@ impl Exchange {
                 let id = MessageId::Unique(guid);
                 let saying =
                     Saying { action: &call.plan.reply_action, relates_to: Some(&id), ..Saying::default() };
-                *reply = Some(saying.template(dialect, &mut self.words));
+                let template = saying.template(dialect, &mut self.words);
+                *reply = Some(template.and_start(dialect.form, &call.plan.results, &mut self.words));
             }
             if let Some(template) = reply {
                 return write_plain(
@@ -366,7 +373,13 @@ fn write_plain(
         out,
         false,
         &mut |_, out, _| template.write(dialect.form, guid, out),
-        &|words, out| write_body(dialect.form, layout, words, values, out),
+        &|words, out| {
+            if layout.has_start(dialect.form) {
+                write_rest(layout, words, values, out).map(|()| None)
+            } else {
+                write_body(dialect.form, layout, words, values, out)
+            }
+        },
     )
 }
 

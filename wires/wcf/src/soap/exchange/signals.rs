@@ -3,7 +3,8 @@
 use super::plans::Described;
 use super::{Exchange, Side};
 use crate::plan::Plan;
-use crate::values::{BINARY, Form, TEXT, XML};
+use crate::soap::seen::Place;
+use crate::values::{BINARY, BINARY_INSIDE, Form, TEXT, XML};
 use bytes::Bytes;
 use everywire_model::{
     Body, CallId, Emission, Event, Failure, Heard, Interest, Interface, Operation, Outcome, Rope, Signal,
@@ -134,7 +135,7 @@ impl Exchange {
         });
         let key = interest.profile.key.clone();
         self.listeners.subscriptions.push(Subscription { id, key, signals });
-        let outcome = Outcome::Done(self.body(Bytes::new(), 0));
+        let outcome = Outcome::Done(self.body(Bytes::new(), Place::outside(0)));
         self.events.push_back(Event::Reply { id, outcome });
         id
     }
@@ -147,7 +148,7 @@ impl Exchange {
     /// Hands a callback to those who listen; `false` if nobody does.
     pub(super) fn hear(&mut self, action: &str, document: &Bytes, base: usize) -> bool {
         let Some((subscriptions, key, signal)) = self.listeners.find(action) else { return false };
-        let body = self.body(document.clone(), base);
+        let body = self.body(document.clone(), Place::outside(base));
         let heard = Heard { sender: Bytes::new(), key, interface: Bytes::new(), signal, body };
         self.events.push_back(Event::Signal { subscriptions, heard });
         true
@@ -155,12 +156,16 @@ impl Exchange {
 
     /// A document as a body.
     #[inline]
-    pub(super) fn body(&self, bytes: Bytes, base: usize) -> Body {
+    pub(super) fn body(&self, bytes: Bytes, place: Place) -> Body {
         Body {
             bytes,
-            base,
+            base: place.at,
             little: true,
-            dialect: if self.dialect.form == Form::Binary { BINARY } else { TEXT },
+            dialect: match self.dialect.form {
+                Form::Binary if place.inside => BINARY_INSIDE,
+                Form::Binary => BINARY,
+                Form::Text => TEXT,
+            },
             context: Bytes::new(),
             budget: self.limits.budget,
             codec: &XML,

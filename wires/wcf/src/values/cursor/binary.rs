@@ -206,6 +206,21 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         }
     }
 
+    #[inline]
+    fn plain(&self) -> Option<(&'a str, usize)> {
+        let (word, behind) = self.reader.plain_start()?;
+        let name = match word {
+            Word::Inline(name) => name,
+            Word::Id(id) => self.words.word(id)?,
+        };
+        Some((name, behind))
+    }
+
+    #[inline]
+    fn pass(&mut self, behind: usize) {
+        self.reader.pass_start(behind);
+    }
+
     fn array(&mut self) -> Visit<Option<(Item, &'a [u8])>> {
         loop {
             match self.reader.peek() {

@@ -140,7 +140,20 @@ impl ElementSink<'_> {
     }
 
     /// Starts the element of the value that begins now; that of a value with its own type was started with the type.
+    #[inline]
     pub(super) fn begin(&mut self) -> Visit<Begun> {
+        if self.frames.is_empty() && self.base.kind == Kind::Parameters {
+            let index = self.base.index;
+            if index >= self.base.len {
+                return Err(miscounted());
+            }
+            self.base.index += 1;
+            return self.start_parameter(index, self.scope.len());
+        }
+        self.begin_inside()
+    }
+
+    fn begin_inside(&mut self) -> Visit<Begun> {
         let scope = self.scope.len();
         let mut derived = None;
         let mut at = self.frames.len();
@@ -211,16 +224,28 @@ impl ElementSink<'_> {
         Ok(Begun { graph, node: member.node, scope })
     }
 
+    #[inline]
     fn start_parameter(&mut self, index: usize, scope: usize) -> Visit<Begun> {
-        self.end_header();
         let layout = self.graphs.layout().ok_or_else(misuse)?;
         let Member { name, node, .. } = layout.members.get(index).ok_or_else(miscounted)?;
+        let begun = Begun { graph: 0, node: *node, scope };
+        if self.is_started {
+            self.output.start(0, name);
+            return Ok(begun);
+        }
+        self.start_anything(index, begun)
+    }
+
+    fn start_anything(&mut self, index: usize, begun: Begun) -> Visit<Begun> {
+        self.end_header();
+        let layout = self.graphs.layout().ok_or_else(misuse)?;
+        let Member { name, .. } = layout.members.get(index).ok_or_else(miscounted)?;
         if let Some(Some((namespace, name))) = layout.headers.get(index) {
             self.output.begin_part();
             self.output.start(b'h', name);
             self.output.xmlns(b'h', namespace);
             self.floor = self.scope.len();
-            return Ok(Begun { graph: 0, node: *node, scope });
+            return Ok(begun);
         }
         self.output.start(0, name);
         if layout.wrapper.is_none() {
@@ -228,7 +253,7 @@ impl ElementSink<'_> {
             self.output.xmlns(0, self.graphs.namespace(0, namespace)?);
             self.scope.push(Scope { prefix: 0, graph: 0, namespace });
         }
-        Ok(Begun { graph: 0, node: *node, scope })
+        Ok(begun)
     }
 
     /// Takes the element that a header was written as out of the body.
@@ -251,7 +276,10 @@ impl ElementSink<'_> {
             return Err(miscounted());
         }
         (self.base.kind, self.base.len, self.base.index) = (Kind::Parameters, len, 0);
-        if let Some((namespace, name)) = &layout.wrapper {
+        if self.is_started {
+            self.default = Some(layout.wrapper_namespace);
+            self.base.ends = true;
+        } else if let Some((namespace, name)) = &layout.wrapper {
             self.output.start(0, name);
             self.output.xmlns(0, namespace);
             let namespace = layout.wrapper_namespace;

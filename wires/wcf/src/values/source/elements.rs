@@ -49,6 +49,31 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
     }
 
+    /// Enters the element of the field whose value begins now, if it is what comes next and nothing is special about it; else
+    /// [`ElementSource::enter`] knows better.
+    #[inline]
+    pub(super) fn enter_plain(&mut self) -> bool {
+        if self.aside.is_some() {
+            return false;
+        }
+        let frame = self.frames.last_mut().unwrap_or(&mut self.base);
+        let (fields, wraps) = match &frame.kind {
+            Kind::Parameters(fields) => (fields, true),
+            Kind::Struct(fields) => (fields, false),
+            _ => return false,
+        };
+        if !frame.open || frame.entered.is_some() || frame.jumble.is_some() {
+            return false;
+        }
+        let Some((name, behind)) = self.cursor.plain() else { return false };
+        if !is_field(fields, frame.index, name, wraps) {
+            return false;
+        }
+        frame.index += 1;
+        self.cursor.pass(behind);
+        true
+    }
+
     fn enter_item(&mut self) -> Visit<Option<Entered<'a>>> {
         match self.cursor.enter()? {
             Some(entered) => Ok(Some(entered)),
@@ -59,6 +84,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Opens the nameless struct: the wrapper, unless the first element is the first field's already.
     pub(super) fn open_parameters(&mut self, fields: &Hold<Struct>) -> Visit<usize> {
         let len = fields.fields.len();
+        if self.base.open {
+            self.budget.enter()?;
+            self.base.kind = Kind::Parameters(fields.clone());
+            (self.base.index, self.base.len) = (0, len);
+            return Ok(len);
+        }
         let start = (self.cursor.position(), self.cursor.depth());
         let entered = self.cursor.enter()?;
         let is_bare = match (&entered, fields.fields.first()) {
