@@ -6,6 +6,7 @@ fn main() {
     everywire_codegen::compile("contracts/kitchen.dbus.xml");
     everywire_codegen::compile("contracts/kitchen.kidl");
     everywire_codegen::compile("contracts/pantry.midl");
+    everywire_codegen::compile("contracts/torture.midl");
     everywire_codegen::compile("contracts/cellar.wsdl");
     everywire_codegen::compile("contracts/hello.wsdl");
     // A contract of the same stem as another.

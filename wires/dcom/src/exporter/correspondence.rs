@@ -15,6 +15,7 @@ pub struct Correspondence {
     security: Arc<Security>,
     principal: String,
     local: bool,
+    association: u32,
     /// The references that were read from one body, by their offset. They are the body's, however often it is read: an OBJREF
     /// brings its counted references once.
     read: Option<Mutex<HashMap<usize, Reference>>>,
@@ -23,13 +24,20 @@ pub struct Correspondence {
 impl Correspondence {
     /// For a connection with this security, to or from this principal (empty if unknown).
     pub fn new(exporter: Arc<Exporter>, security: Arc<Security>, principal: impl Into<String>) -> Self {
-        Self { exporter, security, principal: principal.into(), local: false, read: None }
+        Self { exporter, security, principal: principal.into(), local: false, association: 0, read: None }
     }
 
     /// The same for a connection within this machine, over which its sockets may be told.
     #[must_use]
     pub fn with_local(mut self, local: bool) -> Self {
         self.local = local;
+        self
+    }
+
+    /// The same for a connection of this association group.
+    #[must_use]
+    pub fn with_association(mut self, group: u32) -> Self {
+        self.association = group;
         self
     }
 
@@ -41,6 +49,7 @@ impl Correspondence {
             security: Arc::clone(&self.security),
             principal: self.principal.clone(),
             local: self.local,
+            association: self.association,
             read: Some(Mutex::default()),
         }
     }
@@ -53,6 +62,11 @@ impl Correspondence {
     /// The security of the connection.
     pub fn security(&self) -> &Arc<Security> {
         &self.security
+    }
+
+    /// The association group of the connection, where context handles are good (C706 5.1.6); 0 on the calling side.
+    pub fn association(&self) -> u32 {
+        self.association
     }
 
     /// Who is at the other end.

@@ -10,15 +10,16 @@ use everywire_model::{Ambient, Beside, Body, Budget, Encode, Visit};
 use std::sync::Arc;
 
 impl Talk {
-    /// For a connection with this security, to or from this principal.
+    /// For a connection with this security, to or from this principal, and of this association group (0: not agreed on).
     pub(crate) fn new(
         exporter: &Arc<Exporter>,
         security: &Arc<Security>,
         principal: &str,
         within_machine: bool,
+        association: u32,
     ) -> Self {
         let both = Correspondence::new(Arc::clone(exporter), Arc::clone(security), principal);
-        let both = Arc::new(both.with_local(within_machine));
+        let both = Arc::new(both.with_local(within_machine).with_association(association));
         let ambient = Arc::clone(&both) as Arc<dyn Ambient>;
         Self { beside: Arc::new(Beside { handles: Vec::new(), ambient: Some(ambient) }), references: both }
     }

@@ -249,7 +249,7 @@ pub fn place(security: Security, node: &Node, peer: &str, limits: Limits) -> Con
     };
     let peer = PeerAddress { text: peer.into(), credentials: None };
     let ambient = Some(Arc::clone(&node.exporter) as Arc<dyn Ambient>);
-    Config { limits, peer, profile, purpose: Purpose::Calls, ambient }
+    Config { limits, peer, profile, purpose: Purpose::Calls, ambient, ..Config::default() }
 }
 
 impl Pair {

@@ -44,6 +44,8 @@ impl Accepting {
         let (bind, trailer) = contents(header, message)?;
         self.channel.minor = header.minor;
         let group = self.join(bind.group, trailer.is_some())?;
+        let talk = |exporter| Talk::new(exporter, &self.back, "", self.sockets, group);
+        self.talk = self.exporter.as_ref().map(talk);
         self.channel.header_signing = header.has(HEADER_SIGNING);
         self.channel.multiplex = header.has(MULTIPLEX);
         let size = agree_size(&bind);
@@ -280,9 +282,10 @@ impl Accepting {
         let headers = self.channel.header_signing;
         let back = self.callback_security(&established.principal, trailer, level);
         let mut shield = Shield::new(trailer.context, trailer.mechanism, level, headers, established);
+        let group = self.group.unwrap_or_default();
         shield.correspondence = self.exporter.as_ref().map(|exporter| {
             let principal = String::from_utf8_lossy(&shield.principal);
-            Talk::new(exporter, &back, &principal, self.sockets)
+            Talk::new(exporter, &back, &principal, self.sockets, group)
         });
         self.channel.shields.push(shield);
         self.channel.events.push_back(Event::Ready(Peer::admitted(self.peer.clone(), authentication)));

@@ -145,7 +145,7 @@ impl Accepting {
         } else {
             Arc::new(Security::new(Level::None))
         };
-        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &back, "", sockets));
+        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &back, "", sockets, 0));
         Self {
             channel: Channel::new(&config.limits),
             port: binding::secondary_address(&config.profile),

@@ -121,7 +121,7 @@ impl Connecting {
         let security = Security::of(&config.profile);
         let exporter = config.ambient.as_ref().and_then(Exporter::of);
         let sockets = !matches!(config.profile.endpoints.first(), Some(Endpoint::Tcp { .. }) | None);
-        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", sockets));
+        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", sockets, 0));
         let mut this = Self {
             channel: Channel::new(&config.limits),
             unusable: security.lack().or_else(|| security.distrusts(&config.peer, &config.profile)),

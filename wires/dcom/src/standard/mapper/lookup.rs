@@ -1,15 +1,18 @@
-//! The endpoint mapper: page by page, bounded, without anything to remember between pages.
+//! The endpoint mapper: page by page, bounded, without anything to remember between pages. A handle says by itself where its
+//! next page begins, and in which association group it was given out.
 
 use super::contracts::{Handle, MAPPER};
 use super::entries::{Entry, addresses, admit, entries, tower};
-use crate::exporter::Exporter;
+use crate::exporter::{Correspondence, Exporter};
 use crate::hresult::{self, NCA_FAULT_CONTEXT_MISMATCH};
 use crate::standard::guid::Guid;
 use crate::standard::serving::alive;
 use crate::tower::Tower;
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Interface, Request, Servant};
-use std::sync::Weak;
+use std::any::Any;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{OnceLock, Weak};
 use uuid::Uuid;
 
 /// `ept_s_not_registered`.
@@ -20,8 +23,6 @@ const CANT_PERFORM: u32 = 0x16c9_a0cd;
 const INVALID_ENTRY: u32 = 0x16c9_a0d0;
 /// Entries of one answer.
 const PAGE: u32 = 500;
-/// The first half of the handles of this mapper.
-const OURS: u64 = 0x6576_7279_7769_7265;
 
 /// A tower as the operations carry it, behind a pointer.
 type Octets = Option<(u32, Vec<u8>)>;
@@ -46,7 +47,7 @@ impl Servant for Mapper {
                 3 => map(&exporter, request),
                 4 => {
                     let (handle,) = request.arguments::<(Handle,)>()?;
-                    position(handle)?;
+                    Group::of(request).position(handle)?;
                     request.reply::<_, Failure>(Ok((Handle::default(), 0_u32)))
                 }
                 5 => inquire(request),
@@ -60,7 +61,8 @@ fn lookup(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
     admit(exporter, request)?;
     let (kind, object, interface, option, handle, most) =
         request.arguments::<(u32, Option<Guid>, Identity, u32, Handle, u32)>()?;
-    let at = position(handle)?;
+    let group = Group::of(request);
+    let at = group.position(handle)?;
     // Objects are not registered: what is asked by a certain one is not found.
     let by_object = matches!(kind, 2 | 3) && object.is_some_and(|object| !object.0.is_nil());
     let by_interface = matches!(kind, 1 | 3);
@@ -77,7 +79,7 @@ fn lookup(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
         .filter(|entry| fits(entry))
         .flat_map(|entry| addresses.iter().map(move |address| (entry, *address)))
         .collect();
-    let (page, next) = page(&all, at, most);
+    let (page, next) = group.page(&all, at, most);
     let found: Vec<(Guid, Octets, Vec<u8>)> = page
         .iter()
         .map(|(entry, address)| {
@@ -91,7 +93,8 @@ fn lookup(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
 fn map(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
     admit(exporter, request)?;
     let (_, tower_of, handle, most) = request.arguments::<(Option<Guid>, Octets, Handle, u32)>()?;
-    let at = position(handle)?;
+    let group = Group::of(request);
+    let at = group.position(handle)?;
     let asked = tower_of.and_then(|(_, octets)| Tower::parse(&octets).ok());
     let Some(asked) = asked else {
         let none: Vec<Octets> = Vec::new();
@@ -106,7 +109,7 @@ fn map(exporter: &Exporter, request: &mut Request) -> Result<(), Failure> {
         .filter(|entry| by_tcp && is_version(entry, &wanted, 2))
         .flat_map(|entry| addresses.iter().map(move |address| (entry, *address)))
         .collect();
-    let (page, next) = page(&all, at, most);
+    let (page, next) = group.page(&all, at, most);
     let found: Vec<Octets> = page.iter().map(|(entry, address)| octets(tower(entry, *address))).collect();
     let status = if found.is_empty() { NOT_REGISTERED } else { 0 };
     request.reply::<_, Failure>(Ok((next, found.len() as u32, most, found, status)))
@@ -130,29 +133,47 @@ static INQUIRED_STRUCT: everywire_model::describe::Struct = everywire_model::des
     "ept_object": crate::standard::guid::GUID, "status": everywire_model::Shape::U32
 });
 
-/// Where a handle says that the next page begins.
-fn position(handle: Handle) -> Result<usize, Failure> {
-    let raw = handle.0.0;
-    if raw.is_nil() {
-        return Ok(0);
-    }
-    let (ours, at) = raw.as_u64_pair();
-    usize::try_from(at)
-        .ok()
-        .filter(|_| ours == OURS)
-        .ok_or_else(|| hresult::fault_failure(NCA_FAULT_CONTEXT_MISMATCH, true))
-}
+/// The association group of a caller: its handles are good in it alone (C706 5.1.6).
+struct Group(u32);
 
-/// The entries of a page, and the handle of the next one: null after the last.
-fn page<T>(all: &[T], at: usize, most: u32) -> (&[T], Handle) {
-    let rest = all.get(at..).unwrap_or_default();
-    let len = rest.len().min(most.min(PAGE) as usize);
-    let next = if len < rest.len() && len > 0 {
-        Handle(Guid(Uuid::from_u64_pair(OURS, (at + len) as u64)))
-    } else {
-        Handle::default()
-    };
-    (rest.get(..len).unwrap_or_default(), next)
+impl Group {
+    fn of(request: &Request) -> Self {
+        let ambient = request.body().ambient().map(|held| &**held as &dyn Any);
+        let held = ambient.and_then(|any| any.downcast_ref::<Correspondence>());
+        Self(held.map_or(0, Correspondence::association))
+    }
+
+    /// Where a handle says that the next page begins.
+    fn position(&self, handle: Handle) -> Result<usize, Failure> {
+        let raw = handle.0.0;
+        if raw.is_nil() {
+            return Ok(0);
+        }
+        let (seal, at) = raw.as_u64_pair();
+        usize::try_from(at)
+            .ok()
+            .filter(|_| seal == self.seal(at))
+            .ok_or_else(|| hresult::fault_failure(NCA_FAULT_CONTEXT_MISMATCH, true))
+    }
+
+    /// The entries of a page, and the handle of the next one: null after the last.
+    fn page<'a, T>(&self, all: &'a [T], at: usize, most: u32) -> (&'a [T], Handle) {
+        let rest = all.get(at..).unwrap_or_default();
+        let len = rest.len().min(most.min(PAGE) as usize);
+        let next = if len < rest.len() && len > 0 {
+            let at = (at + len) as u64;
+            Handle(Guid(Uuid::from_u64_pair(self.seal(at), at)))
+        } else {
+            Handle::default()
+        };
+        (rest.get(..len).unwrap_or_default(), next)
+    }
+
+    /// What nobody knows to whom it was not given.
+    fn seal(&self, at: u64) -> u64 {
+        static KEYS: OnceLock<RandomState> = OnceLock::new();
+        KEYS.get_or_init(RandomState::new).hash_one((self.0, at))
+    }
 }
 
 /// Whether an entry is of the interface and of a version that fits (C706, `vers_option`).
@@ -191,9 +212,10 @@ mod tests {
     #[test]
     fn pages_follow_one_another_to_the_end() {
         let all: Vec<u32> = (0..7).collect();
+        let group = Group(7);
         let (mut at, mut seen) = (Handle::default(), Vec::new());
         loop {
-            let (items, next) = page(&all, position(at).unwrap(), 3);
+            let (items, next) = group.page(&all, group.position(at).unwrap(), 3);
             seen.extend_from_slice(items);
             if next == Handle::default() {
                 break;
@@ -201,14 +223,18 @@ mod tests {
             at = next;
         }
         assert_eq!(seen, all);
-        assert_eq!(page(&all, 0, 0), (&[][..], Handle::default()));
-        assert_eq!(page(&all, 99, 3), (&[][..], Handle::default()));
+        assert_eq!(group.page(&all, 0, 0), (&[][..], Handle::default()));
+        assert_eq!(group.page(&all, 99, 3), (&[][..], Handle::default()));
     }
 
     #[test]
     fn a_strange_handle_is_refused() {
-        let failure = position(Handle(Guid(Uuid::from_u128(1)))).unwrap_err();
-        assert_eq!(crate::hresult::fault_status(&failure), NCA_FAULT_CONTEXT_MISMATCH);
+        let (_, of_another) = Group(1).page(&[0; 9], 0, 3);
+        assert_eq!(Group(1).position(of_another).unwrap(), 3);
+        for strange in [Handle(Guid(Uuid::from_u128(1))), of_another] {
+            let failure = Group(2).position(strange).unwrap_err();
+            assert_eq!(crate::hresult::fault_status(&failure), NCA_FAULT_CONTEXT_MISMATCH);
+        }
     }
 
     #[test]
