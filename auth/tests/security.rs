@@ -256,12 +256,21 @@ fn nobody_is_not_offered_by_spnego() {
     assert_eq!(refused.kind(), Kind::Refused);
 }
 
+/// It goes with what is in it, however the test ends.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
 #[test]
 fn files_of_secrets() {
-    let folder = std::env::temp_dir().join(format!("everywire-security-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder(std::env::temp_dir().join(format!("everywire-security-{}", std::process::id())));
+    fs::create_dir_all(&folder.0).unwrap();
     let write = |name: &str, mode: u32, text: &str| -> PathBuf {
-        let path = folder.join(name);
+        let path = folder.0.join(name);
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         path
@@ -284,12 +293,11 @@ fn files_of_secrets() {
     assert!(UserTable::read_file(write("users", 0o644, "ada:engine\n")).is_err());
     assert_eq!(UserTable::read_file(write("users", 0o600, "ada:engine\n")).unwrap().len(), 1);
     assert!(Credentials::read_file(write("nobody", 0o600, "password=x\n")).is_err());
-    assert!(Credentials::read_file(folder.join("missing")).is_err());
+    assert!(Credentials::read_file(folder.0.join("missing")).is_err());
 
     for (text, line) in [("ada\n", 1), ("a:b\n\n:x\n", 3), ("a:$NT$12\n", 1)] {
         let bad = UserTable::read_file(write("users", 0o600, text)).unwrap_err();
         assert!(bad.message().starts_with(&format!("line {line}:")), "{bad}");
         assert!(!bad.to_string().contains("12"), "{bad}");
     }
-    fs::remove_dir_all(&folder).unwrap();
 }

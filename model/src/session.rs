@@ -17,6 +17,7 @@ use crate::visit::Encode;
 use bytes::{Bytes, BytesMut};
 use std::fmt;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Instant;
 
 /// One connection's protocol.
@@ -104,6 +105,11 @@ pub trait Session: Send {
         false
     }
 
+    /// Whether it wants to read no more before it was polled again: what it has is waiting for something else.
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// When `expire` wants to be called.
     fn deadline(&self) -> Option<Instant>;
 
@@ -128,11 +134,13 @@ pub struct Config {
     pub purpose: Purpose,
     /// What the wire keeps for this node, as [`crate::Wire::ambient`] made it.
     pub ambient: Option<Arc<dyn Ambient>>,
+    /// To be rung when the session has something to tell that did not come by its own connection: its link polls it then.
+    pub waker: Option<Waker>,
 }
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { limits, peer, profile, purpose, ambient: _ } = self;
+        let Self { limits, peer, profile, purpose, ambient: _, waker: _ } = self;
         write!(f, "Config({peer:?}, {profile:?}, {purpose:?}, {limits:?})")
     }
 }

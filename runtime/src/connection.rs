@@ -6,10 +6,12 @@
 pub(crate) mod backward;
 pub(crate) mod calling;
 mod held;
+mod knock;
 mod listening;
 mod serving;
 
 use held::{After, Held};
+use knock::Knock;
 pub(crate) use serving::{Served, flush_before_blocking};
 
 use crate::builder::Notice;
@@ -158,6 +160,7 @@ impl Connection {
         wire: &'static dyn Wire,
         role: Role,
     ) -> Arc<Self> {
+        let knock = Arc::<Knock>::default();
         let endpoint =
             profile.endpoints.first().cloned().unwrap_or(Endpoint::InProcess { name: String::new() });
         let peer = stream.peer(endpoint.transport());
@@ -172,6 +175,7 @@ impl Connection {
             profile: profile.clone(),
             purpose,
             ambient: node.ambient(wire),
+            waker: (role == Role::Accepted).then(|| knock.waker()),
         };
         let session = if role == Role::Accepted { wire.accept(&config) } else { wire.connect(&config) };
         let capabilities = wire.capabilities();
@@ -199,7 +203,7 @@ impl Connection {
             used: now,
             served: false,
         };
-        Arc::new_cyclic(|this| Self {
+        let connection = Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             stream,
             endpoint,
@@ -218,7 +222,9 @@ impl Connection {
             over: AtomicBool::new(false),
             routed: AtomicBool::new(false),
             left: AtomicBool::new(false),
-        })
+        });
+        knock.lead_to(&connection);
+        connection
     }
 
     /// Whether it can carry no more calls.
@@ -584,12 +590,12 @@ impl Connection {
     }
 
     fn next_deadline(&self, core: &Core) -> Option<Instant> {
-        let fat = (core.large && core.input.is_empty()).then(|| core.used + Duration::from_secs(2));
-        [core.session.deadline(), core.draining, self.silence_deadline(core), fat]
-            .into_iter()
-            .flatten()
-            .chain(core.waiting.iter().filter_map(|waiting| waiting.until))
-            .min()
+        let mut next = sooner(core.session.deadline(), core.draining);
+        next = sooner(next, self.silence_deadline(core));
+        if core.large && core.input.is_empty() {
+            next = sooner(next, Some(core.used + Duration::from_secs(2)));
+        }
+        core.waiting.iter().fold(next, |next, waiting| sooner(next, waiting.until))
     }
 }
 
@@ -599,6 +605,14 @@ impl Core {
             Waiter::Thread(chair) => chair.serve(outcome),
             Waiter::Future(done, _) => self.after.push(After::Complete(done, outcome)),
         }
+    }
+}
+
+#[inline]
+fn sooner(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

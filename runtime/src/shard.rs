@@ -627,6 +627,12 @@ impl Shard {
     }
 }
 
+/// Does something with the lead of the calling thread, if it leads a shard.
+pub(crate) fn with_lead<T>(work: impl FnOnce(&Lead) -> T) -> Option<T> {
+    let lead = LEADING.with_borrow(|leading| leading.as_ref().filter(|lead| lead.leads()).cloned());
+    lead.map(|lead| work(&lead))
+}
+
 /// Whether the calling thread leads a shard, now.
 pub(crate) fn leads_here() -> bool {
     LEADING.with_borrow(|leading| leading.as_ref().is_some_and(|lead| lead.leads()))

@@ -7,7 +7,8 @@ use common::cellar::{Cellar, use_all};
 use common::hello::bench::IRemoteObject;
 use common::hello::duplex::IHello;
 use common::hello::{Hello, Remote, use_bench, use_hello};
-use common::mono::{BASIC, BINARY, Binding, Mono, STREAMED, TCP, TEXT, WS};
+use common::mono::{BASIC, BASICS, BINARY, BINARYS, Binding, Mono, STREAMED, TCP, TEXT, WS, WSS};
+use common::papers::Papers;
 use everywire::{Node, Ref};
 use std::sync::Arc;
 
@@ -66,9 +67,12 @@ const CHECKS: [&str; 6] = ["types", "arrays", "classes", "operations", "oneway",
 
 /// A server of ours: the contracts, and the port.
 fn serving(binding: Binding) -> (Node, u16) {
+    serving_at(&binding.listen())
+}
+
+fn serving_at(address: &str) -> (Node, u16) {
     let node = Node::new();
-    let address =
-        node.listen(&binding.listen()).unwrap_or_else(|failure| panic!("{}: {failure}", binding.name));
+    let address = node.listen(address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
     let port = address.split(['/', '?']).find_map(|part| part.rsplit_once(':')?.1.parse().ok());
     let _ = node.export::<dyn IRemoteObject>("bench", Arc::new(Remote));
     let _ = node.export::<dyn ICellar>("cellar", Arc::new(Cellar::default()));
@@ -130,6 +134,63 @@ fn we_use_monos_bench(test: &str, binding: Binding) {
     use_bench(&*remote, 1_000_000);
 }
 
+fn mono_calls_us_over_tls(test: &str, binding: Binding) {
+    let (Some(mono), Some(papers)) = (Mono::awake(test), Papers::get(test)) else { return };
+    let (_node, port) = serving_at(&binding.listen_with(papers));
+    let said = mono.with(papers).call("cellar", binding, port, &["types", "arrays", "classes", "operations"]);
+    let wanted: Vec<&str> = CELLAR.lines().take_while(|line| !line.starts_with("Notes ")).collect();
+    assert_eq!(said, wanted, "over {}", binding.name);
+}
+
+fn we_call_mono_over_tls(test: &str, binding: Binding) {
+    let (Some(mono), Some(papers)) = (Mono::awake(test), Papers::get(test)) else { return };
+    let (_server, ports) = mono.with(papers).serve(binding, &["cellar"]);
+    let node = Node::new();
+    let address = binding.object_with(ports[0], "cellar", papers);
+    let cellar: Ref<dyn ICellar> = node.connect(&address).expect("an address");
+    use_all(&*cellar, &["a", "", "", "d e"]);
+    // Whoever trusts other authorities is not connected.
+    let others = address.split("&ca=").next().expect("an address");
+    let cellar: Ref<dyn ICellar> = node.connect(others).expect("an address");
+    let failure = cellar.take(0).expect_err("nobody vouches for it");
+    assert!(failure.to_string().contains("vouches"), "{failure}");
+}
+
+/// What Mono hears when it sends more than we take, and that the next call works.
+fn mono_exceeds_our_quotas(test: &str, binding: Binding) {
+    let Some(mono) = Mono::awake(test) else { return };
+    let quotas = "MaxReceivedMessageSize=100000&MaxArrayLength=1000&MaxStringContentLength=2000&MaxDepth=12";
+    let (_node, port) = serving_at(&format!("{}://127.0.0.1:0?security=none&{quotas}", binding.scheme));
+    let said = mono.call("cellar", binding, port, &["quotas"]);
+    assert_eq!(said.len(), 8, "{said:?}");
+    for (pair, (quota, value)) in
+        said.chunks(2).zip([("MaxArrayLength", 1000), ("MaxStringContentLength", 2000), ("MaxDepth", 12)])
+    {
+        let named = pair[0].contains(&format!("({value})")) && pair[0].contains(&format!("`{quota}="));
+        assert!(named && pair[0].starts_with(quota), "{pair:?}");
+        assert_eq!(pair[1], "Take 17");
+    }
+    // Mono's client knows no fault records, and shows no body of a refusal.
+    let told = if binding.scheme == "net.tcp" { "Packet type 8" } else { "413" };
+    assert!(said[6].contains(told) && said[7] == "Take 17", "{said:?}");
+}
+
+/// What we say when we send more than Mono takes: its answer, and that the next call works. (Of Mono's readers only that of
+/// binary XML has quotas; over net.tcp its server does not answer at all.)
+#[test]
+fn we_exceed_monos_quota_over_binary_http() {
+    let Some(mono) = Mono::awake("we_exceed_monos_quota_over_binary_http") else { return };
+    let binding = BINARY.with_few("binhttp-");
+    let (_server, ports) = mono.serve(binding, &["bench"]);
+    let node = Node::new();
+    let remote: Ref<dyn IRemoteObject> =
+        node.connect(&binding.object(ports[0], "bench")).expect("an address");
+    assert_eq!(remote.put_bytes(vec![0; 900].into()).expect("PutBytes"), 900);
+    let failure = remote.put_bytes(vec![0; 1200].into()).expect_err("MaxArrayLength");
+    assert!(failure.to_string().contains("1000"), "{failure:?}");
+    assert_eq!(remote.put_bytes(vec![0; 900].into()).expect("PutBytes"), 900);
+}
+
 macro_rules! everything {
     ($($name:ident: $does:ident($binding:expr);)*) => {$(
         #[test]
@@ -151,6 +212,15 @@ everything! {
     mono_uses_our_bench_over_basic_http: mono_uses_our_bench(BASIC);
     mono_uses_our_bench_over_ws_http: mono_uses_our_bench(WS);
     mono_uses_our_bench_over_binary_http: mono_uses_our_bench(BINARY);
+    mono_calls_us_over_basic_https: mono_calls_us_over_tls(BASICS);
+    mono_calls_us_over_ws_https: mono_calls_us_over_tls(WSS);
+    mono_calls_us_over_binary_https: mono_calls_us_over_tls(BINARYS);
+    we_call_mono_over_basic_https: we_call_mono_over_tls(BASICS);
+    we_call_mono_over_ws_https: we_call_mono_over_tls(WSS);
+    we_call_mono_over_binary_https: we_call_mono_over_tls(BINARYS);
+    mono_exceeds_our_quotas_over_net_tcp: mono_exceeds_our_quotas(TCP);
+    mono_exceeds_our_quotas_over_basic_http: mono_exceeds_our_quotas(BASIC);
+    mono_exceeds_our_quotas_over_ws_http: mono_exceeds_our_quotas(WS);
     we_use_monos_cellar_over_net_tcp: we_use_monos_cellar(TCP);
     we_use_monos_cellar_over_text_on_tcp: we_use_monos_cellar(TEXT);
     we_use_monos_cellar_over_basic_http: we_use_monos_cellar(BASIC);

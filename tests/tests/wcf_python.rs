@@ -2,93 +2,154 @@
 
 mod common;
 
-use common::cellar::Cellar;
-use common::cellar::contract::cellar::ICellar;
-use common::dcom::cached;
-use common::foreign::{run, script};
-use common::hello::Remote;
-use common::hello::bench::IRemoteObject;
-use everywire::Node;
-use std::path::Path;
-use std::process::Command;
-use std::sync::Arc;
+use common::papers::{PASSWORD, Papers, USER};
+use common::python::{nettcp, nettcp_windows, serving, succeeds, zeep};
 
-/// The versions that the checks are made with; they are also in `scripts/setup.sh`.
-const PYNETTCP: &str = "pynettcp-0.1.0";
-const ZEEP: &str = "zeep-4.3.3";
+const ROOMY: &str = "MaxReceivedMessageSize=67108864";
 
-/// A server of ours, and where it listens: `SCHEME://HOST:PORT`.
-fn serving(scheme: &str) -> (Node, String) {
-    let node = Node::new();
-    let address = node
-        .listen(&format!("{scheme}://127.0.0.1:0?security=none&MaxReceivedMessageSize=67108864"))
-        .unwrap_or_else(|failure| panic!("{scheme}: {failure}"));
-    let _ = node.export::<dyn IRemoteObject>("bench", Arc::new(Remote));
-    let _ = node.export::<dyn ICellar>("cellar", Arc::new(Cellar::default()));
-    let place = address.split_once("://").map_or(address.as_str(), |(_, rest)| rest);
-    let place = place.split(['/', '?']).next().unwrap_or(place);
-    (node, place.to_owned())
-}
-
-/// A Python with this library runs this script; or nothing, said loudly.
-fn python(test: &str, library: &str, directory: &str, program: &str) -> Option<Command> {
-    let module = library.to_owned();
-    let works = move |directory: &Path| {
-        let import =
-            Command::new(directory.join("bin/python")).args(["-c", &format!("import {module}")]).output();
-        import.is_ok_and(|output| output.status.success())
-    };
-    let directory = cached(test, library, directory, works)?;
-    let mut command = Command::new(directory.join("bin/python"));
-    command.arg(script(program)).env("PYTHONDONTWRITEBYTECODE", "1");
-    Some(command)
-}
-
-fn succeeds(command: &mut Command) {
-    let said = run(command);
-    assert_eq!(said.lines().last(), Some("ok"), "{command:?}: {said}");
-}
-
-fn nettcp(test: &str, deed: &str, service: &str) {
-    let Some(mut python) = python(test, "pynettcp", PYNETTCP, "nettcp.py") else { return };
-    let (_node, place) = serving("net.tcp");
+fn calls_over_tcp(test: &str, deed: &str, service: &str) {
+    let Some(mut python) = nettcp(test) else { return };
+    let (_node, place) = serving("net.tcp", &format!("security=none&{ROOMY}"));
     succeeds(python.arg(deed).arg(format!("net.tcp://{place}/{service}")));
 }
 
-fn zeep(test: &str, scheme: &str, service: &str) {
-    let Some(mut python) = python(test, "zeep", ZEEP, "zeep_client.py") else { return };
-    let (_node, place) = serving(scheme);
+fn calls_over_http(test: &str, scheme: &str, service: &str) {
+    let Some(mut python) = zeep(test) else { return };
+    let (_node, place) = serving(scheme, &format!("security=none&{ROOMY}"));
     succeeds(python.arg(service).arg(format!("http://{place}/{service}?wsdl")));
+}
+
+/// Over TLS, its certificate checked; `options` are the server's, `says` what the client says of itself.
+fn calls_over_tls(test: &str, scheme: &str, deed: &str, service: &str, options: &str, says: &str) {
+    let (Some(mut python), Some(papers)) = (zeep(test), Papers::get(test)) else { return };
+    let users = if options.is_empty() {
+        String::new()
+    } else {
+        format!("&users={}&{options}", papers.path("users").display())
+    };
+    let (_node, place) = serving(scheme, &format!("{ROOMY}&{}{users}", papers.listening()));
+    python.arg(deed).arg(format!("https://{place}/{service}?wsdl"));
+    python.arg(format!("ca={}", papers.path("ca.pem").display()));
+    if !says.is_empty() {
+        python.arg(says);
+    }
+    succeeds(&mut python);
 }
 
 #[test]
 fn pynettcp_makes_a_client_of_our_metadata_and_uses_it() {
-    nettcp("pynettcp_makes_a_client_of_our_metadata_and_uses_it", "bench", "bench");
+    calls_over_tcp("pynettcp_makes_a_client_of_our_metadata_and_uses_it", "bench", "bench");
 }
 
 #[test]
 fn pynettcp_calls_us_with_classes_lists_and_faults() {
-    nettcp("pynettcp_calls_us_with_classes_lists_and_faults", "cellar", "cellar");
+    calls_over_tcp("pynettcp_calls_us_with_classes_lists_and_faults", "cellar", "cellar");
 }
 
 #[test]
 fn pynettcp_is_told_of_wrong_paths_and_actions() {
-    nettcp("pynettcp_is_told_of_wrong_paths_and_actions", "wrong", "cellar");
+    calls_over_tcp("pynettcp_is_told_of_wrong_paths_and_actions", "wrong", "cellar");
 }
 
 #[test]
 fn pynettcp_keeps_sessions_apart() {
-    nettcp("pynettcp_keeps_sessions_apart", "session", "cellar");
+    calls_over_tcp("pynettcp_keeps_sessions_apart", "session", "cellar");
+}
+
+/// NegotiateStream: NTLM in SPNEGO, signed and encrypted, by a library that none of us wrote. A wrong password is refused.
+#[test]
+fn pynettcp_calls_us_as_a_windows_user() {
+    const TEST: &str = "pynettcp_calls_us_as_a_windows_user";
+    let (Some(mut python), Some(papers)) = (nettcp_windows(TEST), Papers::get(TEST)) else { return };
+    let users = papers.path("users");
+    let (_node, place) = serving("net.tcp", &format!("security=windows&users={}&{ROOMY}", users.display()));
+    python.arg("windows").arg(format!("net.tcp://{place}/cellar"));
+    succeeds(python.args([USER, PASSWORD]));
+}
+
+#[test]
+fn pynettcp_is_told_which_quota_it_exceeds() {
+    let Some(mut python) = nettcp("pynettcp_is_told_which_quota_it_exceeds") else { return };
+    let (_node, place) = serving("net.tcp", &format!("security=none&{QUOTAS}"));
+    succeeds(python.arg("quotas").arg(format!("net.tcp://{place}/cellar")));
 }
 
 #[test]
 fn zeep_reads_our_contracts_and_calls_over_basic_http() {
-    zeep("zeep_reads_our_contracts_and_calls_over_basic_http", "basic", "bench");
-    zeep("zeep_reads_our_contracts_and_calls_over_basic_http", "basic", "cellar");
+    calls_over_http("zeep_reads_our_contracts_and_calls_over_basic_http", "basic", "bench");
+    calls_over_http("zeep_reads_our_contracts_and_calls_over_basic_http", "basic", "cellar");
 }
 
 /// zeep writes the headers of WS-Addressing when the contract's binding asks for them.
 #[test]
 fn zeep_reads_our_contracts_and_calls_over_ws_http() {
-    zeep("zeep_reads_our_contracts_and_calls_over_ws_http", "wshttp", "bench");
+    calls_over_http("zeep_reads_our_contracts_and_calls_over_ws_http", "wshttp", "bench");
+}
+
+#[test]
+fn zeep_calls_over_tls() {
+    for (scheme, service) in [("basics", "cellar"), ("wshttps", "bench")] {
+        calls_over_tls("zeep_calls_over_tls", scheme, service, service, "", "");
+    }
+}
+
+/// TransportWithMessageCredential, and HTTP's Basic authentication.
+#[test]
+fn zeep_says_a_user_and_a_password_over_tls() {
+    let token = format!("token={USER}:{PASSWORD}");
+    for (scheme, service) in [("basics", "cellar"), ("wshttps", "bench")] {
+        calls_over_tls(
+            "zeep_says_a_user_and_a_password_over_tls",
+            scheme,
+            service,
+            service,
+            "security=username",
+            &token,
+        );
+    }
+    let login = format!("login={USER}:{PASSWORD}");
+    calls_over_tls(
+        "zeep_says_a_user_and_a_password_over_tls",
+        "basics",
+        "bench",
+        "bench",
+        "security=tls",
+        &login,
+    );
+}
+
+#[test]
+fn zeep_is_refused_with_another_password() {
+    for scheme in ["basics", "wshttps"] {
+        let token = format!("token={USER}:other");
+        calls_over_tls(
+            "zeep_is_refused_with_another_password",
+            scheme,
+            "strangers",
+            "bench",
+            "security=username",
+            &token,
+        );
+        calls_over_tls(
+            "zeep_is_refused_with_another_password",
+            scheme,
+            "strangers",
+            "bench",
+            "security=username",
+            "",
+        );
+    }
+}
+
+/// What the scripts exceed.
+const QUOTAS: &str =
+    "MaxReceivedMessageSize=100000&MaxArrayLength=1000&MaxStringContentLength=2000&MaxDepth=12";
+
+#[test]
+fn zeep_is_told_which_quota_it_exceeds() {
+    for scheme in ["basic", "wshttp"] {
+        let Some(mut python) = zeep("zeep_is_told_which_quota_it_exceeds") else { return };
+        let (_node, place) = serving(scheme, &format!("security=none&{QUOTAS}"));
+        succeeds(python.arg("quotas").arg(format!("http://{place}/cellar?wsdl")));
+    }
 }

@@ -35,6 +35,13 @@ impl Connection {
         // Everything that was read is served before this ends: nobody would be told of a call left in the session.
         loop {
             let Some(event) = core.session.poll() else {
+                if core.session.is_full() {
+                    // It reads on when it was woken.
+                    self.send_replies(&mut core);
+                    let writing = core.watched.writing;
+                    self.watch(&mut core, false, writing);
+                    break;
+                }
                 // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
                 // still incomplete.
                 if !self.send_replies(&mut core)

@@ -1,7 +1,7 @@
 //! Our DCOP server as a process of its own, with files of its own.
 
 use super::foreign::{Beside, PATIENCE, everywire, script};
-use super::scratch;
+use super::{scratch, shelf};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -18,7 +18,7 @@ pub struct DcopServer {
 
 /// Where all servers of this process, and this process itself, keep their cookies.
 fn authority() -> PathBuf {
-    std::env::temp_dir().join(format!("everywire-{}-cookies", std::process::id())).join("ICEauthority")
+    shelf().join("cookies/ICEauthority")
 }
 
 impl DcopServer {

@@ -1,6 +1,6 @@
 //! Programs that none of us wrote: run to their end, or beside a test.
 
-use super::scratch;
+use super::{scratch, shelf};
 use everywire_derby::buses::{Bus, Program, Settings};
 use everywire_tests::peers::{here, root};
 use std::fs;
@@ -107,7 +107,7 @@ impl Beside {
     pub fn start(command: &mut Command) -> Self {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let log = std::env::temp_dir().join(format!("everywire-{}-beside-{count}", std::process::id()));
+        let log = shelf().join(format!("beside-{count}"));
         let shown = format!("{command:?}");
         let mut child = command
             .stdin(Stdio::piped())

@@ -6,30 +6,55 @@ pub mod capture;
 pub mod cellar;
 pub mod dcom;
 pub mod dcom_pantry;
+pub mod dcom_torture;
 pub mod dcopserver;
 pub mod foreign;
 pub mod galley;
 pub mod hello;
 pub mod kdc;
 pub mod mono;
+pub mod papers;
+pub mod python;
 
 use everywire_derby::contestants::omniorb::{Built, build};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// omniORB serves calls of one connection on several threads unless told otherwise; the checks count on their order.
 pub const IN_ORDER: [&str; 2] = ["-ORBmaxServerThreadPerConnection", "1"];
 
-/// A directory of this test run's own, empty.
+/// A directory of this test run's own, empty. It is removed when this process exits, however its tests went.
 pub fn scratch(name: &str) -> PathBuf {
-    let dir = std::env::temp_dir().join(format!("everywire-{}-{name}", std::process::id()));
-    // Left over from a process with the same number: it is nobody's any more.
+    let dir = shelf().join(name);
+    // The same test may have made one before.
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).expect("a scratch directory");
     dir
+}
+
+/// Where this process keeps what it needs for a while. No test has to remove anything: one that fails cannot.
+pub fn shelf() -> &'static Path {
+    static SHELF: OnceLock<PathBuf> = OnceLock::new();
+    extern "C" fn clear() {
+        if let Some(shelf) = SHELF.get() {
+            // It may be gone already.
+            let _ = fs::remove_dir_all(shelf);
+        }
+    }
+    SHELF.get_or_init(|| {
+        let dir = std::env::temp_dir().join(format!("everywire-{}", std::process::id()));
+        // Left over from a process with the same number: it is nobody's any more.
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).expect("a scratch directory");
+        // SAFETY: the function is of the right type and lives as long as the process; it panics nowhere.
+        let registered = unsafe { libc::atexit(clear) };
+        assert_eq!(registered, 0, "nothing would be removed");
+        dir
+    })
 }
 
 /// omniORB's client and server, built; or nothing, said loudly.

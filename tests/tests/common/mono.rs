@@ -2,6 +2,7 @@
 
 use super::dcom::cached;
 use super::foreign::{Beside, run, run_with, script};
+use super::papers::Papers;
 use everywire_tests::peers::here;
 use std::ffi::OsString;
 use std::fs;
@@ -36,7 +37,28 @@ pub const STREAMED: Binding =
 pub const TEXT: Binding =
     Binding { name: "tcptext", scheme: "net.tcp", options: "&encoding=text", theirs: "net.tcp" };
 
+/// The same over TLS.
+pub const BASICS: Binding = Binding { name: "basics", scheme: "basics", options: "", theirs: "https" };
+pub const WSS: Binding = Binding { name: "wss", scheme: "wshttps", options: "", theirs: "https" };
+pub const BINARYS: Binding = Binding { name: "binhttps", scheme: "binhttps", options: "", theirs: "https" };
+
 impl Binding {
+    /// The same with the quotas that .NET had before 4.5, on Mono's side.
+    pub const fn with_few(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
+    /// Where we listen with TLS.
+    pub fn listen_with(&self, papers: &Papers) -> String {
+        format!("{}://127.0.0.1:0?{ROOMY}&{}", self.scheme, papers.listening())
+    }
+
+    /// Our address of an object of theirs, over TLS.
+    pub fn object_with(&self, port: u16, key: &str, papers: &Papers) -> String {
+        let ca = papers.path("ca.pem");
+        format!("{}://localhost:{port}/{key}?{ROOMY}&ca={}", self.scheme, ca.display())
+    }
+
     /// Where we listen.
     pub fn listen(&self) -> String {
         format!("{}://127.0.0.1:0?security=none&{ROOMY}{}", self.scheme, self.options)
@@ -64,6 +86,8 @@ pub struct Mono {
     program: PathBuf,
     /// Where the assembly without the sleeps is.
     awake: Option<PathBuf>,
+    /// What it shows as a server with TLS, and trusts as a client.
+    papers: Option<&'static Papers>,
 }
 
 impl Mono {
@@ -85,12 +109,22 @@ impl Mono {
         if !here(test, &["mono", "mcs"], INSTALL) {
             return None;
         }
-        Some(Self { program: BUILT.get_or_init(build).clone(), awake: None })
+        Some(Self { program: BUILT.get_or_init(build).clone(), awake: None, papers: None })
+    }
+
+    /// With TLS.
+    #[must_use]
+    pub fn with(self, papers: &'static Papers) -> Self {
+        Self { papers: Some(papers), ..self }
     }
 
     fn run(&self) -> Command {
         let mut command = Command::new("mono");
         command.env_remove("MONO_PATH").envs(self.awake.iter().map(|awake| ("MONO_PATH", awake)));
+        if let Some(papers) = self.papers {
+            command.env("EVERYWIRE_TRUST", papers.path("server.pem"));
+            command.env("XDG_CONFIG_HOME", papers.directory());
+        }
         command.arg(&self.program);
         command
     }
@@ -98,6 +132,9 @@ impl Mono {
     /// Serves these contracts, each at a port of its own, until the value is dropped.
     pub fn serve(&self, binding: Binding, contracts: &[&str]) -> (Beside, Vec<u16>) {
         let ports: Vec<u16> = contracts.iter().map(|_| free_port()).collect();
+        if let Some(papers) = self.papers {
+            ports.iter().for_each(|port| papers.for_mono(*port));
+        }
         let mut command = self.run();
         command.arg("serve");
         for (contract, port) in contracts.iter().zip(&ports) {

@@ -1,7 +1,10 @@
 """Another implementation of SOAP, zeep, reads the contract of a server and calls it.
 
-    zeep_client.py bench|cellar ADDRESS-OF-THE-WSDL
+    zeep_client.py bench|cellar|quotas|strangers ADDRESS-OF-THE-WSDL [OPTION=VALUE...]
 
+quotas: sends more than the server takes, and something small after it; strangers: calls as somebody whom nobody knows.
+Options: ca=FILE, whose certificates are trusted, and no others; login=USER:PASSWORD, said in each request (HTTP Basic);
+token=USER:PASSWORD, said in each envelope (a UsernameToken).
 Prints `ok` at the end.
 """
 
@@ -9,15 +12,18 @@ import datetime
 import decimal
 import sys
 
+import requests
 import zeep
 import zeep.exceptions
+from zeep.wsse.username import UsernameToken
+from zeep.wsse.utils import WSU
 
 TYPES = "{http://schemas.datacontract.org/2004/07/Everywire.Cellar}"
 
 
 def same(got, wanted, what):
     if got != wanted:
-        raise AssertionError(f"{what}: wanted {wanted!r}, got {got!r}")
+        raise AssertionError(f"{what}: wanted {wanted!r:.1000}, got {got!r:.1000}")
     print(what, repr(got)[:100])
 
 
@@ -95,6 +101,67 @@ def cellar(client):
     same(service.Take(0), 17, "Take.after")
 
 
-client = zeep.Client(sys.argv[2])
-{"bench": bench, "cellar": cellar}[sys.argv[1]](client)
+def refused(deed, what, *parts):
+    """The deed fails, and what the server says has all of these parts."""
+    try:
+        deed()
+    except (zeep.exceptions.Fault, zeep.exceptions.TransportError) as error:
+        said = error.message + " " + str(getattr(error, "content", None) or "")
+        for part in parts:
+            if part not in said:
+                raise AssertionError(f"{what}: no {part!r} in {said!r}") from error
+        print(what, type(error).__name__, said[:300])
+        return
+    raise AssertionError(f"{what} went well")
+
+
+def quotas(client):
+    """Against MaxReceivedMessageSize=100000, MaxArrayLength=1000, MaxStringContentLength=2000, MaxDepth=12."""
+    service = client.service
+    rack = {"Front": {"Text": "x", "Year": 1}}
+    for _ in range(10):
+        rack = {"Front": {"Text": "x", "Year": 1}, "Next": rack}
+    for deed, quota, value in (
+        (lambda: service.EchoBytes(bytes(90000)), "MaxReceivedMessageSize", "100000"),
+        (lambda: service.EchoBytes(bytes(3000000)), "MaxReceivedMessageSize", "100000"),
+        (lambda: service.EchoBytes(bytes(1200)), "MaxArrayLength", "1000"),
+        (lambda: service.EchoInts({"int": list(range(1001))}), "MaxArrayLength", "1000"),
+        (lambda: service.EchoString("x" * 2001), "MaxStringContentLength", "2000"),
+        (lambda: service.EchoRack(rack), "MaxDepth", "12"),
+    ):
+        refused(deed, quota, f"({value})", quota, f"{quota}=")
+        same(service.Take(0), 17, "Take")
+
+
+def strangers(client):
+    refused(client.service.VoidCall, "VoidCall")
+
+
+def session(options):
+    """What asks: it trusts one authority, and says who it is if it is to."""
+    asks = requests.Session()
+    asks.trust_env = False
+    if "ca" in options:
+        asks.verify = options["ca"]
+    if "login" in options:
+        asks.auth = tuple(options["login"].split(":"))
+    return asks
+
+
+def timestamp():
+    """WCF takes no token without the time of the message."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    made = WSU.Timestamp()
+    for what, minutes in (("Created", 0), ("Expires", 5)):
+        time = now + datetime.timedelta(minutes=minutes)
+        made.append(getattr(WSU, what)(time.strftime("%Y-%m-%dT%H:%M:%SZ")))
+    return made
+
+
+deed, address, *options = sys.argv[1:]
+options = dict(option.split("=", 1) for option in options)
+token = UsernameToken(*options["token"].split(":"), timestamp_token=timestamp()) if "token" in options else None
+transport = zeep.Transport(session=session(options), timeout=20, operation_timeout=20)
+client = zeep.Client(address, transport=transport, wsse=token)
+{"bench": bench, "cellar": cellar, "quotas": quotas, "strangers": strangers}[deed](client)
 print("ok")

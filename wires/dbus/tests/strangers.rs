@@ -397,12 +397,21 @@ fn connecting(text: &str, endpoint: usize) -> Side {
     Side::new(DBUS.connect(&Config { profile, ..Config::default() }))
 }
 
+/// It goes with what is in it, however the test ends.
+struct Folder(std::path::PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// Each address of a list has its own nonce and its own identity.
 #[test]
 fn each_address_has_its_own_nonce_and_identity() {
-    let folder = std::env::temp_dir().join(format!("strangers-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = |name: &str| folder.join(name).display().to_string();
+    let folder = Folder(std::env::temp_dir().join(format!("everywire-strangers-{}", std::process::id())));
+    std::fs::create_dir_all(&folder.0).unwrap();
+    let file = |name: &str| folder.0.join(name).display().to_string();
     std::fs::write(file("one"), [b'1'; 16]).unwrap();
     std::fs::write(file("two"), [b'2'; 16]).unwrap();
     let (guid, other) = ("00000000000000000000000000000001", "00000000000000000000000000000002");
@@ -426,5 +435,4 @@ fn each_address_has_its_own_nonce_and_identity() {
     assert!(due <= Instant::now());
     let violation = without.session.expire(due).unwrap_err();
     assert!(violation.message.contains("nonce file") && violation.message.contains("none"), "{violation:?}");
-    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -49,11 +49,25 @@ const NOTATIONS: &str = "write net.tcp://HOST:808/PATH, net.tcp+unix:///SOCKET#P
 const OPTIONS: &str = "options are security=, protection=, mech=, identity=, ca=, insecure=on, cert=, key=, credentials=, mode=, encoding=, binding=, reliable=on, callback=, the quotas by WCF's names; to listen: users=, keytab=, ntlm1=session, clients=, details=on";
 
 /// Options that mean something to those who listen only.
-const LISTENING: [&str; 7] =
-    ["users", "keytab", "ntlm1", "clients", "details", "maxconcurrentsessions", "maxconcurrentcalls"];
+const LISTENING: [&str; 13] = [
+    "users",
+    "keytab",
+    "ntlm1",
+    "clients",
+    "details",
+    "maxconcurrentsessions",
+    "maxconcurrentcalls",
+    "maxpendingconnections",
+    "receivetimeout",
+    "idletimeout",
+    "channelinitializationtimeout",
+    "maxviasize",
+    "maxcontenttypesize",
+];
 
-/// Those of them that connections of framing are counted for.
-const THROTTLE: [&str; 2] = ["maxconcurrentsessions", "maxconcurrentcalls"];
+/// Those of them that are about framing.
+const FRAMING: [&str; 5] =
+    ["maxconcurrentsessions", "maxpendingconnections", "receivetimeout", "maxviasize", "maxcontenttypesize"];
 
 /// Options that mean something to those who call only.
 const CALLING: [&str; 3] = ["ca", "insecure", "callback"];

@@ -27,6 +27,7 @@ pub mod security;
 pub mod settings;
 pub mod soap;
 pub mod text;
+pub mod throttle;
 pub mod values;
 pub mod violations;
 

@@ -47,10 +47,12 @@ pub struct Quotas {
     pub channel_initialization_timeout: Duration,
     /// How long an unused connection is kept.
     pub idle_timeout: Duration,
-    /// Of a place: sessions that are served at once; 0 for as many as come.
+    /// Of a place: sessions that are served at once, others wait; 0 for as many as come.
     pub max_concurrent_sessions: usize,
-    /// Of a place: calls that are served at once and that somebody waits for; 0 for as many as come.
+    /// Of a place: calls that are served at once and that somebody waits for, others wait; 0 for as many as come.
     pub max_concurrent_calls: usize,
+    /// Of a place: connections whose sessions wait, where those are bounded; others are refused.
+    pub max_pending_connections: usize,
 }
 
 impl Default for Quotas {
@@ -67,6 +69,7 @@ impl Default for Quotas {
             idle_timeout: Duration::from_secs(120),
             max_concurrent_sessions: 0,
             max_concurrent_calls: 0,
+            max_pending_connections: 128,
         }
     }
 }
@@ -83,7 +86,7 @@ impl Quotas {
     pub const MAX_RECEIVED_MESSAGE_SIZE: u64 = 65_536;
 
     /// The names that [`Quotas::set`] knows.
-    pub const NAMES: [&'static str; 16] = [
+    pub const NAMES: [&'static str; 17] = [
         "MaxReceivedMessageSize",
         "MaxBufferSize",
         "MaxDepth",
@@ -100,10 +103,25 @@ impl Quotas {
         "IdleTimeout",
         "MaxConcurrentSessions",
         "MaxConcurrentCalls",
+        "MaxPendingConnections",
     ];
 
     /// Quotas of WCF's that would bound nothing here, and what does.
-    const ELSEWHERE: [(&str, &str); 3] = [
+    const ELSEWHERE: [(&str, &str); 6] = [
+        (
+            "MaxConcurrentInstances",
+            "an object here is one instance, which serves all: MaxConcurrentCalls= and MaxConcurrentSessions= bound what it does",
+        ),
+        (
+            "MaxConnections",
+            "callers share connections as they need them, and a listener has MaxPendingConnections= for those whose sessions \
+             wait, and the node's quota for all: leave it out",
+        ),
+        (
+            "ListenBacklog",
+            "the system bounds connections that nobody has accepted yet (net.core.somaxconn), and they are accepted at once: \
+             MaxPendingConnections= bounds those whose sessions wait",
+        ),
         ("CloseTimeout", "closing waits for nobody here: leave it out"),
         (
             "SendTimeout",
@@ -190,13 +208,14 @@ impl Quotas {
             "idletimeout" => self.idle_timeout = time()?,
             "maxconcurrentsessions" => self.max_concurrent_sessions = size()?,
             "maxconcurrentcalls" => self.max_concurrent_calls = size()?,
+            "maxpendingconnections" => self.max_pending_connections = size()?,
             _ => return Err(Wrong::Unknown),
         }
         Ok(())
     }
 
     /// In the order of the names; times in milliseconds.
-    pub(crate) fn values(&self) -> [u64; 16] {
+    pub(crate) fn values(&self) -> [u64; 17] {
         let time = |time: Duration| time.as_millis() as u64;
         [
             self.max_received_message_size,
@@ -215,6 +234,7 @@ impl Quotas {
             time(self.idle_timeout),
             self.max_concurrent_sessions as u64,
             self.max_concurrent_calls as u64,
+            self.max_pending_connections as u64,
         ]
     }
 

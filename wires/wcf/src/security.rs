@@ -176,7 +176,7 @@ impl Header {
                 Some(text::Event::Text(piece)) => said.push_str(&piece),
                 Some(text::Event::End) => {
                     if path.is_empty() {
-                        return found.header(reader.position());
+                        return found.header();
                     }
                     found.take(&path, &said, reader.position())?;
                     said.clear();
@@ -231,7 +231,7 @@ impl Header {
             }
             if ends {
                 if path.is_empty() {
-                    return found.header(at);
+                    return found.header();
                 }
                 let names: Vec<&str> = path.iter().map(String::as_str).collect();
                 found.take(&names, &said, at)?;
@@ -295,13 +295,15 @@ impl Found {
         if again { Err(Violation::UnexpectedElement.at(at)) } else { Ok(()) }
     }
 
-    fn header(self, at: usize) -> Visit<Header> {
+    fn header(self) -> Visit<Header> {
         if self.digest {
             let what = "the password is no text: digests of passwords are not taken";
             return Err(denied(what, "UnsupportedSecurityToken"));
         }
-        // Some leave the time out, or only its end.
-        let created = self.created.ok_or_else(|| Violation::MissingElement.at(at))?;
+        // Some leave its end out. WCF wants the time, too.
+        let no_time =
+            || denied("the Security header has no Timestamp with the time of the message", "InvalidSecurity");
+        let created = self.created.ok_or_else(no_time)?;
         let expires = self.expires.unwrap_or(created + WINDOW);
         let login = self.user.map(|user| (user, self.password.unwrap_or_default()));
         Ok(Header { created, expires, login })

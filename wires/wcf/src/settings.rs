@@ -1,9 +1,9 @@
 //! What an address says of how to talk to whoever is there: binding, security, quotas.
 
-use crate::framing::Throttle;
 use crate::layer::Layer;
 use crate::limits::Quotas;
 use crate::soap::{Dialect, Form};
+use crate::throttle::Throttle;
 use bytes::Bytes;
 use everywire_auth::nns::ProtectionLevel;
 use everywire_auth::security::{Credentials, Mechanism, Options, Users};

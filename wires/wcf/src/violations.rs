@@ -347,7 +347,7 @@ impl fmt::Display for Breach {
             }
             Self::Busy { limit } => write!(
                 f,
-                "MaxConcurrentSessions ({limit}) sessions are served already; raise it with `MaxConcurrentSessions=` \
+                "MaxConcurrentSessions ({limit}) sessions are served already, and as many wait as MaxPendingConnections allows; raise them with `MaxConcurrentSessions=` and `MaxPendingConnections=` \
                  in the address"
             ),
             Self::Authentication { message } | Self::Refused { message } => f.write_str(message),

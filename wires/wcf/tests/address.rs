@@ -17,12 +17,28 @@ fn place(text: &str) -> Result<Arc<Settings>, Failure> {
     listen(text).map(|place| Settings::of(place.profile()))
 }
 
-/// A file that nobody else can read.
-fn file(name: &str, text: &str) -> PathBuf {
+/// A file that nobody else can read, until this is dropped.
+struct Secret(PathBuf);
+
+impl std::ops::Deref for Secret {
+    type Target = std::path::Path;
+
+    fn deref(&self) -> &std::path::Path {
+        &self.0
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn file(name: &str, text: &str) -> Secret {
     let path = std::env::temp_dir().join(format!("everywire-wcf-{}-{name}", std::process::id()));
     std::fs::write(&path, text).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-    path
+    Secret(path)
 }
 
 #[test]
@@ -188,6 +204,9 @@ fn what_cannot_be_is_refused() {
         ("net.tcp://host/a?details=on", "for those who listen"),
         ("net.tcp://host/a?users=/dev/null", "users"),
         ("net.tcp://host/a?MaxConcurrentCalls=7", "for those who listen"),
+        ("net.tcp://host/a?ReceiveTimeout=7", "for those who listen"),
+        ("net.tcp://host/a?SendTimeout=7", "--deadline"),
+        ("net.tcp://host/a?MaxConnections=7", "leave it out"),
         ("net.tcp://host/a?protection=Sign", "security=none"),
         ("net.tcp://host/a?security=none&mech=ntlm", "Windows"),
         ("net.tcp://ada:x@host/a?security=windows&ca=/nowhere", "TLS"),
@@ -230,6 +249,8 @@ fn listeners_say_who_is_let_in() {
         "net.tcp://127.0.0.1:0?security=none&callback=x".to_owned(),
         "net.tcp://127.0.0.1:0?security=none&ca=x".to_owned(),
         "basic://127.0.0.1:0?MaxConcurrentSessions=7".to_owned(),
+        "wshttp://127.0.0.1:0?ReceiveTimeout=7".to_owned(),
+        "net.tcp://127.0.0.1:0?security=none&ListenBacklog=7".to_owned(),
         "net.tcp://127.0.0.1:0?security=windows".to_owned(),
         "net.tcp://127.0.0.1:0?security=tls".to_owned(),
         "net.tcp://127.0.0.1:0?security=unix".to_owned(),

@@ -389,26 +389,47 @@ fn a_channel_that_does_not_open_in_time_fails_its_calls() {
 }
 
 #[test]
-fn sessions_and_calls_are_bounded_where_the_address_says_so() {
-    let place = place("security=none&MaxConcurrentSessions=1&MaxConcurrentCalls=1");
+fn sessions_and_calls_wait_where_the_address_bounds_them() {
+    let place = place("security=none&MaxConcurrentSessions=1&MaxConcurrentCalls=1&MaxPendingConnections=1");
     let session = || everywire_wcf::framing::Accepting::new(&place);
     let mut pair = Pair::new(connecting(VIA), session());
-    let first = pair.call(Expects::Reply);
+    pair.call(Expects::Reply);
     pair.call(Expects::Reply);
     pair.carry();
-    assert_eq!(pair.serve(), 1, "the second was refused");
-    pair.carry();
-    let told = events(&mut *pair.client);
-    assert!(told.iter().any(|event| matches!(event, Event::Reply { id, outcome: Outcome::Failed(failure) } if *id != first && failure.kind() == Kind::Busy)), "{told:?}");
-    // What was answered makes room.
-    pair.call(Expects::Reply);
-    pair.carry();
-    assert_eq!(pair.serve(), 1);
+    // One call is told of; the other waits, and nothing is read behind it.
+    let calls: Vec<_> = std::iter::from_fn(|| pair.server.poll()).collect();
+    let ids: Vec<CallId> = calls.iter().filter_map(call_id).collect();
+    assert_eq!((ids.len(), pair.server.is_full(), pair.server.outstanding()), (1, true, 2));
+    let gone = Failure::new(Kind::NoObject, everywire_model::Initiator::Peer, "gone");
+    pair.server.answer(ids[0], Answer::Failed(&gone)).unwrap();
+    let next: Vec<_> = std::iter::from_fn(|| pair.server.poll()).collect();
+    assert_eq!((next.iter().filter_map(call_id).count(), pair.server.is_full()), (1, false));
+
+    // One session waits, unacknowledged, and is full; the next one is refused.
     let mut other = session();
-    assert_eq!(give(&mut other, &unhex(PREAMBLE)).unwrap_err().name, "Busy");
-    assert!(String::from_utf8_lossy(&sent(&mut other)).ends_with("ServerTooBusy"));
+    give(&mut other, &unhex(PREAMBLE)).unwrap();
+    assert!(events(&mut other).is_empty() && sent(&mut other).is_empty() && other.is_full());
+    let mut third = session();
+    assert_eq!(give(&mut third, &unhex(PREAMBLE)).unwrap_err().name, "Busy");
+    assert!(String::from_utf8_lossy(&sent(&mut third)).ends_with("ServerTooBusy"));
     drop(pair);
-    give(&mut session(), &unhex(PREAMBLE)).unwrap();
+    assert!(matches!(events(&mut other)[..], [Event::Ready(_)]));
+    assert_eq!((sent(&mut other), other.is_full()), (vec![0x0b], false));
+    // Whoever waits and leaves is forgotten; whoever waits for too long is told.
+    let mut late = session();
+    give(&mut late, &unhex(PREAMBLE)).unwrap();
+    late.disconnected(&gone);
+    let mut late = session();
+    give(&mut late, &unhex(PREAMBLE)).unwrap();
+    let due = late.deadline().unwrap();
+    assert_eq!(late.expire(due).unwrap_err().name, "Busy");
+}
+
+fn call_id(event: &Event) -> Option<CallId> {
+    match event {
+        Event::Call(call) => Some(call.id),
+        _ => None,
+    }
 }
 
 #[test]

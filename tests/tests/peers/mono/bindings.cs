@@ -1,5 +1,7 @@
 // The bindings that Mono has, by the names of the command line.
 using System;
+using System.Net;
+using System.Security.Cryptography.X509Certificates;
 using System.ServiceModel;
 using System.ServiceModel.Channels;
 using System.Text;
@@ -7,27 +9,49 @@ using System.Xml;
 
 static class Bindings
 {
-    public static string Scheme(string name) { return name.StartsWith("tcp") ? "net.tcp" : "http"; }
+    // Of servers, the one certificate that is trusted.
+    public static void Trust(string file)
+    {
+        var wanted = new X509Certificate2(file).GetCertHashString();
+        ServicePointManager.SecurityProtocol = SecurityProtocolType.Tls12;
+        ServicePointManager.ServerCertificateValidationCallback =
+            (sender, certificate, chain, errors) => certificate.GetCertHashString() == wanted;
+    }
 
+    // A name with a `-` behind it has the quotas that .NET had before 4.5, and few octets for a message.
     public static Binding Make(string name)
     {
-        var binding = Bare(name);
+        var binding = Bare(name.TrimEnd('-'), name.EndsWith("-"));
         binding.SendTimeout = binding.ReceiveTimeout = TimeSpan.FromSeconds(60);
         binding.OpenTimeout = binding.CloseTimeout = TimeSpan.FromSeconds(20);
         return binding;
     }
 
-    static Binding Bare(string name)
+    static Binding Bare(string name, bool few)
     {
-        const int size = 1 << 26;
+        int size = few ? 1 << 16 : 1 << 26;
         var quotas = new XmlDictionaryReaderQuotas
         {
             MaxArrayLength = size, MaxStringContentLength = size, MaxBytesPerRead = size, MaxNameTableCharCount = size, MaxDepth = 64,
         };
+        if (few) quotas = new XmlDictionaryReaderQuotas { MaxArrayLength = 1000, MaxStringContentLength = 2000, MaxDepth = 12 };
         switch (name)
         {
             case "basic":
                 return new BasicHttpBinding { MaxReceivedMessageSize = size, MaxBufferSize = size, ReaderQuotas = quotas };
+            case "basics":
+                return new BasicHttpBinding(BasicHttpSecurityMode.Transport)
+                {
+                    MaxReceivedMessageSize = size, MaxBufferSize = size, ReaderQuotas = quotas,
+                };
+            case "wss":
+                var secured = new WSHttpBinding(SecurityMode.Transport) { MaxReceivedMessageSize = size, ReaderQuotas = quotas };
+                secured.Security.Transport.ClientCredentialType = HttpClientCredentialType.None;
+                return secured;
+            case "binhttps":
+                var inside = new BinaryMessageEncodingBindingElement();
+                quotas.CopyTo(inside.ReaderQuotas);
+                return new CustomBinding(inside, new HttpsTransportBindingElement { MaxReceivedMessageSize = size, MaxBufferSize = size });
             case "ws":
                 return new WSHttpBinding(SecurityMode.None) { MaxReceivedMessageSize = size, ReaderQuotas = quotas };
             case "binhttp":

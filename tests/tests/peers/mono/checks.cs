@@ -148,6 +148,27 @@ static class Checks
         Say("Take.after", c.Take(0));
     }
 
+    // Against MaxReceivedMessageSize=100000, MaxArrayLength=1000, MaxStringContentLength=2000, MaxDepth=12.
+    public static void Quotas(ICellar c, Func<ICellar> again)
+    {
+        var rack = Samples.Rack;
+        for (int i = 0; i < 10; i++) rack = new Rack { Next = rack };
+        Refused("MaxArrayLength", () => c.EchoBytes(new byte[1200]));
+        Say("Take", c.Take(0));
+        Refused("MaxStringContentLength", () => c.EchoString(new string('x', 2001)));
+        Say("Take", c.Take(0));
+        Refused("MaxDepth", () => c.EchoRack(rack));
+        Say("Take", c.Take(0));
+        Refused("MaxReceivedMessageSize", () => c.EchoBytes(new byte[200000]));
+        Say("Take", again().Take(0));
+    }
+
+    static void Refused(string name, Action deed)
+    {
+        try { deed(); Say(name, "nothing"); }
+        catch (Exception e) { Say(name, e.GetType().Name + ": " + e.Message.Replace('\n', ' ') + (e.InnerException == null ? "" : " <- " + e.InnerException.Message)); }
+    }
+
     static object[] Fault(ICellar c, int kind)
     {
         try { return new object[] { c.Take(kind) }; }

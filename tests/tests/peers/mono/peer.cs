@@ -8,12 +8,13 @@
 //       writes what it would answer to `?wsdl` and to `?xsd=`: service.wsdl, wsdl0.wsdl, xsd0.xsd, ...
 //
 // CONTRACT bench | hello | cellar; BINDING see bindings.cs; CHECK bench[=LARGEST] | duplex | types | arrays | classes |
-// operations | oneway | faults.
+// operations | oneway | faults | quotas. $EVERYWIRE_TRUST names the file of the certificate that servers must have.
 using System;
 using System.Collections.Generic;
 using System.Globalization;
 using System.IO;
 using System.Linq;
+using System.Runtime.InteropServices;
 using System.ServiceModel;
 using System.ServiceModel.Channels;
 using System.ServiceModel.Description;
@@ -28,6 +29,8 @@ static class Peer
         CultureInfo.DefaultThreadCurrentCulture = Thread.CurrentThread.CurrentCulture = CultureInfo.InvariantCulture;
         Console.OutputEncoding = new UTF8Encoding(false);
         int status = 1;
+        var trusted = Environment.GetEnvironmentVariable("EVERYWIRE_TRUST");
+        if (trusted != null) Bindings.Trust(trusted);
         try
         {
             if (args.Length >= 4 && args[0] == "serve") Serve(args.Skip(1).ToArray());
@@ -38,10 +41,14 @@ static class Peer
         }
         catch (Exception e) { Console.Error.WriteLine(e); }
         Console.Out.Flush();
-        // Mono's channels may wait for each other while they close.
-        Environment.Exit(status);
+        Console.Error.Flush();
+        // Mono's channels may wait for each other while they close, and its TLS while the program ends.
+        End(status);
         return status;
     }
+
+    [DllImport("libc", EntryPoint = "_exit")]
+    static extern void End(int status);
 
     static Type Contract(string name)
     {
@@ -69,6 +76,9 @@ static class Peer
             var host = new ServiceHost(service, address);
             host.AddServiceEndpoint(Contract(what[i]), Bindings.Make(what[i + 1]), "");
             if (address.Scheme == "http") host.Description.Behaviors.Add(new ServiceMetadataBehavior { HttpGetEnabled = true });
+            // Those who exceed a quota want to know which.
+            if (what[i + 1].EndsWith("-"))
+                host.Description.Behaviors.Find<ServiceDebugBehavior>().IncludeExceptionDetailInFaults = true;
             host.Open();
             hosts.Add(host);
         }
@@ -98,6 +108,7 @@ static class Peer
                 case "operations": Checks.Operations((ICellar)proxy); break;
                 case "oneway": Checks.OneWay((ICellar)proxy); break;
                 case "faults": Checks.Faults((ICellar)proxy); break;
+                case "quotas": Checks.Quotas((ICellar)proxy, () => new ChannelFactory<ICellar>(made, to).CreateChannel()); break;
                 default: throw new ArgumentException("no check " + word);
             }
             Console.Out.Flush();

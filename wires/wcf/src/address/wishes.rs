@@ -204,10 +204,7 @@ impl Wishes {
     pub(super) fn server(mut self, endpoint: &Endpoint) -> Result<Settings, Failure> {
         self.check_said("for those who call, and without effect in an address to listen at", &CALLING)?;
         if self.binding.is_http() {
-            self.check_said(
-                "for net.tcp; over HTTP connections and calls are bounded by the node's",
-                &THROTTLE,
-            )?;
+            self.check_said("for net.tcp: HTTP has no sessions and no preambles", &FRAMING)?;
         }
         let local = is_local(Some(endpoint));
         if let Some(path) = &self.users_file {

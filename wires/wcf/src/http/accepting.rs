@@ -9,6 +9,7 @@ use crate::layer::Layer;
 use crate::metadata;
 use crate::settings::{Encoding, Settings};
 use crate::soap::{Dialect, Exchange, Side};
+use crate::throttle::Held;
 use bytes::{Bytes, BytesMut};
 use everywire_model::body::Handle;
 use everywire_model::{
@@ -55,6 +56,10 @@ pub struct Accepting {
     events: VecDeque<Event>,
     /// The call that the request in hand became.
     current: Option<CallId>,
+    /// What this connection takes up of what the place allows for.
+    held: Held,
+    /// The call, and all that came behind it, that is not served yet because the place serves as many as it may.
+    waiting: VecDeque<Event>,
     /// Whether its answer goes in a package (MTOM).
     packs: bool,
     content_type: HeaderValue,
@@ -97,6 +102,8 @@ impl Accepting {
             out: Rope::new(),
             events: VecDeque::new(),
             current: None,
+            held: Held::new(&settings, config.waker.clone()),
+            waiting: VecDeque::new(),
             packs: false,
             content_type: HeaderValue::from_static(content::of(dialect)),
             known: None,
@@ -263,7 +270,11 @@ impl Accepting {
             {
                 self.current = Some(incoming.id);
             }
-            self.events.push_back(event);
+            if self.held.counts_calls() && matches!(event, Event::Call(_)) {
+                self.waiting.push_back(event);
+            } else {
+                self.events.push_back(event);
+            }
         }
         let mut out = Rope::new();
         let mut answered = false;
@@ -280,6 +291,13 @@ impl Accepting {
         } else if self.current.is_none() {
             self.respond(empty(StatusCode::ACCEPTED));
         }
+    }
+
+    /// The next call, if it may begin. Nobody waits for one-way calls, so they are not counted.
+    fn next_call(&mut self) -> Option<Event> {
+        let Some(Event::Call(call)) = self.waiting.front() else { return None };
+        let begins = call.expects == Expects::Nothing || self.held.begin(call.id);
+        if begins { self.waiting.pop_front() } else { None }
     }
 
     fn respond(&mut self, response: Response<Vec<Bytes>>) {
@@ -435,7 +453,10 @@ impl Session for Accepting {
     }
 
     fn poll(&mut self) -> Option<Event> {
-        let event = self.events.pop_front();
+        let mut event = self.events.pop_front();
+        if event.is_none() && !self.waiting.is_empty() {
+            event = self.next_call();
+        }
         if event.is_none() && self.server.is_over() && self.out.is_empty() && !self.closed {
             self.closed = true;
             return Some(Event::Closed);
@@ -462,6 +483,7 @@ impl Session for Accepting {
     }
 
     fn answer(&mut self, id: CallId, answer: Answer<'_>) -> Result<(), Failure> {
+        self.held.finish(id);
         // It was here when the connection first asked for it.
         let missing =
             matches!(answer, Answer::Failed(failure) if failure.kind() == Kind::NoObject) && self.is_gone();
@@ -496,6 +518,8 @@ impl Session for Accepting {
 
     fn disconnected(&mut self, failure: &Failure) {
         self.current = None;
+        self.waiting.clear();
+        self.held.end();
         self.since = None;
         self.exchange.disconnected(failure);
         while let Some(event) = self.exchange.poll() {

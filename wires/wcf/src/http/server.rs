@@ -170,6 +170,11 @@ impl Service<Request<Incoming>> for Counter {
     }
 }
 
+/// What the sender of a message that is too large is told: the quota, its value, and how it is raised.
+fn how_to_raise(breach: &Breach) -> String {
+    format!("{breach} Here: raise it with `MaxReceivedMessageSize=` in the listener's address.\n")
+}
+
 /// A response without a body that ends the connection.
 pub(super) fn closing(status: StatusCode) -> Response<()> {
     let mut response = Response::new(());
@@ -228,7 +233,12 @@ impl Future for Serving {
             }
         }
         let response = match &this.state {
-            State::Refused(response) => Some(response.clone().map(|()| Outgoing::default())),
+            State::Refused(response) => {
+                let said =
+                    papers.breach.as_ref().filter(|_| response.status() == StatusCode::PAYLOAD_TOO_LARGE);
+                let said = said.map(|breach| Bytes::from(how_to_raise(breach)));
+                Some(response.clone().map(|()| Outgoing::new(said.into_iter().collect(), &this.end)))
+            }
             _ => papers.response.take(),
         };
         match response {

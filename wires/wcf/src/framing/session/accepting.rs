@@ -1,18 +1,20 @@
 //! The side that was connected to: reads the preamble, is upgraded, acknowledges, serves; then perhaps another preamble.
 
+mod turns;
+
 use super::super::channel::{Channel, closed};
 use super::super::preamble::{Mode, Preamble, Reading};
 use super::super::records::{self, Record, RecordKind, put_text};
-use super::super::throttle::Held;
 use super::{dialect, foreign, is_of};
 use crate::ambient::Node;
 use crate::settings::{self, Security, Settings};
-use crate::soap::{Dialect, Exchange, Side};
+use crate::soap::{Dialect, Exchange};
+use crate::throttle::Held;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{
-    Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Handle, Initiator, Interest,
-    Kind, Peer, Profile, Rope, Session, Violation,
+    Answer, Call, CallId, Completed, Config, Emission, Event, Failure, Handle, Initiator, Interest,
+    Kind, Profile, Rope, Session, Violation,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -49,6 +51,12 @@ pub struct Accepting {
     last: Instant,
     /// What this connection takes up of what the place allows for.
     held: Held,
+    /// Calls, and all that came behind them, that are not served yet because the place serves as many as it may.
+    waiting: VecDeque<Event>,
+    /// What came before the session could begin.
+    early: BytesMut,
+    /// What was found to be wrong when nobody could be told.
+    doomed: Option<Breach>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +67,8 @@ enum Phase {
     Upgrading,
     /// The layer is being established.
     Handshaking,
+    /// The preamble is over; the place serves as many sessions as it may.
+    Waiting,
     Open(Ends),
     Over,
 }
@@ -94,7 +104,10 @@ impl Accepting {
             ending: false,
             opening_due: now.checked_add(settings.quotas.channel_initialization_timeout),
             last: now,
-            held: Held::new(&settings),
+            held: Held::new(&settings, config.waker.clone()),
+            waiting: VecDeque::new(),
+            early: BytesMut::new(),
+            doomed: None,
         }
     }
 
@@ -168,7 +181,7 @@ impl Accepting {
             input.clear();
             return Ok(false);
         }
-        if self.phase == Phase::Handshaking {
+        if matches!(self.phase, Phase::Handshaking | Phase::Waiting) {
             return Ok(false);
         }
         if self.opening_due.is_none() && matches!(self.phase, Phase::Preamble(_)) {
@@ -197,7 +210,7 @@ impl Accepting {
                 let ended = ends.peer;
                 self.opened(&record, ended)?
             }
-            Phase::Handshaking | Phase::Over => false,
+            Phase::Handshaking | Phase::Waiting | Phase::Over => false,
         };
         input.advance(len);
         self.channel.received += len as u64;
@@ -231,19 +244,14 @@ impl Accepting {
         let simplex = preamble.mode == Mode::Simplex;
         self.preamble = Some(preamble);
         self.phase = Phase::Upgrading;
-        if simplex { self.admit() } else { Ok(()) }
+        if simplex { self.admit(self.last) } else { Ok(()) }
     }
 
     /// A record between the encoding and the end of the preamble; `rest` bytes stand behind it.
     fn upgrading(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, Breach> {
         match record {
             Record::UpgradeRequest(name) => self.upgrade(name, rest),
-            Record::PreambleEnd => {
-                self.admit()?;
-                self.last = now;
-                self.channel.put(|out| out.push(RecordKind::PreambleAck as u8)).map_err(unprotected)?;
-                Ok(true)
-            }
+            Record::PreambleEnd => self.admit(now).map(|()| true),
             _ => {
                 Err(Breach::Unexpected { record: record.kind(), expected: "Upgrade Request or Preamble End" })
             }
@@ -278,45 +286,6 @@ impl Accepting {
         self.channel.layer = layer;
         self.phase = Phase::Handshaking;
         Ok(false)
-    }
-
-    /// The preamble is over: calls may come.
-    fn admit(&mut self) -> Result<(), Breach> {
-        let demanded = self.channel.settings.transport_security;
-        let known = self.config.peer.credentials.is_some();
-        if let Some(upgrade) = demanded.upgrade()
-            && self.upgraded.is_none()
-            // Without the upgrade the kernel tells the same.
-            && !(demanded == Security::Unix && known)
-        {
-            return Err(Breach::SecurityRequired { upgrade });
-        }
-        let Some(dialect) = self.preamble.as_ref().and_then(|preamble| dialect(preamble.encoding)) else {
-            return Ok(());
-        };
-        if self.mode() != Mode::SingletonUnsized {
-            self.held.enter()?;
-        }
-        if self.spoken != Some(dialect) {
-            self.retire();
-        }
-        self.spoken = Some(dialect);
-        let (config, settings) = (&self.config, &self.channel.settings);
-        let exchange =
-            self.exchange.get_or_insert_with(|| Exchange::new(dialect, config, settings, Side::Server));
-        if !settings.username {
-            // Where each request says who asks, nobody listens before the first that was believed.
-            exchange.opened(self.key.clone());
-        }
-        self.opening_due = None;
-        self.phase = Phase::Open(Ends { peer: false, here: self.mode() == Mode::Simplex });
-        if !self.admitted {
-            self.admitted = true;
-            let default = if known { "unix credentials" } else { "none" };
-            let peer = Peer::admitted(self.config.peer.clone(), self.upgraded.unwrap_or(default));
-            self.events.push_back(Event::Ready(peer));
-        }
-        self.channel.open().map_err(unprotected)
     }
 
     /// A record other than a message while the channel is open.
@@ -363,26 +332,6 @@ impl Accepting {
             }
         }
         self.flush(now).map_err(unprotected)
-    }
-
-    /// Answers calls beyond those that the place allows for.
-    fn count_calls(&mut self) -> Result<(), Breach> {
-        while let Some(event) = self.exchange.as_mut().and_then(Exchange::poll) {
-            if let Event::Call(call) = &event
-                && call.expects == Expects::Reply
-                && let Err(busy) = self.held.begin(CallId(call.id.0 + self.base))
-            {
-                if let Some(exchange) = &mut self.exchange {
-                    // That it cannot be told is no reason to serve it.
-                    let _ = exchange.answer(call.id, Answer::Failed(&busy), &mut self.channel.payload);
-                }
-                self.send_payload(self.mode()).map_err(unprotected)?;
-                continue;
-            }
-            let event = self.renumbered(event);
-            self.events.push_back(event);
-        }
-        Ok(())
     }
 
     /// Sends what the exchange says on its own account.
@@ -527,7 +476,18 @@ impl Session for Accepting {
         handles: &mut Vec<Handle>,
     ) -> Result<(), Violation> {
         handles.clear();
-        self.take(now, input).map_err(|breach| self.broken(&breach))
+        if self.phase == Phase::Waiting || !self.early.is_empty() {
+            self.early.unsplit(input.split());
+            if self.phase == Phase::Waiting {
+                return Ok(());
+            }
+            std::mem::swap(&mut self.early, input);
+        }
+        let result = self.take(now, input);
+        if self.phase == Phase::Waiting {
+            self.early = input.split();
+        }
+        result.map_err(|breach| self.broken(&breach))
     }
 
     fn wanted(&self) -> usize {
@@ -536,8 +496,21 @@ impl Session for Accepting {
 
     #[inline]
     fn poll(&mut self) -> Option<Event> {
+        if self.phase == Phase::Waiting
+            && let Err(breach) = self.resume()
+        {
+            self.doomed = Some(breach);
+        }
         if let Some(event) = self.events.pop_front() {
             return Some(event);
+        }
+        if self.held.counts_calls() {
+            if let Err(breach) = self.count_calls() {
+                self.doomed = Some(breach);
+            }
+            if let Some(event) = self.events.pop_front().or_else(|| self.next_call()) {
+                return Some(event);
+            }
         }
         if let Some(event) = self.exchange.as_mut().and_then(Exchange::poll) {
             return Some(self.renumbered(event));
@@ -618,6 +591,8 @@ impl Session for Accepting {
 
     fn disconnected(&mut self, failure: &Failure) {
         self.phase = Phase::Over;
+        self.waiting.clear();
+        self.early.clear();
         self.held.end();
         self.callbacks.clear();
         if let Some(exchange) = &mut self.exchange {
@@ -627,6 +602,9 @@ impl Session for Accepting {
 
     fn deadline(&self) -> Option<Instant> {
         let quotas = &self.channel.settings.quotas;
+        if self.doomed.is_some() {
+            return Some(self.last);
+        }
         let silence = match self.phase {
             Phase::Over => return None,
             Phase::Open(_) if self.outstanding() > 0 => None,
@@ -634,14 +612,25 @@ impl Session for Accepting {
             Phase::Preamble(_) if self.opening_due.is_none() => self.last.checked_add(quotas.idle_timeout),
             _ => None,
         };
-        let exchange = self.exchange.as_ref().and_then(Exchange::deadline);
-        [self.opening_due, self.channel.deadline(), silence, exchange].into_iter().flatten().min()
+        let rare = self.opening_due.is_some() || self.channel.deadline().is_some();
+        match self.exchange.as_ref().and_then(Exchange::deadline) {
+            None if !rare => silence,
+            exchange => {
+                [self.opening_due, self.channel.deadline(), silence, exchange].into_iter().flatten().min()
+            }
+        }
     }
 
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        if let Some(breach) = self.doomed.take() {
+            return Err(self.broken(&breach));
+        }
         let quotas = self.channel.settings.quotas;
         let since = |time| self.last.checked_add(time).is_some_and(|due| due <= now);
-        let result = if self.opening_due.is_some_and(|due| due <= now) {
+        let due = self.opening_due.is_some_and(|due| due <= now);
+        let result = if due && self.phase == Phase::Waiting {
+            Err(Breach::Busy { limit: quotas.max_concurrent_sessions })
+        } else if due {
             Err(Breach::NoPreamble { seconds: quotas.channel_initialization_timeout.as_secs() })
         } else {
             self.channel.check_time(now)
@@ -662,6 +651,11 @@ impl Session for Accepting {
             self.ending = true;
         }
         result.map_err(|breach| self.broken(&breach))
+    }
+
+    fn is_full(&self) -> bool {
+        // Who waits for the answer to a callback must read on: it comes behind what waits.
+        self.phase == Phase::Waiting || (!self.waiting.is_empty() && self.callbacks.is_empty())
     }
 
     fn outstanding(&self) -> usize {

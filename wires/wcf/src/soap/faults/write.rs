@@ -66,8 +66,11 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
         Kind::Malformed | Kind::BadArgument | Kind::LimitExceeded
             if failure.completed() == Completed::No && failure.initiator() != Initiator::Here =>
         {
+            // Whoever exceeds a quota of this side's learns how it is raised here.
+            let how = failure.hint().filter(|_| failure.kind() == Kind::LimitExceeded);
+            let how = how.map(|hint| format!(" ({hint})")).unwrap_or_default();
             let reason = format!(
-                "The formatter threw an exception while trying to deserialize the message: {}",
+                "The formatter threw an exception while trying to deserialize the message: {}{how}",
                 failure.message()
             );
             own("Sender", DISPATCHER, "DeserializationFailed", reason, DISPATCHER_FAULT)

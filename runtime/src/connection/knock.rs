@@ -1,0 +1,64 @@
+//! How a session is served that has something to tell which did not come by its own connection.
+
+use super::{Connection, Served};
+use crate::shard;
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Wake, Waker};
+
+/// Has the connection served by its event loop.
+#[derive(Default)]
+pub(super) struct Knock(OnceLock<Weak<Connection>>);
+
+impl Knock {
+    pub(super) fn waker(self: &Arc<Self>) -> Waker {
+        Waker::from(Arc::clone(self))
+    }
+
+    /// Says which connection it is.
+    pub(super) fn lead_to(&self, connection: &Arc<Connection>) {
+        // There is one only.
+        let _ = self.0.set(Arc::downgrade(connection));
+    }
+}
+
+impl Wake for Knock {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let Some(connection) = self.0.get().and_then(Weak::upgrade) else { return };
+        let this = self.0.get().cloned().unwrap_or_default();
+        // Whoever wakes may hold the lock of another connection, or of this one.
+        let seat = connection.seat().cloned();
+        connection.node.queue(
+            Box::pin(async move {
+                if let Some(connection) = this.upgrade() {
+                    connection.serve_again();
+                }
+            }),
+            seat.as_ref(),
+        );
+    }
+}
+
+impl Connection {
+    /// Serves what its session has now, on the thread that leads the event loop.
+    fn serve_again(self: &Arc<Self>) {
+        let served = shard::with_lead(|lead| self.serve(lead));
+        match served {
+            Some(Served::Over) => {
+                if let Some(shard) = self.seat().and_then(crate::seat::Seat::shard) {
+                    shard.forget(self);
+                }
+            }
+            // What came meanwhile was not read; a bell tells of it once only.
+            Some(_) => {
+                if let (bell, Some(_)) = self.stream().watched() {
+                    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+                }
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A certificate authority, and a server's certificate by it, for as long as this process runs.
+
+use super::foreign::run;
+use super::scratch;
+use everywire_tests::peers::here;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Who may call, with what password: the only line of the file of users.
+pub const USER: &str = "ada";
+/// See [`USER`].
+pub const PASSWORD: &str = "Difference-1";
+
+/// Files of keys and certificates.
+#[derive(Debug)]
+pub struct Papers(PathBuf);
+
+impl Papers {
+    /// The same ones for all tests of a program; or nothing, said loudly.
+    pub fn get(test: &str) -> Option<&'static Self> {
+        static MADE: OnceLock<Papers> = OnceLock::new();
+        here(test, &["openssl"], "apt-get install openssl").then(|| MADE.get_or_init(Self::make))
+    }
+
+    fn make() -> Self {
+        let papers = Self(scratch("papers"));
+        papers.openssl("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=Authority -keyout ca.key -out ca.pem -addext keyUsage=critical,keyCertSign,cRLSign");
+        // Mono reads RSA keys only.
+        papers.openssl("req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr");
+        fs::write(
+            papers.path("server.ext"),
+            "subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth\n\
+             authorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n",
+        )
+        .expect("a file");
+        papers.openssl("x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile server.ext -out server.pem");
+        let users = papers.path("users");
+        fs::write(&users, format!("{USER}:{PASSWORD}\n")).expect("a file");
+        for secret in ["server.key", "users"] {
+            fs::set_permissions(papers.path(secret), fs::Permissions::from_mode(0o600)).expect("it is ours");
+        }
+        papers
+    }
+
+    /// `ca.pem`, `server.pem`, `server.key`, `users`.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Where they are.
+    pub fn directory(&self) -> &Path {
+        &self.0
+    }
+
+    /// The options of an address to listen at with TLS.
+    pub fn listening(&self) -> String {
+        format!("cert={}&key={}", self.path("server.pem").display(), self.path("server.key").display())
+    }
+
+    /// Puts them where Mono's HTTP listener of this port looks for them, if this directory is where its settings are.
+    pub fn for_mono(&self, port: u16) {
+        let directory = self.path(".mono/httplistener");
+        fs::create_dir_all(&directory).expect("a directory");
+        let own = |kind: &str| directory.join(format!("{port}.{kind}"));
+        self.openssl(&format!("x509 -in server.pem -outform DER -out {}", own("cer").display()));
+        self.openssl(&format!("rsa -in server.key -outform PVK -pvk-none -out {}", own("pvk").display()));
+    }
+
+    /// Runs OpenSSL's program among them.
+    pub fn openssl(&self, arguments: &str) {
+        run(Command::new("openssl").args(arguments.split(' ')).current_dir(&self.0));
+    }
+}

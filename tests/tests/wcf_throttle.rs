@@ -1,0 +1,212 @@
+//! Places that bound what they serve at once: whoever comes beyond waits for its turn, over every binding.
+
+mod common;
+
+use common::foreign::{PATIENCE, until};
+use common::hello::Remote;
+use common::hello::bench::IRemoteObject;
+use common::python::{nettcp, serving, succeeds};
+use everywire::{Bytes, Failure, Node, Ref};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+
+/// Keeps its callers until they are let go, and counts them.
+#[derive(Default)]
+struct Waiting {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    inside: usize,
+    most: usize,
+    /// How many may leave.
+    let_go: usize,
+}
+
+impl Waiting {
+    fn inside(&self) -> usize {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).inside
+    }
+
+    fn let_go(&self, many: usize) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).let_go += many;
+        self.changed.notify_all();
+    }
+
+    fn stay(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.inside += 1;
+        state.most = state.most.max(state.inside);
+        let (mut state, late) = self
+            .changed
+            .wait_timeout_while(state, PATIENCE, |state| state.let_go == 0)
+            .unwrap_or_else(PoisonError::into_inner);
+        assert!(!late.timed_out(), "nobody lets go");
+        state.let_go -= 1;
+        state.inside -= 1;
+    }
+}
+
+impl IRemoteObject for Waiting {
+    fn get_bytes(&self, num_bytes: i32) -> Result<Bytes, Failure> {
+        Remote.get_bytes(num_bytes)
+    }
+    fn put_bytes(&self, data: Bytes) -> Result<i32, Failure> {
+        Remote.put_bytes(data)
+    }
+    fn void_call(&self) -> Result<(), Failure> {
+        self.stay();
+        Ok(())
+    }
+    fn in_int(&self, x: i32) -> Result<(), Failure> {
+        Remote.in_int(x)
+    }
+    fn out_int(&self) -> Result<i32, Failure> {
+        Remote.out_int()
+    }
+    fn in_out_int(&self, x: i32) -> Result<i32, Failure> {
+        Remote.in_out_int(x)
+    }
+    fn in_string(&self, s: &str) -> Result<(), Failure> {
+        Remote.in_string(s)
+    }
+    fn out_string(&self) -> Result<String, Failure> {
+        Remote.out_string()
+    }
+    fn in_out_string(&self, s: &str) -> Result<String, Failure> {
+        Remote.in_out_string(s)
+    }
+}
+
+/// A server, and the address of its object.
+fn place(address: &str) -> (Node, Arc<Waiting>, String) {
+    let server = Node::new();
+    let at = server.listen(address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
+    let servant = Arc::new(Waiting::default());
+    let _ = server.export::<dyn IRemoteObject>("bench", Arc::clone(&servant) as _);
+    let (at, options) = at.split_once('?').map_or((at.as_str(), ""), |(at, options)| (at, options));
+    let at = at.trim_end_matches(['/', '#']);
+    // Sockets and paths are told apart by a sign.
+    let sign = if at.contains("+unix") || at.contains("+shm") { '#' } else { '/' };
+    let query = if options.is_empty() { String::new() } else { format!("?{options}") };
+    (server, servant, format!("{at}{sign}bench{query}"))
+}
+
+/// Eight clients, each with a connection of its own; two are served at once.
+fn two_at_once(address: &str) {
+    let (_server, servant, object) = place(&format!("{address}MaxConcurrentCalls=2"));
+    let clients: Vec<_> = (0..8)
+        .map(|_| {
+            let object = object.clone();
+            thread::spawn(move || {
+                let node = Node::new();
+                let remote: Ref<dyn IRemoteObject> = node.connect(&object).expect("an address");
+                remote.void_call()
+            })
+        })
+        .collect();
+    for left in (1..=8).rev() {
+        until(&format!("the next ones are served at {address}, {left} left"), || {
+            servant.inside() == left.min(2)
+        });
+        servant.let_go(1);
+    }
+    for client in clients {
+        client.join().expect("a client").expect("its call");
+    }
+    assert_eq!(servant.state.lock().expect("whole").most, 2);
+    // The places are free again.
+    servant.let_go(2);
+    let remote: Ref<dyn IRemoteObject> = Node::new().connect(&object).expect("an address");
+    remote.void_call().expect("VoidCall");
+    remote.void_call().expect("VoidCall");
+}
+
+#[test]
+fn calls_wait_for_their_turn_over_net_tcp() {
+    two_at_once("net.tcp://127.0.0.1:0?security=none&");
+}
+
+#[test]
+fn calls_wait_for_their_turn_over_http() {
+    for scheme in ["basic", "wshttp", "binhttp"] {
+        two_at_once(&format!("{scheme}://127.0.0.1:0?"));
+    }
+}
+
+#[test]
+fn calls_wait_for_their_turn_on_sockets_and_in_shared_memory() {
+    let dir = common::scratch("turns");
+    two_at_once(&format!("net.tcp+unix://{}?", dir.join("turns.sock").display()));
+    two_at_once(&format!("net.tcp+shm://{}?", dir.join("shared.sock").display()));
+}
+
+/// Many calls on one connection: they wait in their order, and what comes behind them is read when there is room.
+#[test]
+fn calls_of_one_session_wait_for_those_of_others() {
+    let (_server, servant, object) = place("net.tcp://127.0.0.1:0?security=none&MaxConcurrentCalls=1");
+    let node = Node::new();
+    let remote: Ref<dyn IRemoteObject> = node.connect(&object).expect("an address");
+    let others: Vec<_> = (0..20)
+        .map(|_| {
+            let remote = remote.clone();
+            thread::spawn(move || remote.void_call())
+        })
+        .collect();
+    until("one is served", || servant.inside() == 1);
+    servant.let_go(20);
+    for other in others {
+        other.join().expect("a thread").expect("its call");
+    }
+    assert_eq!(servant.state.lock().expect("whole").most, 1);
+}
+
+/// Two connections ask for a session while there is one: one waits until it ends, the other is refused.
+#[test]
+fn sessions_wait_for_others_to_end_and_too_many_are_refused() {
+    let options = "security=none&MaxConcurrentSessions=1&MaxPendingConnections=1";
+    let (_server, _servant, object) = place(&format!("net.tcp://127.0.0.1:0?{options}"));
+    let first = Node::new();
+    let remote: Ref<dyn IRemoteObject> = first.connect(&object).expect("an address");
+    assert_eq!(remote.out_int().expect("OutInt"), 42);
+
+    let via = object.split('?').next().expect("an address");
+    let place = via.trim_start_matches("net.tcp://").trim_end_matches("/bench");
+    let (tell, heard) = channel();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(place).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let length = u8::try_from(via.len()).expect("it is short");
+        stream
+            .write_all(&[&[0, 1, 0, 1, 2, 2, length], via.as_bytes(), &[3, 8, 12]].concat())
+            .expect("it is sent");
+        let tell = tell.clone();
+        thread::spawn(move || {
+            let mut told = [0; 200];
+            let many = stream.read(&mut told).expect("a word");
+            // The test may have failed.
+            let _ = tell.send((told[..many].to_vec(), stream));
+        });
+    }
+    let (refused, _) = heard.recv_timeout(PATIENCE).expect("one is refused");
+    assert!(String::from_utf8_lossy(&refused).ends_with("ServerTooBusy"), "{refused:?}");
+    drop((remote, first));
+    let (told, waited) = heard.recv_timeout(PATIENCE).expect("the other's turn comes");
+    assert_eq!(told, [0x0b]);
+    drop(waited);
+    let remote: Ref<dyn IRemoteObject> = Node::new().connect(&object).expect("an address");
+    assert_eq!(remote.out_int().expect("OutInt"), 42);
+}
+
+/// Four sessions of Python's client, and one at a time.
+#[test]
+fn pynettcps_sessions_wait_for_each_other() {
+    let Some(mut python) = nettcp("pynettcps_sessions_wait_for_each_other") else { return };
+    let (_node, place) = serving("net.tcp", "security=none&MaxConcurrentSessions=1&MaxConcurrentCalls=1");
+    succeeds(python.arg("session").arg(format!("net.tcp://{place}/cellar")));
+}

@@ -1,0 +1,112 @@
+//! Who goes on, and who waits for its turn, where a place bounds what it serves at once.
+
+use super::{Accepting, Ends, Phase, dialect, unprotected};
+use crate::framing::preamble::Mode;
+use crate::framing::records::RecordKind;
+use crate::settings::Security;
+use crate::soap::{Exchange, Side};
+use crate::violations::Breach;
+use everywire_model::{Answer, Event, Expects, Failure, Initiator, Kind, Peer};
+use std::time::Instant;
+
+/// Calls of one connection that wait, while it cannot stop to read: it waits for the answer to a callback of its own.
+const MAX_WAITING: usize = 256;
+
+impl Accepting {
+    /// The preamble is over: calls may come.
+    pub(super) fn admit(&mut self, now: Instant) -> Result<(), Breach> {
+        let demanded = self.channel.settings.transport_security;
+        let known = self.config.peer.credentials.is_some();
+        if let Some(upgrade) = demanded.upgrade()
+            && self.upgraded.is_none()
+            // Without the upgrade the kernel tells the same.
+            && !(demanded == Security::Unix && known)
+        {
+            return Err(Breach::SecurityRequired { upgrade });
+        }
+        self.last = now;
+        if self.mode() != Mode::SingletonUnsized && !self.held.enter()? {
+            self.phase = Phase::Waiting;
+            self.opening_due = now.checked_add(self.channel.settings.quotas.open_timeout);
+            return Ok(());
+        }
+        self.begin()
+    }
+
+    /// The session begins.
+    fn begin(&mut self) -> Result<(), Breach> {
+        let Some(dialect) = self.preamble.as_ref().and_then(|preamble| dialect(preamble.encoding)) else {
+            return Ok(());
+        };
+        let known = self.config.peer.credentials.is_some();
+        if self.spoken != Some(dialect) {
+            self.retire();
+        }
+        self.spoken = Some(dialect);
+        let (config, settings) = (&self.config, &self.channel.settings);
+        let exchange =
+            self.exchange.get_or_insert_with(|| Exchange::new(dialect, config, settings, Side::Server));
+        if !settings.username {
+            // Where each request says who asks, nobody listens before the first that was believed.
+            exchange.opened(self.key.clone());
+        }
+        self.opening_due = None;
+        self.phase = Phase::Open(Ends { peer: false, here: self.mode() == Mode::Simplex });
+        if !self.admitted {
+            self.admitted = true;
+            let default = if known { "unix credentials" } else { "none" };
+            let peer = Peer::admitted(self.config.peer.clone(), self.upgraded.unwrap_or(default));
+            self.events.push_back(Event::Ready(peer));
+        }
+        self.channel.open().map_err(unprotected)?;
+        if self.mode() != Mode::Simplex {
+            self.channel.put(|out| out.push(RecordKind::PreambleAck as u8)).map_err(unprotected)?;
+        }
+        Ok(())
+    }
+
+    /// A session that waited begins, if its turn has come, with what came meanwhile.
+    #[cold]
+    pub(super) fn resume(&mut self) -> Result<(), Breach> {
+        if !self.held.enter()? {
+            return Ok(());
+        }
+        self.begin()?;
+        let mut early = std::mem::take(&mut self.early);
+        let result = self.take(Instant::now(), &mut early);
+        self.early = early;
+        result
+    }
+
+    /// Holds calls back beyond those that the place allows for, and what comes behind them.
+    pub(super) fn count_calls(&mut self) -> Result<(), Breach> {
+        while let Some(event) = self.exchange.as_mut().and_then(Exchange::poll) {
+            if let Event::Call(call) = &event
+                && self.waiting.len() >= MAX_WAITING
+            {
+                let what = format!("more than {MAX_WAITING} calls of one connection wait");
+                let busy = Failure::new(Kind::Busy, Initiator::Here, what);
+                if let Some(exchange) = &mut self.exchange {
+                    // That it cannot be told is no reason to serve it.
+                    let _ = exchange.answer(call.id, Answer::Failed(&busy), &mut self.channel.payload);
+                }
+                self.send_payload(self.mode()).map_err(unprotected)?;
+                continue;
+            }
+            let event = self.renumbered(event);
+            if matches!(event, Event::Call(_)) {
+                self.waiting.push_back(event);
+            } else {
+                self.events.push_back(event);
+            }
+        }
+        Ok(())
+    }
+
+    /// The next call, if it may begin. Nobody waits for one-way calls, so they are not counted.
+    pub(super) fn next_call(&mut self) -> Option<Event> {
+        let Some(Event::Call(call)) = self.waiting.front() else { return None };
+        let begins = call.expects == Expects::Nothing || self.held.begin(call.id);
+        if begins { self.waiting.pop_front() } else { None }
+    }
+}
