@@ -11,8 +11,13 @@ use everywire_wcf::{address, http};
 use libfuzzer_sys::fuzz_target;
 use std::time::{Duration, Instant};
 
-const BINDINGS: [(&str, &str); 4] =
-    [("basic", ""), ("wshttp", ""), ("binhttp", ""), ("basic", "&encoding=mtom")];
+const BINDINGS: [(&str, &str); 5] = [
+    ("basic", ""),
+    ("wshttp", ""),
+    ("binhttp", ""),
+    ("basic", "&encoding=mtom"),
+    ("basic", "&compression=gzip"),
+];
 
 fn drive(session: &mut dyn Session, mut data: &[u8], profile: &Profile, calls: bool) {
     let mut now = Instant::now();

@@ -127,6 +127,15 @@ impl Rope {
         }
     }
 
+    /// Puts bytes in where the mark was made, before what was put in since; handles are attached later.
+    pub fn insert(&mut self, mark: Mark, bytes: &[u8]) {
+        let at = mark.flat.min(self.flat.len());
+        self.flat.splice(at..at, bytes.iter().copied());
+        for (at, _) in self.splices.iter_mut().skip(mark.splices) {
+            *at += bytes.len();
+        }
+    }
+
     /// The bytes to send as slices: at most `limit` of them, with `most` bytes in all.
     pub fn slices(&self, limit: usize, most: usize) -> Vec<IoSlice<'_>> {
         let mut out = Vec::with_capacity((2 * self.splices.len() + 1).min(limit));
@@ -217,6 +226,19 @@ pub struct Mark {
     splices: usize,
 }
 
+impl Mark {
+    /// Offset in [`Rope::flat`].
+    pub fn flat(self) -> usize {
+        self.flat
+    }
+
+    /// The place so many flat bytes further on, if no part was spliced in between.
+    #[must_use]
+    pub fn behind(self, bytes: usize) -> Self {
+        Self { flat: self.flat + bytes, ..self }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,6 +287,24 @@ mod tests {
             assert_eq!(seen, all);
         }
         assert_eq!(rope.to_vec(), all);
+    }
+
+    #[test]
+    fn what_is_inserted_stands_before_what_came_since_the_mark() {
+        let mut rope = Rope::new();
+        rope.flat().extend_from_slice(b"a");
+        rope.splice(Bytes::from(vec![b'x'; SPLICE]));
+        let mark = rope.mark();
+        rope.flat().extend_from_slice(b"b");
+        rope.splice(Bytes::from(vec![b'y'; SPLICE]));
+        rope.flat().extend_from_slice(b"c");
+        rope.insert(mark, b"12");
+        let mut all = b"a".to_vec();
+        all.extend(vec![b'x'; SPLICE]);
+        all.extend(b"12b");
+        all.extend(vec![b'y'; SPLICE]);
+        all.extend(b"c");
+        assert_eq!((rope.to_vec(), rope.len()), (all.clone(), all.len()));
     }
 
     #[test]

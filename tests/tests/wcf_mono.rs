@@ -12,6 +12,16 @@ use common::papers::Papers;
 use everywire::{Node, Ref};
 use std::sync::Arc;
 
+/// What came of the objects that Mono sends for a value of any type: what the contract knows with its types, else as text.
+const OBJECTS: [&str; 6] = [
+    "EchoAny 17",
+    "EchoAny \"text\"",
+    "EchoAny Label{Text=\"one\", Year=1901}",
+    "EchoAny Champagne{Name=\"Brut\", Bar=6.25, House=\"R.\"}",
+    "EchoAny Crate{Count=3, Front=Label{Text=\"one\", Year=1901}, Names=[\"a\", \"b\"]}",
+    "EchoAny null",
+];
+
 /// What a client hears of the values of `cellar.wsdl` from a server that has them right. An absent text is an empty one to us.
 const CELLAR: &str = r#"EchoBoolean true
 EchoByte 200
@@ -156,6 +166,28 @@ fn we_call_mono_over_tls(test: &str, binding: Binding) {
     assert!(failure.to_string().contains("vouches"), "{failure}");
 }
 
+/// Structs in values of any type, and objects that are written once and referred to (`IsReference`).
+fn mono_sends_us_objects(test: &str, binding: Binding) {
+    let Some(mono) = Mono::awake(test) else { return };
+    let node = Node::new();
+    let address = node.listen(&binding.listen()).expect("it listens");
+    let port = address.split(['/', '?']).find_map(|part| part.rsplit_once(':')?.1.parse().ok());
+    let cellar = Arc::new(Cellar::default());
+    let _ = node.export::<dyn ICellar>("cellar", Arc::clone(&cellar) as _);
+    let said = mono.call("cellar", binding, port.expect("a port"), &["objects"]);
+    let objects = cellar.objects.lock().expect("whole");
+    assert_eq!(said[..6], OBJECTS);
+    // What the contract knows came with its types.
+    let shown: Vec<String> = objects.iter().map(|object| format!("{:?}", object.value)).collect();
+    assert!(shown[2].contains("Integer(1901)") && shown[3].contains("Float(6.25)"), "{shown:?}");
+    assert!(shown[4].contains("(\"Count\", Text(\"3\"))"), "{shown:?}");
+    let leaf = "Knot{Left=null, Name=\"leaf\", Right=null}";
+    let twice = format!("Knot{{Left={leaf}, Name=\"twice\", Right={leaf}}}");
+    assert_eq!(said[6], format!("EchoKnot Knot{{Left={twice}, Name=\"root\", Right={twice}}}"));
+    assert!(said[7].contains("contains itself") && said[8].contains("exceeds the limit"), "{said:?}");
+    assert_eq!(said[9..], ["Take 17"]);
+}
+
 /// What Mono hears when it sends more than we take, and that the next call works.
 fn mono_exceeds_our_quotas(test: &str, binding: Binding) {
     let Some(mono) = Mono::awake(test) else { return };
@@ -218,6 +250,8 @@ everything! {
     we_call_mono_over_basic_https: we_call_mono_over_tls(BASICS);
     we_call_mono_over_ws_https: we_call_mono_over_tls(WSS);
     we_call_mono_over_binary_https: we_call_mono_over_tls(BINARYS);
+    mono_sends_us_objects_over_net_tcp: mono_sends_us_objects(TCP);
+    mono_sends_us_objects_over_basic_http: mono_sends_us_objects(BASIC);
     mono_exceeds_our_quotas_over_net_tcp: mono_exceeds_our_quotas(TCP);
     mono_exceeds_our_quotas_over_basic_http: mono_exceeds_our_quotas(BASIC);
     mono_exceeds_our_quotas_over_ws_http: mono_exceeds_our_quotas(WS);

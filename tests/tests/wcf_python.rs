@@ -2,8 +2,14 @@
 
 mod common;
 
+use common::foreign::{Beside, script};
+use common::hello::bench::IRemoteObject;
+use common::hello::bytes;
 use common::papers::{PASSWORD, Papers, USER};
 use common::python::{nettcp, nettcp_windows, serving, succeeds, zeep};
+use everywire::{Node, Ref};
+use everywire_tests::peers::here;
+use std::process::Command;
 
 const ROOMY: &str = "MaxReceivedMessageSize=67108864";
 
@@ -139,6 +145,55 @@ fn zeep_is_refused_with_another_password() {
             "",
         );
     }
+}
+
+/// Both ways, by Python's gzip.
+#[test]
+fn zeep_sends_and_takes_gzip() {
+    for (scheme, service) in [("basic", "bench"), ("basic", "cellar"), ("wshttp", "bench")] {
+        let Some(mut python) = zeep("zeep_sends_and_takes_gzip") else { return };
+        let (_node, place) = serving(scheme, &format!("security=none&compression=gzip&{ROOMY}"));
+        python.arg(service).arg(format!("http://{place}/{service}?wsdl"));
+        succeeds(python.arg("gzip=on"));
+    }
+}
+
+/// A server of Python's that compresses what it passes on, before one of ours that does not.
+#[test]
+fn we_send_and_take_gzip() {
+    if !here("we_send_and_take_gzip", &["python3"], "apt-get install python3") {
+        return;
+    }
+    let (_node, place) = serving("basic", &format!("security=none&{ROOMY}"));
+    let proxy = Beside::start(Command::new("python3").arg(script("gzip_proxy.py")).arg(&place));
+    let port = proxy.hear("port").pop().expect("a port").replace("port ", "");
+    for (options, line) in [
+        ("", "request plain answer plain"),
+        ("&compression=gzip", "request plain answer gzip"),
+        ("&compression=gzip%2Brequests", "request gzip answer gzip"),
+    ] {
+        let node = Node::new();
+        let address = format!("basic://127.0.0.1:{port}/bench?{ROOMY}{options}");
+        let remote: Ref<dyn IRemoteObject> = node.connect(&address).expect("an address");
+        assert_eq!(remote.put_bytes(bytes(300_000)).expect("PutBytes"), 300_000, "{options}");
+        proxy.hear(line);
+        assert_eq!(remote.get_bytes(300_000).expect("GetBytes"), bytes(300_000), "{options}");
+    }
+    // What the quota counts is what comes out.
+    let address = format!("basic://127.0.0.1:{port}/bench?compression=gzip");
+    let remote: Ref<dyn IRemoteObject> = Node::new().connect(&address).expect("an address");
+    let failure = remote.get_bytes(300_000).expect_err("MaxReceivedMessageSize");
+    assert!(failure.to_string().contains("(65536)"), "{failure}");
+    assert_eq!(remote.out_int().expect("OutInt"), 42);
+}
+
+/// Octets in parts of their own (MTOM), which zeep puts in their places.
+#[test]
+fn zeep_reads_octets_that_stand_beside_the_envelope() {
+    let Some(mut python) = zeep("zeep_reads_octets_that_stand_beside_the_envelope") else { return };
+    let (_node, place) = serving("basic", &format!("security=none&encoding=mtom&{ROOMY}"));
+    let said = succeeds(python.arg("mtom").arg(format!("http://{place}/bench?wsdl")));
+    assert!(said.contains("parts 2"), "{said}");
 }
 
 /// What the scripts exceed.

@@ -4,9 +4,10 @@
 use super::foreign::until;
 use contract::cellar::{ICellar, TakeError};
 use contract::everywire_::cellar::{
-    AnyWine, Champagne, Grape, Maybe, OutOfStock, Primitives, Rack, Sparkling, Wine,
+    AnyWine, Champagne, Grape, Knot, Maybe, OutOfStock, Parcel, Primitives, Rack, Sparkling, Wine,
 };
 use contract::labels::{Broken, Label, Shelf};
+use everywire::model::Variant;
 use everywire::{Bytes, Failure, Initiator, Kind};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -145,6 +146,8 @@ fn echo<T: Debug + ?Sized + ToOwned>(got: &T, wanted: &T) -> Result<T::Owned, Fa
 pub struct Cellar {
     notes: Mutex<Vec<String>>,
     noted: Condvar,
+    /// Values of any type that came.
+    pub objects: Mutex<Vec<Variant>>,
 }
 
 impl ICellar for Cellar {
@@ -252,6 +255,14 @@ impl ICellar for Cellar {
     }
     fn echo_maybe_int(&self, v: &Option<i32>) -> Result<Option<i32>, Failure> {
         echo(v, &v.map(|_| -2_000_000_000))
+    }
+    fn echo_any(&self, v: &Option<Parcel>) -> Result<Option<Parcel>, Failure> {
+        let objects = v.iter().map(|held| held.value.clone());
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner).extend(objects);
+        Ok(v.clone())
+    }
+    fn echo_knot(&self, v: &Option<Knot>) -> Result<Option<Knot>, Failure> {
+        Ok(v.clone())
     }
     fn echo_rack(&self, v: &Option<Rack>) -> Result<Option<Rack>, Failure> {
         echo(v, &Some(rack()))

@@ -1,15 +1,16 @@
 """Another implementation of SOAP, zeep, reads the contract of a server and calls it.
 
-    zeep_client.py bench|cellar|quotas|strangers ADDRESS-OF-THE-WSDL [OPTION=VALUE...]
+    zeep_client.py bench|cellar|mtom|quotas|strangers ADDRESS-OF-THE-WSDL [OPTION=VALUE...]
 
 quotas: sends more than the server takes, and something small after it; strangers: calls as somebody whom nobody knows.
 Options: ca=FILE, whose certificates are trusted, and no others; login=USER:PASSWORD, said in each request (HTTP Basic);
-token=USER:PASSWORD, said in each envelope (a UsernameToken).
+token=USER:PASSWORD, said in each envelope (a UsernameToken); gzip=on: requests are compressed, and large answers must be.
 Prints `ok` at the end.
 """
 
 import datetime
 import decimal
+import gzip
 import sys
 
 import requests
@@ -133,6 +134,19 @@ def quotas(client):
         same(service.Take(0), 17, "Take")
 
 
+def mtom(client):
+    """Large octets come in parts of their own, and small ones in the envelope."""
+    heard = []
+    client.transport.session.hooks["response"].append(lambda response, **_: heard.append(response))
+    for size in (10, 765, 768, 300001):
+        same(client.service.GetBytes(size), bytes(i % 256 for i in range(size)), f"GetBytes.{size}")
+        answer = heard[-1]
+        assert answer.headers["Content-Type"].startswith("multipart/related"), answer.headers
+        print("parts", answer.content.count(b"Content-ID"), "octets", len(answer.content))
+        same(answer.content.count(b"xop:Include"), int(size >= 768), "Include")
+    same(client.service.PutBytes(bytes(i % 256 for i in range(100000))), 100000, "PutBytes")
+
+
 def strangers(client):
     refused(client.service.VoidCall, "VoidCall")
 
@@ -145,7 +159,23 @@ def session(options):
         asks.verify = options["ca"]
     if "login" in options:
         asks.auth = tuple(options["login"].split(":"))
+    if "gzip" in options:
+        asks.mount("http://", Compressing())
     return asks
+
+
+class Compressing(requests.adapters.HTTPAdapter):
+    def send(self, request, **others):
+        if request.body:
+            body = request.body if isinstance(request.body, bytes) else request.body.encode()
+            request.body = gzip.compress(body)
+            request.headers["Content-Length"] = str(len(request.body))
+            request.headers["Content-Encoding"] = "gzip"
+        response = super().send(request, **others)
+        coded = response.headers.get("Content-Encoding")
+        if request.body and coded != ("gzip" if len(response.content) >= 1024 else None):
+            raise AssertionError(f"an answer of {len(response.content)} octets in {coded}")
+        return response
 
 
 def timestamp():
@@ -163,5 +193,5 @@ options = dict(option.split("=", 1) for option in options)
 token = UsernameToken(*options["token"].split(":"), timestamp_token=timestamp()) if "token" in options else None
 transport = zeep.Transport(session=session(options), timeout=20, operation_timeout=20)
 client = zeep.Client(address, transport=transport, wsse=token)
-{"bench": bench, "cellar": cellar, "quotas": quotas, "strangers": strangers}[deed](client)
+{"bench": bench, "cellar": cellar, "mtom": mtom, "quotas": quotas, "strangers": strangers}[deed](client)
 print("ok")

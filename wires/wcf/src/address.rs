@@ -15,7 +15,7 @@
 //! * `ca=FILE`, `insecure=on` (the server's certificate is not checked), `cert=FILE`, `key=FILE`; to listen `clients=FILE` (authorities of
 //!   clients' certificates);
 //! * `credentials=FILE`; to listen `users=FILE`, `keytab=FILE`, `ntlm1=session`;
-//! * `mode=buffered|streamed`, `encoding=session|binary|text|mtom`, `reliable=on`, `callback=KEY`, `details=on` (faults tell callers what went
+//! * `mode=buffered|streamed`, `encoding=session|binary|text|mtom`, `compression=gzip|gzip+requests`, `reliable=on`, `callback=KEY`, `details=on` (faults tell callers what went
 //!   wrong here), and the quotas by WCF's names ([`crate::limits::Quotas`]).
 //!
 //! Calls over TCP are secured by Windows where there are credentials and nothing else is said. Passwords go in the clear over TLS and
@@ -46,7 +46,7 @@ pub const CREDENTIALS: &str = "EVERYWIRE_WCF_CREDENTIALS";
 
 const NOTATIONS: &str = "write net.tcp://HOST:808/PATH, net.tcp+unix:///SOCKET#PATH, net.uds:///SOCKET, basic://HOST/PATH, wshttps://HOST/PATH or http://HOST/PATH?binding=ws";
 
-const OPTIONS: &str = "options are security=, protection=, mech=, identity=, ca=, insecure=on, cert=, key=, credentials=, mode=, encoding=, binding=, reliable=on, callback=, the quotas by WCF's names; to listen: users=, keytab=, ntlm1=session, clients=, details=on";
+const OPTIONS: &str = "options are security=, protection=, mech=, identity=, ca=, insecure=on, cert=, key=, credentials=, mode=, encoding=, compression=, binding=, reliable=on, callback=, the quotas by WCF's names; to listen: users=, keytab=, ntlm1=session, clients=, details=on";
 
 /// Options that mean something to those who listen only.
 const LISTENING: [&str; 13] = [

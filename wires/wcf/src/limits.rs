@@ -23,6 +23,12 @@ pub const MAX_NAME: usize = 4096;
 /// The most characters of a reference as text.
 pub const REFERENCE_TEXT: usize = 16 << 10;
 
+/// Objects of one message that are read because others refer to them (what .NET's MaxItemsInObjectGraph was by default).
+pub const MAX_REFERENCES: usize = 65_536;
+
+/// Octets of one message that are read again because objects refer to them.
+pub const MAX_REFERRED_OCTETS: usize = 16 << 20;
+
 /// Namespaces that are declared at one place of a document.
 pub const MAX_PREFIXES: usize = 256;
 

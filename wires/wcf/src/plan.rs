@@ -1,6 +1,6 @@
 //! What one operation looks like on the wire: actions, elements, faults. Made once for each connection and operation.
 
-use crate::values::{Layout, QName};
+use crate::values::{Layout, QName, Types};
 use bytes::Bytes;
 use everywire_idl::wsdl::names;
 use everywire_model::shape::{Field, Hold, Name, Struct};
@@ -30,6 +30,8 @@ pub struct Plan {
     pub oneway: bool,
     /// Whether callers who succeed begin, or end, to listen to callbacks.
     pub listening: Option<bool>,
+    /// The types of the contract, if the operation has values of any type.
+    pub types: Option<Arc<Types>>,
 }
 
 /// A fault that a contract declares.
@@ -100,6 +102,7 @@ impl Plan {
             faults: Vec::new(),
             oneway: false,
             listening: listening(name),
+            types: None,
         })
     }
 
@@ -141,6 +144,7 @@ impl Plan {
             faults: operation.raises.iter().map(declared).collect(),
             oneway: operation.oneway,
             listening: listening(name),
+            types: Types::of(interface, operation),
         })
     }
 

@@ -136,6 +136,10 @@ pub struct Settings {
     pub mode: Mode,
     /// What messages are written in.
     pub encoding: Encoding,
+    /// Over HTTP: whether answers are compressed (gzip) where the caller takes that; of a place, requests may be, too.
+    pub compressed: bool,
+    /// Whether requests are.
+    pub compressed_requests: bool,
     /// Quotas.
     pub quotas: Quotas,
     /// The key of the object that takes callbacks, if it is said.
@@ -192,6 +196,8 @@ impl Settings {
                 Binding::BinaryHttp => Encoding::Binary,
                 Binding::Basic | Binding::Ws => Encoding::Text,
             },
+            compressed: false,
+            compressed_requests: false,
             quotas: Quotas::default(),
             callback: None,
             reliable: false,
@@ -277,8 +283,9 @@ impl Settings {
         let how = (self.binding, self.uri_scheme, &self.authority, &self.socket, self.transport_security);
         let more = (self.username, self.basic_login, self.protection_level, self.mechanism, &self.identity);
         let tls = self.tls_client.as_ref().map(tls::ClientSettings::describe);
+        let packed = (self.compressed, self.compressed_requests);
         let rest = (self.mode, self.encoding, self.quotas.values(), &self.callback, self.reliable, tls);
-        self.lane = KEYS.get_or_init(RandomState::new).hash_one((who, how, more, rest));
+        self.lane = KEYS.get_or_init(RandomState::new).hash_one((who, how, more, rest, packed));
         self
     }
 

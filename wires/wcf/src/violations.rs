@@ -61,6 +61,8 @@ pub enum Violation {
     TooManyPrefixes,
     /// A prefix that no namespace was declared for.
     UnknownPrefix,
+    /// An element stands for another one that is not there.
+    UnknownReference,
     /// The document is no envelope of the expected version of SOAP.
     NoEnvelope,
     /// An envelope has too many headers.
@@ -139,6 +141,7 @@ impl fmt::Display for Violation {
             Self::ProcessingInstruction => "processing instructions are not read",
             Self::TooManyPrefixes => "too many namespaces are declared",
             Self::UnknownPrefix => "a prefix stands for no namespace",
+            Self::UnknownReference => "an element stands for another one (z:Ref) that is not there",
             Self::NoEnvelope => "the document is no envelope of the expected version of SOAP",
             Self::TooManyHeaders => "an envelope has too many headers",
             Self::Misuse => "values were visited against the grammar",

@@ -5,6 +5,7 @@ mod http_support;
 use everywire_model::{Event, Session, Violation};
 use everywire_wcf::http::{HEAD_TIME, MAX_HEAD, MAX_PIPELINED};
 use http_support::*;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 const BASIC: &str = "basic://127.0.0.1:8000?security=none";
@@ -217,6 +218,41 @@ fn s7_nothing_is_decompressed() {
     let request = post("/echo", &format!("{}Content-Encoding: gzip\r\n", basic("Say")), body.as_bytes());
     let (told, _) = attack(&request);
     assert!(told.starts_with("HTTP/1.1 415"), "{told}");
+}
+
+/// A few kilobytes that mean megabytes, to somebody who takes gzip; the same inside another; and two in a row.
+#[test]
+fn s7_what_comes_out_counts_where_gzip_is_taken() {
+    let pack = |body: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(body).unwrap();
+        encoder.finish().unwrap()
+    };
+    let bomb = pack(say(&"x".repeat(8 << 20)).as_bytes());
+    let ask = |coding: &str, body: &[u8]| {
+        let mut session = accepting(&format!("{BASIC}&compression=gzip"));
+        let result = send(
+            &mut session,
+            &post("/echo", &format!("{}Content-Encoding: {coding}\r\n", basic("Say")), body),
+        );
+        let calls = calls(&mut session).len();
+        (told(&mut session), name(result), calls)
+    };
+    let (told, why, calls) = ask("gzip", &bomb);
+    assert!(told.starts_with("HTTP/1.1 413") && told.contains("(65536)"), "{told}");
+    assert_eq!((why, calls), ("Envelope", 0));
+    for (coding, body, status) in [
+        ("gzip, gzip", pack(&bomb), "415"),
+        ("deflate", bomb.clone(), "415"),
+        ("gzip", pack(&bomb), "400"),
+        ("gzip", [pack(say("x").as_bytes()), pack(b"more")].concat(), "400"),
+        ("gzip", b"\x1f\x8b\x08".to_vec(), "400"),
+    ] {
+        let (told, _, calls) = ask(coding, &body);
+        assert!(told.starts_with(&format!("HTTP/1.1 {status}")), "{coding}: {told}");
+        assert_eq!(calls, 0);
+    }
+    assert_eq!(ask("gzip", &pack(say("x").as_bytes())).2, 1);
 }
 
 #[test]

@@ -121,6 +121,22 @@ static class Checks
         Say("EchoWines", c.EchoWines(Samples.Wines));
     }
 
+    public static void Objects(ICellar c)
+    {
+        foreach (var v in new object[] { 17, "text", Samples.Labels[0], Samples.Wine, new Crate { Count = 3, Front = Samples.Labels[0], Names = new[] { "a", "b" } }, null })
+            Say("EchoAny", c.EchoAny(new Parcel { Value = v }).Value);
+        var leaf = new Knot { Name = "leaf" };
+        var twice = new Knot { Left = leaf, Name = "twice", Right = leaf };
+        Say("EchoKnot", c.EchoKnot(new Knot { Left = twice, Name = "root", Right = twice }));
+        var ring = new Knot { Name = "ring" };
+        ring.Left = ring;
+        Refused("EchoKnot.ring", () => c.EchoKnot(ring));
+        // 2^25 leaves, if somebody wrote them all.
+        for (int i = 0; i < 25; i++) leaf = new Knot { Left = leaf, Name = "k", Right = leaf };
+        Refused("EchoKnot.many", () => c.EchoKnot(leaf));
+        Say("Take", c.Take(0));
+    }
+
     public static void Operations(ICellar c)
     {
         var receipt = c.Buy(new Order { Customer = "Ann", Priority = 9, Item = Samples.Labels[0], Count = 3 });

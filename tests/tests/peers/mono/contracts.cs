@@ -96,6 +96,30 @@ namespace Everywire.Cellar
         [DataMember] public Dictionary<string, int> Stock;
     }
 
+    // Of a type that no operation names.
+    [DataContract]
+    public class Crate
+    {
+        [DataMember] public int Count;
+        [DataMember] public Label Front;
+        [DataMember] public string[] Names;
+    }
+
+    [DataContract, KnownType(typeof(Label)), KnownType(typeof(Champagne)), KnownType(typeof(Crate))]
+    public class Parcel
+    {
+        [DataMember] public object Value;
+    }
+
+    // Objects that are written once, however often they are referred to.
+    [DataContract(IsReference = true)]
+    public class Knot
+    {
+        [DataMember] public Knot Left;
+        [DataMember] public string Name;
+        [DataMember] public Knot Right;
+    }
+
     // Order first where it is given, and an element that need not be there.
     [DataContract(Name = "Shelf", Namespace = "urn:labels")]
     public class OrderedShelf
@@ -192,6 +216,8 @@ namespace Everywire.Cellar
         [OperationContract] Primitives EchoPrimitives(Primitives v);
         [OperationContract] Maybe EchoMaybe(Maybe v);
         [OperationContract] int? EchoMaybeInt(int? v);
+        [OperationContract] Parcel EchoAny(Parcel v);
+        [OperationContract] Knot EchoKnot(Knot v);
         [OperationContract] Rack EchoRack(Rack v);
         [OperationContract] OrderedShelf EchoShelf(OrderedShelf v);
         [OperationContract] Wine EchoWine(Wine v);

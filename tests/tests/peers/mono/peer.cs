@@ -8,7 +8,7 @@
 //       writes what it would answer to `?wsdl` and to `?xsd=`: service.wsdl, wsdl0.wsdl, xsd0.xsd, ...
 //
 // CONTRACT bench | hello | cellar; BINDING see bindings.cs; CHECK bench[=LARGEST] | duplex | types | arrays | classes |
-// operations | oneway | faults | quotas. $EVERYWIRE_TRUST names the file of the certificate that servers must have.
+// operations | oneway | faults | quotas | objects. $EVERYWIRE_TRUST names the file of the certificate that servers must have.
 using System;
 using System.Collections.Generic;
 using System.Globalization;
@@ -108,6 +108,7 @@ static class Peer
                 case "operations": Checks.Operations((ICellar)proxy); break;
                 case "oneway": Checks.OneWay((ICellar)proxy); break;
                 case "faults": Checks.Faults((ICellar)proxy); break;
+                case "objects": Checks.Objects((ICellar)proxy); break;
                 case "quotas": Checks.Quotas((ICellar)proxy, () => new ChannelFactory<ICellar>(made, to).CreateChannel()); break;
                 default: throw new ArgumentException("no check " + word);
             }

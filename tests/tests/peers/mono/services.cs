@@ -88,6 +88,8 @@ class Cellar : ICellar
     public Primitives EchoPrimitives(Primitives v) { return Same.As(v, Samples.Primitives); }
     public Maybe EchoMaybe(Maybe v) { return v.Int == null ? Same.As(v, Samples.MaybeNot) : Same.As(v, Samples.Maybe); }
     public int? EchoMaybeInt(int? v) { return v == null ? v : Same.As(v, Samples.Int32); }
+    public Parcel EchoAny(Parcel v) { return v; }
+    public Knot EchoKnot(Knot v) { return v; }
     public Rack EchoRack(Rack v) { return Same.As(v, Samples.Rack); }
     public OrderedShelf EchoShelf(OrderedShelf v) { return Same.As(v, Samples.Shelf); }
     public Wine EchoWine(Wine v) { return Same.As(v, Samples.Wine); }

@@ -29,6 +29,8 @@ pub(super) struct Wishes {
     pub(super) reliable: bool,
     pub(super) callback: Option<Bytes>,
     pub(super) details: bool,
+    pub(super) compressed: bool,
+    pub(super) compressed_requests: bool,
     pub(super) quotas: Quotas,
     /// The options that stood in the address.
     pub(super) said: Vec<String>,
@@ -65,6 +67,8 @@ impl Wishes {
             reliable: false,
             callback: None,
             details: false,
+            compressed: false,
+            compressed_requests: false,
             quotas: Quotas::default(),
             said: Vec::new(),
             ambient: true,
@@ -117,6 +121,14 @@ impl Wishes {
                 "mtom" => self.encoding = Some(Encoding::Mtom),
                 _ => return Err(unknown("basic, ws, binary, mtom")),
             },
+            ("compression", coding) if self.binding.is_http() => match coding {
+                "gzip" => self.compressed = true,
+                "gzip+requests" => (self.compressed, self.compressed_requests) = (true, true),
+                _ => return Err(unknown("gzip, gzip+requests")),
+            },
+            ("compression", _) => {
+                return Err(wrong("compression= is for HTTP: on net.tcp messages are not compressed"));
+            }
             ("reliable", "on") => self.reliable = true,
             ("callback", key) => self.callback = Some(Bytes::copy_from_slice(key.as_bytes())),
             ("details", "on") => self.details = true,
@@ -321,6 +333,8 @@ impl Wishes {
         settings.reliable = self.reliable;
         settings.callback.clone_from(&self.callback);
         settings.exception_detail = self.details;
+        settings.compressed = self.compressed;
+        settings.compressed_requests = self.compressed_requests;
         settings.quotas = self.quotas;
         settings.encoding = match (self.encoding, self.mode, self.binding) {
             (Some(Encoding::Session), _, binding) if binding.is_http() => {
@@ -386,6 +400,9 @@ impl Wishes {
         }
         if self.reliable {
             tell("reliable", "on");
+        }
+        if self.compressed {
+            tell("compression", if self.compressed_requests { "gzip+requests" } else { "gzip" });
         }
         shown
     }

@@ -6,6 +6,7 @@ use crate::layer::Layer;
 use crate::settings::Settings;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
+use everywire_model::rope::Mark;
 use everywire_model::{Config, Failure, Initiator, Kind, Rope};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,6 +42,16 @@ pub(super) struct Channel {
     message_time: Duration,
     /// Bytes of whole records received so far.
     pub(super) received: u64,
+}
+
+/// Bytes kept for the head of a record: its kind and a size of up to 16,383.
+const HEAD: usize = 3;
+
+/// A message that is written where it is sent from.
+#[derive(Clone, Copy)]
+pub(super) struct Begun {
+    mark: Mark,
+    from: usize,
 }
 
 /// Chunks joined so far. One alone, which is the rule for small messages, is never copied.
@@ -118,6 +129,58 @@ impl Channel {
         self.held = held;
         framed?;
         self.seal()
+    }
+
+    /// Begins a message where it is sent from, behind the place of its record's head; nothing if it is to be held or protected
+    /// first, and so has to be written to the payload. Ends with [`Channel::finish`].
+    #[inline]
+    pub(super) fn begin(&mut self) -> Option<Begun> {
+        if self.held.is_some() || !self.layer.is_plain() {
+            return None;
+        }
+        let begun = Begun { mark: self.out.mark(), from: self.out.position() };
+        self.out.flat().extend_from_slice(&[RecordKind::SizedEnvelope as u8, 0, 0]);
+        Some(begun)
+    }
+
+    /// Completes the record of the message that was begun, if anything was written.
+    #[inline]
+    pub(super) fn finish(&mut self, begun: Begun) -> Result<(), Failure> {
+        let Begun { mark, from } = begun;
+        let size = self.out.position() - from - HEAD;
+        let at = mark.flat();
+        let flat = self.out.flat();
+        match (size, flat.get_mut(at + 1..)) {
+            (0x80..0x4000, Some([low, high, ..])) => {
+                (*low, *high) = (size as u8 | 0x80, (size >> 7) as u8);
+                Ok(())
+            }
+            // One byte less than was kept for the size; what is so small has no part spliced in.
+            (1..0x80, Some([low, rest @ ..])) => {
+                *low = size as u8;
+                rest.copy_within(1.., 0);
+                flat.truncate(flat.len() - 1);
+                Ok(())
+            }
+            _ => self.finish_unusual(begun, size),
+        }
+    }
+
+    #[cold]
+    fn finish_unusual(&mut self, Begun { mark, .. }: Begun, size: usize) -> Result<(), Failure> {
+        if size == 0 || size > MOST {
+            self.out.truncate(mark);
+            return if size == 0 { Ok(()) } else { Err(over(size)) };
+        }
+        let mut sized = Vec::with_capacity(HEAD + 2);
+        put_size(size, &mut sized);
+        let (kept, more) = sized.split_at(sized.len().min(HEAD - 1));
+        let at = mark.flat() + 1;
+        if let Some(place) = self.out.flat().get_mut(at..at + kept.len()) {
+            place.copy_from_slice(kept);
+        }
+        self.out.insert(mark.behind(HEAD), more);
+        Ok(())
     }
 
     /// Sends what is framed already.

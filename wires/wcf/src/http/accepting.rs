@@ -1,6 +1,7 @@
 //! The accepting side of the HTTP bindings.
 
 use super::breach::Breach;
+use super::compression::{Coding, GZIP, SMALL, is_taken, pack, unpack};
 use super::content::{self, Format};
 use super::server::{Door, Received, Server, closing};
 use super::{dialect, login, multipart};
@@ -62,6 +63,8 @@ pub struct Accepting {
     waiting: VecDeque<Event>,
     /// Whether its answer goes in a package (MTOM).
     packs: bool,
+    /// Whether it is compressed.
+    compresses: bool,
     content_type: HeaderValue,
     /// The path that was asked for last, and the key that it stands for.
     known: Option<(Box<str>, Bytes)>,
@@ -105,6 +108,7 @@ impl Accepting {
             held: Held::new(&settings, config.waker.clone()),
             waiting: VecDeque::new(),
             packs: false,
+            compresses: false,
             content_type: HeaderValue::from_static(content::of(dialect)),
             known: None,
             read: None,
@@ -227,15 +231,16 @@ impl Accepting {
             self.respond(told(StatusCode::NOT_FOUND, &format!("there is no endpoint at {path}")));
             return Ok(());
         };
-        if let Some(coding) = parts.headers.get(CONTENT_ENCODING)
-            && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
-        {
-            // Nobody offered to take compressed messages: what is small must not become large.
+        let coding = Coding::of(&parts.headers);
+        if coding != Coding::Plain && (coding != Coding::Gzip || !self.settings.compressed) {
+            // What is small becomes large only where somebody said that it may.
             let mut response = told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "messages are not decompressed here");
-            response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            let taken = if self.settings.compressed { GZIP } else { HeaderValue::from_static("identity") };
+            response.headers_mut().insert(ACCEPT_ENCODING, taken);
             self.respond(response);
             return Ok(());
         }
+        self.compresses = self.settings.compressed && is_taken(parts.headers.get(ACCEPT_ENCODING));
         let format = match self.format(parts.headers.get(CONTENT_TYPE)) {
             Ok(format) => format,
             Err(failure) => {
@@ -246,13 +251,21 @@ impl Accepting {
         let action = parts.headers.get(&SOAP_ACTION).and_then(|value| value.to_str().ok());
         let action = action.map(|action| action.trim().trim_matches('"')).or(format.action.as_deref());
         self.packs = format.related.is_some() || self.settings.encoding == Encoding::Mtom;
-        let result = format
-            .envelope(body, self.dialect)
+        let body = match coding {
+            Coding::Gzip => unpack(&body, &self.settings.quotas),
+            _ => Ok(body),
+        };
+        let result = body
+            .and_then(|body| format.envelope(body, self.dialect))
             .and_then(|document| self.exchange.receive(now, document, action, &key));
         match result {
             Ok(()) => self.sort(now),
             Err(failure) => {
-                let mut response = told(StatusCode::BAD_REQUEST, failure.message());
+                let status = match failure.kind() {
+                    Kind::LimitExceeded => StatusCode::PAYLOAD_TOO_LARGE,
+                    _ => StatusCode::BAD_REQUEST,
+                };
+                let mut response = told(status, failure.message());
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 self.respond(response);
                 self.server.advance();
@@ -315,6 +328,13 @@ impl Accepting {
             parts = body;
             content_type = HeaderValue::try_from(packed).unwrap_or(content_type);
             response.headers_mut().insert(MIME_VERSION, HeaderValue::from_static("1.0"));
+        }
+        if self.compresses
+            && parts.iter().map(Bytes::len).sum::<usize>() >= SMALL
+            && let Some(packed) = pack(&parts)
+        {
+            parts = vec![packed];
+            response.headers_mut().insert(CONTENT_ENCODING, GZIP);
         }
         response.headers_mut().insert(CONTENT_TYPE, content_type);
         *response.status_mut() = if fault { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };

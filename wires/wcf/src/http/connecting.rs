@@ -4,6 +4,7 @@ mod sequence;
 
 use super::breach::{Breach, over_limit};
 use super::client::{Client, Returned};
+use super::compression::{Coding, GZIP, SMALL, pack, unpack};
 use super::content::{self, Format};
 use super::statuses::{explain, wrong_login};
 use super::{dialect, login, multipart};
@@ -17,7 +18,7 @@ use everywire_model::{
     Answer, Body, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Interest,
     Kind, Outcome, Peer, PeerAddress, Profile, Rope, Session, Violation, contract, reference,
 };
-use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, response};
 use sequence::Pending;
 use std::collections::VecDeque;
@@ -111,6 +112,9 @@ impl Connecting {
             common.insert(AUTHORIZATION, value);
         }
         common.insert(CONTENT_TYPE, HeaderValue::from_static(content::of(dialect)));
+        if settings.compressed {
+            common.insert(ACCEPT_ENCODING, GZIP);
+        }
         let mut session = Self {
             exchange: Exchange::new(dialect, config, &settings, Side::Client),
             layer: settings.client_layer(),
@@ -238,8 +242,15 @@ impl Connecting {
             Asking::Message => {
                 let content_type = headers.get(CONTENT_TYPE);
                 // Faults may come with other statuses, too; what has the right type is an envelope.
-                let plain = headers.get(CONTENT_ENCODING).is_none_or(|coding| coding == "identity");
-                let format = content_type.filter(|_| plain).and_then(|given| self.format(given));
+                let body = match Coding::of(headers) {
+                    Coding::Plain => body,
+                    Coding::Gzip if self.settings.compressed => match unpack(&body, &self.settings.quotas) {
+                        Ok(body) => body,
+                        Err(failure) => return self.fail(flight, failure.with_completed(Completed::Maybe)),
+                    },
+                    _ => return self.fail(flight, unasked(headers)),
+                };
+                let format = content_type.and_then(|given| self.format(given));
                 let Some(format) = format.filter(|_| !body.is_empty()) else {
                     let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
                     let failure = match content_type {
@@ -369,6 +380,13 @@ impl Connecting {
                 headers.insert(CONTENT_TYPE, content_type);
             }
         }
+        if self.settings.compressed_requests
+            && self.room >= SMALL
+            && let Some(packed) = pack(&parts)
+        {
+            parts = vec![packed];
+            headers.insert(CONTENT_ENCODING, GZIP);
+        }
         let mut request = Request::new(parts);
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.target(key)?;
@@ -382,6 +400,7 @@ impl Connecting {
         *request.uri_mut() = uri(key, query)?;
         *request.headers_mut() = self.common.clone();
         request.headers_mut().remove(CONTENT_TYPE);
+        request.headers_mut().remove(ACCEPT_ENCODING);
         let id = CallId(self.errands);
         self.errands += 1;
         self.queue.push_back(Asked { flight: Flight { id, key: key.clone(), kind }, request });
@@ -428,6 +447,18 @@ impl Connecting {
 }
 
 /// A status that says no to the caller, whatever is there.
+/// A body is coded in a way that nobody asked for.
+#[cold]
+fn unasked(headers: &HeaderMap) -> Failure {
+    let coding =
+        headers.get(CONTENT_ENCODING).map(|coding| String::from_utf8_lossy(coding.as_bytes()).into_owned());
+    let what =
+        format!("the answer came in the coding `{}`, which was not asked for", coding.unwrap_or_default());
+    Failure::new(Kind::Unsupported, Initiator::Peer, what)
+        .with_completed(Completed::Maybe)
+        .with_hint("gzip is read where the address ends with ?compression=gzip")
+}
+
 fn is_refusal(status: StatusCode) -> bool {
     matches!(
         status,
@@ -525,7 +556,7 @@ impl Session for Connecting {
             self.go();
             return Ok(started.id);
         }
-        let request = match self.message(key, &started.action, envelope) {
+        let request = match self.message(key, &started.action.unwrap_or_default(), envelope) {
             Ok(request) => request,
             Err(failure) => {
                 self.exchange.cancel(started.id);

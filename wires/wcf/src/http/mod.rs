@@ -2,13 +2,15 @@
 //!
 //! HTTP/1.1 comes from a library that is driven without I/O: `pipe` is the connection that it sees, `server` and `client` are
 //! its two halves, which take and give whole messages, and `heads` looks for what it would let pass. The sessions are in
-//! `accepting` and `connecting`; `content` and `multipart` say what a message is written in, `statuses` what it means that
+//! `accepting` and `connecting`; `content`, `multipart` and
+//! `compression` say what a message is written in, `statuses` what it means that
 //! none came.
 
 mod accepting;
 mod body;
 mod breach;
 mod client;
+mod compression;
 mod connecting;
 mod content;
 mod heads;

@@ -188,7 +188,8 @@ fn referred(tag: &BytesStart<'_>, parts: &mut [Part]) -> Result<Bytes, Failure> 
     Ok(part.octets.clone())
 }
 
-/// Makes a package of an envelope, which stands in it as it is (its octets within): the content type, and the body.
+/// Makes a package of an envelope, whose large octets go into parts of their own: the content type, and the body. What is
+/// put together again is the same envelope, so that any text that is base64, and nothing else, may go so (XOP 1.0, 3.1).
 pub(super) fn pack(dialect: Dialect, envelope: Vec<Bytes>) -> (String, Vec<Bytes>) {
     let boundary =
         format!("uuid:{:016x}{:016x}", RandomState::new().hash_one(0), RandomState::new().hash_one(1));
@@ -203,9 +204,67 @@ pub(super) fn pack(dialect: Dialect, envelope: Vec<Bytes>) -> (String, Vec<Bytes
          start-info=\"{info}\""
     );
     let mut body = vec![Bytes::from(head)];
-    body.extend(envelope);
+    let length: usize = envelope.iter().map(Bytes::len).sum();
+    if length < EXTRACTED {
+        body.extend(envelope);
+    } else {
+        let (root, octets) = extract(&envelope.concat());
+        body.extend(root);
+        for (number, octets) in octets.into_iter().enumerate() {
+            body.push(Bytes::from(format!(
+                "\r\n--{boundary}\r\nContent-ID: <{}>\r\nContent-Transfer-Encoding: binary\r\n\
+                 Content-Type: application/octet-stream\r\n\r\n",
+                name(number)
+            )));
+            body.push(octets);
+        }
+    }
     body.push(Bytes::from(format!("\r\n--{boundary}--\r\n")));
     (content_type, body)
+}
+
+/// Characters of base64 that go into a part of their own: more than 768 octets, as Microsoft's writer has it.
+const EXTRACTED: usize = 1024;
+
+/// The name of a part.
+fn name(number: usize) -> String {
+    format!("part{}@tempuri.org", number + 1)
+}
+
+/// The envelope with references in place of its large octets, and these.
+fn extract(envelope: &[u8]) -> (Vec<Bytes>, Vec<Bytes>) {
+    let (mut root, mut parts) = (Vec::new(), Vec::new());
+    let (mut copied, mut at) = (0, 0);
+    while let Some(found) = memchr::memchr(b'>', envelope.get(at..).unwrap_or_default()) {
+        let start = at + found + 1;
+        let rest = envelope.get(start..).unwrap_or_default();
+        let Some(length) = memchr::memchr(b'<', rest) else { break };
+        at = start + length;
+        let text = rest.get(..length).unwrap_or_default();
+        if length < EXTRACTED
+            || parts.len() + 2 > MAX_PARTS
+            || !rest.get(length..).is_some_and(|end| end.starts_with(b"</"))
+        {
+            continue;
+        }
+        let Some(octets) = base64::decode(text) else { continue };
+        // Other ways to write the same octets are another text.
+        let mut again = Vec::with_capacity(length);
+        base64::encode(&octets, &mut again);
+        if again != text {
+            continue;
+        }
+        root.push(Bytes::copy_from_slice(envelope.get(copied..start).unwrap_or_default()));
+        let include = format!(
+            "<xop:Include href=\"cid:{}\" xmlns:xop=\"http://www.w3.org/2004/08/xop/include\"/>",
+            name(parts.len())
+        );
+        root.push(Bytes::from(include));
+        parts.push(Bytes::from(octets));
+        copied = at;
+    }
+    root.push(Bytes::copy_from_slice(envelope.get(copied..).unwrap_or_default()));
+    (root, parts)
 }
 
 #[cold]
@@ -251,6 +310,28 @@ mod tests {
         let (content_type, body) = pack(Dialect::BASIC, vec![Bytes::from_static(b"<e>text</e>")]);
         let body = String::from_utf8(body.concat()).unwrap();
         assert_eq!(read(&content_type, &body).unwrap(), "<e>text</e>");
+    }
+
+    #[test]
+    fn large_octets_go_in_parts_and_come_back() {
+        let mut encoded = Vec::new();
+        base64::encode(&[0x55; 768], &mut encoded);
+        let encoded = String::from_utf8(encoded).unwrap();
+        // Neither too small, nor in another notation, nor before an element.
+        let small = &encoded[4..];
+        let (other, before) = (format!("{encoded} "), format!("{encoded}<x/>"));
+        let envelope = format!(
+            "<e><a>{encoded}</a><b>{small}</b><c>{other}</c><d>{before}</d><f y='&gt;'>{encoded}</f></e>"
+        );
+        let split = envelope.len() / 2;
+        let envelope_parts = vec![
+            Bytes::copy_from_slice(&envelope.as_bytes()[..split]),
+            Bytes::copy_from_slice(&envelope.as_bytes()[split..]),
+        ];
+        let (content_type, body) = pack(Dialect::BASIC, envelope_parts);
+        let body = String::from_utf8(body.concat()).unwrap();
+        assert_eq!((body.matches("Include").count(), body.matches(&encoded).count()), (2, 2));
+        assert_eq!(read(&content_type, &body).unwrap(), envelope);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The codec of message bodies in both forms.
 
-use super::cursor::{BinaryCursor, Cursor, TextCursor};
+use super::cursor::{BinaryCursor, TextCursor};
 use super::output::Output;
 use super::sink::ElementSink;
 use super::source::ElementSource;
-use super::{Form, ReaderQuotas};
+use super::{Form, ReaderQuotas, Types};
 use crate::dictionary::{Outgoing, Words};
 use everywire_model::visit::{Sink, Source, Visit};
 use everywire_model::{Ambient, Body, Budget, Codec, Rope, Servant};
@@ -31,6 +31,8 @@ pub struct Reading {
     pub words: Arc<Words>,
     /// The quotas of the reader.
     pub quotas: ReaderQuotas,
+    /// The types of the contract, where values of any type may be of them.
+    pub types: Option<Arc<Types>>,
 }
 
 impl Ambient for Reading {
@@ -61,19 +63,26 @@ pub static XML: XmlCodec = XmlCodec;
 
 impl Codec for XmlCodec {
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
-        let Reading { words, quotas } = Reading::of(body);
+        let Reading { words, quotas, types } = Reading::of(body);
+        let types = types.as_deref();
         let (enveloped, outer) = if body.base > 0 { (true, ENVELOPE_DEPTH) } else { (false, 0) };
         if body.dialect == TEXT {
             let cursor = TextCursor::new(&body.bytes, body.base, outer, *quotas);
-            return visit(&mut ElementSource::new(cursor, &body.bytes, enveloped, *quotas, body.budget));
+            return visit(&mut ElementSource::new(
+                cursor,
+                &body.bytes,
+                enveloped,
+                *quotas,
+                body.budget,
+                types,
+            ));
         }
-        let mut cursor = BinaryCursor::new(&body.bytes, body.base, outer, words, *quotas);
+        let cursor = BinaryCursor::new(&body.bytes, body.base, outer, words, *quotas);
+        let mut source = ElementSource::new(cursor, &body.bytes, enveloped, *quotas, body.budget, types);
         if body.dialect == BINARY_INSIDE {
-            cursor.seek(body.base, 1);
-            let source = ElementSource::new(cursor, &body.bytes, enveloped, *quotas, body.budget);
-            return visit(&mut source.inside());
+            source.go_inside(body.base);
         }
-        visit(&mut ElementSource::new(cursor, &body.bytes, enveloped, *quotas, body.budget))
+        visit(&mut source)
     }
 
     fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {

@@ -21,8 +21,28 @@ pub(super) struct Entered<'a> {
     pub(super) at: usize,
     /// Whether it says that it holds nothing.
     pub(super) nil: bool,
+    /// Whether it may stand for another element (`z:Ref`).
+    pub(super) refers: bool,
+    /// Whether others may stand for it (`z:Id`).
+    pub(super) referred: bool,
     /// Local name of its `i:type`.
     pub(super) kind: Option<Cow<'a, str>>,
+}
+
+impl<'a> Entered<'a> {
+    pub(super) fn new(name: &'a str, at: usize) -> Self {
+        Self { name, at, nil: false, refers: false, referred: false, kind: None }
+    }
+}
+
+/// An attribute of an element, and the prefixes that the element declares.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// The element's prefix.
+    pub(super) element: String,
+    pub(super) prefix: String,
+    pub(super) value: String,
+    pub(super) declared: Vec<(String, String)>,
 }
 
 /// A place in a document, inside an element.
@@ -60,6 +80,9 @@ pub(super) trait Cursor<'a>: Sized {
     fn octets(&mut self, budget: &mut Budget) -> Visit<Option<Cow<'a, [u8]>>> {
         self.content(budget).map(Content::octets)
     }
+
+    /// The prefixed attribute of this name, the last one if there are more, of the open element, which starts at this offset.
+    fn told(&mut self, at: usize, wanted: &str) -> Visit<Told>;
 
     /// How many elements are in the open one, those of arrays included.
     fn count(&self) -> Visit<u64>;

@@ -12,6 +12,7 @@
 mod codec;
 mod cursor;
 mod graph;
+mod known;
 mod layout;
 mod names;
 mod output;
@@ -22,6 +23,7 @@ mod sink;
 mod source;
 
 pub use codec::{BINARY, BINARY_INSIDE, Reading, TEXT, XML, XmlCodec};
+pub use known::Types;
 pub(crate) use layout::write_rest;
 pub use layout::{Layout, write_body, write_detail};
 pub use qname::QName;

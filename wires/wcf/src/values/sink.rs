@@ -41,7 +41,7 @@ pub(super) struct ElementSink<'s> {
 macro_rules! integers {
     ($($name:ident $type:ty),*) => {$(
         fn $name(&mut self, value: $type) -> Visit<()> {
-            self.begin()?;
+            self.begin_scalar()?;
             self.output.whole(value.into());
             Ok(())
         }
@@ -55,7 +55,7 @@ macro_rules! collected {
                 self.output.items().extend_from_slice(&value.to_le_bytes());
                 return Ok(());
             }
-            self.begin()?;
+            self.begin_scalar()?;
             self.output.$write(value.into());
             Ok(())
         }
@@ -152,14 +152,14 @@ impl Sink for ElementSink<'_> {
             self.output.items().push(value.into());
             return Ok(());
         }
-        self.begin()?;
+        self.begin_scalar()?;
         self.output.boolean(value);
         self.output.end();
         Ok(())
     }
 
     fn u64(&mut self, value: u64) -> Visit<()> {
-        self.begin()?;
+        self.begin_scalar()?;
         self.output.unsigned(value);
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Sink for ElementSink<'_> {
 
     fn bytes(&mut self, shape: &Shape, value: &[u8]) -> Visit<()> {
         check_len(shape, value.len())?;
-        self.begin()?;
+        self.begin_scalar()?;
         self.output.octets(value);
         self.output.end();
         Ok(())
@@ -196,7 +196,7 @@ impl Sink for ElementSink<'_> {
 
     fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
         check_len(shape, value.len())?;
-        self.begin()?;
+        self.begin_scalar()?;
         self.output.shared(value);
         self.output.end();
         Ok(())

@@ -1,19 +1,22 @@
 //! Reading values from elements.
 
 mod elements;
+mod referred;
+mod untyped;
 
 use super::cursor::{Cursor, Entered};
 use super::names::{Notation, notation, schema_shape};
 use super::qname::clark;
 use super::scalar::Content;
-use super::{Quota, ReaderQuotas};
+use super::{Quota, ReaderQuotas, Types};
 use crate::nbfx::{Item, item};
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
 use elements::Jumble;
 use everywire_model::shape::{Enum, Hold, Shape, Struct, Text, Union};
 use everywire_model::visit::{NumbersMut, Source, Visit};
-use everywire_model::{Budget, Failure, Handle, Reference};
+use everywire_model::{Budget, Handle, Reference};
+use referred::Referred;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -23,8 +26,8 @@ use std::collections::HashSet;
 /// missing reads as zero, empty or nothing.
 pub(super) struct ElementSource<'a, C> {
     cursor: C,
-    /// Where the body was left for a header.
-    aside: Option<C>,
+    /// Where the body was left, and how many frames were open, for a header or an element that another stands for.
+    aside: Vec<(usize, C)>,
     /// Whether there is an envelope around the values.
     enveloped: bool,
     budget: Budget,
@@ -35,6 +38,10 @@ pub(super) struct ElementSource<'a, C> {
     whole: &'a Bytes,
     /// Names that the contract does not know.
     unknown: Option<Box<Unknown<'a>>>,
+    /// Types that values of any type may be of.
+    types: Option<&'a Types>,
+    /// Elements that others stand for, once one was met that does.
+    referred: Option<Box<Referred>>,
 }
 
 /// Names, and their characters.
@@ -114,10 +121,11 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         enveloped: bool,
         quotas: ReaderQuotas,
         budget: Budget,
+        types: Option<&'a Types>,
     ) -> Self {
         Self {
             cursor,
-            aside: None,
+            aside: Vec::new(),
             enveloped,
             budget,
             quotas,
@@ -125,13 +133,16 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             frames: Vec::new(),
             whole,
             unknown: None,
+            types,
+            referred: None,
         }
     }
 
-    /// The same inside the element around the values.
+    /// Begins at this place, inside the element around the values.
     #[inline]
-    pub(super) fn inside(self) -> Self {
-        Self { base: Frame { open: true, depth: self.cursor.depth(), ..self.base }, ..self }
+    pub(super) fn go_inside(&mut self, at: usize) {
+        self.cursor.seek(at, 1);
+        (self.base.open, self.base.depth) = (true, 1);
     }
 
     fn wrong<T>(&self, violation: Violation) -> Visit<T> {
@@ -202,6 +213,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// Enters an array record, if one comes next; empty ones say nothing.
     fn find_run(&mut self) -> Visit<()> {
+        self.leave_aside();
         loop {
             match self.frames.last() {
                 Some(Frame { run: None, index, len, .. }) if index < len => {}
@@ -500,12 +512,16 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
             }
             return Ok(Shape::Void);
         };
-        schema_shape(told).ok_or_else(untold)
+        if let Some(shape) = schema_shape(told) {
+            return Ok(shape);
+        }
+        let (told, at) = (told.to_owned(), entered.as_ref().map_or(0, |entered| entered.at));
+        self.shape_of(at, &told)
     }
 
     fn close(&mut self, _: &Shape) -> Visit<()> {
         self.budget.leave();
-        self.leave_header();
+        self.leave_aside();
         let frame = self.frames.last().unwrap_or(&self.base);
         if frame.index != frame.len && !matches!(frame.kind, Kind::Choice) {
             return self.wrong(Violation::Misuse);
@@ -524,11 +540,6 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
     fn budget(&mut self) -> &mut Budget {
         &mut self.budget
     }
-}
-
-#[cold]
-fn untold() -> Failure {
-    unsupported("a value of a type that only its contract knows")
 }
 
 /// Whether a union is a type with derived types, told by `i:type`.

@@ -257,7 +257,7 @@ impl Pair {
         answer: Answer<'_>,
     ) -> (Box<Incoming>, Outcome<Body>) {
         let (started, payload) = self.start(interface, name, args);
-        self.hand_over(&payload, Some(&started.action)).unwrap();
+        self.hand_over(&payload, started.action.as_deref()).unwrap();
         let incoming = self.incoming();
         let (answered, payload) = self.answer(incoming.id, answer);
         assert!(answered.sends);

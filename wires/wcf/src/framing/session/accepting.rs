@@ -13,8 +13,8 @@ use crate::throttle::Held;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{
-    Answer, Call, CallId, Completed, Config, Emission, Event, Failure, Handle, Initiator, Interest,
-    Kind, Profile, Rope, Session, Violation,
+    Answer, Call, CallId, Completed, Config, Emission, Event, Failure, Handle, Initiator, Interest, Kind,
+    Profile, Rope, Session, Violation,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -397,8 +397,8 @@ impl Accepting {
     /// Forgets the exchange, but for what it has to tell.
     fn retire(&mut self) {
         let Some(mut exchange) = self.exchange.take() else { return };
-        while let Some(event) = exchange.poll() {
-            let event = self.renumbered(event);
+        while let Some(mut event) = exchange.poll() {
+            self.renumber(&mut event);
             self.events.push_back(event);
         }
         self.base += self.greatest + 1;
@@ -413,21 +413,20 @@ impl Accepting {
         self.ending = true;
     }
 
-    /// An event with the number by which this connection knows its call.
+    /// Gives an event the number by which this connection knows its call.
     #[inline]
-    fn renumbered(&mut self, mut event: Event) -> Event {
-        let id = match &mut event {
+    fn renumber(&mut self, event: &mut Event) {
+        let id = match event {
             Event::Call(incoming) => &mut incoming.id,
             Event::Reply { id, .. } => {
                 self.callbacks.retain(|known| known != id);
                 id
             }
             Event::Probe { id, .. } | Event::Cancelled(id) => id,
-            _ => return event,
+            _ => return,
         };
         self.greatest = self.greatest.max(id.0);
         id.0 += self.base;
-        event
     }
 
     /// The exchange and the number by which it knows a call, unless that was of an earlier channel.
@@ -496,24 +495,13 @@ impl Session for Accepting {
 
     #[inline]
     fn poll(&mut self) -> Option<Event> {
-        if self.phase == Phase::Waiting
-            && let Err(breach) = self.resume()
-        {
-            self.doomed = Some(breach);
-        }
-        if let Some(event) = self.events.pop_front() {
+        let apart = self.phase == Phase::Waiting || !self.events.is_empty() || self.held.counts_calls();
+        if apart && let Some(event) = self.poll_apart() {
             return Some(event);
         }
-        if self.held.counts_calls() {
-            if let Err(breach) = self.count_calls() {
-                self.doomed = Some(breach);
-            }
-            if let Some(event) = self.events.pop_front().or_else(|| self.next_call()) {
-                return Some(event);
-            }
-        }
-        if let Some(event) = self.exchange.as_mut().and_then(Exchange::poll) {
-            return Some(self.renumbered(event));
+        if let Some(mut event) = self.exchange.as_mut().and_then(Exchange::poll) {
+            self.renumber(&mut event);
+            return Some(event);
         }
         // Whoever is told so transmits no more.
         let over = self.ending && self.channel.out.is_empty();
@@ -566,6 +554,15 @@ impl Session for Accepting {
         self.held.finish(id);
         let Some(local) = id.0.checked_sub(self.base).map(CallId) else { return Ok(()) };
         let Some(exchange) = &mut self.exchange else { return Ok(()) };
+        let open = matches!(self.phase, Phase::Open(Ends { peer: false, here: false }));
+        let duplex = self.preamble.as_ref().is_some_and(|preamble| preamble.mode == Mode::Duplex);
+        if open
+            && duplex
+            && let Some(begun) = self.channel.begin()
+        {
+            let answered = exchange.answer(local, answer, &mut self.channel.out).map(drop);
+            return answered.and(self.channel.finish(begun));
+        }
         let answered = exchange.answer(local, answer, &mut self.channel.payload).map(drop);
         // If that failed, the caller is told so.
         let mode = self.mode();

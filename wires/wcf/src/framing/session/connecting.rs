@@ -480,6 +480,15 @@ impl Session for Connecting {
         if self.phase == Phase::Over {
             return Err(closed());
         }
+        if self.phase == Phase::Open
+            && !self.is_streamed()
+            && let Some(begun) = self.channel.begin()
+        {
+            let started = self.exchange.start(now, call, &mut self.channel.out);
+            self.channel.finish(begun)?;
+            self.flush(now)?;
+            return started.map(|started| started.id);
+        }
         let id = self.exchange.start(now, call, &mut self.channel.payload)?.id;
         if self.is_streamed() {
             self.enqueue(now, id, call.expects)?;

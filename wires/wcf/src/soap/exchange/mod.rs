@@ -41,8 +41,8 @@ pub enum Side {
 pub struct Started {
     /// Its number.
     pub id: CallId,
-    /// The action, for framings that carry it outside the envelope.
-    pub action: Arc<str>,
+    /// The action, for HTTP, which carries it outside the envelope.
+    pub action: Option<Arc<str>>,
 }
 
 /// An answer that was written.
@@ -123,7 +123,7 @@ impl Exchange {
     pub fn new(dialect: Dialect, config: &Config, settings: &Arc<Settings>, side: Side) -> Self {
         let quotas = settings.quotas.reader;
         let words = Words::with_quota(settings.quotas.max_session_size);
-        let reading = Reading { words: Arc::new(words), quotas };
+        let reading = Reading { words: Arc::new(words), quotas, types: None };
         let asks = side == Side::Client && settings.reliable && dialect.addressing;
         let outgoing = match dialect.form {
             Form::Text => Outgoing::inline(),
@@ -203,6 +203,18 @@ impl Exchange {
         self.begun += 1;
         CallId(self.begun)
     }
+}
+
+/// Bodies of this channel may have values of any type from now on.
+fn know(reading: &mut Reading, told: &mut Arc<Beside>, plan: &Plan) {
+    let Some(types) = &plan.types else { return };
+    let types = match &reading.types {
+        Some(known) if known.covers(types) => return,
+        Some(known) => Arc::new(known.with(types)),
+        None => Arc::clone(types),
+    };
+    reading.types = Some(types);
+    *told = beside(reading);
 }
 
 fn beside(reading: &Reading) -> Arc<Beside> {

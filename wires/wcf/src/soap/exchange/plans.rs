@@ -54,8 +54,8 @@ impl From {
             && self.interface == other.interface
             && self.fields == fields.as_ptr().addr()
             && self.count == fields.len()
-            && self.name == *other.name
-            && other.contract.is_none_or(|contract| *contract == self.contract)
+            && is_same(&self.name, other.name)
+            && other.contract.is_none_or(|contract| is_same(contract, &self.contract))
     }
 
     fn of(other: &Described<'_>) -> Self {
@@ -69,6 +69,12 @@ impl From {
             contract: other.contract.cloned().unwrap_or_default(),
         }
     }
+}
+
+/// Whether two names are equal; mostly they are one.
+#[inline]
+fn is_same(one: &Name, other: &Name) -> bool {
+    (one.len() == other.len() && one.as_ptr() == other.as_ptr()) || one == other
 }
 
 /// All of one channel.

@@ -1,7 +1,7 @@
 //! Messages that come: requests, answers, callbacks.
 
 use super::messages::Own;
-use super::{Exchange, Serving, Side, beside};
+use super::{Exchange, Serving, Side, beside, know};
 use crate::dictionary::split;
 use crate::limits::MAX_NAME;
 use crate::plan::Plan;
@@ -305,6 +305,7 @@ impl Exchange {
         }
         let answered = wanted && !plan.oneway;
         let asked = Bytes::from(asked);
+        know(&mut self.reading, &mut self.beside, &plan);
         let (index, displaced) = self.plans.asked(Arc::clone(&plan));
         if displaced {
             self.seen.clear();

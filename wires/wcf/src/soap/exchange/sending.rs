@@ -2,7 +2,7 @@
 
 use super::compose::message;
 use super::plans::Described;
-use super::{Answered, Exchange, Serving, Side, Started, Waiting};
+use super::{Answered, Exchange, Serving, Side, Started, Waiting, know};
 use crate::plan::Plan;
 use crate::soap::faults::{Said, said};
 use crate::soap::ids::MessageId;
@@ -54,6 +54,7 @@ impl Exchange {
                 Side::Client => Plan::of(call.interface, call.operation),
                 Side::Server => Plan::of_backward(call.interface, call.operation),
             };
+            know(&mut self.reading, &mut self.beside, &plan);
             (plan, false)
         });
         let id = CallId(self.begun + 1);
@@ -61,7 +62,7 @@ impl Exchange {
         self.request(index, id, wanted, &call.profile.key, call.arguments, out)?;
         self.begun = id.0;
         let Some(met) = self.plans.get(index) else { return Err(lost()) };
-        let action = Arc::clone(&met.plan.action);
+        let action = self.is_http().then(|| Arc::clone(&met.plan.action));
         if wanted {
             self.waiting.insert(id, Waiting { plan: Arc::clone(&met.plan) });
         }
@@ -214,7 +215,7 @@ impl Exchange {
         let failure = match answer {
             Answer::Done(results) => match self.reply(&call, results, out) {
                 Ok(()) => {
-                    let action = Some(Arc::clone(&call.plan.reply_action));
+                    let action = self.is_http().then(|| Arc::clone(&call.plan.reply_action));
                     return Ok(Answered { sends: true, fault: false, action });
                 }
                 // The servant ran, only its results do not travel.

@@ -1,6 +1,6 @@
 //! A place in a document of binary XML.
 
-use super::{Content, Cursor, Entered};
+use super::{Content, Cursor, Entered, Told};
 use crate::dictionary::Words;
 use crate::nbfx::{Item, Prefix, Reader, Record, Text, Word};
 use crate::values::{Quota, ReaderQuotas};
@@ -99,9 +99,43 @@ impl<'a> BinaryCursor<'a> {
                 };
                 entered.kind = Some(local);
             }
+            "Ref" => entered.refers = true,
+            "Id" => entered.referred = true,
             _ => {}
         }
         Ok(())
+    }
+
+    /// The prefixed attribute of this name of the element that starts here.
+    fn told_here(&mut self, wanted: &str) -> Visit<Told> {
+        let mut told = Told::default();
+        if let Record::Element(prefix, _) = self.next()? {
+            told.element = prefix_text(prefix);
+        }
+        while let Some(0x04..=0x3f) = self.reader.peek() {
+            match self.next()? {
+                Record::Xmlns(prefix, namespace) => {
+                    let namespace = self.word(namespace)?.to_owned();
+                    told.declared.push((prefix.unwrap_or_default().to_owned(), namespace));
+                }
+                Record::Attribute(prefix, name, value)
+                    if prefix != Prefix::None && self.word(name)? == wanted =>
+                {
+                    told.prefix = prefix_text(prefix);
+                    told.value = match value {
+                        Text::QName(letter, id) => {
+                            format!("{}:{}", char::from(b'a' + letter.min(25)), self.word(Word::Id(id))?)
+                        }
+                        other => {
+                            let word = self.text_word(&other)?;
+                            Content::of(other, word).text().into_owned()
+                        }
+                    };
+                }
+                _ => {}
+            }
+        }
+        Ok(told)
     }
 
     /// Bytes that a text may add to the content of its element.
@@ -172,6 +206,14 @@ fn local_part(name: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
+fn prefix_text(prefix: Prefix<'_>) -> String {
+    match prefix {
+        Prefix::None => String::new(),
+        Prefix::Letter(letter) => char::from(b'a' + letter.min(25)).to_string(),
+        Prefix::Inline(text) => text.to_owned(),
+    }
+}
+
 impl<'a> Cursor<'a> for BinaryCursor<'a> {
     fn rewound(&self) -> Self {
         Self::new(self.document, 0, 0, self.words, self.quotas)
@@ -187,7 +229,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
                         Ok(name) => name,
                         Err(failure) => return Err(self.refusal(&self.reader, failure)),
                     };
-                    let mut entered = Entered { name: self.word(name)?, at, nil: false, kind: None };
+                    let mut entered = Entered::new(self.word(name)?, at);
                     self.attributes(&mut entered)?;
                     return Ok(Some(entered));
                 }
@@ -305,6 +347,14 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
             }
         }
         Ok(count)
+    }
+
+    fn told(&mut self, at: usize, wanted: &str) -> Visit<Told> {
+        let place = (self.reader.position(), self.reader.depth());
+        self.reader.seek(at, place.1.saturating_sub(1));
+        let told = self.told_here(wanted);
+        self.reader.seek(place.0, place.1);
+        told
     }
 
     fn position(&self) -> usize {

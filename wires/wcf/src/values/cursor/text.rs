@@ -1,6 +1,6 @@
 //! A place in a document of XML text.
 
-use super::{Content, Cursor, Entered};
+use super::{Content, Cursor, Entered, Told};
 use crate::nbfx::Item;
 use crate::text::{Event, Reader, Tag, base64};
 use crate::values::{Quota, ReaderQuotas};
@@ -56,6 +56,8 @@ fn attributes<'a>(tag: &Tag<'a>, entered: &mut Entered<'a>) -> Visit<()> {
                 };
                 entered.kind = Some(local);
             }
+            (_, "Ref") => entered.refers = true,
+            (_, "Id") => entered.referred = true,
             _ => {}
         }
     }
@@ -79,7 +81,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
             let at = self.reader.position();
             match self.reader.next()? {
                 Some(Event::Start(tag)) => {
-                    let mut entered = Entered { name: tag.local, at, nil: false, kind: None };
+                    let mut entered = Entered::new(tag.local, at);
                     attributes(&tag, &mut entered)?;
                     return Ok(Some(entered));
                 }
@@ -126,6 +128,26 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
             }
         }
         self.content(budget).map(Content::octets)
+    }
+
+    fn told(&mut self, at: usize, wanted: &str) -> Visit<Told> {
+        let mut reader = Reader::part(self.document, at, 0, &self.quotas);
+        let mut told = Told::default();
+        let Some(Event::Start(tag)) = reader.next()? else { return Ok(told) };
+        tag.prefix.clone_into(&mut told.element);
+        for attribute in tag.attributes() {
+            let attribute = attribute?;
+            match (attribute.prefix, attribute.local) {
+                ("xmlns", prefix) => told.declared.push((prefix.to_owned(), attribute.value.into_owned())),
+                ("", "xmlns") => told.declared.push((String::new(), attribute.value.into_owned())),
+                ("", _) => {}
+                (prefix, local) if local == wanted => {
+                    (told.prefix, told.value) = (prefix.to_owned(), attribute.value.into_owned());
+                }
+                _ => {}
+            }
+        }
+        Ok(told)
     }
 
     fn count(&self) -> Visit<u64> {

@@ -139,6 +139,23 @@ impl ElementSink<'_> {
         Ok(())
     }
 
+    /// Starts the element of a scalar that begins now.
+    #[inline]
+    pub(super) fn begin_scalar(&mut self) -> Visit<()> {
+        if self.is_started
+            && self.base.kind == Kind::Parameters
+            && self.frames.is_empty()
+            && let Some(layout) = self.graphs.layout
+            && self.base.index < self.base.len
+            && let Some(member) = layout.members.get(self.base.index)
+        {
+            self.base.index += 1;
+            self.output.start(0, &member.name);
+            return Ok(());
+        }
+        self.begin().map(drop)
+    }
+
     /// Starts the element of the value that begins now; that of a value with its own type was started with the type.
     #[inline]
     pub(super) fn begin(&mut self) -> Visit<Begun> {

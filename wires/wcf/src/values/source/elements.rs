@@ -18,7 +18,15 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Enters the element of the value that begins now; nothing if it is missing.
     #[inline]
     pub(super) fn enter(&mut self) -> Visit<Option<Entered<'a>>> {
-        self.leave_header();
+        match self.enter_next() {
+            Ok(Some(entered)) if entered.refers => self.follow(entered).map(Some),
+            other => other,
+        }
+    }
+
+    #[inline]
+    fn enter_next(&mut self) -> Visit<Option<Entered<'a>>> {
+        self.leave_aside();
         let frame = self.frames.last_mut().unwrap_or(&mut self.base);
         let index = frame.index;
         if index >= frame.len {
@@ -53,7 +61,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// [`ElementSource::enter`] knows better.
     #[inline]
     pub(super) fn enter_plain(&mut self) -> bool {
-        if self.aside.is_some() {
+        if !self.aside.is_empty() {
             return false;
         }
         let frame = self.frames.last_mut().unwrap_or(&mut self.base);
@@ -237,7 +245,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
         while let Some(header) = cursor.enter()? {
             if header.name == name {
-                self.aside = Some(std::mem::replace(&mut self.cursor, cursor));
+                self.aside.push((0, std::mem::replace(&mut self.cursor, cursor)));
                 return Ok(Some(header));
             }
             self.budget.charge_elements(1)?;
@@ -246,12 +254,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         Ok(None)
     }
 
-    /// Returns from a header to the body, unless the header's value is still open.
+    /// Returns from a header to the body, or from an element that another stands for, unless its value is still open.
     #[inline]
-    pub(super) fn leave_header(&mut self) {
-        if self.aside.is_some()
-            && self.frames.is_empty()
-            && let Some(cursor) = self.aside.take()
+    pub(super) fn leave_aside(&mut self) {
+        while let Some((level, _)) = self.aside.last()
+            && *level == self.frames.len()
+            && let Some((_, cursor)) = self.aside.pop()
         {
             self.cursor = cursor;
         }

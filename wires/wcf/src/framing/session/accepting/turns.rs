@@ -78,9 +78,28 @@ impl Accepting {
         result
     }
 
+    /// What does not come from the exchange as it is.
+    pub(super) fn poll_apart(&mut self) -> Option<Event> {
+        if self.phase == Phase::Waiting
+            && let Err(breach) = self.resume()
+        {
+            self.doomed = Some(breach);
+        }
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        if !self.held.counts_calls() {
+            return None;
+        }
+        if let Err(breach) = self.count_calls() {
+            self.doomed = Some(breach);
+        }
+        self.events.pop_front().or_else(|| self.next_call())
+    }
+
     /// Holds calls back beyond those that the place allows for, and what comes behind them.
     pub(super) fn count_calls(&mut self) -> Result<(), Breach> {
-        while let Some(event) = self.exchange.as_mut().and_then(Exchange::poll) {
+        while let Some(mut event) = self.exchange.as_mut().and_then(Exchange::poll) {
             if let Event::Call(call) = &event
                 && self.waiting.len() >= MAX_WAITING
             {
@@ -93,7 +112,7 @@ impl Accepting {
                 self.send_payload(self.mode()).map_err(unprotected)?;
                 continue;
             }
-            let event = self.renumbered(event);
+            self.renumber(&mut event);
             if matches!(event, Event::Call(_)) {
                 self.waiting.push_back(event);
             } else {

@@ -1,0 +1,117 @@
+//! The types that a contract names: what a value of any type may say that it is.
+
+use super::names::{contract_name, item_namespace, type_name};
+use everywire_model::shape::{Field, Shape};
+use everywire_model::{Interface, Operation};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Named types and collections of them, by the local part of their names.
+#[derive(Debug, Default)]
+pub struct Types(HashMap<Box<str>, Vec<(Box<str>, Shape)>>);
+
+impl Types {
+    /// Those of an interface, if the operation has values of any type.
+    pub(crate) fn of(interface: Option<&Interface>, operation: &Operation) -> Option<Arc<Self>> {
+        let mut walk = Walk::default();
+        walk.operation(operation);
+        if !walk.any {
+            return None;
+        }
+        for other in interface.iter().flat_map(|interface| interface.operations.iter()) {
+            walk.operation(other);
+        }
+        Some(Arc::new(walk.found))
+    }
+
+    /// All of both.
+    pub(crate) fn with(&self, other: &Self) -> Self {
+        let mut all = Self(self.0.clone());
+        for (local, types) in &other.0 {
+            types.iter().for_each(|(namespace, shape)| all.add(local, namespace, shape));
+        }
+        all
+    }
+
+    /// Whether it has all of the other's.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        other.0.iter().all(|(local, types)| {
+            let known = self.named(local);
+            types.iter().all(|(namespace, _)| known.iter().any(|(known, _)| known == namespace))
+        })
+    }
+
+    /// The types of this name, in whatever namespace.
+    pub(super) fn named(&self, local: &str) -> &[(Box<str>, Shape)] {
+        self.0.get(local).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn add(&mut self, local: &str, namespace: &str, shape: &Shape) {
+        let types = self.0.entry(local.into()).or_default();
+        if !types.iter().any(|(known, _)| **known == *namespace) {
+            types.push((namespace.into(), shape.clone()));
+        }
+    }
+}
+
+#[derive(Default)]
+struct Walk {
+    found: Types,
+    /// Where the definitions are that were walked through.
+    seen: HashSet<usize>,
+    any: bool,
+}
+
+impl Walk {
+    fn operation(&mut self, operation: &Operation) {
+        self.fields(operation.arguments.fields());
+        self.fields(operation.results.fields());
+        operation.raises.iter().for_each(|detail| self.fields(&detail.fields));
+    }
+
+    fn fields(&mut self, fields: &[Field]) {
+        fields.iter().for_each(|field| self.shape(&field.shape));
+    }
+
+    fn shape(&mut self, shape: &Shape) {
+        let mut is_new = |at: usize| self.seen.insert(at);
+        match shape {
+            Shape::Variant => self.any = true,
+            Shape::Struct(held) if is_new(std::ptr::from_ref(&**held).addr()) => {
+                let (namespace, local) = type_name(&held.id, &held.name);
+                if !local.is_empty() {
+                    self.found.add(local, &namespace, shape);
+                }
+                self.fields(&held.fields);
+            }
+            Shape::Enum(held) => {
+                let (namespace, local) = type_name(&held.id, &held.name);
+                self.found.add(local, &namespace, shape);
+            }
+            Shape::Union(held) if is_new(std::ptr::from_ref(&**held).addr()) => {
+                let (namespace, local) = type_name(&held.id, &held.name);
+                self.found.add(local, &namespace, shape);
+                held.arms.iter().for_each(|arm| self.shape(&arm.field.shape));
+            }
+            Shape::Alias(held) if is_new(std::ptr::from_ref(&**held).addr()) => {
+                if matches!(shape.resolved(), Shape::Sequence(_) | Shape::Map(_)) {
+                    self.found.add(&contract_name(shape), &item_namespace(shape), shape);
+                }
+                self.shape(&held.target);
+            }
+            Shape::Sequence(_) | Shape::Array(_) => {
+                let Some(element) = shape.element() else { return };
+                self.found.add(&contract_name(shape), &item_namespace(element), shape);
+                self.shape(element);
+            }
+            Shape::Map(held) => {
+                self.found.add(&contract_name(shape), super::names::ARRAYS, shape);
+                self.shape(&held.key);
+                self.shape(&held.value);
+            }
+            Shape::Optional(target) => self.shape(target),
+            Shape::Pointer(pointer) => self.shape(&pointer.target),
+            _ => {}
+        }
+    }
+}

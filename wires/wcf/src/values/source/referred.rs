@@ -1,0 +1,121 @@
+//! Elements that stand for others: `z:Ref` and `z:Id` of data contracts that keep references (`IsReference`).
+//!
+//! What is referred to is read again each time, as if it stood there: values are trees here. How much may be read so is
+//! bounded for a message; what would contain itself is refused.
+
+use super::{Cursor, ElementSource, Entered};
+use crate::limits::{MAX_REFERENCES, MAX_REFERRED_OCTETS};
+use crate::values::cursor::Told;
+use crate::values::names::SERIALIZATION;
+use crate::violations::{Violation, unsupported};
+use everywire_model::visit::Visit;
+use everywire_model::{Failure, Initiator};
+use std::collections::HashMap;
+
+/// Elements with an `Id`, all of a document, and what was read of them so far.
+#[derive(Debug, Default)]
+pub(super) struct Referred {
+    places: HashMap<String, Place>,
+    /// The prefix that is known to be that of references.
+    prefix: String,
+    count: usize,
+    octets: usize,
+}
+
+/// Where an element is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    at: usize,
+    end: usize,
+    /// Elements that are open around it.
+    depth: usize,
+}
+
+impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
+    /// Goes to the element that this one stands for.
+    #[cold]
+    pub(super) fn follow(&mut self, mut entered: Entered<'a>) -> Visit<Entered<'a>> {
+        let told = self.cursor.told(entered.at, "Ref")?;
+        let here = self.cursor.position();
+        if self.referred.as_ref().is_none_or(|known| known.prefix != told.prefix) {
+            self.expand(here)?;
+            if self.declared(&told, &told.prefix)? != SERIALIZATION {
+                entered.refers = false;
+                return Ok(entered);
+            }
+        }
+        self.cursor.finish()?;
+        let place = self.place(told)?;
+        self.expand(place.end.saturating_sub(place.at))?;
+        let is_inside = |position: usize| (place.at..place.end).contains(&position);
+        if is_inside(here)
+            || self.aside.iter().any(|(_, cursor)| is_inside(cursor.position().saturating_sub(1)))
+        {
+            return Err(unsupported("an object that contains itself (z:Ref): values are trees here"));
+        }
+        let mut cursor = self.cursor.rewound();
+        cursor.seek(place.at, place.depth);
+        let target = cursor.enter()?;
+        self.aside.push((self.frames.len(), std::mem::replace(&mut self.cursor, cursor)));
+        match target {
+            Some(target) if !target.refers => Ok(target),
+            _ => self.wrong(Violation::UnexpectedElement),
+        }
+    }
+
+    /// So many octets more are read because an element stands for another.
+    fn expand(&mut self, octets: usize) -> Visit<()> {
+        let known = self.referred.get_or_insert_default();
+        known.count += 1;
+        known.octets = known.octets.saturating_add(octets);
+        for (what, found, limit) in [
+            ("references to objects (z:Ref) in one message", known.count, MAX_REFERENCES),
+            (
+                "octets of objects that are referred to (z:Ref) in one message",
+                known.octets,
+                MAX_REFERRED_OCTETS,
+            ),
+        ] {
+            if found > limit {
+                return Err(Failure::over_limit(Initiator::Peer, what, found as u64, limit as u64));
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, told: Told) -> Visit<Place> {
+        if self.referred.as_ref().is_none_or(|known| known.prefix.is_empty()) {
+            let mut found = HashMap::new();
+            let mut cursor = self.cursor.rewound();
+            self.collect(&mut cursor, &mut found)?;
+            self.referred.get_or_insert_default().places = found;
+        }
+        let known = self.referred.get_or_insert_default();
+        known.prefix = told.prefix;
+        match known.places.get(&told.value) {
+            Some(place) => Ok(*place),
+            None => self.wrong(Violation::UnknownReference),
+        }
+    }
+
+    /// Notes the elements in the open one, or in the document, that others may stand for. (Nesting is bounded by the reader.)
+    fn collect(&mut self, cursor: &mut C, found: &mut HashMap<String, Place>) -> Visit<()> {
+        loop {
+            let depth = cursor.depth();
+            let Some(entered) = cursor.enter()? else {
+                if cursor.array()?.is_some() {
+                    continue;
+                }
+                return Ok(());
+            };
+            self.budget.charge_elements(1)?;
+            let id = if entered.referred { Some(cursor.told(entered.at, "Id")?.value) } else { None };
+            self.collect(cursor, found)?;
+            cursor.finish()?;
+            if let Some(id) = id {
+                // The last one of a name counts: of headers' the envelope's security is.
+                found.insert(id, Place { at: entered.at, end: cursor.position(), depth });
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Values whose own type the contract does not know: what their elements show of it.
+
+use super::{Cursor, ElementSource};
+use crate::limits::MAX_NAME;
+use crate::nbfx::Item;
+use crate::values::cursor::Told;
+use crate::violations::unsupported;
+use everywire_model::shape::{Field, Hold, Shape, Struct, Text};
+use everywire_model::visit::Visit;
+
+/// What an element turned out to hold.
+enum Seen {
+    Nothing,
+    Leaf,
+    Numbers(Item),
+    /// Something that tells its own type.
+    Any,
+    Elements(Elements),
+}
+
+/// The elements in an element.
+#[derive(Default)]
+struct Elements {
+    /// The namespace of the first one, if it was looked for.
+    namespace: String,
+    /// Their names, each once, and how often it comes.
+    members: Vec<(String, usize, Seen)>,
+}
+
+impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
+    /// The shape of the value in the element that was entered, whose type is called this: that of the contract if it has one
+    /// of the name, else one with what the element holds, all of its leaves as text.
+    pub(super) fn shape_of(&mut self, at: usize, local: &str) -> Visit<Shape> {
+        if local.len() > MAX_NAME {
+            return Err(unsupported("a type whose name is that long"));
+        }
+        let types = self.types.map(|types| types.named(local)).unwrap_or_default();
+        if let [(_, shape)] = types {
+            return Ok(shape.clone());
+        }
+        let told = self.cursor.told(at, "type")?;
+        let prefix = told.value.split_once(':').map_or("", |(prefix, _)| prefix.trim());
+        let namespace = self.declared(&told, prefix)?;
+        if let Some((_, shape)) = types.iter().find(|(known, _)| **known == *namespace) {
+            return Ok(shape.clone());
+        }
+        let place = (self.cursor.position(), self.cursor.depth());
+        let seen = self.look(true)?;
+        self.cursor.seek(place.0, place.1);
+        shape(seen, local, &namespace)
+    }
+
+    /// What a prefix stands for in the open element, which has this attribute; nothing if it is empty.
+    pub(super) fn declared(&mut self, told: &Told, prefix: &str) -> Visit<String> {
+        match told.declared.iter().find(|(known, _)| known == prefix) {
+            Some((_, namespace)) => Ok(namespace.clone()),
+            None => Ok(self.cursor.namespace(prefix, &mut self.budget)?.unwrap_or_default()),
+        }
+    }
+
+    /// Looks through the open element, to its end; for its namespace only if it is the first of its kind.
+    fn look(&mut self, first: bool) -> Visit<Seen> {
+        self.budget.enter()?;
+        let mut elements = Elements::default();
+        let mut numbers = None;
+        loop {
+            if let Some(child) = self.cursor.enter()? {
+                self.budget.charge_elements(1)?;
+                if first && elements.members.is_empty() {
+                    let told = self.cursor.told(child.at, "type")?;
+                    elements.namespace = self.declared(&told, &told.element)?;
+                }
+                let is_new = first && !elements.members.iter().any(|(name, ..)| *name == child.name);
+                let seen = if child.nil || child.kind.is_some() {
+                    self.cursor.finish()?;
+                    if child.nil { Seen::Nothing } else { Seen::Any }
+                } else {
+                    self.look(is_new)?
+                };
+                let many = elements.members.len();
+                let known = elements.members.iter_mut().find(|(name, ..)| *name == child.name);
+                match known {
+                    Some((_, count, before)) => {
+                        *count += 1;
+                        let first = std::mem::replace(before, Seen::Nothing);
+                        *before = both(first, seen)?;
+                    }
+                    // Names are looked for one after the other: there may not be too many.
+                    None if many >= MAX_MEMBERS => {
+                        return Err(unsupported("a value of unknown type with that many members"));
+                    }
+                    None => elements.members.push((child.name.to_owned(), 1, seen)),
+                }
+            } else if let Some((item, _)) = self.cursor.array()? {
+                numbers = Some(item);
+            } else {
+                break;
+            }
+        }
+        self.cursor.finish()?;
+        self.budget.leave();
+        Ok(match numbers {
+            Some(item) if elements.members.is_empty() => Seen::Numbers(item),
+            _ if elements.members.is_empty() => Seen::Leaf,
+            _ => Seen::Elements(elements),
+        })
+    }
+}
+
+/// Members of a value whose type is unknown.
+const MAX_MEMBERS: usize = 256;
+
+/// What two elements of one name have in common.
+fn both(one: Seen, other: Seen) -> Visit<Seen> {
+    Ok(match (one, other) {
+        (Seen::Nothing, seen) | (seen, Seen::Nothing) => seen,
+        (Seen::Leaf, Seen::Leaf) => Seen::Leaf,
+        (Seen::Any, Seen::Any) => Seen::Any,
+        // An element without anything in it may hold no elements as well as no text.
+        (Seen::Elements(seen), Seen::Leaf) | (Seen::Leaf, Seen::Elements(seen)) => Seen::Elements(seen),
+        (Seen::Elements(mut one), Seen::Elements(other)) => {
+            for (name, count, seen) in other.members {
+                match one.members.iter_mut().find(|(known, ..)| *known == name) {
+                    Some((_, most, known)) => {
+                        *most = count.max(*most);
+                        let before = std::mem::replace(known, Seen::Nothing);
+                        *known = both(before, seen)?;
+                    }
+                    None => one.members.push((name, count, seen)),
+                }
+            }
+            Seen::Elements(one)
+        }
+        _ => return Err(unsupported("a value of unknown type whose elements of one name are not alike")),
+    })
+}
+
+/// A shape that reads it, called like this.
+fn shape(seen: Seen, local: &str, namespace: &str) -> Visit<Shape> {
+    Ok(match seen {
+        Seen::Nothing => Shape::Optional(Hold::new(text())),
+        Seen::Leaf => text(),
+        Seen::Any => Shape::Variant,
+        Seen::Numbers(item) => Shape::sequence(number(item)),
+        Seen::Elements(Elements { namespace: inner, members: mut elements }) => {
+            let is_list = local.starts_with("ArrayOf") || elements.iter().any(|(_, count, _)| *count > 1);
+            if is_list {
+                return match (elements.pop(), elements.is_empty()) {
+                    (Some((name, _, seen)), true) => Ok(Shape::sequence(shape(seen, &name, &inner)?)),
+                    _ => Err(unsupported("a value of unknown type that has lists beside other members")),
+                };
+            }
+            let fields = elements.into_iter().map(|(name, _, seen)| {
+                let shape = shape(seen, &name, &inner)?;
+                Ok(Field { name: name.into(), shape })
+            });
+            Shape::Struct(Hold::new(Struct {
+                name: local.to_owned().into(),
+                // The type's members are in its namespace.
+                id: format!("{{{}}}{local}", if inner.is_empty() { namespace } else { &inner }).into(),
+                fields: fields.collect::<Visit<Vec<_>>>()?.into(),
+            }))
+        }
+    })
+}
+
+fn text() -> Shape {
+    Shape::Text(Text::WIDE)
+}
+
+fn number(item: Item) -> Shape {
+    match item {
+        Item::Bool => Shape::Bool,
+        Item::I16 => Shape::I16,
+        Item::I32 => Shape::I32,
+        Item::I64 => Shape::I64,
+        Item::F32 => Shape::F32,
+        Item::F64 => Shape::F64,
+        Item::Decimal | Item::DateTime | Item::TimeSpan | Item::Uuid => text(),
+    }
+}
