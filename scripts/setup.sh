@@ -145,18 +145,30 @@ need kinit || missing+=(krb5-user)
 [ -n "$(find /usr/lib -name 'libsmbclient.so.0' -print -quit 2>/dev/null)" ] || missing+=(libsmbclient)
 [ -n "$(find /usr/lib -name 'libcups.so.2' -print -quit 2>/dev/null)" ] || missing+=(libcups2)
 
-if [ ${#missing[@]} -gt 0 ]; then
-  echo "setup: installing ${missing[*]}"
-  sudo=""
-  [ "$(id -u)" = 0 ] || sudo="sudo"
+# Wine's COM, and what builds a server for it: without what it recommends, which is as much again, and by itself, since not every
+# machine has it.
+wine=()
+{ need wine && need wineserver; } || wine+=(wine wine64)
+[ -e /usr/include/wine/wine/windows/oaidl.idl ] || wine+=(libwine-dev)
+need x86_64-w64-mingw32-widl || wine+=(mingw-w64-tools)
+need x86_64-w64-mingw32-g++-posix || wine+=(g++-mingw-w64-x86-64-posix)
+
+sudo=""
+[ "$(id -u)" = 0 ] || sudo="sudo"
+
+# Packages, or options before them.
+install() {
+  echo "setup: installing $*"
   if need apt-get; then
     export DEBIAN_FRONTEND=noninteractive
-    $sudo apt-get update -qq && $sudo apt-get install -y -qq "${missing[@]}" >/dev/null ||
+    $sudo apt-get update -qq && $sudo apt-get install -y -qq "$@" >/dev/null ||
       echo "setup: some packages could not be installed; what needs them is skipped, and says so" >&2
   else
-    echo "setup: this is no Debian; install these by hand: ${missing[*]}" >&2
+    echo "setup: this is no Debian; install these by hand: $*" >&2
   fi
-fi
+}
+[ ${#missing[@]} -eq 0 ] || install "${missing[@]}"
+[ ${#wine[@]} -eq 0 ] || install --no-install-recommends "${wine[@]}"
 
 if ! need cargo; then
   if [ -x "$HOME/.cargo/bin/cargo" ]; then

@@ -5,6 +5,7 @@ fn main() {
     everywire_codegen::compile("../derby/rivals/omniorb/interop.idl");
     everywire_codegen::compile("contracts/kitchen.dbus.xml");
     everywire_codegen::compile("contracts/kitchen.kidl");
+    everywire_codegen::compile("contracts/cupboard.midl");
     everywire_codegen::compile("contracts/pantry.midl");
     everywire_codegen::compile("contracts/torture.midl");
     everywire_codegen::compile("contracts/cellar.wsdl");

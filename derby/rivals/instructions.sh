@@ -55,7 +55,7 @@ call() { # CONTESTANT REFS CALLS [PREFIX...]
   local plan=(--calls "$calls" --warmup 100 --operation in_out_int_call)
   case $who in
     omniorb) "$@" "$omniorb/client" "$refs" race calls "${plan[@]}" ;;
-    everywire) "$@" "$everywire" derby-child race default "$refs" giop calls "${plan[@]}" ;;
+    everywire) "$@" "$everywire" derby-child race default "$refs" giop - calls "${plan[@]}" ;;
   esac >/dev/null 2>>"$dir/client.log"
 }
 

@@ -11,6 +11,16 @@ use std::path::Path;
 pub trait Users: Send + Sync {
     /// The user's secret; `None` if there is no such user. Names come as the peer wrote them, in any case.
     fn secret(&self, domain: &str, user: &str) -> Option<Secret>;
+
+    /// The account that [`secret`](Self::secret) means by these names, `DOMAIN\USER` or `USER`: the same text for all the ways to
+    /// write it, so that quotas and ownership go by accounts. Unless an implementation knows better, only case is no difference.
+    fn account(&self, domain: &str, user: &str) -> String {
+        named(&domain.to_lowercase(), &user.to_lowercase())
+    }
+}
+
+fn named(domain: &str, user: &str) -> String {
+    if domain.is_empty() { user.to_owned() } else { format!("{domain}\\{user}") }
 }
 
 /// Whether this is the user's password, in the clear: for protocols that send it so. It takes as long for users that there are not.
@@ -28,10 +38,13 @@ pub fn is_password(users: &dyn Users, domain: &str, user: &str, password: &str) 
 /// Users from a file: one line each, `USER:PASSWORD`, `DOMAIN\USER:PASSWORD`, with `$NT$` and 32 hexadecimal digits in
 /// place of the password where only its NT hash is to be kept. A user without a domain is let in with any. Empty lines
 /// and those that begin with `#` are skipped.
+///
+/// A caller may write `DOMAIN\USER`, `USER@REALM` (the realm is the domain, or begins with it), and, where only one line has that user,
+/// `.\USER` or `USER`.
 #[derive(Default, Clone)]
 pub struct UserTable {
-    /// By lower-case domain (if the line has one) and user.
-    users: HashMap<(Option<String>, String), Secret>,
+    /// By lower-case domain (if the line has one) and user: the account as the line has it, and its secret.
+    users: HashMap<(Option<String>, String), (String, Secret)>,
 }
 
 impl UserTable {
@@ -81,7 +94,30 @@ impl UserTable {
 
     /// Adds a user, or gives it another secret. With no domain, the user is let in with any.
     pub fn insert(&mut self, domain: Option<&str>, user: &str, secret: Secret) {
-        self.users.insert((domain.map(str::to_lowercase), user.to_lowercase()), secret);
+        let domain = domain.filter(|domain| !matches!(*domain, "" | "."));
+        let account = named(domain.unwrap_or_default(), user);
+        self.users.insert((domain.map(str::to_lowercase), user.to_lowercase()), (account, secret));
+    }
+
+    /// The line that is meant: the one with these very names, else the one of that user with no domain or, where the caller
+    /// names none, the only one.
+    fn find(&self, domain: &str, user: &str) -> Option<&(String, Secret)> {
+        let (domain, user) = (domain.to_lowercase(), user.to_lowercase());
+        let line =
+            |domain: Option<&str>, user: &str| self.users.get(&(domain.map(str::to_owned), user.to_owned()));
+        let domain = if domain == "." { "" } else { domain.as_str() };
+        if let Some(exact) = line(Some(domain), &user).or_else(|| line(None, &user)) {
+            return Some(exact);
+        }
+        if !domain.is_empty() {
+            return None;
+        }
+        if let Some((user, realm)) = user.rsplit_once('@') {
+            let label = realm.split('.').next().unwrap_or(realm);
+            return line(Some(realm), user).or_else(|| line(Some(label), user)).or_else(|| line(None, user));
+        }
+        let mut alike = self.users.iter().filter(|((_, other), _)| *other == user);
+        alike.next().map(|(_, found)| found).filter(|_| alike.next().is_none())
     }
 
     /// How many users there are.
@@ -97,14 +133,69 @@ impl UserTable {
 
 impl Users for UserTable {
     fn secret(&self, domain: &str, user: &str) -> Option<Secret> {
-        let user = user.to_lowercase();
-        let exact = self.users.get(&(Some(domain.to_lowercase()), user.clone()));
-        exact.or_else(|| self.users.get(&(None, user))).cloned()
+        self.find(domain, user).map(|(_, secret)| secret.clone())
+    }
+
+    fn account(&self, domain: &str, user: &str) -> String {
+        let known = self.find(domain, user).map(|(account, _)| account.clone());
+        known.unwrap_or_else(|| named(&domain.to_lowercase(), &user.to_lowercase()))
     }
 }
 
 impl fmt::Debug for UserTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "UserTable({} users)", self.users.len())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn account(table: &UserTable, domain: &str, user: &str) -> Option<String> {
+        table.secret(domain, user).map(|_| table.account(domain, user))
+    }
+
+    #[test]
+    fn one_line_is_one_account_whatever_its_caller_writes() {
+        let table = UserTable::parse("Ada:engine\nKITCHEN\\Cook:salt\n.\\bob:x\n").unwrap();
+        for (domain, user) in
+            [("", "ada"), ("ANY", "ADA"), (".", "Ada"), ("", "ada@example.org"), ("other", "aDa")]
+        {
+            assert_eq!(account(&table, domain, user).as_deref(), Some("Ada"), "{domain} {user}");
+        }
+        let cooks = [
+            ("KITCHEN", "cook"),
+            ("kitchen", "COOK"),
+            ("", "cook"),
+            (".", "cook"),
+            ("", "cook@kitchen"),
+            ("", "Cook@Kitchen.example.org"),
+        ];
+        for (domain, user) in cooks {
+            assert_eq!(account(&table, domain, user).as_deref(), Some("KITCHEN\\Cook"), "{domain} {user}");
+        }
+        assert_eq!(account(&table, "HOST", "bob").as_deref(), Some("bob"));
+        for (domain, user) in [
+            ("LARDER", "cook"),
+            ("", "cook@larder"),
+            ("LARDER", "cook@kitchen"),
+            ("", "eve"),
+            ("", "@"),
+            ("", ""),
+        ] {
+            assert_eq!(account(&table, domain, user), None, "{domain} {user}");
+        }
+    }
+
+    #[test]
+    fn names_that_could_be_several_accounts_are_none_of_them() {
+        let table = UserTable::parse("KITCHEN\\cook:salt\nLARDER\\cook:sugar\ncook@larder:odd").unwrap();
+        assert_eq!(account(&table, "", "cook"), None);
+        assert_eq!(account(&table, ".", "cook"), None);
+        assert_eq!(account(&table, "", "cook@kitchen").as_deref(), Some("KITCHEN\\cook"));
+        // What a line says comes first.
+        assert_eq!(account(&table, "", "cook@larder").as_deref(), Some("cook@larder"));
     }
 }

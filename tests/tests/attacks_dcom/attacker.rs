@@ -281,9 +281,11 @@ pub fn activation(iids: &[Uuid]) -> Activation {
 }
 
 /// The side that wants in, and its first token.
+/// The first token of a user, `DOMAIN\\USER` or one of the usual domain.
 pub fn hello(user: &str, level: Level) -> (Box<dyn everywire_auth::security::Initiator>, Vec<u8>) {
     let password = Secret::password(PASSWORD);
-    let credentials = Credentials { domain: DOMAIN.into(), user: user.into(), password };
+    let (domain, user) = user.split_once('\\').unwrap_or((DOMAIN, user));
+    let credentials = Credentials { domain: domain.into(), user: user.into(), password };
     let options = Options {
         integrity: level.is_signed(),
         confidentiality: level == Level::Privacy,

@@ -21,6 +21,7 @@ mod sinks;
 #[allow(dead_code)]
 mod target;
 mod values;
+mod way;
 
 /// The server's part of the other tests.
 #[test]

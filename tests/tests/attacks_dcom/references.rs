@@ -128,6 +128,11 @@ fn o4_ping_sets_are_bounded_and_expire() {
         made += usize::from(complex(&mut thief, 0, 1, &[1, 2, 3], &[]).1 == S_OK);
     }
     assert!(made <= 256, "{made} sets of one principal");
+    // Under another name of the same account there are no more.
+    for name in ["THIEF", "kitchen\\Thief", "\\thief", "\\thief@kitchen"] {
+        let mut again = user(&target, name);
+        assert_ne!(complex(&mut again, 0, 1, &[1, 2, 3], &[]).1, S_OK, "as {name}");
+    }
     assert_eq!(complex(&mut cook, 0, 1, &[], &[]).1, S_OK);
     // A set with very many objects that there are not costs nothing.
     let before = target.resident();

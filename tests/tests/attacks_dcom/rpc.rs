@@ -251,6 +251,12 @@ fn r5_an_association_is_joined_by_its_own_principal_only() {
     again(&mut second, COOK, cook.group);
     assert_eq!(second.group, cook.group);
     second.activate(&[iid_of(&SCALES)]);
+    // It is the cook whatever the cook says.
+    for name in ["COOK", "kitchen\\Cook", "\\cook", ".\\cook", "\\cook@kitchen.example.org"] {
+        let mut third = Attacker::silent(&target);
+        again(&mut third, name, cook.group);
+        third.activate(&[iid_of(&SCALES)]);
+    }
     drop((second, cook));
     target.recovers();
 }

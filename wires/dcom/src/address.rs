@@ -4,15 +4,20 @@
 //! dcom://[[DOMAIN;]USER[:PASSWORD]@]HOST[:PORT][/CLASS][?OPTION[&OPTION]...]
 //! dcom+unix:///SOCKET[#CLASS][?OPTION...]      dcom+shm:///SOCKET[#CLASS][?OPTION...]
 //! dcom:CLASS                                   wherever the locator says
-//! objref:BASE64:
+//! objref:BASE64:[?OPTION...]
 //! ```
 //!
 //! CLASS is a CLSID, or any key, whose CLSID then follows from it ([`clsid_of_key`]). Options: `level`, `mech` (`ntlm`,
-//! `negotiate`, `kerberos`), `credentials` (a file), `target`, `exporter=here` (objects are called at this address, whatever
+//! `negotiate`, `kerberos`), `credentials` (a file), `target`, `hosts` (names and
+//! numbers with commas between, or `*`: references from there may lead to them as well, and the account is shown there),
+//! `exporter=here` (objects are called at this address, whatever
 //! their node says of where it is: through a relay or a tunnel); to listen: `users` (a file), `ntlm1=session`,
 //! `lookups=open`, `keytab`, `ping` (seconds between the pings of clients; objects of those that miss three end; 120 if it is
 //! not said, which is what all other implementations keep to), `hosts` (names and numbers with commas between: references that
-//! callers send may lead there; an account is shown on the caller's host, on this one, and on these).
+//! callers send may lead there; an account is shown on the caller's host, on this one, and on these, or on all by `*`).
+//!
+//! Behind an OBJREF also `at` (HOST:PORT where its resolver is, whatever it says itself) and `dialect=wine` (a process of Wine
+//! that listens there, [`crate::wine`]).
 //!
 //! With `mech=kerberos` and no password the tickets of `$KRB5CCNAME` serve, those of USER if one is named; with a password
 //! one is asked for and kept in memory. DOMAIN is the realm if it has a dot in it, otherwise the default one is meant. The
@@ -22,6 +27,7 @@
 use crate::limits::REFERENCE_TEXT;
 use crate::objref::ObjRef;
 use crate::security::{Level, Security};
+use crate::wine;
 use bytes::Bytes;
 use everywire_auth::security::{Credentials, Mechanism, Secret, UserTable, acceptor};
 use everywire_idl::midl::clsid_of_key;
@@ -95,13 +101,14 @@ pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
         security.credentials = ambient_credentials()?;
     }
     let components = if address.key.is_empty() { vec![(TAG_SYSTEM, Bytes::new())] } else { Vec::new() };
+    let endpoints = vec![address.endpoint];
     let profile = Profile {
         wire: "dcom",
         version: crate::VERSION,
-        endpoints: vec![address.endpoint],
+        lease: Arc::new(security.sealed().at_home(&endpoints)).lease(),
+        endpoints,
         key: address.key,
         components,
-        lease: Arc::new(security.sealed()).lease(),
     };
     Ok(Reference { profiles: vec![profile], ..Reference::default() })
 }
@@ -146,7 +153,8 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
         return "(a reference without an address of this wire)".to_owned();
     };
     if let Some(raw) = objref_of(profile, &reference.type_id) {
-        return raw.moniker();
+        let dialect = if Security::of(profile).dialect.is_wine() { "?dialect=wine" } else { "" };
+        return raw.moniker() + dialect;
     }
     let Some(endpoint) = profile.endpoints.first() else {
         return "(a reference without an address)".to_owned();
@@ -163,6 +171,9 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
     }
     if security.here {
         options.push("exporter=here".to_owned());
+    }
+    if !security.hosts.is_empty() {
+        options.push(format!("hosts={}", security.hosts.join(",")));
     }
     let options = if options.is_empty() { String::new() } else { format!("?{}", options.join("&")) };
     format!("{address}{options}")
@@ -227,8 +238,10 @@ fn locate(class: &str) -> Result<String, Failure> {
 }
 
 fn parse_moniker(text: &str) -> Result<Reference, Failure> {
+    let (text, options) = text.split_once('?').unwrap_or((text, ""));
     let objref = ObjRef::from_moniker(text)
         .map_err(|violation| wrong(format!("the text of the OBJREF cannot be read: {violation}")))?;
+    let Marked { objref, mut security } = marked(objref, options)?;
     let (iid, ipid, endpoints) = match &objref {
         ObjRef::Standard { iid, std, resolver, .. }
         | ObjRef::Handler { iid, std, resolver, .. }
@@ -237,18 +250,64 @@ fn parse_moniker(text: &str) -> Result<Reference, Failure> {
             return Err(wrong("the OBJREF is of the custom form, which only its own class can read"));
         }
     };
-    let mut security = Security::of_endpoint(endpoints.first());
-    security.credentials = ambient_credentials()?;
+    if security.credentials.is_none() && security.level > Level::None {
+        security.credentials = ambient_credentials()?;
+    }
+    let mut components = vec![(TAG_OBJREF, objref.write())];
+    components.extend(security.dialect.components(*iid));
     let profile = Profile {
         wire: "dcom",
         version: crate::VERSION,
+        lease: Arc::new(security.sealed().at_home(&endpoints)).lease(),
         endpoints,
         // As that of a reference which came over a connection.
         key: Bytes::copy_from_slice(&ipid.to_bytes_le()),
-        components: vec![(TAG_OBJREF, objref.write())],
-        lease: Arc::new(security.sealed()).lease(),
+        components,
     };
     Ok(Reference { type_id: iid.to_string(), profiles: vec![profile], foreign: Vec::new() })
+}
+
+/// An OBJREF with what the options behind it say.
+struct Marked {
+    objref: ObjRef,
+    security: Security,
+}
+
+/// Takes the options behind an OBJREF: those of addresses, `at` and `dialect`.
+fn marked(objref: ObjRef, options: &str) -> Result<Marked, Failure> {
+    let (mut at, mut is_wine, mut others) = (None, false, Vec::new());
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        match option.split_once('=') {
+            Some(("at", place)) => {
+                at = Some(Address::parse(&format!("dcom://{place}"), Some(PORT))?.endpoint)
+            }
+            Some(("dialect", "wine")) => is_wine = true,
+            _ => others.push(option),
+        }
+    }
+    let told = objref.standard().and_then(|(_, resolver)| resolver.endpoints(PORT).into_iter().next());
+    let at_or_told = at.clone().or(told);
+    let (objref, mut security) = match (is_wine, &at, at_or_told) {
+        (true, _, None) => {
+            return Err(wrong("Wine's COM does not say in an OBJREF where the object is")
+                .with_hint("add where its process listens: ?dialect=wine&at=HOST:PORT"));
+        }
+        (true, _, Some(at)) => {
+            let security = wine::security(at);
+            let plain = security.dialect.plain(&objref);
+            (
+                plain.ok_or_else(|| wrong("the OBJREF is of a form that only its own class can read"))?,
+                security,
+            )
+        }
+        (false, Some(at), _) => (objref.resolved_at(at), Security::of_endpoint(Some(at))),
+        (false, None, told) => (objref, Security::of_endpoint(told.as_ref())),
+    };
+    others.into_iter().try_for_each(|option| apply(&mut security, option))?;
+    if is_wine && security.level > Level::None {
+        return Err(wine::refusal("knows nobody, so `level=none` is all that is to be had"));
+    }
+    Ok(Marked { objref, security })
 }
 
 /// Takes an address apart: the friendly part that all wires have, and the security.
@@ -324,11 +383,13 @@ fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
             security.ping = Some(Duration::from_secs(seconds.into()));
         }
         ("hosts", names) => security.hosts = names.split(',').map(|name| name.trim().to_owned()).collect(),
+        ("dialect", "wine") => return Err(wine::refusal("neither activates nor resolves")),
+        ("dialect", other) => return Err(wrong(format!("`{other}` is no dialect; known is wine"))),
         ("target", name) => security.target = name.to_owned(),
         ("keytab", path) => security.keytab = Some(path.into()),
         _ => {
             return Err(wrong(format!("the option `{option}` is unknown")).with_hint(
-                "options are level=, mech=, credentials=, target=, exporter=here; to listen: users=, ntlm1=session, lookups=open, keytab=, ping=, hosts=",
+                "options are level=, mech=, credentials=, target=, hosts=, exporter=here, behind an OBJREF dialect=wine and at=; to listen: users=, ntlm1=session, lookups=open, keytab=, ping=, hosts=",
             ));
         }
     }

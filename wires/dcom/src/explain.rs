@@ -146,7 +146,7 @@ impl<'a> Reading<'a> {
         match header.kind {
             PduKind::Request => self.request(header, hidden),
             PduKind::Response => self.response(header, hidden),
-            PduKind::Fault => self.fault(header),
+            PduKind::Fault => self.fault(header, hidden),
             PduKind::Bind | PduKind::AlterContext => self.bind(),
             PduKind::BindAck | PduKind::AlterContextResponse => self.bind_ack(),
             PduKind::BindNak => self.bind_nak(),
@@ -208,10 +208,13 @@ impl<'a> Reading<'a> {
         plain
     }
 
-    fn fault(&mut self, header: &Header) -> Result<(), Violation> {
+    fn fault(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
         self.hint()?;
         self.context()?;
         self.cancels()?;
+        if !self.stub_is_plain(hidden, header) {
+            return Ok(());
+        }
         let from = self.get.position();
         let status = self.get.u32()?;
         let value = format!("{status:#010x}, {}", hresult::describe(status));

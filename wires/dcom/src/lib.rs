@@ -36,6 +36,7 @@ pub mod standard;
 pub mod stub;
 pub mod tower;
 pub mod violations;
+pub mod wine;
 
 pub use ndr::{NDR, Ndr, NdrSink, NdrSource};
 pub use security::{Level, Security};
@@ -210,7 +211,7 @@ impl Wire for Dcom {
     }
 
     fn lane(&self, profile: &Profile) -> Bytes {
-        Security::of(profile).lane()
+        wine::lane(profile)
     }
 
     fn discover(&self, object: &Object) -> Result<Discovery, Failure> {

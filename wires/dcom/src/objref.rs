@@ -4,6 +4,7 @@ use crate::bindings::DualStringArray;
 use crate::stub::{Get, Put};
 use crate::violations::Violation;
 use bytes::Bytes;
+use everywire_model::Endpoint;
 use uuid::Uuid;
 
 /// The first word, `MEOW`.
@@ -225,6 +226,21 @@ impl ObjRef {
             | Self::Extended { std, resolver, .. } => Some((std, resolver)),
             Self::Custom { .. } => None,
         }
+    }
+
+    /// The same with another place of the exporter's resolver; one that is marshalled by itself stays as it is.
+    #[must_use]
+    pub fn resolved_at(mut self, at: &Endpoint) -> Self {
+        match &mut self {
+            Self::Standard { resolver, .. }
+            | Self::Handler { resolver, .. }
+            | Self::Extended { resolver, .. } => {
+                let security = std::mem::take(&mut resolver.security);
+                *resolver = DualStringArray::of(std::slice::from_ref(at), security);
+            }
+            Self::Custom { .. } => {}
+        }
+        self
     }
 
     /// The `objref:BASE64:` moniker (MS-DCOM does not name it; it is what CreateObjrefMoniker prints).

@@ -1,8 +1,12 @@
 //! The security that goes with a way: how calls are protected, who calls, and who may.
 
+mod home;
+
+use crate::wine::Dialect;
 use bytes::Bytes;
 use everywire_auth::security::{Credentials, Mechanism, Options, Users};
 use everywire_model::{Endpoint, Failure, Initiator, Kind, Lease, PeerAddress, Profile};
+use home::Home;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -94,9 +98,13 @@ pub struct Security {
     pub here: bool,
     /// Of a place: the file of its Kerberos keys.
     pub keytab: Option<PathBuf>,
-    /// Of a place: hosts that references from callers may lead to, beside the caller's and this one; an account is shown to no
-    /// others.
+    /// How the other end departs from the specification.
+    pub dialect: Dialect,
+    /// Hosts that references may lead to beside the one that they come from (and, of a place, this one); an account is shown to
+    /// no others. `*` stands for all.
     pub hosts: Vec<String>,
+    /// Of a way that somebody wrote: the host that the account was given for.
+    home: Option<Arc<Home>>,
     /// The hosts that an account may be shown to; `None` stands for all.
     trusted: Option<Trusted>,
     /// Tells securities apart: connections are shared by equal ones only.
@@ -129,7 +137,9 @@ impl Security {
             host: String::new(),
             here: false,
             keytab: None,
+            dialect: Dialect::Standard,
             hosts: Vec::new(),
+            home: None,
             trusted: None,
             lane: 0,
         }
@@ -176,9 +186,36 @@ impl Security {
                 known.password.as_nt_hash().copied(),
             )
         });
-        let rest = (self.level, self.mechanism, &self.target, &self.host, self.here, &self.trusted);
+        let rest = (
+            self.level,
+            self.mechanism,
+            &self.target,
+            &self.host,
+            self.here,
+            &self.hosts,
+            &self.trusted,
+            &self.dialect,
+        );
         self.lane = KEYS.get_or_init(RandomState::new).hash_one((who, rest));
         self
+    }
+
+    /// To be called after [`sealed`](Self::sealed) for a way that somebody wrote: the account is for the hosts it names.
+    #[must_use]
+    pub(crate) fn at_home(mut self, way: &[Endpoint]) -> Self {
+        let names = way.iter().filter_map(|endpoint| match endpoint {
+            Endpoint::Tcp { host, .. } => Some(host.to_ascii_lowercase()),
+            _ => None,
+        });
+        let names: Vec<_> = names.collect();
+        self.home = (!names.is_empty()).then(|| Home::of(self.lane, names));
+        self
+    }
+
+    /// Whether a way is known to lead to the host that the account was given for.
+    pub(crate) fn is_home(&self, way: &Endpoint) -> bool {
+        let (Some(home), Endpoint::Tcp { host, .. }) = (&self.home, way) else { return true };
+        address_of(host).is_some_and(|at| home.was_at(at)) || home.is_named(host)
     }
 
     /// What tells connections to one endpoint apart.
@@ -215,18 +252,22 @@ impl Security {
         let here = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
         let addresses = here.into_iter().chain(own).chain(address_of_peer(peer));
         let addresses = addresses.chain(numbers.into_iter().filter_map(|host| address_of(host))).collect();
-        Self {
-            trusted: Some(Trusted { addresses, names: names.into_iter().cloned().collect() }),
-            ..self.clone()
-        }
-        .sealed()
+        let all = self.hosts.iter().any(|host| host == "*");
+        let trusted = Trusted { addresses, names: names.into_iter().cloned().collect() };
+        Self { trusted: (!all).then_some(trusted), ..self.clone() }.sealed()
     }
 
     /// Why this side does not say who it is at the other end of a connection, if so.
     pub(crate) fn distrusts(&self, peer: &PeerAddress, way: &Profile) -> Option<Failure> {
-        let (Some(trusted), true) = (&self.trusted, self.level > Level::None) else { return None };
-        let Some(Endpoint::Tcp { host, .. }) = way.endpoints.first() else { return None };
+        let (Some(Endpoint::Tcp { host, .. }), true) = (way.endpoints.first(), self.level > Level::None)
+        else {
+            return None;
+        };
         let at = address_of_peer(peer).or_else(|| address_of(host));
+        if let Some(home) = &self.home {
+            return self.is_away(home, host, at);
+        }
+        let trusted = self.trusted.as_ref()?;
         if at.is_some_and(|at| trusted.addresses.contains(&at))
             || trusted.names.iter().any(|name| name.eq_ignore_ascii_case(host))
         {
@@ -239,6 +280,28 @@ impl Security {
             Failure::new(Kind::Refused, Initiator::Here, what)
                 .with_hint("if it is right, name the host where this node listens: ?hosts=HOST,HOST"),
         )
+    }
+
+    /// Why an account is not shown to a host, if that is not the one that it was given for.
+    fn is_away(&self, home: &Home, host: &str, at: Option<IpAddr>) -> Option<Failure> {
+        let allowed = |name: &String| {
+            name == "*" || name.eq_ignore_ascii_case(host) || (at.is_some() && address_of(name) == at)
+        };
+        if home.is_named(host) {
+            // Whoever has that name now is meant.
+            at.into_iter().for_each(|at| home.is_at(at));
+            return None;
+        }
+        if at.is_some_and(|at| home.knows(at)) || self.hosts.iter().any(allowed) {
+            return None;
+        }
+        let what = format!(
+            "a reference from {} leads to {host}, which is not known to be the same host: the account is not shown there",
+            home.name()
+        );
+        Some(Failure::new(Kind::Refused, Initiator::Here, what).with_hint(format!(
+            "if it is right, end the address with ?hosts={host} (hosts=* stands for all); if it is the same host behind a relay, with ?exporter=here"
+        )))
     }
 
     /// Why a call cannot be made with it, if so.

@@ -6,6 +6,7 @@ mod support;
 
 use everywire_auth::security::Mechanism;
 use everywire_dcom::Level;
+use everywire_dcom::frame;
 use everywire_dcom::pdu::Pdu;
 use everywire_model::shape::{Field, Struct};
 use everywire_model::*;
@@ -217,6 +218,69 @@ fn what_no_servant_saw_is_told_by_faults() {
         assert_eq!((failure.kind(), failure.code()), (kind, Some(code)));
         assert_eq!(failure.completed(), Completed::No);
     }
+}
+
+/// The counter's fault, forged by somebody on the way: it would have the call made again.
+fn forged(call: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    let (context, status) = (0, everywire_dcom::hresult::RPC_E_DISCONNECTED);
+    let fault = everywire_dcom::pdu::Fault { context, cancels: 0, flags: 0, status, stub: 0..0 };
+    let flags = frame::FIRST | frame::LAST | frame::DID_NOT_EXECUTE;
+    Pdu::Fault(fault).write(&mut out, flags, call, &[]);
+    out
+}
+
+#[test]
+fn faults_are_signed_where_answers_are() {
+    for level in SIGNED {
+        let terms = Terms { demanded: Level::Connect, ..Terms::at(level) };
+        let (mut pair, way, interface) = counter(terms);
+        let id = pair.call(&way, &interface, 0, &put_int(1));
+        let incoming = pair.incoming();
+        pair.received.clear();
+        let gone = Failure::new(Kind::NoObject, Initiator::Here, "it is gone").with_completed(Completed::No);
+        pair.server.answer(incoming.id, Answer::Failed(&gone)).unwrap();
+        let told = failure(pair.outcome(id));
+        assert_eq!((told.kind(), told.completed()), (Kind::NoObject, Completed::No), "{level:?}");
+        let (header, pdu, _) = raw::pdus(&pair.received).remove(0);
+        assert!(matches!(pdu, Pdu::Fault(_)));
+        assert_eq!(header.auth_length > 0, level > Level::Connect, "{level:?}");
+    }
+}
+
+#[test]
+fn a_fault_without_a_signature_is_a_rumour_and_a_lie_ends_the_connection() {
+    for level in SIGNED.into_iter().filter(|level| *level > Level::Connect) {
+        let (mut pair, way, interface) = counter(Terms::at(level));
+        pair.sent.clear();
+        let id = pair.call(&way, &interface, 0, &put_int(1));
+        let incoming = pair.incoming();
+        let (header, ..) = raw::pdus(&pair.sent).pop().unwrap();
+        feed(&mut *pair.client, &forged(header.call)).unwrap();
+        let told = failure(pair.outcome(id));
+        // Nothing that would have it made again.
+        assert_eq!((told.kind(), told.completed()), (Kind::NoObject, Completed::Maybe), "{level:?}");
+        assert!(told.message().contains("without a signature"), "{told}");
+        pair.server.answer(incoming.id, Answer::Done(&put_int(2))).unwrap();
+        assert_eq!(pair.run().unwrap_err().name, "ForgedFault", "{level:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_was_held_back_is_missed_by_the_next_signature() {
+    let (mut pair, way, interface) = counter(Terms::at(Level::Integrity));
+    pair.sent.clear();
+    let id = pair.call(&way, &interface, 0, &put_int(1));
+    let incoming = pair.incoming();
+    let (header, ..) = raw::pdus(&pair.sent).pop().unwrap();
+    feed(&mut *pair.client, &forged(header.call)).unwrap();
+    let _ = failure(pair.outcome(id));
+    pair.server.answer(incoming.id, Answer::Done(&put_int(2))).unwrap();
+    drain(&mut *pair.server);
+    let _ = pair.call(&way, &interface, 0, &put_int(3));
+    let incoming = pair.incoming();
+    pair.server.answer(incoming.id, Answer::Done(&put_int(4))).unwrap();
+    assert_eq!(pair.run().unwrap_err().name, "Signature");
 }
 
 #[test]

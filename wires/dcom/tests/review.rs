@@ -112,6 +112,31 @@ fn read(stream: &mut TcpStream) -> Vec<u8> {
     all
 }
 
+/// Its references name every address of the machine; by whichever name the account was given for it, that is its host.
+#[test]
+fn a_server_with_many_addresses_is_one_host_by_each_of_its_names() {
+    let server = node();
+    let place = server.listen("dcom://ada:engine@0.0.0.0:0").unwrap();
+    let port: u16 = place.rsplit(':').next().unwrap().split(['?', '/']).next().unwrap().parse().unwrap();
+    server.export_servant("lamp", Arc::new(Lamp));
+    let mut names = vec!["127.0.0.1".to_owned(), "localhost".to_owned(), "::ffff:127.0.0.1".to_owned()];
+    // The address that others would call it by, if there is a network.
+    let outwards = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    if outwards.connect("192.0.2.1:9").is_ok() {
+        names.push(outwards.local_addr().unwrap().ip().to_string());
+    }
+    let client = node();
+    for name in names {
+        let host = if name.contains(':') { format!("[{name}]") } else { name };
+        // Twice: what the first one learned of the host, the second one knows.
+        for _ in 0..2 {
+            let text = format!("dcom://ada:engine@{host}:{port}/lamp");
+            let lamp = client.object(&text).unwrap().typed(Hold::Static(&LAMP)).with_deadline(Some(WAIT));
+            assert_eq!(press(&lamp).unwrap_or_else(|failure| panic!("{host}: {failure}")), 2);
+        }
+    }
+}
+
 #[test]
 fn calls_that_nobody_waits_for_take_up_no_room() {
     let (_server, port) = serving();

@@ -3,6 +3,7 @@
 use super::{Exporter, lock, marshalling};
 use crate::ndr::References;
 use crate::security::Security;
+use crate::wine::WINE;
 use bytes::Bytes;
 use everywire_model::{Ambient, Reference, Servant, Visit};
 use std::collections::HashMap;
@@ -91,7 +92,12 @@ impl References for Correspondence {
     }
 
     fn marshal(&self, reference: &Reference) -> Visit<Bytes> {
-        self.exporter.marshal(reference).map(|objref| objref.write())
+        self.security.dialect.admit(reference)?;
+        self.exporter.marshal(reference).map(|objref| self.security.dialect.sent(&objref))
+    }
+
+    fn dialect(&self) -> u32 {
+        if self.security.dialect.is_wine() { WINE } else { 0 }
     }
 }
 

@@ -38,7 +38,8 @@ struct Held {
 
 impl Proxy {
     fn new(oxid: Arc<RemoteOxid>, std: &StdObjRef) -> Arc<Self> {
-        let pinged = std.flags & StdObjRef::NO_PING == 0;
+        // Wine has nobody who takes pings.
+        let pinged = std.flags & StdObjRef::NO_PING == 0 && !oxid.security.dialect.is_wine();
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             oxid,
@@ -145,7 +146,10 @@ impl Proxy {
     /// The way to the object: to its exporter if that is known, else to the resolver. `via` is how it was heard of.
     pub(super) fn profile(&self, via: Option<&Profile>) -> Profile {
         let exporter = self.oxid.exporter_ways();
-        let components = if exporter.is_some() { Vec::new() } else { vec![(TAG_RESOLVER, Bytes::new())] };
+        let mut components = self.oxid.security.dialect.components(self.first_iid());
+        if exporter.is_none() {
+            components.push((TAG_RESOLVER, Bytes::new()));
+        }
         let mut ways = exporter.unwrap_or_else(|| self.oxid.ways.clone());
         if let (true, Some(via)) = (ways.is_empty(), via) {
             ways.clone_from(&via.endpoints);
@@ -239,7 +243,7 @@ impl RemoteOxid {
             ways.clear();
         }
         if let Some(host) = via.and_then(|via| via.endpoints.first()).and_then(host_of) {
-            ways.sort_by_key(|way| host_of(way) != Some(host));
+            ways.sort_by_key(|way| (host_of(way) != Some(host), !self.security.is_home(way)));
         }
         if ways.is_empty() {
             ways.clone_from(via.map_or(&self.ways, |via| &via.endpoints));
@@ -341,6 +345,7 @@ impl Imports {
             ways.clone_from(&via.endpoints);
             resolver = bindings_of(&ways);
         }
+        ways.sort_by_key(|way| !origin.security.is_home(way));
         let key = (std.oxid, ways, Arc::clone(origin.security));
         let mut tables = lock(&self.tables);
         let held = tables.get(&key).and_then(|remote| {

@@ -138,6 +138,8 @@ impl Exporter {
         local: bool,
         via: Option<&Profile>,
     ) -> Visit<Reference> {
+        let plain = security.dialect.plain(objref);
+        let objref = plain.as_ref().unwrap_or(objref);
         let Some((std, resolver)) = objref.standard() else {
             let what = "the object marshals itself, and the class that could unmarshal it is not here";
             return Err(Failure::new(Kind::Unsupported, Initiator::Peer, what));
@@ -147,6 +149,9 @@ impl Exporter {
         }
         let origin = Origin { resolver, security, local, via };
         let proxy = self.import(objref.iid(), std, &origin);
+        if let (None, Some(known)) = (proxy.oxid().resolution(), security.dialect.resolution(std.oxid)) {
+            proxy.oxid().resolve(known, via);
+        }
         let profiles = vec![proxy.profile(via)];
         Ok(Reference { type_id: objref.iid().to_string(), profiles, foreign: Vec::new() })
     }

@@ -61,7 +61,7 @@ pub(super) fn enum_width(shape: &Enum) -> usize {
 }
 
 /// Alignment of a value inside a struct or array; `tail` says whether a sequence here belongs to the struct itself.
-pub(super) fn alignment(shape: &Shape, tail: bool) -> usize {
+pub(crate) fn alignment(shape: &Shape, tail: bool) -> usize {
     let shape = match form(shape) {
         (Form::VariantBool, _) => return 2,
         (Form::Safearray, _) => return 4,

@@ -24,6 +24,7 @@ mod variant;
 mod watch;
 mod window;
 
+pub(crate) use layout::alignment;
 pub use references::{Hook, References};
 pub use sink::NdrSink;
 pub use source::NdrSource;

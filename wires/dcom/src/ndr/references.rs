@@ -27,6 +27,11 @@ pub trait References: Send + Sync {
     /// # Errors
     /// The wire cannot say where the object is.
     fn marshal(&self, reference: &Reference) -> Visit<Bytes>;
+
+    /// How values are written beside the references, as [`Body::dialect`] says it.
+    fn dialect(&self) -> u32 {
+        0
+    }
 }
 
 /// Nothing but a [`References`] as what a wire keeps for a node, for bodies that belong to none.

@@ -8,10 +8,10 @@ use super::layout::{Form, Place, enum_width, form};
 use super::references::{self, References};
 use super::segment::Segment;
 use super::stack::Stack;
-use super::variant::USER;
 use super::watch::{Contradiction, Counting, Counts, Forms, Known};
 use crate::limits::WRITE_DEPTH;
 use crate::violations::{Violation, unsupported};
+use crate::wine::WINE;
 use automation::Grid;
 use bytes::Bytes;
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
@@ -46,6 +46,8 @@ pub struct NdrSink {
     grids: Vec<Grid>,
     known: Known,
     references: Option<Arc<dyn References>>,
+    /// Whether the values are for Wine.
+    wine: bool,
 }
 
 impl fmt::Debug for NdrSink {
@@ -87,6 +89,8 @@ struct Frame {
     /// How values are held that say less by themselves.
     forms: Forms,
     counting: Counting,
+    /// Whether its members follow each other without padding; of a union, whether its discriminator is still to come.
+    packed: bool,
     /// Whether a deferred referent ends with this composite.
     referent: bool,
     /// The byte order to go back to when this composite ends, if it has one of its own.
@@ -98,7 +102,7 @@ macro_rules! number {
         #[inline]
         fn $name(&mut self, value: $type) -> Visit<()> {
             self.begin()?;
-            self.$name(value);
+            self.scalar(value.to_le_bytes());
             self.end();
             Ok(())
         }
@@ -111,7 +115,7 @@ macro_rules! integer {
         #[inline]
         fn $name(&mut self, value: $type) -> Visit<()> {
             self.begin()?;
-            self.$name(value);
+            self.scalar(value.to_le_bytes());
             if !self.counts.is_empty() {
                 self.note(i64::try_from(value).unwrap_or(i64::MAX))?;
             }
@@ -132,7 +136,7 @@ macro_rules! put {
 }
 
 impl NdrSink {
-    put!(u8 u8, i8 i8, u16 u16, i16 i16, u32 u32, i32 i32, u64 u64, i64 i64, f32 f32, f64 f64);
+    put!(u8 u8, u16 u16, u32 u32);
 
     /// A sink for a stub in this byte order.
     pub fn new(little: bool) -> Self {
@@ -163,6 +167,7 @@ impl NdrSink {
 
     /// Asks here for the OBJREFs of references.
     pub fn set_references(&mut self, references: Arc<dyn References>) {
+        self.wine = references.dialect() == WINE;
         self.references = Some(references);
     }
 
@@ -182,6 +187,7 @@ impl NdrSink {
             grids: Vec::new(),
             known: Known::default(),
             references: None,
+            wine: false,
         }
     }
 
@@ -266,6 +272,7 @@ impl NdrSink {
             automation: false,
             forms: Forms::Plain,
             counting: Counting::No,
+            packed: false,
             referent: false,
             order: None,
         });
@@ -375,7 +382,7 @@ impl Sink for NdrSink {
         let wide = self.automation() || self.form(&Shape::Bool) == Form::VariantBool;
         self.begin()?;
         if wide {
-            self.u16(if value { 0xffff } else { 0 });
+            self.scalar(if value { [0xff; 2] } else { [0; 2] });
         } else {
             self.u8(value.into());
         }
@@ -389,7 +396,7 @@ impl Sink for NdrSink {
         };
         self.begin()?;
         if wide {
-            self.u16(u16::try_from(u32::from(value)).map_err(|_| misfit())?);
+            self.scalar(u16::try_from(u32::from(value)).map_err(|_| misfit())?.to_le_bytes());
         } else {
             self.u8(u8::try_from(value).map_err(|_| misfit())?);
         }
@@ -407,21 +414,15 @@ impl Sink for NdrSink {
         if shape.bound.is_some_and(|bound| units > bound as usize) {
             return Err(too_long(units, shape.bound));
         }
-        let place = self.begin()?;
         if counted {
-            count_of(units.saturating_mul(2))?;
-            match place {
-                Place::Arm => self.referent_id(),
-                _ => self.u32(USER),
-            }
-            self.referent(place, |sink| sink.blob(units as u32, value));
-        } else {
-            let count = count_of(1 + if narrow { value.len() } else { units })?;
-            if place == Place::Within {
-                self.referent_id();
-            }
-            self.referent(place, |sink| sink.string(narrow, count, value));
+            return self.bstr(units, value);
         }
+        let place = self.begin()?;
+        let count = count_of(1 + if narrow { value.len() } else { units })?;
+        if place == Place::Within {
+            self.referent_id();
+        }
+        self.referent(place, |sink| sink.string(narrow, count, value));
         self.end();
         Ok(())
     }
@@ -460,9 +461,9 @@ impl Sink for NdrSink {
         self.begin()?;
         if enum_width(shape) == 2 && !self.automation() {
             let short = u16::try_from(value).map_err(|_| unsupported("a member above 65535 in 16 bits"))?;
-            self.u16(short);
+            self.scalar(short.to_le_bytes());
         } else {
-            self.i32(value);
+            self.scalar(value.to_le_bytes());
         }
         self.end();
         Ok(())
@@ -470,8 +471,16 @@ impl Sink for NdrSink {
 
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
         let objref = value.map(|value| references::write(self.references.as_ref(), value)).transpose()?;
+        let (in_place, bare) = (self.is_in_place(), self.wine && !self.automation());
         let place = self.begin()?;
+        let place = if in_place { Place::Behind } else { place };
         match objref {
+            objref if bare => {
+                let objref = objref.unwrap_or_default();
+                let len = count_of(objref.len())?.to_le_bytes();
+                self.segment().put(1, &len);
+                self.segment().bytes().extend_from_slice(&objref);
+            }
             None => self.u32(0),
             Some(objref) => {
                 let len = count_of(objref.len())?;

@@ -3,6 +3,7 @@
 use super::layout::{Form, alignment, enum_width, fixed_run, form, least};
 use super::window::Window;
 use crate::violations::Violation;
+use crate::wine::{DISCRIMINATOR, is_packed, is_scalar};
 use everywire_model::shape::{Order, Shape};
 use everywire_model::visit::Visit;
 
@@ -21,8 +22,12 @@ pub(super) fn skip(window: &mut Window<'_>, shape: &Shape, hoist: Option<u32>) -
         resolved @ Shape::Struct(fields) => {
             window.align(alignment(resolved, hoist.is_some()));
             let last = fields.fields.len().saturating_sub(1);
+            let packed = window.wine && is_packed(fields);
             for (index, field) in fields.fields.iter().enumerate() {
-                skip(window, &field.shape, hoist.filter(|_| index == last))?;
+                window.loose = packed && is_scalar(&field.shape);
+                let skipped = skip(window, &field.shape, hoist.filter(|_| index == last));
+                window.loose = false;
+                skipped?;
             }
             Ok(())
         }
@@ -47,11 +52,15 @@ pub(super) fn skip(window: &mut Window<'_>, shape: &Shape, hoist: Option<u32>) -
                 Shape::Enum(shape) if enum_width(shape) == 2 => window.u16()?.into(),
                 _ => window.i32()?.into(),
             };
+            if window.wine {
+                window.align(DISCRIMINATOR);
+            }
             match union.select(discriminator).and_then(|arm| union.arms.get(arm)) {
                 Some(arm) => skip(window, &arm.field.shape, None),
                 None => Ok(()),
             }
         }
+        Shape::Reference(_) if window.wine => window.bare().map(|_| ()),
         other => skip_width(window, other.width().unwrap_or(4), 1),
     }
 }
@@ -61,7 +70,8 @@ pub(super) fn skip_items(window: &mut Window<'_>, element: &Shape, count: u32) -
     if count == 0 {
         return Ok(());
     }
-    if let Some(len) = fixed_run(element, count as usize) {
+    let fixed = !window.wine || is_scalar(element);
+    if let Some(len) = fixed_run(element, count as usize).filter(|_| fixed) {
         window.align(alignment(element, false));
         return window.take(len).map(|_| ());
     }

@@ -8,12 +8,15 @@ mod automation;
 mod composites;
 mod grid;
 
+pub(super) use automation::WINE_GRID;
+
 use super::layout::{Form, Place, enum_width, form};
 use super::stack::Stack;
 use super::watch::{Contradiction, Counting, Counts, Forms, Known};
 use super::window::Window;
 use super::{references, variant};
 use crate::violations::{Violation, unsupported};
+use crate::wine::{DISCRIMINATOR, WINE};
 use bytes::Bytes;
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{NumbersMut, Source, Visit};
@@ -77,6 +80,8 @@ struct Frame {
     deferred: Option<usize>,
     /// Where to go on when this composite ends, if it stands elsewhere.
     back: Option<Back>,
+    /// Whether its members follow each other without padding.
+    packed: bool,
     /// Whether it is counted in `pointers`.
     pointer: bool,
     /// The byte order to go back to when this composite ends, if it has one of its own.
@@ -95,7 +100,7 @@ macro_rules! number {
         #[inline]
         fn $name(&mut self) -> Visit<$type> {
             self.begin()?;
-            self.window.$name()
+            self.scalar(Window::$name)
         }
     )*};
 }
@@ -106,7 +111,7 @@ macro_rules! integer {
         #[inline]
         fn $name(&mut self) -> Visit<$type> {
             self.begin()?;
-            let value = self.window.$name()?;
+            let value = self.scalar(Window::$name)?;
             if !self.counts.is_empty() {
                 self.note(i64::try_from(value).unwrap_or(i64::MAX))?;
             }
@@ -120,7 +125,14 @@ impl<'a> NdrSource<'a> {
     pub fn new(body: &'a Body) -> Self {
         Self {
             body,
-            window: Window { bytes: &body.bytes, base: body.base, at: 0, little: body.little },
+            window: Window {
+                bytes: &body.bytes,
+                base: body.base,
+                at: 0,
+                little: body.little,
+                wine: body.dialect == WINE,
+                loose: false,
+            },
             budget: body.budget,
             frames: Stack::new(),
             full: HashMap::new(),
@@ -170,6 +182,15 @@ impl<'a> NdrSource<'a> {
         })
     }
 
+    /// A value without pointers, which in some structs of Wine's follows without padding.
+    #[inline]
+    fn scalar<T>(&mut self, read: impl FnOnce(&mut Window<'a>) -> Visit<T>) -> Visit<T> {
+        self.window.loose = self.window.wine && self.frames.last().is_some_and(|frame| frame.packed);
+        let value = read(&mut self.window);
+        self.window.loose = false;
+        value
+    }
+
     fn push(&mut self, kind: Kind, left: usize) -> Visit<&mut Frame> {
         self.budget.enter()?;
         let at = self.window.at;
@@ -184,6 +205,7 @@ impl<'a> NdrSource<'a> {
             outer,
             deferred: None,
             back: None,
+            packed: false,
             pointer: false,
             order: None,
         });
@@ -364,12 +386,12 @@ impl<'a> Source<'a> for NdrSource<'a> {
     fn bool(&mut self) -> Visit<bool> {
         let wide = self.automation() || self.form(&Shape::Bool) == Form::VariantBool;
         self.begin()?;
-        Ok(if wide { self.window.u16()? != 0 } else { self.window.u8()? != 0 })
+        Ok(if wide { self.scalar(Window::u16)? != 0 } else { self.window.u8()? != 0 })
     }
 
     fn char(&mut self, wide: bool) -> Visit<char> {
         self.begin()?;
-        let code = if wide { self.window.u16()?.into() } else { self.window.u8()?.into() };
+        let code = if wide { self.scalar(Window::u16)?.into() } else { self.window.u8()?.into() };
         match char::from_u32(code) {
             Some(value) => Ok(value),
             None => self.wrong(Violation::BadCharacter),
@@ -378,12 +400,21 @@ impl<'a> Source<'a> for NdrSource<'a> {
 
     fn text(&mut self, shape: &Text) -> Visit<Cow<'a, str>> {
         let counted = shape.kind == TextKind::Counted || self.automation();
+        let in_place = self.is_in_place();
+        let marked = self.window.wine && !self.automation();
         let place = self.begin()?;
         if counted {
-            if self.window.u32()? == 0 {
+            let place = if in_place { Place::Behind } else { place };
+            if !in_place && self.window.u32()? == 0 {
                 return Ok(Cow::Borrowed(""));
             }
-            let text = self.referent(place, Self::blob)?;
+            let text = self.referent(place, |source| {
+                if marked {
+                    // What is user-marshalled is aligned so there, whatever it is.
+                    source.window.align(8);
+                }
+                source.blob()
+            })?;
             if shape.bound.is_some_and(|bound| text.encode_utf16().count() > bound as usize) {
                 return self.wrong(Violation::BoundExceeded);
             }
@@ -437,7 +468,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
     fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
         let short = enum_width(shape) == 2 && !self.automation();
         self.begin()?;
-        let value = if short { self.window.u16()?.into() } else { self.window.i32()? };
+        let value = if short { self.scalar(Window::u16)?.into() } else { self.scalar(Window::i32)? };
         if shape.name_of(value).is_none() {
             return self.wrong(Violation::UnknownEnumerant);
         }
@@ -445,7 +476,21 @@ impl<'a> Source<'a> for NdrSource<'a> {
     }
 
     fn reference(&mut self) -> Visit<Option<Reference>> {
-        let place = self.begin()?;
+        let (in_place, bare) = (self.is_in_place(), self.window.wine && !self.automation());
+        let mut place = self.begin()?;
+        if in_place {
+            place = Place::Behind;
+        }
+        if bare {
+            let taken = self.window.bare()?;
+            let at = self.window.at - taken.len();
+            if taken.is_empty() {
+                return Ok(None);
+            }
+            self.budget.charge_bytes(taken.len() as u64)?;
+            let objref = self.body.bytes.slice(at..self.window.at);
+            return references::read(self.body, objref, at).map(Some);
+        }
         if self.window.u32()? == 0 {
             return Ok(None);
         }
@@ -490,6 +535,9 @@ impl<'a> Source<'a> for NdrSource<'a> {
     }
 
     fn arm(&mut self, shape: &Shape, arm: Option<usize>) -> Visit<()> {
+        if self.window.wine {
+            self.window.align(DISCRIMINATOR);
+        }
         if let (Shape::Union(union), Some(frame)) = (shape.resolved(), self.frames.last_mut())
             && let Some(arm) = arm.and_then(|arm| union.arms.get(arm))
         {

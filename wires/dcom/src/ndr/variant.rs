@@ -94,7 +94,10 @@ pub(super) fn shape_of(vt: u16, dimensions: u32) -> Visit<Shape> {
 #[cold]
 fn refused(vt: u16) -> everywire_model::Failure {
     match vt & !(ARRAY | BYREF) {
-        RECORD => unsupported("user-defined types in a VARIANT or SAFEARRAY (VT_RECORD)"),
+        // How its octets are to be read stands in a type library that the peer registered.
+        RECORD => unsupported("a record in a VARIANT or SAFEARRAY (VT_RECORD)").with_hint(
+            "pass an array of its members (VT_ARRAY | VT_VARIANT), in their order, or call the interface by number",
+        ),
         _ => unsupported(format_args!("a VARIANT of type 0x{vt:04x}")),
     }
 }

@@ -12,6 +12,10 @@ pub(super) struct Window<'a> {
     /// The next byte.
     pub(super) at: usize,
     pub(super) little: bool,
+    /// Whether the values are Wine's.
+    pub(super) wine: bool,
+    /// Whether the next value follows without padding.
+    pub(super) loose: bool,
 }
 
 macro_rules! number {
@@ -31,7 +35,7 @@ impl<'a> Window<'a> {
     /// Skips padding, whose content nobody looks at.
     pub(super) fn align(&mut self, alignment: usize) {
         let over = (self.base + self.at) % alignment;
-        if over != 0 {
+        if over != 0 && !self.loose {
             self.at += alignment - over;
         }
     }
@@ -45,6 +49,14 @@ impl<'a> Window<'a> {
             }
             None => Err(Violation::Truncated.at(self.at)),
         }
+    }
+
+    /// An OBJREF as Wine sends it, without padding and a referent: empty if there is none.
+    pub(super) fn bare(&mut self) -> Visit<&'a [u8]> {
+        let outer = std::mem::replace(&mut self.loose, true);
+        let len = self.u32();
+        self.loose = outer;
+        self.take(len? as usize)
     }
 
     /// What is left of the stub.

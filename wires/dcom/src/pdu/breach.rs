@@ -110,6 +110,11 @@ pub enum Breach {
         /// The PDU.
         kind: &'static str,
     },
+    /// The signed answer to a call came after a fault without a signature had ended it: somebody else sent that.
+    ForgedFault {
+        /// The call.
+        call: u32,
+    },
     /// A signature is wrong.
     Signature,
     /// A verification trailer contradicts the PDU it came with.
@@ -185,6 +190,7 @@ impl Breach {
             Self::UnknownSecurityContext { .. } => "UnknownSecurityContext",
             Self::SecurityContextReused { .. } => "SecurityContextReused",
             Self::Unprotected { .. } => "Unprotected",
+            Self::ForgedFault { .. } => "ForgedFault",
             Self::Signature => "Signature",
             Self::Verification { .. } => "Verification",
             Self::Results { .. } => "Results",
@@ -249,6 +255,12 @@ impl fmt::Display for Breach {
             }
             Self::Unprotected { kind } => {
                 write!(f, "a {kind} came without the signature that was agreed on")
+            }
+            Self::ForgedFault { call } => {
+                write!(
+                    f,
+                    "a fault that was not signed ended call {call}, which the peer has answered: it was forged"
+                )
             }
             Self::Signature => f.write_str("a signature is wrong"),
             Self::Verification { what } => {

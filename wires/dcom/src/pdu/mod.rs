@@ -9,7 +9,8 @@ mod write;
 
 pub use breach::Breach;
 pub use syntax::{
-    ContextElement, ContextResult, FEATURE_KEEP_ON_ORPHAN, FEATURE_SECURITY_MULTIPLEX, NDR, NDR64, Syntax,
+    ContextElement, ContextResult, FEATURE_KEEP_ON_ORPHAN, FEATURE_SECURITY_MULTIPLEX, FEATURE_SIGNED_FAULTS,
+    NDR, NDR64, Syntax,
 };
 
 pub(crate) use write::{put_request, put_response};

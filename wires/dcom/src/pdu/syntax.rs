@@ -27,6 +27,10 @@ pub const FEATURE_SECURITY_MULTIPLEX: u16 = 1;
 /// Bind-time feature: the connection outlives an orphaned call.
 pub const FEATURE_KEEP_ON_ORPHAN: u16 = 2;
 
+/// Bind-time feature: faults are signed as the calls are that they answer. It is of this implementation: others clear what they
+/// do not know (MS-RPCE 3.3.1.5.3). Without it faults come and go without a signature, for most clients take none on them.
+pub const FEATURE_SIGNED_FAULTS: u16 = 0x8000;
+
 /// The first eight octets of the pseudo syntax of bind-time feature negotiation; the next two are the features.
 const FEATURES: [u8; 8] = [0x2c, 0x1c, 0xb7, 0x6c, 0x12, 0x98, 0x40, 0x45];
 

@@ -2,7 +2,7 @@
 
 use super::shield::Talk;
 use crate::exporter::{Correspondence, Exporter};
-use crate::ndr::{NDR, NdrSink};
+use crate::ndr::{NDR, NdrSink, References};
 use crate::objref::SIGNATURE;
 use crate::security::Security;
 use bytes::Bytes;
@@ -70,8 +70,14 @@ pub(crate) fn put_u32(out: &mut Vec<u8>, stub: usize, value: u32) {
 /// Values that begin `base` bytes into their stub.
 #[inline]
 pub(crate) fn body(bytes: Bytes, base: usize, little: bool, budget: Budget, talk: Option<&Talk>) -> Body {
+    let dialect = talk.map_or(0, |talk| talk.references.dialect());
     let beside = talk.map(|talk| {
-        if mentions_objects(&bytes, base) { talk.beside_one_body() } else { Arc::clone(&talk.beside) }
+        // Wine does not align OBJREFs.
+        if dialect != 0 || mentions_objects(&bytes, base) {
+            talk.beside_one_body()
+        } else {
+            Arc::clone(&talk.beside)
+        }
     });
-    Body { bytes, base, little, dialect: 0, context: Bytes::new(), budget, codec: &NDR, beside }
+    Body { bytes, base, little, dialect, context: Bytes::new(), budget, codec: &NDR, beside }
 }

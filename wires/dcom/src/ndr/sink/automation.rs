@@ -2,10 +2,11 @@
 
 use super::super::layout::Place;
 use super::super::segment::Segment;
+use super::super::source::WINE_GRID;
 use super::super::variant::{self, Holding, USER};
-use super::{Kind, NdrSink, count_of, too_long};
+use super::{Frame, Kind, NdrSink, count_of, too_long};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
-use crate::violations::Violation;
+use crate::violations::{Violation, unsupported};
 use everywire_model::shape::{Sequence, Shape};
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator, Kind as Why};
@@ -32,12 +33,18 @@ impl NdrSink {
         if self.variants >= VARIANT_DEPTH {
             return Err(Violation::VariantDepth.at(0));
         }
-        let place = self.begin()?;
+        let in_place = self.is_in_place();
+        let mut place = self.begin()?;
+        if in_place {
+            place = Place::Behind;
+        }
         if place == Place::Arm {
             // VT_BYREF | VT_VARIANT: a pointer to the pointer that a VARIANT is.
             self.referent_id();
         }
-        self.u32(USER);
+        if !in_place {
+            self.u32(USER);
+        }
         self.variants += 1;
         let order = std::mem::replace(&mut self.little, true);
         let referent = place == Place::Within;
@@ -78,6 +85,35 @@ impl NdrSink {
         self.variants -= 1;
     }
 
+    /// Whether the next value is an element of a SAFEARRAY of Wine's, where pointers stand in place.
+    pub(super) fn is_in_place(&self) -> bool {
+        let element = |frame: &Frame| frame.automation && frame.kind == Kind::Items;
+        self.wine && self.frames.last().is_some_and(element)
+    }
+
+    /// A BSTR: text of so many units, behind a pointer or what stands for one.
+    pub(super) fn bstr(&mut self, units: usize, value: &str) -> Visit<()> {
+        count_of(units.saturating_mul(2))?;
+        let in_place = self.is_in_place();
+        let marked = self.wine && !self.automation();
+        let place = self.begin()?;
+        match place {
+            _ if in_place => {}
+            Place::Arm => self.referent_id(),
+            _ => self.u32(USER),
+        }
+        let place = if in_place { Place::Behind } else { place };
+        self.referent(place, |sink| {
+            if marked {
+                // What is user-marshalled is aligned so there, whatever it is.
+                sink.segment().align(8);
+            }
+            sink.blob(units as u32, value);
+        });
+        self.end();
+        Ok(())
+    }
+
     /// FLAGGED_WORD_BLOB (MS-OAUT 2.2.23.1). Empty text is a null BSTR: the two mean the same.
     pub(super) fn blob(&mut self, units: u32, value: &str) {
         let outer = std::mem::replace(&mut self.little, true);
@@ -111,6 +147,12 @@ impl NdrSink {
         let referent = place == Place::Within;
         if referent {
             self.descend();
+        }
+        if self.wine && !automation {
+            self.segment().align(8);
+        }
+        if self.wine && dimensions > 1 && holding.deferred.is_some() {
+            return Err(unsupported(WINE_GRID));
         }
         let order = std::mem::replace(&mut self.little, true);
         self.referent_id();

@@ -5,10 +5,28 @@ use super::super::variant;
 use super::super::watch::{Counting, Counts, Forms, count_in};
 use super::{Kind, NdrSink, contradicts, count_of, miscounted, too_long};
 use crate::violations::{Violation, unsupported};
+use crate::wine::{DISCRIMINATOR, element_alignment, is_packed};
 use everywire_model::shape::{Array, Hold, Order, PointerKind, Shape, Struct, Union};
 use everywire_model::visit::Visit;
 
 impl NdrSink {
+    /// A value without pointers, little-endian; in some structs of Wine's it follows without padding.
+    #[inline]
+    pub(super) fn scalar<const WIDTH: usize>(&mut self, mut bytes: [u8; WIDTH]) {
+        if !self.little {
+            bytes.reverse();
+        }
+        match self.frames.last_mut().filter(|frame| frame.packed) {
+            None => self.segment().put(WIDTH, &bytes),
+            Some(frame) if frame.kind == Kind::Union => {
+                frame.packed = false;
+                self.segment().put(WIDTH, &bytes);
+                self.segment().align(DISCRIMINATOR);
+            }
+            Some(_) => self.segment().put(1, &bytes),
+        }
+    }
+
     pub(super) fn open_fields(
         &mut self,
         kind: Kind,
@@ -42,7 +60,11 @@ impl NdrSink {
         };
         let facts = self.known.of(shape, fields);
         self.segment().align(if hoist.is_some() { alignment(shape, true) } else { facts.alignment });
-        self.open_fields(Kind::Struct, fields, hoist, facts.plain)
+        self.open_fields(Kind::Struct, fields, hoist, facts.plain)?;
+        if let (true, Some(frame)) = (self.wine, self.frames.last_mut()) {
+            frame.packed = is_packed(fields);
+        }
+        Ok(())
     }
 
     pub(super) fn open_array(&mut self, shape: &Shape, array: &Array, len: usize) -> Visit<()> {
@@ -61,7 +83,9 @@ impl NdrSink {
             return Err(unsupported("a union in a VARIANT"));
         }
         let arm = len.checked_sub(1).and_then(|arm| union.arms.get(arm));
+        let wine = self.wine;
         let frame = self.push(Kind::Union, 1 + usize::from(len > 0))?;
+        frame.packed = wine;
         match arm.map(|arm| form(&arm.field.shape).0) {
             // No discriminator is held in another form, so that it does not matter that this is about it, too.
             Some(form) if form != Form::Plain => frame.forms = Forms::Pairs(Form::Plain, form),
@@ -113,6 +137,9 @@ impl NdrSink {
         if order != Order::Conformant {
             self.u32(0);
             self.u32(count);
+        }
+        if self.wine {
+            self.segment().align(element_alignment(shape));
         }
         let frame = self.push(Kind::Items, len.saturating_mul(values))?;
         frame.referent = referent;

@@ -3,7 +3,7 @@
 use super::super::layout::{Place, has_pointers};
 use super::super::skip::skip_items;
 use super::super::variant::{self, ARRAY, BYREF, HAVE_IID, HAVE_VARTYPE, Holding};
-use super::{Kind, NdrSource};
+use super::{Frame, Kind, NdrSource};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};
 use everywire_model::shape::{Sequence, Shape, Struct};
@@ -11,15 +11,25 @@ use everywire_model::visit::Visit;
 use std::borrow::Cow;
 
 impl<'a> NdrSource<'a> {
+    /// Whether the next value is an element of a SAFEARRAY of Wine's, where pointers stand in place.
+    pub(super) fn is_in_place(&self) -> bool {
+        let element = |frame: &Frame| frame.automation && frame.kind == Kind::Items;
+        self.window.wine && self.frames.last().is_some_and(element)
+    }
+
     pub(super) fn open_variant(&mut self) -> Visit<usize> {
-        let place = self.begin()?;
+        let in_place = self.is_in_place();
+        let mut place = self.begin()?;
+        if in_place {
+            place = Place::Behind;
+        }
         if self.variants >= VARIANT_DEPTH {
             return self.wrong(Violation::VariantDepth);
         }
         if place == Place::Arm && self.window.u32()? == 0 {
             return self.wrong(Violation::BadVariant);
         }
-        let marker = self.window.u32()?;
+        let marker = if in_place { 1 } else { self.window.u32()? };
         let order = self.window.little;
         let mut back = None;
         let mut kind = Kind::Variant { vt: variant::EMPTY };
@@ -101,6 +111,9 @@ impl<'a> NdrSource<'a> {
             self.budget.charge_elements(1)?;
             back = Some(self.go()?);
         }
+        if present && self.window.wine && !self.automation() {
+            self.window.align(8);
+        }
         self.window.little = true;
         present = present && self.window.u32()? != 0;
         let (len, kind) = match if present { self.safearray(sequence)? } else { None } {
@@ -111,6 +124,9 @@ impl<'a> NdrSource<'a> {
                 self.accept(total, holding.width)?;
                 match bounds {
                     Bounds::One => (total as usize, Kind::Items),
+                    Bounds::Several(_) if self.window.wine && holding.deferred.is_some() => {
+                        return Err(unsupported(WINE_GRID));
+                    }
                     Bounds::Several(bounds) => self.open_grid(bounds, holding)?,
                 }
             }
@@ -118,7 +134,7 @@ impl<'a> NdrSource<'a> {
         };
         let end = match kind {
             Kind::Row { .. } => self.grid_end(),
-            _ if has_pointers(&sequence.element, false) => {
+            _ if has_pointers(&sequence.element, false) && !self.window.wine => {
                 let mut scout = self.window;
                 skip_items(&mut scout, &sequence.element, u32::try_from(len).unwrap_or(u32::MAX))?;
                 Some(scout.at)
@@ -191,6 +207,10 @@ impl<'a> NdrSource<'a> {
         Ok(Some(Elements { bounds, total: size, holding }))
     }
 }
+
+/// Nobody has seen how Wine holds it.
+pub(in crate::ndr) const WINE_GRID: &str =
+    "SAFEARRAYs of several dimensions with strings, VARIANTs or interfaces in Wine's form";
 
 /// What a SAFEARRAY says of its elements.
 struct Elements {

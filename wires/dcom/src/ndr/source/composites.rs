@@ -6,6 +6,7 @@ use super::super::watch::{Counting, Counts, Forms, count_in};
 use super::{Back, Frame, Kind, NdrSource, contradicts};
 use crate::limits::POINTER_DEPTH;
 use crate::violations::{Violation, unsupported};
+use crate::wine::{element_alignment, is_packed};
 use everywire_model::shape::{Array, Hold, Order, PointerKind, Shape, Struct};
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator};
@@ -80,7 +81,11 @@ impl NdrSource<'_> {
         let end = self.end_of(shape, place, hoist)?;
         let facts = self.known.of(shape, fields);
         self.window.align(if hoist.is_some() { alignment(shape, true) } else { facts.alignment });
-        self.open_fields(Kind::Struct, fields, hoist, place, end, facts.plain)
+        let count = self.open_fields(Kind::Struct, fields, hoist, place, end, facts.plain)?;
+        if let (true, Some(frame)) = (self.window.wine, self.frames.last_mut()) {
+            frame.packed = is_packed(fields);
+        }
+        Ok(count)
     }
 
     pub(super) fn open_array(&mut self, shape: &Shape, array: &Array) -> Visit<usize> {
@@ -151,6 +156,9 @@ impl NdrSource<'_> {
         if counting && let Some(counts) = self.counts.last_mut() {
             let at = self.window.at;
             counts.count(count_in(order, max, count)).map_err(|found| contradicts(&found, at))?;
+        }
+        if self.window.wine {
+            self.window.align(element_alignment(shape));
         }
         let len = self.accept(count, elements.iter().flatten().map(|shape| least(shape)).sum())?;
         let mut end = None;

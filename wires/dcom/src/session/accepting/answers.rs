@@ -80,7 +80,7 @@ impl Accepting {
                 }
             }
         };
-        self.send_fault(serving.call, serving.context, status, unexecuted);
+        self.send_fault_by(serving.shield, serving.call, serving.context, status, unexecuted);
     }
 
     /// A failing HRESULT behind blank results.

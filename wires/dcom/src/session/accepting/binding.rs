@@ -5,7 +5,7 @@ use crate::frame::{HEADER, HEADER_SIGNING, Header, MIN_FRAGMENT, MULTIPLEX, PduK
 use crate::limits;
 use crate::pdu::{
     Bind, BindAck, BindNak, Breach, ContextElement, ContextResult, FEATURE_KEEP_ON_ORPHAN,
-    FEATURE_SECURITY_MULTIPLEX, NDR, Pdu, Syntax, nak,
+    FEATURE_SECURITY_MULTIPLEX, FEATURE_SIGNED_FAULTS, NDR, Pdu, Syntax, nak,
 };
 use crate::security::{Level, Security};
 use crate::session::channel::{FRAGMENT, LARGE_FRAGMENT, State, Token};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The largest fragment that a client is taken to mean if it says less.
 const LEAST_ASKED: u16 = 2048;
 
-const FEATURES: u16 = FEATURE_SECURITY_MULTIPLEX | FEATURE_KEEP_ON_ORPHAN;
+const FEATURES: u16 = FEATURE_SECURITY_MULTIPLEX | FEATURE_KEEP_ON_ORPHAN | FEATURE_SIGNED_FAULTS;
 
 /// The token to be sent back, with the trailer it answers.
 type Reply = Option<(Trailer, Vec<u8>)>;
@@ -156,6 +156,7 @@ impl Accepting {
         if let Some(bits) = features_of(element) {
             let bits = bits & FEATURES;
             self.keeps_on_orphan |= bits & FEATURE_KEEP_ON_ORPHAN != 0;
+            self.signs_faults |= bits & FEATURE_SIGNED_FAULTS != 0;
             return Ok(ContextResult::features(bits));
         }
         let known = self.contexts.iter().find(|known| known.id == element.id);
@@ -272,7 +273,18 @@ impl Accepting {
         else {
             return true;
         };
-        exporter.own_association(group, &shield::name(&established.principal))
+        exporter.own_association(group, &self.account(&established.principal))
+    }
+
+    /// Who somebody is that proved it, whichever of the account's names was used.
+    fn account(&self, principal: &Principal) -> String {
+        let by_password = principal.mechanism.starts_with("NTLM");
+        let users = self.place.users.as_ref().filter(|_| by_password);
+        match users {
+            Some(users) => users.account(&principal.domain, &principal.user),
+            // Nobody else has that ticket.
+            None => shield::name(principal),
+        }
     }
 
     /// The peer proved who it is.
@@ -281,7 +293,9 @@ impl Accepting {
         let authentication = shield::authentication(established.principal.mechanism, level);
         let headers = self.channel.header_signing;
         let back = self.callback_security(&established.principal, trailer, level);
+        let account = self.account(&established.principal);
         let mut shield = Shield::new(trailer.context, trailer.mechanism, level, headers, established);
+        shield.principal = account.into();
         let group = self.group.unwrap_or_default();
         shield.correspondence = self.exporter.as_ref().map(|exporter| {
             let principal = String::from_utf8_lossy(&shield.principal);

@@ -9,7 +9,7 @@ mod binding;
 mod requests;
 mod targets;
 
-use super::channel::{Channel, State};
+use super::channel::{Channel, Heading, State};
 use super::shield::Talk;
 use crate::exporter::{Exporter, Served};
 use crate::frame::{Header, PduKind};
@@ -53,6 +53,8 @@ pub struct Accepting {
     size: u16,
     /// Whether the rest of an orphaned call need not come.
     keeps_on_orphan: bool,
+    /// Whether the client takes faults that are signed.
+    signs_faults: bool,
     /// What a fault about the request that is looked at is told of.
     blame: Blame,
     contexts: Vec<Presentation>,
@@ -160,6 +162,7 @@ impl Accepting {
             group: None,
             size: 0,
             keeps_on_orphan: false,
+            signs_faults: false,
             blame: Blame::default(),
             contexts: Vec::new(),
             admissions: Vec::new(),
@@ -224,6 +227,32 @@ impl Accepting {
             _ => self.send_fault(header.call, 0, status, true),
         }
         self.channel.broken(breach)
+    }
+
+    /// Tells of a call's failure, protected as the call was where the client takes that.
+    #[cold]
+    fn send_fault_by(
+        &mut self,
+        shield: Option<usize>,
+        call: u32,
+        context: u16,
+        status: u32,
+        unexecuted: bool,
+    ) {
+        if self.signs_faults && shield.is_some() {
+            let flags = if unexecuted { crate::frame::DID_NOT_EXECUTE } else { 0 };
+            let kind = PduKind::Fault;
+            let heading = Heading { kind, flags, call, context, opnum: 0, object: None };
+            let sent = self.channel.message(&heading, shield, |out| {
+                out.extend_from_slice(&status.to_le_bytes());
+                out.extend_from_slice(&[0; 4]);
+                Ok(())
+            });
+            if sent.is_ok() {
+                return;
+            }
+        }
+        self.send_fault(call, context, status, unexecuted);
     }
 
     fn send_fault(&mut self, call: u32, context: u16, status: u32, unexecuted: bool) {

@@ -144,11 +144,11 @@ impl Accepting {
     fn call_in(&mut self, header: &Header, call: &Fragment, stub: Bytes) -> Result<(), Breach> {
         let heading = &call.heading;
         let refuse = |session: &mut Self, status| {
-            session.send_fault(heading.call, heading.context, status, true);
+            session.send_fault_by(call.shield, heading.call, heading.context, status, true);
             Ok(())
         };
         let Some(context) = self.contexts.iter().find(|known| known.id == heading.context) else {
-            self.send_fault(heading.call, 0, hresult::NCA_UNK_IF, true);
+            self.send_fault_by(call.shield, heading.call, 0, hresult::NCA_UNK_IF, true);
             return Ok(());
         };
         let syntax = context.syntax;
@@ -265,10 +265,11 @@ impl Accepting {
         let withdrawn = |serving: &&mut Serving| serving.call == header.call && !serving.cancelled;
         if let Some(serving) = self.serving.iter_mut().find(withdrawn) {
             serving.cancelled = true;
-            let (serial, context, replies) = (serving.serial, serving.context, serving.replies);
+            let (serial, context, shield) = (serving.serial, serving.context, serving.shield);
+            let replies = serving.replies;
             self.channel.events.push_back(Event::Cancelled(CallId(serial)));
             if replies {
-                self.send_fault(header.call, context, hresult::NCA_FAULT_CANCEL, false);
+                self.send_fault_by(shield, header.call, context, hresult::NCA_FAULT_CANCEL, false);
             }
         }
     }

@@ -5,8 +5,8 @@ use crate::address::class_of;
 use crate::exporter::Proxy;
 use crate::frame::{FIRST, HEADER_SIGNING, Header, LAST, MIN_FRAGMENT, MULTIPLEX};
 use crate::pdu::{
-    Bind, BindAck, Breach, ContextElement, FEATURE_KEEP_ON_ORPHAN, FEATURE_SECURITY_MULTIPLEX, NDR, Pdu,
-    Syntax, nak,
+    Bind, BindAck, Breach, ContextElement, FEATURE_KEEP_ON_ORPHAN, FEATURE_SECURITY_MULTIPLEX,
+    FEATURE_SIGNED_FAULTS, NDR, Pdu, Syntax, nak,
 };
 use crate::security::Level;
 use crate::session::channel::{LARGE_FRAGMENT, State, Token};
@@ -30,8 +30,15 @@ impl Connecting {
                 return;
             }
         };
+        if let Some(only) = self.only {
+            let contexts = vec![self.ask(syntax(only))];
+            let bind = Bind { max_xmit: LARGE_FRAGMENT, max_recv: LARGE_FRAGMENT, group: 0, contexts };
+            self.send_negotiation(Pdu::Bind(bind), None);
+            return;
+        }
         let mut elements: Vec<_> = likely(profile).into_iter().map(|iid| self.ask(syntax(iid))).collect();
-        let features = Syntax::features(FEATURE_SECURITY_MULTIPLEX | FEATURE_KEEP_ON_ORPHAN);
+        let features = FEATURE_SECURITY_MULTIPLEX | FEATURE_KEEP_ON_ORPHAN | FEATURE_SIGNED_FAULTS;
+        let features = Syntax::features(features);
         let interface = elements.first().map_or_else(|| syntax(OBJECT_EXPORTER), |first| first.interface);
         elements.push(ContextElement { id: self.next_context, interface, transfers: vec![features] });
         self.next_context += 1;
@@ -45,7 +52,12 @@ impl Connecting {
         let id = self.next_context;
         self.next_context = self.next_context.wrapping_add(1);
         self.contexts.push(Context { id, syntax, stage: Stage::Asked, call: self.next_call });
-        ContextElement { id, interface: syntax, transfers: vec![NDR] }
+        ContextElement { id, interface: syntax, transfers: vec![self.transfer()] }
+    }
+
+    /// How values are encoded; Wine calls the same by another name.
+    fn transfer(&self) -> Syntax {
+        if self.only.is_some() { Syntax::default() } else { NDR }
     }
 
     /// Asks for one more interface.
@@ -68,7 +80,8 @@ impl Connecting {
             context: CONTEXT,
             value,
         });
-        let flags = if matches!(pdu, Pdu::Bind(_)) { HEADER_SIGNING | MULTIPLEX } else { 0 };
+        let flags =
+            if matches!(pdu, Pdu::Bind(_)) && self.only.is_none() { HEADER_SIGNING | MULTIPLEX } else { 0 };
         self.channel.negotiate(&pdu, flags, call, token.as_ref());
     }
 
@@ -198,9 +211,10 @@ impl Connecting {
         if results < expected.min(1) || results > expected + more {
             return Err(Breach::Results { results, asked: expected });
         }
+        let transfer = self.transfer();
         for (id, result) in asked.iter().zip(&ack.results) {
             if let Some(context) = self.contexts.iter_mut().find(|context| context.id == *id) {
-                let accepted = result.result == 0 && result.transfer == NDR;
+                let accepted = result.result == 0 && result.transfer == transfer;
                 context.stage = if accepted { Stage::Accepted } else { Stage::Refused };
             }
         }

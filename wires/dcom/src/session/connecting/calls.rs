@@ -5,7 +5,7 @@ use super::jobs::{Goal, Held, Job};
 use super::{Connecting, Purpose, Waiting};
 use crate::address::{TAG_OBJREF, class_of};
 use crate::classes::declared;
-use crate::exporter::Proxy;
+use crate::exporter::{Proxy, TAG_RESOLVER};
 use crate::frame::{MAYBE, PduKind};
 use crate::orpc::OrpcThis;
 use crate::pdu::Syntax;
@@ -81,7 +81,7 @@ impl Connecting {
         let (known, interface) = (self.known.as_ref()?, call.interface?);
         let recent = known.recent.as_ref()?;
         let same = std::ptr::eq(recent.proxy.as_ptr(), proxy)
-            && call.profile.components.is_empty()
+            && is_at_exporter(call.profile)
             && known.describes(interface)
             && self.may_send()
             && !proxy.oxid().has_releases();
@@ -95,9 +95,14 @@ impl Connecting {
     /// Begins a call of an object.
     fn begin_at(&mut self, proxy: &Proxy, call: &Call<'_>) -> Result<CallId, Failure> {
         let resolution = proxy.oxid().resolution();
-        let Some(resolution) = resolution.filter(|_| call.profile.components.is_empty()) else {
+        let Some(resolution) = resolution.filter(|_| is_at_exporter(call.profile)) else {
             return self.resolve(call.profile);
         };
+        if let Some(only) = self.only
+            && let Some(sent_on) = self.elsewhere(only, call)?
+        {
+            return Ok(sent_on);
+        }
         let Method { opnum, dispatch } = self.method(call)?;
         let minor = self.orpc_minor.min(resolution.version.1);
         let Some(shared) = call.profile.lease.share::<Proxy>() else { return Err(no_interface()) };
@@ -182,7 +187,7 @@ impl Connecting {
         Ok(CallId(serial))
     }
 
-    fn ask_for(&mut self, errand: Errand, serial: u64) {
+    pub(super) fn ask_for(&mut self, errand: Errand, serial: u64) {
         self.jobs.push_back(Job::Errand(Task { errand, waiters: vec![serial] }));
         self.pump();
     }
@@ -194,8 +199,11 @@ impl Connecting {
             return Ok(moved);
         }
         if let Some(proxy) = profile.lease.share::<Proxy>() {
-            if proxy.oxid().resolution().is_none() || !profile.components.is_empty() {
+            if proxy.oxid().resolution().is_none() || !is_at_exporter(profile) {
                 return self.resolve(profile);
+            }
+            if let Some(only) = self.only {
+                return self.query_first(only, proxy, IUNKNOWN);
             }
             let serial = self.take_serial();
             self.ask_for(Errand::Query { proxy, iid: IUNKNOWN }, serial);
@@ -346,6 +354,10 @@ impl Connecting {
             if let Some(gone) = self.waiting.remove(index)
                 && self.channel.state == crate::session::channel::State::Open
             {
+                if self.only.is_some() {
+                    self.lose_count();
+                    return;
+                }
                 self.channel.assemblies.forget(gone.call);
                 self.channel.negotiate(&crate::pdu::Pdu::CoCancel, 0, gone.call, None);
             }
@@ -357,6 +369,12 @@ impl Connecting {
             task.waiters.retain(|waiter| *waiter != serial);
         }
     }
+}
+
+/// Whether a way leads to an object's exporter, and not to the resolver that knows where that is.
+#[inline]
+fn is_at_exporter(way: &Profile) -> bool {
+    way.component(TAG_RESOLVER).is_none()
 }
 
 /// How an operation is called.

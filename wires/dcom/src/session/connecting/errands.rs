@@ -183,12 +183,20 @@ impl Connecting {
 
     /// IRemUnknown2, or IRemUnknown at peers that have no other.
     fn node_interface(&self) -> Uuid {
-        if matches!(self.way(&syntax(REM_UNKNOWN2)), Way::Refused) { REM_UNKNOWN } else { REM_UNKNOWN2 }
+        if self.only.is_some() || matches!(self.way(&syntax(REM_UNKNOWN2)), Way::Refused) {
+            REM_UNKNOWN
+        } else {
+            REM_UNKNOWN2
+        }
     }
 
     /// Gives references back along with the next call, without waiting for the answer.
     #[cold]
     pub(super) fn send_releases(&mut self, oxid: &RemoteOxid, node: Uuid, minor: u16) {
+        if self.only.is_some_and(|only| only != REM_UNKNOWN) {
+            // The keeper gives them back.
+            return;
+        }
         let refs: Vec<_> = oxid
             .take_releases()
             .into_iter()
@@ -216,7 +224,9 @@ impl Connecting {
             }
             Errand::Resolve { proxy, profile } => self.resolved(stub, little, proxy, profile).map(Some),
             Errand::Map { syntax, profile } => mapping::moved(stub, little, syntax, profile).map(Some),
-            Errand::Query { proxy, iid } => found(stub, little, proxy, *iid).map(|()| None),
+            Errand::Query { proxy, iid } => {
+                found(stub, little, proxy, *iid).and_then(|()| self.found_on(proxy, *iid))
+            }
             Errand::Alive | Errand::Release { .. } => Ok(None),
         };
         match outcome {

@@ -179,6 +179,8 @@ impl Connecting {
                 Stage::Asked => Way::Missing { asked: true },
                 Stage::Refused => Way::Refused,
             },
+            // Nothing more can be asked for.
+            None if self.only.is_some() => Way::Refused,
             None => Way::Missing { asked: false },
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! `binding` agrees on contexts and says who calls, `calls` sends calls, `jobs` are the calls that wait for something
 //! and the errands they wait for, `errands` asks for what they need, `mapping` where procedures are, `replies` takes
-//! answers.
+//! answers, `wine` sends calls on where a connection carries one interface.
 
 mod binding;
 mod calls;
@@ -10,6 +10,7 @@ mod errands;
 mod jobs;
 mod mapping;
 mod replies;
+mod wine;
 
 use super::channel::{Channel, State};
 use super::shield::Talk;
@@ -17,6 +18,7 @@ use crate::exporter::Exporter;
 use crate::frame::{Header, PduKind};
 use crate::pdu::{Breach, Syntax};
 use crate::security::Security;
+use crate::wine::{MINOR, interface_of};
 use bytes::{Bytes, BytesMut};
 use calls::Known;
 use errands::Task;
@@ -53,10 +55,14 @@ pub struct Connecting {
     next_serial: u64,
     /// What waits for an errand, for its turn, or for being let in.
     jobs: VecDeque<Job>,
+    /// The only interface that it can call, where the peer takes no other.
+    only: Option<Uuid>,
     /// Minor version of ORPC, where the peer's is not known.
     orpc_minor: u16,
     /// Whether the last token is not known to have let this side in: an auth3 is not answered.
     unconfirmed: bool,
+    /// The last calls that were ended by faults without a signature.
+    doubted: VecDeque<u32>,
     /// Whether the peer took an ORPC version that it was sent.
     proven: bool,
     /// Causality of the calls of this connection, counted up.
@@ -122,6 +128,7 @@ impl Connecting {
         let exporter = config.ambient.as_ref().and_then(Exporter::of);
         let sockets = !matches!(config.profile.endpoints.first(), Some(Endpoint::Tcp { .. }) | None);
         let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", sockets, 0));
+        let only = interface_of(&config.profile, &security.dialect);
         let mut this = Self {
             channel: Channel::new(&config.limits),
             unusable: security.lack().or_else(|| security.distrusts(&config.peer, &config.profile)),
@@ -137,8 +144,10 @@ impl Connecting {
             next_call: 1,
             next_serial: 1,
             jobs: VecDeque::new(),
-            orpc_minor: crate::VERSION.1.into(),
+            orpc_minor: if only.is_some() { MINOR } else { crate::VERSION.1.into() },
+            only,
             unconfirmed: false,
+            doubted: VecDeque::new(),
             proven: false,
             causality: Uuid::new_v4().as_u128(),
             known: None,
@@ -155,8 +164,8 @@ impl Connecting {
     #[inline]
     fn take(&mut self, now: Instant, header: &Header, message: BytesMut) -> Result<(), Breach> {
         match header.kind {
-            PduKind::Response => self.response_in(now, header, message),
-            PduKind::Fault => self.fault_in(header, message),
+            PduKind::Response => self.response_in(now, &self.answering(header), message),
+            PduKind::Fault => self.fault_in(&self.answering(header), message),
             PduKind::BindAck => self.bind_ack_in(header, &message),
             PduKind::BindNak => self.bind_nak_in(header, &message),
             PduKind::AlterContextResponse => self.alter_response_in(header, &message),

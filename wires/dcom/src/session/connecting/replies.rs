@@ -15,6 +15,9 @@ use bytes::{Bytes, BytesMut};
 use everywire_model::{Body, Completed, Failure, Initiator, Kind, Outcome};
 use std::time::Instant;
 
+/// The most calls that are remembered for having been ended by a fault without a signature.
+const DOUBTED: usize = 64;
+
 impl Connecting {
     /// A fragment of results.
     #[inline]
@@ -34,15 +37,16 @@ impl Connecting {
         let stub = message.slice(response.stub);
         if header.flags & (FIRST | LAST) == FIRST | LAST && self.channel.assemblies.is_empty() {
             self.unconfirmed = false;
-            if let Some(purpose) = self.settle(header.call) {
-                self.results_in(purpose, stub, header.little);
+            match self.settle(header.call) {
+                Some(purpose) => self.results_in(purpose, stub, header.little),
+                None => self.check_doubted(header.call)?,
             }
             return Ok(());
         }
         // Of an answer that nobody waits for, nothing is kept.
         if !self.is_waiting(header.call) {
             self.channel.assemblies.forget(header.call);
-            return Ok(());
+            return self.check_doubted(header.call);
         }
         let heading = Heading {
             kind: header.kind,
@@ -75,9 +79,13 @@ impl Connecting {
     }
 
     /// A failure of the RPC layer, or one of ORPC that has no results.
+    ///
+    /// Windows and Samba sign no faults, so one without a signature is taken where answers are signed, but for no more than a
+    /// rumour: the call may have run, whatever it says, and is not made again. An answer that comes after all shows that the
+    /// fault was forged; one that was held back is missed by the next signature.
     pub(super) fn fault_in(&mut self, header: &Header, mut message: BytesMut) -> Result<(), Breach> {
-        // Peers differ in whether they protect faults; what is protected must be right.
-        let (end, _) = self.channel.open(header, &mut message)?;
+        let (end, shield) = self.channel.open(header, &mut message)?;
+        let doubtful = shield.is_none() && self.channel.shields.first().is_some_and(|shield| shield.signs());
         let Pdu::Fault(fault) = Pdu::contents(header, &message, end)? else {
             return Err(Breach::Unexpected { kind: header.kind.word() });
         };
@@ -96,8 +104,9 @@ impl Connecting {
         let other_version = fault.status == hresult::RPC_E_VERSION_MISMATCH;
         match self.settle(header.call) {
             Some(Purpose::Errand(task)) => self.errand_fault(*task, fault.status, &failure),
-            Some(Purpose::Held(held)) if other_version => self.send_older(held, failure),
+            Some(Purpose::Held(held)) if other_version && !doubtful => self.send_older(held, failure),
             Some(call) => {
+                let failure = if doubtful { self.doubt(header.call, &failure) } else { failure };
                 if let Some(serial) = call.serial() {
                     self.reply(serial, Outcome::Failed(failure));
                 }
@@ -106,6 +115,27 @@ impl Connecting {
             None => self.alter_fault(header.call),
         }
         Ok(())
+    }
+
+    /// What a fault without a signature says of a call whose answer is to be signed.
+    #[cold]
+    fn doubt(&mut self, call: u32, failure: &Failure) -> Failure {
+        if self.doubted.len() >= DOUBTED {
+            self.doubted.pop_front();
+        }
+        self.doubted.push_back(call);
+        let what = format!("{} (told without a signature)", failure.message());
+        let told = Failure::new(failure.kind(), failure.initiator(), what).with_completed(Completed::Maybe);
+        let told = told.with_code(failure.code().unwrap_or_default());
+        told.with_hint(failure.hint().unwrap_or(
+            "the peer does not sign what fails: anybody on the way to it could have said so, and the call may have run",
+        ))
+    }
+
+    /// An answer came that nobody waits for.
+    #[cold]
+    fn check_doubted(&self, call: u32) -> Result<(), Breach> {
+        if self.doubted.contains(&call) { Err(Breach::ForgedFault { call }) } else { Ok(()) }
     }
 
     /// The peer does not speak the version of ORPC that a call was sent by: nothing ran, so it is sent by an older one.

@@ -6,6 +6,7 @@ use super::contracts::{
 };
 use super::library::{KIND_CLASS, KIND_DISPATCH};
 use super::types::{VT_PTR, VT_SAFEARRAY, VT_VARIANT, VT_VOID};
+use crate::hresult::TYPE_E_ELEMENTNOTFOUND;
 use crate::ndr::scalar;
 use crate::standard::contracts::BSTR;
 use crate::standard::dispatch::coerce::DISPATCH as OBJECT;
@@ -120,7 +121,11 @@ impl Told {
         let (name, doc) = self.documentation(-1)?;
         let mut operations: Vec<Operation> = Vec::new();
         for index in 0..u32::try_from(self.number("cFuncs").min(MEMBERS.into())).unwrap_or_default() {
-            let function = first(&ask(&self.info, GET_FUNC_DESC, (index,))?)?;
+            let function = match ask(&self.info, GET_FUNC_DESC, (index,)) {
+                // Wine counts the functions of IDispatch, and then does not have them.
+                Err(failure) if is_beyond(&failure) => break,
+                told => first(&told?)?,
+            };
             if number(&function, "wFuncFlags") & RESTRICTED == 0 {
                 operations.push(self.operation(&function)?);
             }
@@ -261,6 +266,11 @@ impl Told {
 }
 
 /// The shape of a type without parts (VARENUM, MS-OAUT 2.2.7).
+/// Whether there is nothing of that number.
+fn is_beyond(failure: &Failure) -> bool {
+    failure.code() == Some(&*format!("{TYPE_E_ELEMENTNOTFOUND:#010x}"))
+}
+
 fn plain(vt: u16) -> Shape {
     match vt {
         8 | 30 | 31 => BSTR,
