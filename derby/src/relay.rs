@@ -8,8 +8,9 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// Where a stream server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +46,15 @@ pub(crate) struct Relay {
     state: Arc<State>,
 }
 
+/// How long goodbyes may take to pass once the client has ended.
+const GOODBYES: Duration = Duration::from_secs(1);
+
 #[derive(Default)]
 struct State {
     passed: Mutex<Vec<Arc<Mutex<Vec<u8>>>>>,
+    /// Directions of connections that have not ended.
+    open: Mutex<usize>,
+    over: Condvar,
     ended: AtomicBool,
 }
 
@@ -87,6 +94,10 @@ impl Relay {
 
     /// What passed since the last time. To be asked when the client has ended.
     pub(crate) fn take(&self) -> Passed {
+        // What the two sides say at the end is in each count, or it would not vanish in their difference.
+        if let Ok(open) = self.state.open.lock() {
+            drop(self.state.over.wait_timeout_while(open, GOODBYES, |open| *open > 0));
+        }
         let Ok(mut streams) = self.state.passed.lock() else { return Passed::default() };
         let streams =
             streams.drain(..).filter_map(|stream| stream.lock().ok().map(|bytes| bytes.clone())).collect();
@@ -103,7 +114,7 @@ impl Drop for Relay {
 }
 
 impl State {
-    fn accept(&self, incoming: impl Iterator<Item = std::io::Result<Stream>>, server: &Place) {
+    fn accept(self: &Arc<Self>, incoming: impl Iterator<Item = std::io::Result<Stream>>, server: &Place) {
         for client in incoming {
             if self.ended.load(Ordering::SeqCst) {
                 return;
@@ -115,8 +126,20 @@ impl State {
                 if let Ok(mut streams) = self.passed.lock() {
                     streams.push(Arc::clone(&kept));
                 }
-                thread::spawn(move || pass(from, to, &kept));
+                self.count(1);
+                let state = Arc::clone(self);
+                thread::spawn(move || {
+                    pass(from, to, &kept);
+                    state.count(-1);
+                });
             }
+        }
+    }
+
+    fn count(&self, more: isize) {
+        if let Ok(mut open) = self.open.lock() {
+            *open = open.saturating_add_signed(more);
+            self.over.notify_all();
         }
     }
 }
@@ -136,8 +159,9 @@ fn pass(mut from: Stream, mut to: Stream, kept: &Mutex<Vec<u8>>) {
             break;
         }
     }
-    to.shut();
-    from.shut();
+    // The other direction ends by itself.
+    to.shut(Shutdown::Write);
+    from.shut(Shutdown::Read);
 }
 
 enum Stream {
@@ -181,11 +205,11 @@ impl Stream {
         }
     }
 
-    fn shut(&self) {
+    fn shut(&self, how: Shutdown) {
         // A stream that the other side has shut already is as good.
         let _ = match self {
-            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
-            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Self::Tcp(stream) => stream.shutdown(how),
+            Self::Unix(stream) => stream.shutdown(how),
         };
     }
 }
@@ -217,6 +241,7 @@ mod tests {
             client.read_exact(&mut answer).unwrap();
             assert_eq!(&answer, b"yes");
         }
+        drop(client);
         let passed = relay.take();
         assert_eq!((passed.streams.len(), passed.bytes()), (2, 110));
         assert_eq!(

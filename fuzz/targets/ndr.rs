@@ -6,9 +6,34 @@ mod ndr_shapes;
 mod shapes;
 
 use bytes::Bytes;
+use everywire_dcom::ndr::References;
 use everywire_dcom::{NDR, NdrSink};
-use everywire_model::{Body, Budget, Value};
+use everywire_model::{Body, Budget, Failure, Initiator, Kind, Reference, Value, Visit};
 use libfuzzer_sys::fuzz_target;
+use std::sync::Arc;
+
+/// References of Wine's dialect, of which there are none.
+struct Wine;
+
+impl References for Wine {
+    fn unmarshal(&self, _: Bytes, _: usize) -> Visit<Reference> {
+        Err(Failure::new(Kind::Unsupported, Initiator::Here, "no references"))
+    }
+
+    fn marshal(&self, _: &Reference) -> Visit<Bytes> {
+        Err(Failure::new(Kind::Unsupported, Initiator::Here, "no references"))
+    }
+
+    fn dialect(&self) -> u32 {
+        1
+    }
+}
+
+/// A sink for values of a dialect.
+fn sink(base: usize, little: bool, dialect: u32) -> NdrSink {
+    let sink = NdrSink::at(base, little);
+    if dialect == 1 { sink.with_references(Arc::new(Wine)) } else { sink }
+}
 
 fuzz_target!(|data: &[u8]| {
     let [choice, flags, rest @ ..] = data else { return };
@@ -18,7 +43,7 @@ fuzz_target!(|data: &[u8]| {
         bytes: Bytes::copy_from_slice(rest),
         base: usize::from(flags >> 4),
         little: flags & 1 == 1,
-        dialect: 0,
+        dialect: u32::from(flags >> 1 & 1),
         context: Bytes::new(),
         budget,
         codec: &NDR,
@@ -26,18 +51,19 @@ fuzz_target!(|data: &[u8]| {
     };
     let Ok(value) = body.read(|source| Value::decode(&shape, source)) else { return };
     for little in [true, false] {
-        let mut sink = NdrSink::at(body.base, little);
+        let mut sink = sink(body.base, little, body.dialect);
         // Some values read that are not written: strings with a NUL, VARIANTs that the sink nests less deeply.
         if value.encode(&shape, &mut sink).is_err() {
             return;
         }
         let again = sink.into_body(Budget::default()).unwrap();
         let back = again.read(|source| Value::decode(&shape, source));
-        let back = back.unwrap_or_else(|failure| panic!("what was written does not read: {failure}\n{value:?}"));
+        let back =
+            back.unwrap_or_else(|failure| panic!("what was written does not read: {failure}\n{value:?}"));
         // NaN differs from itself; so compare what people see.
         assert_eq!(format!("{back:?}"), format!("{value:?}"));
         // What a bridge passes on without building values is the same.
-        let mut piped = NdrSink::at(body.base, little);
+        let mut piped = self::sink(body.base, little, body.dialect);
         again.pipe(&shape, &mut piped).unwrap();
         assert_eq!(piped.into_bytes().unwrap(), again.bytes);
     }

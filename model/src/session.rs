@@ -80,6 +80,12 @@ pub trait Session: Send {
     /// Says goodbye, in the peer's terms; the link then sends what is left and closes.
     fn close(&mut self);
 
+    /// Whether a goodbye is under way to which the peer has to answer before the rest of it can go: the link reads on for a
+    /// moment before it closes.
+    fn is_parting(&self) -> bool {
+        false
+    }
+
     /// The connection ended. Outstanding calls come out of `poll` as failures.
     fn disconnected(&mut self, failure: &Failure);
 
@@ -100,7 +106,8 @@ pub trait Session: Send {
     }
 
     /// Whether its protocol carries one call at a time: while one is outstanding, others are better off on a connection of
-    /// their own. A call that is begun all the same waits for its turn.
+    /// their own. A call that is begun all the same waits for its turn; one that expects nothing ends its turn with an
+    /// [`Event::Reply`], too. A call that is withdrawn while it has its turn stays outstanding until the peer is done with it.
     fn is_serial(&self) -> bool {
         false
     }
@@ -268,7 +275,8 @@ pub enum Event {
         /// The identity of the interface that it must have, if the peer asks for that too.
         type_id: Option<Box<str>>,
     },
-    /// A call came back.
+    /// A call came back. Where calls are carried one at a time ([`Session::is_serial`]), those that expect nothing come back
+    /// too: done, without results, when the peer has taken them; or with the failure that kept them from it.
     Reply {
         /// Which.
         id: CallId,

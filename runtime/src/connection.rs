@@ -8,11 +8,15 @@ pub(crate) mod calling;
 mod held;
 mod knock;
 mod listening;
+mod parting;
 mod serving;
+mod turns;
 
 use held::{After, Held};
 use knock::Knock;
 pub(crate) use serving::{Served, flush_before_blocking};
+pub(crate) use turns::Turn;
+use turns::Turns;
 
 use crate::builder::Notice;
 use crate::directory::Remembered;
@@ -81,9 +85,9 @@ pub(crate) struct Connection {
     capabilities: Capabilities,
     /// Whether operating-system handles may come along.
     handles: bool,
-    /// Whether one call at a time is carried, and whether one is under way or about to begin.
+    /// Whether one call at a time is carried, and whose turn it is.
     serial: bool,
-    taken: AtomicBool,
+    turns: Turns,
     /// Signals for listeners here.
     courier: Arc<Courier>,
     core: Mutex<Core>,
@@ -214,7 +218,7 @@ impl Connection {
             capabilities,
             handles,
             serial,
-            taken: AtomicBool::new(false),
+            turns: Turns::default(),
             courier: Arc::default(),
             core: Mutex::new(core),
             contenders: AtomicUsize::new(0),
@@ -230,12 +234,6 @@ impl Connection {
     /// Whether it can carry no more calls.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
-    }
-
-    /// Whether another call may begin without waiting for one that is under way. If it carries one at a time, it is taken
-    /// from now until nothing is outstanding.
-    pub(crate) fn take(&self) -> bool {
-        !self.serial || !self.taken.swap(true, Ordering::AcqRel)
     }
 
     /// Whether it carries one call at a time.
@@ -304,15 +302,6 @@ impl Connection {
     /// was deposed because its servant blocked: nobody knows when that returns.
     fn sends_later(&self) -> bool {
         SERVING.get() == std::ptr::from_ref(self).addr() && crate::shard::leads_here()
-    }
-
-    /// Ends it at once: for quotas and for shutting down.
-    pub(crate) fn cut(&self, why: &Failure) {
-        let mut core = self.enter();
-        core.session.close();
-        // The goodbye is a courtesy.
-        let _ = self.flush(&mut core);
-        self.fail(&mut core, why.clone());
     }
 
     /// The lock, announcing that somebody wants it.
@@ -559,7 +548,7 @@ impl Connection {
             expired.push(core.waiting.swap_remove(at));
         }
         for waiting in expired {
-            core.session.cancel(waiting.id);
+            self.give_up(&mut core, waiting.id);
             core.complete(waiting.waiter, Outcome::Failed(timed_out(&self.endpoint)));
         }
         let _ = self.flush(&mut core);

@@ -1,7 +1,7 @@
 //! What connections, targets and shards share of a node: who is connected, where it serves, which event loops run.
 
 use crate::builder::{Builder, Notice, Observer};
-use crate::connection::{Connection, Role};
+use crate::connection::{Connection, Role, Turn};
 use crate::directory::{Directory, Entry};
 use crate::keeper::Keeper;
 use crate::patience::Latency;
@@ -219,13 +219,13 @@ impl Shared {
         !removed.is_empty()
     }
 
-    /// The connection to an endpoint; one is shared by all objects there.
+    /// The connection to an endpoint, and the turn to call on it; one is shared by all objects there.
     pub(crate) fn connection(
         &self,
         profile: &Profile,
         endpoint: &Endpoint,
         until: Option<Instant>,
-    ) -> Result<Arc<Connection>, Failure> {
+    ) -> Result<(Arc<Connection>, Turn), Failure> {
         let wire = self.wire_named(profile.wire).ok_or_else(|| {
             Failure::new(
                 Kind::Unreachable,
@@ -240,34 +240,39 @@ impl Shared {
             while let Some(held) = links.get(&place)
                 && !held.is_over()
             {
-                if held.take() || place.3 == ABREAST {
-                    return Ok(Arc::clone(held));
+                match held.take() {
+                    Some(turn) => return Ok((Arc::clone(held), turn)),
+                    None if place.3 == ABREAST => return Ok((Arc::clone(held), Turn::any())),
+                    None => place.3 += 1,
                 }
-                place.3 += 1;
             }
         }
         let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
         let made = self.open(wire, &way, Role::Calling, until)?;
+        // Nobody else has it yet.
+        let mut turn = made.take().unwrap_or_else(Turn::any);
         if self.stopped.load(Ordering::Acquire) {
             // Nobody would end it: it lives as long as the object that asked for it.
-            return Ok(made);
+            return Ok((made, turn));
         }
-        let (made, gone) = {
+        let (held, gone) = {
             let mut links = lock(&self.links);
             let gone: Vec<_> = links.extract_if(|_, connection| connection.is_over()).collect();
-            made.take();
             // Another thread may have been faster: then both use its connection, unless it carries one call at a time.
             while made.is_serial() && place.3 < ABREAST && links.contains_key(&place) {
                 place.3 += 1;
             }
-            (Arc::clone(links.entry(place).or_insert(made)), gone)
+            (Arc::clone(links.entry(place).or_insert_with(|| Arc::clone(&made))), gone)
         };
-        // Without the lock: they may hold what is the user's.
-        drop(gone);
-        if !self.directory.is_empty() {
-            self.await_callbacks(&made)?;
+        if !Arc::ptr_eq(&held, &made) {
+            turn = held.take().unwrap_or_else(Turn::any);
         }
-        Ok(made)
+        // Without the lock: they may hold what is the user's.
+        drop((gone, made));
+        if !self.directory.is_empty() {
+            self.await_callbacks(&held)?;
+        }
+        Ok((held, turn))
     }
 
     /// Has event loops read connections on which peers may call back, now that there is something to call.

@@ -1,7 +1,7 @@
 //! The way to a remote object: which profile, which connection, and what to do when one fails.
 
-use crate::connection::Connection;
 use crate::connection::calling::Ask;
+use crate::connection::{Connection, Turn};
 use crate::shared::Shared;
 use crate::signals::Heeder;
 use crate::sync::lock;
@@ -44,46 +44,46 @@ impl Remote {
         Self { node, reference, deadline, way: Arc::default() }
     }
 
-    /// The connection in use, or a new one.
-    fn way(&self, until: Option<Instant>) -> Result<Arc<Way>, Failure> {
+    /// The connection in use, or a new one, and the turn to call on it.
+    fn way(&self, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
         let mut held = lock(&self.way);
-        let way = match &*held {
+        let (way, turn) = match &*held {
             Some(way) if !way.connection.is_over() => {
-                if way.connection.take() {
-                    return Ok(Arc::clone(way));
+                if let Some(turn) = way.connection.take() {
+                    return Ok((Arc::clone(way), turn));
                 }
                 let reference = Reference { profiles: vec![way.profile.clone()], ..Reference::default() };
-                let other = self.find(&reference, until)?;
+                let (other, turn) = self.find(&reference, until)?;
                 other.settled.store(way.settled.load(Ordering::Relaxed), Ordering::Relaxed);
-                other
+                (other, turn)
             }
             // An object that was found elsewhere is probably still there.
             Some(way) => self.again(way, until).or_else(|_| self.find(&self.reference, until))?,
             None => self.find(&self.reference, until)?,
         };
         *held = Some(Arc::clone(&way));
-        Ok(way)
+        Ok((way, turn))
     }
 
     /// Connects anew where the object was reached last.
-    fn again(&self, before: &Way, until: Option<Instant>) -> Result<Arc<Way>, Failure> {
+    fn again(&self, before: &Way, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
         let reference = Reference { profiles: vec![before.profile.clone()], ..Reference::default() };
-        let way = self.find(&reference, until)?;
+        let (way, turn) = self.find(&reference, until)?;
         way.settled.store(before.settled.load(Ordering::Relaxed), Ordering::Relaxed);
         way.again.store(true, Ordering::Relaxed);
-        Ok(way)
+        Ok((way, turn))
     }
 
     /// Tries profile after profile, endpoint after endpoint.
-    fn find(&self, reference: &Reference, until: Option<Instant>) -> Result<Arc<Way>, Failure> {
+    fn find(&self, reference: &Reference, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
         let mut last = None;
         for profile in &reference.profiles {
             for endpoint in &profile.endpoints {
                 match self.node.connection(profile, endpoint, until) {
-                    Ok(connection) => {
+                    Ok((connection, turn)) => {
                         let profile = profile.clone();
                         let (settled, again) = Default::default();
-                        return Ok(Arc::new(Way { connection, profile, settled, again }));
+                        return Ok((Arc::new(Way { connection, profile, settled, again }), turn));
                     }
                     Err(failure) => last = Some(failure),
                 }
@@ -113,7 +113,8 @@ impl Remote {
     ) -> Option<Outcome<Body>> {
         let mut forwards = 0;
         let mut retried = false;
-        let mut way = match self.way(until) {
+        // The turn is given back when the outcome is there.
+        let (mut way, mut _turn) = match self.way(until) {
             Ok(way) => way,
             Err(failure) => return Some(Outcome::Failed(failure)),
         };
@@ -122,10 +123,10 @@ impl Remote {
                 Ok(Some(Outcome::Moved(reference))) if forwards < FORWARDS => {
                     forwards += 1;
                     match self.find(&reference, until) {
-                        Ok(next) => {
+                        Ok((next, turn)) => {
                             next.settled.store(true, Ordering::Relaxed);
                             *lock(&self.way) = Some(Arc::clone(&next));
-                            way = next;
+                            (way, _turn) = (next, turn);
                             continue;
                         }
                         Err(failure) => return Some(Outcome::Failed(failure)),
@@ -142,9 +143,9 @@ impl Remote {
                         && way.again.swap(false, Ordering::Relaxed) =>
                 {
                     match self.find(&self.reference, until) {
-                        Ok(next) => {
+                        Ok((next, turn)) => {
                             *lock(&self.way) = Some(Arc::clone(&next));
-                            way = next;
+                            (way, _turn) = (next, turn);
                             continue;
                         }
                         Err(_) => return Some(Outcome::Failed(failure)),
@@ -169,7 +170,7 @@ impl Remote {
                 return Some(Outcome::Failed(again));
             }
             retried = true;
-            way = match self.way(until) {
+            (way, _turn) = match self.way(until) {
                 Ok(way) => way,
                 Err(failure) => return Some(Outcome::Failed(failure)),
             };
@@ -184,7 +185,7 @@ impl Remote {
         let settled = |way: &Arc<Way>| way.settled.load(Ordering::Relaxed) && !way.connection.is_over();
         if !lock(&self.way).as_ref().is_some_and(settled) && self.reference.profiles.iter().any(forwards) {
             self.probe()?;
-            self.way(until)?.settled.store(true, Ordering::Relaxed);
+            self.way(until)?.0.settled.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -268,7 +269,8 @@ impl Target for Remote {
         let mut done = done;
         for attempt in 0..2 {
             let way = self.settle(until).and_then(|()| self.way(until));
-            let way = match way.and_then(|way| self.node.seat(&way.connection).map(|()| way)) {
+            // Once the call has begun, it is the session that says when the next one may.
+            let (way, _turn) = match way.and_then(|way| self.node.seat(&way.0.connection).map(|()| way)) {
                 Ok(way) => way,
                 Err(failure) => {
                     done(Outcome::Failed(self.place(failure, operation)));
@@ -318,7 +320,7 @@ impl Target for Remote {
         if let Some(subscribed) = self.subscribe_otherwise(interface, signal, &listener) {
             return subscribed;
         }
-        let mut way = self.way(until)?;
+        let (mut way, mut _turn) = self.way(until)?;
         let mut retried = false;
         let heeder = Heeder::new(listener);
         // Once more if the connection turned out to be closed.
@@ -328,7 +330,7 @@ impl Target for Remote {
             match way.connection.subscribe(&interest, &heeder, now, until) {
                 Err(_) if way.connection.is_over() && !retried => {
                     *lock(&self.way) = None;
-                    way = self.way(until)?;
+                    (way, _turn) = self.way(until)?;
                     retried = true;
                 }
                 Err(failure) => return Err(failure),

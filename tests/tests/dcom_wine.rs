@@ -5,7 +5,8 @@ mod common;
 #[allow(unreachable_pub)]
 mod wine;
 
-use common::foreign::{contract, everywire, run_with, until};
+use common::dcom_torture;
+use common::foreign::{contract, everywire, run, run_with, until};
 use everywire::model::Variant;
 use everywire::model::describe::{TextKind, text};
 use everywire::model::shape::Shape;
@@ -13,8 +14,8 @@ use everywire::model::value::{TypedShape, Value};
 use everywire::{Kind, Node, Ref};
 use std::sync::Arc;
 use std::time::Duration;
-use wine::Cupboard;
 use wine::cupboard::{Contents, ICupboard, ILabels, IPantry, IScales, Jar, Size};
+use wine::{Cupboard, Wine};
 
 fn connect(node: &Node, cupboard: &Cupboard) -> Ref<dyn ICupboard> {
     node.connect(&cupboard.reference).expect("it parses")
@@ -255,4 +256,15 @@ fn the_program_calls_wine() {
         said.out,
         said.err
     );
+}
+
+#[test]
+fn wine_calls_our_procedures() {
+    let Some(wine) = Wine::find("wine_calls_our_procedures") else { return };
+    let node = Node::new();
+    let address = node.listen("dcom://127.0.0.1:0?level=none").expect("a port");
+    dcom_torture::serve(&node);
+    let port = address.split(['?', '/']).find_map(|part| part.rsplit_once(':')?.1.parse::<u16>().ok());
+    let said = run(wine.run("caller.exe").arg(port.expect("a port").to_string()));
+    assert_eq!(said.trim(), "ok");
 }

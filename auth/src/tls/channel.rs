@@ -153,8 +153,9 @@ impl Channel {
         !self.failed && !self.tls.is_handshaking()
     }
 
-    /// Who the peer proved to be: to a client, the name it asked for; to a server, the first name in the client's certificate or
-    /// else its SHA-1 thumbprint.
+    /// Who the peer proved to be: to a client, the name it asked for; to a server, `thumbprint` and the SHA-1 of the client's
+    /// certificate in hexadecimal, whatever names that has. `None` before the handshake is over, and where the certificate
+    /// was not checked.
     pub fn peer_identity(&self) -> Option<&str> {
         self.peer.as_deref().filter(|_| self.is_established() && !self.insecure)
     }
@@ -170,6 +171,8 @@ impl Channel {
     }
 }
 
+/// Names in a client's certificate are its issuer's choice, and no two issuers need agree; the certificate itself cannot be
+/// another's.
 fn name_of(certificate: &CertificateDer<'_>) -> String {
     format!("thumbprint {}", hex::text(&Sha1::digest(certificate)))
 }

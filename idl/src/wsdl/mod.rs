@@ -11,6 +11,7 @@
 //! as unions of the type and all that extend it. Dates, decimals, identifiers and the like are aliases of text.
 
 mod builtin;
+mod cells;
 mod documents;
 mod limits;
 pub mod names;

@@ -1,5 +1,6 @@
 //! Documents to a contract.
 
+use super::cells;
 use super::limits::{BYTES, DOCUMENTS};
 use super::names::QName;
 use super::ports;
@@ -56,7 +57,7 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
         schemas.add(node, report);
     }
     let ports = ports::read(&definitions, report);
-    let mut types = Types::new(&schemas, report);
+    let mut types = Types::new(&schemas, cells::origin(documents), report);
     types.all();
     let mut services = Services::new(&definitions, &mut types);
     let (mut interfaces, mut seen) = (Vec::new(), HashSet::new());

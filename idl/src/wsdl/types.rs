@@ -1,6 +1,7 @@
 //! Types of schemas to shapes.
 
 use super::builtin::{self, Typed};
+use super::cells::{self, CELLS, Origin};
 use super::limits::{MEMBERS, NESTING, REMARKS};
 use super::names::{ARRAYS, QName, SCHEMA, SERIALIZATION, is_name, scoped};
 use super::schema::{Schemas, extension};
@@ -11,7 +12,6 @@ use everywire_model::shape::{Arm, Enum, Field, Map, Name, Struct, Union};
 use everywire_model::{Definition, Hold, Shape};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
 
 /// What is known of a type that is being read or was read.
 enum State {
@@ -35,10 +35,11 @@ pub(super) struct Types<'n, 't, 'r> {
     given: HashMap<(QName, &'static str), Name>,
     members: usize,
     nesting: usize,
+    origin: Origin,
 }
 
 impl<'n, 't, 'r> Types<'n, 't, 'r> {
-    pub(super) fn new(schemas: &'n Schemas<'n, 't>, report: &'r mut Report) -> Self {
+    pub(super) fn new(schemas: &'n Schemas<'n, 't>, origin: Origin, report: &'r mut Report) -> Self {
         Self {
             schemas,
             report,
@@ -49,6 +50,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             given: HashMap::new(),
             members: 0,
             nesting: 0,
+            origin,
         }
     }
 
@@ -131,14 +133,16 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
                 return None;
             }
             State::Open(cell) => {
-                let shape = cell.get_or_insert_with(|| {
-                    if family {
-                        Shape::Union(Hold::Later(Box::leak(Box::new(OnceLock::new()))))
-                    } else {
-                        Shape::Struct(Hold::Later(Box::leak(Box::new(OnceLock::new()))))
-                    }
-                });
-                Some(Typed { name: name.clone(), shape: shape.clone(), depth: 1, value: false, open: true })
+                if cell.is_none() {
+                    *cell = cells::of(self.origin, name, family);
+                }
+                if let (None, Some(node)) = (&cell, self.schemas.types.get(name)) {
+                    let message =
+                        format!("this process has read more than {CELLS} types that contain themselves");
+                    self.report.add(Problem::new(node.span(), message));
+                }
+                let open = |shape| Typed { name: name.clone(), shape, depth: 1, value: false, open: true };
+                cell.clone().map(open)
             }
         })
     }

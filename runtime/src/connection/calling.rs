@@ -7,7 +7,7 @@ use super::{Armed, Connection, Core, Held, Waiter, Waiting, timed_out};
 use crate::shard;
 use crate::sync::lock;
 use everywire_model::object::Completion;
-use everywire_model::{Body, Call, CallId, Event, Expects, Failure, Kind, Outcome, Profile};
+use everywire_model::{Body, Call, CallId, Event, Expects, Failure, Initiator, Kind, Outcome, Profile};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -68,24 +68,23 @@ impl Connection {
             self.fail(&mut core, self.broken(&error));
         }
         let oneway = matches!(ask, Ask::Call(Call { expects: Expects::Nothing, .. }));
-        if oneway || (core.reading && !core.session.transmit().is_empty()) {
+        // Where there is one call at a time, what expects nothing has an outcome all the same.
+        let told = oneway && !self.serial;
+        if told || (core.reading && !core.session.transmit().is_empty()) {
             core = match self.send_all(core, until) {
                 Ok(core) => core,
                 Err(failure) => return Ok(Some(Outcome::Failed(failure))),
             };
         }
-        if oneway {
-            if self.is_serial() {
-                // The next call takes another connection, unless this one is free again: then they stay in order.
-                core = match self.confirm(core, until) {
-                    Ok(core) => core,
-                    Err(failure) => return Ok(Some(Outcome::Failed(failure))),
-                };
-            }
+        if told {
             self.pass_on(core);
             return Ok(None);
         }
-        Ok(Some(self.await_outcome(core, id, until)))
+        match self.await_outcome(core, id, until) {
+            // Then the next one finds this connection free, and they stay in order.
+            Outcome::Done(_) if oneway => Ok(None),
+            outcome => Ok(Some(outcome)),
+        }
     }
 
     /// Waits for the outcome of a call that was begun: reads, unless another thread does.
@@ -160,8 +159,7 @@ impl Connection {
         let at = core.waiting.iter().position(|w| matches!(&w.waiter, Waiter::Future(_, t) if *t == ticket));
         let Some(at) = at else { return false };
         let waiting = core.waiting.swap_remove(at);
-        core.session.cancel(waiting.id);
-        let _ = self.flush(&mut core);
+        self.give_up(&mut core, waiting.id);
         drop(core);
         drop(waiting);
         true
@@ -229,7 +227,7 @@ impl Connection {
             begun => {
                 if self.serial {
                     // At once: the lock may be held until the reply is there.
-                    self.taken.store(true, Ordering::Release);
+                    self.turns.note(true);
                 }
                 Ok(begun)
             }
@@ -265,26 +263,6 @@ impl Connection {
                 core = self.sleep(core, until);
             }
         }
-    }
-
-    /// Waits until nothing is outstanding on a connection that carries one call at a time.
-    fn confirm<'c>(&'c self, mut core: Held<'c>, until: Option<Instant>) -> Result<Held<'c>, Failure> {
-        while !core.reading && core.session.outstanding() > 0 {
-            if let Some(failure) = core.failed.clone() {
-                return Err(failure);
-            }
-            if until.is_some_and(|until| until <= Instant::now()) {
-                return Err(timed_out(&self.endpoint));
-            }
-            let moved = self.make_progress(&mut core);
-            while let Some(event) = core.session.poll() {
-                self.deliver(&mut core, event);
-            }
-            if !moved && core.failed.is_none() && core.session.outstanding() > 0 {
-                core = self.sleep(core, until);
-            }
-        }
-        Ok(core)
     }
 
     /// Reads until the reply to `id` is there.
@@ -324,14 +302,26 @@ impl Connection {
                 continue;
             }
             if until.is_some_and(|until| until <= Instant::now()) {
-                core.session.cancel(id);
-                let _ = self.flush(&mut core);
                 core.reading = false;
+                self.give_up(&mut core, id);
                 self.pass_on(core);
                 return Outcome::Failed(timed_out(&self.endpoint));
             }
             core = self.sleep(core, until);
             core.patience.slept();
+        }
+    }
+
+    /// Forgets a call. Where there is one at a time, nothing else can begin before its answer has come, and nobody reads that
+    /// any more: then the connection has had its day.
+    pub(super) fn give_up(&self, core: &mut Core, id: CallId) {
+        let before = core.session.outstanding();
+        core.session.cancel(id);
+        let _ = self.flush(core);
+        if self.serial && before > 0 && core.session.outstanding() == before {
+            let message = "a call on this connection was given up before its answer came";
+            let failure = Failure::new(Kind::Unreachable, Initiator::Here, message).at(&self.endpoint);
+            self.fail(core, failure);
         }
     }
 
@@ -447,11 +437,10 @@ impl Connection {
                 drop(seat);
                 let mut core = self.enter();
                 core.waiting.retain(|waiting| waiting.id != id);
-                core.session.cancel(id);
-                let _ = self.flush(&mut core);
                 if lock(&chair.seat).appointed {
                     core.reading = false;
                 }
+                self.give_up(&mut core, id);
                 self.pass_on(core);
                 return Outcome::Failed(timed_out(&self.endpoint));
             }

@@ -6,7 +6,6 @@ use crate::signals::Heeder;
 use everywire_model::object::Completion;
 use everywire_model::{Body, Failure, Outcome};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
 /// What is to be done without the lock.
@@ -59,7 +58,7 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         let connection = self.put_off.connection;
         if connection.serial {
-            connection.taken.store(self.core.session.outstanding() > 0, Ordering::Release);
+            connection.turns.note(self.core.session.outstanding() > 0);
         }
         if !self.core.after.is_empty() {
             self.put_off.list = std::mem::take(&mut self.core.after);

@@ -101,6 +101,8 @@ impl Session for PlainSession {
                     let expects = if oneway { Expects::Nothing } else { Expects::Reply };
                     if !oneway {
                         self.open.push(call);
+                    } else if self.is_serial() {
+                        self.frame(1, call, &mut |_| Ok(())).unwrap();
                     }
                     self.events.push_back(Event::Call(Box::new(Incoming {
                         id,
@@ -215,7 +217,9 @@ impl Session for PlainSession {
     fn close(&mut self) {
         let _ = self.frame(4, 0, &mut |_| Ok(()));
     }
-    fn disconnected(&mut self, _: &Failure) {}
+    fn disconnected(&mut self, _: &Failure) {
+        self.sent = self.sent.map(|_| 0);
+    }
     fn deadline(&self) -> Option<Instant> {
         self.since.map(|since| since + self.limits.message_time)
     }

@@ -25,10 +25,10 @@ const CONTRACTS: &str = "-I/usr/include/wine/wine/windows";
 const LIBRARIES: [&str; 2] =
     ["/usr/lib/x86_64-linux-gnu/wine/x86_64-windows", "/usr/lib/wine/x86_64-windows"];
 
-/// The running server; it and its Wine end with this value.
+/// The running server; it ends with this value.
 pub struct Cupboard {
     server: Option<Beside>,
-    prefix: PathBuf,
+    _wine: Wine,
     /// An object with ICupboard, to be called.
     pub reference: String,
     /// The same without its options.
@@ -40,17 +40,8 @@ pub struct Cupboard {
 impl Cupboard {
     /// The server in a Wine of its own; or nothing, said loudly.
     pub fn start(test: &str) -> Option<Self> {
-        let libraries = LIBRARIES.iter().map(Path::new).find(|path| path.join("oleaut32.dll").exists());
-        if !here(test, &["wine", "wineserver", WIDL, CC, CXX], INSTALL) {
-            return None;
-        }
-        let Some(libraries) = libraries else {
-            assert!(!here(test, &["(Wine's libraries)"], INSTALL));
-            return None;
-        };
-        let program = built(libraries);
-        let prefix = prefix(test, libraries);
-        let server = Beside::start(wine(&prefix).arg(program));
+        let wine = Wine::find(test)?;
+        let server = Beside::start(&mut wine.run("server.exe"));
         let told = |name: &str| {
             let line = server.hear(name).pop().expect("a line");
             line.trim().split_once(' ').expect("a value").1.to_owned()
@@ -58,7 +49,7 @@ impl Cupboard {
         let port = told("port ").parse().expect("a number");
         let moniker = format!("objref:{}:", told("objref "));
         let reference = format!("{moniker}?dialect=wine&at=127.0.0.1:{port}");
-        Some(Self { server: Some(server), prefix, reference, moniker, port })
+        Some(Self { server: Some(server), _wine: wine, reference, moniker, port })
     }
 
     /// Ends the server at once.
@@ -69,10 +60,38 @@ impl Cupboard {
     }
 }
 
-impl Drop for Cupboard {
+/// A Wine of a test's own, and programs for it.
+pub struct Wine {
+    prefix: PathBuf,
+    programs: PathBuf,
+}
+
+impl Wine {
+    /// Makes one; or nothing, said loudly.
+    pub fn find(test: &str) -> Option<Self> {
+        if !here(test, &["wine", "wineserver", WIDL, CC, CXX], INSTALL) {
+            return None;
+        }
+        let libraries = LIBRARIES.iter().map(Path::new).find(|path| path.join("oleaut32.dll").exists());
+        let Some(libraries) = libraries else {
+            assert!(!here(test, &["(Wine's libraries)"], INSTALL));
+            return None;
+        };
+        let programs = built(libraries);
+        Some(Self { prefix: prefix(test, libraries), programs })
+    }
+
+    /// One of our programs.
+    pub fn run(&self, program: &str) -> Command {
+        let mut command = wine(&self.prefix);
+        command.arg(self.programs.join(program));
+        command
+    }
+}
+
+impl Drop for Wine {
     fn drop(&mut self) {
-        drop(self.server.take());
-        // The rest of this Wine, and of no other.
+        // What runs in it, and in no other.
         let _ = Command::new("wineserver").arg("-k").env("WINEPREFIX", &self.prefix).status();
         let _ = fs::remove_dir_all(&self.prefix);
     }
@@ -100,21 +119,22 @@ fn prefix(test: &str, libraries: &Path) -> PathBuf {
     prefix
 }
 
-/// The server, built once for these sources.
+/// Where the programs are, built once for these sources.
 fn built(libraries: &Path) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| build(libraries)).clone()
 }
 
 fn build(libraries: &Path) -> PathBuf {
-    let sources = ["server.cc", "proxies.h"].map(|name| script("wine").join(name));
+    let sources = ["server.cc", "proxies.h", "caller.c"].map(|name| script("wine").join(name));
     let contracts = ["pantry", "cupboard"];
-    let all = || sources.iter().cloned().chain(contracts.map(|name| contract(&format!("{name}.midl"))));
+    let used = ["pantry", "cupboard", "torture"].map(|name| contract(&format!("{name}.midl")));
+    let all = || sources.iter().chain(&used).cloned();
     let age = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wine");
     let program = dir.join("server.exe");
     if all().all(|source| age(&program) > age(&source)) {
-        return program;
+        return dir;
     }
     // Several test programs may build at once.
     let fresh = dir.with_extension(std::process::id().to_string());
@@ -146,11 +166,31 @@ fn build(libraries: &Path) -> PathBuf {
     arguments.extend(objects.iter().map(String::as_str));
     arguments.extend(["-lole32", "-loleaut32", "-lrpcrt4", "-luuid", "-lws2_32"]);
     tool(CXX, &arguments);
-    // The program last: it says that the rest is there.
+    caller(&fresh, &tool);
+    // The server last: it says that the rest is there.
     fs::create_dir_all(&dir).expect("a directory");
-    for name in ["pantry.tlb", "cupboard.tlb", "server.exe"] {
+    for name in ["pantry.tlb", "cupboard.tlb", "caller.exe", "server.exe"] {
         fs::rename(fresh.join(name), dir.join(name)).expect("a file");
     }
     fs::remove_dir_all(&fresh).expect("a directory");
-    program
+    dir
+}
+
+/// Builds the caller of procedures, in this directory.
+fn caller(dir: &Path, tool: &impl Fn(&str, &[&str])) {
+    let text = fs::read_to_string(dir.join("torture.midl")).expect("a contract");
+    // The interface compiler wants to know where the binding is; the other interfaces have more than it knows.
+    let (_, echo) = text.split_once("// Samba's own").expect("the last interface");
+    let echo = format!("// Samba's own{echo}");
+    let echo = echo.replacen(
+        "pointer_default(unique)",
+        "pointer_default(unique), implicit_handle(handle_t EchoBinding)",
+        1,
+    );
+    fs::write(dir.join("echo.idl"), echo).expect("a file");
+    for (kind, out) in [("-h", "echo.h"), ("-c", "echo_c.c")] {
+        tool(WIDL, &[CONTRACTS, "--win64", "-Oicf", kind, "-o", out, "echo.idl"]);
+    }
+    let flags = ["-O1", "-I.", "-D_WIN32_WINNT=0x600", "-DUSE_COMPILER_EXCEPTIONS", "-o", "caller.exe"];
+    tool(CC, &[&flags[..], &["caller.c", "echo_c.c", "-lrpcrt4"]].concat());
 }

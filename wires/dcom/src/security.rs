@@ -203,9 +203,10 @@ impl Security {
     /// To be called after [`sealed`](Self::sealed) for a way that somebody wrote: the account is for the hosts it names.
     #[must_use]
     pub(crate) fn at_home(mut self, way: &[Endpoint]) -> Self {
-        let names = way.iter().filter_map(|endpoint| match endpoint {
-            Endpoint::Tcp { host, .. } => Some(host.to_ascii_lowercase()),
-            _ => None,
+        let names = way.iter().flat_map(|endpoint| match endpoint {
+            Endpoint::Tcp { host, .. } => vec![host.to_ascii_lowercase()],
+            // By a socket this machine is meant.
+            _ => ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec(),
         });
         let names: Vec<_> = names.collect();
         self.home = (!names.is_empty()).then(|| Home::of(self.lane, names));
@@ -352,5 +353,53 @@ impl fmt::Debug for Security {
             self.mechanism,
             self.users.is_some()
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(host: &str) -> Endpoint {
+        Endpoint::Tcp { host: host.to_owned(), port: 135 }
+    }
+
+    /// Whether an account for `way` is shown at `host`, which is found at `at`.
+    fn shown(security: &Security, host: &str, at: &str) -> bool {
+        let peer = PeerAddress { text: format!("tcp:{at}:135"), credentials: None };
+        let way = Profile { endpoints: vec![tcp(host)], ..Profile::default() };
+        security.distrusts(&peer, &way).is_none()
+    }
+
+    #[test]
+    fn an_account_is_for_the_host_that_it_was_given_for() {
+        let security = |level, hosts: &[&str]| {
+            let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+            let host = "server.example.org".to_owned();
+            Security { host, hosts, ..Security::new(level) }.sealed().at_home(&[tcp("server.example.org")])
+        };
+        let strict = security(Level::Integrity, &[]);
+        assert!(!shown(&strict, "192.0.2.1", "192.0.2.1"), "nobody knows yet that it is the same");
+        assert!(shown(&strict, "Server.Example.org", "192.0.2.1"));
+        assert!(shown(&strict, "192.0.2.1", "192.0.2.1"));
+        assert!(shown(&strict, "alias.example.org", "192.0.2.1"));
+        assert!(shown(&strict, "SERVER", "192.0.2.2"), "another address of it");
+        assert!(strict.is_home(&tcp("192.0.2.2")) && !strict.is_home(&tcp("192.0.2.3")));
+        for (host, at) in
+            [("192.0.2.3", "192.0.2.3"), ("server.example.com", "192.0.2.3"), ("127.0.0.1", "127.0.0.1")]
+        {
+            assert!(!shown(&strict, host, at), "{host}");
+            assert!(shown(&security(Level::Integrity, &["*"]), host, at), "{host}");
+            assert!(shown(&security(Level::Integrity, &["other", host]), host, at), "{host}");
+            // Without an account there is nothing to be shown.
+            assert!(shown(&security(Level::None, &[]), host, at), "{host}");
+        }
+    }
+
+    #[test]
+    fn behind_a_socket_is_this_machine() {
+        let security = Security::new(Level::Integrity).at_home(&[Endpoint::Unix { path: "/run/x".into() }]);
+        assert!(shown(&security, "127.0.0.1", "127.0.0.1"));
+        assert!(!shown(&security, "192.0.2.1", "192.0.2.1"));
     }
 }

@@ -11,11 +11,12 @@
 //! does, the whole path is the socket. Options:
 //!
 //! * `security=none|tls|windows|unix|username` (`username`: TLS and a UsernameToken in each message; on sockets `tls+username`), `protection=None|Sign|EncryptAndSign`,
-//!   `mech=negotiate|ntlm|kerberos`, `identity=` (the name that the server's certificate or its service must have);
+//!   `mech=negotiate|ntlm|kerberos`, `identity=` (the name that the server's certificate or its service must have),
+//!   `to=` (the service's own address up to PATH, where the connection leads there another way);
 //! * `ca=FILE`, `insecure=on` (the server's certificate is not checked), `cert=FILE`, `key=FILE`; to listen `clients=FILE` (authorities of
 //!   clients' certificates);
 //! * `credentials=FILE`; to listen `users=FILE`, `keytab=FILE`, `ntlm1=session`;
-//! * `mode=buffered|streamed`, `encoding=session|binary|text|mtom`, `compression=gzip|gzip+requests`, `reliable=on`, `callback=KEY`, `details=on` (faults tell callers what went
+//! * `mode=buffered|streamed`, `encoding=session|binary|text|mtom`, `compression=gzip|deflate|gzip+requests`, `reliable=on`, `callback=KEY`, `details=on` (faults tell callers what went
 //!   wrong here), and the quotas by WCF's names ([`crate::limits::Quotas`]).
 //!
 //! Calls over TCP are secured by Windows where there are credentials and nothing else is said. Passwords go in the clear over TLS and
@@ -23,6 +24,7 @@
 
 mod wishes;
 
+use crate::compression::Format;
 use crate::limits::{Quotas, REFERENCE_TEXT};
 use crate::settings::{Binding, Encoding, Mode, Security, Settings};
 use bytes::Bytes;
@@ -46,7 +48,7 @@ pub const CREDENTIALS: &str = "EVERYWIRE_WCF_CREDENTIALS";
 
 const NOTATIONS: &str = "write net.tcp://HOST:808/PATH, net.tcp+unix:///SOCKET#PATH, net.uds:///SOCKET, basic://HOST/PATH, wshttps://HOST/PATH or http://HOST/PATH?binding=ws";
 
-const OPTIONS: &str = "options are security=, protection=, mech=, identity=, ca=, insecure=on, cert=, key=, credentials=, mode=, encoding=, compression=, binding=, reliable=on, callback=, the quotas by WCF's names; to listen: users=, keytab=, ntlm1=session, clients=, details=on";
+const OPTIONS: &str = "options are security=, protection=, mech=, identity=, to=, ca=, insecure=on, cert=, key=, credentials=, mode=, encoding=, compression=, binding=, reliable=on, callback=, the quotas by WCF's names; to listen: users=, keytab=, ntlm1=session, clients=, details=on";
 
 /// Options that mean something to those who listen only.
 const LISTENING: [&str; 13] = [
@@ -70,7 +72,7 @@ const FRAMING: [&str; 5] =
     ["maxconcurrentsessions", "maxpendingconnections", "receivetimeout", "maxviasize", "maxcontenttypesize"];
 
 /// Options that mean something to those who call only.
-const CALLING: [&str; 3] = ["ca", "insecure", "callback"];
+const CALLING: [&str; 4] = ["ca", "insecure", "callback", "to"];
 
 /// What socket names end with, in notations where a path follows without a sign between.
 const SOCKETS: [&str; 4] = [".sock", ".socket", ".pipe", ".uds"];
@@ -192,6 +194,7 @@ pub fn parse_like(uri: &str, like: &Settings) -> Result<Profile, Failure> {
     if same && like.binding.is_http() == wishes.binding.is_http() {
         let mut settings = like.clone();
         settings.callback = None;
+        settings.to.clear();
         let mut settings = placed(settings, &endpoint);
         settings.uri_scheme = wishes.uri_scheme;
         return Ok(profile(endpoint, key, settings.sealed()));

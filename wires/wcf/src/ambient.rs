@@ -2,6 +2,7 @@
 
 use crate::metadata;
 use crate::plan::{self, Plan};
+use crate::soap::{Orphans, Sequences};
 use bytes::Bytes;
 use everywire_model::{Ambient, Interface, Objects, Servant};
 use std::any::Any;
@@ -14,13 +15,18 @@ pub struct Node {
     standing: OnceLock<Vec<Arc<dyn Servant>>>,
     /// Counts changes of what is served.
     changes: AtomicU64,
+    /// Reliable sessions over HTTP.
+    pub(crate) sequences: Sequences,
+    /// Those of clients that have lost their connection.
+    pub(crate) orphans: Orphans,
 }
 
 impl Node {
     /// For a node that serves these objects.
     #[must_use]
     pub fn new(objects: Arc<dyn Objects>) -> Arc<Self> {
-        Arc::new(Self { objects, standing: OnceLock::new(), changes: AtomicU64::new(0) })
+        let (standing, changes, sequences, orphans) = Default::default();
+        Arc::new(Self { objects, standing, changes, sequences, orphans })
     }
 
     /// The node behind what a session was given.

@@ -136,7 +136,8 @@ impl Layer {
         }
     }
 
-    /// Who the peer proved to be: `DOMAIN\USER`, or a name in its certificate.
+    /// Who the peer proved to be: `DOMAIN\USER`; the server's name that its certificate vouches for; the thumbprint of a
+    /// client's certificate.
     pub fn peer_identity(&self) -> Option<&str> {
         match &self.0 {
             Inner::Plain => None,

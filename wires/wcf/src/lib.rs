@@ -14,6 +14,7 @@
 
 pub mod address;
 pub mod ambient;
+pub mod compression;
 pub mod dictionary;
 pub mod explain;
 pub mod framing;

@@ -1,5 +1,6 @@
 //! What an address says of how to talk to whoever is there: binding, security, quotas.
 
+use crate::compression::Format;
 use crate::layer::Layer;
 use crate::limits::Quotas;
 use crate::soap::{Dialect, Form};
@@ -136,9 +137,10 @@ pub struct Settings {
     pub mode: Mode,
     /// What messages are written in.
     pub encoding: Encoding,
-    /// Over HTTP: whether answers are compressed (gzip) where the caller takes that; of a place, requests may be, too.
-    pub compressed: bool,
-    /// Whether requests are.
+    /// How messages are compressed: with framing all, over HTTP answers (gzip) where the caller takes that; of a place, how
+    /// they may be.
+    pub compressed: Option<Format>,
+    /// Over HTTP, whether requests are, too.
     pub compressed_requests: bool,
     /// Quotas.
     pub quotas: Quotas,
@@ -160,6 +162,9 @@ pub struct Settings {
     pub mechanism: Mechanism,
     /// What the server has to prove to be: a name in its certificate, or its service principal name. Empty: the host.
     pub identity: String,
+    /// Where the service knows itself to be, if the connection leads there another way: the URI up to the object's path.
+    /// Empty: where the connection goes.
+    pub to: String,
     /// The client's side of TLS.
     pub tls_client: Option<tls::ClientSettings>,
     /// The server's side of TLS.
@@ -196,7 +201,7 @@ impl Settings {
                 Binding::BinaryHttp => Encoding::Binary,
                 Binding::Basic | Binding::Ws => Encoding::Text,
             },
-            compressed: false,
+            compressed: None,
             compressed_requests: false,
             quotas: Quotas::default(),
             callback: None,
@@ -208,6 +213,7 @@ impl Settings {
             protection_level: ProtectionLevel::EncryptAndSign,
             mechanism: Mechanism::Negotiate,
             identity: String::new(),
+            to: String::new(),
             tls_client: None,
             tls_server: None,
             exception_detail: false,
@@ -247,6 +253,10 @@ impl Settings {
 
     /// The URI of an object, as Via, To and metadata spell it.
     pub fn via(&self, key: &[u8]) -> String {
+        if !self.to.is_empty() {
+            let slash = if key.is_empty() { "" } else { "/" };
+            return format!("{}{slash}{}", self.to, everywire_model::reference::escape(key));
+        }
         let mut uri = format!("{}://{}", self.uri_scheme, self.authority);
         if !self.socket.is_empty() {
             uri.push_str(&everywire_model::reference::escape(self.socket.as_bytes()));
@@ -281,7 +291,14 @@ impl Settings {
             (&known.domain, &known.user, secret.as_password(), secret.as_nt_hash())
         });
         let how = (self.binding, self.uri_scheme, &self.authority, &self.socket, self.transport_security);
-        let more = (self.username, self.basic_login, self.protection_level, self.mechanism, &self.identity);
+        let more = (
+            self.username,
+            self.basic_login,
+            self.protection_level,
+            self.mechanism,
+            &self.identity,
+            &self.to,
+        );
         let tls = self.tls_client.as_ref().map(tls::ClientSettings::describe);
         let packed = (self.compressed, self.compressed_requests);
         let rest = (self.mode, self.encoding, self.quotas.values(), &self.callback, self.reliable, tls);

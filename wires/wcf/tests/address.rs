@@ -201,6 +201,9 @@ fn what_cannot_be_is_refused() {
         ("wshttp://ada:engine@host/a?security=none", "clear"),
         ("net.tcp://host/a?encoding=mtom", "MTOM"),
         ("basic://host/a?reliable=on", "reliable"),
+        ("basic://host/a?to=http://inner", "do not say where"),
+        ("net.tcp://host/a?to=inner", "no URI"),
+        ("net.tcp://host/a?to=net.tcp://in%0aner", "no URI"),
         ("net.tcp://host/a?details=on", "for those who listen"),
         ("net.tcp://host/a?users=/dev/null", "users"),
         ("net.tcp://host/a?MaxConcurrentCalls=7", "for those who listen"),
@@ -221,6 +224,28 @@ fn what_cannot_be_is_refused() {
     }
     let long = format!("net.tcp://host/{}", "a".repeat(20_000));
     assert_eq!(parse(&long).unwrap_err().kind(), Kind::LimitExceeded);
+}
+
+#[test]
+fn the_service_s_own_address_is_told_where_the_connection_leads_elsewhere() {
+    for (text, via) in [
+        ("net.tcp://relay:9000/a?to=net.tcp://inner:808/app", "net.tcp://inner:808/app/a"),
+        ("net.tcp+unix:///run/relay.sock#a/b?to=net.uds:///run/app.sock/", "net.uds:///run/app.sock/a/b"),
+        ("net.uds:///run/relay.sock?to=net.uds:///run/app.sock", "net.uds:///run/app.sock"),
+        ("wshttp://relay/a?to=http://inner", "http://inner/a"),
+    ] {
+        let reference = parse(text).unwrap();
+        assert_eq!(settings(text).via(&reference.profiles[0].key), via, "{text}");
+        // Whoever is handed the address comes the same way.
+        let shown = print(&reference);
+        let again = parse(&shown).unwrap();
+        assert_eq!(settings(&shown).via(&again.profiles[0].key), via, "{shown}");
+        assert_eq!(again.profiles[0].endpoints, reference.profiles[0].endpoints, "{shown}");
+        assert_ne!(
+            lane(&reference.profiles[0]),
+            lane(&parse(text.split('?').next().unwrap()).unwrap().profiles[0])
+        );
+    }
 }
 
 #[test]
@@ -248,6 +273,7 @@ fn listeners_say_who_is_let_in() {
     for text in [
         "net.tcp://127.0.0.1:0?security=none&callback=x".to_owned(),
         "net.tcp://127.0.0.1:0?security=none&ca=x".to_owned(),
+        "net.tcp://127.0.0.1:0?security=none&to=net.tcp://x".to_owned(),
         "basic://127.0.0.1:0?MaxConcurrentSessions=7".to_owned(),
         "wshttp://127.0.0.1:0?ReceiveTimeout=7".to_owned(),
         "net.tcp://127.0.0.1:0?security=none&ListenBacklog=7".to_owned(),

@@ -96,7 +96,7 @@ fn streamed_calls_take_turns() {
     assert_eq!(served, [1, 1, 1, 1, 1]);
     assert_eq!(pair.client.outstanding(), 0);
     let done = |event: &Event| matches!(event, Event::Reply { outcome: Outcome::Done(_), .. });
-    assert_eq!(events(&mut *pair.client).iter().filter(|event| done(event)).count(), 4);
+    assert_eq!(events(&mut *pair.client).iter().filter(|event| done(event)).count(), 5);
 }
 
 #[test]

@@ -117,8 +117,8 @@ impl Network {
             self.served.push(number);
             let results = List(&operation.results, vec![Arg::Int(number + 1)]);
             let (answered, payload) = self.pair.answer(incoming.id, Answer::Done(&results));
-            assert!(answered.sends);
-            if !payload.is_empty() {
+            assert_eq!(answered.sends, !payload.is_empty());
+            if answered.sends {
                 self.to_client.push(payload);
             }
         }
@@ -287,8 +287,10 @@ mod attacks {
     }
 
     fn server() -> (Pair, String) {
-        let contract = remote_object();
-        let mut pair = serving(Dialect { session: false, ..Dialect::WS }, &contract);
+        granted(serving(Dialect { session: false, ..Dialect::WS }, &remote_object()))
+    }
+
+    fn granted(mut pair: Pair) -> (Pair, String) {
         pair.hand_over(&create(1), None).unwrap();
         let (_, payload) = pair.server_says().unwrap();
         let text = String::from_utf8(payload).unwrap();
@@ -344,7 +346,10 @@ mod attacks {
 
     #[test]
     fn n8_one_channel_has_one_session() {
-        let (mut pair, _) = server();
+        let config = Config { ambient: Some(ambient(remote_object(), KEY)), ..Config::default() };
+        let (mut pair, _) = granted(Pair::with(Dialect::WS, &config, |settings| {
+            settings.binding = everywire_wcf::settings::Binding::NetTcp;
+        }));
         // The same question again gets the same answer; another one is refused.
         pair.hand_over(&create(1), None).unwrap();
         assert!(!pair.server_says().unwrap().0.fault);
@@ -352,6 +357,32 @@ mod attacks {
             pair.hand_over(&create(id), None).unwrap();
             assert!(fault(&mut pair).contains("CreateSequenceRefused"));
         }
+    }
+
+    #[test]
+    fn n8_a_node_has_so_many_sessions_over_http() {
+        let (mut pair, first) = server();
+        let mut granted = 1;
+        for id in 2..2000 {
+            pair.hand_over(&create(id), None).unwrap();
+            let (flushed, payload) = pair.server_says().unwrap();
+            if flushed.fault {
+                assert!(String::from_utf8(payload).unwrap().contains("CreateSequenceRefused"));
+                break;
+            }
+            granted += 1;
+        }
+        assert_eq!(granted, 1024);
+        // Those that there are go on, and one that ends makes room.
+        pair.hand_over(&message(&first, "1"), None).unwrap();
+        assert!(pair.server.poll().is_some());
+        let about =
+            format!("<r:TerminateSequence><r:Identifier>{first}</r:Identifier></r:TerminateSequence>");
+        let action = "http://schemas.xmlsoap.org/ws/2005/02/rm/TerminateSequence";
+        pair.hand_over(&envelope(action, "", &about), None).unwrap();
+        while pair.server_says().is_some() {}
+        pair.hand_over(&create(3000), None).unwrap();
+        assert!(!pair.server_says().unwrap().0.fault);
     }
 
     #[test]

@@ -205,12 +205,13 @@ impl Course {
         }
     }
 
-    /// The text of a reference, through another socket of the router than that of the address it was served at.
+    /// The text of a reference, through another socket than that of the address it was served at, the router's or its own.
     pub(super) fn moved(self, text: &str, address: &str, socket: &str) -> String {
         match address.split_once(':').and_then(|(_, rest)| rest.split_once('#')) {
             Some((router, _)) if self == Self::Dbus => {
                 text.replacen(router, &format!("unix:path={socket}"), 1)
             }
+            _ if self == Self::Wcf => wcf::moved(text, address),
             _ => text.to_owned(),
         }
     }

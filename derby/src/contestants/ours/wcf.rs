@@ -35,6 +35,14 @@ fn raised(reference: &str) -> String {
     format!("{reference}{joint}{QUOTAS}")
 }
 
+/// A reference that leads through another socket than that of the address it is served at: framing names the service's own.
+pub(super) fn moved(reference: &str, address: &str) -> String {
+    let own = address.strip_prefix("net.tcp+unix://").map(|own| own.split('?').next().unwrap_or(own));
+    let Some(own) = own else { return reference.to_owned() };
+    let joint = if reference.contains('?') { '&' } else { '?' };
+    format!("{reference}{joint}to=net.uds://{own}")
+}
+
 /// Serves the contract.
 pub(super) fn export(node: &Node, largest: u64) -> Reference {
     let servant = Arc::new(Served(Remote::new(largest)));

@@ -212,8 +212,9 @@ impl NdrSink {
     /// A composite was left open.
     pub fn into_body(self, budget: Budget) -> Visit<Body> {
         let (base, start, little) = (self.base, self.start, self.stub_little);
+        let dialect = if self.wine { WINE } else { 0 };
         let bytes = Bytes::from(self.into_bytes()?).slice(start..);
-        Ok(Body { bytes, base, little, dialect: 0, budget, codec: &NDR, context: Bytes::new(), beside: None })
+        Ok(Body { bytes, base, little, dialect, budget, codec: &NDR, context: Bytes::new(), beside: None })
     }
 
     #[inline]

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Bytes of `to=`: what a Via may be, with room for the object's path.
+const MAX_TO: usize = 1024;
+
 /// What an address says, before it is known whether somebody connects or listens.
 pub(super) struct Wishes {
     pub(super) binding: Binding,
@@ -13,6 +16,8 @@ pub(super) struct Wishes {
     pub(super) protection: ProtectionLevel,
     pub(super) mechanism: Mechanism,
     pub(super) identity: String,
+    /// Where the service knows itself to be.
+    pub(super) to: String,
     pub(super) ca: Option<PathBuf>,
     pub(super) insecure: bool,
     pub(super) cert: Option<PathBuf>,
@@ -29,7 +34,7 @@ pub(super) struct Wishes {
     pub(super) reliable: bool,
     pub(super) callback: Option<Bytes>,
     pub(super) details: bool,
-    pub(super) compressed: bool,
+    pub(super) compressed: Option<Format>,
     pub(super) compressed_requests: bool,
     pub(super) quotas: Quotas,
     /// The options that stood in the address.
@@ -52,6 +57,7 @@ impl Wishes {
             protection: ProtectionLevel::EncryptAndSign,
             mechanism: Mechanism::Negotiate,
             identity: String::new(),
+            to: String::new(),
             ca: None,
             insecure: false,
             cert: None,
@@ -67,7 +73,7 @@ impl Wishes {
             reliable: false,
             callback: None,
             details: false,
-            compressed: false,
+            compressed: None,
             compressed_requests: false,
             quotas: Quotas::default(),
             said: Vec::new(),
@@ -97,6 +103,7 @@ impl Wishes {
             ("mech", "kerberos") => self.mechanism = Mechanism::Kerberos,
             ("mech", _) => return Err(unknown("negotiate, ntlm, kerberos")),
             ("identity", name) => self.identity = name.to_owned(),
+            ("to", uri) => self.to = place(uri)?,
             ("ca", path) => self.ca = Some(path.into()),
             ("insecure", "on") => self.insecure = true,
             ("cert", path) => self.cert = Some(path.into()),
@@ -122,13 +129,15 @@ impl Wishes {
                 _ => return Err(unknown("basic, ws, binary, mtom")),
             },
             ("compression", coding) if self.binding.is_http() => match coding {
-                "gzip" => self.compressed = true,
-                "gzip+requests" => (self.compressed, self.compressed_requests) = (true, true),
+                "gzip" => self.compressed = Some(Format::Gzip),
+                "gzip+requests" => {
+                    (self.compressed, self.compressed_requests) = (Some(Format::Gzip), true);
+                }
                 _ => return Err(unknown("gzip, gzip+requests")),
             },
-            ("compression", _) => {
-                return Err(wrong("compression= is for HTTP: on net.tcp messages are not compressed"));
-            }
+            ("compression", "gzip") => self.compressed = Some(Format::Gzip),
+            ("compression", "deflate") => self.compressed = Some(Format::Deflate),
+            ("compression", _) => return Err(unknown("gzip, deflate")),
             ("reliable", "on") => self.reliable = true,
             ("callback", key) => self.callback = Some(Bytes::copy_from_slice(key.as_bytes())),
             ("details", "on") => self.details = true,
@@ -314,6 +323,10 @@ impl Wishes {
             return Err(wrong("BasicHttpBinding has no reliable sessions")
                 .with_hint("leave `reliable=on` out, or call by wshttp:// or net.tcp://"));
         }
+        if !self.to.is_empty() && self.binding == Binding::Basic {
+            return Err(wrong("messages of BasicHttpBinding do not say where they are to go")
+                .with_hint("leave `to=` out: the path of the address is all that the service is told"));
+        }
         let mut settings = Settings::new(self.binding);
         settings.uri_scheme = match (self.binding.is_http(), security) {
             (true, Security::Tls) => "https",
@@ -325,6 +338,7 @@ impl Wishes {
         settings.protection_level = self.protection;
         settings.mechanism = self.mechanism;
         settings.identity.clone_from(&self.identity);
+        settings.to.clone_from(&self.to);
         settings.credentials.clone_from(&self.credentials);
         settings.users = self.users.clone().map(|users| users as _);
         settings.keytab.clone_from(&self.keytab);
@@ -350,6 +364,11 @@ impl Wishes {
             (None, Mode::Streamed, Binding::NetTcp) => Encoding::Binary,
             (None, ..) => settings.encoding,
         };
+        if self.compressed.is_some() && settings.encoding == Encoding::Text && !self.binding.is_http() {
+            return Err(wrong(
+                "compression= on net.tcp is for binary encodings: leave it, or encoding=text, out",
+            ));
+        }
         Ok(placed(settings, endpoint))
     }
 
@@ -382,6 +401,9 @@ impl Wishes {
         if !self.identity.is_empty() {
             tell("identity", &self.identity);
         }
+        if !self.to.is_empty() {
+            tell("to", &self.to);
+        }
         if settings.tls_client.is_some() {
             if let Some(ca) = &self.ca {
                 tell("ca", &ca.to_string_lossy());
@@ -401,9 +423,22 @@ impl Wishes {
         if self.reliable {
             tell("reliable", "on");
         }
-        if self.compressed {
-            tell("compression", if self.compressed_requests { "gzip+requests" } else { "gzip" });
+        if let Some(format) = self.compressed {
+            tell("compression", if self.compressed_requests { "gzip+requests" } else { format.name() });
         }
         shown
+    }
+}
+
+/// The URI of a place, without a path of an object.
+fn place(uri: &str) -> Result<String, Failure> {
+    let uri = uri.trim_end_matches('/');
+    let plain = uri.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'&'));
+    match uri.split_once("://") {
+        Some((scheme, place)) if plain && uri.len() <= MAX_TO && !scheme.is_empty() && !place.is_empty() => {
+            Ok(uri.to_owned())
+        }
+        _ => Err(wrong(format!("`to={uri}` is no URI"))
+            .with_hint("say the service's own address without the object's path: to=net.tcp://inner:808")),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::preamble::Mode;
 use super::records::{Bounds, RecordKind, put_size, size};
+use crate::compression::Format;
 use crate::layer::Layer;
 use crate::settings::Settings;
 use crate::violations::Breach;
@@ -42,6 +43,8 @@ pub(super) struct Channel {
     message_time: Duration,
     /// Bytes of whole records received so far.
     pub(super) received: u64,
+    /// How messages are compressed, both ways.
+    pub(super) compression: Option<Format>,
 }
 
 /// Bytes kept for the head of a record: its kind and a size of up to 16,383.
@@ -79,6 +82,40 @@ impl Channel {
             due: None,
             message_time: config.limits.message_time,
             received: 0,
+            compression: None,
+        }
+    }
+
+    /// A message as it was before it was compressed.
+    #[inline]
+    pub(super) fn unpacked(&self, document: Bytes) -> Result<Bytes, Breach> {
+        match self.compression {
+            None => Ok(document),
+            Some(format) => self.unpack(format, &document),
+        }
+    }
+
+    #[cold]
+    fn unpack(&self, format: Format, document: &Bytes) -> Result<Bytes, Breach> {
+        let quotas = &self.settings.quotas;
+        format.unpack(document, quotas).map_err(|failure| match failure.kind() {
+            Kind::LimitExceeded => {
+                let limit = quotas.max_received_message_size;
+                Breach::OverLimit { size: limit.saturating_add(1), limit }
+            }
+            _ => Breach::Envelope { message: failure.to_string() },
+        })
+    }
+
+    /// Compresses the message that was written, if messages are.
+    #[inline]
+    pub(super) fn compress(&mut self) {
+        if let Some(format) = self.compression
+            && !self.payload.is_empty()
+        {
+            let parts = std::mem::take(&mut self.payload).into_parts();
+            let packed = format.pack(&parts).unwrap_or_default();
+            self.payload.flat().extend_from_slice(&packed);
         }
     }
 
@@ -119,6 +156,7 @@ impl Channel {
     /// Sends the message that stands in the payload, if any, as this mode frames it.
     #[inline]
     pub(super) fn send_payload(&mut self, mode: Mode) -> Result<(), Failure> {
+        self.compress();
         let mut held = self.held.take();
         let target = match &mut held {
             Some(held) => held,
@@ -131,11 +169,11 @@ impl Channel {
         self.seal()
     }
 
-    /// Begins a message where it is sent from, behind the place of its record's head; nothing if it is to be held or protected
-    /// first, and so has to be written to the payload. Ends with [`Channel::finish`].
+    /// Begins a message where it is sent from, behind the place of its record's head; nothing if it is to be held, compressed or
+    /// protected first, and so has to be written to the payload. Ends with [`Channel::finish`].
     #[inline]
     pub(super) fn begin(&mut self) -> Option<Begun> {
-        if self.held.is_some() || !self.layer.is_plain() {
+        if self.held.is_some() || self.compression.is_some() || !self.layer.is_plain() {
             return None;
         }
         let begun = Begun { mark: self.out.mark(), from: self.out.position() };

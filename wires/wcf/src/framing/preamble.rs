@@ -1,6 +1,7 @@
 //! The preamble (MC-NMF 2.2.6): version, mode, via and encoding, as one side sends and the other reads them.
 
 use super::records::{Record, RecordKind, put_text};
+use crate::compression::Format;
 use crate::violations::Breach;
 
 /// How messages travel (MC-NMF 2.2.3.2).
@@ -103,6 +104,8 @@ pub struct Preamble {
     pub via: String,
     /// How they are encoded.
     pub encoding: Encoding,
+    /// How they are compressed, which binary encodings can be.
+    pub compression: Option<Format>,
 }
 
 impl Preamble {
@@ -110,7 +113,13 @@ impl Preamble {
     pub fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&[RecordKind::Version as u8, 1, 0, RecordKind::Mode as u8, self.mode as u8]);
         put_text(RecordKind::Via, self.via.as_bytes(), out);
-        out.extend_from_slice(&[RecordKind::KnownEncoding as u8, self.encoding as u8]);
+        match self.compression {
+            None => out.extend_from_slice(&[RecordKind::KnownEncoding as u8, self.encoding as u8]),
+            Some(format) => {
+                let name = format!("{}+{}", self.encoding.content_type(), format.name());
+                put_text(RecordKind::ExtensibleEncoding, name.as_bytes(), out);
+            }
+        }
     }
 }
 
@@ -154,8 +163,8 @@ impl Reading {
                 let Self { mode: Some(mode), via: Some(via), .. } = std::mem::take(self) else {
                     return Err(self.unexpected(record));
                 };
-                let encoding = encoding(record, mode)?;
-                return Ok(Some(Preamble { mode, via, encoding }));
+                let (encoding, compression) = encoding(record, mode)?;
+                return Ok(Some(Preamble { mode, via, encoding, compression }));
             }
             _ => return Err(self.unexpected(record)),
         }
@@ -173,7 +182,8 @@ impl Reading {
     }
 }
 
-fn encoding(record: &Record<'_>, mode: Mode) -> Result<Encoding, Breach> {
+fn encoding(record: &Record<'_>, mode: Mode) -> Result<(Encoding, Option<Format>), Breach> {
+    let mut compression = None;
     let (known, name) = match record {
         Record::KnownEncoding(octet) => {
             let known = Encoding::from_octet(*octet);
@@ -181,11 +191,24 @@ fn encoding(record: &Record<'_>, mode: Mode) -> Result<Encoding, Breach> {
         }
         Record::ExtensibleEncoding(text) => {
             let text = String::from_utf8_lossy(text);
-            (Encoding::from_content_type(&text), text.escape_debug().to_string())
+            let plain = [Format::Gzip, Format::Deflate].into_iter().find_map(|format| {
+                let plain = text.trim_end().strip_suffix(format.name())?.strip_suffix('+')?;
+                Some((plain, format))
+            });
+            let known = match plain {
+                None => Encoding::from_content_type(&text),
+                Some((plain, format)) => {
+                    compression = Some(format);
+                    let known = Encoding::from_content_type(plain);
+                    known.filter(|known| matches!(known, Encoding::Binary | Encoding::BinarySession))
+                }
+            };
+            (known, text.escape_debug().to_string())
         }
         _ => (None, String::new()),
     };
-    known.filter(|known| known.fits(mode)).ok_or(Breach::ContentType { name })
+    let known = known.filter(|known| known.fits(mode)).ok_or(Breach::ContentType { name })?;
+    Ok((known, compression))
 }
 
 #[cfg(test)]
@@ -207,12 +230,14 @@ mod tests {
 
     #[test]
     fn a_preamble_comes_back() {
-        for (mode, encoding) in [
-            (Mode::Duplex, Encoding::BinarySession),
-            (Mode::SingletonUnsized, Encoding::Binary),
-            (Mode::Simplex, Encoding::Soap12Utf8),
+        for (mode, encoding, compression) in [
+            (Mode::Duplex, Encoding::BinarySession, None),
+            (Mode::SingletonUnsized, Encoding::Binary, None),
+            (Mode::Simplex, Encoding::Soap12Utf8, None),
+            (Mode::Duplex, Encoding::BinarySession, Some(Format::Gzip)),
+            (Mode::SingletonUnsized, Encoding::Binary, Some(Format::Deflate)),
         ] {
-            let preamble = Preamble { mode, via: "net.tcp://host:808/Service".into(), encoding };
+            let preamble = Preamble { mode, via: "net.tcp://host:808/Service".into(), encoding, compression };
             let mut out = Vec::new();
             preamble.put(&mut out);
             assert_eq!(taken(&out), Ok(Some(preamble)));

@@ -1,11 +1,12 @@
 //! The accepting side of the HTTP bindings.
 
 use super::breach::Breach;
-use super::compression::{Coding, GZIP, SMALL, is_taken, pack, unpack};
+use super::compression::{Coding, GZIP, SMALL, is_taken};
 use super::content::{self, Format};
 use super::server::{Door, Received, Server, closing};
 use super::{dialect, login, multipart};
 use crate::ambient::Node;
+use crate::compression;
 use crate::layer::Layer;
 use crate::metadata;
 use crate::settings::{Encoding, Settings};
@@ -232,15 +233,16 @@ impl Accepting {
             return Ok(());
         };
         let coding = Coding::of(&parts.headers);
-        if coding != Coding::Plain && (coding != Coding::Gzip || !self.settings.compressed) {
+        if coding != Coding::Plain && (coding != Coding::Gzip || self.settings.compressed.is_none()) {
             // What is small becomes large only where somebody said that it may.
             let mut response = told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "messages are not decompressed here");
-            let taken = if self.settings.compressed { GZIP } else { HeaderValue::from_static("identity") };
+            let taken =
+                if self.settings.compressed.is_some() { GZIP } else { HeaderValue::from_static("identity") };
             response.headers_mut().insert(ACCEPT_ENCODING, taken);
             self.respond(response);
             return Ok(());
         }
-        self.compresses = self.settings.compressed && is_taken(parts.headers.get(ACCEPT_ENCODING));
+        self.compresses = self.settings.compressed.is_some() && is_taken(parts.headers.get(ACCEPT_ENCODING));
         let format = match self.format(parts.headers.get(CONTENT_TYPE)) {
             Ok(format) => format,
             Err(failure) => {
@@ -252,11 +254,11 @@ impl Accepting {
         let action = action.map(|action| action.trim().trim_matches('"')).or(format.action.as_deref());
         self.packs = format.related.is_some() || self.settings.encoding == Encoding::Mtom;
         let body = match coding {
-            Coding::Gzip => unpack(&body, &self.settings.quotas),
+            Coding::Gzip => compression::Format::Gzip.unpack(&body, &self.settings.quotas),
             _ => Ok(body),
         };
         let result = body
-            .and_then(|body| format.envelope(body, self.dialect))
+            .and_then(|body| format.envelope(body, self.dialect, &self.settings.quotas.reader))
             .and_then(|document| self.exchange.receive(now, document, action, &key));
         match result {
             Ok(()) => self.sort(now),
@@ -331,7 +333,7 @@ impl Accepting {
         }
         if self.compresses
             && parts.iter().map(Bytes::len).sum::<usize>() >= SMALL
-            && let Some(packed) = pack(&parts)
+            && let Some(packed) = compression::Format::Gzip.pack(&parts)
         {
             parts = vec![packed];
             response.headers_mut().insert(CONTENT_ENCODING, GZIP);

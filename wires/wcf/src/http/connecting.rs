@@ -1,25 +1,25 @@
 //! The connecting side of the HTTP bindings.
 
+mod outcomes;
 mod sequence;
 
 use super::breach::{Breach, over_limit};
 use super::client::{Client, Returned};
-use super::compression::{Coding, GZIP, SMALL, pack, unpack};
+use super::compression::{GZIP, SMALL};
 use super::content::{self, Format};
-use super::statuses::{explain, wrong_login};
 use super::{dialect, login, multipart};
+use crate::compression;
 use crate::layer::Layer;
 use crate::settings::{Encoding, Settings};
 use crate::soap::{Dialect, Exchange, Form, Side, Soap};
-use crate::values;
 use bytes::{Bytes, BytesMut};
 use everywire_model::body::Handle;
 use everywire_model::{
-    Answer, Body, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Interest,
-    Kind, Outcome, Peer, PeerAddress, Profile, Rope, Session, Violation, contract, reference,
+    Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Interest, Kind,
+    Peer, PeerAddress, Profile, Rope, Session, Violation, contract, reference,
 };
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use sequence::Pending;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -46,6 +46,8 @@ pub struct Connecting {
     admitted: bool,
     limits: everywire_model::Limits,
     out: Rope,
+    /// Bytes at the end of `out` that are the layer's own, and of no request.
+    behind: usize,
     events: VecDeque<Event>,
     /// Calls that wait for their turn.
     queue: VecDeque<Asked>,
@@ -67,6 +69,8 @@ pub struct Connecting {
     received: u64,
     missing: usize,
     room: usize,
+    /// This side has said that nothing follows.
+    parting: bool,
     closed: bool,
 }
 
@@ -87,7 +91,9 @@ struct Flight {
 enum Asking {
     /// A message that is answered by one.
     Message,
-    /// A message that is not, or not to anybody.
+    /// A message that is not: its status tells whether it was taken.
+    Told,
+    /// A message whose caller has gone.
     Nobody,
     /// A message of a reliable session: its response may be of any.
     Sequence,
@@ -112,7 +118,7 @@ impl Connecting {
             common.insert(AUTHORIZATION, value);
         }
         common.insert(CONTENT_TYPE, HeaderValue::from_static(content::of(dialect)));
-        if settings.compressed {
+        if settings.compressed.is_some() {
             common.insert(ACCEPT_ENCODING, GZIP);
         }
         let mut session = Self {
@@ -123,6 +129,7 @@ impl Connecting {
             admitted: false,
             limits: config.limits.clone(),
             out: Rope::new(),
+            behind: 0,
             events: VecDeque::new(),
             queue: VecDeque::new(),
             flight: None,
@@ -137,6 +144,7 @@ impl Connecting {
             received: 0,
             missing: 0,
             room: 0,
+            parting: false,
             closed: false,
             settings,
             dialect,
@@ -225,114 +233,6 @@ impl Connecting {
         }
     }
 
-    fn returned(&mut self, now: Instant, flight: &Flight, parts: &response::Parts, body: Bytes) {
-        let (status, headers) = (parts.status, &parts.headers);
-        match flight.kind {
-            Asking::Nobody | Asking::Sequence => {}
-            Asking::Probe => {
-                // Whatever a page costs its reader, an endpoint is there; only a missing one is not.
-                if matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) || is_refusal(status) {
-                    self.fail(flight, self.explain(flight, status, ""));
-                } else {
-                    self.done(flight.id, Bytes::new());
-                }
-            }
-            Asking::Page if status.is_success() => self.done(flight.id, body),
-            Asking::Page => self.fail(flight, self.explain(flight, status, "")),
-            Asking::Message => {
-                let content_type = headers.get(CONTENT_TYPE);
-                // Faults may come with other statuses, too; what has the right type is an envelope.
-                let body = match Coding::of(headers) {
-                    Coding::Plain => body,
-                    Coding::Gzip if self.settings.compressed => match unpack(&body, &self.settings.quotas) {
-                        Ok(body) => body,
-                        Err(failure) => return self.fail(flight, failure.with_completed(Completed::Maybe)),
-                    },
-                    _ => return self.fail(flight, unasked(headers)),
-                };
-                let format = content_type.and_then(|given| self.format(given));
-                let Some(format) = format.filter(|_| !body.is_empty()) else {
-                    let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
-                    let failure = match content_type {
-                        Some(given) if status == StatusCode::OK && !body.is_empty() => {
-                            let given = String::from_utf8_lossy(given.as_bytes()).into_owned();
-                            content::mismatch(&given, self.dialect).with_completed(Completed::Maybe)
-                        }
-                        _ => self.explain(flight, status, &text),
-                    };
-                    self.fail(flight, failure);
-                    return;
-                };
-                let result = format
-                    .envelope(body, self.dialect)
-                    .and_then(|document| self.exchange.receive(now, document, None, &flight.key));
-                self.conclude(flight, result);
-            }
-        }
-    }
-
-    /// A call has its outcome now, whatever came.
-    fn conclude(&mut self, flight: &Flight, result: Result<(), Failure>) {
-        let mut concluded = false;
-        while let Some(event) = self.exchange.poll() {
-            concluded |= matches!(&event, Event::Reply { id, .. } if *id == flight.id);
-            self.events.push_back(event);
-        }
-        if !concluded {
-            let failure = result.err().unwrap_or_else(|| {
-                let message = "the response answers another request";
-                Failure::new(Kind::Violation, Initiator::Peer, message).with_completed(Completed::Maybe)
-            });
-            self.fail(flight, failure);
-        }
-    }
-
-    fn fail(&mut self, flight: &Flight, failure: Failure) {
-        match flight.kind {
-            // Their calls are the exchange's.
-            Asking::Nobody | Asking::Sequence => {}
-            Asking::Message => self.exchange.fail(flight.id, failure),
-            Asking::Probe | Asking::Page => {
-                self.events.push_back(Event::Reply { id: flight.id, outcome: Outcome::Failed(failure) });
-            }
-        }
-    }
-
-    fn done(&mut self, id: CallId, bytes: Bytes) {
-        let body = Body {
-            bytes,
-            base: 0,
-            little: true,
-            dialect: values::TEXT,
-            context: Bytes::new(),
-            budget: self.limits.budget,
-            codec: &values::XML,
-            beside: None,
-        };
-        self.events.push_back(Event::Reply { id, outcome: Outcome::Done(body) });
-    }
-
-    fn explain(&self, flight: &Flight, status: StatusCode, text: &str) -> Failure {
-        let address = self.settings.via(&flight.key);
-        if status == StatusCode::UNAUTHORIZED && self.settings.basic_login {
-            return wrong_login(&address);
-        }
-        explain(status, self.dialect, &address, text)
-    }
-
-    fn format(&mut self, header: &HeaderValue) -> Option<Arc<Format>> {
-        if let Some((known, format)) = &self.read
-            && known == header
-        {
-            return Some(Arc::clone(format));
-        }
-        let format = Arc::new(Format::read(header.as_bytes(), self.dialect)?);
-        // A copy: the header's bytes are those of the whole head.
-        let header = HeaderValue::from_bytes(header.as_bytes()).ok()?;
-        self.read = Some((header, Arc::clone(&format)));
-        Some(format)
-    }
-
     /// The address of an object, as requests spell it.
     fn target(&mut self, key: &Bytes) -> Result<Uri, Failure> {
         if let Some((known, uri)) = &self.target
@@ -382,7 +282,7 @@ impl Connecting {
         }
         if self.settings.compressed_requests
             && self.room >= SMALL
-            && let Some(packed) = pack(&parts)
+            && let Some(packed) = compression::Format::Gzip.pack(&parts)
         {
             parts = vec![packed];
             headers.insert(CONTENT_ENCODING, GZIP);
@@ -419,7 +319,12 @@ impl Connecting {
     /// Sends what the library has written.
     fn drain(&mut self) {
         if let (Some(client), Ok(layer)) = (&mut self.client, &mut self.layer) {
-            client.end.pipe().drain(layer, &mut self.out);
+            let before = self.out.len();
+            let mut pipe = client.end.pipe();
+            let says = !pipe.output.is_empty();
+            pipe.drain(layer, &mut self.out);
+            // A goodbye of TLS goes last: when nothing but that is left, the request is out.
+            self.behind = if says { 0 } else { self.behind + self.out.len() - before };
         }
     }
 
@@ -438,6 +343,15 @@ impl Connecting {
             breach
         })?;
         Ok(())
+    }
+
+    /// Says the layer's goodbye, once nothing else follows.
+    fn shut(&mut self) {
+        if !self.is_parting()
+            && let Ok(layer) = &mut self.layer
+        {
+            layer.close();
+        }
     }
 
     /// Whether the connection takes no further requests.
@@ -494,6 +408,9 @@ impl Session for Connecting {
             self.admit();
             if self.admitted { self.work(now) } else { Ok(()) }
         });
+        if self.parting {
+            self.shut();
+        }
         self.drain();
         if let Some(client) = &mut self.client {
             client.end.pipe().give_back(input);
@@ -563,7 +480,7 @@ impl Session for Connecting {
                 return Err(failure);
             }
         };
-        let kind = if replied { Asking::Message } else { Asking::Nobody };
+        let kind = if replied { Asking::Message } else { Asking::Told };
         self.queue.push_back(Asked { flight: Flight { id: started.id, key: key.clone(), kind }, request });
         self.go();
         Ok(started.id)
@@ -605,20 +522,23 @@ impl Session for Connecting {
     }
 
     fn close(&mut self) {
-        if self.reliable.is_some() {
-            // What follows the last message goes as long as the peer answers.
+        if self.reliable.is_some() && !self.closed {
+            // The last message and the end of the sequence are requests of their own.
             self.exchange.close();
+            self.parting = true;
             self.go();
         }
-        if let Ok(layer) = &mut self.layer {
-            layer.close();
-        }
+        self.shut();
         self.drain();
+    }
+
+    fn is_parting(&self) -> bool {
+        self.parting && !self.closed && !self.is_over() && (self.flight.is_some() || !self.queue.is_empty())
     }
 
     fn disconnected(&mut self, failure: &Failure) {
         // Nothing of a request was executed that had not left this side whole, or waited for its turn.
-        let unsent = !self.out.is_empty() || !self.admitted;
+        let unsent = self.out.len() > self.behind || !self.admitted;
         for asked in std::mem::take(&mut self.queue) {
             self.fail(&asked.flight, failure.clone().with_completed(Completed::No));
         }
@@ -626,8 +546,9 @@ impl Session for Connecting {
             let completed = if unsent { Completed::No } else { Completed::Maybe };
             self.fail(&flight, failure.clone().with_completed(completed));
         }
-        self.exchange.disconnected(failure);
-        self.take_events();
+        let known = self.reliable.is_none() || failure.hint().is_some();
+        let hint = "the message arrives once, if it can: its reliable session goes on, but nobody is told of the answer";
+        self.abandon(&if known { failure.clone() } else { failure.clone().with_hint(hint) });
         self.closed = true;
     }
 

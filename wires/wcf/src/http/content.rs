@@ -2,6 +2,7 @@
 
 use super::multipart::{self, Related};
 use crate::soap::{Dialect, Form, Soap};
+use crate::values::ReaderQuotas;
 use bytes::{Buf, Bytes};
 use everywire_model::{Failure, Initiator, Kind};
 
@@ -68,9 +69,14 @@ impl Format {
     }
 
     /// The envelope within a body: UTF-8 or binary, with everything in it.
-    pub(super) fn envelope(&self, mut body: Bytes, dialect: Dialect) -> Result<Bytes, Failure> {
+    pub(super) fn envelope(
+        &self,
+        mut body: Bytes,
+        dialect: Dialect,
+        quotas: &ReaderQuotas,
+    ) -> Result<Bytes, Failure> {
         if let Some(related) = &self.related {
-            return multipart::unpack(related, body);
+            return multipart::unpack(related, body, quotas);
         }
         match (self.charset, body.get(..3)) {
             (Charset::Utf8, Some([0xEF, 0xBB, 0xBF])) if dialect.form == Form::Text => {
@@ -192,13 +198,14 @@ mod tests {
         for (name, body) in [("utf-16", &little), ("utf-16", &big), ("unicodeFFFE", &big)] {
             let format =
                 Format::read(format!("text/xml; charset={name}").as_bytes(), Dialect::BASIC).unwrap();
-            let read = format.envelope(Bytes::from(body.clone()), Dialect::BASIC).unwrap();
+            let read =
+                format.envelope(Bytes::from(body.clone()), Dialect::BASIC, &ReaderQuotas::default()).unwrap();
             assert_eq!(read, "<a>\u{e4}\u{1F600}</a>".as_bytes());
         }
         let format = Format::read(b"text/xml; charset=utf-16", Dialect::BASIC).unwrap();
         for broken in [&little[..little.len() - 1], &little[..little.len() - 12]] {
             let broken = [broken, &[0, 0xD8][..broken.len() % 2 * 2]].concat();
-            let read = format.envelope(Bytes::from(broken), Dialect::BASIC);
+            let read = format.envelope(Bytes::from(broken), Dialect::BASIC, &ReaderQuotas::default());
             assert!(read.is_err() || !read.unwrap().ends_with(b"</a>"));
         }
     }

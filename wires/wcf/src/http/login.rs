@@ -3,6 +3,7 @@
 use crate::text::base64;
 use everywire_auth::security::{Credentials, Users, is_password};
 use http::HeaderValue;
+use zeroize::Zeroizing;
 
 /// What a server without this user's word says.
 pub(super) const CHALLENGE: &str = "Basic realm=\"everywire\", charset=\"UTF-8\"";
@@ -14,8 +15,11 @@ pub(super) fn authorization(credentials: &Credentials) -> Option<HeaderValue> {
         "" => credentials.user.clone(),
         domain => format!("{domain}\\{}", credentials.user),
     };
-    let mut value = b"Basic ".to_vec();
-    base64::encode(format!("{user}:{password}").as_bytes(), &mut value);
+    let clear = Zeroizing::new(format!("{user}:{password}"));
+    // As long as it gets: what grows leaves copies behind.
+    let mut value = Zeroizing::new(Vec::with_capacity(6 + clear.len().div_ceil(3) * 4));
+    value.extend_from_slice(b"Basic ");
+    base64::encode(clear.as_bytes(), &mut value);
     let mut value = HeaderValue::from_bytes(&value).ok()?;
     value.set_sensitive(true);
     Some(value)
@@ -23,17 +27,23 @@ pub(super) fn authorization(credentials: &Credentials) -> Option<HeaderValue> {
 
 /// Whether somebody who is known calls.
 pub(super) fn is_known(header: Option<&HeaderValue>, users: &dyn Users) -> bool {
-    let Some((user, password)) = header.and_then(read) else { return false };
-    let (domain, user) = user.split_once('\\').unwrap_or(("", &user));
-    is_password(users, domain, user, &password)
+    let Some(word) = header.and_then(read) else { return false };
+    let Some((user, password)) = word.split_once(':') else { return false };
+    let (domain, user) = user.split_once('\\').unwrap_or(("", user));
+    is_password(users, domain, user, password)
 }
 
-fn read(header: &HeaderValue) -> Option<(String, String)> {
+/// The user and the password, as they were sent.
+fn read(header: &HeaderValue) -> Option<Zeroizing<String>> {
     let (scheme, rest) = header.to_str().ok()?.split_once(' ')?;
-    let text = base64::decode(rest.trim().as_bytes()).filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
-    let text = String::from_utf8(text).ok()?;
-    let (user, password) = text.split_once(':')?;
-    Some((user.to_owned(), password.to_owned()))
+    let octets = base64::decode(rest.trim().as_bytes()).filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
+    match String::from_utf8(octets) {
+        Ok(text) => Some(Zeroizing::new(text)),
+        Err(error) => {
+            drop(Zeroizing::new(error.into_bytes()));
+            None
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,10 @@
 
 use super::content;
 use crate::soap::{Dialect, Soap};
-use crate::text::base64;
+use crate::text::{Event, Reader, Tag, base64};
+use crate::values::ReaderQuotas;
 use bytes::Bytes;
 use everywire_model::{Failure, Initiator, Kind};
-use quick_xml::events::{BytesStart, Event};
-use quick_xml::name::ResolveResult;
-use quick_xml::reader::NsReader;
 use std::hash::{BuildHasher, RandomState};
 
 /// Parts of one package (Microsoft's `MaxMimeParts`).
@@ -19,7 +17,7 @@ pub const MAX_PART_HEADERS: usize = 4096;
 /// Bytes of a boundary (RFC 2046 §5.1.1).
 const MAX_BOUNDARY: usize = 70;
 
-const XOP: &[u8] = b"http://www.w3.org/2004/08/xop/include";
+const XOP: &str = "http://www.w3.org/2004/08/xop/include";
 const ROOT: &str = "http://tempuri.org/0";
 
 /// How a package is read: what its content type says.
@@ -57,7 +55,7 @@ struct Part {
 
 /// The envelope of a package, with the octets in their places as base64. Each part may be used once: what comes out is at
 /// most a third larger than what went in.
-pub(super) fn unpack(related: &Related, body: Bytes) -> Result<Bytes, Failure> {
+pub(super) fn unpack(related: &Related, body: Bytes, quotas: &ReaderQuotas) -> Result<Bytes, Failure> {
     let mut parts = parts(related, &body)?;
     let root = match related.start.as_str() {
         "" => (!parts.is_empty()).then_some(0),
@@ -67,7 +65,7 @@ pub(super) fn unpack(related: &Related, body: Bytes) -> Result<Bytes, Failure> {
     if parts.is_empty() {
         return Ok(root.octets);
     }
-    fill(&root.octets, &mut parts)
+    fill(&root.octets, &mut parts, quotas)
 }
 
 fn parts(related: &Related, body: &Bytes) -> Result<Vec<Part>, Failure> {
@@ -133,51 +131,39 @@ fn part(bytes: Bytes) -> Result<Part, Failure> {
     Ok(Part { name, octets, used: false })
 }
 
-/// Puts the parts in their places.
-fn fill(root: &[u8], parts: &mut [Part]) -> Result<Bytes, Failure> {
-    let wrong = |error: &dyn std::fmt::Display| broken(&format!("the root is no XML: {error}"));
-    let mut reader = NsReader::from_reader(root);
+/// Puts the parts in their places. The root is read as envelopes are: what they may not have, it may not have either.
+fn fill(root: &[u8], parts: &mut [Part], quotas: &ReaderQuotas) -> Result<Bytes, Failure> {
+    let mut reader = Reader::new(root, quotas);
     let mut out = Vec::with_capacity(
         root.len() + parts.iter().map(|part| part.octets.len() * 4 / 3 + 4).sum::<usize>(),
     );
     let mut copied = 0;
-    // Elements inside an open Include, itself counted.
-    let mut inside = 0_usize;
     loop {
-        let before = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
-        let (namespace, event) = reader.read_resolved_event().map_err(|error| wrong(&error))?;
-        let is_xop = matches!(namespace, ResolveResult::Bound(bound) if bound.as_ref() == XOP);
-        let after =
-            |reader: &NsReader<&[u8]>| usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
-        match event {
-            Event::Start(_) if inside > 0 => inside += 1,
-            Event::End(_) if inside > 0 => {
-                inside -= 1;
-                copied = after(&reader);
-            }
-            Event::Start(tag) | Event::Empty(tag)
-                if inside == 0 && is_xop && tag.local_name().as_ref() == b"Include" =>
-            {
-                let empty = root.get(..after(&reader)).is_some_and(|read| read.ends_with(b"/>"));
-                let octets = referred(&tag, parts)?;
-                out.extend_from_slice(root.get(copied..before).unwrap_or_default());
-                base64::encode(&octets, &mut out);
-                inside = usize::from(!empty);
-                copied = after(&reader);
-            }
-            Event::DocType(_) => return Err(broken("a document type declaration")),
-            Event::Eof => break,
-            _ => {}
+        let before = reader.position();
+        let Some(event) = reader.next()? else { break };
+        let Event::Start(tag) = event else { continue };
+        // The root itself is nobody's octets.
+        if tag.local == "Include" && reader.depth() > 1 && reader.namespace(tag.prefix) == Some(XOP) {
+            let octets = referred(&tag, parts)?;
+            out.extend_from_slice(root.get(copied..before).unwrap_or_default());
+            base64::encode(&octets, &mut out);
+            reader.skip()?;
+            copied = reader.position();
         }
     }
     out.extend_from_slice(root.get(copied..).unwrap_or_default());
     Ok(out.into())
 }
 
-fn referred(tag: &BytesStart<'_>, parts: &mut [Part]) -> Result<Bytes, Failure> {
-    let href =
-        tag.try_get_attribute("href").ok().flatten().ok_or_else(|| broken("an Include without href"))?;
-    let href = std::str::from_utf8(&href.value).map_err(|_| broken("an href that is no text"))?;
+fn referred(tag: &Tag<'_>, parts: &mut [Part]) -> Result<Bytes, Failure> {
+    let mut href = None;
+    for attribute in tag.attributes() {
+        let attribute = attribute?;
+        if attribute.prefix.is_empty() && attribute.local == "href" {
+            href = Some(attribute.value);
+        }
+    }
+    let href = href.ok_or_else(|| broken("an Include without href"))?;
     let name = href.strip_prefix("cid:").and_then(everywire_model::reference::unescape);
     let part = name
         .and_then(|name| parts.iter_mut().find(|part| part.name.as_bytes() == name))
@@ -280,7 +266,8 @@ mod tests {
 
     fn read(content_type: &str, body: &str) -> Result<String, Failure> {
         let format = content::Format::read(content_type.as_bytes(), Dialect::BASIC).unwrap();
-        let envelope = format.envelope(Bytes::copy_from_slice(body.as_bytes()), Dialect::BASIC)?;
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        let envelope = format.envelope(body, Dialect::BASIC, &ReaderQuotas::default())?;
         Ok(String::from_utf8(envelope.to_vec()).unwrap())
     }
 
@@ -332,6 +319,28 @@ mod tests {
         let body = String::from_utf8(body.concat()).unwrap();
         assert_eq!((body.matches("Include").count(), body.matches(&encoded).count()), (2, 2));
         assert_eq!(read(&content_type, &body).unwrap(), envelope);
+    }
+
+    #[test]
+    fn the_root_of_a_package_has_the_bounds_of_any_envelope() {
+        let spaces = |count: usize| (0..count).map(|i| format!(" xmlns:p{i}='u'")).collect::<String>();
+        let nested = |count: usize| {
+            (0..count).map(|i| format!("<e xmlns:p{i}='u'>")).collect::<String>() + &"</e>".repeat(count)
+        };
+        let within = |element: &str| package(&format!("<e>{element}<d>{INCLUDE}</d></e>"), "abc");
+        assert!(read(TYPE, &within(&format!("<a{}/>{}", spaces(60), nested(20)))).is_ok());
+        for (element, why) in [
+            (format!("<a{}/>", spaces(70)), "attributes"),
+            (format!("<a x='{}'/>", "y".repeat(70_000)), "start element tag length"),
+            ("<a>".repeat(40) + &"</a>".repeat(40), "read depth"),
+            (format!("<{}/>", "n".repeat(5000)), "name"),
+            ("<a>&lol;</a>".to_owned(), "entit"),
+            ("<?php ?>".to_owned(), "processing instruction"),
+        ] {
+            let failure = read(TYPE, &within(&element)).unwrap_err();
+            let said = failure.to_string().to_lowercase();
+            assert!(said.contains(why), "{said} is not about `{why}`");
+        }
     }
 
     #[test]

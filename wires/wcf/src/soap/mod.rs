@@ -19,6 +19,7 @@ mod template;
 mod waiting;
 
 pub use exchange::{Answered, Exchange, Flushed, Side, Started};
+pub(crate) use rm::{Orphans, Sequences};
 
 pub use crate::values::Form;
 

@@ -1,5 +1,7 @@
 //! Shapes made ready for writing: each name and namespace as the word it will be, each plain type as its notation.
 
+mod family;
+
 use super::names::{
     ARRAYS, Notation, SCHEMA, SERIALIZATION, XSI, collection, contract_name, item_namespace, notation,
     pair_name, type_name,
@@ -9,7 +11,8 @@ use crate::dictionary::Term;
 use crate::nbfx::Item;
 use everywire_model::Shape;
 use everywire_model::shape::{Alias, Struct, Union};
-use std::collections::HashMap;
+use family::Family;
+use std::collections::{HashMap, HashSet};
 
 /// A node, by its index in its graph.
 pub(super) type NodeId = usize;
@@ -91,16 +94,26 @@ struct Build {
     graph: Graph,
     /// Named shapes that were begun, by where they are.
     known: HashMap<usize, NodeId>,
+    /// Namespaces, by their text.
+    spaces: HashMap<Box<str>, NamespaceId>,
 }
 
 impl Build {
     fn new() -> Self {
-        let namespaces = [XSI, SCHEMA, SERIALIZATION, ARRAYS].map(Term::new).into();
-        Self { graph: Graph { nodes: Vec::new(), namespaces }, known: HashMap::new() }
+        let every = [XSI, SCHEMA, SERIALIZATION, ARRAYS];
+        let namespaces = every.map(Term::new).into();
+        let spaces = every.map(Box::from).into_iter().zip(0..).collect();
+        Self { graph: Graph { nodes: Vec::new(), namespaces }, known: HashMap::new(), spaces }
     }
 
     fn namespace(&mut self, text: &str) -> NamespaceId {
-        self.graph.add_namespace(text)
+        if let Some(known) = self.spaces.get(text) {
+            return *known;
+        }
+        self.graph.namespaces.push(Term::new(text));
+        let added = self.graph.namespaces.len() - 1;
+        self.spaces.insert(text.into(), added);
+        added
     }
 
     fn add(&mut self, node: Node) -> NodeId {
@@ -177,15 +190,17 @@ impl Build {
     }
 
     /// `family`: the types that this one may stand in for, to know which fields are theirs.
-    fn fields(&mut self, shape: &Struct, family: Option<&[&Struct]>) -> Node {
+    fn fields<'s>(&mut self, shape: &'s Struct, family: Option<&Family<'s>>) -> Node {
         let (namespace, local) = type_name(&shape.id, &shape.name);
         let own = self.namespace(&namespace);
         let mut others = Vec::new();
+        let mut seen = HashSet::from([own]);
+        let declaring = family.map(|family| family.declaring(shape)).unwrap_or_default();
         let mut members = Vec::with_capacity(shape.fields.len());
         for (index, field) in shape.fields.iter().enumerate() {
-            let declaring = family.and_then(|family| declaring(family, shape, index)).unwrap_or(shape);
+            let declaring = declaring.get(index).copied().unwrap_or(shape);
             let namespace = self.namespace(&type_name(&declaring.id, &declaring.name).0);
-            if namespace != own && !others.contains(&namespace) {
+            if seen.insert(namespace) {
                 others.push(namespace);
             }
             members.push(self.member(&field.name, namespace, &field.shape));
@@ -197,8 +212,9 @@ impl Build {
         let structs: Vec<&Struct> = union.arms.iter().filter_map(|arm| struct_of(&arm.field.shape)).collect();
         let told = matches!(union.discriminator.resolved(), Shape::Enum(_));
         if told && clark(&union.id).is_some() && structs.len() == union.arms.len() {
+            let family = Family::new(&structs);
             let arms = structs.iter().map(|arm| {
-                let node = self.fields(arm, Some(&structs));
+                let node = self.fields(arm, Some(&family));
                 self.add(node)
             });
             return Node::Derived(arms.collect());
@@ -237,16 +253,6 @@ impl Build {
             }
         }
     }
-}
-
-/// The type that declares a field: of the family, the one with the fewest fields that begins as this one does.
-fn declaring<'s>(family: &[&'s Struct], shape: &Struct, index: usize) -> Option<&'s Struct> {
-    let begins = |base: &&&Struct| {
-        base.fields.len() > index
-            && base.fields.len() <= shape.fields.len()
-            && base.fields.iter().zip(shape.fields.iter()).all(|(ours, theirs)| ours.name == theirs.name)
-    };
-    family.iter().filter(begins).min_by_key(|base| base.fields.len()).copied()
 }
 
 fn struct_of(shape: &Shape) -> Option<&Struct> {

@@ -1,12 +1,13 @@
 //! What waits: calls that miss something, and errands for what they miss, in the order in which they came.
 
+use super::binding::syntax;
 use super::calls::{Target, no_such_interface};
 use super::errands::{Errand, Task};
 use super::{Connecting, Purpose, Stage, Waiting, mapping};
 use crate::exporter::Proxy;
 use crate::pdu::Syntax;
 use crate::session::channel::State;
-use crate::session::tells_hresult;
+use crate::session::{REM_UNKNOWN, REM_UNKNOWN2, tells_hresult};
 use everywire_model::{Expects, Failure, Operation, Outcome, Profile};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -106,7 +107,11 @@ impl Connecting {
         }
     }
 
-    fn advance_call(&mut self, held: Box<Held>) -> Progress {
+    fn advance_call(&mut self, mut held: Box<Held>) -> Progress {
+        // The one begins as the other, and is mostly agreed on by then.
+        if held.syntax == syntax(REM_UNKNOWN) && matches!(self.way(&syntax(REM_UNKNOWN2)), Way::Open(_)) {
+            held.syntax = syntax(REM_UNKNOWN2);
+        }
         let object = match &held.goal {
             Goal::Node { object, .. } => *object,
             Goal::Object(proxy) => match proxy.ipid(held.syntax.id) {

@@ -240,6 +240,13 @@ impl Accepting {
         if !fits || dialect(preamble.encoding).is_none() {
             return Err(Breach::ContentType { name: preamble.encoding.content_type().to_owned() });
         }
+        if let Some(format) = preamble.compression
+            && settings.compressed != Some(format)
+        {
+            let name = format!("{}+{}", preamble.encoding.content_type(), format.name());
+            return Err(Breach::ContentType { name });
+        }
+        self.channel.compression = preamble.compression;
         // Nobody acknowledges a preamble in this mode, and its end is often left out.
         let simplex = preamble.mode == Mode::Simplex;
         self.preamble = Some(preamble);
@@ -325,6 +332,7 @@ impl Accepting {
 
     #[inline]
     fn message(&mut self, now: Instant, document: Bytes) -> Result<(), Breach> {
+        let document = self.channel.unpacked(document)?;
         if let Some(exchange) = &mut self.exchange {
             exchange.receive(now, document, None, &self.key).map_err(broken_envelope)?;
             if self.held.counts_calls() {
@@ -561,7 +569,8 @@ impl Session for Accepting {
             && let Some(begun) = self.channel.begin()
         {
             let answered = exchange.answer(local, answer, &mut self.channel.out).map(drop);
-            return answered.and(self.channel.finish(begun));
+            let sent = self.channel.finish(begun);
+            return answered.and(sent);
         }
         let answered = exchange.answer(local, answer, &mut self.channel.payload).map(drop);
         // If that failed, the caller is told so.

@@ -4,7 +4,7 @@ use super::super::channel::{Channel, closed, frame};
 use super::super::faults::{self, DEMANDED, Fault};
 use super::super::preamble::{Mode, Preamble};
 use super::super::records::{self, Record, RecordKind, put_text};
-use super::accepting::{broken_envelope, unprotected};
+use super::accepting::unprotected;
 use super::{foreign, spoken};
 use crate::settings::{self, Security, Settings};
 use crate::soap::{Exchange, Side};
@@ -87,7 +87,7 @@ impl Connecting {
         let mut session = Self {
             channel: Channel::new(config, &settings),
             exchange: Exchange::new(dialect, config, &settings, Side::Client),
-            preamble: Preamble { mode, via: settings.via(&key), encoding },
+            preamble: Preamble { mode, via: settings.via(&key), encoding, compression: settings.compressed },
             key,
             peer: config.peer.clone(),
             phase: Phase::Between,
@@ -103,6 +103,7 @@ impl Connecting {
             ending: false,
             opening_due: None,
         };
+        session.channel.compression = session.preamble.compression;
         session.introduce(Instant::now());
         session
     }
@@ -297,8 +298,24 @@ impl Connecting {
 
     #[inline]
     fn message(&mut self, now: Instant, document: Bytes) -> Result<(), Breach> {
-        self.exchange.receive(now, document, None, &self.key).map_err(broken_envelope)?;
-        self.flush(now).map_err(unprotected)
+        let document = self.channel.unpacked(document)?;
+        if let Err(failure) = self.exchange.receive(now, document, None, &self.key) {
+            return Err(self.torn(failure));
+        }
+        self.flush(now).map_err(unprotected)?;
+        if let Some(failure) = self.exchange.ended() {
+            // A reliable session is all that the channel is for.
+            self.ended_by(&failure);
+        }
+        Ok(())
+    }
+
+    /// What the exchange says goes to the callers as it is.
+    #[cold]
+    fn torn(&mut self, failure: Failure) -> Breach {
+        let message = failure.to_string();
+        self.refusal = Some(failure);
+        Breach::Envelope { message }
     }
 
     /// Sends what the exchange says on its own account.
@@ -344,13 +361,14 @@ impl Connecting {
             self.ended();
             return Ok(());
         };
-        if turn.expects == Expects::Reply {
-            let failure = Failure::new(
-                Kind::Unreachable,
-                Initiator::Peer,
-                "the peer ended the channel without a reply",
-            );
-            self.exchange.fail(turn.id, failure.with_completed(Completed::Maybe));
+        match turn.expects {
+            Expects::Reply => {
+                let message = "the peer ended the channel without a reply";
+                let failure = Failure::new(Kind::Unreachable, Initiator::Peer, message);
+                self.exchange.fail(turn.id, failure.with_completed(Completed::Maybe));
+            }
+            // Its end is all that is ever heard of it.
+            Expects::Nothing => self.events.push_back(found(turn.id)),
         }
         self.channel.shut();
         if self.channel.layer.is_plain() {
@@ -365,12 +383,16 @@ impl Connecting {
 
     /// The peer says no more.
     fn ended(&mut self) {
+        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer ended the channel");
+        self.ended_by(&failure.with_completed(Completed::Maybe));
+    }
+
+    fn ended_by(&mut self, failure: &Failure) {
         if self.phase == Phase::Open && !self.is_streamed() {
             // The goodbye is a courtesy.
             let _ = self.channel.put(|out| out.push(RecordKind::End as u8));
         }
-        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer ended the channel");
-        self.lost(&failure.with_completed(Completed::Maybe));
+        self.lost(failure);
         self.ending = true;
     }
 
@@ -423,10 +445,18 @@ impl Connecting {
             self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure.clone()) });
         }
         // What was not sent can be tried again.
-        let turn = self.turn.take().filter(|turn| !turn.message.is_empty());
-        let turns = turn.into_iter().chain(self.queue.drain(..)).map(|turn| turn.id);
-        for id in self.held.drain(..).map(|(id, _)| id).chain(turns) {
-            self.exchange.fail(id, failure.clone().with_completed(Completed::No));
+        let turns = self.turn.take().into_iter().chain(self.queue.drain(..));
+        let turns = turns.map(|turn| (turn.id, turn.expects, turn.message.is_empty()));
+        let held = self.held.drain(..).map(|(id, expects)| (id, expects, false));
+        for (id, expects, sent) in held.chain(turns).collect::<Vec<_>>() {
+            let completed = if sent { Completed::Maybe } else { Completed::No };
+            let failure = failure.clone().with_completed(completed);
+            match expects {
+                Expects::Reply => self.exchange.fail(id, failure),
+                Expects::Nothing => {
+                    self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) });
+                }
+            }
         }
         self.exchange.disconnected(failure);
     }
@@ -434,6 +464,7 @@ impl Connecting {
     /// Puts a call that the exchange wrote among those that wait for their turn.
     fn enqueue(&mut self, now: Instant, id: CallId, expects: Expects) -> Result<(), Failure> {
         let mut message = Rope::new();
+        self.channel.compress();
         frame(Mode::SingletonUnsized, &mut self.channel.payload, &mut message)?;
         self.queue.push_back(Turn { id, expects, message });
         if self.turn.is_none() {
@@ -552,6 +583,12 @@ impl Session for Connecting {
         self.queue.retain(|turn| turn.id != id);
         self.held.retain(|(held, _)| *held != id);
         self.probes.retain(|probe| *probe != id);
+        match &mut self.turn {
+            // What has left must be heard to its end.
+            Some(turn) if turn.id == id && turn.message.is_empty() => turn.expects = Expects::Nothing,
+            Some(turn) if turn.id == id => self.turn = None,
+            _ => {}
+        }
     }
 
     fn close(&mut self) {
@@ -599,7 +636,7 @@ impl Session for Connecting {
             _ => self.channel.check_time(now),
         };
         let result = opening.and_then(|()| {
-            self.exchange.expire(now).map_err(broken_envelope)?;
+            self.exchange.expire(now).map_err(|failure| self.torn(failure))?;
             self.flush(now).map_err(unprotected)
         });
         result.map_err(|breach| self.broken(&breach))
@@ -613,7 +650,7 @@ impl Session for Connecting {
     }
 }
 
-/// The answer to a probe for an endpoint that is there.
+/// The answer to a probe for an endpoint that is there, and the outcome of a call that expects nothing.
 fn found(id: CallId) -> Event {
     let body = Body {
         bytes: Bytes::new(),

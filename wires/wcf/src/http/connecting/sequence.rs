@@ -3,7 +3,7 @@
 use super::{Asked, Asking, Connecting, Flight};
 use crate::http::breach::Breach;
 use bytes::Bytes;
-use everywire_model::{CallId, Failure, Rope};
+use everywire_model::{CallId, Completed, Event, Failure, Rope};
 use http::header::CONTENT_TYPE;
 use http::{StatusCode, response};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use std::time::Instant;
 pub(super) struct Pending {
     pub(super) id: CallId,
     pub(super) key: Bytes,
-    /// Whether a reply concludes it; else the response to its message does.
+    /// Whether a reply concludes it; else the response to its message does, whatever that is of.
     pub(super) replied: bool,
 }
 
@@ -54,12 +54,23 @@ impl Connecting {
     /// The reliable session is over, and this connection with it.
     #[cold]
     pub(super) fn lost(&mut self, failure: Failure) -> Breach {
-        self.exchange.disconnected(&failure);
-        self.take_events();
-        self.reliable = self.reliable.take().map(|_| Vec::new());
+        self.abandon(&failure);
         let message = failure.message().to_owned();
         self.refusal = Some(failure);
         Breach::Response { message }
+    }
+
+    /// All calls of the reliable session fail.
+    pub(super) fn abandon(&mut self, failure: &Failure) {
+        // The exchange knows of those that have a reply.
+        let told = self.reliable.iter_mut().flat_map(|calls| calls.extract_if(.., |call| !call.replied));
+        for call in told.collect::<Vec<_>>() {
+            let completed = if self.exchange.is_held(call.id) { Completed::No } else { Completed::Maybe };
+            self.tell(call.id, Some(failure.clone().with_completed(completed)));
+        }
+        self.exchange.disconnected(failure);
+        self.take_events();
+        self.reliable = self.reliable.take().map(|_| Vec::new());
     }
 
     /// A response to a message of the reliable session.
@@ -71,20 +82,35 @@ impl Connecting {
         body: Bytes,
     ) -> Result<(), Breach> {
         let status = parts.status;
+        let body = match self.plain(&parts.headers, body) {
+            Ok(body) => body,
+            Err(failure) => return Err(self.lost(failure)),
+        };
         let content_type = parts.headers.get(CONTENT_TYPE).filter(|_| !body.is_empty());
         if let Some(format) = content_type.and_then(|given| self.format(given)) {
             let result = format
-                .envelope(body, self.dialect)
+                .envelope(body, self.dialect, &self.settings.quotas.reader)
                 .and_then(|document| self.exchange.receive(now, document, None, &flight.key));
             self.take_events();
             result.map_err(|failure| self.lost(failure))?;
+            if let Some(failure) = self.exchange.ended() {
+                // The next call begins another one, on another connection.
+                self.abandon(&failure);
+                self.closed = true;
+                self.events.push_back(Event::Closed);
+                return Ok(());
+            }
         } else if !status.is_success() && !is_passing(status) {
             let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
             let failure = self.explain(flight, status, &text);
             return Err(self.lost(failure));
         }
-        if let Some(calls) = &mut self.reliable {
-            calls.retain(|call| call.replied || call.id != flight.id);
+        let told = self.reliable.as_mut().and_then(|calls| {
+            let at = calls.iter().position(|call| !call.replied && call.id == flight.id)?;
+            Some(calls.swap_remove(at))
+        });
+        if let Some(call) = told {
+            self.tell(call.id, None);
         }
         Ok(())
     }

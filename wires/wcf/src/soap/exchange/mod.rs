@@ -1,6 +1,8 @@
 //! One channel's messages in both directions.
 
+mod attending;
 mod compose;
+mod ending;
 mod messages;
 mod plans;
 mod receiving;
@@ -19,7 +21,7 @@ use crate::settings::Settings;
 use crate::values::Reading;
 use bytes::Bytes;
 use everywire_model::body::Beside;
-use everywire_model::{CallId, Completed, Config, Event, Failure, Limits, Outcome};
+use everywire_model::{CallId, Config, Event, Limits};
 use messages::Own;
 use plans::Plans;
 use signals::Listeners;
@@ -48,7 +50,8 @@ pub struct Started {
 /// An answer that was written.
 #[derive(Debug, Clone, Default)]
 pub struct Answered {
-    /// Whether there is a message: there is none for one-way calls.
+    /// Whether there is a message: there is none for one-way calls, nor now for answers that a reliable session keeps until its
+    /// window lets them go.
     pub sends: bool,
     /// Whether it is a fault.
     pub fault: bool,
@@ -112,6 +115,8 @@ pub struct Exchange {
     /// Messages on the exchange's own account.
     own: VecDeque<Own>,
     reliable: Option<Box<Reliable>>,
+    /// Where a reliable session of this side's leads.
+    lane: Bytes,
     /// How often what the node serves had changed when heads were remembered.
     changes: u64,
     /// The time, as far as anybody has told.
@@ -152,7 +157,8 @@ impl Exchange {
             own: VecDeque::new(),
             changes: 0,
             clock: Instant::now(),
-            reliable: asks.then(|| Box::new(Reliable::asking(dialect, settings.binding.is_http()))),
+            reliable: asks.then(|| Box::new(ending::session(dialect, config, settings))),
+            lane: if asks { settings.lane(&config.profile.key) } else { Bytes::new() },
         }
     }
 
@@ -172,25 +178,6 @@ impl Exchange {
         self.waiting.remove(id);
         if let Some(reliable) = &mut self.reliable {
             reliable.cancel(id);
-        }
-    }
-
-    /// The channel ended: outstanding calls come out of `poll` as failures.
-    pub fn disconnected(&mut self, failure: &Failure) {
-        let calls: Vec<CallId> = self.waiting.drain().map(|(id, _)| id).collect();
-        for id in calls {
-            let failure = failure.clone().with_completed(Completed::Maybe);
-            self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) });
-        }
-        self.serving.drain().for_each(drop);
-        self.own.clear();
-        self.reliable = None;
-    }
-
-    /// One outstanding call failed for reasons outside the envelope.
-    pub fn fail(&mut self, id: CallId, failure: Failure) {
-        if self.waiting.remove(id).is_some() {
-            self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) });
         }
     }
 

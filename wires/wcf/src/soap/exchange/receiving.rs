@@ -9,7 +9,7 @@ use crate::soap::faults::{Fault, Said, failure};
 use crate::soap::head::{self, Head};
 use crate::soap::ids::MessageId;
 use crate::soap::names::{ADDRESSING, ANONYMOUS, SECURITY, envelope};
-use crate::soap::rm::{Arrived, Came, Reliable, Verdict};
+use crate::soap::rm::{Arrived, Came, Verdict};
 use crate::soap::security;
 use crate::soap::seen::{self, Meaning, Place};
 use bytes::{Buf, Bytes};
@@ -124,16 +124,20 @@ impl Exchange {
         if !self.dialect.addressing {
             return Ok(None);
         }
-        if self.side == Side::Server && self.reliable.is_none() && Reliable::begins(head) {
-            // Words of messages that may get lost are told nobody.
-            self.words.learns = false;
-            self.reliable = Some(Box::new(Reliable::asked(self.dialect, self.is_http())));
+        if let Some(said) = self.attend(now, head, document)? {
+            self.fault(said, head.message_id.clone());
+            return Ok(Some(Vec::new()));
         }
         let Some(reliable) = &mut self.reliable else { return Ok(None) };
         let here = self.settings.via(key);
         let (words, quotas) = (&*self.reading.words, &self.reading.quotas);
         let verdict =
             reliable.receive(now, &Came { head, document, words, quotas, action, key, here: &here })?;
+        let ended = reliable.ended().is_some();
+        self.keep_session(head);
+        if ended {
+            self.end_session();
+        }
         match verdict {
             Verdict::Foreign => Ok(None),
             Verdict::Deliver(messages) => Ok(Some(messages)),
@@ -172,7 +176,9 @@ impl Exchange {
             Some(id) => id,
             // Where responses follow their requests, the order tells as much; a fault of Mono's tells nothing else.
             None => {
-                let alone = self.is_http() || (head.relates_to.is_none() && self.waiting.len() == 1);
+                // Not where messages are repeated: it may be the answer to one that nobody waits for.
+                let http = self.is_http() && (self.reliable.is_none() || head.relates_to.is_none());
+                let alone = http || (head.relates_to.is_none() && self.waiting.len() == 1);
                 match self.waiting.oldest().filter(|_| alone) {
                     Some(id) => id,
                     None => return,
@@ -211,6 +217,22 @@ impl Exchange {
         self.events.push_back(Event::Reply { id, outcome });
     }
 
+    /// What the response to a message without a reply has against it, if that is a fault.
+    ///
+    /// # Errors
+    /// The fault; or it is no envelope.
+    pub fn objection_of(&self, document: &Bytes) -> Result<(), Failure> {
+        let (words, quotas) = (&self.reading.words, &self.reading.quotas);
+        let head = Head::read(self.dialect, document, words, quotas)?;
+        let named = |first: &head::First<'_>| {
+            first.local == "Fault" && first.namespace == envelope(self.dialect.soap)
+        };
+        if !head.first.as_ref().is_some_and(named) {
+            return Ok(());
+        }
+        Err(failure(&Fault::read(self.dialect, document, words, quotas)?, self.dialect))
+    }
+
     /// What a fault means for a call of this plan.
     fn fault_of(&self, plan: &Plan, document: &Bytes) -> Outcome<Body> {
         let fault = match Fault::read(self.dialect, document, &self.reading.words, &self.reading.quotas) {
@@ -239,7 +261,7 @@ impl Exchange {
     fn returned(&mut self, id: Option<CallId>, document: Bytes, place: Place) {
         let id = match id {
             Some(id) => id,
-            None if self.dialect.addressing && !self.is_http() => return,
+            None if self.dialect.addressing && (!self.is_http() || self.reliable.is_some()) => return,
             None => match self.waiting.oldest() {
                 Some(id) => id,
                 None => return,

@@ -41,6 +41,9 @@ impl Exchange {
         if self.waiting.len() >= limit {
             return Err(too_many(limit));
         }
+        if let Some(failure) = self.ended() {
+            return Err(failure.with_completed(Completed::No));
+        }
         let by = Described {
             interface: call.interface.map_or(0, |interface| std::ptr::from_ref(interface).addr()),
             operation: std::ptr::from_ref(call.operation).addr(),
@@ -216,13 +219,15 @@ impl Exchange {
             Answer::Done(results) => match self.reply(&call, results, out) {
                 Ok(()) => {
                     let action = self.is_http().then(|| Arc::clone(&call.plan.reply_action));
-                    return Ok(Answered { sends: true, fault: false, action });
+                    return Ok(Answered { sends: self.has_left(out), fault: false, action });
                 }
                 // The servant ran, only its results do not travel.
                 Err(failure) => failure.with_completed(Completed::Yes),
             },
             Answer::Raised { shape, fields } => match self.raise(&call, shape, fields, out) {
-                Ok(action) => return Ok(Answered { sends: true, fault: true, action: Some(action) }),
+                Ok(action) => {
+                    return Ok(Answered { sends: self.has_left(out), fault: true, action: Some(action) });
+                }
                 Err(failure) => failure.with_completed(Completed::Yes),
             },
             Answer::Failed(failure) => return Ok(self.refuse(&call, failure, out)),
@@ -235,6 +240,12 @@ impl Exchange {
         };
         self.refuse(&call, &failure, out);
         Err(failure)
+    }
+
+    /// Whether an answer was appended, not kept back by a reliable session's window.
+    #[inline]
+    fn has_left(&self, out: &Rope) -> bool {
+        self.reliable.is_none() || !out.is_empty()
     }
 
     #[inline]
@@ -316,7 +327,10 @@ impl Exchange {
         let to = self.settings.via(&call.key);
         let said = said(failure, &call.plan.action, &to, self.settings.exception_detail);
         match self.put_fault(&said, call.message_id.as_ref(), &[], None, out) {
-            Ok(()) => Answered { sends: true, fault: true, action: Some(said.action.as_ref().into()) },
+            Ok(()) => {
+                let action = Some(said.action.as_ref().into());
+                Answered { sends: self.has_left(out), fault: true, action }
+            }
             Err(_) => Answered::default(),
         }
     }

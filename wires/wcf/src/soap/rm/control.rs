@@ -158,7 +158,7 @@ pub(super) fn empty(version: Version, name: &str) -> Outbound {
 }
 
 /// A fault of the protocol.
-pub(super) fn fault(version: Version, name: &'static str, reason: &str) -> Said {
+pub(in crate::soap) fn fault(version: Version, name: &'static str, reason: &str) -> Said {
     Said {
         code: "Sender",
         subcode: Some((version.namespace().into(), name.into())),

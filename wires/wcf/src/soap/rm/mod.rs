@@ -8,9 +8,13 @@ mod headers;
 mod incoming;
 mod outgoing;
 mod session;
+mod shared;
 
-pub(super) use headers::Headers;
-pub(super) use session::{Came, Reliable};
+pub(super) use control::fault;
+pub(super) use headers::{Headers, Version};
+pub(super) use session::Came;
+pub(crate) use shared::{Orphans, Sequences};
+pub(super) use shared::{Reliable, sequence_of};
 
 use super::faults::Said;
 use super::ids::MessageId;

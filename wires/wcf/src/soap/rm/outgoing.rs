@@ -66,6 +66,11 @@ impl Outgoing {
             return None;
         }
         let message = self.waiting.pop_front()?;
+        Some(self.fly(now, message))
+    }
+
+    /// Gives a message its number.
+    fn fly(&mut self, now: Instant, message: Outbound) -> (u64, Outbound) {
         let number = self.next;
         self.next += 1;
         self.flying.push_back(Flying {
@@ -74,13 +79,42 @@ impl Outgoing {
             repeats: 0,
             due: now + REPEAT_AFTER,
         });
-        Some((number, message))
+        (number, message)
     }
 
-    /// The answer to a message of the peer, once more.
+    /// The answer to a message of the peer: for the first time if the window lets it through, or once more.
     pub(super) fn answer_to(&mut self, id: &MessageId, now: Instant) -> Option<(u64, Outbound)> {
-        let flying = self.flying.iter_mut().find(|flying| flying.message.relates_to.as_ref() == Some(id))?;
-        Some(flying.repeat(now))
+        let answers = |message: &Outbound| message.relates_to.as_ref() == Some(id);
+        if let Some(flying) = self.flying.iter_mut().find(|flying| answers(&flying.message)) {
+            return Some(flying.repeat(now));
+        }
+        if self.flying.len() as u64 >= WINDOW {
+            return None;
+        }
+        let at = self.waiting.iter().position(answers)?;
+        let message = self.waiting.remove(at)?;
+        Some(self.fly(now, message))
+    }
+
+    /// Whether the answer to a message of the peer waits for the window.
+    pub(super) fn holds_answer_to(&self, id: &MessageId) -> bool {
+        self.waiting.iter().any(|message| message.relates_to.as_ref() == Some(id))
+    }
+
+    /// Forgets whose messages these are; those without a number are left out.
+    pub(super) fn orphan(&mut self) {
+        self.waiting.clear();
+        self.flying.iter_mut().for_each(|flying| flying.message.call = None);
+    }
+
+    /// Whether the message of a call has been sent once, and nothing was heard of it.
+    pub(super) fn was_sent_once(&self, call: CallId) -> bool {
+        self.flying.iter().any(|flying| flying.message.call == Some(call) && flying.repeats == 0)
+    }
+
+    /// Whether the message of a call has no number yet.
+    pub(super) fn holds(&self, call: CallId) -> bool {
+        self.waiting.iter().any(|message| message.call == Some(call))
     }
 
     /// Takes an acknowledgement.

@@ -6,14 +6,14 @@ use super::outgoing::Outgoing;
 use super::{INACTIVITY, Next, Outbound, REPEAT_AFTER, REPEATS, Verdict, control};
 use crate::dictionary::Words;
 use crate::soap::Dialect;
-use crate::soap::faults::Said;
+use crate::soap::faults::{Fault, Said};
 use crate::soap::head::Head;
 use crate::soap::ids::{self, MessageId};
 use crate::soap::names::envelope;
 use crate::values::ReaderQuotas;
 use bytes::Bytes;
 use everywire_model::visit::Visit;
-use everywire_model::{CallId, Failure, Initiator, Kind};
+use everywire_model::{CallId, Completed, Failure, Initiator, Kind};
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -44,9 +44,18 @@ pub(in crate::soap) struct Came<'a> {
     pub(in crate::soap) here: &'a str,
 }
 
+/// What is owed to the message that was received last, over the connection that it came by.
+#[derive(Debug, Default)]
+pub(in crate::soap) struct Desk {
+    /// Messages of the protocol itself.
+    control: VecDeque<Outbound>,
+    /// A message to answer with an old answer, or with an acknowledgement.
+    owed: Option<Option<MessageId>>,
+}
+
 /// One session.
 #[derive(Debug)]
-pub(in crate::soap) struct Reliable {
+pub(in crate::soap) struct Session {
     dialect: Dialect,
     version: Version,
     asks: bool,
@@ -59,14 +68,12 @@ pub(in crate::soap) struct Reliable {
     out: Outgoing,
     came: Incoming,
     to: Option<Box<str>>,
-    /// Messages of the protocol itself.
-    control: VecDeque<Outbound>,
-    /// A message to answer with an old answer, or with an acknowledgement.
-    owed: Option<Option<MessageId>>,
     heard: Option<Instant>,
+    /// Why it is over, if it was the peer that ended it.
+    ended: Option<Failure>,
 }
 
-impl Reliable {
+impl Session {
     /// The side that opened the channel.
     pub(in crate::soap) fn asking(dialect: Dialect, in_turns: bool) -> Self {
         let offer = control::identifier();
@@ -81,9 +88,8 @@ impl Reliable {
             out: Outgoing::new(None),
             came: Incoming::new(Some(offer)),
             to: None,
-            control: VecDeque::new(),
-            owed: None,
             heard: None,
+            ended: None,
         }
     }
 
@@ -97,11 +103,68 @@ impl Reliable {
         version_of(head, "CreateSequence").is_some()
     }
 
-    pub(in crate::soap) fn queue(&mut self, message: Outbound) {
+    pub(in crate::soap) fn queue(&mut self, message: Outbound, desk: &mut Desk) {
         if self.to.is_none() {
             self.to.clone_from(&message.to);
         }
+        if self.in_turns && !self.asks {
+            // It is the response to this request and to no other.
+            desk.owed = Some(message.relates_to.clone());
+        }
         self.out.push(message);
+    }
+
+    /// Whether neither side says anything more.
+    pub(in crate::soap) fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    /// The identifier of the sequence of the peer's messages.
+    pub(super) fn id(&self) -> Option<&str> {
+        self.came.id.as_deref()
+    }
+
+    /// Whether this message asked for it.
+    pub(super) fn was_asked_by(&self, id: &MessageId) -> bool {
+        self.stage != Stage::Idle && self.asked == *id
+    }
+
+    /// Whether nobody will come back to it.
+    pub(super) fn is_forsaken(&self, now: Instant) -> bool {
+        self.is_over() || self.heard.is_none_or(|heard| heard + INACTIVITY <= now)
+    }
+
+    /// Why it is over, if it was the peer that ended it.
+    pub(in crate::soap) fn ended(&self) -> Option<&Failure> {
+        self.ended.as_ref()
+    }
+
+    /// Whether the message of a call still waits to go, or was turned away unread.
+    pub(in crate::soap) fn holds(&self, call: CallId) -> bool {
+        let unknown = self.ended.as_ref().is_some_and(|failure| failure.code() == Some("rm UnknownSequence"));
+        self.out.holds(call) || (self.in_turns && unknown && self.out.was_sent_once(call))
+    }
+
+    /// Its connection is gone. Whether it may go on over another one: what has its number still arrives, though nobody waits
+    /// for that any more.
+    pub(super) fn orphan(&mut self) -> bool {
+        self.out.orphan();
+        self.asks && self.in_turns && self.stage == Stage::Open && !self.closing
+    }
+
+    fn end_for(&mut self, name: &str, reason: &str) {
+        self.stage = Stage::Over;
+        let who = if self.asks { "service" } else { "client" };
+        let reason = reason.trim();
+        let said = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        let failure = Failure::new(
+            Kind::Unreachable,
+            Initiator::Peer,
+            format!("the {who} ended the reliable session{said}"),
+        );
+        let hint = "another call begins another session; the service's InactivityTimeout may be short";
+        let failure = failure.with_code(format!("rm {name}"));
+        self.ended.get_or_insert_with(|| if self.asks { failure.with_hint(hint) } else { failure });
     }
 
     pub(in crate::soap) fn close(&mut self) {
@@ -155,9 +218,9 @@ impl Reliable {
     }
 
     /// The next message to send.
-    pub(in crate::soap) fn next(&mut self, now: Instant) -> Option<Next> {
+    pub(in crate::soap) fn next(&mut self, now: Instant, desk: &mut Desk) -> Option<Next> {
         let answers = self.in_turns && !self.asks;
-        if let Some(message) = self.control.pop_front() {
+        if let Some(message) = desk.control.pop_front() {
             return Some(self.dressed(message, None, answers));
         }
         match self.stage {
@@ -166,14 +229,18 @@ impl Reliable {
             Stage::Idle | Stage::Asking(..) | Stage::Over => return None,
             Stage::Open | Stage::Closing => {}
         }
-        if let Some(owed) = self.owed.take() {
-            let again = owed.and_then(|id| self.out.answer_to(&id, now));
+        if let Some(owed) = desk.owed.take() {
+            let again = owed.as_ref().and_then(|id| self.out.answer_to(id, now));
+            if again.is_none() && owed.is_some_and(|id| self.out.holds_answer_to(&id)) {
+                // What is not acknowledged is asked again, and answered when there is room.
+                return None;
+            }
             return Some(match again {
                 Some((number, message)) => self.dressed(message, Some(number), answers),
                 None => self.dressed(control::empty(self.version, "SequenceAcknowledgement"), None, answers),
             });
         }
-        if let Some((number, message)) = self.out.next(now, self.is_timed()) {
+        if !answers && let Some((number, message)) = self.out.next(now, self.is_timed()) {
             return Some(self.dressed(message, Some(number), answers));
         }
         // On an ordered stream nothing overtakes the last message: the end may follow it at once.
@@ -229,11 +296,16 @@ impl Reliable {
     ///
     /// # Errors
     /// It breaks the protocol, or the session was refused.
-    pub(in crate::soap) fn receive(&mut self, now: Instant, came: &Came<'_>) -> Visit<Verdict> {
+    pub(in crate::soap) fn receive(
+        &mut self,
+        now: Instant,
+        came: &Came<'_>,
+        desk: &mut Desk,
+    ) -> Visit<Verdict> {
         self.heard = Some(now);
         let head = came.head;
         if Self::begins(head) {
-            return self.created(came);
+            return self.created(came, desk);
         }
         if head.relates_to.as_ref().is_some_and(|id| *id == self.asked || id.guid() == self.asked.guid())
             && self.asks
@@ -255,15 +327,18 @@ impl Reliable {
             if self.came.id.as_ref() != Some(&sequence.id) || self.stage == Stage::Over {
                 return Ok(Verdict::Fault(self.unknown()));
             }
-            return Ok(self.numbered(now, sequence.number, came));
+            return Ok(self.numbered(now, sequence.number, came, desk));
         }
-        if let Some(verdict) = self.control_message(came)? {
+        if let Some(verdict) = self.control_message(came, desk)? {
             return Ok(verdict);
         }
         let is_fault = head
             .first
             .as_ref()
             .is_some_and(|first| first.local == "Fault" && first.namespace == envelope(self.dialect.soap));
+        if is_fault && self.ends_with(came)? {
+            return Ok(Verdict::Deliver(Vec::new()));
+        }
         if head.relates_to.is_some() || is_fault || self.stage != Stage::Open {
             return Ok(Verdict::Foreign);
         }
@@ -273,14 +348,14 @@ impl Reliable {
     }
 
     /// A message of a sequence.
-    fn numbered(&mut self, now: Instant, number: u64, came: &Came<'_>) -> Verdict {
+    fn numbered(&mut self, now: Instant, number: u64, came: &Came<'_>, desk: &mut Desk) -> Verdict {
         let is_control = version_of(came.head, "LastMessage").is_some();
         let arrived = (came.document.clone(), came.action.map(str::to_owned), came.key.clone());
         let taken = self.came.take(now, number, (!is_control).then_some(arrived));
         if self.in_turns && !self.asks {
             let wants = came.head.message_id.clone().filter(|_| !is_control);
             // The answer to a fresh question comes by itself; what has none is acknowledged at once.
-            self.owed = match (&taken, wants) {
+            desk.owed = match (&taken, wants) {
                 (Taken::Now(_), Some(_)) => None,
                 (_, wants) => Some(wants),
             };
@@ -292,7 +367,7 @@ impl Reliable {
     }
 
     /// A message of the protocol itself.
-    fn control_message(&mut self, came: &Came<'_>) -> Visit<Option<Verdict>> {
+    fn control_message(&mut self, came: &Came<'_>, desk: &mut Desk) -> Visit<Option<Verdict>> {
         let head = came.head;
         let is = |name| version_of(head, name).is_some();
         if is("SequenceAcknowledgement") || is("TerminateSequenceResponse") || is("LastMessage") {
@@ -311,11 +386,11 @@ impl Reliable {
             Version::Oasis => {
                 let name = if closes { "CloseSequenceResponse" } else { "TerminateSequenceResponse" };
                 let answer = control::about(self.dialect, self.version, name, &about, None);
-                self.control.push_back(Outbound { relates_to: head.message_id.clone(), ..answer });
+                desk.control.push_back(Outbound { relates_to: head.message_id.clone(), ..answer });
             }
             Version::February if !self.asks => {
                 let id = self.out.id.clone().unwrap_or_default();
-                self.control.push_back(control::about(
+                desk.control.push_back(control::about(
                     self.dialect,
                     self.version,
                     "TerminateSequence",
@@ -328,11 +403,30 @@ impl Reliable {
         if ends {
             self.stage = Stage::Over;
         }
+        // A client is told so when it has said the same; else it is the service's own doing.
+        if (ends || self.asks) && !(self.asks && self.closing) {
+            self.end_for(if closes { "SequenceClosed" } else { "SequenceTerminated" }, "");
+        }
         Ok(Some(Verdict::Deliver(Vec::new())))
     }
 
+    /// Whether a fault is the protocol's, and with it the end of the session.
+    fn ends_with(&mut self, came: &Came<'_>) -> Visit<bool> {
+        let fault = Fault::read(self.dialect, came.document, came.words, came.quotas)?;
+        let (namespace, name) = fault.subcode.as_ref().unwrap_or(&fault.code);
+        let own = Version::of(namespace).is_some() || version_of(came.head, "fault").is_some();
+        if !own {
+            return Ok(false);
+        }
+        if self.asks && matches!(self.stage, Stage::Asking(..)) {
+            return Err(refused(&fault.reason));
+        }
+        self.end_for(name, &fault.reason);
+        Ok(true)
+    }
+
     /// A client asks for a sequence.
-    fn created(&mut self, came: &Came<'_>) -> Visit<Verdict> {
+    fn created(&mut self, came: &Came<'_>, desk: &mut Desk) -> Visit<Verdict> {
         let id = came.head.message_id.clone();
         let refused = |version| {
             let reason =
@@ -355,7 +449,7 @@ impl Reliable {
             self.stage = Stage::Open;
         }
         let granted = self.came.id.clone().unwrap_or_default();
-        self.control.push_back(control::created(self.dialect, self.version, id, &granted, Some(came.here)));
+        desk.control.push_back(control::created(self.dialect, self.version, id, &granted, Some(came.here)));
         Ok(Verdict::Deliver(Vec::new()))
     }
 
@@ -371,13 +465,7 @@ impl Reliable {
                 self.stage = Stage::Open;
                 Ok(Verdict::Deliver(Vec::new()))
             }
-            None => Err(Failure::new(
-                Kind::Unsupported,
-                Initiator::Peer,
-                "the service grants no reliable session",
-            )
-            .with_code("rm CreateSequenceRefused")
-            .with_hint("leave `reliable=on` out of the address")),
+            None => Err(refused("")),
         }
     }
 
@@ -398,6 +486,15 @@ impl Reliable {
     pub(in crate::soap) fn cancel(&mut self, call: CallId) {
         self.out.cancel(call);
     }
+}
+
+#[cold]
+fn refused(reason: &str) -> Failure {
+    let said = if reason.is_empty() { String::new() } else { format!(": {}", reason.trim()) };
+    Failure::new(Kind::Unsupported, Initiator::Peer, format!("the service grants no reliable session{said}"))
+        .with_code("rm CreateSequenceRefused")
+        .with_completed(Completed::No)
+        .with_hint("leave `reliable=on` out of the address")
 }
 
 /// The version of a message of the protocol with this name, if it is one.

@@ -1,0 +1,47 @@
+//! Goodbyes: whoever ends a connection says so, and where the peer has to answer, hears it out for a moment.
+
+use super::{Connection, Core, Role};
+use crate::sync::lock;
+use everywire_model::Failure;
+use std::time::{Duration, Instant};
+
+/// How long the peer may take to answer a goodbye.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+impl Connection {
+    /// Ends it at once: for quotas and for shutting down.
+    pub(crate) fn cut(&self, why: &Failure) {
+        let mut core = self.enter();
+        if core.failed.is_none() {
+            self.part(&mut core);
+        }
+        self.fail(&mut core, why.clone());
+    }
+
+    /// Says goodbye. It is a courtesy: who does not take it is left without.
+    fn part(&self, core: &mut Core) {
+        core.session.close();
+        let mut fine = self.flush(core).is_ok();
+        let until = Instant::now() + FAREWELL;
+        while fine && core.failed.is_none() && core.session.is_parting() && Instant::now() < until {
+            if !self.make_progress(core) && core.failed.is_none() {
+                let writing = !core.session.transmit().is_empty();
+                fine = self.stream.wait(writing, Some(until)).is_ok();
+            }
+            while let Some(event) = core.session.poll() {
+                self.deliver(core, event);
+            }
+        }
+        let _ = self.flush(core);
+    }
+}
+
+impl Drop for Connection {
+    /// Nobody calls on it any more. Its peer learns that from itself, not from the silence behind it.
+    fn drop(&mut self) {
+        let mut core = lock(&self.core);
+        if self.role == Role::Calling && core.failed.is_none() && core.peer.is_some() {
+            self.part(&mut core);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Whose turn it is on a connection that carries one call at a time.
+
+use super::Connection;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Somebody is about to begin a call, or waits for its outcome.
+const RESERVED: u8 = 1;
+/// The session has a call without an outcome.
+const BUSY: u8 = 2;
+
+/// Whether another call may begin. Two things can stand against it, and each is told by whoever knows: were they one, letting
+/// go of the lock for anything else would take a reservation away before its call has begun.
+#[derive(Debug, Default)]
+pub(super) struct Turns(AtomicU8);
+
+impl Turns {
+    fn take(&self) -> bool {
+        self.0.compare_exchange(0, RESERVED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    fn give_back(&self) {
+        self.0.fetch_and(!RESERVED, Ordering::AcqRel);
+    }
+
+    /// What the session says; called under the connection's lock only.
+    #[inline]
+    pub(super) fn note(&self, busy: bool) {
+        if (self.0.load(Ordering::Relaxed) & BUSY != 0) == busy {
+            return;
+        }
+        if busy {
+            self.0.fetch_or(BUSY, Ordering::AcqRel);
+        } else {
+            self.0.fetch_and(!BUSY, Ordering::AcqRel);
+        }
+    }
+}
+
+/// The right to begin the next call on a connection; given back when dropped, whether it was used or not.
+#[must_use]
+pub(crate) struct Turn(Option<Arc<Connection>>);
+
+impl Turn {
+    /// None is needed: the connection carries several calls at once, or everybody shares it.
+    pub(crate) fn any() -> Self {
+        Self(None)
+    }
+}
+
+impl Drop for Turn {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(connection) = &self.0 {
+            connection.turns.give_back();
+        }
+    }
+}
+
+impl Connection {
+    /// The right to begin a call without waiting for one that is under way, if there is none. If it carries one at a time,
+    /// nobody else gets it until the turn is given back and nothing is outstanding.
+    #[inline]
+    pub(crate) fn take(self: &Arc<Self>) -> Option<Turn> {
+        if !self.serial {
+            return Some(Turn::any());
+        }
+        self.turns.take().then(|| Turn(Some(Arc::clone(self))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_its_holder_ends_a_reservation() {
+        let turns = Turns::default();
+        assert!(turns.take());
+        // Others let go of the lock meanwhile: to look at the clock, or because their own call has ended.
+        turns.note(false);
+        assert!(!turns.take(), "two callers have one connection");
+        turns.note(true);
+        turns.give_back();
+        assert!(!turns.take(), "its call has no outcome yet");
+        turns.note(false);
+        assert!(turns.take());
+        // Whoever begins no call after all.
+        turns.give_back();
+        assert!(turns.take(), "the connection is lost");
+    }
+}

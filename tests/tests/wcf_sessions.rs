@@ -1,0 +1,175 @@
+//! One-way calls and reliable sessions over real connections, against services that do as they are told here.
+
+mod common;
+
+use common::hello::bench::IRemoteObject;
+use common::hello::duplex::IHelloCallback;
+use everywire::model::Completed;
+use everywire::{Failure, Kind, Node, Ref};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(30);
+const RM: &str = "http://schemas.xmlsoap.org/ws/2005/02/rm";
+
+/// A service over HTTP: each body that comes is answered with a status line, headers and a body, or by closing.
+struct Service {
+    port: u16,
+    /// What came, by the number of its connection.
+    came: Receiver<(usize, String)>,
+}
+
+impl Service {
+    fn new(answer: impl FnMut(usize, &str) -> Option<String> + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("it is bound").port();
+        let (tell, came) = channel();
+        std::thread::spawn(move || serve(&listener, &tell, answer));
+        Self { port, came }
+    }
+
+    fn next(&self) -> (usize, String) {
+        self.came.recv_timeout(LONG).expect("a request")
+    }
+}
+
+fn serve(
+    listener: &TcpListener,
+    tell: &Sender<(usize, String)>,
+    mut answer: impl FnMut(usize, &str) -> Option<String>,
+) {
+    for (number, stream) in listener.incoming().enumerate() {
+        let Ok(stream) = stream else { return };
+        let mut reader = BufReader::new(stream);
+        while let Some(body) = request(&mut reader) {
+            let response = answer(number, &body);
+            // The test may be over.
+            let _ = tell.send((number, body));
+            let Some(response) = response else { break };
+            if reader.get_mut().write_all(response.as_bytes()).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+fn request(reader: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if let Some((_, value)) = line.to_lowercase().split_once("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    String::from_utf8(body).ok()
+}
+
+fn status(line: &str) -> String {
+    format!("HTTP/1.1 {line}\r\nContent-Length: 0\r\n\r\n")
+}
+
+fn tell(port: u16) -> Result<(), Failure> {
+    let node = Node::new();
+    let far: Ref<dyn IHelloCallback> =
+        node.connect(&format!("basic://127.0.0.1:{port}/x")).expect("an address");
+    far.on_hello("told")
+}
+
+#[test]
+fn a_one_way_call_that_is_refused_is_an_error() {
+    for (line, kind) in [
+        ("401 Unauthorized", Kind::Refused),
+        ("404 Not Found", Kind::NoObject),
+        ("500 Internal Server Error", Kind::Internal),
+    ] {
+        let service = Service::new(move |_, _| Some(status(line)));
+        let failure = tell(service.port).expect_err("it was refused");
+        assert_eq!(failure.kind(), kind, "{failure}");
+        assert!(service.next().1.contains("told"));
+    }
+    let service = Service::new(|_, _| Some(status("202 Accepted")));
+    tell(service.port).expect("it was taken");
+}
+
+#[test]
+fn a_one_way_call_that_meets_a_closing_connection_is_an_error() {
+    let service = Service::new(|_, _| None);
+    let failure = tell(service.port).expect_err("nobody said that it was taken");
+    assert_eq!((failure.kind(), failure.completed()), (Kind::Unreachable, Completed::Maybe), "{failure}");
+    service.next();
+    // It is not sent again by itself: it may have been executed.
+    assert!(service.came.try_recv().is_err());
+}
+
+/// The text between two others, the first time.
+fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
+    let rest = text.split_once(before).unwrap_or_else(|| panic!("no {before} in {text}")).1;
+    rest.split(after).next().unwrap_or(rest)
+}
+
+fn action(body: &str) -> &str {
+    let text = between(body, "Action ", "</");
+    text.rsplit(['/', '>']).next().unwrap_or(text)
+}
+
+fn number(body: &str) -> Option<&str> {
+    body.contains("MessageNumber>").then(|| between(body, "MessageNumber>", "<"))
+}
+
+/// What a service with reliable sessions answers.
+fn reliable(body: &str) -> String {
+    let acknowledged = number(body).map_or_else(String::new, |number| {
+        format!(
+            "<r:SequenceAcknowledgement xmlns:r=\"{RM}\"><r:Identifier>urn:theirs</r:Identifier>\
+             <r:AcknowledgementRange Lower=\"1\" Upper=\"{number}\"/></r:SequenceAcknowledgement>"
+        )
+    });
+    let (said, content) = match action(body) {
+        "CreateSequence" => (
+            format!("{RM}/CreateSequenceResponse"),
+            format!(
+                "<CreateSequenceResponse xmlns=\"{RM}\"><Identifier>urn:theirs</Identifier><Accept><AcksTo>\
+                 <a:Address>http://h/</a:Address></AcksTo></Accept></CreateSequenceResponse>"
+            ),
+        ),
+        "VoidCall" => (
+            "http://tempuri.org/IRemoteObject/VoidCallResponse".to_owned(),
+            "<VoidCallResponse xmlns=\"http://tempuri.org/\"/>".to_owned(),
+        ),
+        _ => (format!("{RM}/SequenceAcknowledgement"), String::new()),
+    };
+    let relates = if body.contains("MessageID>") {
+        format!("<a:RelatesTo>{}</a:RelatesTo>", between(body, "MessageID>", "<"))
+    } else {
+        String::new()
+    };
+    let envelope = format!(
+        "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\" xmlns:a=\"http://www.w3.org/2005/08/addressing\">\
+         <s:Header><a:Action>{said}</a:Action>{relates}{acknowledged}</s:Header><s:Body>{content}</s:Body></s:Envelope>"
+    );
+    let length = envelope.len();
+    let kind = "application/soap+xml; charset=utf-8";
+    format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{envelope}")
+}
+
+#[test]
+fn a_client_that_ends_ends_its_sequence() {
+    let service = Service::new(|_, body| Some(reliable(body)));
+    let address = format!("wshttp://127.0.0.1:{}/x?reliable=on", service.port);
+    let node = Node::new();
+    let far: Ref<dyn IRemoteObject> = node.connect(&address).expect("an address");
+    far.void_call().expect("an answer");
+    drop((far, node));
+    let asked: Vec<String> = (0..4).map(|_| action(&service.next().1).to_owned()).collect();
+    assert_eq!(asked, ["CreateSequence", "VoidCall", "LastMessage", "TerminateSequence"]);
+}

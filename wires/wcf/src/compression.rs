@@ -1,0 +1,110 @@
+//! Compressed messages: gzip (RFC 1952) and deflate (RFC 1951), as `compressionFormat` of binary encodings and HTTP's
+//! `Content-Encoding` have them.
+
+use crate::limits::Quotas;
+use bytes::Bytes;
+use everywire_model::{Failure, Initiator, Kind};
+use flate2::Compression;
+use flate2::bufread::{DeflateDecoder, GzDecoder};
+use flate2::write::{DeflateEncoder, GzEncoder};
+use std::io::{self, Read, Write};
+
+/// How messages are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// With a head and a check.
+    Gzip,
+    /// Bare.
+    Deflate,
+}
+
+impl Format {
+    /// Its name in addresses and content types.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Deflate => "deflate",
+        }
+    }
+
+    /// The octets of these parts, smaller, most of the time.
+    pub(crate) fn pack(self, parts: &[Bytes]) -> Option<Bytes> {
+        fn all(mut to: impl Write, parts: &[Bytes]) -> io::Result<()> {
+            parts.iter().try_for_each(|part| to.write_all(part))
+        }
+        let packed = match self {
+            Self::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+                all(&mut encoder, parts).and_then(|()| encoder.finish())
+            }
+            Self::Deflate => {
+                let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+                all(&mut encoder, parts).and_then(|()| encoder.finish())
+            }
+        };
+        packed.ok().map(Bytes::from)
+    }
+
+    /// The octets as they were. What the quota counts is what comes out: no more than that is ever made.
+    ///
+    /// # Errors
+    /// It is more than the quota allows, or not compressed so from its beginning to its end.
+    pub(crate) fn unpack(self, packed: &Bytes, quotas: &Quotas) -> Result<Bytes, Failure> {
+        let most = quotas.max_received_message_size;
+        let mut out = Vec::new();
+        let mut take = |from: &mut dyn Read| from.take(most.saturating_add(1)).read_to_end(&mut out);
+        let (read, rest) = match self {
+            Self::Gzip => {
+                let mut decoder = GzDecoder::new(&packed[..]);
+                (take(&mut decoder), decoder.into_inner())
+            }
+            Self::Deflate => {
+                let mut decoder = DeflateDecoder::new(&packed[..]);
+                (take(&mut decoder), decoder.into_inner())
+            }
+        };
+        if out.len() as u64 > most {
+            return Err(quotas.message_too_large(Initiator::Peer));
+        }
+        let broken = |what: &str| {
+            let what = format!("the compressed message ({}) is broken: {what}", self.name());
+            Failure::new(Kind::Malformed, Initiator::Peer, what)
+        };
+        read.map_err(|error| broken(&error.to_string()))?;
+        if rest.is_empty() { Ok(out.into()) } else { Err(broken("something stands behind it")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_comes_back_and_no_more_than_the_quota() {
+        let text = Bytes::from("text ".repeat(2000));
+        let quotas = |most| Quotas { max_received_message_size: most, ..Quotas::default() };
+        for format in [Format::Gzip, Format::Deflate] {
+            let packed = format.pack(&[text.slice(..7), text.slice(7..)]).unwrap();
+            assert!(packed.len() < text.len() / 20);
+            assert_eq!(format.unpack(&packed, &quotas(10_000)).unwrap(), text);
+            let failure = format.unpack(&packed, &quotas(9_999)).unwrap_err();
+            assert_eq!(failure.kind(), Kind::LimitExceeded);
+            // A bomb: megabytes of nothing, a thousand times smaller.
+            let bomb = format.pack(&vec![Bytes::from_static(&[0; 1 << 16]); 1 << 8]).unwrap();
+            assert!(bomb.len() < 100_000);
+            assert_eq!(format.unpack(&bomb, &quotas(65_536)).unwrap_err().kind(), Kind::LimitExceeded);
+            // Inside another, it is not opened: one coding is one coding.
+            let outer = format.pack(std::slice::from_ref(&bomb)).unwrap();
+            assert_eq!(format.unpack(&outer, &quotas(1 << 20)).unwrap(), bomb);
+            for wrong in [
+                packed.slice(..packed.len() - 1),
+                Bytes::from([&packed[..], b"x"].concat()),
+                Bytes::from([&packed[..], &packed[..]].concat()),
+                Bytes::from_static(&[0xff; 20]),
+                Bytes::new(),
+            ] {
+                assert_eq!(format.unpack(&wrong, &quotas(100_000)).unwrap_err().kind(), Kind::Malformed);
+            }
+        }
+    }
+}

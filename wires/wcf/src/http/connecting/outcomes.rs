@@ -1,0 +1,161 @@
+//! What becomes of requests: results, failures behind statuses, pages. Calls that expect nothing are answered too, if only with
+//! a status.
+
+use super::{Asking, Connecting, Flight, is_refusal, unasked};
+use crate::compression;
+use crate::http::compression::Coding;
+use crate::http::content::{self, Format};
+use crate::http::statuses::{explain, wrong_login};
+use crate::values;
+use bytes::Bytes;
+use everywire_model::{Body, CallId, Completed, Event, Failure, Initiator, Kind, Outcome};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, StatusCode, response};
+use std::sync::Arc;
+use std::time::Instant;
+
+impl Connecting {
+    pub(super) fn returned(&mut self, now: Instant, flight: &Flight, parts: &response::Parts, body: Bytes) {
+        let (status, headers) = (parts.status, &parts.headers);
+        match flight.kind {
+            Asking::Nobody | Asking::Sequence => {}
+            Asking::Told => self.told(flight, parts, body),
+            Asking::Probe => {
+                // Whatever a page costs its reader, an endpoint is there; only a missing one is not.
+                if matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) || is_refusal(status) {
+                    self.fail(flight, self.explain(flight, status, ""));
+                } else {
+                    self.done(flight.id, Bytes::new());
+                }
+            }
+            Asking::Page if status.is_success() => self.done(flight.id, body),
+            Asking::Page => self.fail(flight, self.explain(flight, status, "")),
+            Asking::Message => {
+                let content_type = headers.get(CONTENT_TYPE);
+                // Faults may come with other statuses, too; what has the right type is an envelope.
+                let body = match self.plain(headers, body) {
+                    Ok(body) => body,
+                    Err(failure) => return self.fail(flight, failure),
+                };
+                let format = content_type.and_then(|given| self.format(given));
+                let Some(format) = format.filter(|_| !body.is_empty()) else {
+                    let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
+                    let failure = match content_type {
+                        Some(given) if status == StatusCode::OK && !body.is_empty() => {
+                            let given = String::from_utf8_lossy(given.as_bytes()).into_owned();
+                            content::mismatch(&given, self.dialect).with_completed(Completed::Maybe)
+                        }
+                        _ => self.explain(flight, status, &text),
+                    };
+                    self.fail(flight, failure);
+                    return;
+                };
+                let result = format
+                    .envelope(body, self.dialect, &self.settings.quotas.reader)
+                    .and_then(|document| self.exchange.receive(now, document, None, &flight.key));
+                self.conclude(flight, result);
+            }
+        }
+    }
+
+    /// A call has its outcome now, whatever came.
+    pub(super) fn conclude(&mut self, flight: &Flight, result: Result<(), Failure>) {
+        let mut concluded = false;
+        while let Some(event) = self.exchange.poll() {
+            concluded |= matches!(&event, Event::Reply { id, .. } if *id == flight.id);
+            self.events.push_back(event);
+        }
+        if !concluded {
+            let failure = result.err().unwrap_or_else(|| {
+                let message = "the response answers another request";
+                Failure::new(Kind::Violation, Initiator::Peer, message).with_completed(Completed::Maybe)
+            });
+            self.fail(flight, failure);
+        }
+    }
+
+    pub(super) fn fail(&mut self, flight: &Flight, failure: Failure) {
+        match flight.kind {
+            // Their calls are the exchange's.
+            Asking::Nobody | Asking::Sequence => {}
+            Asking::Message => self.exchange.fail(flight.id, failure),
+            Asking::Told | Asking::Probe | Asking::Page => self.tell(flight.id, Some(failure)),
+        }
+    }
+
+    pub(super) fn done(&mut self, id: CallId, bytes: Bytes) {
+        let body = Body {
+            bytes,
+            base: 0,
+            little: true,
+            dialect: values::TEXT,
+            context: Bytes::new(),
+            budget: self.limits.budget,
+            codec: &values::XML,
+            beside: None,
+        };
+        self.events.push_back(Event::Reply { id, outcome: Outcome::Done(body) });
+    }
+
+    pub(super) fn explain(&self, flight: &Flight, status: StatusCode, text: &str) -> Failure {
+        let address = self.settings.via(&flight.key);
+        if status == StatusCode::UNAUTHORIZED && self.settings.basic_login {
+            return wrong_login(&address);
+        }
+        explain(status, self.dialect, &address, text)
+    }
+
+    pub(super) fn format(&mut self, header: &HeaderValue) -> Option<Arc<Format>> {
+        if let Some((known, format)) = &self.read
+            && known == header
+        {
+            return Some(Arc::clone(format));
+        }
+        let format = Arc::new(Format::read(header.as_bytes(), self.dialect)?);
+        // A copy: the header's bytes are those of the whole head.
+        let header = HeaderValue::from_bytes(header.as_bytes()).ok()?;
+        self.read = Some((header, Arc::clone(&format)));
+        Some(format)
+    }
+
+    /// The response to a message without a reply: 202 or another success says that it was taken, everything else why it was not
+    /// (WCF's services say faults even then).
+    pub(super) fn told(&mut self, flight: &Flight, parts: &response::Parts, body: Bytes) {
+        match self.taken(flight, parts, body) {
+            Ok(()) => self.done(flight.id, Bytes::new()),
+            Err(failure) => self.fail(flight, failure),
+        }
+    }
+
+    fn taken(&mut self, flight: &Flight, parts: &response::Parts, body: Bytes) -> Result<(), Failure> {
+        let status = parts.status;
+        let body = self.plain(&parts.headers, body)?;
+        let given = parts.headers.get(CONTENT_TYPE).filter(|_| !body.is_empty());
+        let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
+        if let Some(format) = given.and_then(|given| self.format(given)) {
+            let document = format.envelope(body, self.dialect, &self.settings.quotas.reader)?;
+            self.exchange.objection_of(&document)?;
+        }
+        if status.is_success() { Ok(()) } else { Err(self.explain(flight, status, &text)) }
+    }
+
+    /// The body of a response as it was before it was compressed.
+    pub(super) fn plain(&self, headers: &HeaderMap, body: Bytes) -> Result<Bytes, Failure> {
+        match Coding::of(headers) {
+            Coding::Plain => Ok(body),
+            Coding::Gzip if self.settings.compressed.is_some() => {
+                compression::Format::Gzip.unpack(&body, &self.settings.quotas)
+            }
+            _ => Err(unasked(headers)),
+        }
+        .map_err(|failure| failure.with_completed(Completed::Maybe))
+    }
+
+    /// A message without a reply has its outcome, or fails as calls with one do.
+    pub(super) fn tell(&mut self, id: CallId, failure: Option<Failure>) {
+        match failure {
+            None => self.done(id, Bytes::new()),
+            Some(failure) => self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) }),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Which reliable session a message is of.
+
+use super::{Exchange, Side};
+use crate::soap::faults::Said;
+use crate::soap::head::Head;
+use crate::soap::rm::{self, Reliable, Version};
+use bytes::Bytes;
+use everywire_model::visit::Visit;
+use std::time::Instant;
+
+impl Exchange {
+    /// Turns to the session that a message begins, or is of: over HTTP that may be any of the node's, whichever connection its
+    /// other messages came by. Returns why there is none.
+    pub(super) fn attend(&mut self, now: Instant, head: &Head<'_>, document: &Bytes) -> Visit<Option<Said>> {
+        if self.side == Side::Client {
+            return Ok(None);
+        }
+        let http = self.is_http();
+        let node = self.node.as_ref().filter(|_| http);
+        if Reliable::begins(head) {
+            let again = head.message_id.as_ref().and_then(|id| node?.sequences.asked_by(id));
+            // One connection of framing has one session; those of HTTP are anybody's.
+            let free = self.reliable.as_ref().is_none_or(|held| node.is_some() || (http && held.is_over()));
+            if node.is_some_and(|node| again.is_none() && !node.sequences.has_room(now)) {
+                let reason = "The sequence was not created: there are too many here.";
+                let version = if head
+                    .action
+                    .as_deref()
+                    .is_some_and(|action| action.starts_with(Version::Oasis.namespace()))
+                {
+                    Version::Oasis
+                } else {
+                    Version::February
+                };
+                return Ok(Some(rm::fault(version, "CreateSequenceRefused", reason)));
+            }
+            if again.is_some() || free {
+                // Words of messages that may get lost are told nobody.
+                self.words.learns = false;
+                let fresh = || Reliable::asked(self.dialect, http);
+                self.reliable = Some(Box::new(again.unwrap_or_else(fresh)));
+            }
+            return Ok(None);
+        }
+        if head.reliable.is_empty() && self.reliable.is_none() {
+            return Ok(None);
+        }
+        let (words, quotas) = (&self.reading.words, &self.reading.quotas);
+        if let Some(id) = rm::sequence_of(head, self.dialect, document, words, quotas)?
+            && !self.reliable.as_ref().is_some_and(|held| held.is_of(&id))
+        {
+            match node.and_then(|node| node.sequences.find(&id)) {
+                Some(found) => self.reliable = Some(Box::new(found)),
+                None if self.reliable.is_none() => {
+                    let reason = "The value of wsrm:Identifier is not a known Sequence identifier.";
+                    let version = head.reliable.version.unwrap_or(Version::February);
+                    return Ok(Some(rm::fault(version, "UnknownSequence", reason)));
+                }
+                // It says so itself.
+                None => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Keeps the session that was granted where other connections find it.
+    pub(super) fn keep_session(&self, head: &Head<'_>) {
+        if self.side == Side::Server
+            && Reliable::begins(head)
+            && self.is_http()
+            && let (Some(node), Some(reliable)) = (&self.node, &self.reliable)
+        {
+            node.sequences.keep(reliable);
+        }
+    }
+}

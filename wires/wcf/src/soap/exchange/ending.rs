@@ -1,0 +1,64 @@
+//! The end of a channel, and of a reliable session on it.
+
+use super::{Exchange, Side};
+use crate::ambient::Node;
+use crate::settings::Settings;
+use crate::soap::Dialect;
+use crate::soap::rm::Reliable;
+use everywire_model::{CallId, Completed, Config, Event, Failure, Outcome};
+use std::time::Instant;
+
+/// The reliable session of a client: one that has lost its connection, or a new one.
+pub(super) fn session(dialect: Dialect, config: &Config, settings: &Settings) -> Reliable {
+    let http = settings.binding.is_http();
+    let node = config.ambient.as_ref().filter(|_| http).and_then(Node::of);
+    let orphan =
+        node.and_then(|node| node.orphans.adopt(&settings.lane(&config.profile.key), Instant::now()));
+    orphan.unwrap_or_else(|| Reliable::asking(dialect, http))
+}
+
+impl Exchange {
+    /// The channel ended: outstanding calls come out of `poll` as failures.
+    pub fn disconnected(&mut self, failure: &Failure) {
+        self.fail_all(failure);
+        self.serving.drain().for_each(drop);
+        self.own.clear();
+        if let (Some(reliable), Some(node), Side::Client) = (self.reliable.take(), &self.node, self.side) {
+            node.orphans.leave(self.lane.clone(), &reliable, Instant::now());
+        }
+    }
+
+    /// One outstanding call failed for reasons outside the envelope.
+    pub fn fail(&mut self, id: CallId, failure: Failure) {
+        if self.waiting.remove(id).is_some() {
+            self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) });
+        }
+    }
+
+    /// Why the reliable session is over, if the peer ended it: its calls have failed, and no other can begin on this channel.
+    pub fn ended(&self) -> Option<Failure> {
+        self.reliable.as_ref()?.ended()
+    }
+
+    /// Whether the message that begins a call still waits for the reliable session to let it go.
+    pub fn is_held(&self, id: CallId) -> bool {
+        self.reliable.as_ref().is_some_and(|reliable| reliable.holds(id))
+    }
+
+    /// The peer ended the reliable session: nobody answers any more.
+    pub(super) fn end_session(&mut self) {
+        if let Some(failure) = self.ended() {
+            self.fail_all(&failure);
+        }
+    }
+
+    /// Fails all calls: what never left can be tried again.
+    fn fail_all(&mut self, failure: &Failure) {
+        let calls: Vec<CallId> = self.waiting.drain().map(|(id, _)| id).collect();
+        for id in calls {
+            let completed = if self.is_held(id) { Completed::No } else { Completed::Maybe };
+            let failure = failure.clone().with_completed(completed);
+            self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) });
+        }
+    }
+}
