@@ -160,8 +160,9 @@ sudo=""
 install() {
   echo "setup: installing $*"
   if need apt-get; then
-    export DEBIAN_FRONTEND=noninteractive
-    $sudo apt-get update -qq && $sudo apt-get install -y -qq "$@" >/dev/null ||
+    # A source that cannot be reached does not keep the others from being used.
+    $sudo apt-get update -qq || true
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null ||
       echo "setup: some packages could not be installed; what needs them is skipped, and says so" >&2
   else
     echo "setup: this is no Debian; install these by hand: $*" >&2

@@ -210,15 +210,18 @@ fn what_cannot_be_had_from_wine_is_said() {
     assert_eq!(again.label("again").expect("it answers"), 5);
 
     // An answer that nobody waited for is not taken for the next one.
-    let hasty = Node::builder().deadline(Some(Duration::from_millis(100))).build();
-    let waiting: Ref<dyn ICupboard> = hasty.connect(&cupboard.reference).expect("it parses");
+    let other = Node::new();
+    let calm: Ref<dyn ICupboard> = other.connect(&cupboard.reference).expect("it parses");
+    assert_eq!(calm.living().expect("it answers"), 1);
+    // Connected already: this much is for the answer.
+    let hasty = other.object(&cupboard.reference).expect("it parses");
+    let hasty = hasty.with_deadline(Some(Duration::from_millis(100)));
+    let waiting: Ref<dyn ICupboard> = hasty.into_typed();
     let failure = waiting.wait().expect_err("nobody fires");
     assert_eq!(failure.kind(), Kind::TimedOut, "{failure}");
     assert_eq!(object.living().expect("it answers"), 1);
-    let calm: Ref<dyn ICupboard> = hasty.connect(&cupboard.reference).expect("it parses");
     pantry(&node, &object).fire(1).expect("it answers");
     assert_eq!(calm.living().expect("it answers"), 1);
-    assert_eq!(waiting.living().expect("it answers"), 1);
 
     cupboard.crash();
     let failure = object.living().expect_err("it is gone");

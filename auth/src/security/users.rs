@@ -36,8 +36,8 @@ pub fn is_password(users: &dyn Users, domain: &str, user: &str, password: &str) 
 }
 
 /// Users from a file: one line each, `USER:PASSWORD`, `DOMAIN\USER:PASSWORD`, with `$NT$` and 32 hexadecimal digits in
-/// place of the password where only its NT hash is to be kept. A user without a domain is let in with any. Empty lines
-/// and those that begin with `#` are skipped.
+/// place of the password where only its NT hash is to be kept. A user without a domain, `\USER` and `.\USER` among
+/// them, is let in with any. Of two lines for one account the later counts. Empty lines and those that begin with `#` are skipped.
 ///
 /// A caller may write `DOMAIN\USER`, `USER@REALM` (the realm is the domain, or begins with it), and, where only one line has that user,
 /// `.\USER` or `USER`.

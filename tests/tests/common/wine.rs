@@ -21,6 +21,7 @@ const CXX: &str = "x86_64-w64-mingw32-g++-posix";
 const INSTALL: &str = "apt-get install --no-install-recommends wine wine64 libwine-dev mingw-w64-tools g++-mingw-w64-x86-64-posix";
 /// Where Wine's contracts are.
 const CONTRACTS: &str = "-I/usr/include/wine/wine/windows";
+const TYPES: &str = "/usr/include/wine/wine/windows/oaidl.idl";
 /// Where its libraries may be.
 const LIBRARIES: [&str; 2] =
     ["/usr/lib/x86_64-linux-gnu/wine/x86_64-windows", "/usr/lib/wine/x86_64-windows"];
@@ -77,6 +78,10 @@ impl Wine {
             assert!(!here(test, &["(Wine's libraries)"], INSTALL));
             return None;
         };
+        if !Path::new(TYPES).exists() {
+            assert!(!here(test, &["(Wine's contracts)"], INSTALL));
+            return None;
+        }
         let programs = built(libraries);
         Some(Self { prefix: prefix(test, libraries), programs })
     }

@@ -219,6 +219,26 @@ impl Security {
         address_of(host).is_some_and(|at| home.was_at(at)) || home.is_named(host)
     }
 
+    /// Whether a way is known to lead to a host that the account may be shown to: such ways are tried first.
+    pub(crate) fn may_show(&self, way: &Endpoint) -> bool {
+        match way {
+            Endpoint::Tcp { host, .. } => self.is_home(way) || self.allows(host, address_of(host)),
+            _ => true,
+        }
+    }
+
+    /// Whether `hosts=` names this host: as it is called there, by its first label, or by its address.
+    fn allows(&self, host: &str, at: Option<IpAddr>) -> bool {
+        self.hosts.iter().any(|name| {
+            let address = address_of(name);
+            let label = name.split_once('.').map(|(label, _)| label).filter(|_| address.is_none());
+            name == "*"
+                || name.eq_ignore_ascii_case(host)
+                || label.is_some_and(|label| label.eq_ignore_ascii_case(host))
+                || (at.is_some() && address == at)
+        })
+    }
+
     /// What tells connections to one endpoint apart.
     pub fn lane(&self) -> Bytes {
         Bytes::copy_from_slice(&self.lane.to_le_bytes())
@@ -285,15 +305,12 @@ impl Security {
 
     /// Why an account is not shown to a host, if that is not the one that it was given for.
     fn is_away(&self, home: &Home, host: &str, at: Option<IpAddr>) -> Option<Failure> {
-        let allowed = |name: &String| {
-            name == "*" || name.eq_ignore_ascii_case(host) || (at.is_some() && address_of(name) == at)
-        };
         if home.is_named(host) {
             // Whoever has that name now is meant.
             at.into_iter().for_each(|at| home.is_at(at));
             return None;
         }
-        if at.is_some_and(|at| home.knows(at)) || self.hosts.iter().any(allowed) {
+        if at.is_some_and(|at| home.knows(at)) || self.allows(host, at) {
             return None;
         }
         let what = format!(

@@ -243,7 +243,7 @@ impl RemoteOxid {
             ways.clear();
         }
         if let Some(host) = via.and_then(|via| via.endpoints.first()).and_then(host_of) {
-            ways.sort_by_key(|way| (host_of(way) != Some(host), !self.security.is_home(way)));
+            ways.sort_by_key(|way| (host_of(way) != Some(host), !self.security.may_show(way)));
         }
         if ways.is_empty() {
             ways.clone_from(via.map_or(&self.ways, |via| &via.endpoints));
@@ -345,7 +345,7 @@ impl Imports {
             ways.clone_from(&via.endpoints);
             resolver = bindings_of(&ways);
         }
-        ways.sort_by_key(|way| !origin.security.is_home(way));
+        ways.sort_by_key(|way| !origin.security.may_show(way));
         let key = (std.oxid, ways, Arc::clone(origin.security));
         let mut tables = lock(&self.tables);
         let held = tables.get(&key).and_then(|remote| {

@@ -136,7 +136,7 @@ macro_rules! put {
 }
 
 impl NdrSink {
-    put!(u8 u8, u16 u16, u32 u32);
+    put!(u16 u16, u32 u32);
 
     /// A sink for a stub in this byte order.
     pub fn new(little: bool) -> Self {
@@ -385,7 +385,7 @@ impl Sink for NdrSink {
         if wide {
             self.scalar(if value { [0xff; 2] } else { [0; 2] });
         } else {
-            self.u8(value.into());
+            self.scalar([value.into()]);
         }
         self.end();
         Ok(())
@@ -399,7 +399,7 @@ impl Sink for NdrSink {
         if wide {
             self.scalar(u16::try_from(u32::from(value)).map_err(|_| misfit())?.to_le_bytes());
         } else {
-            self.u8(u8::try_from(value).map_err(|_| misfit())?);
+            self.scalar([u8::try_from(value).map_err(|_| misfit())?]);
         }
         self.end();
         Ok(())

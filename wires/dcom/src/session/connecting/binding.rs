@@ -128,7 +128,8 @@ impl Connecting {
         self.settle_contexts(&asked, &ack, 1)?;
         self.channel.state = State::Open;
         self.channel.header_signing = header.flags & HEADER_SIGNING != 0;
-        self.channel.multiplex = header.flags & MULTIPLEX != 0;
+        // Wine numbers no answers: there calls go one at a time, whatever is said here.
+        self.channel.multiplex = header.flags & MULTIPLEX != 0 && self.only.is_none();
         self.channel.xmit = ack.max_recv.clamp(MIN_FRAGMENT, LARGE_FRAGMENT);
         self.go_on_authenticating(header, message)
     }

@@ -31,12 +31,13 @@ impl Connecting {
         if shield.is_none() && self.channel.shields.first().is_some_and(|shield| shield.signs()) {
             return Err(Breach::Unprotected { kind: header.kind.word() });
         }
+        // It speaks under the protection that was agreed on.
+        self.unconfirmed = false;
         message.truncate(end);
         let message = message.freeze();
         let response = Response::read(&mut Cursor::new(&message, HEADER, header.little))?;
         let stub = message.slice(response.stub);
         if header.flags & (FIRST | LAST) == FIRST | LAST && self.channel.assemblies.is_empty() {
-            self.unconfirmed = false;
             match self.settle(header.call) {
                 Some(purpose) => self.results_in(purpose, stub, header.little),
                 None => self.check_doubted(header.call)?,
@@ -93,7 +94,9 @@ impl Connecting {
         // Some know no other word for a wrong password.
         let unknown = self.unconfirmed && fault.status == hresult::NCA_PROTO_ERROR;
         let failure = match fault_failure(fault.status, unexecuted) {
-            failure if unknown => not_let_in(fault.status).with_completed(failure.completed()),
+            // Anybody may have said so: calls that were sent may have run.
+            failure if unknown && !doubtful => not_let_in(fault.status).with_completed(failure.completed()),
+            _ if unknown => not_let_in(fault.status).with_completed(Completed::Maybe),
             failure => failure,
         };
         self.channel.assemblies.forget(header.call);
@@ -103,7 +106,12 @@ impl Connecting {
         }
         let other_version = fault.status == hresult::RPC_E_VERSION_MISMATCH;
         match self.settle(header.call) {
-            Some(Purpose::Errand(task)) => self.errand_fault(*task, fault.status, &failure),
+            Some(Purpose::Errand(task)) => {
+                if doubtful {
+                    self.remember_doubt(header.call);
+                }
+                self.errand_fault(*task, fault.status, &failure);
+            }
             Some(Purpose::Held(held)) if other_version && !doubtful => self.send_older(held, failure),
             Some(call) => {
                 let failure = if doubtful { self.doubt(header.call, &failure) } else { failure };
@@ -120,16 +128,20 @@ impl Connecting {
     /// What a fault without a signature says of a call whose answer is to be signed.
     #[cold]
     fn doubt(&mut self, call: u32, failure: &Failure) -> Failure {
-        if self.doubted.len() >= DOUBTED {
-            self.doubted.pop_front();
-        }
-        self.doubted.push_back(call);
+        self.remember_doubt(call);
         let what = format!("{} (told without a signature)", failure.message());
         let told = Failure::new(failure.kind(), failure.initiator(), what).with_completed(Completed::Maybe);
         let told = told.with_code(failure.code().unwrap_or_default());
         told.with_hint(failure.hint().unwrap_or(
             "the peer does not sign what fails: anybody on the way to it could have said so, and the call may have run",
         ))
+    }
+
+    fn remember_doubt(&mut self, call: u32) {
+        if self.doubted.len() >= DOUBTED {
+            self.doubted.pop_front();
+        }
+        self.doubted.push_back(call);
     }
 
     /// An answer came that nobody waits for.
