@@ -18,7 +18,7 @@ use everywire_model::shape::Hold;
 use everywire_model::{
     Ambient, Answer, Budget, CallId, Config, Encode, Endpoint, Event, Failure, Incoming, Initiator,
     Interface, InterfaceKind, Kind, Limits, Link, Object, Objects, Operation, Peer, PeerAddress, Place,
-    Profile, Purpose, Reference, Request, Servant, Session, Shape, Signal, Sink, Value, Wire,
+    Profile, Reference, Request, Servant, Session, Shape, Signal, Sink, Value, Wire,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -274,8 +274,8 @@ impl House {
             limits: Limits::default(),
             peer: PeerAddress { text: "tcp:127.0.0.1:40000".into(), credentials: None },
             profile,
-            purpose: Purpose::Calls,
             ambient: Some(Arc::clone(&exporter) as Arc<dyn Ambient>),
+            ..Config::default()
         };
         let iid = iid_of(interface);
         let object = exporter.export(KEY, iid, 5).ipid;
