@@ -377,11 +377,7 @@ impl Connection {
         let handles = if self.handles { Some(&mut core.handles) } else { None };
         match self.stream.read(&mut core.input, wanted, handles) {
             Ok(0) => {
-                let failure =
-                    Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closed the connection")
-                        .with_completed(Completed::Maybe)
-                        .at(&self.endpoint);
-                self.fail(core, failure);
+                self.fail(core, self.closed());
                 return Err(());
             }
             Ok(_) => {}
@@ -405,6 +401,12 @@ impl Connection {
         }
         core.large |= core.session.wanted() > KEEP;
         Ok(true)
+    }
+
+    fn closed(&self) -> Failure {
+        Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closed the connection")
+            .with_completed(Completed::Maybe)
+            .at(&self.endpoint)
     }
 
     fn broken(&self, error: &io::Error) -> Failure {

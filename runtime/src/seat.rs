@@ -22,11 +22,15 @@ impl Seat {
         }
     }
 
-    /// Watches for room to write, or stops doing so.
+    /// Watches for bytes, for room to write, for both, or only for the end: for that once, because it stays.
     pub(crate) fn watch_writing(&self, stream: BorrowedFd<'_>, writing: bool, reading: bool) {
         if let Some(shard) = self.shard.upgrade() {
             let mut flags = if reading { EventFlags::IN } else { EventFlags::empty() };
             flags.set(EventFlags::OUT, writing);
+            if !reading && !writing {
+                // The kernel tells of an end whether it is asked or not, and would do so again and again.
+                flags = EventFlags::RDHUP | EventFlags::ONESHOT;
+            }
             // Removed meanwhile: then nothing is to be watched.
             let _ = epoll::modify(&shard.epoll, stream, EventData::new_u64(self.token), flags);
         }

@@ -483,7 +483,7 @@ impl Lead {
             looks = 0;
             events.clear();
             let slept = if idle {
-                if hot.iter().any(|connection| connection.stream().before_sleep(connection.has_unsent())) {
+                if hot.iter().any(|connection| connection.before_sleep()) {
                     hot.iter().for_each(|connection| connection.stream().after_sleep(false));
                     continue;
                 }
@@ -587,7 +587,7 @@ impl Lead {
         hot.push_back(connection);
         if hot.len() > HOT
             && let Some(cold) = hot.pop_front()
-            && cold.stream().before_sleep(cold.has_unsent())
+            && cold.before_sleep()
         {
             // Something came at the last moment, and the peer did not ring for it.
             cold.stream().after_sleep(false);
@@ -595,7 +595,7 @@ impl Lead {
             hot.rotate_left(1);
             if let Some(other) = hot.pop_front() {
                 // Whoever goes instead is rung for: its flag is up before it is looked at for the last time.
-                if other.stream().before_sleep(other.has_unsent())
+                if other.before_sleep()
                     && let (fd, Some(_)) = other.stream().watched()
                 {
                     let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
@@ -611,7 +611,7 @@ impl Shard {
         for connection in self.connections() {
             if connection.is_serving()
                 && let (bell, Some(_)) = connection.stream().watched()
-                && connection.stream().before_sleep(connection.has_unsent())
+                && connection.before_sleep()
             {
                 // It came before the flag was up, so nobody has rung.
                 let _ = rustix::io::write(bell, &1u64.to_ne_bytes());

@@ -6,7 +6,11 @@ mod plain;
 
 use everywire_model::Ref;
 use everywire_runtime::{Builder, Node, Quotas};
-use plain::{Honest, LONG, PLAIN, Probe, Raw, Router, Ticked, alone, call, cpu, name, node, until};
+use plain::{
+    Frame, Honest, LONG, PLAIN, Probe, Raw, Router, Ticked, alone, call, cpu, descriptors, name, node, until,
+};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -166,4 +170,45 @@ fn nobody_waits_for_a_slow_peer_but_the_emitter() {
     assert_eq!(emitting.at.load(Ordering::Relaxed), reached, "the emitter went on");
     drop(slow);
     emitting.end();
+}
+
+/// What has a session read no more.
+fn full() -> Vec<u8> {
+    Frame { kind: 6, id: 1, body: Vec::new() }.bytes()
+}
+
+#[test]
+fn a_peer_that_leaves_while_nothing_is_read_from_it_gives_up_its_place() {
+    let _alone = alone();
+    let name = name("left-full");
+    let (server, _) = server(&name, 1 << 20);
+    let tcp = server.listen("plain://127.0.0.1:0").unwrap();
+    let tcp = tcp.trim_start_matches("plain://").trim_end_matches('/').to_owned();
+    let before = descriptors();
+    let mut peer = Raw::connect(&name);
+    peer.send(&full());
+    assert_eq!(peer.read().kind, 6);
+    drop(peer);
+    until("the server lets go of a peer that left", || descriptors() == before);
+    let mut peer = TcpStream::connect(&tcp).unwrap();
+    peer.set_read_timeout(Some(LONG)).unwrap();
+    peer.write_all(&full()).unwrap();
+    peer.read_exact(&mut [0; 13]).unwrap();
+    drop(peer);
+    until("the server lets go of a peer that left over TCP", || descriptors() == before);
+}
+
+#[test]
+fn what_a_peer_said_before_it_left_is_kept_without_a_spin() {
+    let _alone = alone();
+    let name = name("left-more");
+    let (_server, _) = server(&name, 1 << 20);
+    let before = descriptors();
+    let mut peer = Raw::connect(&name);
+    peer.send(&full());
+    assert_eq!(peer.read().kind, 6);
+    peer.send(&call(2, "add_one", 1));
+    drop(peer);
+    rests();
+    assert_eq!(descriptors(), before + 1);
 }

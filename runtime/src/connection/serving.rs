@@ -37,14 +37,15 @@ impl Connection {
             let Some(event) = core.session.poll() else {
                 if core.session.is_full() {
                     // It reads on when it was woken.
-                    self.send_replies(&mut core);
-                    let writing = core.watched.writing;
-                    self.watch(&mut core, false, writing);
+                    if self.send_replies(&mut core, false) && self.stream.has_ended() {
+                        // Nobody is there any more: its place is that of the next who waits.
+                        self.fail(&mut core, self.closed());
+                    }
                     break;
                 }
                 // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
                 // still incomplete.
-                if !self.send_replies(&mut core)
+                if !self.send_replies(&mut core, true)
                     || (reads > 0 && core.session.wanted() == 0)
                     || reads == READS
                 {
@@ -66,7 +67,7 @@ impl Connection {
                     core = back;
                     if deposed {
                         // This thread no longer leads: whatever is left belongs to the one that does.
-                        self.send_replies(&mut core);
+                        self.send_replies(&mut core, true);
                         return Served::Deposed;
                     }
                 }
@@ -95,7 +96,8 @@ impl Connection {
         if served == Served::Something {
             core.used = Instant::now();
             if core.failed.is_none() {
-                self.send_replies(&mut core);
+                let reading = !core.session.is_full();
+                self.send_replies(&mut core, reading);
             }
         }
         if served == Served::Nothing && core.session.transmit().len() < unsent {
@@ -127,21 +129,24 @@ impl Connection {
         }
     }
 
-    /// Sends replies. Returns whether more requests may be read: not from a peer that does not read its replies.
-    fn send_replies(&self, core: &mut Core) -> bool {
+    /// Sends replies, and watches for what comes next: for requests only if `reading`. Returns whether more may be read: not from
+    /// a peer that does not read its replies.
+    fn send_replies(&self, core: &mut Core, reading: bool) -> bool {
         if core.failed.is_some() {
             return false;
         }
         if core.session.transmit().is_empty() {
-            self.watch(core, true, false);
+            self.watch(core, reading, false);
             return true;
         }
         if let Err(error) = self.flush(core) {
             self.fail(core, self.broken(&error));
             return false;
         }
-        self.await_room(core);
-        core.session.transmit().len() <= self.node.quotas.unsent
+        let left = core.session.transmit().len();
+        let fits = left <= self.node.quotas.unsent;
+        self.watch(core, reading && fits, left > 0);
+        fits
     }
 
     /// Has the event loop tell when there is room for what is left to send.
@@ -167,9 +172,10 @@ impl Connection {
         }
     }
 
-    /// Whether the event loop should look for room: for transports that cannot be watched for it.
-    pub(crate) fn has_unsent(&self) -> bool {
-        crate::sync::lock(&self.core).watched.writing
+    /// Shared memory: asks the peer to ring from now on, unless nothing is wanted of it. Returns whether it is too late to sleep.
+    pub(crate) fn before_sleep(&self) -> bool {
+        let Watch { reading, writing } = crate::sync::lock(&self.core).watched;
+        (reading || writing) && self.stream.before_sleep(writing)
     }
 
     /// Serves one call, without the lock. Returns whether this thread lost the lead meanwhile.
@@ -241,5 +247,5 @@ fn no_object(key: &[u8]) -> Failure {
 /// Sends what the thread that is about to block has answered so far.
 pub(crate) fn flush_before_blocking(connection: &Connection) {
     let mut core = connection.enter();
-    connection.send_replies(&mut core);
+    connection.send_replies(&mut core, true);
 }

@@ -198,6 +198,20 @@ impl Stream {
         }
     }
 
+    /// Whether the peer has ended the stream, and nothing that it sent before is left to be read.
+    pub(crate) fn has_ended(&self) -> bool {
+        match self {
+            Self::Socket(fd) => {
+                let mut octet = [0; 1];
+                match recv(fd, &mut octet, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+                    Ok((_, read)) => read == 0,
+                    Err(error) => !matches!(error, Errno::AGAIN | Errno::INTR),
+                }
+            }
+            Self::Shm(channel) => channel.peer_gone(),
+        }
+    }
+
     /// What an event loop watches: the stream itself, or its bell and its control socket.
     pub(crate) fn watched(&self) -> (BorrowedFd<'_>, Option<BorrowedFd<'_>>) {
         match self {

@@ -17,6 +17,8 @@ pub(super) struct PlainSession {
     limits: Limits,
     /// Calls sent and not answered, where there may be one at a time.
     sent: Option<usize>,
+    /// Whether it reads no more.
+    full: bool,
 }
 
 impl PlainSession {
@@ -31,6 +33,7 @@ impl PlainSession {
             since: None,
             limits: config.limits.clone(),
             sent: serial.then_some(0),
+            full: false,
         }
     }
 
@@ -140,6 +143,10 @@ impl Session for PlainSession {
                     let heard = Heard { sender, key, interface, signal, body: body(frame) };
                     self.events.push_back(Event::Signal { subscriptions, heard });
                 }
+                6 => {
+                    self.full = true;
+                    self.frame(6, call, &mut |_| Ok(())).unwrap();
+                }
                 _ => return Err(Self::violation("Kind")),
             }
         }
@@ -167,6 +174,9 @@ impl Session for PlainSession {
         })?;
         self.sent = self.sent.map(|sent| sent + 1);
         Ok(CallId(id))
+    }
+    fn is_full(&self) -> bool {
+        self.full
     }
     fn is_serial(&self) -> bool {
         self.sent.is_some()

@@ -238,6 +238,11 @@ pub enum Breach {
         /// How it is called here.
         schemes: &'static str,
     },
+    /// More calls wait than may, on a connection that has to read on.
+    Waiting {
+        /// How many may.
+        limit: usize,
+    },
     /// As many sessions as the place allows for are served already.
     Busy {
         /// How many.
@@ -295,6 +300,7 @@ impl Breach {
             Self::EarlyBytes { .. } => "EarlyBytes",
             Self::SecurityRequired { .. } => "SecurityRequired",
             Self::Foreign { .. } => "Foreign",
+            Self::Waiting { .. } => "Waiting",
             Self::Busy { .. } => "Busy",
             Self::Authentication { .. } => "Authentication",
             Self::OverLimit { .. } => everywire_model::Violation::OVER_LIMIT,
@@ -348,6 +354,7 @@ impl fmt::Display for Breach {
             Self::Foreign { protocol, schemes } => {
                 write!(f, "this is {protocol}, not net.tcp: {schemes}")
             }
+            Self::Waiting { limit } => write!(f, "more than {limit} calls of one connection wait"),
             Self::Busy { limit } => write!(
                 f,
                 "MaxConcurrentSessions ({limit}) sessions are served already, and as many wait as MaxPendingConnections allows; raise them with `MaxConcurrentSessions=` and `MaxPendingConnections=` \

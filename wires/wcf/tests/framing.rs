@@ -100,6 +100,22 @@ fn streamed_calls_take_turns() {
 }
 
 #[test]
+fn a_streamed_call_that_is_withdrawn_unsent_leaves_its_turn_to_the_next() {
+    let mut pair = Pair::streamed();
+    let first = pair.call(Expects::Reply);
+    pair.call(Expects::Reply);
+    pair.call(Expects::Nothing);
+    // The channel is not open yet.
+    pair.client.cancel(first);
+    let mut served = 0;
+    for _ in 0..4 {
+        pair.carry();
+        served += pair.serve();
+    }
+    assert_eq!((served, pair.client.outstanding()), (2, 0));
+}
+
+#[test]
 fn an_envelope_is_the_buffer_that_it_was_read_into() {
     let mut server = accepting("security=none&MaxReceivedMessageSize=2000000");
     let mut client = connecting(VIA);
@@ -423,6 +439,69 @@ fn sessions_and_calls_wait_where_the_address_bounds_them() {
     give(&mut late, &unhex(PREAMBLE)).unwrap();
     let due = late.deadline().unwrap();
     assert_eq!(late.expire(due).unwrap_err().name, "Busy");
+}
+
+#[test]
+fn a_burst_of_calls_waits_without_being_refused() {
+    let place = place("security=none&MaxConcurrentCalls=1");
+    let mut pair = Pair::new(connecting(VIA), everywire_wcf::framing::Accepting::new(&place));
+    pair.carry();
+    pair.call(Expects::Reply);
+    for _ in 0..300 {
+        pair.call(Expects::Nothing);
+        pair.call(Expects::Reply);
+    }
+    pair.carry();
+    assert_eq!(std::iter::from_fn(|| Some(pair.serve()).filter(|served| *served > 0)).sum::<usize>(), 601);
+    pair.carry();
+    assert!(failures(&mut *pair.client).is_empty());
+}
+
+/// What says that nobody waits for an answer.
+const TELLS: &str = "<a:ReplyTo><a:Address>http://www.w3.org/2005/08/addressing/none</a:Address></a:ReplyTo>";
+
+/// A request as text, in its record.
+fn request(headers: &str) -> Vec<u8> {
+    let text = format!(
+        "<s:Envelope xmlns:s='http://www.w3.org/2003/05/soap-envelope' xmlns:a='http://www.w3.org/2005/08/addressing'>\
+         <s:Header><a:Action>urn:x</a:Action>{headers}</s:Header><s:Body/></s:Envelope>"
+    );
+    let len = u16::try_from(text.len()).unwrap();
+    // Seven bits an octet.
+    let [low, high] = [len & 0x7f | 0x80, len >> 7].map(|octet| u8::try_from(octet).unwrap());
+    [&[0x06, low, high][..], text.as_bytes()].concat()
+}
+
+#[test]
+fn who_has_to_read_on_refuses_what_is_too_much() {
+    let mut server = accepting("security=none&MaxConcurrentCalls=1");
+    give(&mut server, &unhex(&PREAMBLE.replacen("03080c", "03030c", 1))).unwrap();
+    let asks = request("<a:MessageID>urn:1</a:MessageID>");
+    give(&mut server, &asks).unwrap();
+    assert_eq!(calls(&mut server).len(), 1);
+    // Its servant calls back, so what comes behind the calls that wait must be read.
+    call(&mut server, Expects::Reply).unwrap();
+    give(&mut server, &asks.repeat(256)).unwrap();
+    assert!(!server.is_full());
+    sent(&mut server);
+    give(&mut server, &asks).unwrap();
+    let refusal = String::from_utf8_lossy(&sent(&mut server)).into_owned();
+    assert!(refusal.contains("EndpointUnavailable"), "{refusal}");
+    // Nobody would hear that this one is not served.
+    assert_eq!(give(&mut server, &request(TELLS)).unwrap_err().name, "Waiting");
+}
+
+#[test]
+fn one_way_calls_that_wait_outlive_whoever_made_them() {
+    let mut server = accepting("security=none&MaxConcurrentCalls=1");
+    give(&mut server, &unhex(&PREAMBLE.replacen("03080c", "03030c", 1))).unwrap();
+    let asks = request("<a:MessageID>urn:1</a:MessageID>");
+    give(&mut server, &[&asks[..], &asks, &request(TELLS)].concat()).unwrap();
+    assert_eq!(calls(&mut server).len(), 1);
+    server.disconnected(&Failure::new(Kind::Unreachable, Initiator::Peer, "gone"));
+    let left = calls(&mut server);
+    assert_eq!(left.iter().map(|call| call.expects).collect::<Vec<_>>(), [Expects::Nothing]);
+    assert!(!server.is_full());
 }
 
 fn call_id(event: &Event) -> Option<CallId> {

@@ -8,6 +8,7 @@ use common::*;
 use everywire_model::shape::{Field, Hold, Struct, Text};
 use everywire_model::{Budget, Shape, Value};
 use everywire_wcf::limits::MAX_REFERENCES;
+use everywire_wcf::nbfx::{Prefix, Record, Text as Chars, Word, Writer};
 use everywire_wcf::{Form, Reading};
 
 const HEAD: &str = "<Op xmlns='urn:o' xmlns:i='http://www.w3.org/2001/XMLSchema-instance' \
@@ -134,4 +135,106 @@ fn references_to_references_are_bounded() {
     }
     let failure = read(record(&fields), &format!("<v>{content}</v>")).unwrap_err();
     assert!(failure.contains(&MAX_REFERENCES.to_string()), "{failure}");
+}
+
+/// Writes records: `<b:e` with a letter's prefix, and so on.
+struct Records(Writer);
+
+impl Records {
+    fn start(&mut self, prefix: Option<char>, name: &str) {
+        let prefix = prefix.map_or(Prefix::None, |prefix| Prefix::Letter(prefix as u8 - b'a'));
+        self.0.put(&Record::Element(prefix, Word::Inline(name)));
+    }
+
+    fn declare(&mut self, prefix: Option<&str>, namespace: &str) {
+        self.0.put(&Record::Xmlns(prefix, Word::Inline(namespace)));
+    }
+
+    fn say(&mut self, prefix: Prefix<'_>, name: &str, value: &str) {
+        self.0.put(&Record::Attribute(prefix, Word::Inline(name), Chars::Chars(value)));
+    }
+
+    fn leaf(&mut self, prefix: char, name: &str, value: &str) {
+        self.start(Some(prefix), name);
+        self.0.chars(value);
+        self.0.end();
+    }
+}
+
+/// The values of a list of what has this shape, written by `fill`.
+fn list_of(shape: Shape, budget: Budget, fill: impl FnOnce(&mut Records)) -> Result<Vec<Value>, String> {
+    let mut records = Records(Writer::new());
+    records.start(None, "Op");
+    records.declare(Some("b"), "urn:b");
+    records.declare(Some("i"), "http://www.w3.org/2001/XMLSchema-instance");
+    records.start(None, "v");
+    fill(&mut records);
+    records.0.end();
+    records.0.end();
+    let parameters = Shape::Struct(Hold::new(Struct {
+        name: "".into(),
+        id: "".into(),
+        fields: vec![Field { name: "v".into(), shape: Shape::sequence(shape) }].into(),
+    }));
+    let body = body(records.0.into_bytes(), None, budget);
+    match body.read(|source| Value::decode(&parameters, source)) {
+        Ok(Value::Struct(mut fields)) => match fields.remove(0).1 {
+            Value::List(items) => Ok(items),
+            other => panic!("{other:?}"),
+        },
+        Ok(other) => panic!("{other:?}"),
+        Err(failure) => Err(failure.to_string()),
+    }
+}
+
+/// What a prefix stands for is not looked for from the front of the document each time.
+#[test]
+fn many_structs_of_unknown_types_cost_what_they_weigh() {
+    const MANY: usize = 10_000;
+    for own in [false, true] {
+        let items = list_of(Shape::Variant, Budget::default(), |records| {
+            for _ in 0..MANY {
+                records.start(Some('b'), "e");
+                if own {
+                    records.declare(Some("c"), "urn:c");
+                    records.declare(Some("d"), "urn:d");
+                }
+                let (prefix, inner) = if own { ('c', 'd') } else { ('b', 'b') };
+                records.say(Prefix::Letter(b'i' - b'a'), "type", &format!("{prefix}:T"));
+                records.leaf(prefix, "x", "1");
+                records.start(Some(prefix), "y");
+                records.leaf(inner, "z", "2");
+                records.0.end();
+                records.0.end();
+            }
+        })
+        .unwrap_or_else(|failure| panic!("declared in each: {own}: {failure}"));
+        assert_eq!(items.len(), MANY);
+        let Some(Value::Variant(last)) = items.last() else { panic!("a value of its own type") };
+        let Shape::Struct(outer) = &last.0.0 else { panic!("a struct") };
+        let Shape::Struct(within) = &outer.fields[1].shape else { panic!("a struct") };
+        let ids = if own { ["{urn:c}T", "{urn:d}y"] } else { ["{urn:b}T", "{urn:b}y"] };
+        assert_eq!([&*outer.id, &*within.id], ids);
+    }
+}
+
+/// The document is looked through once, whatever the prefix of references is, the empty one included.
+#[test]
+fn many_references_look_through_the_document_once() {
+    const MANY: usize = 3_000;
+    let leaf = record(&[("x", text())]);
+    let items = list_of(leaf, Budget { elements: 100_000, ..Budget::default() }, |records| {
+        for at in 0..MANY {
+            records.start(Some('b'), "T");
+            records.declare(None, "http://schemas.microsoft.com/2003/10/Serialization/");
+            if at == 0 {
+                records.say(Prefix::Inline(""), "Id", "i1");
+                records.leaf('b', "x", "1");
+            } else {
+                records.say(Prefix::Inline(""), "Ref", "i1");
+            }
+            records.0.end();
+        }
+    });
+    assert_eq!(items.map(|items| items.len()), Ok(MANY));
 }

@@ -295,8 +295,12 @@ mod attacks {
         let (_, payload) = pair.server_says().unwrap();
         let text = String::from_utf8(payload).unwrap();
         assert!(text.contains("CreateSequenceResponse"), "{text}");
-        let id = text.split_once("<Identifier>").unwrap().1.split_once('<').unwrap().0.to_owned();
+        let id = between(&text, "<Identifier>", "<");
         (pair, id)
+    }
+
+    fn between(text: &str, before: &str, after: &str) -> String {
+        text.split_once(before).unwrap().1.split_once(after).unwrap().0.to_owned()
     }
 
     fn fault(pair: &mut Pair) -> String {
@@ -362,19 +366,27 @@ mod attacks {
     #[test]
     fn n8_a_node_has_so_many_sessions_over_http() {
         let (mut pair, first) = server();
+        let used = |pair: &mut Pair, id: &str| {
+            pair.hand_over(&message(id, "1"), None).unwrap();
+            let incoming = pair.incoming();
+            pair.answer(incoming.id, Answer::Done(&Nothing));
+        };
+        used(&mut pair, &first);
         let mut granted = 1;
         for id in 2..2000 {
             pair.hand_over(&create(id), None).unwrap();
             let (flushed, payload) = pair.server_says().unwrap();
+            let text = String::from_utf8(payload).unwrap();
             if flushed.fault {
-                assert!(String::from_utf8(payload).unwrap().contains("CreateSequenceRefused"));
+                assert!(text.contains("CreateSequenceRefused"));
                 break;
             }
+            used(&mut pair, &between(&text, "<Identifier>", "<"));
             granted += 1;
         }
         assert_eq!(granted, 1024);
         // Those that there are go on, and one that ends makes room.
-        pair.hand_over(&message(&first, "1"), None).unwrap();
+        pair.hand_over(&message(&first, "2"), None).unwrap();
         assert!(pair.server.poll().is_some());
         let about =
             format!("<r:TerminateSequence><r:Identifier>{first}</r:Identifier></r:TerminateSequence>");
@@ -386,11 +398,81 @@ mod attacks {
     }
 
     #[test]
+    fn n8_sessions_that_nobody_uses_make_room_for_others() {
+        let (mut pair, first) = server();
+        let mut fresh = String::new();
+        for id in 2..3000 {
+            pair.hand_over(&create(id), None).unwrap();
+            let (flushed, payload) = pair.server_says().unwrap();
+            let text = String::from_utf8(payload).unwrap();
+            assert!(!flushed.fault, "{id}: {text}");
+            fresh = between(&text, "<Identifier>", "<");
+            if id == 100 {
+                pair.hand_over(&message(&first, "1"), None).unwrap();
+                assert!(pair.server.poll().is_some());
+            }
+        }
+        // Neither the one that is used nor the youngest has gone.
+        for (id, number) in [(&first, "2"), (&fresh, "1")] {
+            pair.hand_over(&message(id, number), None).unwrap();
+            assert!(pair.server.poll().is_some());
+        }
+        // Where places are scarce the others are kept for a short time only.
+        pair.now += Duration::from_secs(31);
+        for id in 3000..3600 {
+            pair.hand_over(&create(id), None).unwrap();
+            assert!(!pair.server_says().unwrap().0.fault);
+        }
+        for (id, number) in [(&first, "3"), (&fresh, "2")] {
+            pair.hand_over(&message(id, number), None).unwrap();
+            assert!(pair.server.poll().is_some());
+        }
+    }
+
+    #[test]
+    fn n8_whoever_takes_no_answers_gets_no_more_of_them() {
+        let config = Config { ambient: Some(ambient(remote_object(), KEY)), ..Config::default() };
+        let connection = || {
+            Pair::with(Dialect { session: false, ..Dialect::WS }, &config, |settings| {
+                settings.binding = everywire_wcf::settings::Binding::Ws;
+            })
+        };
+        let (mut pair, id) = granted(connection());
+        let mut served = 0;
+        for number in 1..=100 {
+            pair.hand_over(&message(&id, &number.to_string()), None).unwrap();
+            while let Some(event) = pair.server.poll() {
+                let Event::Call(incoming) = event else { panic!("{event:?}") };
+                pair.answer(incoming.id, Answer::Done(&Nothing));
+                served += 1;
+            }
+            while pair.server_says().is_some() {}
+        }
+        // Eight are under way, and eight wait behind them.
+        assert_eq!(served, 16);
+        // Those that are acknowledged make room, by whichever connection that comes.
+        let said = "<r:SequenceAcknowledgement><r:Identifier>urn:offer</r:Identifier>\
+             <r:AcknowledgementRange Lower=\"1\" Upper=\"8\"/></r:SequenceAcknowledgement>";
+        let action = "http://schemas.xmlsoap.org/ws/2005/02/rm/SequenceAcknowledgement";
+        let mut other = connection();
+        other.hand_over(&envelope(action, said, ""), None).unwrap();
+        assert!(other.server_says().is_none());
+        pair.hand_over(&message(&id, "9"), None).unwrap();
+        assert!(pair.server_says().is_some(), "an answer that waited");
+        pair.hand_over(&message(&id, "17"), None).unwrap();
+        assert!(pair.server.poll().is_some());
+    }
+
+    #[test]
     fn n8_sequences_of_others_are_unknown() {
         let (mut pair, _) = server();
         pair.hand_over(&message("urn:other", "1"), None).unwrap();
         assert!(fault(&mut pair).contains("UnknownSequence"));
         assert!(pair.server.poll().is_none());
+        let config = Config { ambient: Some(ambient(remote_object(), KEY)), ..Config::default() };
+        let (mut pair, _) = granted(Pair::with(Dialect::WS, &config, |settings| {
+            settings.binding = everywire_wcf::settings::Binding::NetTcp;
+        }));
         let outside = envelope(
             "http://tempuri.org/IRemoteObject/VoidCall",
             "<a:MessageID>urn:x</a:MessageID>",

@@ -161,7 +161,7 @@ impl Breach {
             Self::NoEndpoint { .. } => Fault::EndpointNotFound,
             Self::ContentType { .. } => Fault::ContentTypeInvalid,
             Self::Upgrade { .. } | Self::SecurityRequired { .. } => Fault::UpgradeInvalid,
-            Self::Busy { .. } => Fault::ServerTooBusy,
+            Self::Busy { .. } | Self::Waiting { .. } => Fault::ServerTooBusy,
             Self::OverLimit { .. } => Fault::MaxMessageSizeExceeded,
             _ => return None,
         })

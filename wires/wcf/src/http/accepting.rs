@@ -283,7 +283,8 @@ impl Accepting {
             if let Event::Call(incoming) = &event
                 && incoming.expects == Expects::Reply
             {
-                self.current = Some(incoming.id);
+                // Those of a reliable session that were waiting for this one come behind it.
+                self.current.get_or_insert(incoming.id);
             }
             if self.held.counts_calls() && matches!(event, Event::Call(_)) {
                 self.waiting.push_back(event);

@@ -225,7 +225,7 @@ impl Connecting {
                 let text = format!("no response came: {message}");
                 let failure = Failure::new(kind, Initiator::Peer, text).with_completed(completed);
                 if flight.kind == Asking::Sequence {
-                    return Err(self.lost(failure));
+                    return Err(if wrong { self.lost(failure) } else { self.cut(failure) });
                 }
                 self.fail(&flight, failure);
                 if wrong { Err(Breach::Response { message }) } else { Ok(()) }

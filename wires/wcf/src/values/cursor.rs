@@ -96,6 +96,7 @@ pub(super) trait Cursor<'a>: Sized {
     /// Goes to another place in the open element.
     fn seek(&mut self, at: usize, depth: usize);
 
-    /// The namespace that a prefix stands for at this place.
-    fn namespace(&self, prefix: &str, budget: &mut Budget) -> Visit<Option<String>>;
+    /// The namespace that a prefix stands for at that offset, in an element that is still open here and has no prefix of this name
+    /// declared inside it. Whoever asks from the front to the back reads the document once.
+    fn namespace(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<String>>;
 }

@@ -321,7 +321,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     fn qualified(&mut self, name: Cow<'a, str>) -> Visit<Cow<'a, str>> {
         let trimmed = name.trim();
         let (prefix, local) = trimmed.split_once(':').unwrap_or(("", trimmed));
-        match self.cursor.namespace(prefix, &mut self.budget)? {
+        match self.cursor.namespace(prefix, self.cursor.position(), &mut self.budget)? {
             Some(namespace) if !namespace.is_empty() => Ok(Cow::Owned(format!("{{{namespace}}}{local}"))),
             _ if prefix.is_empty() => Ok(name),
             _ => self.wrong(Violation::UnknownPrefix),

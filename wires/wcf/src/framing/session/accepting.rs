@@ -13,8 +13,8 @@ use crate::throttle::Held;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{
-    Answer, Call, CallId, Completed, Config, Emission, Event, Failure, Handle, Initiator, Interest, Kind,
-    Profile, Rope, Session, Violation,
+    Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Handle, Initiator, Interest,
+    Kind, Profile, Rope, Session, Violation,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -531,7 +531,7 @@ impl Session for Accepting {
         self.send_payload(Mode::Duplex)?;
         self.flush(now)?;
         self.greatest = self.greatest.max(started.id.0);
-        if call.expects == everywire_model::Expects::Reply {
+        if call.expects == Expects::Reply {
             self.callbacks.push(started.id);
         }
         Ok(CallId(started.id.0 + self.base))
@@ -597,7 +597,8 @@ impl Session for Accepting {
 
     fn disconnected(&mut self, failure: &Failure) {
         self.phase = Phase::Over;
-        self.waiting.clear();
+        // Of the others nobody hears any more.
+        self.waiting.retain(|event| matches!(event, Event::Call(call) if call.expects == Expects::Nothing));
         self.early.clear();
         self.held.end();
         self.callbacks.clear();

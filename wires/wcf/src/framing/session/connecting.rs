@@ -242,7 +242,7 @@ impl Connecting {
             (Phase::Upgrading, Record::UpgradeResponse) => return self.upgrade(rest),
             (Phase::Upgrading, _) => "Upgrade Response",
             (Phase::Opening, Record::PreambleAck) => {
-                self.acknowledged()?;
+                self.acknowledged(now)?;
                 return Ok(true);
             }
             (Phase::Opening, _) => "Preamble Ack",
@@ -280,7 +280,7 @@ impl Connecting {
     }
 
     /// Calls may go.
-    fn acknowledged(&mut self) -> Result<(), Breach> {
+    fn acknowledged(&mut self, now: Instant) -> Result<(), Breach> {
         self.phase = Phase::Open;
         self.opening_due = None;
         self.held = Vec::new();
@@ -292,7 +292,7 @@ impl Connecting {
             self.events.push_back(found(id));
         }
         self.channel.open().map_err(unprotected)?;
-        self.send_turn();
+        self.next_turn(now);
         Ok(())
     }
 
@@ -586,7 +586,7 @@ impl Session for Connecting {
         match &mut self.turn {
             // What has left must be heard to its end.
             Some(turn) if turn.id == id && turn.message.is_empty() => turn.expects = Expects::Nothing,
-            Some(turn) if turn.id == id => self.turn = None,
+            Some(turn) if turn.id == id => self.turn = self.queue.pop_front(),
             _ => {}
         }
     }

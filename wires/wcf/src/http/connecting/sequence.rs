@@ -51,9 +51,16 @@ impl Connecting {
         }
     }
 
-    /// The reliable session is over, and this connection with it.
+    /// The reliable session is over, and this connection with it: the next call must not meet the same again.
     #[cold]
     pub(super) fn lost(&mut self, failure: Failure) -> Breach {
+        self.exchange.give_up();
+        self.cut(failure)
+    }
+
+    /// This connection is over; the reliable session may go on over another one.
+    #[cold]
+    pub(super) fn cut(&mut self, failure: Failure) -> Breach {
         self.abandon(&failure);
         let message = failure.message().to_owned();
         self.refusal = Some(failure);

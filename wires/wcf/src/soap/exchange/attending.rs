@@ -1,11 +1,12 @@
 //! Which reliable session a message is of.
 
-use super::{Exchange, Side};
+use super::{Answered, Exchange, Side};
 use crate::soap::faults::Said;
 use crate::soap::head::Head;
 use crate::soap::rm::{self, Reliable, Version};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
+use everywire_model::{Answer, CallId, Failure, Rope};
 use std::time::Instant;
 
 impl Exchange {
@@ -42,7 +43,7 @@ impl Exchange {
             }
             return Ok(None);
         }
-        if head.reliable.is_empty() && self.reliable.is_none() {
+        if self.reliable.is_none() && !rm::speaks(head) {
             return Ok(None);
         }
         let (words, quotas) = (&self.reading.words, &self.reading.quotas);
@@ -60,7 +61,52 @@ impl Exchange {
                 None => {}
             }
         }
+        if self.reliable.is_none() {
+            // Acknowledgements of answers may come alone; what names no sequence is of the session that was here last.
+            let answers = head.reliable.acknowledgement.as_ref().map(|said| &*said.id);
+            let last = self.before.take().filter(|held| answers.is_none_or(|id| held.answers_as(id)));
+            let found = || Some(Box::new(node?.sequences.answering_as(answers?)?));
+            self.reliable = last.or_else(found);
+        }
         Ok(None)
+    }
+
+    /// Over HTTP each message says whose it is: one connection carries those of many sessions, and some of none.
+    #[cold]
+    pub(super) fn leave_session(&mut self) {
+        if self.side == Side::Server && self.node.is_some() && self.is_http() {
+            self.before = self.reliable.take();
+        }
+    }
+
+    /// Notes whose answers are owed to calls that came in the session, from this number on.
+    pub(super) fn note_calls(&mut self, from: u64) {
+        if self.side == Side::Client || !self.is_http() {
+            return;
+        }
+        for id in (from..self.taken).map(|number| CallId(number + 1)) {
+            if let Some(reliable) = self.reliable.as_ref().filter(|_| self.serving.get(id).is_some()) {
+                self.apart.push((id, Box::new(reliable.apart())));
+            }
+        }
+    }
+
+    /// Answers a call in the session in which it came.
+    #[cold]
+    pub(super) fn answer_apart(
+        &mut self,
+        id: CallId,
+        answer: Answer<'_>,
+        out: &mut Rope,
+    ) -> Result<Answered, Failure> {
+        let at = self.apart.iter().position(|(call, _)| *call == id);
+        let Some((_, session)) = at.map(|at| self.apart.swap_remove(at)) else {
+            return self.answer_here(id, answer, out);
+        };
+        let here = self.reliable.replace(session);
+        let answered = self.answer_here(id, answer, out);
+        self.reliable = here;
+        answered
     }
 
     /// Keeps the session that was granted where other connections find it.

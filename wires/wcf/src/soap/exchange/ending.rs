@@ -23,6 +23,8 @@ impl Exchange {
         self.fail_all(failure);
         self.serving.drain().for_each(drop);
         self.own.clear();
+        self.apart.clear();
+        self.before = None;
         if let (Some(reliable), Some(node), Side::Client) = (self.reliable.take(), &self.node, self.side) {
             node.orphans.leave(self.lane.clone(), &reliable, Instant::now());
         }
@@ -38,6 +40,13 @@ impl Exchange {
     /// Why the reliable session is over, if the peer ended it: its calls have failed, and no other can begin on this channel.
     pub fn ended(&self) -> Option<Failure> {
         self.reliable.as_ref()?.ended()
+    }
+
+    /// The reliable session is not to be gone on with, over whichever connection.
+    pub fn give_up(&mut self) {
+        if let Some(reliable) = &mut self.reliable {
+            reliable.give_up();
+        }
     }
 
     /// Whether the message that begins a call still waits for the reliable session to let it go.

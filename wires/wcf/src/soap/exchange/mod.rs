@@ -114,7 +114,12 @@ pub struct Exchange {
     events: VecDeque<Event>,
     /// Messages on the exchange's own account.
     own: VecDeque<Own>,
+    /// The session of the message that was received last, or of all.
     reliable: Option<Box<Reliable>>,
+    /// Over HTTP, the session of the one before that.
+    before: Option<Box<Reliable>>,
+    /// Calls of the peer that came in a session over HTTP: their answers go there, whatever has come since.
+    apart: Vec<(CallId, Box<Reliable>)>,
     /// Where a reliable session of this side's leads.
     lane: Bytes,
     /// How often what the node serves had changed when heads were remembered.
@@ -157,6 +162,8 @@ impl Exchange {
             own: VecDeque::new(),
             changes: 0,
             clock: Instant::now(),
+            before: None,
+            apart: Vec::new(),
             reliable: asks.then(|| Box::new(ending::session(dialect, config, settings))),
             lane: if asks { settings.lane(&config.profile.key) } else { Bytes::new() },
         }

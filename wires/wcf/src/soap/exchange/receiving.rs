@@ -50,6 +50,9 @@ impl Exchange {
             self.changes = node.changes();
             self.seen.clear();
         }
+        if self.reliable.is_some() {
+            self.leave_session();
+        }
         let form = self.dialect.form;
         if let Some(known) = self.seen.find(form, &document, action, key) {
             let (guid, place) = (known.guid, known.place);
@@ -103,10 +106,12 @@ impl Exchange {
         }
         self.clock = now;
         if let Some(verdict) = self.sequenced(now, &head, &document, action, key)? {
+            let before = self.taken;
             for (document, action, key) in verdict {
                 let head = Head::read(self.dialect, &document, &words, &quotas)?;
                 self.take(&head, &document, action.as_deref(), &key)?;
             }
+            self.note_calls(before);
             return Ok(());
         }
         self.take(&head, &document, action, key)
@@ -207,7 +212,7 @@ impl Exchange {
             let plan = Arc::clone(&call.plan);
             self.fault_of(&plan, document)
         } else {
-            if related == Some(id) || !self.dialect.addressing {
+            if self.reliable.is_none() && (related == Some(id) || !self.dialect.addressing) {
                 let values = &call.plan.results;
                 self.seen.remember(self.dialect, document, head, (action, key), values, Meaning::Reply);
             }
@@ -334,7 +339,9 @@ impl Exchange {
         }
         let reply_to =
             head.reply_to.as_deref().filter(|address| !address.is_empty() && *address != ANONYMOUS);
+        // What came in a session must not be taken for anything but what its number says.
         if reply_to.is_none()
+            && self.reliable.is_none()
             && self.side == Side::Server
             && let Ok(number) = u32::try_from(index)
         {

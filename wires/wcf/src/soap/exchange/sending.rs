@@ -211,6 +211,20 @@ impl Exchange {
     /// The results do not encode; the fault that says so was appended in their place.
     #[inline]
     pub fn answer(&mut self, id: CallId, answer: Answer<'_>, out: &mut Rope) -> Result<Answered, Failure> {
+        if self.apart.is_empty() {
+            self.answer_here(id, answer, out)
+        } else {
+            self.answer_apart(id, answer, out)
+        }
+    }
+
+    #[inline]
+    pub(super) fn answer_here(
+        &mut self,
+        id: CallId,
+        answer: Answer<'_>,
+        out: &mut Rope,
+    ) -> Result<Answered, Failure> {
         let Some(call) = self.serving.remove(id) else { return Ok(Answered::default()) };
         if let (Answer::Done(_), Some(listens)) = (&answer, call.plan.listening) {
             self.listeners.choose(&call.key, listens);

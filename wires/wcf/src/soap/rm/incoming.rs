@@ -10,8 +10,11 @@ use std::time::Instant;
 pub(super) struct Incoming {
     /// Its identifier, once there is one.
     pub(super) id: Option<String>,
+    /// Whether messages are handed on in order. Answers of a client in turns are not: what they relate to says whose they are.
+    ordered: bool,
     /// All up to this number were handed on.
     delivered: u64,
+    /// Messages behind a missing one; they wait for it if there is an order.
     held: BTreeMap<u64, Option<Arrived>>,
     /// Since when a message is missing.
     gap: Option<Instant>,
@@ -32,8 +35,8 @@ pub(super) enum Taken {
 }
 
 impl Incoming {
-    pub(super) fn new(id: Option<String>) -> Self {
-        Self { id, delivered: 0, held: BTreeMap::new(), gap: None, due: None, untold: 0 }
+    pub(super) fn new(id: Option<String>, ordered: bool) -> Self {
+        Self { id, ordered, delivered: 0, held: BTreeMap::new(), gap: None, due: None, untold: 0 }
     }
 
     /// Takes a message; one that is nothing but a number hands on nothing.
@@ -41,9 +44,12 @@ impl Incoming {
         self.untold += 1;
         let soon = if self.untold > WINDOW / 2 { now } else { now + ACKNOWLEDGE_AFTER };
         self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
-        if number <= self.delivered || self.held.contains_key(&number) {
+        if self.has(number) {
             self.due = Some(now);
             return Taken::Again;
+        }
+        if !self.ordered {
+            return self.note(number, message);
         }
         if number > self.delivered + WINDOW {
             // Nothing is kept for it: its sender repeats it when the window has moved.
@@ -65,6 +71,27 @@ impl Incoming {
             self.due = Some(now);
         }
         if number <= self.delivered { Taken::Now(ready) } else { Taken::Later }
+    }
+
+    /// Takes a message whatever is missing before it; one that is beyond the window is not acknowledged.
+    fn note(&mut self, number: u64, message: Option<Arrived>) -> Taken {
+        if number <= self.delivered + WINDOW {
+            self.held.insert(number, None);
+            while self.held.remove(&(self.delivered + 1)).is_some() {
+                self.delivered += 1;
+            }
+        }
+        Taken::Now(message.into_iter().collect())
+    }
+
+    /// Whether a message came before.
+    pub(super) fn has(&self, number: u64) -> bool {
+        number <= self.delivered || self.held.contains_key(&number)
+    }
+
+    /// Whether no message has come yet.
+    pub(super) fn is_unused(&self) -> bool {
+        self.delivered == 0 && self.held.is_empty()
     }
 
     /// The peer wants to know now.
@@ -90,7 +117,7 @@ impl Incoming {
     /// What arrived, if anything did; whoever asks tells the peer.
     pub(super) fn tell(&mut self) -> Option<Acknowledgement> {
         let id = self.id.clone()?;
-        if self.delivered == 0 && self.held.is_empty() {
+        if self.is_unused() {
             return None;
         }
         (self.due, self.untold) = (None, 0);

@@ -14,7 +14,7 @@ pub(super) use control::fault;
 pub(super) use headers::{Headers, Version};
 pub(super) use session::Came;
 pub(crate) use shared::{Orphans, Sequences};
-pub(super) use shared::{Reliable, sequence_of};
+pub(super) use shared::{Reliable, sequence_of, speaks};
 
 use super::faults::Said;
 use super::ids::MessageId;
@@ -34,6 +34,9 @@ const REPEATS: u32 = 8;
 const GAP: Duration = Duration::from_secs(60);
 /// How long the peer may say nothing at all: WCF's InactivityTimeout.
 const INACTIVITY: Duration = Duration::from_secs(600);
+
+/// How long a session over HTTP in which no message has come is kept where others want its place.
+const UNUSED: Duration = Duration::from_secs(30);
 
 /// A message to send, with its body written.
 #[derive(Debug, Clone, Default)]

@@ -5,13 +5,16 @@ use super::{Outbound, REPEAT_AFTER, REPEATS, WINDOW};
 use crate::soap::ids::MessageId;
 use everywire_model::{CallId, Failure, Initiator, Kind};
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Messages that wait for a number, and messages that wait for their acknowledgement.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     /// Its identifier, once there is one.
     pub(super) id: Option<String>,
+    /// Whether a question is repeated until its answer has come, not only until it is acknowledged: where answers are
+    /// responses, nothing else brings one that was lost.
+    asks_again: bool,
     next: u64,
     waiting: VecDeque<Outbound>,
     flying: VecDeque<Flying>,
@@ -25,20 +28,31 @@ struct Flying {
     message: Outbound,
     repeats: u32,
     due: Instant,
+    /// Whether it has arrived, and only its answer has not come.
+    arrived: bool,
 }
 
 impl Outgoing {
-    pub(super) fn new(id: Option<String>) -> Self {
-        Self { id, next: 1, waiting: VecDeque::new(), flying: VecDeque::new(), room: WINDOW }
+    pub(super) fn new(id: Option<String>, asks_again: bool) -> Self {
+        Self { id, asks_again, next: 1, waiting: VecDeque::new(), flying: VecDeque::new(), room: WINDOW }
     }
 
     pub(super) fn push(&mut self, message: Outbound) {
         self.waiting.push_back(message);
     }
 
-    /// Leaves out a message that got no number yet.
+    /// Messages that wait for a number.
+    pub(super) fn backlog(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Leaves out a message that got no number yet; nobody waits for the answer to one that has it.
     pub(super) fn cancel(&mut self, call: CallId) {
         self.waiting.retain(|message| message.call != Some(call));
+        if self.asks_again {
+            let flying = self.flying.iter_mut().filter(|flying| flying.message.call == Some(call));
+            flying.for_each(|flying| flying.message.call = None);
+        }
     }
 
     /// Whether everything that was to be sent has arrived.
@@ -57,7 +71,8 @@ impl Outgoing {
 
     /// The next message to send: one to repeat if `timed`, else one that the window lets through.
     pub(super) fn next(&mut self, now: Instant, timed: bool) -> Option<(u64, Outbound)> {
-        if timed && let Some(flying) = self.flying.iter_mut().find(|flying| flying.due <= now) {
+        let may = |flying: &Flying| flying.due <= now && flying.repeats < REPEATS;
+        if timed && let Some(flying) = self.flying.iter_mut().find(|flying| may(flying)) {
             return Some(flying.repeat(now));
         }
         // A peer that has no room is asked again with one message.
@@ -78,6 +93,7 @@ impl Outgoing {
             message: message.clone(),
             repeats: 0,
             due: now + REPEAT_AFTER,
+            arrived: false,
         });
         (number, message)
     }
@@ -101,10 +117,27 @@ impl Outgoing {
         self.waiting.iter().any(|message| message.relates_to.as_ref() == Some(id))
     }
 
-    /// Forgets whose messages these are; those without a number are left out.
-    pub(super) fn orphan(&mut self) {
+    /// Forgets whose messages these are; those without a number are left out, and the others go before everything else.
+    /// Returns whether each of them may be repeated.
+    pub(super) fn orphan(&mut self) -> bool {
         self.waiting.clear();
-        self.flying.iter_mut().for_each(|flying| flying.message.call = None);
+        for flying in &mut self.flying {
+            flying.message.call = None;
+            // Due since it was sent.
+            flying.due = flying.due.checked_sub(pause(flying.repeats)).unwrap_or(flying.due);
+        }
+        self.flying.iter().all(|flying| flying.repeats < REPEATS)
+    }
+
+    /// The answer to one of this side's questions came.
+    pub(super) fn answered(&mut self, question: &MessageId) {
+        let Some(id) = question.guid() else { return };
+        self.flying.retain(|flying| flying.message.message_id != Some(id));
+    }
+
+    /// A call has its outcome otherwise: its message is repeated no more.
+    pub(super) fn conclude(&mut self, call: CallId) {
+        self.flying.retain(|flying| flying.message.call != Some(call));
     }
 
     /// Whether the message of a call has been sent once, and nothing was heard of it.
@@ -131,7 +164,11 @@ impl Outgoing {
         let arrived = |number: u64| {
             acknowledgement.ranges.iter().any(|(lower, upper)| (*lower..=*upper).contains(&number))
         };
-        self.flying.retain(|flying| !arrived(flying.number));
+        let asks_again = self.asks_again;
+        self.flying.retain_mut(|flying| {
+            flying.arrived |= arrived(flying.number);
+            !flying.arrived || (asks_again && flying.message.message_id.is_some())
+        });
         self.room = acknowledgement.room.unwrap_or(WINDOW);
         Ok(())
     }
@@ -141,16 +178,22 @@ impl Outgoing {
         self.flying.iter().map(|flying| flying.due).min()
     }
 
-    /// Gives up on a peer that does not acknowledge.
+    /// Gives up on a peer that does not acknowledge, and on answers that nobody waits for.
     ///
     /// # Errors
     /// A message was repeated as often as it may be.
-    pub(super) fn expire(&self, now: Instant) -> Result<(), Failure> {
-        match self.flying.iter().find(|flying| flying.due <= now && flying.repeats >= REPEATS) {
+    pub(super) fn expire(&mut self, now: Instant) -> Result<(), Failure> {
+        let spent = |flying: &Flying| flying.due <= now && flying.repeats >= REPEATS;
+        self.flying.retain(|flying| !(flying.arrived && flying.message.call.is_none() && spent(flying)));
+        match self.flying.iter().find(|flying| spent(flying)) {
             Some(flying) => Err(Failure::new(
                 Kind::Unreachable,
                 Initiator::Peer,
-                format!("message {} was repeated {REPEATS} times and never acknowledged", flying.number),
+                format!(
+                    "message {} was repeated {REPEATS} times and never {}",
+                    flying.number,
+                    if flying.arrived { "answered" } else { "acknowledged" }
+                ),
             )
             .with_code("rm MaxRetryCount")),
             None => Ok(()),
@@ -161,7 +204,12 @@ impl Outgoing {
 impl Flying {
     fn repeat(&mut self, now: Instant) -> (u64, Outbound) {
         self.repeats = (self.repeats + 1).min(REPEATS);
-        self.due = now + REPEAT_AFTER * (1 << self.repeats);
+        self.due = now + pause(self.repeats);
         (self.number, self.message.clone())
     }
+}
+
+/// How long a message waits that was repeated so often.
+fn pause(repeats: u32) -> Duration {
+    REPEAT_AFTER * (1 << repeats)
 }

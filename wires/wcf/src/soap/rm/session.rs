@@ -3,7 +3,7 @@
 use super::headers::{Acknowledgement, Version};
 use super::incoming::{Incoming, Taken};
 use super::outgoing::Outgoing;
-use super::{INACTIVITY, Next, Outbound, REPEAT_AFTER, REPEATS, Verdict, control};
+use super::{INACTIVITY, Next, Outbound, REPEAT_AFTER, REPEATS, UNUSED, Verdict, WINDOW, control};
 use crate::dictionary::Words;
 use crate::soap::Dialect;
 use crate::soap::faults::{Fault, Said};
@@ -65,6 +65,8 @@ pub(in crate::soap) struct Session {
     closing: bool,
     /// The identifier of the message that asks, or that asked, for the sequence.
     asked: MessageId,
+    /// The call of the request that left last, if that was its first.
+    in_hand: Option<CallId>,
     out: Outgoing,
     came: Incoming,
     to: Option<Box<str>>,
@@ -85,8 +87,9 @@ impl Session {
             stage: Stage::Idle,
             closing: false,
             asked: MessageId::Unique(ids::random()),
-            out: Outgoing::new(None),
-            came: Incoming::new(Some(offer)),
+            in_hand: None,
+            out: Outgoing::new(None, in_turns),
+            came: Incoming::new(Some(offer), !in_turns),
             to: None,
             heard: None,
             ended: None,
@@ -95,7 +98,8 @@ impl Session {
 
     /// The side that accepted it, when the other begins a session.
     pub(in crate::soap) fn asked(dialect: Dialect, in_turns: bool) -> Self {
-        Self { asks: false, came: Incoming::new(None), ..Self::asking(dialect, in_turns) }
+        let (out, came) = (Outgoing::new(None, false), Incoming::new(None, true));
+        Self { asks: false, out, came, ..Self::asking(dialect, in_turns) }
     }
 
     /// Whether a message begins a session.
@@ -124,14 +128,25 @@ impl Session {
         self.came.id.as_deref()
     }
 
+    /// The identifier of the sequence of this side's messages.
+    pub(super) fn answers_as(&self) -> Option<&str> {
+        self.out.id.as_deref()
+    }
+
     /// Whether this message asked for it.
     pub(super) fn was_asked_by(&self, id: &MessageId) -> bool {
         self.stage != Stage::Idle && self.asked == *id
     }
 
-    /// Whether nobody will come back to it.
-    pub(super) fn is_forsaken(&self, now: Instant) -> bool {
-        self.is_over() || self.heard.is_none_or(|heard| heard + INACTIVITY <= now)
+    /// Whether nobody will come back to it. `crowded`: whether places are scarce, so that only what is used is kept for long.
+    pub(super) fn is_forsaken(&self, now: Instant, crowded: bool) -> bool {
+        let life = if crowded && self.came.is_unused() { UNUSED } else { INACTIVITY };
+        self.is_over() || self.heard.is_none_or(|heard| heard + life <= now)
+    }
+
+    /// When it was heard of, if no message has come in it.
+    pub(super) fn unused_since(&self) -> Option<Instant> {
+        self.heard.filter(|_| self.came.is_unused())
     }
 
     /// Why it is over, if it was the peer that ended it.
@@ -139,17 +154,24 @@ impl Session {
         self.ended.as_ref()
     }
 
-    /// Whether the message of a call still waits to go, or was turned away unread.
+    /// Whether the message of a call still waits to go, or was turned away unread: in turns, a fault is the response to the
+    /// request that left last, and tells of no other.
     pub(in crate::soap) fn holds(&self, call: CallId) -> bool {
         let unknown = self.ended.as_ref().is_some_and(|failure| failure.code() == Some("rm UnknownSequence"));
-        self.out.holds(call) || (self.in_turns && unknown && self.out.was_sent_once(call))
+        let turned_away = self.in_turns && unknown && self.in_hand == Some(call);
+        self.out.holds(call) || (turned_away && self.out.was_sent_once(call))
+    }
+
+    /// Something went wrong that another connection does not mend.
+    pub(in crate::soap) fn give_up(&mut self) {
+        self.stage = Stage::Over;
     }
 
     /// Its connection is gone. Whether it may go on over another one: what has its number still arrives, though nobody waits
     /// for that any more.
     pub(super) fn orphan(&mut self) -> bool {
-        self.out.orphan();
-        self.asks && self.in_turns && self.stage == Stage::Open && !self.closing
+        let goes_on = self.out.orphan();
+        goes_on && self.asks && self.in_turns && self.stage == Stage::Open && !self.closing
     }
 
     fn end_for(&mut self, name: &str, reason: &str) {
@@ -256,6 +278,7 @@ impl Session {
 
     fn ask(&mut self, times: u32, now: Instant) -> Next {
         self.stage = Stage::Asking(times + 1, now + REPEAT_AFTER * (1 << times));
+        self.in_hand = None;
         let (id, offer) = (self.asked.guid().unwrap_or_default(), self.came.id.clone().unwrap_or_default());
         let message = control::create(self.dialect, self.version, id, &offer, self.to.clone());
         Next { message, headers: Vec::new(), answers: false }
@@ -278,6 +301,7 @@ impl Session {
 
     /// A message with the headers of the protocol.
     fn dressed(&mut self, message: Outbound, number: Option<u64>, answers: bool) -> Next {
+        self.in_hand = message.call.filter(|_| number.is_some());
         let mut headers = message.headers.clone();
         if let (Some(number), Some(id)) = (number, &self.out.id) {
             headers.extend(control::sequence(self.dialect, self.version, id, number, message.last));
@@ -340,6 +364,13 @@ impl Session {
             return Ok(Verdict::Deliver(Vec::new()));
         }
         if head.relates_to.is_some() || is_fault || self.stage != Stage::Open {
+            self.answered(head);
+            if let Some(call) =
+                self.in_hand.filter(|_| head.relates_to.is_none() && self.asks && self.in_turns)
+            {
+                // A fault that does not say what it answers is the response to what was asked last.
+                self.out.conclude(call);
+            }
             return Ok(Verdict::Foreign);
         }
         let reason =
@@ -350,6 +381,12 @@ impl Session {
     /// A message of a sequence.
     fn numbered(&mut self, now: Instant, number: u64, came: &Came<'_>, desk: &mut Desk) -> Verdict {
         let is_control = version_of(came.head, "LastMessage").is_some();
+        if self.in_turns && !self.asks && self.out.backlog() as u64 >= WINDOW && !self.came.has(number) {
+            // Whoever takes no answers gets no more of them: this is neither taken nor acknowledged.
+            desk.owed = None;
+            return Verdict::Deliver(Vec::new());
+        }
+        self.answered(came.head);
         let arrived = (came.document.clone(), came.action.map(str::to_owned), came.key.clone());
         let taken = self.came.take(now, number, (!is_control).then_some(arrived));
         if self.in_turns && !self.asks {
@@ -363,6 +400,13 @@ impl Session {
         match taken {
             Taken::Now(messages) => Verdict::Deliver(messages),
             Taken::Again | Taken::Later => Verdict::Deliver(Vec::new()),
+        }
+    }
+
+    /// An answer is the end of its question's repetitions.
+    fn answered(&mut self, head: &Head<'_>) {
+        if let Some(question) = head.relates_to.as_ref().filter(|_| self.asks && self.in_turns) {
+            self.out.answered(question);
         }
     }
 

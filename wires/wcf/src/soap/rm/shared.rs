@@ -2,7 +2,7 @@
 //! what is owed to a request is its connection's.
 
 use super::session::{Came, Desk, Session};
-use super::{Next, Outbound, Verdict, control};
+use super::{Next, Outbound, Verdict, Version, control};
 use crate::dictionary::Words;
 use crate::soap::Dialect;
 use crate::soap::head::Head;
@@ -54,12 +54,27 @@ impl Reliable {
         self.session().id() == Some(id)
     }
 
+    /// Whether the messages of this sequence are its answers.
+    pub(in crate::soap) fn answers_as(&self, id: &str) -> bool {
+        self.session().answers_as() == Some(id)
+    }
+
+    /// The same session, for what is owed to another message.
+    pub(in crate::soap) fn apart(&self) -> Self {
+        Self::of(Arc::clone(&self.session))
+    }
+
     pub(in crate::soap) fn queue(&mut self, message: Outbound) {
         lock(&self.session).queue(message, &mut self.desk);
     }
 
     pub(in crate::soap) fn close(&mut self) {
         self.session().close();
+    }
+
+    /// Something went wrong that another connection does not mend.
+    pub(in crate::soap) fn give_up(&mut self) {
+        self.session().give_up();
     }
 
     /// Whether neither side says anything more.
@@ -121,7 +136,7 @@ impl Orphans {
         }
         let mut lanes = lock(&self.0);
         lanes.retain(|_, sessions| {
-            sessions.retain(|session| !lock(session).is_forsaken(now));
+            sessions.retain(|session| !lock(session).is_forsaken(now, false));
             !sessions.is_empty()
         });
         if lanes.values().map(Vec::len).sum::<usize>() < MAX_SESSIONS {
@@ -133,7 +148,7 @@ impl Orphans {
     pub(in crate::soap) fn adopt(&self, lane: &Bytes, now: Instant) -> Option<Reliable> {
         let mut lanes = lock(&self.0);
         let sessions = lanes.get_mut(lane)?;
-        sessions.retain(|session| !lock(session).is_forsaken(now));
+        sessions.retain(|session| !lock(session).is_forsaken(now, false));
         sessions.pop().map(Reliable::of)
     }
 }
@@ -155,11 +170,27 @@ impl Sequences {
         known.cloned().map(Reliable::of)
     }
 
-    /// Whether there is room for another one; forgets those to which nobody will come back.
+    /// The session whose answers are of this sequence.
+    pub(in crate::soap) fn answering_as(&self, id: &str) -> Option<Reliable> {
+        let sessions = lock(&self.0);
+        let known = sessions.values().find(|session| lock(session).answers_as() == Some(id));
+        known.cloned().map(Reliable::of)
+    }
+
+    /// Whether there is room for another one; forgets those to which nobody will come back, and if need be the one that has
+    /// waited longest for its first message.
     pub(in crate::soap) fn has_room(&self, now: Instant) -> bool {
         let mut sessions = lock(&self.0);
-        sessions.retain(|_, session| !lock(session).is_forsaken(now));
-        sessions.len() < MAX_SESSIONS
+        let crowded = sessions.len() >= MAX_SESSIONS / 2;
+        sessions.retain(|_, session| !lock(session).is_forsaken(now, crowded));
+        if sessions.len() < MAX_SESSIONS {
+            return true;
+        }
+        let unused = sessions.iter().filter_map(|(id, session)| Some((lock(session).unused_since()?, id)));
+        match unused.min().map(|(_, id)| id.clone()) {
+            Some(id) => sessions.remove(&id).is_some(),
+            None => false,
+        }
     }
 
     /// Keeps a session that was granted.
@@ -169,6 +200,12 @@ impl Sequences {
             lock(&self.0).insert(id, Arc::clone(&reliable.session));
         }
     }
+}
+
+/// Whether a message has anything of the protocol in it.
+pub(in crate::soap) fn speaks(head: &Head<'_>) -> bool {
+    let action = head.action.as_deref().and_then(|action| action.rsplit_once('/'));
+    !head.reliable.is_empty() || action.is_some_and(|(namespace, _)| Version::of(namespace).is_some())
 }
 
 /// The sequence that a message is of, or about.

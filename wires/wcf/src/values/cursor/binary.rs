@@ -16,6 +16,16 @@ pub(in crate::values) struct BinaryCursor<'a> {
     reader: Reader<'a>,
     words: &'a Words,
     quotas: ReaderQuotas,
+    /// What was declared up to the place that was last asked for.
+    scanned: Option<Box<Scanned<'a>>>,
+}
+
+/// The prefixes that are declared at a place.
+#[derive(Debug, Clone)]
+struct Scanned<'a> {
+    reader: Reader<'a>,
+    /// How deep each is declared, the prefix, and its namespace.
+    scope: Vec<(usize, &'a str, &'a str)>,
 }
 
 impl<'a> BinaryCursor<'a> {
@@ -30,7 +40,7 @@ impl<'a> BinaryCursor<'a> {
         let mut reader =
             Reader::new(document).with_max_depth((quotas.max_depth as usize).saturating_sub(outer));
         reader.seek(base, 0);
-        Self { document, reader, words, quotas }
+        Self { document, reader, words, quotas, scanned: None }
     }
 
     fn wrong<T>(&self, violation: Violation) -> Visit<T> {
@@ -369,23 +379,30 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         self.reader.seek(at, depth);
     }
 
-    fn namespace(&self, prefix: &str, budget: &mut Budget) -> Visit<Option<String>> {
-        let end = self.reader.position();
-        budget.charge_bytes(end as u64)?;
-        let mut reader = Reader::new(self.document).with_max_depth(usize::MAX);
-        let mut scope: Vec<(usize, &str)> = Vec::new();
-        while reader.position() < end {
+    fn namespace(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<String>> {
+        let mut scanned = match self.scanned.take() {
+            Some(scanned) if scanned.reader.position() <= at => scanned,
+            _ => {
+                let reader = Reader::new(self.document).with_max_depth(usize::MAX);
+                Box::new(Scanned { reader, scope: Vec::new() })
+            }
+        };
+        let Scanned { reader, scope } = &mut *scanned;
+        budget.charge_bytes(at.saturating_sub(reader.position()) as u64)?;
+        while reader.position() < at {
             let Some(record) = reader.read()? else { break };
             // Those of elements that have ended are gone.
-            while scope.last().is_some_and(|(depth, _)| *depth > reader.depth()) {
+            while scope.last().is_some_and(|(depth, ..)| *depth > reader.depth()) {
                 scope.pop();
             }
-            if let Record::Xmlns(declared, namespace) = record
-                && declared.unwrap_or_default() == prefix
-            {
-                scope.push((reader.depth(), self.word(namespace)?));
+            if let Record::Xmlns(declared, namespace) = record {
+                scope.push((reader.depth(), declared.unwrap_or_default(), self.word(namespace)?));
             }
         }
-        Ok(scope.last().map(|(_, namespace)| (*namespace).to_owned()))
+        budget.charge_bytes(scope.len() as u64)?;
+        let declared = scope.iter().rev().find(|(_, declared, _)| *declared == prefix);
+        let namespace = declared.map(|(.., namespace)| (*namespace).to_owned());
+        self.scanned = Some(scanned);
+        Ok(namespace)
     }
 }

@@ -18,6 +18,8 @@ pub(in crate::values) struct TextCursor<'a> {
     document: &'a [u8],
     reader: Reader<'a>,
     quotas: ReaderQuotas,
+    /// A reader that has seen what is declared up to the place that was last asked for.
+    scanned: Option<Box<Reader<'a>>>,
 }
 
 impl<'a> TextCursor<'a> {
@@ -28,7 +30,7 @@ impl<'a> TextCursor<'a> {
         outer: usize,
         quotas: ReaderQuotas,
     ) -> Self {
-        Self { document, reader: Reader::part(document, base, outer, &quotas), quotas }
+        Self { document, reader: Reader::part(document, base, outer, &quotas), quotas, scanned: None }
     }
 
     /// Whether the end of the open element comes next.
@@ -70,6 +72,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
             document: self.document,
             reader: Reader::new(self.document, &self.quotas),
             quotas: self.quotas,
+            scanned: None,
         }
     }
 
@@ -151,7 +154,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
     }
 
     fn count(&self) -> Visit<u64> {
-        let mut ahead = self.clone();
+        let mut ahead = Self { reader: self.reader.clone(), scanned: None, ..*self };
         let mut count = 0;
         while ahead.enter()?.is_some() {
             count += 1;
@@ -172,14 +175,17 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
         self.reader.seek(at, depth);
     }
 
-    fn namespace(&self, prefix: &str, budget: &mut Budget) -> Visit<Option<String>> {
+    fn namespace(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<String>> {
         if let Some(namespace) = self.reader.namespace(prefix).filter(|namespace| !namespace.is_empty()) {
             return Ok(Some(namespace.to_owned()));
         }
-        let end = self.reader.position();
-        budget.charge_bytes(end as u64)?;
-        let mut reader = Reader::new(self.document, &self.quotas);
-        while reader.position() < end {
+        let reader = match self.scanned.take() {
+            Some(reader) if reader.position() <= at => reader,
+            _ => Box::new(Reader::new(self.document, &self.quotas)),
+        };
+        let reader = self.scanned.insert(reader);
+        budget.charge_bytes(at.saturating_sub(reader.position()) as u64)?;
+        while reader.position() < at {
             if reader.next()?.is_none() {
                 break;
             }

@@ -15,9 +15,10 @@ use std::collections::HashMap;
 /// Elements with an `Id`, all of a document, and what was read of them so far.
 #[derive(Debug, Default)]
 pub(super) struct Referred {
-    places: HashMap<String, Place>,
+    /// Once they were looked for.
+    places: Option<HashMap<String, Place>>,
     /// The prefix that is known to be that of references.
-    prefix: String,
+    prefix: Option<String>,
     count: usize,
     octets: usize,
 }
@@ -37,7 +38,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     pub(super) fn follow(&mut self, mut entered: Entered<'a>) -> Visit<Entered<'a>> {
         let told = self.cursor.told(entered.at, "Ref")?;
         let here = self.cursor.position();
-        if self.referred.as_ref().is_none_or(|known| known.prefix != told.prefix) {
+        if self.referred.as_ref().is_none_or(|known| known.prefix.as_ref() != Some(&told.prefix)) {
             self.expand(here)?;
             if self.declared(&told, &told.prefix)? != SERIALIZATION {
                 entered.refers = false;
@@ -84,15 +85,15 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     fn place(&mut self, told: Told) -> Visit<Place> {
-        if self.referred.as_ref().is_none_or(|known| known.prefix.is_empty()) {
+        if self.referred.as_ref().is_none_or(|known| known.places.is_none()) {
             let mut found = HashMap::new();
             let mut cursor = self.cursor.rewound();
             self.collect(&mut cursor, &mut found)?;
-            self.referred.get_or_insert_default().places = found;
+            self.referred.get_or_insert_default().places = Some(found);
         }
         let known = self.referred.get_or_insert_default();
-        known.prefix = told.prefix;
-        match known.places.get(&told.value) {
+        known.prefix = Some(told.prefix);
+        match known.places.as_ref().and_then(|places| places.get(&told.value)) {
             Some(place) => Ok(*place),
             None => self.wrong(Violation::UnknownReference),
         }

@@ -7,6 +7,17 @@ use crate::values::cursor::Told;
 use crate::violations::unsupported;
 use everywire_model::shape::{Field, Hold, Shape, Struct, Text};
 use everywire_model::visit::Visit;
+use std::collections::HashMap;
+
+/// What is around the element that is looked at.
+struct Outside {
+    /// Where the content of the outermost one begins.
+    at: usize,
+    /// The open elements, from that one on.
+    scope: Vec<Told>,
+    /// What prefixes stand for around them, as far as that was asked.
+    known: HashMap<String, String>,
+}
 
 /// What an element turned out to hold.
 enum Seen {
@@ -40,12 +51,13 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
         let told = self.cursor.told(at, "type")?;
         let prefix = told.value.split_once(':').map_or("", |(prefix, _)| prefix.trim());
+        let place = (self.cursor.position(), self.cursor.depth());
         let namespace = self.declared(&told, prefix)?;
         if let Some((_, shape)) = types.iter().find(|(known, _)| **known == *namespace) {
             return Ok(shape.clone());
         }
-        let place = (self.cursor.position(), self.cursor.depth());
-        let seen = self.look(true)?;
+        let mut outside = Outside { at: place.0, scope: vec![told], known: HashMap::new() };
+        let seen = self.look(Some(&mut outside))?;
         self.cursor.seek(place.0, place.1);
         shape(seen, local, &namespace)
     }
@@ -54,29 +66,55 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     pub(super) fn declared(&mut self, told: &Told, prefix: &str) -> Visit<String> {
         match told.declared.iter().find(|(known, _)| known == prefix) {
             Some((_, namespace)) => Ok(namespace.clone()),
-            None => Ok(self.cursor.namespace(prefix, &mut self.budget)?.unwrap_or_default()),
+            None => {
+                let at = self.cursor.position();
+                Ok(self.cursor.namespace(prefix, at, &mut self.budget)?.unwrap_or_default())
+            }
         }
     }
 
-    /// Looks through the open element, to its end; for its namespace only if it is the first of its kind.
-    fn look(&mut self, first: bool) -> Visit<Seen> {
+    /// What a prefix stands for in the element that was entered last.
+    fn inherited(&mut self, outside: &mut Outside, prefix: &str) -> Visit<String> {
+        let declared = outside.scope.iter().rev().flat_map(|told| &told.declared);
+        if let Some((_, namespace)) = declared.into_iter().find(|(known, _)| known == prefix) {
+            return Ok(namespace.clone());
+        }
+        if let Some(namespace) = outside.known.get(prefix) {
+            return Ok(namespace.clone());
+        }
+        let namespace = self.cursor.namespace(prefix, outside.at, &mut self.budget)?.unwrap_or_default();
+        outside.known.insert(prefix.to_owned(), namespace.clone());
+        Ok(namespace)
+    }
+
+    /// Looks through the open element, to its end; for its namespace only if it is the first of its kind, which has an outside.
+    fn look(&mut self, mut outside: Option<&mut Outside>) -> Visit<Seen> {
         self.budget.enter()?;
         let mut elements = Elements::default();
         let mut numbers = None;
         loop {
             if let Some(child) = self.cursor.enter()? {
                 self.budget.charge_elements(1)?;
-                if first && elements.members.is_empty() {
+                let is_new = !elements.members.iter().any(|(name, ..)| *name == child.name);
+                let mut within = outside.as_deref_mut().filter(|_| is_new);
+                if let Some(outside) = &mut within {
                     let told = self.cursor.told(child.at, "type")?;
-                    elements.namespace = self.declared(&told, &told.element)?;
+                    let prefix = told.element.clone();
+                    outside.scope.push(told);
+                    if elements.members.is_empty() {
+                        elements.namespace = self.inherited(outside, &prefix)?;
+                    }
                 }
-                let is_new = first && !elements.members.iter().any(|(name, ..)| *name == child.name);
+                let is_within = within.is_some();
                 let seen = if child.nil || child.kind.is_some() {
                     self.cursor.finish()?;
                     if child.nil { Seen::Nothing } else { Seen::Any }
                 } else {
-                    self.look(is_new)?
+                    self.look(within)?
                 };
+                if is_within && let Some(outside) = &mut outside {
+                    outside.scope.pop();
+                }
                 let many = elements.members.len();
                 let known = elements.members.iter_mut().find(|(name, ..)| *name == child.name);
                 match known {

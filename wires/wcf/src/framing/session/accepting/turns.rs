@@ -9,7 +9,8 @@ use crate::violations::Breach;
 use everywire_model::{Answer, Event, Expects, Failure, Initiator, Kind, Peer};
 use std::time::Instant;
 
-/// Calls of one connection that wait, while it cannot stop to read: it waits for the answer to a callback of its own.
+/// Calls of one connection that wait, while it cannot stop to read: it waits for the answer to a callback of its own. Further ones
+/// are refused, or end the connection where nobody would be told so.
 const MAX_WAITING: usize = 256;
 
 impl Accepting {
@@ -100,9 +101,15 @@ impl Accepting {
     /// Holds calls back beyond those that the place allows for, and what comes behind them.
     pub(super) fn count_calls(&mut self) -> Result<(), Breach> {
         while let Some(mut event) = self.exchange.as_mut().and_then(Exchange::poll) {
+            // Without a callback under way nothing is read while calls wait: then one read bounds them.
             if let Event::Call(call) = &event
                 && self.waiting.len() >= MAX_WAITING
+                && !self.callbacks.is_empty()
             {
+                if call.expects == Expects::Nothing {
+                    // Nobody would hear that it was not served.
+                    return Err(Breach::Waiting { limit: MAX_WAITING });
+                }
                 let what = format!("more than {MAX_WAITING} calls of one connection wait");
                 let busy = Failure::new(Kind::Busy, Initiator::Here, what);
                 if let Some(exchange) = &mut self.exchange {

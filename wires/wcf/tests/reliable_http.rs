@@ -1,0 +1,303 @@
+//! Reliable sessions over HTTP, whose messages come by any connection and whose answers are responses: what is lost, and what
+//! stands beside a session.
+
+#![allow(clippy::unwrap_used)]
+
+mod http_support;
+mod soap_support;
+
+use everywire_model::*;
+use everywire_wcf::http;
+use everywire_wcf::soap::Dialect;
+use soap_support::*;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const RM: &str = "http://schemas.xmlsoap.org/ws/2005/02/rm";
+
+fn between(text: &str, before: &str, after: &str) -> String {
+    let from = text.find(before).unwrap_or_else(|| panic!("no {before} in {text}")) + before.len();
+    text[from..].split(after).next().unwrap().to_owned()
+}
+
+fn gone() -> Failure {
+    Failure::new(Kind::Unreachable, Initiator::Peer, "gone")
+}
+
+/// A connection between two nodes.
+fn connection(config: &Config) -> Pair {
+    Pair::with(Dialect { session: false, ..Dialect::WS }, config, |settings| {
+        settings.reliable = true;
+        settings.binding = everywire_wcf::settings::Binding::Ws;
+    })
+}
+
+fn node(contract: &Interface) -> Config {
+    Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() }
+}
+
+fn start(pair: &mut Pair, contract: &Interface) -> CallId {
+    pair.start(contract, "InOutInt", vec![Arg::Int(1)]).0.id
+}
+
+/// A connection whose client has a session.
+fn opened(config: &Config, contract: &Interface) -> (Pair, CallId) {
+    let mut pair = connection(config);
+    let call = start(&mut pair, contract);
+    let (_, create) = pair.client_says().unwrap();
+    pair.hand_over(&create, None).unwrap();
+    let (_, granted) = pair.server_says().unwrap();
+    pair.bring_back(&granted).unwrap();
+    (pair, call)
+}
+
+/// What the server says to a message that leads to a call.
+fn served(pair: &mut Pair, contract: &Interface, question: &[u8], result: i32) -> Vec<u8> {
+    pair.hand_over(question, None).unwrap();
+    let incoming = pair.incoming();
+    let results = List(&find(contract, "InOutInt").results, vec![Arg::Int(result)]);
+    pair.answer(incoming.id, Answer::Done(&results)).1
+}
+
+fn result(pair: &mut Pair, contract: &Interface) -> (CallId, i32) {
+    let (id, outcome) = pair.outcome();
+    let Outcome::Done(body) = outcome else { panic!("{outcome:?}") };
+    let [Arg::Int(told)] = read(&body, &find(contract, "InOutInt").results).unwrap()[..] else { panic!() };
+    (id, told)
+}
+
+#[test]
+fn an_answer_does_not_wait_for_one_that_was_lost() {
+    let contract = remote_object();
+    let (mut pair, first) = opened(&node(&contract), &contract);
+    let (_, question) = pair.client_says().unwrap();
+    served(&mut pair, &contract, &question, 1);
+    // Its answer is lost; the next one acknowledges both questions, and is the second of its sequence.
+    let second = start(&mut pair, &contract);
+    let (_, other) = pair.client_says().unwrap();
+    let answer = served(&mut pair, &contract, &other, 2);
+    pair.bring_back(&answer).unwrap();
+    assert_eq!(result(&mut pair, &contract), (second, 2));
+    // The first question has arrived, but its answer has not: it goes out again.
+    pair.now += Duration::from_secs(1);
+    let (flushed, again) = pair.client_says().expect("the question again");
+    assert_eq!(flushed.call, Some(first));
+    pair.hand_over(&again, None).unwrap();
+    assert!(pair.server.poll().is_none(), "it was served before");
+    let (_, answer) = pair.server_says().unwrap();
+    pair.bring_back(&answer).unwrap();
+    assert_eq!(result(&mut pair, &contract), (first, 1));
+    // Nothing is left to repeat, and both answers are acknowledged with the next question.
+    pair.now += Duration::from_secs(60);
+    assert!(pair.client_says().is_none());
+    start(&mut pair, &contract);
+    let text = String::from_utf8(pair.client_says().unwrap().1).unwrap();
+    assert!(text.contains("Lower=\"1\" Upper=\"2\""), "{text}");
+}
+
+#[test]
+fn what_an_earlier_connection_left_open_goes_before_the_next_call() {
+    let contract = remote_object();
+    let config = node(&contract);
+    let (mut first, _) = opened(&config, &contract);
+    let (_, question) = first.client_says().unwrap();
+    served(&mut first, &contract, &question, 1);
+    // The answer is lost with the connection.
+    first.client.disconnected(&gone());
+    let mut second = connection(&config);
+    second.now = first.now;
+    let call = start(&mut second, &contract);
+    let (flushed, again) = second.client_says().unwrap();
+    assert_eq!(flushed.call, None, "no time has passed, and the lost one goes first all the same");
+    second.hand_over(&again, None).unwrap();
+    assert!(second.server.poll().is_none(), "it was served before");
+    let (_, answer) = second.server_says().unwrap();
+    second.bring_back(&answer).unwrap();
+    assert!(second.client.poll().is_none(), "nobody waits for it");
+    let (flushed, question) = second.client_says().unwrap();
+    assert_eq!(flushed.call, Some(call));
+    let answer = served(&mut second, &contract, &question, 2);
+    second.bring_back(&answer).unwrap();
+    assert_eq!(result(&mut second, &contract), (call, 2));
+    second.now += Duration::from_secs(60);
+    assert!(second.client_says().is_none());
+}
+
+#[test]
+fn a_session_that_leads_nowhere_is_left_in_the_end() {
+    let contract = remote_object();
+    let config = node(&contract);
+    let (mut pair, _) = opened(&config, &contract);
+    pair.client_says().unwrap();
+    // Whatever it asks, the connection ends.
+    for _ in 0..8 {
+        pair.client.disconnected(&gone());
+        pair = connection(&config);
+        start(&mut pair, &contract);
+        let (flushed, _) = pair.client_says().unwrap();
+        assert!(flushed.action.unwrap().ends_with("InOutInt"));
+    }
+    pair.client.disconnected(&gone());
+    let mut last = connection(&config);
+    start(&mut last, &contract);
+    let (flushed, _) = last.client_says().unwrap();
+    assert!(flushed.action.unwrap().ends_with("CreateSequence"));
+}
+
+#[test]
+fn a_fault_that_answers_nothing_in_particular_fails_one_call_only() {
+    let contract = remote_object();
+    let (mut pair, first) = opened(&node(&contract), &contract);
+    pair.client_says().unwrap();
+    let fault = "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\"><s:Body><s:Fault><s:Code><s:Value>s:Receiver\
+         </s:Value></s:Code><s:Reason><s:Text xml:lang=\"en\">no</s:Text></s:Reason></s:Fault></s:Body></s:Envelope>";
+    pair.bring_back(fault.as_bytes()).unwrap();
+    let (id, outcome) = pair.outcome();
+    assert!(id == first && matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
+    // It is not asked again, whatever the time.
+    pair.now += Duration::from_secs(60);
+    assert!(pair.client_says().is_none());
+}
+
+#[test]
+fn plain_calls_stand_beside_sessions_on_one_connection() {
+    let contract = remote_object();
+    let config = node(&contract);
+    let (mut pair, call) = opened(&config, &contract);
+    let mut plain = Pair::with(Dialect { session: false, ..Dialect::WS }, &config, |settings| {
+        settings.binding = everywire_wcf::settings::Binding::Ws;
+    });
+    for round in 0..3 {
+        // The head is new the first time, and known afterwards.
+        let (started, question) = plain.start(&contract, "InOutInt", vec![Arg::Int(1)]);
+        let answer = served(&mut pair, &contract, &question, 7);
+        let text = String::from_utf8(answer.clone()).unwrap();
+        assert!(!text.contains(RM), "round {round}: {text}");
+        plain.bring_back(&answer).unwrap();
+        assert_eq!(result(&mut plain, &contract), (started.id, 7));
+        let asked = if round == 0 { call } else { start(&mut pair, &contract) };
+        let (_, question) = pair.client_says().unwrap();
+        let answer = served(&mut pair, &contract, &question, round);
+        pair.bring_back(&answer).unwrap();
+        assert_eq!(result(&mut pair, &contract), (asked, round));
+    }
+}
+
+fn envelope(action: &str, headers: &str, body: &str) -> Vec<u8> {
+    let envelope = format!(
+        "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\" \
+         xmlns:a=\"http://www.w3.org/2005/08/addressing\" xmlns:r=\"{RM}\">\
+         <s:Header><a:Action>{action}</a:Action>{headers}</s:Header><s:Body>{body}</s:Body></s:Envelope>"
+    );
+    let kind = "Content-Type: application/soap+xml; charset=utf-8\r\n";
+    http_support::post("/echo", kind, envelope.as_bytes())
+}
+
+#[test]
+fn each_request_gets_its_own_answer_whatever_waited_for_it() {
+    let mut session = http_support::accepting("wshttp://127.0.0.1:8000");
+    let create = envelope(
+        &format!("{RM}/CreateSequence"),
+        "<a:MessageID>urn:uuid:00000000-0000-0000-0000-000000000009</a:MessageID>",
+        "<r:CreateSequence><r:AcksTo><a:Address>http://www.w3.org/2005/08/addressing/anonymous</a:Address></r:AcksTo>\
+         <r:Offer><r:Identifier>urn:offer</r:Identifier></r:Offer></r:CreateSequence>",
+    );
+    http_support::send(&mut session, &create).unwrap();
+    let id = between(&http_support::told(&mut session), "<Identifier>", "<");
+    let question = |number: u32| {
+        let header = format!(
+            "<a:MessageID>urn:m{number}</a:MessageID><r:Sequence s:mustUnderstand=\"1\"><r:Identifier>{id}</r:Identifier>\
+             <r:MessageNumber>{number}</r:MessageNumber></r:Sequence>"
+        );
+        let body = format!("<Say xmlns=\"http://tempuri.org/\"><text>{number}</text></Say>");
+        envelope(&format!("{}Say", http_support::ACTION), &header, &body)
+    };
+    // The second comes first, and waits.
+    http_support::send(&mut session, &question(2)).unwrap();
+    let text = http_support::told(&mut session);
+    assert!(text.contains("Lower=\"2\" Upper=\"2\""), "{text}");
+    assert!(http_support::calls(&mut session).is_empty());
+    http_support::send(&mut session, &question(1)).unwrap();
+    let calls = http_support::calls(&mut session);
+    assert_eq!(calls.len(), 2);
+    let interface = http_support::interface();
+    let results = |text: &str| {
+        http_support::Values(&interface.operations[0].results, vec![Value::Text(text.to_owned())])
+    };
+    session.answer(calls[0].id, Answer::Done(&results("one"))).unwrap();
+    let text = http_support::told(&mut session);
+    assert!(text.contains("RelatesTo>urn:m1<") && text.contains("one"), "{text}");
+    // A message of nobody's comes before the other has its answer, which is kept for whoever asks again.
+    let plain = envelope(
+        &format!("{}Say", http_support::ACTION),
+        "<a:MessageID>urn:plain</a:MessageID>",
+        "<Say xmlns=\"http://tempuri.org/\"><text>x</text></Say>",
+    );
+    http_support::send(&mut session, &plain).unwrap();
+    let between = http_support::calls(&mut session);
+    session.answer(calls[1].id, Answer::Done(&results("two"))).unwrap();
+    assert!(http_support::told(&mut session).is_empty());
+    session.answer(between[0].id, Answer::Done(&results("plain"))).unwrap();
+    let text = http_support::told(&mut session);
+    assert!(text.contains("RelatesTo>urn:plain<") && !text.contains("Sequence"), "{text}");
+    http_support::send(&mut session, &question(2)).unwrap();
+    assert!(http_support::calls(&mut session).is_empty(), "it was served before");
+    let text = http_support::told(&mut session);
+    assert!(text.contains("RelatesTo>urn:m2<") && text.contains("two"), "{text}");
+}
+
+/// A client over HTTP whose call has left in a session.
+fn calling(ambient: &Arc<dyn Ambient>) -> (http::Connecting, String) {
+    let way = http_support::way("wshttp://127.0.0.1:8000/echo?reliable=on");
+    let config = Config { profile: way.clone(), ambient: Some(Arc::clone(ambient)), ..Config::default() };
+    let mut session = http::Connecting::new(&config);
+    let interface = http_support::interface();
+    let operation = &interface.operations[0];
+    let arguments = http_support::Values(&operation.arguments, vec![Value::Text("x".to_owned())]);
+    let call = Call {
+        profile: &way,
+        interface: Some(&interface),
+        operation,
+        arguments: &arguments,
+        expects: Expects::Reply,
+    };
+    session.start(Instant::now(), &call).unwrap();
+    let asked = http_support::told(&mut session);
+    if !asked.contains("CreateSequence") {
+        return (session, asked);
+    }
+    let body = format!(
+        "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\" \
+         xmlns:a=\"http://www.w3.org/2005/08/addressing\"><s:Header><a:Action>{RM}/CreateSequenceResponse</a:Action>\
+         <a:RelatesTo>{}</a:RelatesTo></s:Header><s:Body><CreateSequenceResponse xmlns=\"{RM}\">\
+         <Identifier>urn:theirs</Identifier></CreateSequenceResponse></s:Body></s:Envelope>",
+        between(&asked, "MessageID>", "<")
+    );
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/soap+xml; charset=utf-8\r\nContent-Length: ";
+    http_support::send(&mut session, format!("{head}{}\r\n\r\n{body}", body.len()).as_bytes()).unwrap();
+    assert!(http_support::told(&mut session).contains("MessageNumber>1<"));
+    (session, asked)
+}
+
+#[test]
+fn only_the_end_of_a_connection_leaves_a_session_to_go_on_with() {
+    let strange: [&[u8]; 4] = [
+        b"HTTP/1.1 500 Oops\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\noops",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\noops",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/soap+xml\r\nContent-Length: 99999999\r\n\r\n<",
+        b"nonsense\r\n\r\n",
+    ];
+    for response in strange {
+        let ambient = ambient(remote_object(), KEY);
+        let (mut session, _) = calling(&ambient);
+        http_support::send(&mut session, response).unwrap_err();
+        session.disconnected(&gone());
+        let (_, asked) = calling(&ambient);
+        assert!(asked.contains("CreateSequence"), "{}: {asked}", String::from_utf8_lossy(response));
+    }
+    let ambient = ambient(remote_object(), KEY);
+    let (mut session, _) = calling(&ambient);
+    session.disconnected(&gone());
+    let (_, asked) = calling(&ambient);
+    assert!(asked.contains("MessageNumber>1<") && !asked.contains("CreateSequence"), "{asked}");
+}
