@@ -227,3 +227,37 @@ fn crates_that_see_network_bytes_forbid_unsafe() {
         assert!(lib.contains("#![forbid(unsafe_code)]"), "{room}");
     }
 }
+
+#[test]
+fn every_source_file_is_a_module_of_its_crate() {
+    let mut orphans = Vec::new();
+    let mut seen = 0;
+    for (room, _) in manifests() {
+        let mut files = Vec::new();
+        let top = if let "giop" | "dbus" | "dcop" | "dcom" | "wcf" = room.as_str() { "wires" } else { "" };
+        walk(&root().join(top).join(&room).join("src"), &mut files);
+        seen += files.len();
+        orphans.extend(files.into_iter().filter(|file| !is_module(file)));
+    }
+    assert!(seen > 500, "only {seen} files found");
+    assert!(orphans.is_empty(), "no `mod` leads to {orphans:#?}");
+}
+
+/// Whether a file is the root of a crate, or one that the module around it names.
+fn is_module(file: &Path) -> bool {
+    let name = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let Some(dir) = file.parent() else { return false };
+    let (dir, name) = match (name, dir.file_name().and_then(|name| name.to_str()), dir.parent()) {
+        ("lib" | "main", ..) | (_, Some("bin"), _) => return true,
+        ("mod", Some(named), Some(above)) => (above, named),
+        _ => (dir, name),
+    };
+    let around = ["lib.rs", "main.rs", "mod.rs"].map(|root| dir.join(root));
+    around.into_iter().chain([dir.with_extension("rs")]).any(|parent| {
+        let text = fs::read_to_string(parent).unwrap_or_default();
+        text.lines().any(|line| {
+            let declared = line.trim().strip_suffix(';').and_then(|line| line.split_once("mod "));
+            declared.is_some_and(|(_, declared)| declared == name)
+        })
+    })
+}

@@ -8,6 +8,7 @@ pub mod published;
 pub(crate) mod raw;
 mod router;
 pub(crate) mod spoken;
+mod wine;
 mod workshop;
 
 pub use router::{Route, Router};
@@ -142,6 +143,7 @@ pub fn all(against: Option<&str>) -> Result<Vec<Contestant>, Failure> {
     all.extend(omniorb::all());
     all.extend(dbus::all());
     all.extend(mono::all());
+    all.extend(wine::all());
     if let Some(reference) = against {
         all.push(ours::against(reference)?);
     }

@@ -131,7 +131,7 @@ pub(super) fn compiler() -> String {
     std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned())
 }
 
-fn cache() -> PathBuf {
+pub(super) fn cache() -> PathBuf {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let base =
         std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()).or_else(home);
