@@ -96,7 +96,7 @@ pub(crate) fn client(
 ) -> Result<Vec<Line>, Failure> {
     let launch = contestant.setup.client(stand, race, plan)?;
     let operations = u32::try_from(race.operations.len()).unwrap_or(1);
-    let limit = OPERATION * operations + READY;
+    let limit = contestant.setup.longest().max(OPERATION) * operations + READY;
     let spot = Spot { cpu: stand.placement.client, net: link.map(|link| link.client.descriptors()) };
     let text = complete(&launch, &spot, stand.dir, "client", limit)?;
     let read = |line: &str| {
