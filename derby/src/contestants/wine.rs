@@ -46,11 +46,7 @@ impl Setup for Wine {
 
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         let built = built()?;
-        Ok(built
-            .launch("client")
-            .with([&stand.ref_file])
-            .with(["race", race.name])
-            .with(plan.arguments()))
+        Ok(built.launch("client").with([&stand.ref_file]).with(["race", race.name]).with(plan.arguments()))
     }
 
     fn runs_at(&self, placement: &Placement) -> bool {
