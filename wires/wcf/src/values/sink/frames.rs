@@ -250,10 +250,11 @@ impl ElementSink<'_> {
             self.output.start(0, name);
             return Ok(begun);
         }
-        self.start_anything(index, begun)
+        self.start_loose(index, begun)
     }
 
-    fn start_anything(&mut self, index: usize, begun: Begun) -> Visit<Begun> {
+    /// Starts the element of a parameter that may be a header, or stand without a wrapper.
+    fn start_loose(&mut self, index: usize, begun: Begun) -> Visit<Begun> {
         self.end_header();
         let layout = self.graphs.layout().ok_or_else(misuse)?;
         let Member { name, .. } = layout.members.get(index).ok_or_else(miscounted)?;
