@@ -49,7 +49,7 @@ pub use failure::{Completed, Failure, Initiator, Kind, Violation};
 pub use hub::{Hub, HubEvent, PeerId, Program};
 pub use marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
 pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
-pub use reference::{Address, Endpoint, Lease, Profile, Reference};
+pub use reference::{Address, Endpoint, Lease, Profile, Reference, UNDER_WAY};
 pub use rope::Rope;
 pub use session::{
     Answer, Call, CallId, Config, Emission, Event, Expects, Heard, Incoming, Interest, Link, Outcome, Peer,

@@ -18,6 +18,10 @@ pub struct Reference {
     pub foreign: Vec<(u32, Bytes)>,
 }
 
+/// The component of a way by which one call goes on that has left before, and may have run: a wire that moves a call there
+/// ([`crate::Outcome::Moved`]) takes up again what it knows of it. Nothing else is called by such a way.
+pub const UNDER_WAY: u32 = 0x5741_5957;
+
 /// One way to reach an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Profile {
@@ -100,6 +104,13 @@ pub enum Endpoint {
         /// Name of the server.
         name: String,
     },
+}
+
+impl Reference {
+    /// Whether it is where a call goes on that may have run already.
+    pub fn is_under_way(&self) -> bool {
+        self.profiles.iter().any(|profile| profile.component(UNDER_WAY).is_some())
+    }
 }
 
 impl Profile {

@@ -283,12 +283,12 @@ pub enum Event {
         /// With what.
         outcome: Outcome<Body>,
     },
-    /// A signal came, for these subscriptions.
+    /// A signal came, for these subscriptions. On the heap, so that other events are small.
     Signal {
         /// Subscriptions that it is for, as `subscribe` numbered them.
         subscriptions: Vec<CallId>,
         /// The signal.
-        heard: Heard,
+        heard: Box<Heard>,
     },
     /// Whoever a subscription listens to has left. It stands: should they come back, signals go on.
     Lost {

@@ -109,6 +109,8 @@ struct Core {
     peer: Option<Peer>,
     /// Calls of other threads and of futures.
     waiting: Vec<Waiting>,
+    /// Where the call of the thread that reads goes on, told behind its back when its connection ended.
+    moved: Option<(CallId, Outcome<Body>)>,
     /// Who listens to which signals. While somebody does, the connection is always read.
     listeners: HashMap<CallId, Arc<Heeder>>,
     /// What was overheard.
@@ -122,13 +124,15 @@ struct Core {
     /// What the event loop watches for (connections that serve only).
     watched: Watch,
     patience: Patience,
-    remembered: Option<Remembered>,
+    remembered: Option<Box<Remembered>>,
     failed: Option<Failure>,
     /// Refused: the rest is thrown away until then.
     draining: Option<Instant>,
     begun: Instant,
     used: Instant,
     served: bool,
+    /// What its event loop was last reminded of: a deadline that moves back needs no other reminder.
+    reminded: Option<Instant>,
 }
 
 /// What the event loop of a connection of the calling side was asked to tell about, once.
@@ -193,6 +197,7 @@ impl Connection {
             handles: Vec::new(),
             peer: None,
             waiting: Vec::new(),
+            moved: None,
             listeners: HashMap::new(),
             overheard: VecDeque::new(),
             after: Vec::new(),
@@ -206,6 +211,7 @@ impl Connection {
             begun: now,
             used: now,
             served: false,
+            reminded: None,
         };
         let connection = Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
@@ -469,6 +475,8 @@ impl Connection {
                 if let Some(at) = core.waiting.iter().position(|waiting| waiting.id == id) {
                     let waiting = core.waiting.swap_remove(at);
                     core.complete(waiting.waiter, outcome);
+                } else if matches!(outcome, Outcome::Moved(_)) {
+                    core.moved = Some((id, outcome));
                 }
             }
             Event::Ready(peer) => core.peer = Some(peer),
@@ -501,7 +509,7 @@ impl Connection {
                     Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
                 let _ = core.session.answer(id, Answer::Failed(&failure));
             }
-            Event::Signal { subscriptions, heard } => self.hear(core, &subscriptions, heard),
+            Event::Signal { subscriptions, heard } => self.hear(core, &subscriptions, *heard),
             Event::Lost { subscription, failure } => {
                 if let Some(heeder) = core.listeners.get(&subscription) {
                     self.courier.post(Arc::clone(heeder), Tidings::Lost(failure));
@@ -562,7 +570,19 @@ impl Connection {
             core.large = false;
             core.session.transmit().shrink();
         }
-        self.next_deadline(&core)
+        core.reminded = self.next_deadline(&core);
+        core.reminded
+    }
+
+    /// Has the event loop look at the clock in time for the next deadline, if it would not do so anyway.
+    fn remind(&self, core: &mut Core) {
+        if let Some(deadline) = self.next_deadline(core)
+            && core.reminded.is_none_or(|reminded| deadline < reminded)
+            && let Some(seat) = self.seat()
+        {
+            core.reminded = Some(deadline);
+            seat.remind(deadline);
+        }
     }
 
     /// When a connection that was just accepted wants to be looked at.
@@ -591,11 +611,33 @@ impl Connection {
 }
 
 impl Core {
+    /// Keeps a look-up for the next call.
+    #[inline]
+    fn remember(&mut self, found: Box<Remembered>) {
+        if let Some(stale) = self.remembered.replace(found) {
+            self.after.push(After::Stale(stale));
+        }
+    }
+
     fn complete(&mut self, waiter: Waiter, outcome: Outcome<Body>) {
         match waiter {
             Waiter::Thread(chair) => chair.serve(outcome),
-            Waiter::Future(done, _) => self.after.push(After::Complete(done, outcome)),
+            Waiter::Future(done, _) => self.after.push(After::Complete(done, settled(outcome))),
         }
+    }
+}
+
+/// What a future is told: it keeps no arguments, so that nobody can take up its call again.
+fn settled(outcome: Outcome<Body>) -> Outcome<Body> {
+    match outcome {
+        Outcome::Moved(reference) if reference.is_under_way() => {
+            let what = "the connection ended before the answer came";
+            let failure = Failure::new(Kind::Unreachable, Initiator::Peer, what);
+            Outcome::Failed(failure.with_completed(Completed::Maybe).with_hint(
+                "the message arrives once, if it can; a call that blocks gets its answer over the next connection",
+            ))
+        }
+        outcome => outcome,
     }
 }
 

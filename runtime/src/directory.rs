@@ -5,8 +5,8 @@ use bytes::Bytes;
 use everywire_model::{Failure, Hold, Incoming, Interface, Servant, Wire};
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, RwLock, RwLockWriteGuard};
 
 /// What an exported object is, as far as one of its interfaces goes.
 #[derive(Clone)]
@@ -33,6 +33,8 @@ type Maker = dyn Fn(&Bytes) -> Result<Vec<Entry>, Failure> + Send + Sync;
 pub(crate) struct Directory {
     /// An object may have several interfaces: one entry for each.
     entries: RwLock<HashMap<Bytes, Vec<Entry>>>,
+    /// How many there are: whoever only asks for that needs no lock.
+    count: AtomicUsize,
     classes: RwLock<HashMap<Bytes, Arc<Class>>>,
     /// Grows with each change, so that what connections remember of look-ups goes stale.
     version: AtomicU64,
@@ -46,14 +48,16 @@ pub(crate) struct Remembered {
     key: Bytes,
     interface: Bytes,
     operation: Bytes,
-    servant: Arc<dyn Servant>,
-    index: usize,
+    /// Who answers.
+    pub(crate) servant: Arc<dyn Servant>,
+    /// The number of the operation.
+    pub(crate) index: usize,
 }
 
 /// What a look-up found.
 pub(crate) enum Found {
-    /// The servant, and the number of the operation.
-    Operation(Arc<dyn Servant>, usize),
+    /// The servant and the operation: to be remembered for the next look-up.
+    Operation(Box<Remembered>),
     /// The object, but no such operation.
     NoOperation,
     /// No object.
@@ -75,16 +79,23 @@ impl Directory {
                 None
             }
         };
-        self.version.fetch_add(1, Ordering::Release);
-        drop(entries);
+        self.changed(entries);
         // Without the lock: dropping servants runs code of the user's.
         drop(before);
     }
 
+    /// Lets go of entries that were changed.
+    fn changed(&self, entries: RwLockWriteGuard<'_, HashMap<Bytes, Vec<Entry>>>) {
+        self.count.store(entries.len(), Ordering::Release);
+        self.version.fetch_add(1, Ordering::Release);
+        drop(entries);
+    }
+
     /// Removes an object with all its interfaces.
     pub(crate) fn remove(&self, key: &[u8]) -> Vec<Entry> {
-        let removed = write(&self.entries).remove(key).unwrap_or_default();
-        self.version.fetch_add(1, Ordering::Release);
+        let mut entries = write(&self.entries);
+        let removed = entries.remove(key).unwrap_or_default();
+        self.changed(entries);
         removed
     }
 
@@ -112,10 +123,11 @@ impl Directory {
     pub(crate) fn clear(&self) {
         let classes = std::mem::take(&mut *write(&self.classes));
         drop(classes);
-        let entries = std::mem::take(&mut *write(&self.entries));
-        self.version.fetch_add(1, Ordering::Release);
+        let mut entries = write(&self.entries);
+        let removed = std::mem::take(&mut *entries);
+        self.changed(entries);
         // Without the lock: dropping servants runs code of the user's.
-        drop(entries);
+        drop(removed);
     }
 
     /// The interfaces of the object under this very key.
@@ -134,7 +146,7 @@ impl Directory {
 
     /// Whether nothing is served.
     pub(crate) fn is_empty(&self) -> bool {
-        read(&self.entries).is_empty()
+        self.count.load(Ordering::Acquire) == 0
     }
 
     /// The keys, sorted.
@@ -150,22 +162,22 @@ impl Directory {
     }
 
     /// Who answers: a servant of the object, else one of those that stand by for every object (`ambient`). No text is
-    /// searched when the connection asks what it asked the last time.
+    /// searched when the connection asks what it asked the last time: then what it remembers is taken.
     pub(crate) fn find(
         &self,
         wire: &dyn Wire,
         asked: &Incoming,
-        remembered: &mut Option<Remembered>,
+        remembered: &mut Option<Box<Remembered>>,
         ambient: impl FnOnce() -> Vec<Arc<dyn Servant>>,
     ) -> Found {
         let version = self.version.load(Ordering::Acquire);
-        if let Some(last) = remembered
-            && last.version == version
-            && last.operation == asked.operation
-            && last.interface == asked.interface
-            && last.key == asked.key
-        {
-            return Found::Operation(Arc::clone(&last.servant), last.index);
+        if let Some(last) = remembered.take_if(|last| {
+            last.version == version
+                && last.operation == asked.operation
+                && last.interface == asked.interface
+                && last.key == asked.key
+        }) {
+            return Found::Operation(last);
         }
         let own = self.spelled(wire, &asked.key);
         let here = !own.is_empty();
@@ -177,15 +189,14 @@ impl Directory {
             Some((servant, index)) => {
                 // Copies: what came with the message would keep the whole of it in memory.
                 let own = |bytes: &Bytes| Bytes::copy_from_slice(bytes);
-                *remembered = Some(Remembered {
+                Found::Operation(Box::new(Remembered {
                     version,
                     key: own(&asked.key),
                     interface: own(&asked.interface),
                     operation: own(&asked.operation),
-                    servant: Arc::clone(&servant),
+                    servant,
                     index,
-                });
-                Found::Operation(servant, index)
+                }))
             }
             None if here => Found::NoOperation,
             None => Found::NoObject,

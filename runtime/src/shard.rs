@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -59,6 +59,8 @@ pub(crate) struct Shard {
     leader: AtomicI32,
     /// The connection whose calls are being served: its replies are sent together, or when a servant blocks.
     serving: Mutex<Option<Arc<Connection>>>,
+    /// Where that connection is in memory, 0 for none: the leader looks here first.
+    serving_at: AtomicUsize,
     /// The connection whose servant blocked: calls that came together with that one are the next leader's.
     inherited: Mutex<Option<Arc<Connection>>>,
     asleep: AtomicBool,
@@ -114,6 +116,7 @@ impl Shard {
             calls: AtomicU64::new(0),
             leader: AtomicI32::new(0),
             serving: Mutex::default(),
+            serving_at: AtomicUsize::new(0),
             inherited: Mutex::default(),
             asleep: AtomicBool::new(false),
             tasks: Mutex::default(),
@@ -204,7 +207,11 @@ impl Shard {
         if let Some(control) = control {
             let _ = epoll::delete(&self.epoll, control);
         }
-        lock(&self.serving).take_if(|serving| Arc::ptr_eq(serving, connection));
+        let mut serving = lock(&self.serving);
+        if serving.as_ref().is_some_and(|held| Arc::ptr_eq(held, connection)) {
+            self.put_serving(&mut serving, None);
+        }
+        drop(serving);
         let index = usize::try_from(seat.token & 0xffff_ffff).unwrap_or(usize::MAX);
         let mut slab = lock(&self.watched);
         if slab.get(index).is_some_and(|(generation, _)| u64::from(*generation) == seat.token >> 32) {
@@ -218,7 +225,8 @@ impl Shard {
     pub(crate) fn stop(&self, why: &Failure) {
         self.over.store(true, Ordering::Release);
         // What serves points to its node and the node to its shards: here the circle is cut.
-        let held = (lock(&self.serving).take(), lock(&self.inherited).take());
+        let serving = self.put_serving(&mut lock(&self.serving), None);
+        let held = (serving, lock(&self.inherited).take());
         drop(held);
         let watched: Vec<_> = lock(&self.watched).drain().collect();
         for (_, watched) in watched {
@@ -338,7 +346,7 @@ impl Shard {
         if !spare && bench.threads > self.blocked_threads {
             return;
         }
-        let blocked = lock(&self.serving).take();
+        let blocked = self.put_serving(&mut lock(&self.serving), None);
         lock(&self.inherited).clone_from(&blocked);
         self.term.store(term + 1, Ordering::Release);
         self.running.store(0, Ordering::Relaxed);
@@ -357,6 +365,16 @@ impl Shard {
         if let Some(connection) = blocked {
             flush_before_blocking(&connection);
         }
+    }
+
+    /// Changes which connection is being served; returns the one before, to be dropped without the lock.
+    fn put_serving(
+        &self,
+        serving: &mut Option<Arc<Connection>>,
+        next: Option<Arc<Connection>>,
+    ) -> Option<Arc<Connection>> {
+        self.serving_at.store(next.as_ref().map_or(0, |next| Arc::as_ptr(next).addr()), Ordering::Relaxed);
+        std::mem::replace(serving, next)
     }
 
     /// Looks at deadlines if one has come. Returns when the next one does.
@@ -387,11 +405,13 @@ impl Lead {
 
     /// A servant begins to serve a call of this connection.
     pub(crate) fn enter_servant(&self, connection: &Arc<Connection>) {
-        if !self.shard.over.load(Ordering::Relaxed) {
-            let mut serving = lock(&self.shard.serving);
-            if !serving.as_ref().is_some_and(|held| Arc::ptr_eq(held, connection)) {
-                *serving = Some(Arc::clone(connection));
-            }
+        let shard = &self.shard;
+        // It is mostly the one that was served last. If the lead is lost just now, whoever took it has sent what was to be sent.
+        if shard.serving_at.load(Ordering::Relaxed) != Arc::as_ptr(connection).addr()
+            && !shard.over.load(Ordering::Relaxed)
+        {
+            let before = shard.put_serving(&mut lock(&shard.serving), Some(Arc::clone(connection)));
+            drop(before);
         }
         self.begin_call();
     }

@@ -113,6 +113,12 @@ impl Remote {
     ) -> Option<Outcome<Body>> {
         let mut forwards = 0;
         let mut retried = false;
+        // Whether the call may have run: then nothing but that way leads on.
+        let mut under_way = false;
+        let told = |failure: Failure, under_way: bool| {
+            let failure = if under_way { failure.with_completed(Completed::Maybe) } else { failure };
+            Some(Outcome::Failed(failure))
+        };
         // The turn is given back when the outcome is there.
         let (mut way, mut _turn) = match self.way(until) {
             Ok(way) => way,
@@ -122,20 +128,23 @@ impl Remote {
             let again = match ask(&way) {
                 Ok(Some(Outcome::Moved(reference))) if forwards < FORWARDS => {
                     forwards += 1;
+                    under_way |= reference.is_under_way();
                     match self.find(&reference, until) {
                         Ok((next, turn)) => {
                             next.settled.store(true, Ordering::Relaxed);
-                            *lock(&self.way) = Some(Arc::clone(&next));
+                            *lock(&self.way) = (!under_way).then(|| Arc::clone(&next));
                             (way, _turn) = (next, turn);
                             continue;
                         }
-                        Err(failure) => return Some(Outcome::Failed(failure)),
+                        Err(failure) => return told(failure, under_way),
                     }
                 }
                 Ok(Some(Outcome::Moved(_))) => {
                     let message = format!("the object pointed elsewhere more than {FORWARDS} times");
-                    return Some(Outcome::Failed(Failure::new(Kind::Unreachable, Initiator::Peer, message)));
+                    return told(Failure::new(Kind::Unreachable, Initiator::Peer, message), under_way);
                 }
+                Err(failure) if under_way => return told(failure, under_way),
+                Ok(outcome) if under_way => return outcome,
                 // Whoever served it was restarted: the reference leads to what is there now.
                 Ok(Some(Outcome::Failed(failure)))
                     if failure.kind() == Kind::NoObject

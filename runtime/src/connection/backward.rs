@@ -16,29 +16,48 @@ use std::time::{Duration, Instant};
 static TICKETS: AtomicU64 = AtomicU64::new(1 << 63);
 
 thread_local! {
-    /// The connection whose call the thread is serving, where its peer may be called back.
-    static CALLING: RefCell<Option<Weak<Connection>>> = const { RefCell::new(None) };
+    static CALLING: RefCell<Served> = const { RefCell::new(Served { connection: Weak::new(), now: false }) };
+}
+
+/// The connection whose call the thread is serving, where its peer may be called back, or has served last: it mostly serves the
+/// same one again.
+struct Served {
+    connection: Weak<Connection>,
+    now: bool,
 }
 
 /// The object at the other end of the connection by which the call came that this thread is serving: for callbacks, where
 /// the wire carries calls both ways. A servant that is asynchronous asks before it first waits.
 pub fn caller() -> Option<Object> {
-    let connection = CALLING.with_borrow(|calling| calling.as_ref().and_then(Weak::upgrade))?;
+    let connection =
+        CALLING.with_borrow(|served| served.now.then(|| served.connection.upgrade()).flatten())?;
     Some(object(&connection))
 }
 
 /// While it lives, the calling thread serves a call of a connection.
-pub(super) struct Calling(Option<Weak<Connection>>);
+pub(super) struct Calling {
+    /// The call that was being served before, if it was: of the same connection, unless it is said.
+    before: Option<Option<Weak<Connection>>>,
+}
 
 impl Calling {
     pub(super) fn on(connection: &Arc<Connection>) -> Self {
-        Self(CALLING.replace(Some(Arc::downgrade(connection))))
+        CALLING.with_borrow_mut(|served| {
+            let interrupts = std::mem::replace(&mut served.now, true);
+            let other = (!std::ptr::eq(served.connection.as_ptr(), Arc::as_ptr(connection)))
+                .then(|| std::mem::replace(&mut served.connection, Arc::downgrade(connection)));
+            Self { before: interrupts.then_some(other) }
+        })
     }
 }
 
 impl Drop for Calling {
     fn drop(&mut self) {
-        CALLING.set(self.0.take());
+        CALLING.with_borrow_mut(|served| match self.before.take() {
+            None => served.now = false,
+            Some(None) => {}
+            Some(Some(other)) => served.connection = other,
+        });
     }
 }
 

@@ -3,7 +3,7 @@
 //! With several calls under way, one thread reads for all: it hands the others theirs, and when it has its own it
 //! appoints the next. Futures have no thread that could read; when only they wait, an event loop reads for them.
 
-use super::{Armed, Connection, Core, Held, Waiter, Waiting, timed_out};
+use super::{Armed, Connection, Core, Held, Waiter, Waiting, sooner, timed_out};
 use crate::shard;
 use crate::sync::lock;
 use everywire_model::object::Completion;
@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// Reads by an event loop in one go, before what they brought and other connections get their turn.
 const READS: u32 = 64;
+/// When a session is looked at again that had something to do at a time that has passed.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// A connection that has been quiet for this long may have been closed by the peer meanwhile.
 const QUIET: Duration = Duration::from_secs(1);
 
@@ -199,7 +201,7 @@ impl Connection {
     }
 
     fn begin(&self, core: &mut Core, ask: Ask<'_>, now: Instant) -> Result<Result<CallId, Failure>, Failure> {
-        if now.saturating_duration_since(core.used) > QUIET && !core.reading && core.failed.is_none() {
+        if now > core.used + QUIET && !core.reading && core.failed.is_none() {
             // Notice a goodbye before trusting the connection with a call.
             while let Ok(true) = self.fill(core) {
                 while let Some(event) = core.session.poll() {
@@ -286,8 +288,9 @@ impl Connection {
             }
             if let Some(failure) = core.failed.clone() {
                 core.reading = false;
+                let moved = core.moved.take_if(|(call, _)| *call == id);
                 self.pass_on(core);
-                return Outcome::Failed(failure);
+                return moved.map_or(Outcome::Failed(failure), |(_, outcome)| outcome);
             }
             let moved = self.make_progress(&mut core);
             if moved {
@@ -307,9 +310,23 @@ impl Connection {
                 self.pass_on(core);
                 return Outcome::Failed(timed_out(&self.endpoint));
             }
-            core = self.sleep(core, until);
+            let due = self.keep_time(&mut core);
+            core = self.sleep(core, sooner(until, due));
             core.patience.slept();
         }
+    }
+
+    /// Does what the session has to do by now, before its thread sleeps. Returns when it wants to be looked at again.
+    fn keep_time(&self, core: &mut Core) -> Option<Instant> {
+        let due = core.session.deadline()?;
+        let now = Instant::now();
+        if due > now {
+            return Some(due);
+        }
+        if let Err(violation) = core.session.expire(now) {
+            self.refuse(core, violation);
+        }
+        Some(now + LOOK_AGAIN)
     }
 
     /// Forgets a call. Where there is one at a time, nothing else can begin before its answer has come, and nobody reads that

@@ -2,6 +2,7 @@
 
 use super::{Connection, Core};
 use crate::builder::Notice;
+use crate::directory::Remembered;
 use crate::signals::Heeder;
 use everywire_model::object::Completion;
 use everywire_model::{Body, Failure, Outcome};
@@ -16,6 +17,8 @@ pub(super) enum After {
     Left(Failure),
     /// Somebody to be forgotten.
     Forget(#[allow(dead_code)] Arc<Heeder>),
+    /// A look-up that is not remembered any more: it may be the last that holds a servant.
+    Stale(#[allow(dead_code)] Box<Remembered>),
 }
 
 /// The lock on what changes. When it is let go, what was put off is done.
@@ -84,6 +87,7 @@ impl PutOff<'_> {
                 After::Notice(notice) => self.connection.node.notice(&notice),
                 After::Left(failure) => self.connection.left(&failure),
                 After::Forget(heeder) => drop(heeder),
+                After::Stale(found) => drop(found),
             }
         }
     }

@@ -200,8 +200,13 @@ impl Connection {
             self.fail(core, Failure::new(Kind::LimitExceeded, Initiator::Here, what).at(&self.endpoint));
             return;
         }
-        for heeder in subscriptions.iter().filter_map(|id| core.listeners.get(id)) {
+        let mut heeders = subscriptions.iter().filter_map(|id| core.listeners.get(id));
+        let last = heeders.next_back();
+        for heeder in heeders {
             self.courier.post(Arc::clone(heeder), Tidings::Signal(heard.clone()));
+        }
+        if let Some(heeder) = last {
+            self.courier.post(Arc::clone(heeder), Tidings::Signal(heard));
         }
         self.rouse();
     }

@@ -2,9 +2,9 @@
 
 use super::backward::Calling;
 use super::{Connection, Core, Held, SERVING, Watch};
-use crate::directory::Found;
+use crate::directory::{Found, Remembered};
 use crate::shard::Lead;
-use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, Servant, visit::Nothing};
+use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, visit::Nothing};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
@@ -106,10 +106,8 @@ impl Connection {
         }
         if core.failed.is_some() {
             served = Served::Over;
-        } else if let Some(deadline) = self.next_deadline(&core)
-            && let Some(seat) = self.seat()
-        {
-            seat.remind(deadline);
+        } else {
+            self.remind(&mut core);
         }
         served
     }
@@ -186,14 +184,16 @@ impl Connection {
         lead: &Lead,
     ) -> (Held<'c>, bool) {
         let failure = match self.look_up(&mut core, &incoming) {
-            Ok((servant, index)) => {
+            Ok(found) => {
                 drop(core);
                 SERVING.set(std::ptr::from_ref(&**self).addr());
                 lead.enter_servant(self);
-                self.dispatch(incoming, &servant, index);
+                self.dispatch(incoming, &found);
                 let deposed = lead.leave_servant();
                 SERVING.set(0);
-                return (self.enter(), deposed);
+                let mut core = self.enter();
+                core.remember(found);
+                return (core, deposed);
             }
             Err(failure) => failure,
         };
@@ -201,11 +201,11 @@ impl Connection {
         (core, false)
     }
 
-    /// Who answers a call.
-    fn look_up(&self, core: &mut Core, incoming: &Incoming) -> Result<(Arc<dyn Servant>, usize), Failure> {
+    /// Who answers a call; to be remembered again when that is done.
+    fn look_up(&self, core: &mut Core, incoming: &Incoming) -> Result<Box<Remembered>, Failure> {
         let standing_by = || self.node.standing_by(self.wire);
         match self.node.directory.find(self.wire, incoming, &mut core.remembered, standing_by) {
-            Found::Operation(servant, index) => Ok((servant, index)),
+            Found::Operation(found) => Ok(found),
             Found::NoObject => Err(no_object(&incoming.key)),
             Found::NoOperation => {
                 let name = String::from_utf8_lossy(&incoming.operation);
@@ -216,8 +216,9 @@ impl Connection {
         }
     }
 
-    fn dispatch(self: &Arc<Self>, incoming: Box<Incoming>, servant: &Arc<dyn Servant>, index: usize) {
-        let request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(servant));
+    fn dispatch(self: &Arc<Self>, incoming: Box<Incoming>, found: &Remembered) {
+        let Remembered { servant, index, .. } = found;
+        let request = Request::new(*index, incoming, Arc::clone(self) as _, Arc::clone(servant));
         let _caller = self.capabilities.callbacks_on_connection.then(|| Calling::on(self));
         // A servant that panics drops its request, which answers the caller; the panic hook has told the log.
         let _ = catch_unwind(AssertUnwindSafe(|| servant.dispatch(request)));
@@ -227,9 +228,10 @@ impl Connection {
     pub(super) fn call_back(self: &Arc<Self>, incoming: Box<Incoming>) {
         let mut core = self.enter();
         match self.look_up(&mut core, &incoming) {
-            Ok((servant, index)) => {
+            Ok(found) => {
                 drop(core);
-                self.dispatch(incoming, &servant, index);
+                self.dispatch(incoming, &found);
+                self.enter().remember(found);
             }
             Err(failure) => {
                 drop(core);

@@ -141,7 +141,7 @@ impl Session for PlainSession {
                         self.subscribed.iter().filter(|(_, n)| wants(n)).map(|(id, _)| CallId(*id)).collect();
                     let (sender, interface) = (Bytes::new(), Bytes::new());
                     let heard = Heard { sender, key, interface, signal, body: body(frame) };
-                    self.events.push_back(Event::Signal { subscriptions, heard });
+                    self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
                 }
                 6 => {
                     self.full = true;

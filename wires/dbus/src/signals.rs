@@ -348,7 +348,7 @@ impl DbusSession {
         let (interface, signal) = (fields.interface.clone(), fields.member.clone());
         let body = self.body(message, signature, RESULTS);
         let heard = Heard { sender, key, interface, signal, body };
-        self.events.push_back(Event::Signal { subscriptions, heard });
+        self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
     }
 
     /// The bus tells of its names.

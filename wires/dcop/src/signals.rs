@@ -177,7 +177,10 @@ impl DcopSession {
             signal: slot.name.clone(),
             body,
         };
-        self.events.push_back(Event::Signal { subscriptions: vec![CallId(slot.subscription)], heard });
+        self.events.push_back(Event::Signal {
+            subscriptions: vec![CallId(slot.subscription)],
+            heard: Box::new(heard),
+        });
     }
 
     /// The server tells who came or went.

@@ -11,6 +11,9 @@ const HEADS: usize = 8;
 /// The longest head worth it, in bytes.
 const LONGEST: usize = 4 << 10;
 
+/// The ends of body and envelope in binary form.
+const ENDS: [u8; 2] = [1, 1];
+
 /// What a head means, once it was read.
 #[derive(Debug, Clone)]
 pub(super) enum Meaning {
@@ -80,17 +83,14 @@ impl Seen {
         action: Option<&str>,
         key: &[u8],
     ) -> Option<Known<'_>> {
-        let count = self.heads.len();
-        for step in 0..count {
-            let index = (self.last + step) % count;
-            let matches = self.heads.get(index).and_then(|head| head.matches(form, document, action, key));
-            if let Some(guid) = matches {
-                self.last = index;
-                let head = self.heads.get(index)?;
-                return Some(Known { guid, place: head.place, meaning: &head.meaning });
-            }
+        let mut matched = self.heads.get(self.last)?.matches(form, document, action, key);
+        if matched.is_none() {
+            let matches = |head: &Remembered| head.matches(form, document, action, key);
+            let mut heads = self.heads.iter().enumerate();
+            (self.last, matched) = heads.find_map(|(index, head)| Some((index, Some(matches(head)?))))?;
         }
-        None
+        let head = self.heads.get(self.last)?;
+        Some(Known { guid: matched?, place: head.place, meaning: &head.meaning })
     }
 
     /// Remembers the head of a document that was found to be whole. `values`: how its body is laid out.
@@ -172,8 +172,12 @@ impl Remembered {
         let (before, rest) = document.split_at_checked(self.before.len())?;
         let (hole, rest) = rest.split_at_checked(self.hole)?;
         let rest = rest.strip_prefix(&*self.after)?;
-        let same = before == &*self.before
-            && rest.ends_with(&self.tail)
+        let ends = match form {
+            Form::Binary => rest.ends_with(&ENDS),
+            Form::Text => rest.ends_with(&self.tail),
+        };
+        let same = ends
+            && before == &*self.before
             && self.action.as_deref() == action
             && *self.key == *key
             && (form == Form::Text || goes_on(rest));
@@ -192,7 +196,7 @@ impl Remembered {
 /// Whether a start tag is over, and if its element is empty, nothing but the ends of body and envelope follows.
 fn goes_on(rest: &[u8]) -> bool {
     match rest {
-        [1, ends @ ..] => *ends == [1, 1],
+        [1, ends @ ..] => *ends == ENDS,
         [code, ..] => !is_attribute(*code),
         [] => false,
     }
@@ -206,7 +210,7 @@ fn is_attribute(code: u8) -> bool {
 /// The end tags of body and envelope, if the document ends with them and nothing else.
 pub(super) fn tail(form: Form, document: &[u8]) -> Option<&[u8]> {
     match form {
-        Form::Binary => document.ends_with(&[1, 1]).then_some(&[1, 1]),
+        Form::Binary => document.ends_with(&ENDS).then_some(&ENDS),
         Form::Text => {
             let whole = document.trim_ascii_end();
             let last = whole.strip_suffix(b"Envelope>")?;

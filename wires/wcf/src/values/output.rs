@@ -190,7 +190,8 @@ impl<'s> Output<'s> {
         }
     }
 
-    /// Octets; in binary form whole groups of three first, so that readers can view each record as base64.
+    /// Octets; in binary form one record, unlike those of Microsoft's writer, which keeps whole groups of three apart: one can be
+    /// read without joining anything.
     pub(super) fn octets(&mut self, octets: &[u8]) {
         if octets.is_empty() {
             return;
@@ -201,19 +202,13 @@ impl<'s> Output<'s> {
                 base64::encode(octets, self.out.flat());
             }
             Form::Binary => {
-                let (groups, rest) = octets.split_at(octets.len() - octets.len() % 3);
-                for part in [groups, rest] {
-                    if !part.is_empty() {
-                        self.mark();
-                        records::sized(0x9e, part, self.out.flat());
-                    }
-                }
+                self.mark();
+                records::sized(0x9e, octets, self.out.flat());
             }
         }
     }
 
-    /// Octets from shared memory: in binary form a large part goes out from where it lies. It is one record, unlike those
-    /// of Microsoft's writer, which keeps whole groups of three apart: one record can be read without joining anything.
+    /// Octets from shared memory: in binary form a large part goes out from where it lies.
     pub(super) fn shared(&mut self, octets: &Bytes) {
         if self.form == Form::Text || octets.len() < SPLICE || self.part.is_some() {
             return self.octets(octets);

@@ -150,7 +150,7 @@ impl Exchange {
         let Some((subscriptions, key, signal)) = self.listeners.find(action) else { return false };
         let body = self.body(document.clone(), Place::outside(base));
         let heard = Heard { sender: Bytes::new(), key, interface: Bytes::new(), signal, body };
-        self.events.push_back(Event::Signal { subscriptions, heard });
+        self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
         true
     }
 
