@@ -2,6 +2,8 @@
 //! sockets: a session is given PDUs, its calls are answered by servants that decode all arguments, write them again, and
 //! answer with them.
 
+mod node;
+
 use bytes::{Bytes, BytesMut};
 use everywire_dcom::exporter::Exporter;
 use everywire_dcom::frame::{self, FIRST, HEADER, LAST, MULTIPLEX, OBJECT};
@@ -13,14 +15,14 @@ use everywire_dcom::{
     Security, iid_of, is_orpc,
 };
 use everywire_idl::midl;
-use everywire_model::object::{BoxFuture, Local, Resolver};
+use everywire_model::object::{BoxFuture, Resolver};
 use everywire_model::shape::Hold;
 use everywire_model::{
-    Ambient, Answer, Budget, CallId, Config, Encode, Endpoint, Event, Failure, Incoming, Initiator,
-    Interface, InterfaceKind, Kind, Limits, Link, Object, Objects, Operation, Peer, PeerAddress, Place,
-    Profile, Reference, Request, Servant, Session, Shape, Signal, Sink, Value, Wire,
+    Ambient, Answer, Budget, CallId, Config, Endpoint, Event, Failure, Incoming, Initiator,
+    Interface, InterfaceKind, Kind, Limits, Link, Objects, Operation, Peer, PeerAddress, Profile, Request, Servant, Session,
+    Shape, Sink, Value, Wire,
 };
-use std::collections::BTreeMap;
+use node::{Directory, Nowhere, endpoint};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use uuid::{Uuid, uuid};
@@ -48,89 +50,6 @@ pub fn exercise(interfaces: &[Hold<Interface>], data: &[u8]) {
         let (stub, tail) = tail.split_at(len);
         rest = tail;
         house.call(call, *which, u16::from(*opnum), *flags, stub);
-    }
-}
-
-/// What a node serves, without a node.
-#[derive(Default)]
-struct Directory {
-    keys: Mutex<BTreeMap<Bytes, Vec<Arc<dyn Servant>>>>,
-}
-
-impl Objects for Directory {
-    fn keys(&self) -> Vec<Bytes> {
-        self.keys.lock().unwrap().keys().cloned().collect()
-    }
-    fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>> {
-        self.keys.lock().unwrap().get(key).cloned().unwrap_or_default()
-    }
-    fn emit(&self, _: &[u8], _: &Interface, _: &Signal, _: &dyn Encode) -> Result<(), Failure> {
-        Ok(())
-    }
-    fn aside(&self, then: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {
-        Arc::new(Aside(then))
-    }
-    fn export(&self, servants: Vec<Arc<dyn Servant>>) -> Bytes {
-        let mut keys = self.keys.lock().unwrap();
-        let key = Bytes::from(format!("made-{}", keys.len()));
-        keys.insert(key.clone(), servants);
-        key
-    }
-    fn withdraw(&self, key: &[u8]) {
-        self.keys.lock().unwrap().remove(key);
-    }
-    fn classes(&self) -> Vec<(Bytes, Hold<Interface>)> {
-        Vec::new()
-    }
-    fn create(&self, _: &[u8]) -> Option<Result<Bytes, Failure>> {
-        None
-    }
-    fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
-        DCOM.publish(type_id, &self.places(), key)
-    }
-    fn places(&self) -> Vec<Place> {
-        vec![Place::socket("dcom", endpoint())]
-    }
-    fn listen(&self, _: &str) -> Result<Place, Failure> {
-        Err(Failure::new(Kind::Unsupported, Initiator::Here, "no network"))
-    }
-    fn resolver(&self) -> Arc<dyn Resolver> {
-        Arc::new(Nowhere)
-    }
-    fn attend(&self) {}
-}
-
-struct Nowhere;
-
-impl Resolver for Nowhere {
-    fn resolve(&self, _: &Reference) -> Result<Object, Failure> {
-        Err(Failure::new(Kind::Unreachable, Initiator::Here, "no network"))
-    }
-    fn local(&self, _: &Reference, _: &str) -> Option<Local> {
-        None
-    }
-}
-
-fn endpoint() -> Endpoint {
-    Endpoint::Tcp { host: "127.0.0.1".into(), port: 135 }
-}
-
-/// Answers a call that the wire itself makes of a servant.
-struct Aside(Box<dyn Fn(Answer<'_>) + Send + Sync>);
-
-impl Link for Aside {
-    fn answer(&self, _: CallId, answer: Answer<'_>) {
-        (self.0)(answer);
-    }
-    fn spawn(&self, _: BoxFuture<'static, ()>) {}
-    fn resolver(&self) -> Arc<dyn Resolver> {
-        Arc::new(Nowhere)
-    }
-    fn peer(&self) -> Option<Peer> {
-        None
-    }
-    fn endpoint(&self) -> Endpoint {
-        endpoint()
     }
 }
 

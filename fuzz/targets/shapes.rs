@@ -53,6 +53,12 @@ fn pointer(kind: PointerKind, target: Shape) -> Shape {
     Shape::Pointer(Hold::new(Pointer { kind, target }))
 }
 
+/// A nameless struct: parameters, or results.
+#[allow(dead_code)]
+pub fn record(fields: Vec<(&'static str, Shape)>) -> Shape {
+    structure("", fields.into_iter().map(|(name, shape)| field(name, shape)).collect())
+}
+
 /// A shape that every wire can carry.
 pub fn common(choice: u8) -> Shape {
     match choice % 12 {

@@ -2,13 +2,17 @@
 
 mod common;
 
+use common::foreign::until;
 use common::hello::bench::IRemoteObject;
 use common::hello::duplex::IHelloCallback;
+use common::waiting::{Waiting, place};
 use everywire::model::Completed;
 use everywire::{Failure, Kind, Node, Ref};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(30);
@@ -172,4 +176,100 @@ fn a_client_that_ends_ends_its_sequence() {
     drop((far, node));
     let asked: Vec<String> = (0..4).map(|_| action(&service.next().1).to_owned()).collect();
     assert_eq!(asked, ["CreateSequence", "VoidCall", "LastMessage", "TerminateSequence"]);
+}
+
+/// What the relay between a client and a server lets through of the exchange that a call is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cut {
+    /// The question comes, and while the servant is at it the connection ends; the servant is done when he is asked again.
+    Question,
+    /// The same, and he is done when it was said that there is no answer yet.
+    Twice,
+    /// The answer comes, and goes no further.
+    Answer,
+}
+
+/// A relay that cuts the connection of the first call. Tells of each call that it passes on.
+fn relay(server: u16, servant: &Arc<Waiting>, cut: Cut) -> (u16, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("it is bound").port();
+    let (tell, told) = channel();
+    let servant = Arc::clone(servant);
+    thread::spawn(move || {
+        for (number, client) in listener.incoming().enumerate() {
+            let Ok(mut client) = client else { return };
+            let mut far = TcpStream::connect(("127.0.0.1", server)).expect("the server");
+            let mut asked = BufReader::new(client.try_clone().expect("a copy"));
+            let mut answered = BufReader::new(far.try_clone().expect("a copy"));
+            while let Some(question) = message(&mut asked) {
+                let is_call = question.windows(8).any(|window| window == b"VoidCall");
+                far.write_all(&question).expect("the server reads");
+                if is_call && number == 0 && cut != Cut::Answer {
+                    until("the servant is called", || servant.inside() == 1);
+                    break;
+                }
+                // The test may be over.
+                let told = || tell.send(String::from_utf8_lossy(&question).into_owned()).is_ok();
+                let is_told = is_call && cut != Cut::Twice && told();
+                let Some(answer) = message(&mut answered) else { break };
+                if (is_call && number == 0) || client.write_all(&answer).is_err() {
+                    break;
+                }
+                if is_call && !is_told {
+                    told();
+                }
+            }
+        }
+    });
+    (port, told)
+}
+
+/// One message of HTTP, with its head.
+fn message(from: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
+    let (mut head, mut length) = (Vec::new(), 0);
+    while !head.ends_with(b"\r\n\r\n") {
+        let start = head.len();
+        if from.read_until(b'\n', &mut head).ok()? == 0 {
+            return None;
+        }
+        let line = String::from_utf8_lossy(&head[start..]).to_lowercase();
+        if let Some((_, value)) = line.split_once("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+    }
+    let start = head.len();
+    head.resize(start + length, 0);
+    from.read_exact(&mut head[start..]).ok()?;
+    Some(head)
+}
+
+#[test]
+fn a_call_whose_connection_is_cut_runs_once_and_has_its_answer() {
+    for cut in [Cut::Question, Cut::Twice, Cut::Answer] {
+        let (_server, servant, object) = place("wshttp://127.0.0.1:0");
+        let port = between(&object, "127.0.0.1:", "/").parse().expect("a port");
+        let (relayed, told) = relay(port, &servant, cut);
+        let address = object.replace(&port.to_string(), &relayed.to_string()) + "?reliable=on";
+        let node = Node::new();
+        let far: Ref<dyn IRemoteObject> = node.connect(&address).expect("an address");
+        if cut == Cut::Answer {
+            servant.let_go(1);
+        }
+        let asking = thread::spawn({
+            let far = far.clone();
+            move || far.void_call()
+        });
+        let again = told.recv_timeout(LONG).expect("the question, once more");
+        if cut != Cut::Answer {
+            servant.let_go(1);
+        }
+        asking.join().expect("a caller").unwrap_or_else(|failure| panic!("{cut:?}: {failure}"));
+        assert_eq!((number(&again), servant.total()), (Some("1"), 1), "{cut:?}");
+        // The session goes on.
+        servant.let_go(1);
+        far.void_call().expect("the next call");
+        let next = std::iter::from_fn(|| told.recv_timeout(LONG).ok());
+        assert!({ next }.any(|next| number(&next) == Some("2")), "{cut:?}");
+        assert_eq!(servant.total(), 2, "{cut:?}");
+    }
 }

@@ -3,99 +3,14 @@
 mod common;
 
 use common::foreign::{PATIENCE, until};
-use common::hello::Remote;
 use common::hello::bench::IRemoteObject;
 use common::python::{nettcp, serving, succeeds};
-use everywire::{Bytes, Failure, Node, Ref};
+use common::waiting::place;
+use everywire::{Node, Ref};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-
-/// Keeps its callers until they are let go, and counts them.
-#[derive(Default)]
-struct Waiting {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    inside: usize,
-    most: usize,
-    /// How many may leave.
-    let_go: usize,
-}
-
-impl Waiting {
-    fn inside(&self) -> usize {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).inside
-    }
-
-    fn let_go(&self, many: usize) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).let_go += many;
-        self.changed.notify_all();
-    }
-
-    fn stay(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.inside += 1;
-        state.most = state.most.max(state.inside);
-        let (mut state, late) = self
-            .changed
-            .wait_timeout_while(state, PATIENCE, |state| state.let_go == 0)
-            .unwrap_or_else(PoisonError::into_inner);
-        assert!(!late.timed_out(), "nobody lets go");
-        state.let_go -= 1;
-        state.inside -= 1;
-    }
-}
-
-impl IRemoteObject for Waiting {
-    fn get_bytes(&self, num_bytes: i32) -> Result<Bytes, Failure> {
-        Remote.get_bytes(num_bytes)
-    }
-    fn put_bytes(&self, data: Bytes) -> Result<i32, Failure> {
-        Remote.put_bytes(data)
-    }
-    fn void_call(&self) -> Result<(), Failure> {
-        self.stay();
-        Ok(())
-    }
-    fn in_int(&self, x: i32) -> Result<(), Failure> {
-        Remote.in_int(x)
-    }
-    fn out_int(&self) -> Result<i32, Failure> {
-        Remote.out_int()
-    }
-    fn in_out_int(&self, x: i32) -> Result<i32, Failure> {
-        Remote.in_out_int(x)
-    }
-    fn in_string(&self, s: &str) -> Result<(), Failure> {
-        Remote.in_string(s)
-    }
-    fn out_string(&self) -> Result<String, Failure> {
-        Remote.out_string()
-    }
-    fn in_out_string(&self, s: &str) -> Result<String, Failure> {
-        Remote.in_out_string(s)
-    }
-}
-
-/// A server, and the address of its object.
-fn place(address: &str) -> (Node, Arc<Waiting>, String) {
-    let server = Node::new();
-    let at = server.listen(address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
-    let servant = Arc::new(Waiting::default());
-    let _ = server.export::<dyn IRemoteObject>("bench", Arc::clone(&servant) as _);
-    let (at, options) = at.split_once('?').map_or((at.as_str(), ""), |(at, options)| (at, options));
-    let at = at.trim_end_matches(['/', '#']);
-    // Sockets and paths are told apart by a sign.
-    let sign = if at.contains("+unix") || at.contains("+shm") { '#' } else { '/' };
-    let query = if options.is_empty() { String::new() } else { format!("?{options}") };
-    (server, servant, format!("{at}{sign}bench{query}"))
-}
 
 /// Eight clients, each with a connection of its own; two are served at once.
 fn two_at_once(address: &str) {
@@ -119,7 +34,7 @@ fn two_at_once(address: &str) {
     for client in clients {
         client.join().expect("a client").expect("its call");
     }
-    assert_eq!(servant.state.lock().expect("whole").most, 2);
+    assert_eq!(servant.most(), 2);
     // The places are free again.
     servant.let_go(2);
     let remote: Ref<dyn IRemoteObject> = Node::new().connect(&object).expect("an address");
@@ -163,7 +78,7 @@ fn calls_of_one_session_wait_for_those_of_others() {
     for other in others {
         other.join().expect("a thread").expect("its call");
     }
-    assert_eq!(servant.state.lock().expect("whole").most, 1);
+    assert_eq!(servant.most(), 1);
 }
 
 /// Two connections ask for a session while there is one: one waits until it ends, the other is refused.

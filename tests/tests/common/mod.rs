@@ -15,6 +15,7 @@ pub mod kdc;
 pub mod mono;
 pub mod papers;
 pub mod python;
+pub mod waiting;
 
 use everywire_derby::contestants::omniorb::{Built, build};
 use std::fs;

@@ -187,6 +187,23 @@ fn list_of(shape: Shape, budget: Budget, fill: impl FnOnce(&mut Records)) -> Res
     }
 }
 
+/// What is called so in binary form may be written as text: it must be a name there, too.
+#[test]
+fn values_of_unknown_types_have_names_of_xml() {
+    for content in ["<v i:type='a;T'><a:x>1</a:x></v>", "<v i:type='a:'><a:x>1</a:x></v>"] {
+        assert!(any(content).unwrap_err().contains("a name is not one of XML"), "{content}");
+    }
+    for (kind, member) in [("b:T", "x><evil/><b:y"), ("b:T", "x y"), ("b:T;i,k,v", "x"), ("b:>", "x")] {
+        let read = list_of(Shape::Variant, Budget::default(), |records| {
+            records.start(Some('b'), "e");
+            records.say(Prefix::Letter(b'i' - b'a'), "type", kind);
+            records.leaf('b', member, "1");
+            records.0.end();
+        });
+        assert!(read.unwrap_err().contains("a name is not one of XML"), "{kind} {member}");
+    }
+}
+
 /// What a prefix stands for is not looked for from the front of the document each time.
 #[test]
 fn many_structs_of_unknown_types_cost_what_they_weigh() {

@@ -256,58 +256,10 @@ fn a_service_without_reliable_sessions_is_told_apart() {
 /// A stranger's session, told by hand.
 mod attacks {
     use super::*;
-
-    fn envelope(action: &str, headers: &str, body: &str) -> Vec<u8> {
-        format!(
-            "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\" \
-             xmlns:a=\"http://www.w3.org/2005/08/addressing\" xmlns:r=\"http://schemas.xmlsoap.org/ws/2005/02/rm\">\
-             <s:Header><a:Action>{action}</a:Action>{headers}</s:Header><s:Body>{body}</s:Body></s:Envelope>"
-        )
-        .into_bytes()
-    }
-
-    fn create(id: u32) -> Vec<u8> {
-        envelope(
-            "http://schemas.xmlsoap.org/ws/2005/02/rm/CreateSequence",
-            &format!("<a:MessageID>urn:uuid:00000000-0000-0000-0000-{id:012}</a:MessageID>"),
-            "<r:CreateSequence><r:AcksTo><a:Address>http://www.w3.org/2005/08/addressing/anonymous</a:Address></r:AcksTo>\
-             <r:Offer><r:Identifier>urn:offer</r:Identifier></r:Offer></r:CreateSequence>",
-        )
-    }
-
-    fn message(sequence: &str, number: &str) -> Vec<u8> {
-        envelope(
-            "http://tempuri.org/IRemoteObject/VoidCall",
-            &format!(
-                "<a:MessageID>urn:m{number}</a:MessageID><r:Sequence s:mustUnderstand=\"1\"><r:Identifier>{sequence}</r:Identifier>\
-                 <r:MessageNumber>{number}</r:MessageNumber></r:Sequence>"
-            ),
-            "<VoidCall xmlns=\"http://tempuri.org/\"/>",
-        )
-    }
+    use crate::soap_support::strangers::*;
 
     fn server() -> (Pair, String) {
         granted(serving(Dialect { session: false, ..Dialect::WS }, &remote_object()))
-    }
-
-    fn granted(mut pair: Pair) -> (Pair, String) {
-        pair.hand_over(&create(1), None).unwrap();
-        let (_, payload) = pair.server_says().unwrap();
-        let text = String::from_utf8(payload).unwrap();
-        assert!(text.contains("CreateSequenceResponse"), "{text}");
-        let id = between(&text, "<Identifier>", "<");
-        (pair, id)
-    }
-
-    fn between(text: &str, before: &str, after: &str) -> String {
-        text.split_once(before).unwrap().1.split_once(after).unwrap().0.to_owned()
-    }
-
-    fn fault(pair: &mut Pair) -> String {
-        let (flushed, payload) = pair.server_says().expect("a fault");
-        let text = String::from_utf8(payload).unwrap();
-        assert!(flushed.fault, "{text}");
-        text
     }
 
     #[test]

@@ -96,13 +96,78 @@ fn an_answer_does_not_wait_for_one_that_was_lost() {
 }
 
 #[test]
+fn an_answer_that_was_under_way_when_its_connection_ended_is_kept() {
+    let contract = remote_object();
+    let config = node(&contract);
+    let (mut pair, call) = opened(&config, &contract);
+    let (_, question) = pair.client_says().unwrap();
+    pair.hand_over(&question, None).unwrap();
+    let incoming = pair.incoming();
+    // Asked again while it is served: it has arrived, and there is nothing to answer yet.
+    pair.server.disconnected(&gone());
+    let mut second = connection(&config);
+    second.hand_over(&question, None).unwrap();
+    assert!(second.server.poll().is_none(), "it is being served");
+    let text = String::from_utf8(second.server_says().unwrap().1).unwrap();
+    assert!(text.contains("Lower=\"1\" Upper=\"1\"") && !text.contains("InOutIntResponse"), "{text}");
+    pair.bring_back(text.as_bytes()).unwrap();
+    assert!(pair.client.poll().is_none());
+    // The servant comes to its end behind the connection that asked.
+    let results = List(&find(&contract, "InOutInt").results, vec![Arg::Int(5)]);
+    pair.answer(incoming.id, Answer::Done(&results));
+    pair.now += Duration::from_secs(1);
+    let (flushed, question) = pair.client_says().expect("the question again");
+    assert_eq!(flushed.call, Some(call));
+    let mut third = connection(&config);
+    for _ in 0..2 {
+        third.hand_over(&question, None).unwrap();
+        assert!(third.server.poll().is_none(), "it was served before");
+        let (_, answer) = third.server_says().unwrap();
+        assert!(String::from_utf8(answer.clone()).unwrap().contains("InOutIntResponse"));
+        pair.bring_back(&answer).unwrap();
+    }
+    assert_eq!(result(&mut pair, &contract), (call, 5));
+    assert!(pair.client.poll().is_none());
+    // What it says next acknowledges the answer: it is kept no longer.
+    start(&mut pair, &contract);
+    let (_, next) = pair.client_says().unwrap();
+    served(&mut third, &contract, &next, 6);
+    third.hand_over(&question, None).unwrap();
+    let text = String::from_utf8(third.server_says().unwrap().1).unwrap();
+    assert!(!text.contains("InOutIntResponse"), "{text}");
+}
+
+#[test]
+fn a_call_whose_connection_ended_before_its_turn_is_answered_with_a_fault() {
+    let place = http_support::place("wshttp://127.0.0.1:8000?MaxConcurrentCalls=1");
+    let connection = || http::Accepting::new(&place);
+    let (mut first, mut second) = (connection(), connection());
+    let ask = |session: &mut http::Accepting, number: u32| {
+        let id = granted_to(session, number);
+        http_support::send(session, &said(&id, 1)).unwrap();
+        (id, http_support::calls(session))
+    };
+    let (_, served) = ask(&mut first, 1);
+    let (id, waiting) = ask(&mut second, 2);
+    assert_eq!((served.len(), waiting.len()), (1, 0));
+    second.disconnected(&gone());
+    assert!(http_support::calls(&mut second).is_empty());
+    let mut third = connection();
+    http_support::send(&mut third, &said(&id, 1)).unwrap();
+    assert!(http_support::calls(&mut third).is_empty());
+    let text = http_support::told(&mut third);
+    assert!(text.contains("EndpointUnavailable") && text.contains("nothing of it was done"), "{text}");
+}
+
+#[test]
 fn what_an_earlier_connection_left_open_goes_before_the_next_call() {
     let contract = remote_object();
     let config = node(&contract);
-    let (mut first, _) = opened(&config, &contract);
+    let (mut first, given_up) = opened(&config, &contract);
     let (_, question) = first.client_says().unwrap();
     served(&mut first, &contract, &question, 1);
-    // The answer is lost with the connection.
+    // The answer is lost with the connection, and nobody waits for it any more.
+    first.client.cancel(given_up);
     first.client.disconnected(&gone());
     let mut second = connection(&config);
     second.now = first.now;
@@ -127,16 +192,18 @@ fn what_an_earlier_connection_left_open_goes_before_the_next_call() {
 fn a_session_that_leads_nowhere_is_left_in_the_end() {
     let contract = remote_object();
     let config = node(&contract);
-    let (mut pair, _) = opened(&config, &contract);
+    let (mut pair, mut call) = opened(&config, &contract);
     pair.client_says().unwrap();
-    // Whatever it asks, the connection ends.
+    // Whatever it asks, the connection ends, and nobody waits any more.
     for _ in 0..8 {
+        pair.client.cancel(call);
         pair.client.disconnected(&gone());
         pair = connection(&config);
-        start(&mut pair, &contract);
+        call = start(&mut pair, &contract);
         let (flushed, _) = pair.client_says().unwrap();
         assert!(flushed.action.unwrap().ends_with("InOutInt"));
     }
+    pair.client.cancel(call);
     pair.client.disconnected(&gone());
     let mut last = connection(&config);
     start(&mut last, &contract);
@@ -193,25 +260,33 @@ fn envelope(action: &str, headers: &str, body: &str) -> Vec<u8> {
     http_support::post("/echo", kind, envelope.as_bytes())
 }
 
-#[test]
-fn each_request_gets_its_own_answer_whatever_waited_for_it() {
-    let mut session = http_support::accepting("wshttp://127.0.0.1:8000");
+/// A sequence that a stranger asked for.
+fn granted_to(session: &mut http::Accepting, number: u32) -> String {
     let create = envelope(
         &format!("{RM}/CreateSequence"),
-        "<a:MessageID>urn:uuid:00000000-0000-0000-0000-000000000009</a:MessageID>",
+        &format!("<a:MessageID>urn:uuid:00000000-0000-0000-0000-{number:012}</a:MessageID>"),
         "<r:CreateSequence><r:AcksTo><a:Address>http://www.w3.org/2005/08/addressing/anonymous</a:Address></r:AcksTo>\
          <r:Offer><r:Identifier>urn:offer</r:Identifier></r:Offer></r:CreateSequence>",
     );
-    http_support::send(&mut session, &create).unwrap();
-    let id = between(&http_support::told(&mut session), "<Identifier>", "<");
-    let question = |number: u32| {
-        let header = format!(
-            "<a:MessageID>urn:m{number}</a:MessageID><r:Sequence s:mustUnderstand=\"1\"><r:Identifier>{id}</r:Identifier>\
-             <r:MessageNumber>{number}</r:MessageNumber></r:Sequence>"
-        );
-        let body = format!("<Say xmlns=\"http://tempuri.org/\"><text>{number}</text></Say>");
-        envelope(&format!("{}Say", http_support::ACTION), &header, &body)
-    };
+    http_support::send(session, &create).unwrap();
+    between(&http_support::told(session), "<Identifier>", "<")
+}
+
+/// His message with a number.
+fn said(id: &str, number: u32) -> Vec<u8> {
+    let header = format!(
+        "<a:MessageID>urn:m{number}</a:MessageID><r:Sequence s:mustUnderstand=\"1\"><r:Identifier>{id}</r:Identifier>\
+         <r:MessageNumber>{number}</r:MessageNumber></r:Sequence>"
+    );
+    let body = format!("<Say xmlns=\"http://tempuri.org/\"><text>{number}</text></Say>");
+    envelope(&format!("{}Say", http_support::ACTION), &header, &body)
+}
+
+#[test]
+fn each_request_gets_its_own_answer_whatever_waited_for_it() {
+    let mut session = http_support::accepting("wshttp://127.0.0.1:8000");
+    let id = granted_to(&mut session, 9);
+    let question = |number: u32| said(&id, number);
     // The second comes first, and waits.
     http_support::send(&mut session, &question(2)).unwrap();
     let text = http_support::told(&mut session);
@@ -244,6 +319,78 @@ fn each_request_gets_its_own_answer_whatever_waited_for_it() {
     assert!(http_support::calls(&mut session).is_empty(), "it was served before");
     let text = http_support::told(&mut session);
     assert!(text.contains("RelatesTo>urn:m2<") && text.contains("two"), "{text}");
+}
+
+#[test]
+fn a_call_goes_on_over_the_next_connection_until_it_has_its_answer() {
+    let contract = remote_object();
+    let config = node(&contract);
+    let (mut first, call) = opened(&config, &contract);
+    let (_, question) = first.client_says().unwrap();
+    first.hand_over(&question, None).unwrap();
+    let incoming = first.incoming();
+    let mut servant = first;
+    servant.server.disconnected(&gone());
+    servant.client.disconnected(&gone());
+    let moved = |pair: &mut Pair, call| match pair.outcome() {
+        (id, Outcome::Moved(reference)) if id == call => reference.profiles[0].clone(),
+        other => panic!("{other:?}"),
+    };
+    let way = moved(&mut servant, call);
+    assert!(way.component(UNDER_WAY).is_some());
+    // Others begin sessions of their own meanwhile.
+    let mut other = connection(&config);
+    start(&mut other, &contract);
+    let asked = other.client_says().unwrap().0.action.unwrap();
+    assert!(asked.ends_with("CreateSequence"), "{asked}");
+    // The same message again, over a connection that knows of nothing, and once more over one for which it was made.
+    for made_for_it in [false, true] {
+        let profile = if made_for_it { way.clone() } else { Profile::default() };
+        let mut next = connection(&Config { profile, ..config.clone() });
+        next.profile = way.clone();
+        next.now = servant.now + Duration::from_secs(1);
+        let again = start(&mut next, &contract);
+        let (flushed, repeated) = next.client_says().expect("the question again");
+        assert_eq!(flushed.call, Some(again));
+        let number = |said: &[u8]| between(std::str::from_utf8(said).unwrap(), "MessageNumber>", "<");
+        let identifier = |said: &[u8]| between(std::str::from_utf8(said).unwrap(), "MessageID>", "<");
+        assert_eq!((number(&repeated), identifier(&repeated)), (number(&question), identifier(&question)));
+        next.hand_over(&repeated, None).unwrap();
+        assert!(next.server.poll().is_none(), "it is being served");
+        let (_, answer) = next.server_says().unwrap();
+        next.bring_back(&answer).unwrap();
+        assert!(next.client.poll().is_none(), "there is no answer yet");
+        if made_for_it {
+            let results = List(&find(&contract, "InOutInt").results, vec![Arg::Int(8)]);
+            servant.answer(incoming.id, Answer::Done(&results));
+            next.now += Duration::from_secs(30);
+            let (_, repeated) = next.client_says().unwrap();
+            next.hand_over(&repeated, None).unwrap();
+            assert!(next.server.poll().is_none(), "it was served before");
+            let (_, answer) = next.server_says().unwrap();
+            next.bring_back(&answer).unwrap();
+            assert_eq!(result(&mut next, &contract), (again, 8));
+            next.now += Duration::from_secs(60);
+            assert!(next.client_says().is_none(), "nothing is left to ask");
+        } else {
+            next.client.disconnected(&gone());
+            assert_eq!(moved(&mut next, again).component(UNDER_WAY), way.component(UNDER_WAY));
+        }
+    }
+    // It has its answer: whoever comes for it once more is told that it may have run.
+    let mut late = connection(&config);
+    late.profile = way;
+    let operation = find(&contract, "InOutInt");
+    let arguments = List(&operation.arguments, vec![Arg::Int(1)]);
+    let call = Call {
+        profile: &late.profile,
+        interface: Some(&contract),
+        operation,
+        arguments: &arguments,
+        expects: Expects::Reply,
+    };
+    let failure = late.client.start(late.now, &call, &mut Rope::new()).unwrap_err();
+    assert_eq!((failure.kind(), failure.completed()), (Kind::Unreachable, Completed::Maybe));
 }
 
 /// A client over HTTP whose call has left in a session.
@@ -297,6 +444,7 @@ fn only_the_end_of_a_connection_leaves_a_session_to_go_on_with() {
     }
     let ambient = ambient(remote_object(), KEY);
     let (mut session, _) = calling(&ambient);
+    session.cancel(CallId(1));
     session.disconnected(&gone());
     let (_, asked) = calling(&ambient);
     assert!(asked.contains("MessageNumber>1<") && !asked.contains("CreateSequence"), "{asked}");

@@ -133,6 +133,9 @@ impl Accepting {
             && layer.is_established()
         {
             self.admitted = true;
+            if let Some(name) = layer.peer_identity() {
+                self.exchange.known_as(name);
+            }
             let authentication = match layer.authentication() {
                 "none" if self.settings.basic_login => "HTTP Basic",
                 "none" if self.address.credentials.is_some() => "unix credentials",
@@ -541,7 +544,13 @@ impl Session for Accepting {
 
     fn disconnected(&mut self, failure: &Failure) {
         self.current = None;
-        self.waiting.clear();
+        let told: Vec<Event> = self.events.drain(..).chain(self.waiting.drain(..)).collect();
+        for event in told {
+            match event {
+                Event::Call(call) => self.exchange.drop_call(call.id),
+                other => self.events.push_back(other),
+            }
+        }
         self.held.end();
         self.since = None;
         self.exchange.disconnected(failure);

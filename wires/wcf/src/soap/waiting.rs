@@ -45,6 +45,10 @@ impl<T> Open<T> {
         self.calls.front().map(|(id, _)| *id)
     }
 
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(CallId) -> bool) {
+        self.calls.retain(|(id, _)| keep(*id));
+    }
+
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (CallId, T)> + '_ {
         self.calls.drain(..)
     }

@@ -6,6 +6,6 @@ pub mod base64;
 mod reader;
 mod writer;
 
-pub(crate) use reader::is_char;
 pub use reader::{Attribute, Event, Reader, Tag};
+pub(crate) use reader::{is_char, is_local};
 pub use writer::{Writer, escape, escape_attribute};

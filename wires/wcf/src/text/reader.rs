@@ -325,6 +325,11 @@ fn split_name(name: &[u8]) -> Visit<(&str, &str)> {
     parts_of(name).ok_or_else(|| Violation::BadName.at(0))
 }
 
+/// Whether an element may be called so, apart from its prefix.
+pub(crate) fn is_local(name: &str) -> bool {
+    parts_of(name.as_bytes()).is_some_and(|(prefix, _)| prefix.is_empty())
+}
+
 fn parts_of(name: &[u8]) -> Option<(&str, &str)> {
     let mut colon = None;
     for (at, byte) in name.iter().enumerate() {

@@ -127,10 +127,14 @@ impl Resolver for Nowhere {
 
 /// An accepting session at this address.
 pub fn accepting(address: &str) -> http::Accepting {
+    http::Accepting::new(&place(address))
+}
+
+/// What accepting sessions at this address have in common.
+pub fn place(address: &str) -> Config {
     let place = address::listen(address).unwrap();
     let node = Node::new(Arc::new(Shelf(Arc::new(Quiet(interface())))));
-    let config = Config { profile: place.profile().clone(), ambient: Some(node as _), ..Config::default() };
-    http::Accepting::new(&config)
+    Config { profile: place.profile().clone(), ambient: Some(node as _), ..Config::default() }
 }
 
 /// The way to an address.

@@ -1,6 +1,8 @@
 //! What the tests of envelopes share: contracts, and two channels tied together without framing.
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, clippy::missing_panics_doc)]
 
+pub mod strangers;
+
 use bytes::Bytes;
 use everywire_model::shape::{Field, Hold, Struct, Text};
 use everywire_model::visit::{Encode, Sink};

@@ -3,7 +3,7 @@
 use super::{Answered, Exchange, Side};
 use crate::soap::faults::Said;
 use crate::soap::head::Head;
-use crate::soap::rm::{self, Reliable, Version};
+use crate::soap::rm::{self, Owner, Reliable, Version};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
 use everywire_model::{Answer, CallId, Failure, Rope};
@@ -22,7 +22,7 @@ impl Exchange {
             let again = head.message_id.as_ref().and_then(|id| node?.sequences.asked_by(id));
             // One connection of framing has one session; those of HTTP are anybody's.
             let free = self.reliable.as_ref().is_none_or(|held| node.is_some() || (http && held.is_over()));
-            if node.is_some_and(|node| again.is_none() && !node.sequences.has_room(now)) {
+            if node.is_some_and(|node| again.is_none() && !node.sequences.make_room(now, &self.owner)) {
                 let reason = "The sequence was not created: there are too many here.";
                 let version = if head
                     .action
@@ -53,9 +53,9 @@ impl Exchange {
             match node.and_then(|node| node.sequences.find(&id)) {
                 Some(found) => self.reliable = Some(Box::new(found)),
                 None if self.reliable.is_none() => {
-                    let reason = "The value of wsrm:Identifier is not a known Sequence identifier.";
                     let version = head.reliable.version.unwrap_or(Version::February);
-                    return Ok(Some(rm::fault(version, "UnknownSequence", reason)));
+                    let displaced = node.is_some_and(|node| node.sequences.was_displaced(&id));
+                    return Ok(Some(rm::unknown(version, displaced)));
                 }
                 // It says so itself.
                 None => {}
@@ -69,6 +69,11 @@ impl Exchange {
             self.reliable = last.or_else(found);
         }
         Ok(None)
+    }
+
+    /// Somebody has proved to be who he is: the places of his sessions are his from now on, not his machine's.
+    pub fn known_as(&mut self, name: &str) {
+        self.owner = Owner::named(name);
     }
 
     /// Over HTTP each message says whose it is: one connection carries those of many sessions, and some of none.
@@ -116,7 +121,7 @@ impl Exchange {
             && self.is_http()
             && let (Some(node), Some(reliable)) = (&self.node, &self.reliable)
         {
-            node.sequences.keep(reliable);
+            node.sequences.keep(reliable, &self.owner);
         }
     }
 }

@@ -1,33 +1,47 @@
 //! The end of a channel, and of a reliable session on it.
 
-use super::{Exchange, Side};
+use super::{Exchange, Side, resuming};
 use crate::ambient::Node;
 use crate::settings::Settings;
 use crate::soap::Dialect;
 use crate::soap::rm::Reliable;
-use everywire_model::{CallId, Completed, Config, Event, Failure, Outcome};
+use everywire_model::{Answer, CallId, Completed, Config, Event, Failure, Initiator, Kind, Outcome, Rope};
 use std::time::Instant;
 
 /// The reliable session of a client: one that has lost its connection, or a new one.
 pub(super) fn session(dialect: Dialect, config: &Config, settings: &Settings) -> Reliable {
     let http = settings.binding.is_http();
     let node = config.ambient.as_ref().filter(|_| http).and_then(Node::of);
-    let orphan =
-        node.and_then(|node| node.orphans.adopt(&settings.lane(&config.profile.key), Instant::now()));
+    let question = resuming::question(&config.profile);
+    let lane = settings.lane(&config.profile.key);
+    let orphan = node.and_then(|node| node.orphans.adopt(&lane, Instant::now(), question));
     orphan.unwrap_or_else(|| Reliable::asking(dialect, http))
 }
 
 impl Exchange {
-    /// The channel ended: outstanding calls come out of `poll` as failures.
+    /// The channel ended: outstanding calls come out of `poll` as failures. Those of the peer that came in a reliable session over
+    /// HTTP may still be answered: the session keeps their answers until they are asked for again.
     pub fn disconnected(&mut self, failure: &Failure) {
+        let under_way = if self.side == Side::Client { self.under_way() } else { Vec::new() };
         self.fail_all(failure);
-        self.serving.drain().for_each(drop);
+        let apart = &self.apart;
+        self.serving.retain(|id| apart.iter().any(|(call, _)| *call == id));
         self.own.clear();
-        self.apart.clear();
         self.before = None;
-        if let (Some(reliable), Some(node), Side::Client) = (self.reliable.take(), &self.node, self.side) {
-            node.orphans.leave(self.lane.clone(), &reliable, Instant::now());
+        if self.side == Side::Client {
+            self.leave_for_next(under_way, failure);
+        } else {
+            self.reliable = None;
         }
+    }
+
+    /// A call of the peer was never begun, and never will be: who asks for its answer again is told so.
+    #[cold]
+    pub fn drop_call(&mut self, id: CallId) {
+        let what = "the connection that brought the call ended before its turn came: nothing of it was done";
+        let failure = Failure::new(Kind::Busy, Initiator::Peer, what).with_completed(Completed::No);
+        // What cannot be said is lost with the connection.
+        let _ = self.answer(id, Answer::Failed(&failure), &mut Rope::new());
     }
 
     /// One outstanding call failed for reasons outside the envelope.

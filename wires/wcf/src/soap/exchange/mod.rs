@@ -6,11 +6,12 @@ mod ending;
 mod messages;
 mod plans;
 mod receiving;
+mod resuming;
 mod sending;
 mod signals;
 
 use super::ids::{Ids, MessageId};
-use super::rm::Reliable;
+use super::rm::{Owner, Reliable};
 use super::seen::Seen;
 use super::waiting::Open;
 use super::{Dialect, Form};
@@ -21,7 +22,7 @@ use crate::settings::Settings;
 use crate::values::Reading;
 use bytes::Bytes;
 use everywire_model::body::Beside;
-use everywire_model::{CallId, Config, Event, Limits};
+use everywire_model::{CallId, Config, Event, Limits, Profile};
 use messages::Own;
 use plans::Plans;
 use signals::Listeners;
@@ -88,6 +89,33 @@ struct Serving {
     reply_to: Option<Box<str>>,
 }
 
+/// What the last calls that ended have left: the next ones mostly need the same, and so count no references.
+#[derive(Default)]
+struct Spare {
+    /// Of a call that this side began.
+    waiting: Option<Waiting>,
+    /// Of a call that the peer began.
+    serving: Option<(Arc<Plan>, Bytes)>,
+}
+
+impl Spare {
+    #[inline]
+    fn waiting(&mut self, plan: &Arc<Plan>) -> Waiting {
+        match self.waiting.take() {
+            Some(spare) if Arc::ptr_eq(&spare.plan, plan) => spare,
+            _ => Waiting { plan: Arc::clone(plan) },
+        }
+    }
+
+    #[inline]
+    fn serving(&mut self, plan: &Arc<Plan>, key: &Bytes) -> (Arc<Plan>, Bytes) {
+        match self.serving.take() {
+            Some(spare) if Arc::ptr_eq(&spare.0, plan) && spare.1 == *key => spare,
+            _ => (Arc::clone(plan), key.clone()),
+        }
+    }
+}
+
 /// One channel's messages in both directions: envelopes, addressing, correlation, faults, callbacks, subscriptions;
 /// without framing.
 pub struct Exchange {
@@ -106,6 +134,7 @@ pub struct Exchange {
     seen: Seen,
     waiting: Open<Waiting>,
     serving: Open<Serving>,
+    spare: Spare,
     /// Calls of this side, and subscriptions.
     begun: u64,
     /// Calls of the peer.
@@ -120,8 +149,14 @@ pub struct Exchange {
     before: Option<Box<Reliable>>,
     /// Calls of the peer that came in a session over HTTP: their answers go there, whatever has come since.
     apart: Vec<(CallId, Box<Reliable>)>,
+    /// Whose sessions those are that begin here.
+    owner: Owner,
     /// Where a reliable session of this side's leads.
     lane: Bytes,
+    /// The way there, where it may go on over another connection.
+    way: Option<Profile>,
+    /// Messages that left over other connections, and the calls here that wait for their answers.
+    resumed: Vec<([u8; 16], CallId)>,
     /// How often what the node serves had changed when heads were remembered.
     changes: u64,
     /// The time, as far as anybody has told.
@@ -155,6 +190,7 @@ impl Exchange {
             seen: Seen::default(),
             waiting: Open::new(),
             serving: Open::new(),
+            spare: Spare::default(),
             begun: 0,
             taken: 0,
             listeners: Listeners::default(),
@@ -164,7 +200,10 @@ impl Exchange {
             clock: Instant::now(),
             before: None,
             apart: Vec::new(),
+            owner: Owner::at(&config.peer),
             reliable: asks.then(|| Box::new(ending::session(dialect, config, settings))),
+            way: (asks && settings.binding.is_http()).then(|| config.profile.clone()),
+            resumed: Vec::new(),
             lane: if asks { settings.lane(&config.profile.key) } else { Bytes::new() },
         }
     }

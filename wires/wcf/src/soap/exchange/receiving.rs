@@ -67,10 +67,9 @@ impl Exchange {
                     // One too many is refused where there is time for words.
                     let room = self.serving.len() < self.limits.outstanding;
                     if let Some(met) = self.plans.get(index).filter(|_| room) {
-                        let plan = Arc::clone(&met.plan);
+                        let (plan, key) = self.spare.serving(&met.plan, key);
                         let message_id = guid.map(MessageId::Unique);
-                        let call =
-                            Serving { plan, index, message_id, answered, key: key.clone(), reply_to: None };
+                        let call = Serving { plan, index, message_id, answered, key, reply_to: None };
                         self.serve(call, asked, document, place);
                         return Ok(());
                     }
@@ -175,8 +174,11 @@ impl Exchange {
         action: Option<&str>,
         key: &Bytes,
     ) {
-        let related =
-            head.relates_to.as_ref().and_then(MessageId::guid).and_then(|guid| self.ids.call(&guid));
+        let related = head
+            .relates_to
+            .as_ref()
+            .and_then(MessageId::guid)
+            .and_then(|guid| self.ids.call(&guid).or_else(|| self.resumed(&guid)));
         let id = match related.filter(|id| self.waiting.get(*id).is_some()) {
             Some(id) => id,
             // Where responses follow their requests, the order tells as much; a fault of Mono's tells nothing else.
@@ -272,7 +274,8 @@ impl Exchange {
                 None => return,
             },
         };
-        if self.waiting.remove(id).is_some() {
+        if let Some(call) = self.waiting.remove(id) {
+            self.spare.waiting = Some(call);
             let outcome = Outcome::Done(self.body(document, place));
             self.events.push_back(Event::Reply { id, outcome });
         }

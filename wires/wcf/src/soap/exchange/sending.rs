@@ -2,7 +2,7 @@
 
 use super::compose::message;
 use super::plans::Described;
-use super::{Answered, Exchange, Serving, Side, Started, Waiting, know};
+use super::{Answered, Exchange, Serving, Side, Started, know, resuming};
 use crate::plan::Plan;
 use crate::soap::faults::{Said, said};
 use crate::soap::ids::MessageId;
@@ -44,6 +44,11 @@ impl Exchange {
         if let Some(failure) = self.ended() {
             return Err(failure.with_completed(Completed::No));
         }
+        if self.reliable.is_some()
+            && let Some(question) = resuming::question(call.profile)
+        {
+            return self.go_on(question, call);
+        }
         let by = Described {
             interface: call.interface.map_or(0, |interface| std::ptr::from_ref(interface).addr()),
             operation: std::ptr::from_ref(call.operation).addr(),
@@ -67,7 +72,8 @@ impl Exchange {
         let Some(met) = self.plans.get(index) else { return Err(lost()) };
         let action = self.is_http().then(|| Arc::clone(&met.plan.action));
         if wanted {
-            self.waiting.insert(id, Waiting { plan: Arc::clone(&met.plan) });
+            let call = self.spare.waiting(&met.plan);
+            self.waiting.insert(id, call);
         }
         Ok(Started { id, action })
     }
@@ -226,11 +232,18 @@ impl Exchange {
         out: &mut Rope,
     ) -> Result<Answered, Failure> {
         let Some(call) = self.serving.remove(id) else { return Ok(Answered::default()) };
+        let answered = self.answer_to(&call, answer, out);
+        self.spare.serving = Some((call.plan, call.key));
+        answered
+    }
+
+    #[inline]
+    fn answer_to(&mut self, call: &Serving, answer: Answer<'_>, out: &mut Rope) -> Result<Answered, Failure> {
         if let (Answer::Done(_), Some(listens)) = (&answer, call.plan.listening) {
             self.listeners.choose(&call.key, listens);
         }
         let failure = match answer {
-            Answer::Done(results) => match self.reply(&call, results, out) {
+            Answer::Done(results) => match self.reply(call, results, out) {
                 Ok(()) => {
                     let action = self.is_http().then(|| Arc::clone(&call.plan.reply_action));
                     return Ok(Answered { sends: self.has_left(out), fault: false, action });
@@ -238,21 +251,21 @@ impl Exchange {
                 // The servant ran, only its results do not travel.
                 Err(failure) => failure.with_completed(Completed::Yes),
             },
-            Answer::Raised { shape, fields } => match self.raise(&call, shape, fields, out) {
+            Answer::Raised { shape, fields } => match self.raise(call, shape, fields, out) {
                 Ok(action) => {
                     return Ok(Answered { sends: self.has_left(out), fault: true, action: Some(action) });
                 }
                 Err(failure) => failure.with_completed(Completed::Yes),
             },
-            Answer::Failed(failure) => return Ok(self.refuse(&call, failure, out)),
+            Answer::Failed(failure) => return Ok(self.refuse(call, failure, out)),
             Answer::Moved(reference) => {
                 let ways = reference.profiles.iter().flat_map(|way| &way.endpoints);
                 let place: Vec<String> = ways.map(ToString::to_string).collect();
                 let what = format!("the object has moved, which SOAP cannot say: {}", place.join(", "));
-                return Ok(self.refuse(&call, &Failure::new(Kind::Unsupported, Initiator::Here, what), out));
+                return Ok(self.refuse(call, &Failure::new(Kind::Unsupported, Initiator::Here, what), out));
             }
         };
-        self.refuse(&call, &failure, out);
+        self.refuse(call, &failure, out);
         Err(failure)
     }
 

@@ -168,6 +168,17 @@ pub(in crate::soap) fn fault(version: Version, name: &'static str, reason: &str)
     }
 }
 
+/// The fault about a sequence that is not there: never was, or is not any more because its place was given to others.
+pub(in crate::soap) fn unknown(version: Version, displaced: bool) -> Said {
+    let reason = if displaced {
+        "The value of wsrm:Identifier is not a known Sequence identifier any more: there were too many sessions, and this one \
+         made room for another client's. Nothing of this message was done; a new session may be begun."
+    } else {
+        "The value of wsrm:Identifier is not a known Sequence identifier."
+    };
+    fault(version, "UnknownSequence", reason)
+}
+
 /// The identifiers in the body of a message of the protocol: that of the sequence it is about, and that of the one it offers.
 pub(super) fn identifiers(
     dialect: Dialect,

@@ -7,13 +7,16 @@ mod control;
 mod headers;
 mod incoming;
 mod outgoing;
+mod places;
 mod session;
 mod shared;
 
-pub(super) use control::fault;
+pub(super) use control::{fault, unknown};
 pub(super) use headers::{Headers, Version};
+pub(super) use places::Owner;
+pub(crate) use places::Sequences;
 pub(super) use session::Came;
-pub(crate) use shared::{Orphans, Sequences};
+pub(crate) use shared::Orphans;
 pub(super) use shared::{Reliable, sequence_of, speaks};
 
 use super::faults::Said;

@@ -71,7 +71,7 @@ impl Outgoing {
 
     /// The next message to send: one to repeat if `timed`, else one that the window lets through.
     pub(super) fn next(&mut self, now: Instant, timed: bool) -> Option<(u64, Outbound)> {
-        let may = |flying: &Flying| flying.due <= now && flying.repeats < REPEATS;
+        let may = |flying: &Flying| flying.due <= now && (flying.repeats < REPEATS || flying.is_awaited());
         if timed && let Some(flying) = self.flying.iter_mut().find(|flying| may(flying)) {
             return Some(flying.repeat(now));
         }
@@ -129,6 +129,24 @@ impl Outgoing {
         self.flying.iter().all(|flying| flying.repeats < REPEATS)
     }
 
+    /// The calls whose messages have left, by the identifiers of these.
+    pub(super) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
+        let of = |flying: &Flying| Some((flying.message.call?, flying.message.message_id?));
+        self.flying.iter().filter_map(of).collect()
+    }
+
+    /// Whether this message has left and has no answer yet.
+    pub(super) fn has_left(&self, question: &[u8; 16]) -> bool {
+        self.flying.iter().any(|flying| flying.message.message_id.as_ref() == Some(question))
+    }
+
+    /// Another call waits for the answer to a message that has left. Returns whether there is such a message.
+    pub(super) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> bool {
+        let mut flying = self.flying.iter_mut();
+        let asked = flying.find(|flying| flying.message.message_id.as_ref() == Some(question));
+        asked.map(|flying| flying.message.call = Some(call)).is_some()
+    }
+
     /// The answer to one of this side's questions came.
     pub(super) fn answered(&mut self, question: &MessageId) {
         let Some(id) = question.guid() else { return };
@@ -178,22 +196,18 @@ impl Outgoing {
         self.flying.iter().map(|flying| flying.due).min()
     }
 
-    /// Gives up on a peer that does not acknowledge, and on answers that nobody waits for.
+    /// Gives up on a peer that does not acknowledge, and on answers that nobody waits for. Whoever waits says how long.
     ///
     /// # Errors
     /// A message was repeated as often as it may be.
     pub(super) fn expire(&mut self, now: Instant) -> Result<(), Failure> {
-        let spent = |flying: &Flying| flying.due <= now && flying.repeats >= REPEATS;
-        self.flying.retain(|flying| !(flying.arrived && flying.message.call.is_none() && spent(flying)));
+        let spent = |flying: &Flying| flying.due <= now && flying.repeats >= REPEATS && !flying.is_awaited();
+        self.flying.retain(|flying| !(flying.arrived && spent(flying)));
         match self.flying.iter().find(|flying| spent(flying)) {
             Some(flying) => Err(Failure::new(
                 Kind::Unreachable,
                 Initiator::Peer,
-                format!(
-                    "message {} was repeated {REPEATS} times and never {}",
-                    flying.number,
-                    if flying.arrived { "answered" } else { "acknowledged" }
-                ),
+                format!("message {} was repeated {REPEATS} times and never acknowledged", flying.number),
             )
             .with_code("rm MaxRetryCount")),
             None => Ok(()),
@@ -202,12 +216,22 @@ impl Outgoing {
 }
 
 impl Flying {
+    /// Whether it has arrived, and somebody waits for its answer.
+    fn is_awaited(&self) -> bool {
+        self.arrived && self.message.call.is_some()
+    }
+
     fn repeat(&mut self, now: Instant) -> (u64, Outbound) {
         self.repeats = (self.repeats + 1).min(REPEATS);
-        self.due = now + pause(self.repeats);
+        // The service is at it: it is asked often enough not to keep its answer for long.
+        let most = if self.is_awaited() { ASKED_AGAIN } else { REPEATS };
+        self.due = now + pause(self.repeats.min(most));
         (self.number, self.message.clone())
     }
 }
+
+/// Repetitions after which a question that has arrived is asked again no less often: every 16 s.
+const ASKED_AGAIN: u32 = 5;
 
 /// How long a message waits that was repeated so often.
 fn pause(repeats: u32) -> Duration {

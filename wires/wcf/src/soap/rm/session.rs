@@ -73,6 +73,8 @@ pub(in crate::soap) struct Session {
     heard: Option<Instant>,
     /// Why it is over, if it was the peer that ended it.
     ended: Option<Failure>,
+    /// Whether its place was given to others.
+    displaced: bool,
 }
 
 impl Session {
@@ -93,6 +95,7 @@ impl Session {
             to: None,
             heard: None,
             ended: None,
+            displaced: false,
         }
     }
 
@@ -144,9 +147,20 @@ impl Session {
         self.is_over() || self.heard.is_none_or(|heard| heard + life <= now)
     }
 
-    /// When it was heard of, if no message has come in it.
-    pub(super) fn unused_since(&self) -> Option<Instant> {
-        self.heard.filter(|_| self.came.is_unused())
+    /// When it was heard of last.
+    pub(super) fn heard(&self) -> Option<Instant> {
+        self.heard
+    }
+
+    /// Whether no message has come in it.
+    pub(super) fn is_unused(&self) -> bool {
+        self.came.is_unused()
+    }
+
+    /// Its place was given to others.
+    pub(super) fn displace(&mut self) {
+        self.stage = Stage::Over;
+        self.displaced = true;
     }
 
     /// Why it is over, if it was the peer that ended it.
@@ -165,6 +179,21 @@ impl Session {
     /// Something went wrong that another connection does not mend.
     pub(in crate::soap) fn give_up(&mut self) {
         self.stage = Stage::Over;
+    }
+
+    /// The calls whose messages have left, by the identifiers of these.
+    pub(super) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
+        self.out.under_way()
+    }
+
+    /// Whether this message has left and has no answer yet.
+    pub(super) fn asks(&self, question: &[u8; 16]) -> bool {
+        self.stage == Stage::Open && self.out.has_left(question)
+    }
+
+    /// Another call waits for the answer to a message that has left. Returns whether there is such a message.
+    pub(super) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> bool {
+        self.stage == Stage::Open && self.out.wait_for(question, call)
     }
 
     /// Its connection is gone. Whether it may go on over another one: what has its number still arrives, though nobody waits
@@ -522,8 +551,7 @@ impl Session {
     }
 
     fn unknown(&self) -> Said {
-        let reason = "The value of wsrm:Identifier is not a known Sequence identifier.";
-        control::fault(self.version, "UnknownSequence", reason)
+        control::unknown(self.version, self.displaced)
     }
 
     /// Nobody waits for a call any more; once it has its number it is repeated all the same.

@@ -1,22 +1,19 @@
 //! Sessions that outlive a connection. Over HTTP each message may come by another one: what was agreed on is the node's, and
 //! what is owed to a request is its connection's.
 
+use super::places::MAX_SESSIONS;
 use super::session::{Came, Desk, Session};
 use super::{Next, Outbound, Verdict, Version, control};
 use crate::dictionary::Words;
 use crate::soap::Dialect;
 use crate::soap::head::Head;
-use crate::soap::ids::MessageId;
 use crate::values::ReaderQuotas;
 use bytes::Bytes;
 use everywire_model::visit::Visit;
 use everywire_model::{CallId, Failure};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
-
-/// Sessions over HTTP at one node.
-const MAX_SESSIONS: usize = 1024;
+use std::time::{Duration, Instant};
 
 /// A session, as one connection has it.
 #[derive(Debug)]
@@ -36,7 +33,7 @@ impl Reliable {
         Self::of(Arc::new(Mutex::new(Session::asked(dialect, in_turns))))
     }
 
-    fn of(session: Arc<Mutex<Session>>) -> Self {
+    pub(super) fn of(session: Arc<Mutex<Session>>) -> Self {
         Self { session, desk: Desk::default() }
     }
 
@@ -45,7 +42,7 @@ impl Reliable {
         Session::begins(head)
     }
 
-    fn session(&self) -> MutexGuard<'_, Session> {
+    pub(super) fn session(&self) -> MutexGuard<'_, Session> {
         lock(&self.session)
     }
 
@@ -61,7 +58,11 @@ impl Reliable {
 
     /// The same session, for what is owed to another message.
     pub(in crate::soap) fn apart(&self) -> Self {
-        Self::of(Arc::clone(&self.session))
+        Self::of(self.share())
+    }
+
+    pub(super) fn share(&self) -> Arc<Mutex<Session>> {
+        Arc::clone(&self.session)
     }
 
     pub(in crate::soap) fn queue(&mut self, message: Outbound) {
@@ -90,6 +91,21 @@ impl Reliable {
     /// Whether the message of a call still waits to go.
     pub(in crate::soap) fn holds(&self, call: CallId) -> bool {
         self.session().holds(call)
+    }
+
+    /// The calls whose messages have left, by the identifiers of these.
+    pub(in crate::soap) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
+        self.session().under_way()
+    }
+
+    /// Whether this message has left and has no answer yet.
+    pub(in crate::soap) fn asks(&self, question: &[u8; 16]) -> bool {
+        self.session().asks(question)
+    }
+
+    /// Another call waits for the answer to a message that has left. Returns whether there is such a message.
+    pub(in crate::soap) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> bool {
+        self.session().wait_for(question, call)
     }
 
     /// When something is due.
@@ -126,79 +142,58 @@ impl Reliable {
 
 /// Sessions of this node's clients whose connections have ended, by where they lead: the next connection goes on with them.
 #[derive(Debug, Default)]
-pub(crate) struct Orphans(Mutex<HashMap<Bytes, Vec<Arc<Mutex<Session>>>>>);
+pub(crate) struct Orphans(Mutex<HashMap<Bytes, Vec<Orphan>>>);
 
-impl Orphans {
-    /// Keeps a session, if it can go on.
-    pub(in crate::soap) fn leave(&self, lane: Bytes, reliable: &Reliable, now: Instant) {
-        if !reliable.session().orphan() {
-            return;
-        }
-        let mut lanes = lock(&self.0);
-        lanes.retain(|_, sessions| {
-            sessions.retain(|session| !lock(session).is_forsaken(now, false));
-            !sessions.is_empty()
-        });
-        if lanes.values().map(Vec::len).sum::<usize>() < MAX_SESSIONS {
-            lanes.entry(lane).or_default().push(Arc::clone(&reliable.session));
-        }
-    }
-
-    /// Takes up a session that leads there.
-    pub(in crate::soap) fn adopt(&self, lane: &Bytes, now: Instant) -> Option<Reliable> {
-        let mut lanes = lock(&self.0);
-        let sessions = lanes.get_mut(lane)?;
-        sessions.retain(|session| !lock(session).is_forsaken(now, false));
-        sessions.pop().map(Reliable::of)
-    }
+#[derive(Debug)]
+struct Orphan {
+    session: Arc<Mutex<Session>>,
+    /// Until when it is kept for the calls that were under way in it.
+    kept: Option<Instant>,
 }
 
-/// The sessions over HTTP at one node, by the identifiers of their clients' sequences, which nobody can guess.
-#[derive(Debug, Default)]
-pub(crate) struct Sequences(Mutex<HashMap<String, Arc<Mutex<Session>>>>);
+/// How long a session is kept for the calls that were under way in it, from the end of its connection.
+const KEPT: Duration = Duration::from_secs(60);
 
-impl Sequences {
-    /// The session of this sequence.
-    pub(in crate::soap) fn find(&self, id: &str) -> Option<Reliable> {
-        lock(&self.0).get(id).cloned().map(Reliable::of)
-    }
-
-    /// The session that this message asked for before.
-    pub(in crate::soap) fn asked_by(&self, id: &MessageId) -> Option<Reliable> {
-        let sessions = lock(&self.0);
-        let known = sessions.values().find(|session| lock(session).was_asked_by(id));
-        known.cloned().map(Reliable::of)
-    }
-
-    /// The session whose answers are of this sequence.
-    pub(in crate::soap) fn answering_as(&self, id: &str) -> Option<Reliable> {
-        let sessions = lock(&self.0);
-        let known = sessions.values().find(|session| lock(session).answers_as() == Some(id));
-        known.cloned().map(Reliable::of)
-    }
-
-    /// Whether there is room for another one; forgets those to which nobody will come back, and if need be the one that has
-    /// waited longest for its first message.
-    pub(in crate::soap) fn has_room(&self, now: Instant) -> bool {
-        let mut sessions = lock(&self.0);
-        let crowded = sessions.len() >= MAX_SESSIONS / 2;
-        sessions.retain(|_, session| !lock(session).is_forsaken(now, crowded));
-        if sessions.len() < MAX_SESSIONS {
-            return true;
+impl Orphans {
+    /// Keeps a session, if it can go on; `awaited`: above all for those who wait for its answers. Returns whether it is kept.
+    pub(in crate::soap) fn leave(
+        &self,
+        lane: Bytes,
+        reliable: &Reliable,
+        now: Instant,
+        awaited: bool,
+    ) -> bool {
+        if !reliable.session().orphan() {
+            return false;
         }
-        let unused = sessions.iter().filter_map(|(id, session)| Some((lock(session).unused_since()?, id)));
-        match unused.min().map(|(_, id)| id.clone()) {
-            Some(id) => sessions.remove(&id).is_some(),
-            None => false,
+        let mut lanes = lock(&self.0);
+        lanes.retain(|_, orphans| {
+            orphans.retain(|orphan| !lock(&orphan.session).is_forsaken(now, false));
+            !orphans.is_empty()
+        });
+        if lanes.values().map(Vec::len).sum::<usize>() >= MAX_SESSIONS {
+            return false;
         }
+        let orphan = Orphan { session: reliable.share(), kept: awaited.then(|| now + KEPT) };
+        lanes.entry(lane).or_default().push(orphan);
+        true
     }
 
-    /// Keeps a session that was granted.
-    pub(in crate::soap) fn keep(&self, reliable: &Reliable) {
-        let id = reliable.session().id().map(str::to_owned);
-        if let Some(id) = id {
-            lock(&self.0).insert(id, Arc::clone(&reliable.session));
-        }
+    /// Takes up a session that leads there: the one in which this question was asked, else one for which nobody waits.
+    pub(in crate::soap) fn adopt(
+        &self,
+        lane: &Bytes,
+        now: Instant,
+        question: Option<[u8; 16]>,
+    ) -> Option<Reliable> {
+        let mut lanes = lock(&self.0);
+        let orphans = lanes.get_mut(lane)?;
+        orphans.retain(|orphan| !lock(&orphan.session).is_forsaken(now, false));
+        let at = orphans.iter().rposition(|orphan| match &question {
+            Some(question) => lock(&orphan.session).asks(question),
+            None => orphan.kept.is_none_or(|kept| kept <= now),
+        })?;
+        Some(Reliable::of(orphans.swap_remove(at).session))
     }
 }
 
@@ -228,6 +223,6 @@ pub(in crate::soap) fn sequence_of(
     Ok(None)
 }
 
-fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,8 +3,9 @@
 use super::{Cursor, ElementSource};
 use crate::limits::MAX_NAME;
 use crate::nbfx::Item;
+use crate::text::is_local;
 use crate::values::cursor::Told;
-use crate::violations::unsupported;
+use crate::violations::{Violation, unsupported};
 use everywire_model::shape::{Field, Hold, Shape, Struct, Text};
 use everywire_model::visit::Visit;
 use std::collections::HashMap;
@@ -44,6 +45,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     pub(super) fn shape_of(&mut self, at: usize, local: &str) -> Visit<Shape> {
         if local.len() > MAX_NAME {
             return Err(unsupported("a type whose name is that long"));
+        }
+        if !is_local(local) {
+            return self.wrong(Violation::BadName);
         }
         let types = self.types.map(|types| types.named(local)).unwrap_or_default();
         if let [(_, shape)] = types {
@@ -127,6 +131,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                     None if many >= MAX_MEMBERS => {
                         return Err(unsupported("a value of unknown type with that many members"));
                     }
+                    // Of names in binary form nobody has said what is in them; these may be written as text.
+                    None if !is_local(child.name) => return self.wrong(Violation::BadName),
                     None => elements.members.push((child.name.to_owned(), 1, seen)),
                 }
             } else if let Some((item, _)) = self.cursor.array()? {
@@ -181,21 +187,22 @@ fn shape(seen: Seen, local: &str, namespace: &str) -> Visit<Shape> {
         Seen::Any => Shape::Variant,
         Seen::Numbers(item) => Shape::sequence(number(item)),
         Seen::Elements(Elements { namespace: inner, members: mut elements }) => {
+            // The type's members are in its namespace; those in none are where it is.
+            let inner = if inner.is_empty() { namespace } else { &*inner };
             let is_list = local.starts_with("ArrayOf") || elements.iter().any(|(_, count, _)| *count > 1);
             if is_list {
                 return match (elements.pop(), elements.is_empty()) {
-                    (Some((name, _, seen)), true) => Ok(Shape::sequence(shape(seen, &name, &inner)?)),
+                    (Some((name, _, seen)), true) => Ok(Shape::sequence(shape(seen, &name, inner)?)),
                     _ => Err(unsupported("a value of unknown type that has lists beside other members")),
                 };
             }
             let fields = elements.into_iter().map(|(name, _, seen)| {
-                let shape = shape(seen, &name, &inner)?;
+                let shape = shape(seen, &name, inner)?;
                 Ok(Field { name: name.into(), shape })
             });
             Shape::Struct(Hold::new(Struct {
                 name: local.to_owned().into(),
-                // The type's members are in its namespace.
-                id: format!("{{{}}}{local}", if inner.is_empty() { namespace } else { &inner }).into(),
+                id: format!("{{{inner}}}{local}").into(),
                 fields: fields.collect::<Visit<Vec<_>>>()?.into(),
             }))
         }

@@ -1,0 +1,90 @@
+//! Calls of a reliable session over HTTP that are under way when their connection ends. Their messages have their numbers, and the
+//! service keeps their answers: so the caller is sent on to another connection, where his message goes out once more as it is.
+
+use super::{Exchange, Started};
+use crate::plan::Plan;
+use bytes::Bytes;
+use everywire_model::{
+    Call, CallId, Completed, Event, Failure, Initiator, Kind, Outcome, Profile, Reference, UNDER_WAY,
+};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The identifier of the message whose answer a call by this way waits for.
+pub(super) fn question(way: &Profile) -> Option<[u8; 16]> {
+    way.component(UNDER_WAY)?.as_ref().try_into().ok()
+}
+
+impl Exchange {
+    /// Takes out the calls that can go on over another connection: those whose message has left, of a session that is left where
+    /// that one finds it.
+    pub(super) fn under_way(&mut self) -> Vec<(CallId, [u8; 16])> {
+        let Some(reliable) = self.reliable.as_ref().filter(|_| self.node.is_some() && self.way.is_some())
+        else {
+            return Vec::new();
+        };
+        let mut calls = reliable.under_way();
+        calls.retain(|(id, _)| self.waiting.remove(*id).is_some());
+        calls
+    }
+
+    /// Leaves the session for the next connection, and sends these calls there.
+    pub(super) fn leave_for_next(&mut self, calls: Vec<(CallId, [u8; 16])>, failure: &Failure) {
+        let left = match (self.reliable.take(), &self.node) {
+            (Some(reliable), Some(node)) => {
+                node.orphans.leave(self.lane.clone(), &reliable, Instant::now(), !calls.is_empty())
+            }
+            _ => false,
+        };
+        let way = self.way.as_ref().filter(|_| left);
+        for (id, question) in calls {
+            let outcome = match way {
+                Some(way) => {
+                    let mut way = way.clone();
+                    way.components.retain(|(tag, _)| *tag != UNDER_WAY);
+                    way.components.push((UNDER_WAY, Bytes::copy_from_slice(&question)));
+                    Outcome::Moved(Reference { profiles: vec![way], ..Reference::default() })
+                }
+                None => Outcome::Failed(failure.clone().with_completed(Completed::Maybe)),
+            };
+            self.events.push_back(Event::Reply { id, outcome });
+        }
+    }
+
+    /// Goes on with a call whose message left over another connection: nothing is written, the session repeats it.
+    #[cold]
+    pub(super) fn go_on(&mut self, question: [u8; 16], call: &Call<'_>) -> Result<Started, Failure> {
+        let id = CallId(self.begun + 1);
+        let is_here = |held: &Self| held.reliable.as_ref().is_some_and(|reliable| reliable.asks(&question));
+        if !is_here(self) && self.waiting.len() == 0 {
+            // This connection has a session already, with which somebody else may go on.
+            let node = self.node.clone();
+            let found = node.and_then(|node| node.orphans.adopt(&self.lane, Instant::now(), Some(question)));
+            if let Some(found) = found {
+                self.leave_for_next(Vec::new(), &gone());
+                self.reliable = Some(Box::new(found));
+            }
+        }
+        let bound = self.reliable.as_mut().is_some_and(|reliable| reliable.wait_for(&question, id));
+        if !bound {
+            return Err(gone());
+        }
+        self.begun = id.0;
+        let plan = Plan::of(call.interface, call.operation);
+        super::know(&mut self.reading, &mut self.beside, &plan);
+        self.waiting.insert(id, super::Waiting { plan: Arc::clone(&plan) });
+        self.resumed.retain(|(_, known)| self.waiting.get(*known).is_some());
+        self.resumed.push((question, id));
+        Ok(Started { id, action: self.is_http().then(|| Arc::clone(&plan.action)) })
+    }
+
+    /// The call that an answer to this message is for, if it was made over another connection.
+    pub(super) fn resumed(&self, question: &[u8; 16]) -> Option<CallId> {
+        self.resumed.iter().find(|(known, _)| known == question).map(|(_, id)| *id)
+    }
+}
+
+fn gone() -> Failure {
+    let what = "the connection ended before the answer came, and its reliable session cannot be gone on with";
+    Failure::new(Kind::Unreachable, Initiator::Here, what).with_completed(Completed::Maybe)
+}
