@@ -6,7 +6,7 @@
 CARGO ?= cargo
 RACE  ?= callbacks calls bytes
 
-.PHONY: derby test setup build check fuzz instructions clean
+.PHONY: derby test setup build check fuzz instructions layout clean
 
 derby: setup
 	$(CARGO) build --release --locked -p everywire-cli
@@ -33,6 +33,10 @@ fuzz:
 
 instructions:
 	bash derby/rivals/instructions.sh
+
+# Profiles calls on every wire, and says which functions the linker is to put together.
+layout:
+	bash scripts/layout.sh
 
 clean:
 	$(CARGO) clean

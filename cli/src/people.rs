@@ -1,6 +1,6 @@
 //! Values, shapes and signatures for people.
 
-use crate::json::{Notation, file_of, is_nameless, word};
+use crate::json::{Notation, file_of, held, is_nameless, word};
 use everywire::Value;
 use everywire::model::shape::{Shape, TextKind};
 use everywire::model::{Direction, Operation};
@@ -41,6 +41,7 @@ pub(crate) fn shown(shape: &Shape, value: &Value, notation: &dyn Notation) -> St
 }
 
 fn put(shape: &Shape, value: &Value, notation: &dyn Notation, indent: usize, out: &mut String) {
+    let shape = held(shape);
     if let Some(word) = word(shape, value) {
         return out.push_str(&word);
     }
@@ -188,6 +189,7 @@ pub(crate) fn noun(shape: &Shape) -> String {
             format!("({})", shapes.join(", "))
         }
         Shape::Text(text) if text.kind == TextKind::Wide => "wide text".into(),
+        Shape::Alias(alias) if alias.name.is_empty() => noun(&alias.target),
         other => other.noun().into_owned(),
     }
 }

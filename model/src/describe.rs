@@ -337,6 +337,16 @@ macro_rules! __describe_renamed {
     };
 }
 
+/// A shape with a remark that only some wires mind: `remarked!("@Id", Shape::I32)`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_remarked {
+    ($id:expr, $target:expr) => {
+        $crate::shape::Shape::Alias($crate::__describe_held!(in Alias =
+            $crate::describe::named("", $id, $target)))
+    };
+}
+
 /// The shape of a reference: `reference!("Account", "IDL:Account:1.0")`.
 #[doc(hidden)]
 #[macro_export]
@@ -462,7 +472,7 @@ pub use crate::{
     __describe_arms as arms, __describe_array as array, __describe_counted as counted,
     __describe_interface as interface, __describe_map as map, __describe_nameless as nameless,
     __describe_operation as operation, __describe_optional as optional, __describe_pointer as pointer,
-    __describe_record as record, __describe_reference as reference, __describe_renamed as renamed,
-    __describe_sequence as sequence, __describe_signal as signal, __describe_tuple as tuple,
-    __describe_variants as variants,
+    __describe_record as record, __describe_reference as reference, __describe_remarked as remarked,
+    __describe_renamed as renamed, __describe_sequence as sequence, __describe_signal as signal,
+    __describe_tuple as tuple, __describe_variants as variants,
 };

@@ -117,7 +117,7 @@ pub enum Shape {
     Reference(Hold<Referent>),
     /// An operating-system handle (a file descriptor).
     Handle,
-    /// Another name for a shape.
+    /// Another name for a shape; without a name, a remark on it that only the wire of its identity reads.
     Alias(Hold<Alias>),
 }
 
@@ -188,6 +188,7 @@ impl Shape {
             Self::Variant => "any value",
             Self::Reference(_) => "object reference",
             Self::Handle => "handle",
+            Self::Alias(shape) if shape.name.is_empty() => return shape.target.noun(),
             Self::Alias(shape) => return shape.name.clone(),
         })
     }
@@ -382,7 +383,7 @@ pub struct Referent {
 /// Another name for a shape.
 #[derive(Debug, Clone)]
 pub struct Alias {
-    /// Scoped name.
+    /// Scoped name; empty where the identity is a remark on the shape, and the shape has no other name.
     pub name: Name,
     /// Identity as the contract's language spells it.
     pub id: Name,

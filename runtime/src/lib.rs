@@ -15,6 +15,7 @@
 
 mod accepting;
 mod builder;
+mod clock;
 mod connection;
 mod directory;
 pub mod hub;

@@ -1,5 +1,6 @@
 //! The way to a remote object: which profile, which connection, and what to do when one fails.
 
+use crate::clock::lately;
 use crate::connection::calling::Ask;
 use crate::connection::{Connection, Turn};
 use crate::shared::Shared;
@@ -101,8 +102,13 @@ impl Remote {
 
     /// Now, and when a call that begins now must be over.
     fn times(&self) -> (Instant, Option<Instant>) {
-        let now = Instant::now();
-        (now, self.deadline.map(|deadline| now + deadline))
+        match self.deadline {
+            None => (lately(), None),
+            Some(deadline) => {
+                let now = Instant::now();
+                (now, Some(now + deadline))
+            }
+        }
     }
 
     /// Asks; follows an object that moved; tries once more if a connection turned out to be closed before the call ran.

@@ -86,6 +86,13 @@ fn zeep_reads_our_contracts_and_calls_over_basic_http() {
     calls_over_http("zeep_reads_our_contracts_and_calls_over_basic_http", "basic", "cellar");
 }
 
+/// Attributes, texts beside them, lists without an element around them, choices: as our WSDL has them.
+#[test]
+fn zeep_reads_our_contract_of_xml_serializer_and_calls() {
+    calls_over_http("zeep_reads_our_contract_of_xml_serializer_and_calls", "basic", "mill");
+    calls_over_http("zeep_reads_our_contract_of_xml_serializer_and_calls", "wshttp", "mill");
+}
+
 /// zeep writes the headers of WS-Addressing when the contract's binding asks for them.
 #[test]
 fn zeep_reads_our_contracts_and_calls_over_ws_http() {

@@ -74,7 +74,7 @@ impl Channel {
         Ok(channel)
     }
 
-    /// The side that accepts, by SPNEGO or NTLM alone, whatever the peer begins with.
+    /// The side that accepts, by SPNEGO, or NTLM or Kerberos alone, whatever the peer begins with.
     ///
     /// # Errors
     ///

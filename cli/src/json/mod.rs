@@ -25,7 +25,7 @@ mod write;
 pub(crate) use kinds::is_nameless;
 pub(crate) use read::{Misfit, read, read_word};
 pub(crate) use template::template;
-pub(crate) use write::{file_of, word, write};
+pub(crate) use write::{file_of, held, word, write};
 
 use everywire::{Failure, Node, Reference};
 

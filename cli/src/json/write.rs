@@ -8,8 +8,18 @@ use everywire::model::value::HeldHandle;
 use serde_json::{Map, Number, Value as Json, json};
 use std::os::fd::AsRawFd;
 
+/// What is behind pointers, and what may be missing: a value that is there is of that shape.
+pub(crate) fn held(shape: &Shape) -> &Shape {
+    match shape.resolved() {
+        Shape::Optional(target) => held(target),
+        Shape::Pointer(pointer) => held(&pointer.target),
+        _ => shape,
+    }
+}
+
 /// The value as JSON.
 pub(crate) fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Json {
+    let shape = held(shape);
     if let Some(word) = word(shape, value) {
         return Json::String(word);
     }

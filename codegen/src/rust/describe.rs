@@ -268,6 +268,10 @@ impl Describe<'_, '_> {
             Shape::Alias(shape) if shape.name == INLINE => {
                 format!("renamed!({:?}, {})", shape.name, self.shape(&shape.target))
             }
+            // What one wire remarks on a shape stands where the shape does.
+            Shape::Alias(shape) if shape.name.is_empty() && !shape.id.is_empty() => {
+                format!("remarked!({:?}, {})", shape.id, self.shape(&shape.target))
+            }
             Shape::Alias(shape) if self.types.plan.find(&shape.name).is_none() => self.shape(&shape.target),
             Shape::Alias(shape) => format!("alias(&{})", self.described(&shape.name)),
             Shape::Sequence(sequence) => {

@@ -64,6 +64,7 @@ impl Types<'_, '_> {
     /// The type of a member of the struct with this name. Where it may hold the struct again, it is kept in a box.
     pub(super) fn member(&self, of: &str, shape: &Shape) -> String {
         match shape {
+            Shape::Alias(alias) if alias.name.is_empty() => self.member(of, &alias.target),
             Shape::Optional(target) if !of.is_empty() && contains(target, of, &mut Vec::new()) => {
                 format!("Option<Box<{}>>", self.owned(target))
             }

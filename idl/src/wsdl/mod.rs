@@ -8,12 +8,16 @@
 //!
 //! Types: a list type with the serializer's names is a sequence, with others an alias `{namespace}Name;item` around one; an
 //! `IsDictionary` type is a map; flags are an alias of text `{namespace}Name;list,A=1,B=2`; types that others extend are used
-//! as unions of the type and all that extend it. Dates, decimals, identifiers and the like are aliases of text.
+//! as unions of the type and all that extend it. Dates, decimals, identifiers and the like are aliases of text. Members that are
+//! no elements of their own, as XmlSerializer has them, have [`marks`].
 
+mod attributes;
 mod builtin;
 mod cells;
 mod documents;
 mod limits;
+pub mod marks;
+mod members;
 pub mod names;
 mod ports;
 mod print;

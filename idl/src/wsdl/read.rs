@@ -65,7 +65,7 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
         let target = document.get("targetNamespace").unwrap_or_default();
         for port_type in document.all("portType") {
             let id = QName::new(target, port_type.get("name").unwrap_or_default());
-            if !seen.insert(id.clone()) {
+            if !seen.insert(id.clone()) || services.is_of_forms(&id) {
                 continue;
             }
             let ports = ports.get(&id).map(Vec::as_slice).unwrap_or_default();

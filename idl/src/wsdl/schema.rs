@@ -3,17 +3,23 @@
 use super::names::{QName, SCHEMA};
 use super::tree::{Node, WSDL};
 use crate::report::Report;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Global definitions of all schemas; where two documents define one name, the first counts.
 #[derive(Default)]
 pub(super) struct Schemas<'n, 't> {
     pub(super) types: HashMap<QName, &'n Node<'t>>,
     pub(super) elements: HashMap<QName, &'n Node<'t>>,
+    /// Attributes, groups of attributes, and groups of elements.
+    pub(super) attributes: HashMap<QName, &'n Node<'t>>,
+    pub(super) attribute_groups: HashMap<QName, &'n Node<'t>>,
+    pub(super) groups: HashMap<QName, &'n Node<'t>>,
     /// Names of the types, in the order of the documents.
     pub(super) order: Vec<QName>,
     /// The types that extend each type.
     pub(super) derived: HashMap<QName, Vec<QName>>,
+    /// Namespaces whose attributes are qualified unless they say otherwise.
+    pub(super) qualified: HashSet<String>,
 }
 
 impl<'n, 't> Schemas<'n, 't> {
@@ -30,12 +36,24 @@ impl<'n, 't> Schemas<'n, 't> {
 
     fn schema(&mut self, schema: &'n Node<'t>, report: &mut Report) {
         let target = schema.get("targetNamespace").unwrap_or_default();
+        if schema.get("attributeFormDefault") == Some("qualified") {
+            self.qualified.insert(target.to_owned());
+        }
         for child in schema.children.iter().filter(|child| child.space == SCHEMA) {
             let Some(local) = child.get("name") else { continue };
             let name = QName::new(target, local);
             match child.local {
                 "element" => {
                     self.elements.entry(name).or_insert(child);
+                }
+                "attribute" => {
+                    self.attributes.entry(name).or_insert(child);
+                }
+                "attributeGroup" => {
+                    self.attribute_groups.entry(name).or_insert(child);
+                }
+                "group" => {
+                    self.groups.entry(name).or_insert(child);
                 }
                 "complexType" | "simpleType" if !self.types.contains_key(&name) => {
                     self.types.insert(name.clone(), child);
@@ -50,9 +68,15 @@ impl<'n, 't> Schemas<'n, 't> {
             }
         }
     }
+
+    /// Whether others extend the type of this name.
+    pub(super) fn is_extended(&self, name: &QName) -> bool {
+        self.derived.contains_key(name)
+            && self.types.get(name).is_some_and(|node| node.local == "complexType")
+    }
 }
 
-/// What extends a type's base, where it does.
+/// What extends a type's base, where it does; a type of text and attributes extends the type of its text.
 pub(super) fn extension<'n, 't>(complex: &'n Node<'t>) -> Option<&'n Node<'t>> {
-    complex.one("complexContent")?.one("extension")
+    complex.one("complexContent").or_else(|| complex.one("simpleContent"))?.one("extension")
 }

@@ -1,6 +1,7 @@
 //! Port types to interfaces.
 
 use super::builtin::Typed;
+use super::members::{Place, is_serialized};
 use super::names::{self, QName, identifier, is_name};
 use super::ports::Port;
 use super::schema::Schemas;
@@ -32,6 +33,10 @@ pub(super) struct Services<'n, 't, 'r, 's> {
     headers: HashMap<(QName, String, bool), Vec<(QName, String)>>,
     /// Operations of bindings whose style is `rpc`, by port type.
     rpc: HashSet<(QName, String)>,
+    /// Port types by whether one of their bindings is of SOAP.
+    bound: HashMap<QName, bool>,
+    /// Actions of requests that only bindings say, by port type and operation.
+    actions: HashMap<(QName, String), String>,
     /// Structs that are details of faults.
     pub(super) exceptions: Vec<(QName, Hold<Struct>)>,
 }
@@ -72,15 +77,22 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 }
             }
         }
-        let mut services =
-            Self { types, messages, headers: HashMap::new(), rpc: HashSet::new(), exceptions: Vec::new() };
+        let mut services = Self {
+            types,
+            messages,
+            headers: HashMap::new(),
+            rpc: HashSet::new(),
+            bound: HashMap::new(),
+            actions: HashMap::new(),
+            exceptions: Vec::new(),
+        };
         for binding in roots.iter().flat_map(|definitions| definitions.all("binding")) {
             services.binding(binding);
         }
         services
     }
 
-    /// Notes what only a binding says: which parts are headers, and the style.
+    /// Notes what only a binding says: which parts are headers, the style, and the actions of older services.
     fn binding(&mut self, binding: &'n Node<'t>) {
         let Some(of) = binding.qname("type", self.types.report) else { return };
         let soap = |node: &&Node<'_>| node.space.contains("/wsdl/soap");
@@ -88,9 +100,15 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             let own = node.children.iter().filter(soap).find(|c| matches!(c.local, "binding" | "operation"));
             own.and_then(|own| own.get("style")).map(str::to_owned)
         };
+        *self.bound.entry(of.clone()).or_default() |= binding.children.iter().any(|child| soap(&child));
         let usual = style(binding);
         for operation in binding.all("operation") {
             let Some(name) = operation.get("name") else { continue };
+            let told = operation.children.iter().filter(soap).find(|child| child.local == "operation");
+            if let Some(action) = told.and_then(|told| told.get("soapAction")).filter(|text| !text.is_empty())
+            {
+                self.actions.entry((of.clone(), name.to_owned())).or_insert_with(|| action.to_owned());
+            }
             if style(operation).or_else(|| usual.clone()).as_deref() == Some("rpc") {
                 self.rpc.insert((of.clone(), name.to_owned()));
             }
@@ -106,6 +124,11 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 }
             }
         }
+    }
+
+    /// Whether a port type is for something else than messages: forms of HTTP, as ASMX has them beside SOAP.
+    pub(super) fn is_of_forms(&self, port_type: &QName) -> bool {
+        self.bound.get(port_type) == Some(&false)
     }
 
     /// A port type.
@@ -190,7 +213,8 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let own = if ways.calls_back { format!("{}Callback", of.local) } else { of.local.clone() };
         let usual = names::join(&of.namespace, &own, &name);
         let written = names::join(&of.namespace, &of.local, &name);
-        let action = action(ways.request).unwrap_or_else(|| written.clone());
+        let bound = self.actions.get(&(of.clone(), name.clone())).filter(|_| !ways.calls_back);
+        let action = action(ways.request).or_else(|| bound.cloned()).unwrap_or_else(|| written.clone());
         if action != usual {
             note("wcf:action".to_owned(), action);
         }
@@ -287,6 +311,11 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 let found = self.global(&element, part)?;
                 match wrapped(found, self.types.schemas).filter(|_| single) {
                     Some(sequence) => {
+                        let serialized = found
+                            .one("complexType")
+                            .and_then(|own| own.one("sequence"))
+                            .is_some_and(is_serialized);
+                        let place = Place { serialized, ..Place::default() };
                         let mut inner = Vec::new();
                         for member in sequence {
                             if let Some(global) = member.qname("ref", self.types.report)
@@ -294,7 +323,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                             {
                                 content.members = Some(global.namespace);
                             }
-                            let (field, _) = self.types.member(&element, member, false)?;
+                            let (field, _) = self.types.member(&element, member, place)?;
                             if taken.insert(field.name.clone()) {
                                 inner.push(field);
                             }

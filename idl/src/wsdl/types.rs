@@ -3,8 +3,9 @@
 use super::builtin::{self, Typed};
 use super::cells::{self, CELLS, Origin};
 use super::limits::{MEMBERS, NESTING, REMARKS};
+use super::members::Place;
 use super::names::{ARRAYS, QName, SCHEMA, SERIALIZATION, is_name, scoped};
-use super::schema::{Schemas, extension};
+use super::schema::Schemas;
 use super::tree::Node;
 use crate::report::{Problem, Report};
 use crate::unique::Unique;
@@ -33,8 +34,10 @@ pub(super) struct Types<'n, 't, 'r> {
     pub(super) remarks: Vec<String>,
     /// Names that were given, by the name in the schema and what was made of it.
     given: HashMap<(QName, &'static str), Name>,
-    members: usize,
-    nesting: usize,
+    /// What the items of repeated choices are.
+    pub(super) lists: HashMap<QName, Shape>,
+    pub(super) members: usize,
+    pub(super) nesting: usize,
     origin: Origin,
 }
 
@@ -48,6 +51,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             definitions: Vec::new(),
             remarks: Vec::new(),
             given: HashMap::new(),
+            lists: HashMap::new(),
             members: 0,
             nesting: 0,
             origin,
@@ -64,7 +68,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             let known = name.namespace == SERIALIZATION || name.namespace == builtin::ADDRESSING;
             if !known && builtin::find(name).is_none() {
                 let _ = self.named(name, None);
-                if self.schemas.derived.contains_key(name) {
+                if self.schemas.is_extended(name) {
                     let _ = self.family(name);
                 }
             }
@@ -82,7 +86,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         if let Some(typed) = builtin::find(name) {
             return Some(typed);
         }
-        if self.schemas.derived.contains_key(name) && self.schemas.types.contains_key(name) {
+        if self.schemas.is_extended(name) {
             return self.family(name);
         }
         self.named(name, Some(place))
@@ -209,132 +213,6 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         Some(Typed { name: name.clone(), shape, depth: depth + 1, value, open: false })
     }
 
-    /// The fields of a type, those of its base first.
-    fn fields(&mut self, name: &QName, node: &'n Node<'t>, chain: usize) -> Option<(Vec<Field>, usize)> {
-        let (mut fields, mut depth, mut content) = (Vec::new(), 0, node);
-        if let Some(extension) = extension(node) {
-            let base = extension.qname("base", self.report)?;
-            match self.schemas.types.get(&base).copied() {
-                Some(_) if chain == NESTING => {
-                    let message = format!("more than {NESTING} types extend one another");
-                    self.report.add(Problem::new(node.span(), message));
-                    return None;
-                }
-                Some(parent) => (fields, depth) = self.fields(&base, parent, chain + 1)?,
-                None if base.namespace == SCHEMA => {}
-                None => {
-                    self.named(&base, Some(extension))?;
-                }
-            }
-            content = extension;
-        } else if let Some(simple) = node.one("simpleContent") {
-            let extension = simple.one("extension").or_else(|| simple.one("restriction"))?;
-            let base = extension.qname("base", self.report)?;
-            let typed = self.used(&base, extension)?;
-            self.remark(format!("{name}: text beside attributes is read as a member `Value`"));
-            fields.push(Field { name: Name::from("Value"), shape: typed.shape });
-            return Some((fields, typed.depth));
-        } else if node.one("complexContent").is_some() {
-            self.remark(format!("{name}: a restriction of a type is left out"));
-        }
-        let mut taken: HashSet<String> = fields.iter().map(|field| field.name.to_string()).collect();
-        for particle in content.children.iter().filter(|child| child.space == SCHEMA) {
-            match particle.local {
-                "sequence" | "all" | "choice" => {
-                    let choice = particle.local == "choice";
-                    depth = depth.max(self.particles(name, particle, choice, &mut fields, &mut taken)?);
-                }
-                // The marks of object graphs (`ser:Id`, `ser:Ref`) are no data.
-                "attribute" if particle.get("ref").is_none() => {
-                    let attribute = particle.get("name").unwrap_or_default();
-                    self.remark(format!("{name}: the attribute {attribute} is left out"));
-                }
-                "group" | "attributeGroup" | "anyAttribute" => {
-                    self.remark(format!("{name}: {} is left out", particle.local));
-                }
-                _ => {}
-            }
-        }
-        Some((fields, depth))
-    }
-
-    /// Recursion is bounded by the depth of the tree.
-    fn particles(
-        &mut self,
-        name: &QName,
-        group: &'n Node<'t>,
-        optional: bool,
-        fields: &mut Vec<Field>,
-        taken: &mut HashSet<String>,
-    ) -> Option<usize> {
-        let mut depth = 0;
-        if self.nesting > 2 * NESTING {
-            let message = format!("types are inside one another more than {NESTING} deep");
-            self.report.add(Problem::new(group.span(), message));
-            return None;
-        }
-        for particle in group.children.iter().filter(|child| child.space == SCHEMA) {
-            match particle.local {
-                "element" => {
-                    let (field, typed) = self.member(name, particle, optional)?;
-                    depth = depth.max(typed.depth);
-                    if taken.insert(field.name.to_string()) {
-                        fields.push(field);
-                    } else {
-                        self.remark(format!("{name}: a second member {} is left out", field.name));
-                    }
-                }
-                "sequence" | "all" | "choice" => {
-                    let optional =
-                        optional || particle.local == "choice" || particle.get("minOccurs") == Some("0");
-                    self.nesting += 1;
-                    let deep = self.particles(name, particle, optional, fields, taken);
-                    self.nesting -= 1;
-                    depth = depth.max(deep?);
-                }
-                "any" | "group" => self.remark(format!("{name}: {} is left out", particle.local)),
-                _ => {}
-            }
-        }
-        Some(depth)
-    }
-
-    /// An element inside a type.
-    pub(super) fn member(
-        &mut self,
-        of: &QName,
-        element: &'n Node<'t>,
-        optional: bool,
-    ) -> Option<(Field, Typed)> {
-        self.members += 1;
-        if self.members > MEMBERS {
-            let message = format!("the types have more than {MEMBERS} members");
-            self.report.add(Problem::new(element.span(), message));
-            return None;
-        }
-        let (local, typed) = self.element(of, element)?;
-        let nillable = element.get("nillable") == Some("true");
-        let optional = optional || element.get("minOccurs") == Some("0");
-        if many(element) {
-            self.remark(format!(
-                "{of}: the repeated member {local} has no element around it; it is read as a list"
-            ));
-            let field = Field { name: Name::from(local), shape: Shape::sequence(typed.shape.clone()) };
-            return Some((field, Typed { depth: typed.depth + 1, ..typed }));
-        }
-        let missing = if builtin::is_emptiable(&typed.shape) {
-            false
-        } else if typed.value || builtin::is_value(&typed.shape) {
-            nillable
-        } else {
-            nillable || optional
-        };
-        let wrap = (missing || typed.open) && !matches!(typed.shape, Shape::Optional(_));
-        let shape = typed.shape.clone();
-        let shape = if wrap { Shape::Optional(Hold::new(shape)) } else { shape };
-        Some((Field { name: Name::from(local), shape }, typed))
-    }
-
     /// The name and the type of an element, global or not.
     pub(super) fn element(&mut self, of: &QName, element: &'n Node<'t>) -> Option<(String, Typed)> {
         let target = match element.qname("ref", self.report) {
@@ -368,19 +246,24 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         match target.one("complexType").or_else(|| target.one("simpleType")) {
             Some(own) => {
                 let name = QName::new(of.namespace.clone(), format!("{}{local}", of.local));
-                if let Some(typed) = self.known(&name, false) {
-                    return Some((local, typed?));
-                }
-                Some((local, self.within(&name, false, own, |types| types.define(&name, own))?))
+                Some((local, self.own(&name, own)?))
             }
             None => Some((local, Typed::plain(Shape::Variant, false))),
         }
     }
 
+    /// A type that stands where it is used.
+    pub(super) fn own(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
+        match self.known(name, false) {
+            Some(typed) => typed,
+            None => self.within(name, false, node, |types| types.define(name, node)),
+        }
+    }
+
     fn list(&mut self, name: &QName, node: &'n Node<'t>, item: &'n Node<'t>) -> Option<Typed> {
         if let Some((key, value)) = pair_of(node, item) {
-            let (key, keys) = self.member(name, key, false)?;
-            let (value, values) = self.member(name, value, false)?;
+            let (key, keys) = self.member(name, key, Place::default())?;
+            let (value, values) = self.member(name, value, Place::default())?;
             let item = item.get("name").unwrap_or_default();
             let pair = builtin::pair_named(&keys.name, &values.name);
             let usual = item == pair && key.name == "Key" && value.name == "Value";
@@ -519,7 +402,7 @@ fn item_of<'n, 't>(complex: &'n Node<'t>) -> Option<&'n Node<'t>> {
     let mut parts =
         complex.children.iter().filter(|child| child.space == SCHEMA && child.local != "annotation");
     let sequence = parts.next().filter(|part| part.local == "sequence")?;
-    let only = parts.all(|part| part.local == "attribute" && part.get("ref").is_some());
+    let only = parts.all(is_of_graphs);
     let mut items =
         sequence.children.iter().filter(|child| child.space == SCHEMA && child.local != "annotation");
     let item = items.next().filter(|item| item.local == "element" && many(item))?;
@@ -535,8 +418,15 @@ fn pair_of<'n, 't>(complex: &'n Node<'t>, item: &'n Node<'t>) -> Option<(&'n Nod
     members.next().is_none().then_some((key, value))
 }
 
-fn many(element: &Node<'_>) -> bool {
+/// Whether there may be more than one.
+pub(super) fn many(element: &Node<'_>) -> bool {
     element.get("maxOccurs").is_some_and(|most| most != "1" && most != "0")
+}
+
+/// Whether this is one of the marks of object graphs (`ser:Id`, `ser:Ref`), which are no data.
+pub(super) fn is_of_graphs(attribute: &Node<'_>) -> bool {
+    let name = attribute.get("ref").filter(|_| attribute.local == "attribute");
+    name.and_then(|name| attribute.resolve(name.trim())).is_some_and(|name| name.namespace == SERIALIZATION)
 }
 
 /// What the serializer says of a type.

@@ -10,3 +10,4 @@ mod midl;
 mod omniidl;
 mod signature;
 mod wsdl;
+mod wsdl_members;

@@ -8,7 +8,7 @@ use everywire_model::{Contract, Definition, Direction, Interface, Operation, Sha
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const FILES: [&str; 3] = ["dotnet/Clock.wsdl", "mono/shop.wsdl", "mono/hello.wsdl"];
+const FILES: [&str; 4] = ["dotnet/Clock.wsdl", "mono/shop.wsdl", "mono/hello.wsdl", "mono/mill.asmx.wsdl"];
 
 /// What a contract means, with the notes of its interfaces. What could not be read is not printed.
 fn meaning(contract: &Contract) -> Vec<String> {

@@ -272,19 +272,20 @@ impl Connection {
         core.reading = true;
         core.patience.after_sending(Some(self.stream()));
         loop {
-            let mut own = None;
-            // All of them: a goodbye behind the reply must be known before the next call.
             while let Some(event) = core.session.poll() {
                 match event {
-                    Event::Reply { id: replied, outcome } if replied == id => own = Some(outcome),
+                    Event::Reply { id: replied, outcome } if replied == id => {
+                        // A goodbye behind the reply must be known before the next call.
+                        while let Some(other) = core.session.poll() {
+                            self.deliver(&mut core, other);
+                        }
+                        core.reading = false;
+                        core.patience.rewarded();
+                        self.pass_on(core);
+                        return outcome;
+                    }
                     other => self.deliver(&mut core, other),
                 }
-            }
-            if let Some(outcome) = own {
-                core.reading = false;
-                core.patience.rewarded();
-                self.pass_on(core);
-                return outcome;
             }
             if let Some(failure) = core.failed.clone() {
                 core.reading = false;

@@ -2,12 +2,12 @@
 
 use super::backward::Calling;
 use super::{Connection, Core, Held, SERVING, Watch};
+use crate::clock::lately;
 use crate::directory::{Found, Remembered};
 use crate::shard::Lead;
 use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, visit::Nothing};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Reads for one connection in one go, while a message is incomplete, before others get their turn.
 const READS: u32 = 64;
@@ -94,7 +94,7 @@ impl Connection {
             served = Served::Something;
         }
         if served == Served::Something {
-            core.used = Instant::now();
+            core.used = lately();
             if core.failed.is_none() {
                 let reading = !core.session.is_full();
                 self.send_replies(&mut core, reading);

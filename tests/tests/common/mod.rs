@@ -12,6 +12,7 @@ pub mod foreign;
 pub mod galley;
 pub mod hello;
 pub mod kdc;
+pub mod mill;
 pub mod mono;
 pub mod papers;
 pub mod python;

@@ -6,6 +6,8 @@ use super::dcom::cached;
 use super::foreign::{run, script};
 use super::hello::Remote;
 use super::hello::bench::IRemoteObject;
+use super::mill::Mill;
+use super::mill::contract::mill::IMill;
 use everywire::Node;
 use std::path::Path;
 use std::process::Command;
@@ -24,6 +26,7 @@ pub fn serving(scheme: &str, options: &str) -> (Node, String) {
         .unwrap_or_else(|failure| panic!("{scheme}: {failure}"));
     let _ = node.export::<dyn IRemoteObject>("bench", Arc::new(Remote));
     let _ = node.export::<dyn ICellar>("cellar", Arc::new(Cellar::default()));
+    let _ = node.export::<dyn IMill>("mill", Arc::new(Mill));
     let place = address.split_once("://").map_or(address.as_str(), |(_, rest)| rest);
     let place = place.split(['/', '?']).next().unwrap_or(place);
     (node, place.to_owned())

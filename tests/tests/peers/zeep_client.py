@@ -1,6 +1,6 @@
 """Another implementation of SOAP, zeep, reads the contract of a server and calls it.
 
-    zeep_client.py bench|cellar|mtom|quotas|strangers ADDRESS-OF-THE-WSDL [OPTION=VALUE...]
+    zeep_client.py bench|cellar|mill|mtom|quotas|strangers ADDRESS-OF-THE-WSDL [OPTION=VALUE...]
 
 quotas: sends more than the server takes, and something small after it; strangers: calls as somebody whom nobody knows.
 Options: ca=FILE, whose certificates are trusted, and no others; login=USER:PASSWORD, said in each request (HTTP Basic);
@@ -102,6 +102,51 @@ def cellar(client):
     same(service.Take(0), 17, "Take.after")
 
 
+def mill(client):
+    """Types of XmlSerializer: attributes, texts beside them, lists without an element around them, choices."""
+    service = client.service
+    utc = datetime.timezone.utc
+    text = "<flour> & \"bran\"\n'fine'"
+    labels = [{"Count": 4000000000, "_value_1": text}, {"Count": 0, "_value_1": "x"}]
+    price = {"Currency": "€", "_value_1": decimal.Decimal("37.50")}
+    firm = client.get_type("{http://everywire.test/mill}Firm")
+    firm = firm(Key='K "1" <&>\t\n', Name="Mill & Sons", Register=-9000000000, Seat="Uptown")
+
+    def label_of(label):
+        return label["Count"], label["_value_1"]
+
+    same(label_of(service.EchoLabel(labels[0])), (4000000000, text), "EchoLabel")
+    echo = service.EchoPrice(price)
+    same((echo["Currency"], echo["_value_1"]), ("€", decimal.Decimal("37.50")), "EchoPrice")
+    echo = service.EchoParty(firm)
+    same((echo["Key"], echo["Name"], echo["Register"], echo["Seat"]), (firm.Key, firm.Name, -9000000000, "Uptown"), "EchoParty")
+    same([label_of(label) for label in service.EchoLabels({"Label": labels})], [label_of(label) for label in labels], "EchoLabels")
+
+    full = {
+        "Filled": datetime.datetime(2020, 1, 2, 3, 4, 5, tzinfo=utc), "Grain": "Durum-Wheat", "Id": -17, "lang": "de", "Mark": "A<1>",
+        "Rank": -3, "Seal": bytes([0, 1, 254, 255]), "Sieves": ["Fine", "Bran"], "Sizes": [1, -2, 70000], "Count": 0, "From": firm,
+        "_value_1": [{"Text": "first"}, {"Whole": 5}, {"Price": price}, {"Text": "last"}], "Label": labels, "Lines": {"Line": labels},
+        "Note": "note", "Number": [3, 0, -1], "Cash": decimal.Decimal("12.5"), "Weeks": 9, "Weight": decimal.Decimal("1.250"),
+    }
+    echo = service.EchoSack(full)
+    for name in ("Filled", "Grain", "Id", "lang", "Mark", "Rank", "Seal", "Sieves", "Sizes", "Count", "Note", "Number", "Card", "Cash", "Weeks", "Weight"):
+        same(echo[name], full.get(name), f"EchoSack.{name}")
+    items = [next((name, value) for name, value in item.items() if value is not None) for item in echo["_value_1"]]
+    same([name for name, _ in items], ["Text", "Whole", "Price", "Text"], "EchoSack.Items")
+    same((items[1][1], items[2][1]["_value_1"], items[3][1]), (5, decimal.Decimal("37.50"), "last"), "EchoSack.Items")
+    same([label_of(label) for label in echo["Label"]], [label_of(label) for label in labels], "EchoSack.Label")
+    same([label_of(label) for label in echo["Lines"]["Line"]], [label_of(label) for label in labels], "EchoSack.Lines")
+    same(echo["From"]["Register"], -9000000000, "EchoSack.From")
+
+    # It cannot leave out lists in attributes and repeated choices.
+    empty = {"Filled": datetime.datetime(1999, 12, 31, tzinfo=utc), "Id": 0, "Sieves": ["Coarse"], "Sizes": [], "_value_1": [], "Card": "visa", "Weight": decimal.Decimal(0)}
+    echo = service.EchoSack(empty)
+    same((echo["Rank"], echo["Mark"], echo["Count"], echo["Cash"], echo["Card"]), (None, None, None, None, "visa"), "EchoSack.empty")
+    same((echo["Grain"], echo["Weeks"], echo["Label"], echo["From"]), ("Wheat", 7, [], None), "EchoSack.empty")
+    same(service.Add(40, 2, "sum"), 42, "Add")
+    same(service.Sum([1, -2, 70000]), 69999, "Sum")
+
+
 def refused(deed, what, *parts):
     """The deed fails, and what the server says has all of these parts."""
     try:
@@ -164,6 +209,18 @@ def session(options):
     return asks
 
 
+class Transport(zeep.Transport):
+    """Has the schema of the namespace `xml`, which zeep looks for at its author's."""
+
+    def load(self, url):
+        if url != "https://www.w3.org/2001/xml.xsd":
+            return super().load(url)
+        return (
+            b'<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="http://www.w3.org/XML/1998/namespace">'
+            b'<xs:attribute name="lang" type="xs:language"/></xs:schema>'
+        )
+
+
 class Compressing(requests.adapters.HTTPAdapter):
     def send(self, request, **others):
         if request.body:
@@ -191,7 +248,7 @@ def timestamp():
 deed, address, *options = sys.argv[1:]
 options = dict(option.split("=", 1) for option in options)
 token = UsernameToken(*options["token"].split(":"), timestamp_token=timestamp()) if "token" in options else None
-transport = zeep.Transport(session=session(options), timeout=20, operation_timeout=20)
+transport = Transport(session=session(options), timeout=20, operation_timeout=20)
 client = zeep.Client(address, transport=transport, wsse=token)
-{"bench": bench, "cellar": cellar, "mtom": mtom, "quotas": quotas, "strangers": strangers}[deed](client)
+{"bench": bench, "cellar": cellar, "mill": mill, "mtom": mtom, "quotas": quotas, "strangers": strangers}[deed](client)
 print("ok")

@@ -119,6 +119,7 @@ pub(crate) fn put(shape: &Shape, put: &mut Put<'_>, enclosing: &mut Enclosing, d
                 Ok(())
             });
         }
+        Shape::Alias(held) if held.name.is_empty() => return self::put(&held.target, put, enclosing, depth),
         Shape::Alias(held) => {
             put.u32(kind::ALIAS);
             return put.encapsulate(|put| {

@@ -70,6 +70,13 @@ impl Node {
         })
     }
 
+    /// The key of the object that is exported, if there is one only.
+    #[must_use]
+    pub fn sole(&self) -> Option<Bytes> {
+        let mut keys = self.objects.keys().into_iter();
+        keys.next().filter(|_| keys.next().is_none())
+    }
+
     /// The operation that is asked of an object by an action, or by the first element of a body in Clark notation.
     #[must_use]
     pub fn plan(&self, key: &[u8], asked: &[u8]) -> Option<Arc<Plan>> {

@@ -2,6 +2,7 @@
 
 use crate::settings::Settings;
 use bytes::BytesMut;
+use everywire_auth::security::{Credentials, Secret};
 use everywire_auth::{nns, tls};
 use everywire_model::{Failure, Initiator, Kind, Rope};
 
@@ -51,10 +52,13 @@ impl Layer {
         if let Some(lack) = settings.lack() {
             return Err(lack);
         }
-        let credentials = settings.credentials.as_ref().ok_or_else(unset)?;
         let options = settings.options();
-        let channel =
-            nns::Channel::client(settings.mechanism, credentials, &options, settings.protection_level)?;
+        // Without a name and a password the tickets that the user has may do.
+        let nobody =
+            || Credentials { domain: String::new(), user: String::new(), password: Secret::parse("") };
+        let credentials = settings.credentials.as_ref().map_or_else(nobody, |known| (**known).clone());
+        let level = settings.protection_level;
+        let channel = nns::Channel::client(settings.mechanism, &credentials, &options, level)?;
         Ok(Self(Inner::Windows(Box::new(channel))))
     }
 

@@ -183,6 +183,14 @@ pub struct Settings {
     lane: u64,
 }
 
+/// Who calls is not known.
+#[cold]
+fn unnamed(what: &str) -> Failure {
+    Failure::new(Kind::Refused, Initiator::User, what).with_hint(
+        "write USER:PASSWORD@ before the host, add ?credentials=FILE, or name the file in $EVERYWIRE_WCF_CREDENTIALS; with Kerberos kinit does, too",
+    )
+}
+
 impl Settings {
     /// What is right for a binding without any wish.
     pub fn new(binding: Binding) -> Self {
@@ -269,10 +277,13 @@ impl Settings {
     }
 
     /// The key that a URI (a Via, a To) stands for here: its path without the socket's and the leading slash; `None` if it is
-    /// no URI.
+    /// no URI. .NET writes sockets as `net.uds:/SOCKET`, without an authority.
     pub fn key_of(&self, uri: &str) -> Option<Bytes> {
-        let (_, rest) = uri.split_once("://")?;
-        let path = &rest[rest.find('/').unwrap_or(rest.len())..];
+        let (_, rest) = uri.split_once(':')?;
+        let path = match rest.strip_prefix("//") {
+            Some(rest) => &rest[rest.find('/').unwrap_or(rest.len())..],
+            None => Some(rest).filter(|rest| !self.socket.is_empty() && rest.starts_with('/'))?,
+        };
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let path = everywire_model::reference::unescape(path)?;
         let path = match path.strip_prefix(self.socket.as_bytes()) {
@@ -361,18 +372,17 @@ impl Settings {
     /// Why a call cannot be made with it, if so.
     pub fn lack(&self) -> Option<Failure> {
         let nobody = self.credentials.as_ref().is_none_or(|known| known.user.is_empty());
-        let what = match () {
+        let windows = self.transport_security == Security::Windows;
+        match () {
             () if self.username && nobody => {
-                "the service takes who says a user and a password, and there are none"
+                Some(unnamed("the service takes who says a user and a password, and there are none"))
             }
-            () if self.transport_security == Security::Windows && self.credentials.is_none() => {
-                "the service takes Windows users, and there are no credentials"
+            // Other mechanisms look for tickets.
+            () if windows && self.mechanism == Mechanism::Ntlm && self.credentials.is_none() => {
+                Some(unnamed("the service takes Windows users, and there are no credentials"))
             }
-            () => return None,
-        };
-        Some(Failure::new(Kind::Refused, Initiator::User, what).with_hint(
-            "write USER:PASSWORD@ before the host, add ?credentials=FILE, or name the file in $EVERYWIRE_WCF_CREDENTIALS",
-        ))
+            () => None,
+        }
     }
 
     /// Who may call and who may listen in: one line for people.

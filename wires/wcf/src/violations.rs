@@ -29,6 +29,8 @@ pub enum Violation {
     TooDeep,
     /// An element has too many attributes.
     TooManyAttributes,
+    /// An element has two attributes of one name.
+    DuplicateAttribute,
     /// An end without an element, or bytes after the last end.
     Unbalanced,
     /// An array of items that cannot be in one, or without an element of its own.
@@ -125,6 +127,7 @@ impl fmt::Display for Violation {
             Self::BadTable => "the table of session words is broken",
             Self::TooDeep => "elements are nested too deeply",
             Self::TooManyAttributes => "an element has too many attributes",
+            Self::DuplicateAttribute => "an element has two attributes of one name",
             Self::Unbalanced => "starts and ends of elements do not match",
             Self::BadArray => "an array record is broken",
             Self::OutOfRange => "a decimal or date is out of range",

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod channels;
+mod shelf;
 
 use bytes::BytesMut;
 use channels::*;

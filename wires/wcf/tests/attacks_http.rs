@@ -1,6 +1,7 @@
 //! Attacks on HTTP sessions, each by name: smuggling, slow senders, floods, packages.
 
 mod http_support;
+mod shelf;
 
 use everywire_model::{Event, Session, Violation};
 use everywire_wcf::http::{HEAD_TIME, MAX_HEAD, MAX_PIPELINED};

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod shelf;
 mod soap_support;
 
 use everywire_model::*;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+mod shelf;
 mod soap_support;
 
 use bytes::Bytes;

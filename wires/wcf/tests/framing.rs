@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod channels;
+mod shelf;
 
 use bytes::BytesMut;
 use channels::*;
@@ -17,6 +18,36 @@ fn the_preamble_is_microsofts_and_goes_in_one_write() {
     let mut client = connecting(&format!("{VIA}?mode=streamed"));
     let streamed = PREAMBLE.replacen("0102", "0101", 1).replacen("03080c", "03070c", 1);
     assert_eq!(sent(&mut client), unhex(&streamed));
+}
+
+/// What .NET's client of Unix sockets sends: it knows no path behind the socket's, and writes no authority.
+#[test]
+fn a_socket_by_itself_leads_to_the_only_object() {
+    let opening = |via: &str| {
+        let head = [0x02, u8::try_from(via.len()).unwrap()];
+        [&unhex("0001000102")[..], &head, via.as_bytes(), &[0x03, 0x08, 0x0c]].concat()
+    };
+    let place = || place_at("net.uds:///run/shop/d.sock");
+    for via in
+        ["net.uds:/run/shop/d.sock", "net.uds:///run/shop/d.sock/", "net.uds://localhost/run/shop/d.sock"]
+    {
+        let mut server = serving(&["Demo"], place());
+        give(&mut server, &opening(via)).unwrap();
+        assert_eq!(sent(&mut server), [0x0b], "{via}");
+        // Which of several is not said.
+        let mut server = serving(&["Demo", "Other"], place());
+        assert_eq!(give(&mut server, &opening(via)).unwrap_err().name, "NoEndpoint", "{via}");
+    }
+    let mut server = serving(&["Demo", "Other"], place());
+    give(&mut server, &opening("net.uds:/run/shop/d.sock/Other")).unwrap();
+    assert_eq!(sent(&mut server), [0x0b]);
+    for via in ["net.uds:/run/shop/d.sockDemo", "net.uds:/run/shop/e.sock", "net.uds:run"] {
+        let mut server = serving(&["Demo"], place());
+        assert_eq!(give(&mut server, &opening(via)).unwrap_err().name, "NoEndpoint", "{via}");
+    }
+    // Over TCP an object has a path.
+    let mut server = accepting_for(&["Demo"]);
+    assert_eq!(give(&mut server, &opening("net.tcp://h/")).unwrap_err().name, "NoEndpoint");
 }
 
 #[test]

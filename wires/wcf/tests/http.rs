@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod http_support;
+mod shelf;
 
 use bytes::{Bytes, BytesMut};
 use everywire_model::*;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod http_support;
+mod shelf;
 mod soap_support;
 
 use everywire_model::*;

@@ -4,6 +4,7 @@
 
 mod channels;
 mod http_support;
+mod shelf;
 
 use everywire_model::*;
 use http_support::{Values, interface, replies, sent, way};

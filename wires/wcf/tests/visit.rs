@@ -53,6 +53,17 @@ fn body_element<'a>(document: &'a [u8], words: &Words) -> &'a [u8] {
     }
 }
 
+/// The same with octets in one record, as ours are: where they are parted is the writer's choice. Microsoft's keeps whole groups of
+/// three apart from the rest.
+fn joined(element: &[u8]) -> Vec<u8> {
+    const OCTETS: u8 = 0x9e;
+    const LAST_OCTETS: u8 = 0x9f;
+    let Some(at) = element.windows(2).position(|head| head == [OCTETS, 99]) else { return element.to_vec() };
+    let (groups, rest) = element[at + 2..].split_at(99);
+    assert_eq!(rest[..2], [LAST_OCTETS, 1]);
+    [&element[..at], &[LAST_OCTETS, 100], groups, &rest[2..]].concat()
+}
+
 /// Reads the bodies of a captured call at these shapes, compares, and writes them with the words of the session again.
 fn check_call(capture: &str, operation: &str, arguments_: (Shape, Value), results_: (Shape, Value)) {
     let mut count = 0;
@@ -73,7 +84,7 @@ fn check_call(capture: &str, operation: &str, arguments_: (Shape, Value), result
         let body = body(element.to_vec(), Some(words), Budget::default());
         assert_eq!(&body.read(|source| Value::decode(shape, source)).unwrap(), value, "{capture}");
         let again = encode(Form::Binary, value, &mut Outgoing::known(words), &layout, shape);
-        assert_eq!(again, element, "{capture}");
+        assert_eq!(again, joined(element), "{capture}");
         count += 1;
     });
     assert_eq!(count, 2, "{capture}");

@@ -17,7 +17,7 @@ pub(crate) struct SpnegoAcceptor {
 
 enum State {
     Start,
-    /// The peer left out SPNEGO and began with NTLM, as Windows does now and then.
+    /// The peer left out SPNEGO and began with NTLM, as Windows does now and then, or with Kerberos.
     Bare(Box<dyn Acceptor>),
     Agreed(Box<Agreed>),
     Over,
@@ -38,8 +38,15 @@ impl SpnegoAcceptor {
     }
 
     fn begin(&mut self, token: &[u8]) -> Result<Step, Failure> {
-        if ntlm::is_message(token) {
-            let mut inner = acceptor(Mechanism::Ntlm, Arc::clone(&self.users), &self.options)?;
+        let bare = match () {
+            () if ntlm::is_message(token) => Some(Mechanism::Ntlm),
+            () if token::is_kerberos(token) && kerberos::accepting(&self.options) => {
+                Some(Mechanism::Kerberos)
+            }
+            () => None,
+        };
+        if let Some(mechanism) = bare {
+            let mut inner = acceptor(mechanism, Arc::clone(&self.users), &self.options)?;
             let step = inner.step(token)?;
             self.state = State::Bare(inner);
             return Ok(step);

@@ -13,6 +13,13 @@ pub(super) const KERBEROS_OF_WINDOWS: &[u8] = &[0x2a, 0x86, 0x48, 0x82, 0xf7, 0x
 /// Mechanisms that a list may name; more are no honest offer.
 const MAX_MECHANISMS: usize = 32;
 
+/// Whether a first token is Kerberos' own (RFC 4121 4.1), with no negotiation around it.
+pub(super) fn is_kerberos(token: &[u8]) -> bool {
+    der::inside(token, der::APPLICATION)
+        .and_then(der::first)
+        .is_some_and(|name| name.tag == OID && name.contents == KERBEROS)
+}
+
 pub(super) fn malformed(what: &str) -> Failure {
     Failure::new(Kind::Malformed, Cause::Peer, format!("SPNEGO token: {what}"))
 }

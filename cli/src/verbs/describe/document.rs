@@ -123,6 +123,7 @@ fn shape(held: &Shape) -> Json {
         Shape::Optional(held) => json!({"kind": "optional", "target": shape(held)}),
         Shape::Pointer(held) => json!({"kind": "pointer", "target": shape(&held.target)}),
         Shape::Reference(held) => json!({"kind": "reference", "interface": held.name}),
+        Shape::Alias(held) if held.name.is_empty() => shape(&held.target),
         other => Json::from(other.noun().into_owned()),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::courses::Stubs;
 use super::hearing::Countdown;
-use super::servants::{Benchmarking, IRemoteObject, OctetSeq, Remote, Seven};
+use super::servants::{Benchmarking, IRemoteObject, OctetSeq, Remote, Seven, seven};
 use contract::benchmarking::dbus::{Interface, InterfaceHello};
 use everywire::model::{Bytes, Ref, Reference};
 use everywire::{Failure, Node};
@@ -74,33 +74,7 @@ struct Served {
 }
 
 impl Interface for Served {
-    fn void_call(&self) -> Result<(), Failure> {
-        Seven.void_call()
-    }
-
-    fn in_int_call(&self, v: i32) -> Result<(), Failure> {
-        Seven.in_int_call(v)
-    }
-
-    fn out_int_call(&self) -> Result<i32, Failure> {
-        Seven.out_int_call()
-    }
-
-    fn in_out_int_call(&self, v: i32) -> Result<i32, Failure> {
-        Seven.in_out_int_call(v)
-    }
-
-    fn in_string_call(&self, v: &str) -> Result<(), Failure> {
-        Seven.in_string_call(v)
-    }
-
-    fn out_string_call(&self) -> Result<String, Failure> {
-        Seven.out_string_call()
-    }
-
-    fn in_out_string_call(&self, v: &str) -> Result<String, Failure> {
-        Seven.in_out_string_call(v)
-    }
+    seven!(_served => Seven);
 
     fn get_bytes(&self, n: i32) -> Result<Bytes, Failure> {
         self.remote.get_bytes(n)
@@ -116,33 +90,7 @@ impl Interface for Served {
 struct Stub(Ref<dyn Interface>);
 
 impl Benchmarking for Stub {
-    fn void_call(&self) -> Result<(), Failure> {
-        self.0.void_call()
-    }
-
-    fn in_int_call(&self, v: i32) -> Result<(), Failure> {
-        self.0.in_int_call(v)
-    }
-
-    fn out_int_call(&self) -> Result<i32, Failure> {
-        self.0.out_int_call()
-    }
-
-    fn in_out_int_call(&self, v: i32) -> Result<i32, Failure> {
-        self.0.in_out_int_call(v)
-    }
-
-    fn in_string_call(&self, v: &str) -> Result<(), Failure> {
-        self.0.in_string_call(v)
-    }
-
-    fn out_string_call(&self) -> Result<String, Failure> {
-        self.0.out_string_call()
-    }
-
-    fn in_out_string_call(&self, v: &str) -> Result<String, Failure> {
-        self.0.in_out_string_call(v)
-    }
+    seven!(stub => stub.0);
 }
 
 impl IRemoteObject for Stub {

@@ -1,7 +1,7 @@
 //! The contract of DCOM, `bench.dcom.midl`: the same functions of objects that activation makes.
 
 use super::courses::Stubs;
-use super::servants::{Benchmarking, IRemoteObject as Bytewise, OctetSeq, Remote, Seven};
+use super::servants::{Benchmarking, IRemoteObject as Bytewise, OctetSeq, Remote, Seven, seven};
 use crate::broken;
 use contract::{
     Benchmarking as BenchmarkingClass, IBenchmarking, IRemoteObject, RemoteObject as RemoteObjectClass,
@@ -41,33 +41,7 @@ pub(super) fn connect(node: &Node, calls: &str, bytes: &str) -> Result<Stubs, Fa
 struct Served;
 
 impl IBenchmarking for Served {
-    fn void_call(&self) -> Result<(), Failure> {
-        Seven.void_call()
-    }
-
-    fn in_int_call(&self, v: i32) -> Result<(), Failure> {
-        Seven.in_int_call(v)
-    }
-
-    fn out_int_call(&self) -> Result<i32, Failure> {
-        Seven.out_int_call()
-    }
-
-    fn in_out_int_call(&self, v: i32) -> Result<i32, Failure> {
-        Seven.in_out_int_call(v)
-    }
-
-    fn in_string_call(&self, v: &str) -> Result<(), Failure> {
-        Seven.in_string_call(v)
-    }
-
-    fn out_string_call(&self) -> Result<String, Failure> {
-        Seven.out_string_call()
-    }
-
-    fn in_out_string_call(&self, v: &str) -> Result<String, Failure> {
-        Seven.in_out_string_call(v)
-    }
+    seven!(_served => Seven);
 }
 
 impl BenchmarkingClass for Served {}
@@ -88,33 +62,7 @@ impl RemoteObjectClass for Lent {}
 struct Calls(Ref<dyn IBenchmarking>);
 
 impl Benchmarking for Calls {
-    fn void_call(&self) -> Result<(), Failure> {
-        self.0.void_call()
-    }
-
-    fn in_int_call(&self, v: i32) -> Result<(), Failure> {
-        self.0.in_int_call(v)
-    }
-
-    fn out_int_call(&self) -> Result<i32, Failure> {
-        self.0.out_int_call()
-    }
-
-    fn in_out_int_call(&self, v: i32) -> Result<i32, Failure> {
-        self.0.in_out_int_call(v)
-    }
-
-    fn in_string_call(&self, v: &str) -> Result<(), Failure> {
-        self.0.in_string_call(v)
-    }
-
-    fn out_string_call(&self) -> Result<String, Failure> {
-        self.0.out_string_call()
-    }
-
-    fn in_out_string_call(&self, v: &str) -> Result<String, Failure> {
-        self.0.in_out_string_call(v)
-    }
+    seven!(calls => calls.0);
 }
 
 struct Lending(Ref<dyn IRemoteObject>);

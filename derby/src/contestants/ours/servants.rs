@@ -37,6 +37,48 @@ pub(super) fn export(node: &Node, largest: u64) -> Vec<(&'static str, Reference)
     ]
 }
 
+/// The seven functions of a contract, passed on to whoever has the same, as `seven!(stub => stub.0)` says.
+macro_rules! seven {
+    ($face:ident => $other:expr) => {
+        fn void_call(&self) -> Result<(), Failure> {
+            let $face = self;
+            $other.void_call()
+        }
+
+        fn in_int_call(&self, v: i32) -> Result<(), Failure> {
+            let $face = self;
+            $other.in_int_call(v)
+        }
+
+        fn out_int_call(&self) -> Result<i32, Failure> {
+            let $face = self;
+            $other.out_int_call()
+        }
+
+        fn in_out_int_call(&self, v: i32) -> Result<i32, Failure> {
+            let $face = self;
+            $other.in_out_int_call(v)
+        }
+
+        fn in_string_call(&self, v: &str) -> Result<(), Failure> {
+            let $face = self;
+            $other.in_string_call(v)
+        }
+
+        fn out_string_call(&self) -> Result<String, Failure> {
+            let $face = self;
+            $other.out_string_call()
+        }
+
+        fn in_out_string_call(&self, v: &str) -> Result<String, Failure> {
+            let $face = self;
+            $other.in_out_string_call(v)
+        }
+    };
+}
+
+pub(super) use seven;
+
 /// The seven functions.
 pub(super) struct Seven;
 

@@ -177,7 +177,8 @@ impl Printer<'_> {
     /// The shape behind names that another language has built in, which are no definitions.
     fn bare<'s>(&self, mut shape: &'s Shape) -> &'s Shape {
         while let Shape::Alias(alias) = shape {
-            if !alias.id.is_empty() || self.names.contains(&alias.name) {
+            let named = !alias.id.is_empty() && !alias.name.is_empty();
+            if named || self.names.contains(&alias.name) {
                 break;
             }
             shape = &alias.target;

@@ -179,6 +179,7 @@ fn used(shape: &Shape, needed: &mut Vec<(&'static str, Name, Name)>) {
         Shape::Sequence(sequence) => used(&sequence.element, needed),
         Shape::Array(array) => used(&array.element, needed),
         Shape::Reference(referent) => needed.push(("interface", referent.name.clone(), referent.id.clone())),
+        Shape::Alias(alias) if alias.name.is_empty() => used(&alias.target, needed),
         Shape::Struct(_) | Shape::Union(_) => {
             if let Some((keyword, name, id)) = of_shape(shape) {
                 needed.push((keyword, name.clone(), id.clone()));

@@ -1,8 +1,9 @@
 //! Types that extend one another, as the unions of a contract tell.
 
+use super::super::marks::CHOICES;
 use super::super::names::QName;
 use everywire_model::shape::{Struct, Union};
-use everywire_model::{Hold, Shape};
+use everywire_model::{Hold, Interface, Shape};
 use std::collections::{HashMap, HashSet};
 
 /// The base of each type that extends another.
@@ -14,17 +15,39 @@ pub(super) struct Families {
 }
 
 impl Families {
-    pub(super) fn of(types: &[Shape]) -> Self {
-        let unions: Vec<&Hold<Union>> = types
-            .iter()
-            .filter_map(|shape| match shape {
-                Shape::Union(union) => Some(union),
-                _ => None,
-            })
-            .collect();
+    /// The families among these types, and among those that the interfaces use.
+    pub(super) fn of(types: &[Shape], interfaces: &[&Interface]) -> Self {
         let mut families = Self::default();
-        for union in unions {
-            families.add(union);
+        let mut pending: Vec<&Shape> = types.iter().collect();
+        for interface in interfaces {
+            for operation in interface.operations.iter() {
+                pending.extend([&operation.arguments, &operation.results]);
+                let details = operation.raises.iter().flat_map(|detail| detail.fields.iter());
+                pending.extend(details.map(|field| &field.shape));
+            }
+            pending.extend(interface.signals.iter().map(|signal| &signal.fields));
+        }
+        let mut seen = HashSet::new();
+        while let Some(shape) = pending.pop() {
+            match shape {
+                Shape::Struct(of) => {
+                    let of = of.get().filter(|of| seen.insert(std::ptr::from_ref(*of).addr()));
+                    pending.extend(of.iter().flat_map(|of| of.fields.iter()).map(|field| &field.shape));
+                }
+                Shape::Union(of) => {
+                    if let Some(union) = of.get().filter(|of| seen.insert(std::ptr::from_ref(*of).addr())) {
+                        families.add(union);
+                        pending.extend(union.arms.iter().map(|arm| &arm.field.shape));
+                    }
+                }
+                Shape::Sequence(of) => pending.push(&of.element),
+                Shape::Array(of) => pending.push(&of.element),
+                Shape::Map(of) => pending.extend([&of.key, &of.value]),
+                Shape::Optional(target) => pending.push(target),
+                Shape::Pointer(of) => pending.push(&of.target),
+                Shape::Alias(of) => pending.push(&of.target),
+                _ => {}
+            }
         }
         families
     }
@@ -32,11 +55,14 @@ impl Families {
     /// Learns from one more union. The nearest base of a type is the one with the most fields, and among those the one with
     /// the fewest types.
     pub(super) fn add(&mut self, union: &Union) {
-        if !is_family(union) {
+        if !is_family(union) && union.id != CHOICES {
             return;
         }
         if let Shape::Enum(kind) = &union.discriminator {
             self.kinds.insert(kind.name.to_string());
+        }
+        if union.id == CHOICES {
+            return;
         }
         let mut structs = union.arms.iter().filter_map(|arm| match &arm.field.shape {
             Shape::Struct(shape) => Some(shape),

@@ -3,6 +3,7 @@
 mod bindings;
 mod elements;
 mod families;
+mod members;
 mod messages;
 mod paper;
 mod sayable;
@@ -101,7 +102,7 @@ pub(super) fn describe(
     types: &[Shape],
     ports: &dyn Fn(&Interface) -> Vec<Port>,
 ) -> Description {
-    let families = Families::of(types);
+    let families = Families::of(types, interfaces);
     let mut schemas = Schemas::new(&families);
     let mut left_out = Vec::new();
     for shape in types {

@@ -2,6 +2,7 @@
 
 use super::super::builtin::ADDRESSING;
 use super::super::names::{QName, SCHEMA, SERIALIZATION};
+use super::super::tree::XML;
 use super::families::Families;
 use super::paper::Paper;
 use everywire_model::Shape;
@@ -58,6 +59,7 @@ impl<'f> Schemas<'f> {
             self.space(space).used.insert(name.namespace.clone());
         }
         match name.namespace.as_str() {
+            XML => format!("xml:{}", name.local),
             SERIALIZATION => format!("ser:{}", name.local),
             ADDRESSING => format!("wsa10:{}", name.local),
             other => {
@@ -95,6 +97,14 @@ impl<'f> Schemas<'f> {
         }
     }
 
+    /// Adds a global attribute.
+    pub(super) fn add_attribute(&mut self, name: &QName, part: String) -> Result<(), String> {
+        // No name of XML begins so.
+        let key = (format!("@{}", name.local), false);
+        let known = self.space(&name.namespace).parts.entry(key).or_insert_with(|| part.clone());
+        if *known == part { Ok(()) } else { Err(format!("the attribute {name} would be two things")) }
+    }
+
     pub(super) fn has_element(&self, name: &QName) -> bool {
         self.elements.contains_key(name)
     }
@@ -105,6 +115,7 @@ impl<'f> Schemas<'f> {
         let mut schemas = Vec::new();
         for (namespace, space) in &self.spaces {
             let prefix = |used: &str| match used {
+                XML => "xml".to_owned(),
                 SERIALIZATION => "ser".to_owned(),
                 ADDRESSING => "wsa10".to_owned(),
                 other => format!("q{}", ranks.get(other).copied().unwrap_or_default()),

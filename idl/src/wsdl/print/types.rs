@@ -2,6 +2,7 @@
 
 use super::super::builtin;
 use super::super::limits::NESTING;
+use super::super::marks::{CHOICES, Mark};
 use super::super::names::{QName, SCHEMA, SERIALIZATION, is_name};
 use super::families::is_family;
 use super::paper::Paper;
@@ -26,6 +27,10 @@ impl Schemas<'_> {
         if let Shape::Enum(kind) = shape
             && self.families.is_kind(&kind.name)
         {
+            return Ok(());
+        }
+        if matches!(shape, Shape::Union(union) if union.id == CHOICES) {
+            // Its arms are elements of the types that have it.
             return Ok(());
         }
         self.refer_to("", shape)?;
@@ -129,60 +134,33 @@ impl Schemas<'_> {
 
     fn structure(&mut self, name: &QName, shape: &Struct, paper: &mut Paper) -> Result<(), String> {
         paper.open("xs:complexType", &[("name", &name.local)]);
-        let mut own = 0;
-        if let Some(base) = self.families.base(name).cloned() {
+        let (mut own, base) = (0, self.families.base(name).cloned());
+        let text = shape.fields.iter().find(|field| Mark::of(&field.shape) == Some(Mark::Text));
+        let is_extending = base.is_some() || text.is_some();
+        match text {
+            Some(_) => paper.open("xs:simpleContent", &[]),
+            None if base.is_some() => paper.open("xs:complexContent", &[("mixed", "false")]),
+            None => {}
+        }
+        if let Some(base) = base {
             own = base.fields.len();
-            paper.open("xs:complexContent", &[("mixed", "false")]);
             // Whatever else extends the base is defined by who uses it.
             let base = self.refer_to(&name.namespace, &Shape::Struct(base))?;
             paper.open("xs:extension", &[("base", &base)]);
+        } else if let Some(text) = text {
+            let base = self.refer_to(&name.namespace, &text.shape)?;
+            paper.open("xs:extension", &[("base", &base)]);
+        }
+        if text.is_none() {
+            self.fields(&name.namespace, shape.fields.get(own..).unwrap_or_default(), paper)?;
         }
         let fields = shape.fields.get(own..).unwrap_or_default();
-        self.fields(&name.namespace, fields, paper)?;
-        if own > 0 || self.families.base(name).is_some() {
+        self.attributes(&name.namespace, fields, paper)?;
+        if is_extending {
             paper.close();
             paper.close();
         }
         paper.close();
-        Ok(())
-    }
-
-    /// A sequence of fields.
-    pub(super) fn fields(&mut self, space: &str, fields: &[Field], paper: &mut Paper) -> Result<(), String> {
-        if fields.is_empty() {
-            paper.empty("xs:sequence", &[]);
-            return Ok(());
-        }
-        paper.open("xs:sequence", &[]);
-        for field in fields {
-            self.element(space, &field.name, &field.shape, presence(&field.shape), paper)?;
-        }
-        paper.close();
-        Ok(())
-    }
-
-    pub(super) fn element(
-        &mut self,
-        space: &str,
-        name: &str,
-        shape: &Shape,
-        presence: Presence,
-        paper: &mut Paper,
-    ) -> Result<(), String> {
-        if !is_name(name) {
-            return Err(format!("`{name}` is no name of XML"));
-        }
-        let kind = self.refer_to(space, shape)?;
-        let mut attributes = Vec::new();
-        if presence != Presence::Required {
-            attributes.push(("minOccurs", "0"));
-        }
-        attributes.push(("name", name));
-        if presence == Presence::Nillable {
-            attributes.push(("nillable", "true"));
-        }
-        attributes.push(("type", &kind));
-        paper.empty("xs:element", &attributes);
         Ok(())
     }
 

@@ -7,8 +7,8 @@
 //   peer.exe wsdl CONTRACT BINDING ADDRESS DIRECTORY
 //       writes what it would answer to `?wsdl` and to `?xsd=`: service.wsdl, wsdl0.wsdl, xsd0.xsd, ...
 //
-// CONTRACT bench | hello | cellar; BINDING see bindings.cs; CHECK bench[=LARGEST] | duplex | types | arrays | classes |
-// operations | oneway | faults | quotas | objects. $EVERYWIRE_TRUST names the file of the certificate that servers must have.
+// CONTRACT bench | hello | cellar | mill; BINDING see bindings.cs; CHECK bench[=LARGEST] | duplex | types | arrays | classes |
+// operations | oneway | faults | quotas | objects | mill. $EVERYWIRE_TRUST names the file of the certificate that servers must have.
 using System;
 using System.Collections.Generic;
 using System.Globalization;
@@ -21,6 +21,7 @@ using System.ServiceModel.Description;
 using System.Text;
 using System.Threading;
 using Everywire.Cellar;
+using Everywire.Mill;
 
 static class Peer
 {
@@ -52,7 +53,7 @@ static class Peer
 
     static Type Contract(string name)
     {
-        return name == "bench" ? typeof(IRemoteObject) : name == "hello" ? typeof(IHello) : typeof(ICellar);
+        return name == "mill" ? typeof(IMill) : name == "bench" ? typeof(IRemoteObject) : name == "hello" ? typeof(IHello) : typeof(ICellar);
     }
 
     static void Wsdl(string contract, string binding, string address, string directory)
@@ -71,7 +72,7 @@ static class Peer
         var hosts = new List<ServiceHost>();
         for (int i = 0; i + 2 < what.Length; i += 3)
         {
-            object service = what[i] == "bench" ? new RemoteObject() : what[i] == "hello" ? (object)new Hello() : new Cellar();
+            object service = what[i] == "mill" ? new Mill() : what[i] == "bench" ? new RemoteObject() : what[i] == "hello" ? (object)new Hello() : new Cellar();
             var address = new Uri(what[i + 2]);
             var host = new ServiceHost(service, address);
             host.AddServiceEndpoint(Contract(what[i]), Bindings.Make(what[i + 1]), "");
@@ -92,7 +93,8 @@ static class Peer
         var made = Bindings.Make(binding);
         var to = new EndpointAddress(address);
         Listener listener = new Listener();
-        object proxy = contract == "bench" ? new ChannelFactory<IRemoteObject>(made, to).CreateChannel()
+        object proxy = contract == "mill" ? new ChannelFactory<IMill>(made, to).CreateChannel()
+                     : contract == "bench" ? new ChannelFactory<IRemoteObject>(made, to).CreateChannel()
                      : contract == "hello" ? new DuplexChannelFactory<IHello>(new InstanceContext(listener), made, to).CreateChannel()
                      : (object)new ChannelFactory<ICellar>(made, to).CreateChannel();
         foreach (string word in checks)
@@ -100,6 +102,7 @@ static class Peer
             var check = word.Split('=');
             switch (check[0])
             {
+                case "mill": MillChecks.All((IMill)proxy); break;
                 case "bench": Checks.Bench((IRemoteObject)proxy, check.Length > 1 ? int.Parse(check[1]) : 1000000); break;
                 case "duplex": Checks.Duplex((IHello)proxy, listener); break;
                 case "types": Checks.Types((ICellar)proxy); break;

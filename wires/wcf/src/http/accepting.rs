@@ -1,28 +1,29 @@
 //! The accepting side of the HTTP bindings.
 
+mod door;
+mod responses;
+
 use super::breach::Breach;
-use super::compression::{Coding, GZIP, SMALL, is_taken};
+use super::compression::{Coding, GZIP, is_taken};
 use super::content::{self, Format};
-use super::server::{Door, Received, Server, closing};
-use super::{dialect, login, multipart};
+use super::server::{Received, Server};
+use super::{dialect, login};
 use crate::ambient::Node;
 use crate::compression;
 use crate::layer::Layer;
-use crate::metadata;
 use crate::settings::{Encoding, Settings};
 use crate::soap::{Dialect, Exchange, Side};
 use crate::throttle::Held;
 use bytes::{Bytes, BytesMut};
+use door::{door, unauthorized};
 use everywire_model::body::Handle;
 use everywire_model::{
     Answer, Call, CallId, Config, Emission, Event, Expects, Failure, Initiator, Kind, Peer, PeerAddress,
     Profile, Rope, Session, Violation, reference,
 };
-use http::header::{
-    ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE,
-    WWW_AUTHENTICATE,
-};
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+use http::header::{ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
+use responses::{empty, told};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,11 +37,7 @@ pub const BODY_RATE: usize = 1 << 10;
 /// Bytes of further requests that may wait while one is answered.
 pub const MAX_PIPELINED: usize = 1 << 20;
 
-/// Bytes that somebody may send who has not said who he is.
-const MAX_UNKNOWN: u64 = 64 << 10;
-
 const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
-const MIME_VERSION: HeaderName = HeaderName::from_static("mime-version");
 
 /// The accepting side of a connection.
 pub struct Accepting {
@@ -58,6 +55,8 @@ pub struct Accepting {
     events: VecDeque<Event>,
     /// The call that the request in hand became.
     current: Option<CallId>,
+    /// Whether the request in hand waits for what another connection brings.
+    awaiting: bool,
     /// What this connection takes up of what the place allows for.
     held: Held,
     /// The call, and all that came behind it, that is not served yet because the place serves as many as it may.
@@ -106,6 +105,7 @@ impl Accepting {
             out: Rope::new(),
             events: VecDeque::new(),
             current: None,
+            awaiting: false,
             held: Held::new(&settings, config.waker.clone()),
             waiting: VecDeque::new(),
             packs: false,
@@ -295,6 +295,16 @@ impl Accepting {
                 self.events.push_back(event);
             }
         }
+        if !self.flush(now) && self.current.is_none() {
+            self.awaiting = self.exchange.is_awaiting();
+            if !self.awaiting {
+                self.respond(empty(StatusCode::ACCEPTED));
+            }
+        }
+    }
+
+    /// Responds with what the exchange says on its own account; whether that is anything.
+    fn flush(&mut self, now: Instant) -> bool {
         let mut out = Rope::new();
         let mut answered = false;
         while let Some(flushed) = self.exchange.flush(now, &mut out) {
@@ -307,9 +317,23 @@ impl Accepting {
         }
         if answered {
             self.current = None;
-        } else if self.current.is_none() {
+        }
+        answered
+    }
+
+    /// Responds to the request whose answer another connection was to bring, if that is there.
+    #[cold]
+    fn look(&mut self) {
+        let answered = self.flush(Instant::now());
+        if !answered && self.exchange.is_awaiting() {
+            return;
+        }
+        self.awaiting = false;
+        if !answered {
             self.respond(empty(StatusCode::ACCEPTED));
         }
+        self.doomed = self.work(Instant::now()).err();
+        self.drain();
     }
 
     /// The next call, if it may begin. Nobody waits for one-way calls, so they are not counted.
@@ -317,35 +341,6 @@ impl Accepting {
         let Some(Event::Call(call)) = self.waiting.front() else { return None };
         let begins = call.expects == Expects::Nothing || self.held.begin(call.id);
         if begins { self.waiting.pop_front() } else { None }
-    }
-
-    fn respond(&mut self, response: Response<Vec<Bytes>>) {
-        self.server.respond(response);
-    }
-
-    /// Answers with an envelope.
-    fn reply(&mut self, envelope: Rope, fault: bool) {
-        self.room = envelope.len();
-        let mut parts = envelope.into_parts();
-        let mut content_type = self.content_type.clone();
-        let mut response = Response::new(Vec::new());
-        if self.packs {
-            let (packed, body) = multipart::pack(self.dialect, parts);
-            parts = body;
-            content_type = HeaderValue::try_from(packed).unwrap_or(content_type);
-            response.headers_mut().insert(MIME_VERSION, HeaderValue::from_static("1.0"));
-        }
-        if self.compresses
-            && parts.iter().map(Bytes::len).sum::<usize>() >= SMALL
-            && let Some(packed) = compression::Format::Gzip.pack(&parts)
-        {
-            parts = vec![packed];
-            response.headers_mut().insert(CONTENT_ENCODING, GZIP);
-        }
-        response.headers_mut().insert(CONTENT_TYPE, content_type);
-        *response.status_mut() = if fault { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
-        *response.body_mut() = parts;
-        self.respond(response);
     }
 
     /// The key that a path stands for, if an object is exported under it.
@@ -391,24 +386,6 @@ impl Accepting {
         Ok(format)
     }
 
-    /// A page for people, or of metadata.
-    fn page(&mut self, path: &str, query: &str, host: Option<&str>) -> Response<Vec<Bytes>> {
-        let missing = || told(StatusCode::NOT_FOUND, &format!("there is no page at {path}"));
-        let Some(key) = self.key(path) else { return missing() };
-        let Some(node) = &self.node else { return missing() };
-        let own = self.settings.via(&key);
-        let asked = match host {
-            Some(host) => format!("{}://{host}{path}", self.settings.uri_scheme),
-            None => own.clone(),
-        };
-        let Some(page) = metadata::page(node.objects().as_ref(), &key, query, &[asked, own]) else {
-            return missing();
-        };
-        let mut response = Response::new(vec![Bytes::from(page.body)]);
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(page.content_type));
-        response
-    }
-
     /// Tells the peer that it is too slow, in the library's place.
     fn hurry(&mut self, breach: Breach) -> Breach {
         let mut pipe = self.server.end.pipe();
@@ -418,43 +395,6 @@ impl Accepting {
         self.drain();
         breach
     }
-}
-
-/// Who must say who he is before he may send much.
-fn door(settings: &Arc<Settings>) -> Arc<Door> {
-    let settings = Arc::clone(settings);
-    let most = settings.quotas.max_received_message_size;
-    Arc::new(move |parts| {
-        let users = settings.users.as_ref().filter(|_| settings.basic_login)?;
-        let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        if length.unwrap_or(most) <= MAX_UNKNOWN
-            || login::is_known(parts.headers.get(AUTHORIZATION), users.as_ref())
-        {
-            return None;
-        }
-        Some(unauthorized(true))
-    })
-}
-
-fn unauthorized(closes: bool) -> Response<()> {
-    let mut response = if closes { closing(StatusCode::UNAUTHORIZED) } else { Response::new(()) };
-    *response.status_mut() = StatusCode::UNAUTHORIZED;
-    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(login::CHALLENGE));
-    response
-}
-
-fn empty(status: StatusCode) -> Response<Vec<Bytes>> {
-    let mut response = Response::new(Vec::new());
-    *response.status_mut() = status;
-    response
-}
-
-/// A status with a sentence for people.
-fn told(status: StatusCode, text: &str) -> Response<Vec<Bytes>> {
-    let mut response = empty(status);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    *response.body_mut() = vec![Bytes::copy_from_slice(text.as_bytes())];
-    response
 }
 
 impl Session for Accepting {
@@ -479,6 +419,9 @@ impl Session for Accepting {
     }
 
     fn poll(&mut self) -> Option<Event> {
+        if self.awaiting {
+            self.look();
+        }
         let mut event = self.events.pop_front();
         if event.is_none() && !self.waiting.is_empty() {
             event = self.next_call();
@@ -544,6 +487,7 @@ impl Session for Accepting {
 
     fn disconnected(&mut self, failure: &Failure) {
         self.current = None;
+        self.awaiting = false;
         let told: Vec<Event> = self.events.drain(..).chain(self.waiting.drain(..)).collect();
         for event in told {
             match event {

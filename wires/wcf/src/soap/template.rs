@@ -66,6 +66,8 @@ pub(super) struct Saying<'a> {
     pub(super) relates_to: Option<&'a MessageId>,
     /// Where to; nothing means the other side of the connection.
     pub(super) to: Option<&'a str>,
+    /// Where an answer goes; nothing means back along the connection.
+    pub(super) reply_to: Option<&'a str>,
     /// More headers, written already.
     pub(super) headers: &'a [u8],
     /// Names that a fault says were not understood.
@@ -112,7 +114,7 @@ impl Saying<'_> {
             put.end();
             put.start(b'a', "ReplyTo");
             put.start(b'a', "Address");
-            put.word(ANONYMOUS);
+            put.word(self.reply_to.unwrap_or(ANONYMOUS));
             put.end();
             put.end();
         }

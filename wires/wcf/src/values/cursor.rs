@@ -45,6 +45,17 @@ pub(super) struct Told {
     pub(super) declared: Vec<(String, String)>,
 }
 
+/// An attribute of an element, as a value.
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    /// The prefix of its name, or nothing.
+    pub(super) prefix: Cow<'a, str>,
+    pub(super) name: &'a str,
+    pub(super) content: Content<'a>,
+    /// What the prefix stands for, once that was looked for.
+    pub(super) namespace: Option<String>,
+}
+
 /// A place in a document, inside an element.
 pub(super) trait Cursor<'a>: Sized {
     /// The start of the document, around the envelope.
@@ -83,6 +94,9 @@ pub(super) trait Cursor<'a>: Sized {
 
     /// The prefixed attribute of this name, the last one if there are more, of the open element, which starts at this offset.
     fn told(&mut self, at: usize, wanted: &str) -> Visit<Told>;
+
+    /// The attributes of the element that starts at this offset, but for declarations of namespaces.
+    fn attributes(&self, at: usize, budget: &mut Budget) -> Visit<Vec<Found<'a>>>;
 
     /// How many elements are in the open one, those of arrays included.
     fn count(&self) -> Visit<u64>;

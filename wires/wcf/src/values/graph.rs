@@ -9,6 +9,7 @@ use super::names::{
 use super::qname::clark;
 use crate::dictionary::Term;
 use crate::nbfx::Item;
+use everywire_idl::wsdl::marks::{Mark, unmarked};
 use everywire_model::Shape;
 use everywire_model::shape::{Alias, Struct, Union};
 use family::Family;
@@ -36,6 +37,22 @@ pub(super) struct Member {
     pub(super) name: Term,
     pub(super) namespace: NamespaceId,
     pub(super) node: NodeId,
+    pub(super) place: Place,
+}
+
+/// Where a member stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It is an element.
+    Element,
+    /// It is one, unless it holds nothing.
+    Left,
+    /// Each item of the list is one.
+    Items,
+    /// It is an attribute of this namespace; whether it is left out where it is empty.
+    Attribute(Option<NamespaceId>, bool),
+    /// It is the text of the element.
+    Text,
 }
 
 /// How a value is written.
@@ -44,7 +61,10 @@ pub(super) enum Node {
     /// Text of its own kind; the call of the sink says which.
     Leaf(Option<Notation>),
     /// The members in order; the namespaces that they are in, the type's own first.
-    Fields { own: NamespaceId, others: Vec<NamespaceId>, members: Vec<Member>, name: Term },
+    /// `apart`: whether there are attributes among them.
+    Fields { own: NamespaceId, others: Vec<NamespaceId>, members: Vec<Member>, name: Term, apart: bool },
+    /// An element of one of several names.
+    Named { own: NamespaceId, arms: Vec<Member> },
     /// A discriminator, then the arm.
     Choice { own: NamespaceId, discriminator: Member, arms: Vec<Member> },
     /// One of several types that derive from the first.
@@ -76,7 +96,7 @@ impl Graph {
     ) -> (Self, Vec<Member>) {
         let mut build = Build::new();
         let own = build.namespace(namespace);
-        let members = fields.iter().map(|field| build.member(&field.name, own, &field.shape)).collect();
+        let members = fields.iter().map(|field| build.placed(&field.name, own, &field.shape)).collect();
         (build.graph, members)
     }
 
@@ -122,7 +142,44 @@ impl Build {
     }
 
     fn member(&mut self, name: &str, namespace: NamespaceId, shape: &Shape) -> Member {
-        Member { name: Term::new(name), namespace, node: self.node(shape) }
+        Member { name: Term::new(name), namespace, node: self.node(shape), place: Place::Element }
+    }
+
+    /// A member of a struct, which may be something else than an element.
+    fn placed(&mut self, name: &str, namespace: NamespaceId, shape: &Shape) -> Member {
+        let target = unmarked(shape);
+        let (place, node) = match Mark::of(shape) {
+            None => return self.member(name, namespace, shape),
+            Some(Mark::Left(..)) => (Place::Left, self.node(target)),
+            Some(Mark::Text) => (Place::Text, self.node(target)),
+            Some(Mark::Attribute(attribute)) => {
+                let space = (!attribute.namespace.is_empty()).then(|| self.namespace(attribute.namespace));
+                // The serializer cannot read an empty text as a list.
+                let list = target.element().is_some_and(|item| !matches!(item.resolved(), Shape::U8));
+                let told = attribute.required || matches!(target, Shape::Optional(_));
+                let left = list || (!told && attribute.default.is_none());
+                let place = Place::Attribute(space, left);
+                let node = self.node(target);
+                return Member { name: Term::new(attribute.name), namespace, node, place };
+            }
+            Some(Mark::Items) => {
+                let item = self.member(name, namespace, target.element().unwrap_or(target));
+                (Place::Items, self.add(Node::Items { own: namespace, item, array: None }))
+            }
+            Some(Mark::Choices) => {
+                let arms = match target.element().map(Shape::resolved) {
+                    Some(Shape::Union(union)) => {
+                        let arms = union.arms.iter();
+                        arms.map(|arm| self.member(&arm.field.name, namespace, &arm.field.shape)).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                let node = self.add(Node::Named { own: namespace, arms });
+                let item = Member { name: Term::new(name), namespace, node, place: Place::Element };
+                (Place::Items, self.add(Node::Items { own: namespace, item, array: None }))
+            }
+        };
+        Member { name: Term::new(name), namespace, node, place }
     }
 
     fn node(&mut self, shape: &Shape) -> NodeId {
@@ -203,9 +260,10 @@ impl Build {
             if seen.insert(namespace) {
                 others.push(namespace);
             }
-            members.push(self.member(&field.name, namespace, &field.shape));
+            members.push(self.placed(&field.name, namespace, &field.shape));
         }
-        Node::Fields { own, others, members, name: Term::new(local) }
+        let apart = members.iter().any(|member| matches!(member.place, Place::Attribute(..)));
+        Node::Fields { own, others, members, name: Term::new(local), apart }
     }
 
     fn union(&mut self, union: &Union) -> Node {

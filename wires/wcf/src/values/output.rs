@@ -1,9 +1,13 @@
 //! Elements, attributes and values as bytes of either form.
 
+mod apart;
+
 use super::Form;
 use crate::dictionary::{Outgoing, Term};
 use crate::nbfx::{Decimal, Item, Text, integer, records, xml};
 use crate::text::{base64, escape, escape_attribute};
+use apart::Apart;
+pub(super) use apart::{Named, XML};
 use bytes::Bytes;
 use everywire_model::Rope;
 use everywire_model::rope::SPLICE;
@@ -29,11 +33,13 @@ pub(super) struct Output<'s> {
     open: Vec<(usize, usize)>,
     /// Where a part begins that is taken out when it is complete.
     part: Option<usize>,
+    /// The value that is written apart from the elements.
+    apart: Option<Box<Apart>>,
 }
 
 impl<'s> Output<'s> {
     pub(super) fn new(form: Form, words: &'s mut Outgoing, out: &'s mut Rope) -> Self {
-        Self { form, words, out, foldable: 0, in_tag: false, open: Vec::new(), part: None }
+        Self { form, words, out, foldable: 0, in_tag: false, open: Vec::new(), part: None, apart: None }
     }
 
     /// The start of an element.
@@ -160,6 +166,9 @@ impl<'s> Output<'s> {
     }
 
     fn end_tag(&mut self) {
+        if self.is_apart() {
+            return self.end_apart();
+        }
         let name = self.open.pop();
         let out = self.out.flat();
         if std::mem::take(&mut self.in_tag) {
@@ -180,6 +189,9 @@ impl<'s> Output<'s> {
         }
         match self.form {
             Form::Text => {
+                if self.is_apart() {
+                    return self.out.flat().extend_from_slice(text.as_bytes());
+                }
                 self.close_tag();
                 escape(text.as_bytes(), self.out.flat());
             }

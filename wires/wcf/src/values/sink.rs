@@ -1,5 +1,6 @@
 //! Writing values as elements.
 
+mod apart;
 mod frames;
 
 use super::graph::{Graph, NamespaceId, Node, NodeId};
@@ -12,6 +13,7 @@ use crate::nbfx::{Item, Text as Value, xml};
 use crate::text::is_char;
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
+use everywire_model::rope::Mark;
 use everywire_model::shape::{Enum, Shape, Text};
 use everywire_model::visit::{Numbers, Sink, Visit};
 use everywire_model::{Failure, Handle, Initiator, Kind as Why, Reference};
@@ -36,6 +38,8 @@ pub(super) struct ElementSink<'s> {
     headers: Option<Vec<u8>>,
     /// Whether the wrapper's start is written already.
     is_started: bool,
+    /// Where the attributes of open structs begin, and how many frames there are to each.
+    tags: Vec<(usize, Mark)>,
 }
 
 macro_rules! integers {
@@ -77,6 +81,7 @@ impl<'s> ElementSink<'s> {
             loose: (0, 0),
             headers: None,
             is_started: false,
+            tags: Vec::new(),
         }
     }
 
@@ -180,6 +185,9 @@ impl Sink for ElementSink<'_> {
         let begun = self.begin()?;
         match self.notation(begun) {
             None => self.output.chars(value),
+            Some(Notation::QName) if self.output.is_apart() && value.starts_with('{') => {
+                return Err(unsupported("qualified names of a namespace in attributes"));
+            }
             Some(notation) => self.typed_text(notation, value),
         }
         self.output.end();
@@ -228,7 +236,9 @@ impl Sink for ElementSink<'_> {
 
     fn enumerant(&mut self, shape: &Enum, value: i32) -> Visit<()> {
         // The type of a derived value is told by its struct.
-        if let Some(Frame { kind: Kind::Derived, index: index @ 0, .. }) = self.frames.last_mut() {
+        if let Some(Frame { kind: Kind::Derived | Kind::Named, index: index @ 0, .. }) =
+            self.frames.last_mut()
+        {
             *index = 1;
             return Ok(());
         }
@@ -268,7 +278,9 @@ impl Sink for ElementSink<'_> {
         }
         match shape.resolved() {
             Shape::Optional(_) | Shape::Pointer(_) if len == 0 => {
-                self.nil()?;
+                if !self.leaves_out()? {
+                    self.nil()?;
+                }
                 self.push(Frame::empty())
             }
             Shape::Optional(_) | Shape::Pointer(_) => self.push(Frame::passing(Kind::Maybe)),
@@ -316,6 +328,9 @@ impl Sink for ElementSink<'_> {
         }
         if matches!(frame.kind, Kind::Pairs) && frame.len > 0 {
             self.output.end();
+        }
+        if frame.kind == Kind::Words {
+            self.output.end_words();
         }
         if frame.ends {
             self.output.end();

@@ -1,17 +1,20 @@
 //! Reading values from elements.
 
+mod apart;
+mod derived;
 mod elements;
 mod referred;
 mod untyped;
 
 use super::cursor::{Cursor, Entered};
 use super::names::{Notation, notation, schema_shape};
-use super::qname::clark;
 use super::scalar::Content;
 use super::{Quota, ReaderQuotas, Types};
 use crate::nbfx::{Item, item};
 use crate::violations::{Violation, unsupported};
+use apart::Apart;
 use bytes::Bytes;
+use derived::is_derived;
 use elements::Jumble;
 use everywire_model::shape::{Enum, Hold, Shape, Struct, Text, Union};
 use everywire_model::visit::{NumbersMut, Source, Visit};
@@ -61,6 +64,12 @@ enum Kind {
     /// A value of one of several types, told by its element.
     Derived(Hold<Union>),
     Items,
+    /// Items that stand among the members of a struct; whether each tells by its name what it is.
+    Flat(bool),
+    /// The words of one text.
+    Words,
+    /// A value of one of several elements, told by the name of its own.
+    Named,
     /// Pairs; whether the element of one is open.
     Pairs(bool),
     Maybe,
@@ -84,11 +93,26 @@ struct Frame<'a> {
     run: Option<(Item, &'a [u8])>,
     /// Where the members are, once they turned out to be in another order.
     jumble: Option<Box<Jumble<'a>>>,
+    /// Where the element of a struct starts.
+    at: usize,
+    /// What is not in elements.
+    apart: Option<Box<Apart<'a>>>,
 }
 
-impl Frame<'_> {
+impl<'a> Frame<'a> {
     fn new(kind: Kind, len: usize) -> Self {
-        Self { kind, index: 0, len, open: false, depth: 0, entered: None, run: None, jumble: None }
+        Self {
+            kind,
+            index: 0,
+            len,
+            open: false,
+            depth: 0,
+            entered: None,
+            run: None,
+            jumble: None,
+            at: 0,
+            apart: None,
+        }
     }
 }
 
@@ -97,6 +121,16 @@ enum Integer<'a> {
     Missing,
     Short(i64),
     Other(Content<'a>),
+}
+
+/// Where the next value is.
+enum Next<'a> {
+    /// In an element.
+    Element,
+    /// Nowhere.
+    Missing,
+    /// Here.
+    Content(Content<'a>),
 }
 
 macro_rules! integers {
@@ -163,11 +197,13 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         if self.enter_plain() {
             return self.cursor.content(&mut self.budget).map(Some);
         }
-        if let Some(content) = self.next_item()? {
-            return Ok(Some(content));
+        match self.next_item()? {
+            Next::Content(content) => return Ok(Some(content)),
+            Next::Missing => return Ok(None),
+            Next::Element => {}
         }
         match self.enter()? {
-            None => Ok(None),
+            None => Ok(self.default()),
             Some(entered) if entered.nil => self.wrong(Violation::Nil),
             Some(_) => self.cursor.content(&mut self.budget).map(Some),
         }
@@ -177,11 +213,13 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     #[inline]
     fn integer(&mut self) -> Visit<Integer<'a>> {
         if !self.enter_plain() {
-            if let Some(content) = self.next_item()? {
-                return Ok(Integer::Other(content));
+            match self.next_item()? {
+                Next::Content(content) => return Ok(Integer::Other(content)),
+                Next::Missing => return Ok(Integer::Missing),
+                Next::Element => {}
             }
             match self.enter()? {
-                None => return Ok(Integer::Missing),
+                None => return Ok(self.default().map_or(Integer::Missing, Integer::Other)),
                 Some(entered) if entered.nil => return self.wrong(Violation::Nil),
                 Some(_) => {}
             }
@@ -193,20 +231,21 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         self.cursor.content(&mut self.budget).map(Integer::Other)
     }
 
-    fn next_item(&mut self) -> Visit<Option<Content<'a>>> {
+    /// What comes next, if it is not in an element of its own.
+    fn next_item(&mut self) -> Visit<Next<'a>> {
         if !matches!(self.frames.last(), Some(Frame { kind: Kind::Items, .. })) {
-            return Ok(None);
+            return self.next_apart();
         }
         self.find_run()?;
-        let Some(frame) = self.frames.last_mut() else { return Ok(None) };
-        let Some((kind, data)) = frame.run else { return Ok(None) };
+        let Some(frame) = self.frames.last_mut() else { return Ok(Next::Element) };
+        let Some((kind, data)) = frame.run else { return Ok(Next::Element) };
         let Some((raw, rest)) = data.split_at_checked(kind.width()) else {
             return self.wrong(Violation::Misuse);
         };
         frame.run = Some((kind, rest)).filter(|(_, rest)| !rest.is_empty());
         frame.index += 1;
         match item(kind, raw) {
-            Some(text) => Ok(Some(Content::of(text, None))),
+            Some(text) => Ok(Next::Content(Content::of(text, None))),
             None => self.wrong(Violation::OutOfRange),
         }
     }
@@ -237,7 +276,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let entered = self.enter()?;
         let open = self.open_entered(entered.as_ref())?;
         let depth = self.cursor.depth();
-        self.push(Frame { open, depth, ..Frame::new(kind, len) })?;
+        let at = entered.map_or(0, |entered| entered.at);
+        self.push(Frame { open, depth, at, ..Frame::new(kind, len) })?;
         Ok(len)
     }
 
@@ -250,6 +290,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     fn open_items(&mut self, shape: &Shape) -> Visit<usize> {
+        if let Some(count) = self.open_apart(shape)? {
+            return Ok(count);
+        }
         let entered = self.enter()?;
         let open = self.open_entered(entered.as_ref())?;
         let count = if open { self.cursor.count()? } else { 0 };
@@ -277,6 +320,18 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// Opens a frame whose value has the element of this one; nothing if there is none.
     fn open_passing(&mut self, kind: Kind) -> Visit<usize> {
+        match self.next_apart()? {
+            Next::Element => {}
+            Next::Missing => {
+                self.push(Frame::new(kind, 0))?;
+                return Ok(0);
+            }
+            Next::Content(content) => {
+                let apart = Some(Box::new(Apart::of(content)));
+                self.push(Frame { apart, ..Frame::new(kind, 1) })?;
+                return Ok(1);
+            }
+        }
         let entered = match self.enter()? {
             Some(entered) if entered.nil => {
                 self.cursor.finish()?;
@@ -287,34 +342,6 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let len = usize::from(entered.is_some());
         self.push(Frame { entered, ..Frame::new(kind, len) })?;
         Ok(len)
-    }
-
-    fn open_derived(&mut self, union: &Hold<Union>) -> Visit<usize> {
-        let entered = self.enter()?;
-        let entered = match entered {
-            Some(entered) if entered.nil => {
-                self.cursor.finish()?;
-                None
-            }
-            entered => entered,
-        };
-        self.push(Frame { entered, ..Frame::new(Kind::Derived(union.clone()), 2) })?;
-        Ok(0)
-    }
-
-    /// The member of the discriminator that stands for the type that the element tells, the first one by default.
-    fn derived(&mut self, shape: &Enum) -> Visit<i32> {
-        let frame = self.top();
-        frame.index += 1;
-        let Kind::Derived(union) = &frame.kind else { return self.wrong(Violation::Misuse) };
-        let value = match frame.entered.as_ref().and_then(|entered| entered.kind.as_deref()) {
-            Some(told) => shape.value_of(told),
-            None => {
-                let first = union.arms.first().and_then(|arm| arm.labels.first());
-                first.and_then(|label| i32::try_from(*label).ok())
-            }
-        };
-        value.ok_or_else(|| Violation::UnknownEnumerant.at(self.cursor.position()))
     }
 
     /// A qualified name in Clark notation.
@@ -368,11 +395,18 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
     }
 
     fn text(&mut self, shape: &Text) -> Visit<Cow<'a, str>> {
-        if let Some(content) = self.next_item()? {
-            return Ok(content.text());
-        }
         let notation = self.notation();
-        let Some(entered) = self.enter()? else { return Ok(Cow::Borrowed("")) };
+        match self.next_item()? {
+            Next::Element => {}
+            Next::Missing => return Ok(Cow::Borrowed("")),
+            Next::Content(content) if notation == Some(Notation::QName) => {
+                return self.qualified(content.text());
+            }
+            Next::Content(content) => return self.bounded(shape, content.text()),
+        }
+        let Some(entered) = self.enter()? else {
+            return Ok(self.default().map_or(Cow::Borrowed(""), Content::text));
+        };
         let qualifies = notation == Some(Notation::QName) && !entered.nil;
         let text = if qualifies {
             // Prefixes are those that are declared inside the element.
@@ -390,15 +424,20 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         if entered.nil {
             return Ok(Cow::Borrowed(""));
         }
-        if shape.bound.is_some_and(|bound| text.chars().count() > bound as usize) {
-            return self.wrong(Violation::BoundExceeded);
-        }
-        Ok(text)
+        self.bounded(shape, text)
     }
 
     fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {
-        let nil = if self.enter_plain() { Some(false) } else { self.enter()?.map(|entered| entered.nil) };
+        let (next, nil) = if self.enter_plain() {
+            (Next::Element, Some(false))
+        } else {
+            match self.next_apart()? {
+                Next::Element => (Next::Element, self.enter()?.map(|entered| entered.nil)),
+                next => (next, None),
+            }
+        };
         let octets = match nil {
+            None if let Next::Content(content) = next => self.expect(content.octets())?,
             None => Cow::Borrowed(&[][..]),
             Some(nil) => {
                 let octets = self.cursor.octets(&mut self.budget)?;
@@ -457,7 +496,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
     }
 
     fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
-        if matches!(self.frames.last(), Some(Frame { kind: Kind::Derived(_), index: 0, .. })) {
+        if matches!(self.frames.last(), Some(Frame { kind: Kind::Derived(_) | Kind::Named, index: 0, .. })) {
             return self.derived(shape);
         }
         let missing = || shape.members.first().map_or(0, |(_, value)| *value);
@@ -490,6 +529,9 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
                 self.open_parameters(fields)
             }
             Shape::Struct(fields) => self.open_element(Kind::Struct(fields.clone()), fields.fields.len()),
+            Shape::Union(_) if matches!(self.frames.last(), Some(Frame { kind: Kind::Flat(true), .. })) => {
+                self.open_named()
+            }
             Shape::Union(union) if is_derived(union) => self.open_derived(union),
             Shape::Union(_) => self.open_element(Kind::Choice, 2).map(|_| 0),
             resolved @ (Shape::Sequence(_) | Shape::Array(_) | Shape::Map(_)) => self.open_items(resolved),
@@ -540,13 +582,6 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
     fn budget(&mut self) -> &mut Budget {
         &mut self.budget
     }
-}
-
-/// Whether a union is a type with derived types, told by `i:type`.
-fn is_derived(union: &Union) -> bool {
-    clark(&union.id).is_some()
-        && matches!(union.discriminator.resolved(), Shape::Enum(_))
-        && union.arms.iter().all(|arm| matches!(arm.field.shape.resolved(), Shape::Struct(_)))
 }
 
 /// Whether the items of an array are just these numbers.

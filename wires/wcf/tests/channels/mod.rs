@@ -1,8 +1,6 @@
 //! Two sides of a channel without a network between them.
 #![allow(dead_code)]
 
-mod shelf;
-
 use bytes::BytesMut;
 use everywire_model::visit::Nothing;
 use everywire_model::*;
@@ -32,14 +30,23 @@ pub(crate) fn accepting(options: &str) -> Accepting {
 }
 
 pub(crate) fn place(options: &str) -> Config {
-    let place = address::listen(&format!("net.tcp://127.0.0.1:0?{options}")).unwrap();
+    place_at(&format!("net.tcp://127.0.0.1:0?{options}"))
+}
+
+pub(crate) fn place_at(address: &str) -> Config {
+    let place = address::listen(address).unwrap();
     Config { profile: place.profile().clone(), ..Config::default() }
 }
 
 /// The same where objects are served under these keys and no others.
 pub(crate) fn accepting_for(keys: &'static [&'static str]) -> Accepting {
-    let node = everywire_wcf::ambient::Node::new(std::sync::Arc::new(shelf::Shelf(keys)));
-    Accepting::new(&Config { ambient: Some(node as _), ..place("security=none") })
+    serving(keys, place("security=none"))
+}
+
+/// The same at this place.
+pub(crate) fn serving(keys: &'static [&'static str], place: Config) -> Accepting {
+    let node = everywire_wcf::ambient::Node::new(std::sync::Arc::new(crate::shelf::Shelf::of_keys(keys)));
+    Accepting::new(&Config { ambient: Some(node as _), ..place })
 }
 
 /// What a session has to send, taken from it.

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, clippy::missing_panics_doc)]
 
-use bytes::{Bytes, BytesMut};
-use everywire_model::object::{Local, Resolver};
+use crate::shelf::Shelf;
+use bytes::BytesMut;
 use everywire_model::shape::{Field, Hold, Struct, Text};
 use everywire_model::*;
 use everywire_wcf::ambient::Node;
@@ -73,58 +73,6 @@ impl Servant for Quiet {
     }
 }
 
-/// What a node serves, without a node: one object.
-struct Shelf(Arc<dyn Servant>);
-
-impl Objects for Shelf {
-    fn keys(&self) -> Vec<Bytes> {
-        vec![Bytes::from_static(b"echo")]
-    }
-    fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>> {
-        if key == b"echo" { vec![Arc::clone(&self.0)] } else { Vec::new() }
-    }
-    fn emit(&self, _: &[u8], _: &Interface, _: &Signal, _: &dyn Encode) -> Result<(), Failure> {
-        Ok(())
-    }
-    fn aside(&self, _: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {
-        unimplemented!("no test asks aside")
-    }
-    fn export(&self, _: Vec<Arc<dyn Servant>>) -> Bytes {
-        Bytes::new()
-    }
-    fn withdraw(&self, _: &[u8]) {}
-    fn classes(&self) -> Vec<(Bytes, Hold<Interface>)> {
-        Vec::new()
-    }
-    fn create(&self, _: &[u8]) -> Option<Result<Bytes, Failure>> {
-        None
-    }
-    fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
-        address::publish(type_id, &self.places(), key)
-    }
-    fn places(&self) -> Vec<Place> {
-        Vec::new()
-    }
-    fn listen(&self, _: &str) -> Result<Place, Failure> {
-        Err(Failure::new(Kind::Unsupported, Initiator::Here, "no network"))
-    }
-    fn resolver(&self) -> Arc<dyn Resolver> {
-        Arc::new(Nowhere)
-    }
-    fn attend(&self) {}
-}
-
-struct Nowhere;
-
-impl Resolver for Nowhere {
-    fn resolve(&self, _: &Reference) -> Result<Object, Failure> {
-        Err(Failure::new(Kind::Unreachable, Initiator::Here, "no network"))
-    }
-    fn local(&self, _: &Reference, _: &str) -> Option<Local> {
-        None
-    }
-}
-
 /// An accepting session at this address.
 pub fn accepting(address: &str) -> http::Accepting {
     http::Accepting::new(&place(address))
@@ -133,7 +81,7 @@ pub fn accepting(address: &str) -> http::Accepting {
 /// What accepting sessions at this address have in common.
 pub fn place(address: &str) -> Config {
     let place = address::listen(address).unwrap();
-    let node = Node::new(Arc::new(Shelf(Arc::new(Quiet(interface())))));
+    let node = Node::new(Arc::new(Shelf::with("echo", Arc::new(Quiet(interface())))));
     Config { profile: place.profile().clone(), ambient: Some(node as _), ..Config::default() }
 }
 

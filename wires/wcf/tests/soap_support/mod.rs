@@ -3,6 +3,7 @@
 
 pub mod strangers;
 
+use crate::shelf::Shelf;
 use bytes::Bytes;
 use everywire_model::shape::{Field, Hold, Struct, Text};
 use everywire_model::visit::{Encode, Sink};
@@ -295,7 +296,7 @@ pub fn serving(dialect: Dialect, contract: &Interface) -> Pair {
 /// A node that serves one object.
 pub fn ambient(interface: Interface, key: &'static str) -> Arc<dyn Ambient> {
     let servant: Arc<dyn Servant> = Arc::new(Silent(Hold::new(interface)));
-    everywire_wcf::ambient::Node::new(Arc::new(Served(Bytes::from_static(key.as_bytes()), servant)))
+    everywire_wcf::ambient::Node::new(Arc::new(Shelf::with(key, servant)))
 }
 
 struct Silent(Hold<Interface>);
@@ -306,58 +307,6 @@ impl Servant for Silent {
     }
 
     fn dispatch(&self, _: Request) {}
-}
-
-struct Served(Bytes, Arc<dyn Servant>);
-
-impl Objects for Served {
-    fn keys(&self) -> Vec<Bytes> {
-        vec![self.0.clone()]
-    }
-
-    fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>> {
-        if *key == *self.0 { vec![Arc::clone(&self.1)] } else { Vec::new() }
-    }
-
-    fn emit(&self, _: &[u8], _: &Interface, _: &Signal, _: &dyn Encode) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn aside(&self, _: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {
-        unimplemented!()
-    }
-
-    fn export(&self, _: Vec<Arc<dyn Servant>>) -> Bytes {
-        unimplemented!()
-    }
-
-    fn withdraw(&self, _: &[u8]) {}
-
-    fn classes(&self) -> Vec<(Bytes, Hold<Interface>)> {
-        Vec::new()
-    }
-
-    fn create(&self, _: &[u8]) -> Option<Result<Bytes, Failure>> {
-        None
-    }
-
-    fn publish(&self, _: &str, _: &[u8]) -> Reference {
-        Reference::default()
-    }
-
-    fn places(&self) -> Vec<everywire_model::wire::Place> {
-        Vec::new()
-    }
-
-    fn listen(&self, _: &str) -> Result<everywire_model::wire::Place, Failure> {
-        unimplemented!()
-    }
-
-    fn resolver(&self) -> Arc<dyn Resolver> {
-        unimplemented!()
-    }
-
-    fn attend(&self) {}
 }
 
 /// Where a part stands in bytes.

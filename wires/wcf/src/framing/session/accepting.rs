@@ -1,13 +1,15 @@
 //! The side that was connected to: reads the preamble, is upgraded, acknowledges, serves; then perhaps another preamble.
 
+mod channels;
+mod opening;
 mod turns;
 
 use super::super::channel::{Channel, closed};
 use super::super::preamble::{Mode, Preamble, Reading};
 use super::super::records::{self, Record, RecordKind, put_text};
-use super::{dialect, foreign, is_of};
+use super::{dialect, foreign};
 use crate::ambient::Node;
-use crate::settings::{self, Security, Settings};
+use crate::settings::Settings;
 use crate::soap::{Dialect, Exchange};
 use crate::throttle::Held;
 use crate::violations::Breach;
@@ -217,84 +219,6 @@ impl Accepting {
         Ok(goes_on)
     }
 
-    /// The preamble is here, but for upgrades.
-    fn lookup(&mut self, preamble: Preamble) -> Result<(), Breach> {
-        let nowhere = || Breach::NoEndpoint { via: preamble.via.escape_debug().to_string() };
-        let scheme = preamble.via.split_once("://").map_or("", |(scheme, _)| scheme);
-        if !["net.tcp", "net.pipe", "net.uds"].iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
-            return Err(nowhere());
-        }
-        let path = self.channel.settings.key_of(&preamble.via).ok_or_else(nowhere)?;
-        self.key = match &self.node {
-            Some(node) => node.find(&path).ok_or_else(nowhere)?,
-            None => path,
-        };
-        // Whoever asks for a description goes there with what usual bindings have.
-        let told = !self.key.to_ascii_lowercase().ends_with(b"mex");
-        let settings = &self.channel.settings;
-        let streamed = preamble.mode == Mode::SingletonUnsized;
-        if told && settings.takes_one_mode && streamed != (settings.mode == settings::Mode::Streamed) {
-            return Err(Breach::Mode { mode: preamble.mode as u8 });
-        }
-        let fits = !(told && settings.takes_one_encoding) || is_of(preamble.encoding, settings.encoding);
-        if !fits || dialect(preamble.encoding).is_none() {
-            return Err(Breach::ContentType { name: preamble.encoding.content_type().to_owned() });
-        }
-        if let Some(format) = preamble.compression
-            && settings.compressed != Some(format)
-        {
-            let name = format!("{}+{}", preamble.encoding.content_type(), format.name());
-            return Err(Breach::ContentType { name });
-        }
-        self.channel.compression = preamble.compression;
-        // Nobody acknowledges a preamble in this mode, and its end is often left out.
-        let simplex = preamble.mode == Mode::Simplex;
-        self.preamble = Some(preamble);
-        self.phase = Phase::Upgrading;
-        if simplex { self.admit(self.last) } else { Ok(()) }
-    }
-
-    /// A record between the encoding and the end of the preamble; `rest` bytes stand behind it.
-    fn upgrading(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, Breach> {
-        match record {
-            Record::UpgradeRequest(name) => self.upgrade(name, rest),
-            Record::PreambleEnd => self.admit(now).map(|()| true),
-            _ => {
-                Err(Breach::Unexpected { record: record.kind(), expected: "Upgrade Request or Preamble End" })
-            }
-        }
-    }
-
-    fn upgrade(&mut self, name: &[u8], rest: usize) -> Result<bool, Breach> {
-        let refused = || Breach::Upgrade { name: String::from_utf8_lossy(name).escape_debug().to_string() };
-        let demanded = self.channel.settings.transport_security;
-        let unix = Security::Unix.upgrade().is_some_and(|unix| unix.as_bytes() == name);
-        if self.upgraded.is_some() {
-            return Err(refused());
-        }
-        if unix && matches!(demanded, Security::Unix | Security::None) {
-            // The kernel has told already.
-            if self.config.peer.credentials.is_none() {
-                return Err(refused());
-            }
-            self.upgraded = Some("unix credentials");
-            self.channel.put(|out| out.push(RecordKind::UpgradeResponse as u8)).map_err(unprotected)?;
-            return Ok(true);
-        }
-        if unix || demanded.upgrade().is_none_or(|offered| offered.as_bytes() != name) {
-            return Err(refused());
-        }
-        // What stands here already cannot be the handshake, which waits for our word; and nothing else may.
-        if rest > 0 {
-            return Err(Breach::EarlyBytes { bytes: rest });
-        }
-        let layer = self.channel.settings.server_layer().map_err(unprotected)?;
-        self.channel.put(|out| out.push(RecordKind::UpgradeResponse as u8)).map_err(unprotected)?;
-        self.channel.layer = layer;
-        self.phase = Phase::Handshaking;
-        Ok(false)
-    }
-
     /// A record other than a message while the channel is open.
     fn opened(&mut self, record: &Record<'_>, ended: bool) -> Result<bool, Breach> {
         match record {
@@ -367,81 +291,6 @@ impl Accepting {
         // A singleton's End stands behind its message.
         ends.here = mode == Mode::SingletonUnsized && !self.channel.payload.is_empty();
         self.channel.send_payload(mode)
-    }
-
-    /// When the peer says no more and nobody waits for an answer, neither does this side.
-    #[inline]
-    fn settle(&mut self) {
-        let Phase::Open(Ends { peer: true, here }) = self.phase else { return };
-        let waits = self.exchange.as_ref().is_some_and(|exchange| exchange.outstanding() > 0);
-        if waits && !here {
-            return;
-        }
-        if !here {
-            // If it cannot be protected any more the connection ends here all the same.
-            self.ending |= self.channel.put(|out| out.push(RecordKind::End as u8)).is_err();
-        }
-        self.between();
-    }
-
-    /// Both sides have ended the channel. The connection may carry another one (MC-NMF 3.1.1.2), but not a protected one: then
-    /// the layer ended too.
-    fn between(&mut self) {
-        self.channel.shut();
-        self.held.leave();
-        if !self.channel.layer.is_plain() {
-            self.layer_ends();
-            return;
-        }
-        self.phase = Phase::Preamble(Reading::default());
-        self.upgraded = None;
-        let session = self.preamble.take().is_some_and(|preamble| preamble.mode != Mode::SingletonUnsized);
-        // Streamed calls know nothing of each other, so what was learnt of their messages stays true.
-        if session {
-            self.retire();
-        }
-    }
-
-    /// Forgets the exchange, but for what it has to tell.
-    fn retire(&mut self) {
-        let Some(mut exchange) = self.exchange.take() else { return };
-        while let Some(mut event) = exchange.poll() {
-            self.renumber(&mut event);
-            self.events.push_back(event);
-        }
-        self.base += self.greatest + 1;
-        self.greatest = 0;
-    }
-
-    fn layer_ends(&mut self) {
-        self.channel.layer.close();
-        // The goodbye is a courtesy.
-        let _ = self.channel.layer.send(&mut Rope::new(), &mut self.channel.out);
-        self.phase = Phase::Over;
-        self.ending = true;
-    }
-
-    /// Gives an event the number by which this connection knows its call.
-    #[inline]
-    fn renumber(&mut self, event: &mut Event) {
-        let id = match event {
-            Event::Call(incoming) => &mut incoming.id,
-            Event::Reply { id, .. } => {
-                self.callbacks.retain(|known| known != id);
-                id
-            }
-            Event::Probe { id, .. } | Event::Cancelled(id) => id,
-            _ => return,
-        };
-        self.greatest = self.greatest.max(id.0);
-        id.0 += self.base;
-    }
-
-    /// The exchange and the number by which it knows a call, unless that was of an earlier channel.
-    #[inline]
-    fn of_exchange(&mut self, id: CallId) -> Option<(&mut Exchange, CallId)> {
-        let id = CallId(id.0.checked_sub(self.base)?);
-        self.exchange.as_mut().map(|exchange| (exchange, id))
     }
 
     fn open_exchange(&mut self) -> Result<&mut Exchange, Failure> {

@@ -1,22 +1,27 @@
 //! The side that connected: sends the preamble in one write, is upgraded, waits to be acknowledged, calls.
 
-use super::super::channel::{Channel, closed, frame};
-use super::super::faults::{self, DEMANDED, Fault};
+mod ending;
+mod opening;
+mod turns;
+
+use super::super::channel::{Channel, closed};
+use super::super::faults::DEMANDED;
 use super::super::preamble::{Mode, Preamble};
-use super::super::records::{self, Record, RecordKind, put_text};
+use super::super::records::{self, Record, RecordKind};
 use super::accepting::unprotected;
-use super::{foreign, spoken};
+use super::spoken;
 use crate::settings::{self, Security, Settings};
 use crate::soap::{Exchange, Side};
 use crate::values::XML;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{
-    Answer, Body, Budget, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Handle,
-    Initiator, Interest, Kind, Outcome, Peer, PeerAddress, Profile, Rope, Session, Violation,
+    Answer, Body, Budget, Call, CallId, Config, Emission, Event, Expects, Failure, Handle, Initiator,
+    Interest, Kind, Outcome, PeerAddress, Profile, Rope, Session, Violation,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
+use turns::Turn;
 
 /// Probes are numbered from here, calls far below.
 const PROBES: u64 = 1 << 63;
@@ -65,14 +70,6 @@ enum Phase {
     Over,
 }
 
-/// A streamed call.
-struct Turn {
-    id: CallId,
-    expects: Expects,
-    /// Its records, until they are sent.
-    message: Rope,
-}
-
 impl Connecting {
     /// A session for a connection to the way that the configuration's profile describes. Speaks first.
     pub fn new(config: &Config) -> Self {
@@ -112,23 +109,6 @@ impl Connecting {
         self.preamble.mode == Mode::SingletonUnsized
     }
 
-    /// Sends the preamble, up to the first record that has to be answered.
-    fn introduce(&mut self, now: Instant) {
-        self.opening_due = now.checked_add(self.channel.settings.quotas.open_timeout);
-        let out = self.channel.out.flat();
-        self.preamble.put(out);
-        match self.channel.settings.transport_security.upgrade() {
-            Some(name) => {
-                put_text(RecordKind::UpgradeRequest, name.as_bytes(), out);
-                self.phase = Phase::Upgrading;
-            }
-            None => {
-                out.push(RecordKind::PreambleEnd as u8);
-                self.phase = Phase::Opening;
-            }
-        }
-    }
-
     fn take(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Breach> {
         if self.channel.layer.is_plain() {
             self.records(now, input)?;
@@ -158,20 +138,6 @@ impl Connecting {
             self.channel.missing = self.channel.layer.wanted(input);
         }
         Ok(())
-    }
-
-    /// What the layer says goes to the caller as it is: it knows what to try.
-    #[cold]
-    fn unprotected(&mut self, failure: Failure) -> Breach {
-        let message = failure.to_string();
-        let completed = if self.phase == Phase::Open { Completed::Maybe } else { Completed::No };
-        self.refusal = Some(failure.with_completed(completed));
-        Breach::Authentication { message }
-    }
-
-    fn finish_preamble(&mut self) -> Result<(), Breach> {
-        self.phase = Phase::Opening;
-        self.channel.put(|out| out.push(RecordKind::PreambleEnd as u8)).map_err(unprotected)
     }
 
     /// Takes whole records from the front of the input.
@@ -223,18 +189,6 @@ impl Connecting {
         Ok(goes_on)
     }
 
-    /// Whether whoever answers speaks this protocol at all.
-    fn check_protocol(&mut self, input: &[u8]) -> Result<(), Breach> {
-        let Some(breach) = foreign(input) else { return Ok(()) };
-        let failure = Failure::new(Kind::BadReference, Initiator::User, breach.to_string());
-        self.refusal = Some(
-            failure
-                .with_completed(Completed::No)
-                .with_hint("the scheme of the address and what listens at its port differ"),
-        );
-        Err(breach)
-    }
-
     /// A record other than a message; `rest` bytes stand behind it.
     fn told(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, Breach> {
         let expected = match (self.phase, record) {
@@ -264,38 +218,6 @@ impl Connecting {
         Err(Breach::Unexpected { record: record.kind(), expected })
     }
 
-    fn upgrade(&mut self, rest: usize) -> Result<bool, Breach> {
-        let layer = self.channel.settings.client_layer().map_err(|failure| self.refused(failure))?;
-        if layer.is_plain() {
-            self.finish_preamble()?;
-            return Ok(true);
-        }
-        // This side speaks first: whoever put bytes there is not protected by what follows.
-        if rest > 0 {
-            return Err(Breach::EarlyBytes { bytes: rest });
-        }
-        self.channel.layer = layer;
-        self.phase = Phase::Handshaking;
-        Ok(false)
-    }
-
-    /// Calls may go.
-    fn acknowledged(&mut self, now: Instant) -> Result<(), Breach> {
-        self.phase = Phase::Open;
-        self.opening_due = None;
-        self.held = Vec::new();
-        if !self.admitted {
-            self.admitted = true;
-            self.events.push_back(Event::Ready(Peer::admitted(self.peer.clone(), self.authentication)));
-        }
-        for id in std::mem::take(&mut self.probes) {
-            self.events.push_back(found(id));
-        }
-        self.channel.open().map_err(unprotected)?;
-        self.next_turn(now);
-        Ok(())
-    }
-
     #[inline]
     fn message(&mut self, now: Instant, document: Bytes) -> Result<(), Breach> {
         let document = self.channel.unpacked(document)?;
@@ -310,14 +232,6 @@ impl Connecting {
         Ok(())
     }
 
-    /// What the exchange says goes to the callers as it is.
-    #[cold]
-    fn torn(&mut self, failure: Failure) -> Breach {
-        let message = failure.to_string();
-        self.refusal = Some(failure);
-        Breach::Envelope { message }
-    }
-
     /// Sends what the exchange says on its own account.
     #[inline]
     fn flush(&mut self, now: Instant) -> Result<(), Failure> {
@@ -328,147 +242,6 @@ impl Connecting {
             } else {
                 self.channel.send_payload(Mode::Duplex)?;
             }
-        }
-        Ok(())
-    }
-
-    /// Sends the streamed call whose turn it is, or asks to be let in again for it.
-    fn next_turn(&mut self, now: Instant) {
-        if self.turn.is_none() {
-            self.turn = self.queue.pop_front();
-        }
-        match self.phase {
-            Phase::Between if self.turn.is_some() => self.introduce(now),
-            Phase::Open => self.send_turn(),
-            _ => {}
-        }
-    }
-
-    fn send_turn(&mut self) {
-        if let Some(turn) = &mut self.turn {
-            // A streamed call's bytes are framed already.
-            let message = &mut turn.message;
-            if self.channel.put_framed(message).is_err() {
-                self.ending = true;
-            }
-        }
-    }
-
-    /// Both sides have said all of a streamed call.
-    fn end_turn(&mut self, now: Instant) -> Result<(), Breach> {
-        let Some(turn) = self.turn.take() else {
-            // Nobody was asked: the peer does not want to be.
-            self.ended();
-            return Ok(());
-        };
-        match turn.expects {
-            Expects::Reply => {
-                let message = "the peer ended the channel without a reply";
-                let failure = Failure::new(Kind::Unreachable, Initiator::Peer, message);
-                self.exchange.fail(turn.id, failure.with_completed(Completed::Maybe));
-            }
-            // Its end is all that is ever heard of it.
-            Expects::Nothing => self.events.push_back(found(turn.id)),
-        }
-        self.channel.shut();
-        if self.channel.layer.is_plain() {
-            self.phase = Phase::Between;
-            self.next_turn(now);
-        } else {
-            // The layer ended with the channel (MC-NMF 3.1.1.1.5).
-            self.ended();
-        }
-        Ok(())
-    }
-
-    /// The peer says no more.
-    fn ended(&mut self) {
-        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer ended the channel");
-        self.ended_by(&failure.with_completed(Completed::Maybe));
-    }
-
-    fn ended_by(&mut self, failure: &Failure) {
-        if self.phase == Phase::Open && !self.is_streamed() {
-            // The goodbye is a courtesy.
-            let _ = self.channel.put(|out| out.push(RecordKind::End as u8));
-        }
-        self.lost(failure);
-        self.ending = true;
-    }
-
-    #[cold]
-    fn faulted(&mut self, uri: &[u8]) -> Breach {
-        let uri = String::from_utf8_lossy(uri);
-        let via = &self.preamble.via;
-        let failure = if Fault::from_uri(&uri) == Some(Fault::UpgradeInvalid) {
-            faults::upgrade_refused(via, self.channel.settings.transport_security)
-        } else {
-            faults::failure(&uri, via, self.preamble.encoding.content_type())
-        };
-        // Until the channel was open nothing of a call was sent.
-        let completed = if self.phase == Phase::Open { Completed::Maybe } else { Completed::No };
-        self.refused(failure.with_completed(completed))
-    }
-
-    #[cold]
-    fn refused(&mut self, failure: Failure) -> Breach {
-        let message = failure.to_string();
-        self.refusal = Some(failure);
-        Breach::Refused { message }
-    }
-
-    #[cold]
-    fn broken(&mut self, breach: &Breach) -> Violation {
-        let violation = breach.violation(self.channel.received);
-        let failure = match (self.refusal.take(), breach) {
-            (Some(failure), _) => failure,
-            (None, Breach::NoPreamble { .. }) => {
-                Failure::new(Kind::TimedOut, Initiator::Peer, breach.to_string())
-                    .with_completed(Completed::No)
-            }
-            (None, Breach::OverLimit { .. }) => self
-                .channel
-                .settings
-                .quotas
-                .message_too_large(Initiator::Peer)
-                .with_completed(Completed::Maybe),
-            _ => violation.clone().into(),
-        };
-        self.lost(&failure);
-        self.refusal = Some(failure);
-        violation
-    }
-
-    fn lost(&mut self, failure: &Failure) {
-        self.phase = Phase::Over;
-        for id in std::mem::take(&mut self.probes) {
-            self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure.clone()) });
-        }
-        // What was not sent can be tried again.
-        let turns = self.turn.take().into_iter().chain(self.queue.drain(..));
-        let turns = turns.map(|turn| (turn.id, turn.expects, turn.message.is_empty()));
-        let held = self.held.drain(..).map(|(id, expects)| (id, expects, false));
-        for (id, expects, sent) in held.chain(turns).collect::<Vec<_>>() {
-            let completed = if sent { Completed::Maybe } else { Completed::No };
-            let failure = failure.clone().with_completed(completed);
-            match expects {
-                Expects::Reply => self.exchange.fail(id, failure),
-                Expects::Nothing => {
-                    self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) });
-                }
-            }
-        }
-        self.exchange.disconnected(failure);
-    }
-
-    /// Puts a call that the exchange wrote among those that wait for their turn.
-    fn enqueue(&mut self, now: Instant, id: CallId, expects: Expects) -> Result<(), Failure> {
-        let mut message = Rope::new();
-        self.channel.compress();
-        frame(Mode::SingletonUnsized, &mut self.channel.payload, &mut message)?;
-        self.queue.push_back(Turn { id, expects, message });
-        if self.turn.is_none() {
-            self.next_turn(now);
         }
         Ok(())
     }
@@ -495,10 +268,14 @@ impl Session for Connecting {
 
     #[inline]
     fn poll(&mut self) -> Option<Event> {
-        if let Some(event) = self.events.pop_front() {
-            return Some(event);
+        // Each is large: nothing but the queue itself hands it on.
+        if !self.events.is_empty() {
+            return self.events.pop_front();
         }
-        self.exchange.poll().or_else(|| std::mem::take(&mut self.ending).then_some(Event::Closed))
+        if self.exchange.has_events() {
+            return self.exchange.poll();
+        }
+        std::mem::take(&mut self.ending).then_some(Event::Closed)
     }
 
     #[inline]

@@ -40,7 +40,11 @@ impl Exchange {
     /// Appends the next message of a reliable session, if one may go.
     pub(super) fn put_next(&mut self, out: &mut Rope) -> Option<Flushed> {
         let mut reliable = self.reliable.take()?;
-        let flushed = reliable.next(self.clock).and_then(|next| self.put_reliable(next, out));
+        if self.serving.len() == 0 && reliable.is_told_all() {
+            reliable.close();
+        }
+        let flushed =
+            reliable.next(self.clock, self.waker.as_ref()).and_then(|next| self.put_reliable(next, out));
         self.reliable = Some(reliable);
         flushed
     }
@@ -52,6 +56,7 @@ impl Exchange {
             message_id: message.message_id.as_ref(),
             relates_to: message.relates_to.as_ref(),
             to: message.to.as_deref(),
+            reply_to: message.reply_to.as_deref(),
             headers: &headers,
             not_understood: &[],
         };
@@ -84,6 +89,11 @@ impl Exchange {
         if let Some(reliable) = &mut self.reliable {
             reliable.close();
         }
+    }
+
+    /// Whether the request that came last gets its response later, from [`Exchange::flush`]: the waker tells when to look.
+    pub fn is_awaiting(&self) -> bool {
+        self.reliable.as_ref().is_some_and(|reliable| reliable.is_awaiting())
     }
 
     pub(super) fn is_http(&self) -> bool {

@@ -28,6 +28,7 @@ use plans::Plans;
 use signals::Listeners;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Instant;
 
 /// Which side of the channel this is.
@@ -123,6 +124,8 @@ pub struct Exchange {
     side: Side,
     settings: Arc<Settings>,
     limits: Limits,
+    /// Woken when another connection brings what a request here waits for.
+    waker: Option<Waker>,
     node: Option<Arc<Node>>,
     /// Words that this side has told the peer.
     words: Outgoing,
@@ -181,6 +184,7 @@ impl Exchange {
             side,
             settings: Arc::clone(settings),
             limits: config.limits.clone(),
+            waker: config.waker.clone(),
             node: config.ambient.as_ref().and_then(Node::of),
             words: outgoing,
             beside: beside(&reading),
@@ -206,6 +210,12 @@ impl Exchange {
             resumed: Vec::new(),
             lane: if asks { settings.lane(&config.profile.key) } else { Bytes::new() },
         }
+    }
+
+    /// Whether anything has happened.
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// What happened, in order.

@@ -447,6 +447,10 @@ impl Exchange {
     fn is_for(&self, head: &Head<'_>, key: &[u8]) -> bool {
         let Some(to) = head.to.as_deref().filter(|to| *to != ANONYMOUS) else { return true };
         let Some(path) = self.settings.key_of(to) else { return false };
+        if path.is_empty() && !self.settings.socket.is_empty() {
+            // Its Via says as much, and was enough.
+            return true;
+        }
         let trimmed = |path: &[u8]| path.strip_suffix(b"/").unwrap_or(path).to_ascii_lowercase();
         trimmed(&path) == trimmed(key)
     }

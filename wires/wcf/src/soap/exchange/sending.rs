@@ -183,6 +183,7 @@ impl Exchange {
                 message_id: saying.message_id.copied(),
                 relates_to: saying.relates_to.cloned(),
                 to: saying.to.map(Into::into),
+                reply_to: saying.reply_to.map(Into::into),
                 headers: [saying.headers, &more].concat(),
                 body: Bytes::from(body.to_vec()),
                 call: sent.call,

@@ -60,6 +60,14 @@ pub(super) fn acknowledgement(dialect: Dialect, version: Version, said: &Acknowl
             put.attribute(0, "Upper", &upper.to_string());
             put.end();
         }
+        if said.last {
+            if said.ranges.is_empty() {
+                put.start(b'r', "None");
+                put.end();
+            }
+            put.start(b'r', "Final");
+            put.end();
+        }
         if let Some(room) = said.room {
             put.start(b'n', "BufferRemaining");
             put.xmlns(b'n', MICROSOFT);

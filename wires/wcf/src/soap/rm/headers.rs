@@ -54,6 +54,8 @@ pub(in crate::soap) struct Acknowledgement {
     pub(in crate::soap) ranges: Vec<(u64, u64)>,
     /// How many more may be under way.
     pub(in crate::soap) room: Option<u64>,
+    /// Whether no other message is taken (1.1).
+    pub(in crate::soap) last: bool,
 }
 
 /// All of one message.

@@ -114,10 +114,15 @@ impl Incoming {
         self.gap.is_some_and(|since| since + GAP <= now)
     }
 
-    /// What arrived, if anything did; whoever asks tells the peer.
-    pub(super) fn tell(&mut self) -> Option<Acknowledgement> {
+    /// Whether all messages up to this number were handed on.
+    pub(super) fn is_whole(&self, last: u64) -> bool {
+        self.delivered >= last
+    }
+
+    /// What arrived, if anything did, or if nothing more is taken; whoever asks tells the peer.
+    pub(super) fn tell(&mut self, last: bool) -> Option<Acknowledgement> {
         let id = self.id.clone()?;
-        if self.is_unused() {
+        if self.is_unused() && !last {
             return None;
         }
         (self.due, self.untold) = (None, 0);
@@ -132,6 +137,6 @@ impl Incoming {
             }
         }
         let room = WINDOW - (self.held.len() as u64).min(WINDOW);
-        Some(Acknowledgement { id, ranges, room: Some(room) })
+        Some(Acknowledgement { id, ranges, room: Some(room), last })
     }
 }

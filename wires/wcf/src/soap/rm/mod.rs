@@ -38,6 +38,9 @@ const GAP: Duration = Duration::from_secs(60);
 /// How long the peer may say nothing at all: WCF's InactivityTimeout.
 const INACTIVITY: Duration = Duration::from_secs(600);
 
+/// Questions of one session without an answer that are remembered, and requests whose responses wait for others.
+const AWAITED: usize = 64;
+
 /// How long a session over HTTP in which no message has come is kept where others want its place.
 const UNUSED: Duration = Duration::from_secs(30);
 
@@ -48,6 +51,8 @@ pub(super) struct Outbound {
     pub(super) message_id: Option<[u8; 16]>,
     pub(super) relates_to: Option<MessageId>,
     pub(super) to: Option<Box<str>>,
+    /// Where answers go, if not back along the connection.
+    pub(super) reply_to: Option<Box<str>>,
     /// Headers of its own.
     pub(super) headers: Vec<u8>,
     pub(super) body: Bytes,

@@ -1,20 +1,23 @@
 //! One reliable session: both sequences, and the messages of the protocol itself.
 
+mod ending;
+
 use super::headers::{Acknowledgement, Version};
 use super::incoming::{Incoming, Taken};
 use super::outgoing::Outgoing;
-use super::{INACTIVITY, Next, Outbound, REPEAT_AFTER, REPEATS, UNUSED, Verdict, WINDOW, control};
+use super::{AWAITED, INACTIVITY, Next, Outbound, REPEAT_AFTER, REPEATS, UNUSED, Verdict, WINDOW, control};
 use crate::dictionary::Words;
 use crate::soap::Dialect;
-use crate::soap::faults::{Fault, Said};
+use crate::soap::faults::Said;
 use crate::soap::head::Head;
 use crate::soap::ids::{self, MessageId};
-use crate::soap::names::envelope;
+use crate::soap::names::{ANONYMOUS, envelope};
 use crate::values::ReaderQuotas;
 use bytes::Bytes;
 use everywire_model::visit::Visit;
 use everywire_model::{CallId, Completed, Failure, Initiator, Kind};
 use std::collections::VecDeque;
+use std::task::Waker;
 use std::time::Instant;
 
 /// How far a session is.
@@ -53,6 +56,13 @@ pub(in crate::soap) struct Desk {
     owed: Option<Option<MessageId>>,
 }
 
+impl Desk {
+    /// Whether a message waits for its answer, which will come by another connection.
+    pub(super) fn is_awaiting(&self) -> bool {
+        self.owed.is_some()
+    }
+}
+
 /// One session.
 #[derive(Debug)]
 pub(in crate::soap) struct Session {
@@ -73,6 +83,20 @@ pub(in crate::soap) struct Session {
     heard: Option<Instant>,
     /// Why it is over, if it was the peer that ended it.
     ended: Option<Failure>,
+    /// The number of the peer's last message, once that is known.
+    last: Option<u64>,
+    /// Whether the peer has said that its sequence is closed: what is acknowledged then is final.
+    closed: bool,
+    /// Whether it has ended that sequence.
+    ended_by_peer: bool,
+    /// Whether it has agreed to the end of this side's sequence (1.1).
+    agreed: bool,
+    /// The service's own address, as the client calls it.
+    here: Box<str>,
+    /// The client's latest questions that have no answer yet.
+    asked_of_us: VecDeque<MessageId>,
+    /// Connections whose requests wait for answers that others bring.
+    awaited: Vec<Waker>,
     /// Whether its place was given to others.
     displaced: bool,
 }
@@ -95,6 +119,13 @@ impl Session {
             to: None,
             heard: None,
             ended: None,
+            last: None,
+            closed: false,
+            ended_by_peer: false,
+            agreed: false,
+            here: Box::default(),
+            asked_of_us: VecDeque::new(),
+            awaited: Vec::new(),
             displaced: false,
         }
     }
@@ -117,8 +148,22 @@ impl Session {
         if self.in_turns && !self.asks {
             // It is the response to this request and to no other.
             desk.owed = Some(message.relates_to.clone());
+            self.asked_of_us.retain(|id| message.relates_to.as_ref() != Some(id));
         }
         self.out.push(message);
+        self.awaited.drain(..).for_each(Waker::wake);
+    }
+
+    /// Whether there will be an answer to a message that came.
+    fn will_answer(&self, id: &MessageId) -> bool {
+        self.asked_of_us.contains(id) || self.out.holds_answer_to(id)
+    }
+
+    /// Notes whom to wake when there are answers; nobody, if too many wait.
+    fn awaits(&mut self, waker: Option<&Waker>) -> bool {
+        let Some(waker) = waker.filter(|_| self.awaited.len() < AWAITED) else { return false };
+        self.awaited.push(waker.clone());
+        true
     }
 
     /// Whether neither side says anything more.
@@ -203,25 +248,6 @@ impl Session {
         goes_on && self.asks && self.in_turns && self.stage == Stage::Open && !self.closing
     }
 
-    fn end_for(&mut self, name: &str, reason: &str) {
-        self.stage = Stage::Over;
-        let who = if self.asks { "service" } else { "client" };
-        let reason = reason.trim();
-        let said = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-        let failure = Failure::new(
-            Kind::Unreachable,
-            Initiator::Peer,
-            format!("the {who} ended the reliable session{said}"),
-        );
-        let hint = "another call begins another session; the service's InactivityTimeout may be short";
-        let failure = failure.with_code(format!("rm {name}"));
-        self.ended.get_or_insert_with(|| if self.asks { failure.with_hint(hint) } else { failure });
-    }
-
-    pub(in crate::soap) fn close(&mut self) {
-        self.closing = true;
-    }
-
     /// When something is due.
     pub(in crate::soap) fn deadline(&self) -> Option<Instant> {
         if self.stage == Stage::Over {
@@ -269,7 +295,12 @@ impl Session {
     }
 
     /// The next message to send.
-    pub(in crate::soap) fn next(&mut self, now: Instant, desk: &mut Desk) -> Option<Next> {
+    pub(in crate::soap) fn next(
+        &mut self,
+        now: Instant,
+        desk: &mut Desk,
+        waker: Option<&Waker>,
+    ) -> Option<Next> {
         let answers = self.in_turns && !self.asks;
         if let Some(message) = desk.control.pop_front() {
             return Some(self.dressed(message, None, answers));
@@ -282,21 +313,23 @@ impl Session {
         }
         if let Some(owed) = desk.owed.take() {
             let again = owed.as_ref().and_then(|id| self.out.answer_to(id, now));
-            if again.is_none() && owed.is_some_and(|id| self.out.holds_answer_to(&id)) {
-                // What is not acknowledged is asked again, and answered when there is room.
-                return None;
-            }
-            return Some(match again {
-                Some((number, message)) => self.dressed(message, Some(number), answers),
-                None => self.dressed(control::empty(self.version, "SequenceAcknowledgement"), None, answers),
-            });
+            return match again {
+                Some((number, message)) => Some(self.dressed(message, Some(number), answers)),
+                // Its answer waits for room, or for a message before it: to WCF's clients an acknowledgement would be all the
+                // answer that comes. What gets none is asked again, after a while.
+                None if owed.as_ref().is_some_and(|id| self.will_answer(id)) => {
+                    desk.owed = owed.filter(|_| self.awaits(waker)).map(Some);
+                    None
+                }
+                None => {
+                    Some(self.dressed(control::empty(self.version, "SequenceAcknowledgement"), None, answers))
+                }
+            };
         }
         if !answers && let Some((number, message)) = self.out.next(now, self.is_timed()) {
             return Some(self.dressed(message, Some(number), answers));
         }
-        // On an ordered stream nothing overtakes the last message: the end may follow it at once.
-        let said = self.stage == Stage::Closing && !self.in_turns;
-        if self.closing && self.asks && (said || self.out.is_done()) {
+        if self.closing && self.may_end() {
             return self.end(now);
         }
         if !self.in_turns && self.came.is_due(now) {
@@ -313,21 +346,6 @@ impl Session {
         Next { message, headers: Vec::new(), answers: false }
     }
 
-    /// Says that nothing follows, and when that has arrived, that the sequence is over.
-    fn end(&mut self, now: Instant) -> Option<Next> {
-        if self.stage == Stage::Open && self.version == Version::February && self.out.last_number() > 0 {
-            self.stage = Stage::Closing;
-            self.out.push(Outbound { last: true, ..control::empty(self.version, "LastMessage") });
-            let (number, message) = self.out.next(now, false)?;
-            return Some(self.dressed(message, Some(number), false));
-        }
-        self.stage = Stage::Over;
-        let id = self.out.id.clone()?;
-        let last = self.out.last_number();
-        let message = control::about(self.dialect, self.version, "TerminateSequence", &id, Some(last));
-        Some(self.dressed(message, None, false))
-    }
-
     /// A message with the headers of the protocol.
     fn dressed(&mut self, message: Outbound, number: Option<u64>, answers: bool) -> Next {
         self.in_hand = message.call.filter(|_| number.is_some());
@@ -335,7 +353,8 @@ impl Session {
         if let (Some(number), Some(id)) = (number, &self.out.id) {
             headers.extend(control::sequence(self.dialect, self.version, id, number, message.last));
         }
-        if let Some(said) = self.came.tell() {
+        let said = self.came.tell(self.closed && self.version == Version::Oasis);
+        if let Some(said) = said {
             headers.extend(control::acknowledgement(self.dialect, self.version, &said));
         }
         let mut message = message;
@@ -377,8 +396,16 @@ impl Session {
             self.came.ask(now);
         }
         if let Some(sequence) = &head.reliable.sequence {
-            if self.came.id.as_ref() != Some(&sequence.id) || self.stage == Stage::Over {
+            let own = self.came.id.as_ref() == Some(&sequence.id);
+            if own && self.stage == Stage::Over && self.asks && self.closing {
+                // The service ends its sequence, too; nobody is there any more to tell it so.
+                return Ok(Verdict::Deliver(Vec::new()));
+            }
+            if !own || self.stage == Stage::Over {
                 return Ok(Verdict::Fault(self.unknown()));
+            }
+            if sequence.last {
+                self.last = Some(sequence.number);
             }
             return Ok(self.numbered(now, sequence.number, came, desk));
         }
@@ -420,6 +447,13 @@ impl Session {
         let taken = self.came.take(now, number, (!is_control).then_some(arrived));
         if self.in_turns && !self.asks {
             let wants = came.head.message_id.clone().filter(|_| !is_control);
+            if let Some(id) = wants.as_ref().filter(|_| !matches!(taken, Taken::Again))
+                && !self.asked_of_us.contains(id)
+            {
+                // One-way calls may have identifiers, too, and are never answered.
+                self.asked_of_us.truncate(AWAITED - 1);
+                self.asked_of_us.push_front(id.clone());
+            }
             // The answer to a fresh question comes by itself; what has none is acknowledged at once.
             desk.owed = match (&taken, wants) {
                 (Taken::Now(_), Some(_)) => None,
@@ -437,65 +471,6 @@ impl Session {
         if let Some(question) = head.relates_to.as_ref().filter(|_| self.asks && self.in_turns) {
             self.out.answered(question);
         }
-    }
-
-    /// A message of the protocol itself.
-    fn control_message(&mut self, came: &Came<'_>, desk: &mut Desk) -> Visit<Option<Verdict>> {
-        let head = came.head;
-        let is = |name| version_of(head, name).is_some();
-        if is("SequenceAcknowledgement") || is("TerminateSequenceResponse") || is("LastMessage") {
-            return Ok(Some(Verdict::Deliver(Vec::new())));
-        }
-        let (closes, ends) = (is("CloseSequence"), is("TerminateSequence"));
-        if !closes && !ends {
-            return Ok(None);
-        }
-        let (about, _) = control::identifiers(self.dialect, came.document, came.words, came.quotas)?;
-        if about.is_none() || about != self.came.id {
-            return Ok(Some(Verdict::Fault(self.unknown())));
-        }
-        let about = about.unwrap_or_default();
-        match self.version {
-            Version::Oasis => {
-                let name = if closes { "CloseSequenceResponse" } else { "TerminateSequenceResponse" };
-                let answer = control::about(self.dialect, self.version, name, &about, None);
-                desk.control.push_back(Outbound { relates_to: head.message_id.clone(), ..answer });
-            }
-            Version::February if !self.asks => {
-                let id = self.out.id.clone().unwrap_or_default();
-                desk.control.push_back(control::about(
-                    self.dialect,
-                    self.version,
-                    "TerminateSequence",
-                    &id,
-                    None,
-                ));
-            }
-            Version::February => {}
-        }
-        if ends {
-            self.stage = Stage::Over;
-        }
-        // A client is told so when it has said the same; else it is the service's own doing.
-        if (ends || self.asks) && !(self.asks && self.closing) {
-            self.end_for(if closes { "SequenceClosed" } else { "SequenceTerminated" }, "");
-        }
-        Ok(Some(Verdict::Deliver(Vec::new())))
-    }
-
-    /// Whether a fault is the protocol's, and with it the end of the session.
-    fn ends_with(&mut self, came: &Came<'_>) -> Visit<bool> {
-        let fault = Fault::read(self.dialect, came.document, came.words, came.quotas)?;
-        let (namespace, name) = fault.subcode.as_ref().unwrap_or(&fault.code);
-        let own = Version::of(namespace).is_some() || version_of(came.head, "fault").is_some();
-        if !own {
-            return Ok(false);
-        }
-        if self.asks && matches!(self.stage, Stage::Asking(..)) {
-            return Err(refused(&fault.reason));
-        }
-        self.end_for(name, &fault.reason);
-        Ok(true)
     }
 
     /// A client asks for a sequence.
@@ -522,7 +497,10 @@ impl Session {
             self.stage = Stage::Open;
         }
         let granted = self.came.id.clone().unwrap_or_default();
-        desk.control.push_back(control::created(self.dialect, self.version, id, &granted, Some(came.here)));
+        // A client takes acknowledgements to the very address only that it calls, which may be another name of this host.
+        let to = came.head.to.as_deref().filter(|to| *to != ANONYMOUS && !to.is_empty());
+        self.here = to.unwrap_or(came.here).into();
+        desk.control.push_back(control::created(self.dialect, self.version, id, &granted, Some(&self.here)));
         Ok(Verdict::Deliver(Vec::new()))
     }
 

@@ -13,6 +13,7 @@ use everywire_model::visit::Visit;
 use everywire_model::{CallId, Failure};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// A session, as one connection has it.
@@ -73,6 +74,11 @@ impl Reliable {
         self.session().close();
     }
 
+    /// Whether the client of a duplex channel says nothing more.
+    pub(in crate::soap) fn is_told_all(&self) -> bool {
+        self.session().is_told_all()
+    }
+
     /// Something went wrong that another connection does not mend.
     pub(in crate::soap) fn give_up(&mut self) {
         self.session().give_up();
@@ -122,8 +128,13 @@ impl Reliable {
     }
 
     /// The next message to send.
-    pub(in crate::soap) fn next(&mut self, now: Instant) -> Option<Next> {
-        lock(&self.session).next(now, &mut self.desk)
+    pub(in crate::soap) fn next(&mut self, now: Instant, waker: Option<&Waker>) -> Option<Next> {
+        lock(&self.session).next(now, &mut self.desk, waker)
+    }
+
+    /// Whether the request that came last gets its response when its waker is woken.
+    pub(in crate::soap) fn is_awaiting(&self) -> bool {
+        self.desk.is_awaiting() && !self.is_over()
     }
 
     /// Takes a message.

@@ -1,6 +1,6 @@
 //! A place in a document of binary XML.
 
-use super::{Content, Cursor, Entered, Told};
+use super::{Content, Cursor, Entered, Found, Told};
 use crate::dictionary::Words;
 use crate::nbfx::{Item, Prefix, Reader, Record, Text, Word};
 use crate::values::{Quota, ReaderQuotas};
@@ -365,6 +365,24 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         let told = self.told_here(wanted);
         self.reader.seek(place.0, place.1);
         told
+    }
+
+    fn attributes(&self, at: usize, budget: &mut Budget) -> Visit<Vec<Found<'a>>> {
+        let mut reader = self.reader.clone();
+        reader.seek(at, 0);
+        let mut found = Vec::new();
+        reader.read()?;
+        while let Some(0x04..=0x3f) = reader.peek() {
+            let Some(Record::Attribute(prefix, name, value)) = reader.read()? else { continue };
+            let cost = self.cost(&value);
+            budget.charge_bytes(cost)?;
+            self.check(&value, cost)?;
+            let word = self.text_word(&value)?;
+            let name = self.word(name)?;
+            let prefix = Cow::Owned(prefix_text(prefix));
+            found.push(Found { prefix, name, content: Content::of(value, word), namespace: None });
+        }
+        Ok(found)
     }
 
     fn position(&self) -> usize {

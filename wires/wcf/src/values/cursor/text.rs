@@ -1,6 +1,6 @@
 //! A place in a document of XML text.
 
-use super::{Content, Cursor, Entered, Told};
+use super::{Content, Cursor, Entered, Found, Told};
 use crate::nbfx::Item;
 use crate::text::{Event, Reader, Tag, base64};
 use crate::values::{Quota, ReaderQuotas};
@@ -151,6 +151,30 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
             }
         }
         Ok(told)
+    }
+
+    fn attributes(&self, at: usize, budget: &mut Budget) -> Visit<Vec<Found<'a>>> {
+        let mut reader = Reader::part(self.document, at, 0, &self.quotas);
+        let Some(Event::Start(tag)) = reader.next()? else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for attribute in tag.attributes() {
+            let attribute = attribute?;
+            if attribute.prefix == "xmlns" || (attribute.prefix.is_empty() && attribute.local == "xmlns") {
+                continue;
+            }
+            let limit = self.quotas.max_string_content_length;
+            if attribute.value.len() > limit as usize {
+                return Err(Quota::StringContentLength.exceeded(limit));
+            }
+            budget.charge_bytes(attribute.value.len() as u64)?;
+            found.push(Found {
+                prefix: Cow::Borrowed(attribute.prefix),
+                name: attribute.local,
+                content: Content::Text(attribute.value),
+                namespace: None,
+            });
+        }
+        Ok(found)
     }
 
     fn count(&self) -> Visit<u64> {

@@ -5,7 +5,7 @@ use crate::dictionary::Term;
 use crate::limits::MAX_DEPTH;
 use crate::nbfx::Item;
 use crate::values::Form;
-use crate::values::graph::{Graph, Member, NamespaceId, Node, NodeId, XSI_ID};
+use crate::values::graph::{Graph, Member, NamespaceId, Node, NodeId, Place, XSI_ID};
 use crate::values::layout::Layout;
 use crate::values::output::{INSTANCE, Letter};
 use crate::values::qname::clark;
@@ -21,12 +21,12 @@ pub(super) struct Frame {
     pub(super) index: usize,
     /// How many there must be.
     pub(super) len: usize,
-    graph: usize,
-    node: NodeId,
+    pub(super) graph: usize,
+    pub(super) node: NodeId,
     /// The arm of a union.
-    arm: usize,
+    pub(super) arm: usize,
     /// Prefix of the elements in it.
-    prefix: Letter,
+    pub(super) prefix: Letter,
     /// How many namespaces were declared before its element.
     pub(super) scope: usize,
     /// Whether an element ends with it.
@@ -43,6 +43,10 @@ pub(super) enum Kind {
     /// The value has the element of this frame, and one of several types.
     Derived,
     Items,
+    /// The items of a list in one text.
+    Words,
+    /// The element of one of several names.
+    Named,
     /// An array record: items are only counted.
     Array(Item),
     Pairs,
@@ -65,9 +69,9 @@ pub(super) struct Begun {
 /// A declared namespace.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope {
-    prefix: Letter,
-    graph: usize,
-    namespace: NamespaceId,
+    pub(super) prefix: Letter,
+    pub(super) graph: usize,
+    pub(super) namespace: NamespaceId,
 }
 
 /// The graphs that frames point into: of the layout first, then those of shapes that came with values.
@@ -99,7 +103,7 @@ impl<'s> Graphs<'s> {
         self.get(graph)?.nodes.get(node).ok_or_else(misuse)
     }
 
-    fn namespace(&self, graph: usize, namespace: NamespaceId) -> Visit<&Term> {
+    pub(super) fn namespace(&self, graph: usize, namespace: NamespaceId) -> Visit<&Term> {
         self.get(graph)?.namespaces.get(namespace).ok_or_else(misuse)
     }
 }
@@ -220,6 +224,12 @@ impl ElementSink<'_> {
                 }
                 (Node::Choice { arms, own, .. }, Kind::Choice) => (arms.get(frame.arm), own),
                 (Node::Items { item, own, .. }, Kind::Items) => (Some(item), own),
+                (Node::Named { arms, own }, Kind::Named) => (arms.get(frame.arm), own),
+                (Node::Items { item, .. }, Kind::Words) => {
+                    let node = item.node;
+                    self.output.word(index);
+                    return Ok(Begun { graph, node, scope });
+                }
                 (Node::Pairs { value, own, .. }, Kind::Pairs) if index % 2 == 1 => (Some(value), own),
                 (Node::Pairs { key, own, pair, .. }, Kind::Pairs) => {
                     if index > 0 {
@@ -232,6 +242,9 @@ impl ElementSink<'_> {
             },
         };
         let member = member.ok_or_else(miscounted)?;
+        if let Place::Attribute(..) | Place::Text = member.place {
+            return self.start_apart(at, index, scope);
+        }
         let prefix = if member.namespace == *own {
             frame.prefix
         } else {
@@ -264,6 +277,9 @@ impl ElementSink<'_> {
             self.output.xmlns(b'h', namespace);
             self.floor = self.scope.len();
             return Ok(begun);
+        }
+        if let Place::Attribute(..) | Place::Text = layout.members.get(index).ok_or_else(miscounted)?.place {
+            return self.start_apart(0, index, begun.scope);
         }
         self.output.start(0, name);
         if layout.wrapper.is_none() {
@@ -306,6 +322,7 @@ impl ElementSink<'_> {
             self.base.ends = true;
             if instance {
                 self.declare_instance()?;
+                self.begin_attributes()?;
             }
         }
         Ok(())
@@ -314,23 +331,37 @@ impl ElementSink<'_> {
     pub(super) fn open_fields(&mut self, len: usize) -> Visit<()> {
         let begun = self.begin()?;
         let node = behind(self.graphs.get(begun.graph)?, begun.node);
-        let Node::Fields { own, others, members, .. } = self.graphs.node(begun.graph, node)? else {
+        let Node::Fields { own, others, members, apart, .. } = self.graphs.node(begun.graph, node)? else {
             return Err(misuse());
         };
         if members.len() != len {
             return Err(miscounted());
         }
-        let (own, others) = (*own, others.clone());
+        let (own, others, apart) = (*own, others.clone(), *apart);
         let prefix = self.prefix_of(begun.graph, own)?;
         for other in others {
             self.prefix_of(begun.graph, other)?;
         }
-        self.open_element(begun, node, Frame { prefix, ..Frame::new(Kind::Fields, len) })
+        self.open_element(begun, node, Frame { prefix, ..Frame::new(Kind::Fields, len) })?;
+        if apart { self.begin_attributes() } else { Ok(()) }
     }
 
     pub(super) fn open_items(&mut self, len: usize) -> Visit<()> {
+        if self.open_flat(len)? {
+            return Ok(());
+        }
         let begun = self.begin()?;
         let node = behind(self.graphs.get(begun.graph)?, begun.node);
+        if self.output.begin_words() {
+            let frame = Frame {
+                graph: begun.graph,
+                node,
+                scope: begun.scope,
+                ends: true,
+                ..Frame::new(Kind::Words, len)
+            };
+            return self.push(frame);
+        }
         let (own, kind) = match self.graphs.node(begun.graph, node)? {
             Node::Items { own, array: Some(item), .. } if len > 0 && self.output.form == Form::Binary => {
                 (*own, Kind::Array(*item))
@@ -357,6 +388,13 @@ impl ElementSink<'_> {
                 let arm = arm.ok_or_else(miscounted)?;
                 self.push(Frame { graph, node, arm, ..Frame::new(Kind::Derived, 2) })
             }
+            Node::Named { .. } => {
+                let arm = arm.ok_or_else(miscounted)?;
+                let list = self.frames.last_mut().ok_or_else(misuse)?;
+                let prefix = list.prefix;
+                list.index += 1;
+                self.push(Frame { graph, node, arm, prefix, ..Frame::new(Kind::Named, 2) })
+            }
             Node::Choice { own, .. } => {
                 let own = *own;
                 let begun = self.begin()?;
@@ -369,7 +407,10 @@ impl ElementSink<'_> {
         }
     }
 
-    fn open_element(&mut self, begun: Begun, node: NodeId, frame: Frame) -> Visit<()> {
+    pub(super) fn open_element(&mut self, begun: Begun, node: NodeId, frame: Frame) -> Visit<()> {
+        if self.output.is_apart() {
+            return Err(misuse());
+        }
         self.declare_instance()?;
         self.push(Frame { graph: begun.graph, node, scope: begun.scope, ends: true, ..frame })
     }
@@ -385,7 +426,7 @@ impl ElementSink<'_> {
             Kind::Parameters => self.graphs.layout().and_then(|layout| layout.members.get(index)),
             _ => match self.graphs.node(frame.graph, frame.node)? {
                 Node::Fields { members, .. } => members.get(index),
-                Node::Choice { arms, .. } => arms.get(frame.arm),
+                Node::Choice { arms, .. } | Node::Named { arms, .. } => arms.get(frame.arm),
                 Node::Items { item, .. } => Some(item),
                 Node::Pairs { key, .. } if index % 2 == 0 => Some(key),
                 Node::Pairs { value, .. } => Some(value),
@@ -407,14 +448,14 @@ impl ElementSink<'_> {
 
     /// The next letter: `a`, `h` and `s` are the envelope's, `i` is the schema instance. Beyond the last one, letters hide
     /// those of outer elements.
-    fn fresh(&self) -> Letter {
+    pub(super) fn fresh(&self) -> Letter {
         const LETTERS: &[Letter] = b"bcdefgjklmnopqrtuvwxyz";
         let scope = self.scope.get(self.floor..).unwrap_or_default();
         let declared = scope.iter().filter(|known| !matches!(known.prefix, 0 | INSTANCE)).count();
         LETTERS.get(declared % LETTERS.len()).copied().unwrap_or(b'b')
     }
 
-    fn declare(&mut self, prefix: Letter, graph: usize, namespace: NamespaceId) -> Visit<()> {
+    pub(super) fn declare(&mut self, prefix: Letter, graph: usize, namespace: NamespaceId) -> Visit<()> {
         self.output.xmlns(prefix, self.graphs.namespace(graph, namespace)?);
         self.scope.push(Scope { prefix, graph, namespace });
         Ok(())
@@ -488,7 +529,7 @@ impl ElementSink<'_> {
     }
 
     /// The prefix that a namespace has, unless it is hidden by one declared later.
-    fn find(&self, graph: usize, namespace: NamespaceId) -> Option<Letter> {
+    pub(super) fn find(&self, graph: usize, namespace: NamespaceId) -> Option<Letter> {
         let is = |known: (usize, NamespaceId)| {
             known == (graph, namespace)
                 || (known.0 != graph

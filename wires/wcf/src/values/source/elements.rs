@@ -1,5 +1,6 @@
 //! Finding the elements of values.
 
+use super::apart::{is_apart, is_choice};
 use super::{Cursor, ElementSource, Entered, Kind, Quota};
 use crate::violations::Violation;
 use everywire_model::shape::{Hold, Struct};
@@ -9,7 +10,7 @@ use everywire_model::visit::Visit;
 #[derive(Debug)]
 pub(super) struct Jumble<'a> {
     /// Name and offset.
-    members: Vec<(&'a str, usize)>,
+    pub(super) members: Vec<(&'a str, usize)>,
     /// Where the last one ends.
     end: usize,
 }
@@ -34,8 +35,10 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
         frame.index += 1;
         match &mut frame.kind {
+            Kind::Flat(_) => self.enter_flat(index),
+            Kind::Words => self.wrong(Violation::Misuse),
             Kind::Parameters(_) | Kind::Struct(_) => self.enter_field(index),
-            Kind::Maybe | Kind::Variant => match frame.entered.take() {
+            Kind::Maybe | Kind::Variant | Kind::Named => match frame.entered.take() {
                 Some(entered) => Ok(Some(entered)),
                 None => self.wrong(Violation::Misuse),
             },
@@ -74,7 +77,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             return false;
         }
         let Some((name, behind)) = self.cursor.plain() else { return false };
-        if !is_field(fields, frame.index, name, wraps) {
+        if !is_field(fields, frame.index, name, wraps) || is_apart(fields, frame.index) {
             return false;
         }
         frame.index += 1;
@@ -82,7 +85,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         true
     }
 
-    fn enter_item(&mut self) -> Visit<Option<Entered<'a>>> {
+    pub(super) fn enter_item(&mut self) -> Visit<Option<Entered<'a>>> {
         match self.cursor.enter()? {
             Some(entered) => Ok(Some(entered)),
             None => self.wrong(Violation::MissingElement),
@@ -149,6 +152,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 Kind::Struct(fields) => (fields, false),
                 _ => return self.wrong(Violation::Misuse),
             };
+            if is_apart(fields, index) {
+                return self.enter_apart(index);
+            }
             if frame.jumble.is_some() || (!frame.open && !wraps) {
                 return self.enter_jumbled(index);
             }
@@ -166,7 +172,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             if is_field(fields, index, entered.name, wraps) {
                 return Ok(Some(entered));
             }
-            let known = (0..fields.fields.len()).any(|at| is_field(fields, at, entered.name, wraps));
+            let known = (0..fields.fields.len()).any(|at| may_be(fields, at, entered.name, wraps));
             if known {
                 self.jumble(&entered)?;
             } else {
@@ -190,7 +196,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// Notes where the members of the open struct are, from the one that was entered.
-    fn jumble(&mut self, entered: &Entered<'a>) -> Visit<()> {
+    pub(super) fn jumble(&mut self, entered: &Entered<'a>) -> Visit<()> {
         let depth = self.frames.last().unwrap_or(&self.base).depth;
         self.cursor.seek(entered.at, depth);
         let mut members = Vec::new();
@@ -280,9 +286,15 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 }
 
+/// Whether an element is that of a field, or of an item of it.
+fn may_be(fields: &Struct, index: usize, name: &str, wraps: bool) -> bool {
+    is_field(fields, index, name, wraps)
+        || fields.fields.get(index).is_some_and(|field| is_choice(&field.shape, name))
+}
+
 /// Whether an element is that of a field. The element of what an operation returns is called as it likes, as long as it is
 /// not called like another field.
-fn is_field(fields: &Struct, index: usize, name: &str, wraps: bool) -> bool {
+pub(super) fn is_field(fields: &Struct, index: usize, name: &str, wraps: bool) -> bool {
     match fields.fields.get(index) {
         Some(field) if field.name == name => true,
         Some(field) if wraps && field.name == "return" => {

@@ -1,4 +1,5 @@
 //! What a node serves, without a node.
+#![allow(dead_code, unreachable_pub, missing_docs)]
 
 use bytes::Bytes;
 use everywire_model::object::{Local, Resolver};
@@ -6,15 +7,32 @@ use everywire_model::shape::Hold;
 use everywire_model::*;
 use std::sync::Arc;
 
-/// These keys, and nothing behind them.
-pub(crate) struct Shelf(pub(crate) &'static [&'static str]);
+/// Keys, and who is served under each.
+#[derive(Default)]
+pub struct Shelf(Vec<(Bytes, Vec<Arc<dyn Servant>>)>);
+
+impl Shelf {
+    /// These keys, and nothing behind them.
+    pub fn of_keys(keys: &[&'static str]) -> Self {
+        Self(keys.iter().map(|key| (Bytes::from_static(key.as_bytes()), Vec::new())).collect())
+    }
+
+    /// One object.
+    pub fn with(key: &'static str, servant: Arc<dyn Servant>) -> Self {
+        Self(vec![(Bytes::from_static(key.as_bytes()), vec![servant])])
+    }
+}
 
 impl Objects for Shelf {
     fn keys(&self) -> Vec<Bytes> {
-        self.0.iter().map(|key| Bytes::from_static(key.as_bytes())).collect()
+        self.0.iter().map(|(key, _)| key.clone()).collect()
     }
-    fn servants(&self, _: &[u8]) -> Vec<Arc<dyn Servant>> {
-        Vec::new()
+    fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>> {
+        self.0
+            .iter()
+            .find(|(known, _)| **known == *key)
+            .map(|(_, servants)| servants.clone())
+            .unwrap_or_default()
     }
     fn emit(&self, _: &[u8], _: &Interface, _: &Signal, _: &dyn Encode) -> Result<(), Failure> {
         Ok(())
@@ -32,8 +50,8 @@ impl Objects for Shelf {
     fn create(&self, _: &[u8]) -> Option<Result<Bytes, Failure>> {
         None
     }
-    fn publish(&self, _: &str, _: &[u8]) -> Reference {
-        Reference::default()
+    fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
+        everywire_wcf::address::publish(type_id, &self.places(), key)
     }
     fn places(&self) -> Vec<Place> {
         Vec::new()

@@ -1,0 +1,17 @@
+//! Has the linker put the functions of each call next to each other: see `scripts/layout.sh`.
+
+use std::env;
+use std::path::Path;
+
+fn main() {
+    println!("cargo::rerun-if-changed=hot.ld");
+    println!("cargo::rerun-if-changed=build.rs");
+    let (Ok(root), Ok(system)) = (env::var("CARGO_MANIFEST_DIR"), env::var("CARGO_CFG_TARGET_OS")) else {
+        return;
+    };
+    // Not where nothing is optimised: there it would only cost time.
+    let optimised = env::var("OPT_LEVEL").is_ok_and(|level| level != "0");
+    if system == "linux" && optimised {
+        println!("cargo::rustc-link-arg-bins=-Wl,-T,{}", Path::new(&root).join("hot.ld").display());
+    }
+}

@@ -1,0 +1,143 @@
+//! Attributes of types.
+
+use super::builtin::{self, Typed};
+use super::limits::NESTING;
+use super::marks::{Attribute, Mark};
+use super::members::{Members, written};
+use super::names::{QName, SCHEMA, is_name};
+use super::tree::{Node, XML};
+use super::types::{Types, is_of_graphs};
+use crate::report::Problem;
+use everywire_model::shape::Text;
+use everywire_model::{Hold, Shape};
+
+impl<'n, 't> Types<'n, 't, '_> {
+    /// The attributes in a type, or in a group of them; how deep the deepest of their types is.
+    pub(super) fn attributes(
+        &mut self,
+        of: &QName,
+        content: &'n Node<'t>,
+        members: &mut Members,
+        chain: usize,
+    ) -> Option<usize> {
+        let mut depth = 0;
+        for child in content.children.iter().filter(|child| child.space == SCHEMA) {
+            match child.local {
+                "attribute" if !is_of_graphs(child) => {
+                    self.count(child)?;
+                    depth = depth.max(self.attribute(of, child, members)?);
+                }
+                "attributeGroup" => {
+                    // Groups without anything in them count as well: they may name others twice.
+                    self.count(child)?;
+                    let name = child.qname("ref", self.report)?;
+                    let Some(group) = self.schemas.attribute_groups.get(&name).copied() else {
+                        self.remark(format!(
+                            "{of}: the attributes {name} are left out, they are not defined"
+                        ));
+                        continue;
+                    };
+                    if chain == NESTING {
+                        let message =
+                            format!("groups of attributes are inside one another more than {NESTING} deep");
+                        self.report.add(Problem::new(group.span(), message));
+                        return None;
+                    }
+                    depth = depth.max(self.attributes(&name, group, members, chain + 1)?);
+                }
+                "anyAttribute" => self.remark(format!("{of}: any attribute is left out")),
+                _ => {}
+            }
+        }
+        Some(depth)
+    }
+
+    fn attribute(&mut self, of: &QName, node: &'n Node<'t>, members: &mut Members) -> Option<usize> {
+        if node.get("use") == Some("prohibited") {
+            return Some(0);
+        }
+        let (namespace, local, declared) = match node.qname("ref", self.report) {
+            Some(name) => {
+                let declared = self.schemas.attributes.get(&name).copied();
+                if declared.is_none() && name.namespace != XML {
+                    self.remark(format!("{of}: the attribute {name} is left out, it is not defined"));
+                    return Some(0);
+                }
+                (name.namespace, name.local, declared)
+            }
+            None => {
+                let usual = self.schemas.qualified.contains(&of.namespace);
+                let qualified = node.get("form").map_or(usual, |form| form == "qualified");
+                let namespace = if qualified { of.namespace.clone() } else { String::new() };
+                (namespace, node.needed("name", self.report)?.to_owned(), Some(node))
+            }
+        };
+        if !is_name(&local) {
+            let message = format!("{} is no name of XML", crate::xml::shown(&local));
+            self.report.add(Problem::new(node.span(), message));
+            return None;
+        }
+        let typed = match declared {
+            Some(declared) => self.attribute_type(of, &local, declared)?,
+            None => Typed::plain(Shape::Text(Text::NARROW), false),
+        };
+        let of_it = |what| node.get(what).or_else(|| declared?.get(what));
+        let fixed = of_it("fixed");
+        let default = fixed.or_else(|| of_it("default"));
+        let required = node.get("use") == Some("required");
+        let shape = written(typed.shape);
+        let missing = !required && default.is_none() && builtin::is_value(&shape);
+        let shape = if missing { Shape::Optional(Hold::new(shape)) } else { shape };
+        let attribute =
+            Attribute { namespace: &namespace, name: &local, required, default, fixed: fixed.is_some() };
+        if !members.add(&local, "Attribute", Mark::Attribute(attribute).on(shape)) {
+            self.remark(format!("{of}: a second attribute {local} is left out"));
+        }
+        Some(typed.depth)
+    }
+
+    /// The type of an attribute. Lists in one text are lists, unless they are flags.
+    fn attribute_type(&mut self, of: &QName, local: &str, node: &'n Node<'t>) -> Option<Typed> {
+        let own = node.one("simpleType");
+        let named = match own {
+            Some(_) => None,
+            None => node.qname("type", self.report),
+        };
+        let definition = own.or_else(|| self.schemas.types.get(named.as_ref()?).copied());
+        let item = definition.and_then(|definition| definition.one("list")).and_then(|list| {
+            let item = list.qname("itemType", self.report)?;
+            self.used(&item, list)
+        });
+        if let Some(item) = item
+            && !matches!(item.shape.resolved(), Shape::U8)
+            && is_simple(&item.shape)
+        {
+            let shape = Shape::sequence(item.shape);
+            return Some(Typed { depth: item.depth + 1, ..Typed::plain(shape, false) });
+        }
+        let typed = match (own, named) {
+            (Some(own), _) => {
+                // A type of its own is named by where it stands.
+                let name = QName::new(of.namespace.clone(), format!("{}{local}", of.local));
+                self.own(&name, own)?
+            }
+            (None, Some(name)) => self.used(&name, node)?,
+            (None, None) => Typed::plain(Shape::Text(Text::NARROW), false),
+        };
+        if is_simple(&typed.shape) || matches!(typed.shape, Shape::Variant) {
+            return Some(typed);
+        }
+        let message = format!("the attribute {local} of {of} is of a type with members");
+        self.report.add(Problem::new(node.span(), message));
+        None
+    }
+}
+
+/// Whether a value of this shape is one text.
+fn is_simple(shape: &Shape) -> bool {
+    match shape.resolved() {
+        Shape::Text(_) | Shape::Enum(_) | Shape::Bool | Shape::Char | Shape::WideChar => true,
+        Shape::Sequence(list) => matches!(list.element.resolved(), Shape::U8),
+        other => other.width().is_some(),
+    }
+}

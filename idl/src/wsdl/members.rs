@@ -1,0 +1,339 @@
+//! The members of types: elements, in whatever way they stand beside one another.
+
+use super::builtin::{self, Typed};
+use super::limits::{MEMBERS, NESTING};
+use super::marks::{CHOICES, Mark};
+use super::names::{QName, SCHEMA};
+use super::schema::extension;
+use super::tree::Node;
+use super::types::{Types, is_of_graphs, many};
+use crate::report::Problem;
+use everywire_model::shape::{Arm, Enum, Field, Name, Text, Union};
+use everywire_model::{Definition, Hold, Shape};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// Where a member stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Place {
+    /// Whether what it stands in may be missing.
+    pub(super) optional: bool,
+    /// The number of the choice that it is of.
+    pub(super) choice: Option<u32>,
+    /// Whether XmlSerializer writes the type: values that may be missing are left out.
+    pub(super) serialized: bool,
+}
+
+/// The members of a type that were found so far.
+pub(super) struct Members {
+    pub(super) fields: Vec<Field>,
+    pub(super) taken: HashSet<String>,
+    /// How many of them are the base's.
+    inherited: usize,
+    /// Choices so far.
+    choices: u32,
+    /// Those of them that are repeated.
+    lists: usize,
+}
+
+impl<'n, 't> Types<'n, 't, '_> {
+    /// The fields of a type, those of its base first.
+    pub(super) fn fields(
+        &mut self,
+        name: &QName,
+        node: &'n Node<'t>,
+        chain: usize,
+    ) -> Option<(Vec<Field>, usize)> {
+        let (mut fields, mut depth, mut content, mut text) = (Vec::new(), 0, node, None);
+        let simple = node.one("simpleContent");
+        let restricted = simple.and_then(|simple| simple.one("restriction"));
+        if let Some(extension) = extension(node).or(restricted) {
+            let base = extension.qname("base", self.report)?;
+            match self.schemas.types.get(&base).copied() {
+                Some(parent) if parent.local == "complexType" => {
+                    if chain == NESTING {
+                        let message = format!("more than {NESTING} types extend one another");
+                        self.report.add(Problem::new(node.span(), message));
+                        return None;
+                    }
+                    (fields, depth) = self.fields(&base, parent, chain + 1)?;
+                }
+                _ if simple.is_some() => {
+                    let typed = self.used(&base, extension)?;
+                    depth = typed.depth;
+                    text = Some(written(typed.shape));
+                }
+                None if base.namespace == SCHEMA => {}
+                _ => {
+                    self.named(&base, Some(extension))?;
+                }
+            }
+            content = extension;
+        } else if simple.is_some() {
+            return None;
+        } else if node.one("complexContent").is_some() {
+            self.remark(format!("{name}: a restriction of a type is left out"));
+        }
+        if [node, content].iter().any(|part| part.get("mixed") == Some("true")) {
+            self.remark(format!("{name}: text between its elements is left out"));
+        }
+        let taken = fields.iter().map(|field| field.name.to_string()).collect();
+        let inherited = fields.len();
+        let mut members = Members { inherited, fields, taken, choices: 0, lists: 1 };
+        depth = depth.max(self.attributes(name, content, &mut members, 0)?);
+        if let Some(shape) = text {
+            members.add("Value", "Text", Mark::Text.on(shape));
+        }
+        let serialized = is_serialized(content);
+        for particle in content.children.iter().filter(|child| child.space == SCHEMA) {
+            if matches!(particle.local, "sequence" | "all" | "choice" | "group") {
+                let place = Place { serialized, ..Place::default() };
+                depth = depth.max(self.particle(name, particle, place, &mut members)?);
+            }
+        }
+        Some((members.fields, depth))
+    }
+
+    /// One of the parts of a type; recursion is bounded by [`NESTING`].
+    fn particle(
+        &mut self,
+        name: &QName,
+        particle: &'n Node<'t>,
+        place: Place,
+        members: &mut Members,
+    ) -> Option<usize> {
+        let optional = place.optional || particle.get("minOccurs") == Some("0");
+        let place = Place { optional, ..place };
+        match particle.local {
+            "element" => {
+                let (field, typed) = self.member(name, particle, place)?;
+                if members.taken.insert(field.name.to_string()) || members.make_room(&field.name) {
+                    members.fields.push(field);
+                } else {
+                    self.remark(format!("{name}: a second member {} is left out", field.name));
+                }
+                Some(typed.depth)
+            }
+            "choice" if many(particle) => self.choices(name, particle, members),
+            "choice" => {
+                members.choices += 1;
+                let place = Place { optional: true, choice: Some(members.choices), ..place };
+                self.particles(name, particle, place, members)
+            }
+            "sequence" | "all" => {
+                if many(particle) {
+                    self.remark(format!("{name}: a sequence that is repeated is read as one that is not"));
+                }
+                self.particles(name, particle, place, members)
+            }
+            "group" => {
+                self.count(particle)?;
+                let group = particle.qname("ref", self.report)?;
+                match self.schemas.groups.get(&group).copied() {
+                    Some(group) => self.particles(name, group, place, members),
+                    None => {
+                        self.remark(format!("{name}: the group {group} is left out, it is not defined"));
+                        Some(0)
+                    }
+                }
+            }
+            "any" => {
+                self.remark(format!("{name}: any is left out"));
+                Some(0)
+            }
+            _ => Some(0),
+        }
+    }
+
+    fn particles(
+        &mut self,
+        name: &QName,
+        group: &'n Node<'t>,
+        place: Place,
+        members: &mut Members,
+    ) -> Option<usize> {
+        if self.nesting > 2 * NESTING {
+            let message = format!("types are inside one another more than {NESTING} deep");
+            self.report.add(Problem::new(group.span(), message));
+            return None;
+        }
+        self.nesting += 1;
+        let mut depth = Some(0);
+        for particle in group.children.iter().filter(|child| child.space == SCHEMA) {
+            let Some(deepest) = depth else { break };
+            depth = self.particle(name, particle, place, members).map(|deep| deep.max(deepest));
+        }
+        self.nesting -= 1;
+        depth
+    }
+
+    /// An element inside a type.
+    pub(super) fn member(
+        &mut self,
+        of: &QName,
+        element: &'n Node<'t>,
+        place: Place,
+    ) -> Option<(Field, Typed)> {
+        self.count(element)?;
+        let (local, typed) = self.element(of, element)?;
+        let field = |shape| Field { name: Name::from(local.clone()), shape };
+        let nillable = element.get("nillable") == Some("true");
+        let optional = place.optional || element.get("minOccurs") == Some("0");
+        let value = typed.value || builtin::is_value(&typed.shape);
+        let wrapped = |shape: Shape| match shape {
+            Shape::Optional(_) => shape,
+            _ => Shape::Optional(Hold::new(shape)),
+        };
+        if many(element) {
+            let octet = matches!(typed.shape.resolved(), Shape::U8);
+            if octet {
+                self.remark(format!("{of}: the repeated octets {local} are read as texts"));
+            }
+            let item = if octet { Shape::Text(Text::NARROW) } else { typed.shape.clone() };
+            let item = if nillable && value { wrapped(item) } else { item };
+            let shape = Mark::Items.on(Shape::sequence(item));
+            return Some((field(shape), Typed { depth: typed.depth + 1, ..typed }));
+        }
+        let default = element.get("default").or_else(|| element.get("fixed"));
+        let text = matches!(typed.shape.resolved(), Shape::Text(_));
+        let shape = typed.shape.clone();
+        let shape = if let Some(choice) = place.choice {
+            Mark::Left(Some(choice), None).on(wrapped(shape))
+        } else if let Some(default) = default.filter(|_| optional && !nillable && (value || text)) {
+            Mark::Left(None, Some(default)).on(shape)
+        } else if !builtin::is_emptiable(&shape) && !nillable && optional && (!value || place.serialized) {
+            Mark::Left(None, None).on(wrapped(shape))
+        } else if typed.open || (nillable && !builtin::is_emptiable(&shape)) {
+            wrapped(shape)
+        } else {
+            shape
+        };
+        Some((field(shape), typed))
+    }
+
+    /// Counts one more member of a type.
+    pub(super) fn count(&mut self, node: &Node<'_>) -> Option<()> {
+        self.members += 1;
+        if self.members > MEMBERS {
+            let message = format!("the types have more than {MEMBERS} members");
+            self.report.add(Problem::new(node.span(), message));
+            return None;
+        }
+        Some(())
+    }
+
+    /// A choice that is repeated: a list of whatever it chooses from.
+    fn choices(&mut self, of: &QName, choice: &'n Node<'t>, members: &mut Members) -> Option<usize> {
+        let (mut arms, mut names, mut depth) = (Vec::new(), Vec::<(Name, i32)>::new(), 0);
+        for element in choice.children.iter().filter(|child| child.space == SCHEMA) {
+            if element.local != "element" {
+                if element.local != "annotation" {
+                    self.remark(format!("{of}: {} in a choice that is repeated is left out", element.local));
+                }
+                continue;
+            }
+            self.count(element)?;
+            let (local, typed) = self.element(of, element)?;
+            if names.iter().any(|(known, _)| *known == local) {
+                self.remark(format!("{of}: a second element {local} of a choice is left out"));
+                continue;
+            }
+            depth = depth.max(typed.depth);
+            let number = i32::try_from(names.len()).ok()?;
+            let nil = element.get("nillable") == Some("true") && !builtin::is_emptiable(&typed.shape);
+            let shape = if nil { Shape::Optional(Hold::new(typed.shape)) } else { typed.shape };
+            let name = Name::from(local);
+            names.push((name.clone(), number));
+            let field = Field { name, shape };
+            arms.push(Arm { labels: Cow::Owned(vec![number.into()]), default: false, field });
+        }
+        if arms.is_empty() {
+            return Some(0);
+        }
+        let list = QName::new(
+            of.namespace.clone(),
+            format!(
+                "{}Item{}",
+                of.local,
+                if members.lists == 1 { String::new() } else { members.lists.to_string() }
+            ),
+        );
+        members.lists += 1;
+        let union = match self.lists.get(&list) {
+            Some(union) => union.clone(),
+            None => {
+                let union = self.chosen(&list, arms, names);
+                self.lists.insert(list, union.clone());
+                union
+            }
+        };
+        if !members.add("Items", "Choices", Mark::Choices.on(Shape::sequence(union))) {
+            self.remark(format!("{of}: another choice that is repeated is left out"));
+        }
+        Some(depth + 2)
+    }
+
+    /// The union of the elements of a choice.
+    fn chosen(&mut self, list: &QName, arms: Vec<Arm>, names: Vec<(Name, i32)>) -> Shape {
+        let union_name = self.name(list, "TYPE");
+        let kind = Enum {
+            name: Name::from(self.names.name(&format!("{union_name}Kind"))),
+            id: Name::from(""),
+            members: Cow::Owned(names),
+            bits: 32,
+        };
+        let kind = Shape::Enum(Hold::new(kind));
+        self.definitions.push((QName::default(), Definition::Type(kind.clone())));
+        let id = Name::from(CHOICES);
+        let union = Union { name: union_name, id, discriminator: kind, arms: Cow::Owned(arms) };
+        let union = Shape::Union(Hold::new(union));
+        self.definitions.push((QName::default(), Definition::Type(union.clone())));
+        union
+    }
+}
+
+impl Members {
+    /// Has an attribute give its name to an element that is called so too.
+    fn make_room(&mut self, name: &str) -> bool {
+        let other = format!("{name}Attribute");
+        let mut own = self.fields.iter_mut().skip(self.inherited);
+        let clash = own.find(|field| field.name == name);
+        match clash.filter(|field| matches!(Mark::of(&field.shape), Some(Mark::Attribute(_)))) {
+            Some(attribute) if self.taken.insert(other.clone()) => {
+                attribute.name = Name::from(other);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Adds a member that the schema does not name, or names in another way; whether there was a name for it.
+    pub(super) fn add(&mut self, name: &str, suffix: &str, shape: Shape) -> bool {
+        let names = [name.to_owned(), format!("{name}{suffix}")];
+        let free = names.into_iter().find(|name| self.taken.insert(name.clone()));
+        let Some(name) = free else { return false };
+        self.fields.push(Field { name: Name::from(name), shape });
+        true
+    }
+}
+
+/// What stands in attributes, or between them: a value of any simple type is text.
+pub(super) fn written(shape: Shape) -> Shape {
+    if matches!(shape, Shape::Variant) { Shape::Text(Text::NARROW) } else { shape }
+}
+
+/// Whether these are members as XmlSerializer has them, and DataContractSerializer has not.
+pub(super) fn is_serialized(content: &Node<'_>) -> bool {
+    content.children.iter().filter(|child| child.space == SCHEMA).any(|child| match child.local {
+        "attribute" => !is_of_graphs(child),
+        "attributeGroup" | "anyAttribute" | "choice" => true,
+        "sequence" | "all" => is_serialized(child),
+        "element" => {
+            let string = child.get("type").and_then(|name| child.resolve(name.trim()));
+            let string = string.is_some_and(|name| name.namespace == SCHEMA && name.local == "string");
+            let left = child.get("minOccurs") == Some("0") && child.get("nillable") != Some("true");
+            many(child) || child.get("default").is_some() || (string && left)
+        }
+        _ => false,
+    })
+}

@@ -1,0 +1,228 @@
+//! The members of types.
+
+use super::super::builtin;
+use super::super::marks::{Attribute, Mark, unmarked};
+use super::super::names::{QName, is_name};
+use super::super::tree::XML;
+use super::paper::Paper;
+use super::schemas::Schemas;
+use super::types::{Presence, presence};
+use everywire_model::Shape;
+use everywire_model::shape::Field;
+
+impl Schemas<'_> {
+    /// A sequence of fields; those that are no elements are left out.
+    pub(super) fn fields(&mut self, space: &str, fields: &[Field], paper: &mut Paper) -> Result<(), String> {
+        let serialized = fields.iter().any(|field| Mark::of(&field.shape).is_some());
+        let elements: Vec<&Field> = fields
+            .iter()
+            .filter(|field| !matches!(Mark::of(&field.shape), Some(Mark::Attribute(_) | Mark::Text)))
+            .collect();
+        if elements.is_empty() {
+            paper.empty("xs:sequence", &[]);
+            return Ok(());
+        }
+        paper.open("xs:sequence", &[]);
+        let mut open = None;
+        for field in elements {
+            let choice = match Mark::of(&field.shape) {
+                Some(Mark::Left(choice, _)) => choice,
+                _ => None,
+            };
+            if choice != open {
+                if open.is_some() {
+                    paper.close();
+                }
+                if choice.is_some() {
+                    paper.open("xs:choice", &[("minOccurs", "0")]);
+                }
+                open = choice;
+            }
+            self.field(space, field, serialized, paper)?;
+        }
+        if open.is_some() {
+            paper.close();
+        }
+        paper.close();
+        Ok(())
+    }
+
+    /// One field. `serialized`: its type is XmlSerializer's, which leaves out what may be missing.
+    fn field(
+        &mut self,
+        space: &str,
+        field: &Field,
+        serialized: bool,
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        let shape = unmarked(&field.shape);
+        match Mark::of(&field.shape) {
+            Some(Mark::Items) => {
+                let item = shape.element().unwrap_or(shape);
+                let nillable = if matches!(item, Shape::Optional(_)) { Some("true") } else { None };
+                let more = [("maxOccurs", Some("unbounded")), ("nillable", nillable)];
+                self.item(space, &field.name, item, &more, paper)
+            }
+            Some(Mark::Choices) => {
+                paper.open("xs:choice", &[("minOccurs", "0"), ("maxOccurs", "unbounded")]);
+                if let Some(Shape::Union(union)) = shape.element() {
+                    for arm in union.arms.iter() {
+                        let shape = &arm.field.shape;
+                        let nillable = if matches!(shape, Shape::Optional(_)) { Some("true") } else { None };
+                        self.item(space, &arm.field.name, shape, &[("nillable", nillable)], paper)?;
+                    }
+                }
+                paper.close();
+                Ok(())
+            }
+            Some(Mark::Left(choice, default)) => {
+                let more = [("default", default)];
+                let missing = if choice.is_none() { Presence::Optional } else { Presence::Required };
+                self.element_with(space, &field.name, shape, missing, &more, paper)
+            }
+            _ if serialized => {
+                let presence = match presence(shape) {
+                    Presence::Optional => Presence::Required,
+                    Presence::Nillable if builtin::is_emptiable(shape) => Presence::Optional,
+                    other => other,
+                };
+                self.element(space, &field.name, shape, presence, paper)
+            }
+            _ => self.element(space, &field.name, shape, presence(shape), paper),
+        }
+    }
+
+    /// An element that comes as often as need be, or is one of several.
+    fn item(
+        &mut self,
+        space: &str,
+        name: &str,
+        shape: &Shape,
+        more: &[(&'static str, Option<&str>)],
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        let presence = if more.iter().any(|(what, _)| *what == "maxOccurs") {
+            Presence::Optional
+        } else {
+            Presence::Required
+        };
+        self.element_with(space, name, shape, presence, more, paper)
+    }
+
+    pub(super) fn element(
+        &mut self,
+        space: &str,
+        name: &str,
+        shape: &Shape,
+        presence: Presence,
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        self.element_with(space, name, shape, presence, &[], paper)
+    }
+
+    fn element_with(
+        &mut self,
+        space: &str,
+        name: &str,
+        shape: &Shape,
+        presence: Presence,
+        more: &[(&'static str, Option<&str>)],
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        if !is_name(name) {
+            return Err(format!("`{name}` is no name of XML"));
+        }
+        let kind = self.refer_to(space, shape)?;
+        let mut attributes = Vec::new();
+        if presence != Presence::Required {
+            attributes.push(("minOccurs", "0"));
+        }
+        attributes.extend(more.iter().filter_map(|(what, value)| Some((*what, (*value)?))));
+        attributes.push(("name", name));
+        if presence == Presence::Nillable {
+            attributes.push(("nillable", "true"));
+        }
+        attributes.push(("type", &kind));
+        paper.empty("xs:element", &attributes);
+        Ok(())
+    }
+
+    /// The attributes among fields.
+    pub(super) fn attributes(
+        &mut self,
+        space: &str,
+        fields: &[Field],
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        for field in fields {
+            if let Some(Mark::Attribute(attribute)) = Mark::of(&field.shape) {
+                self.attribute(space, &attribute, unmarked(&field.shape), paper)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn attribute(
+        &mut self,
+        space: &str,
+        attribute: &Attribute<'_>,
+        shape: &Shape,
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        if !is_name(attribute.name) {
+            return Err(format!("`{}` is no name of XML", attribute.name));
+        }
+        let mut said = Vec::new();
+        if attribute.required {
+            said.push(("use", "required"));
+        }
+        if let Some(value) = attribute.default {
+            said.push((if attribute.fixed { "fixed" } else { "default" }, value));
+        }
+        if attribute.namespace.is_empty() || attribute.namespace == space {
+            if !attribute.namespace.is_empty() {
+                said.push(("form", "qualified"));
+            }
+            return self.typed(space, attribute.name, shape, &said, paper);
+        }
+        let name = QName::new(attribute.namespace, attribute.name);
+        if attribute.namespace != XML {
+            let mut global = Paper::at(1);
+            self.typed(attribute.namespace, attribute.name, shape, &[], &mut global)?;
+            self.add_attribute(&name, global.out)?;
+        }
+        let name = self.refer(space, &name);
+        said.insert(0, ("ref", &name));
+        paper.empty("xs:attribute", &said);
+        Ok(())
+    }
+
+    /// An attribute with its type; lists in one text have no names.
+    fn typed(
+        &mut self,
+        space: &str,
+        name: &str,
+        shape: &Shape,
+        said: &[(&str, &str)],
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        let mut attributes = vec![("name", name)];
+        attributes.extend(said);
+        match shape.element().filter(|item| !matches!(item.resolved(), Shape::U8)) {
+            Some(item) => {
+                let item = self.refer_to(space, item)?;
+                paper.open("xs:attribute", &attributes);
+                paper.open("xs:simpleType", &[]);
+                paper.empty("xs:list", &[("itemType", &item)]);
+                paper.close();
+                paper.close();
+            }
+            None => {
+                let kind = self.refer_to(space, shape)?;
+                attributes.push(("type", &kind));
+                paper.empty("xs:attribute", &attributes);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,217 @@
+//! Members of types as XmlSerializer has them: what is read of them, what is printed, and what is refused.
+
+use crate::common::data;
+use everywire_idl::wsdl::marks::{Attribute, Mark, unmarked};
+use everywire_idl::wsdl::{describe, parse, print};
+use everywire_model::contract::note;
+use everywire_model::{Contract, Definition, Shape};
+
+/// A description whose schema has this in it.
+fn described(schema: &str) -> String {
+    format!(
+        r#"<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" targetNamespace="urn:t" xmlns:t="urn:t"><types>
+        <s:schema xmlns:s="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">{schema}</s:schema>
+        </types><portType name="T"/></definitions>"#
+    )
+}
+
+fn read(schema: &str) -> Contract {
+    parse(&described(schema), "t.wsdl").unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn fields(contract: &Contract, name: &str) -> Vec<String> {
+    let found = contract.definitions.iter().find_map(|definition| match definition {
+        Definition::Type(Shape::Struct(shape)) if shape.name == name => Some(shape.clone()),
+        _ => None,
+    });
+    let shape = found.unwrap_or_else(|| panic!("{name} is missing"));
+    let line = |field: &everywire_model::shape::Field| {
+        let mark = Mark::of(&field.shape).map_or(String::new(), |mark| format!(" {mark}"));
+        let shape = unmarked(&field.shape);
+        let noun = match shape {
+            Shape::Optional(target) => format!("optional {}", target.noun()),
+            Shape::Sequence(list) => format!("list of {}", list.element.noun()),
+            other => other.noun().into_owned(),
+        };
+        format!("{}: {noun}{mark}", field.name)
+    };
+    shape.fields.iter().map(line).collect()
+}
+
+fn unread(contract: &Contract) -> Vec<String> {
+    let notes =
+        contract.interfaces().flat_map(|interface| interface.notes.iter().cloned().collect::<Vec<_>>());
+    notes.filter(|(what, _)| what == "wcf:unread").map(|(_, what)| what.into_owned()).collect()
+}
+
+#[test]
+fn asmx_is_read() {
+    let contract = everywire_idl::read(data("mono/mill.asmx.wsdl")).unwrap_or_else(|e| panic!("{e}"));
+    let sack = [
+        "Filled: xs::dateTime @{http://everywire.test/mill}Filled!",
+        "Grain: mill::Grain @Grain=Wheat",
+        "Id: i32 @Id!",
+        "lang: text @{http://www.w3.org/XML/1998/namespace}lang",
+        "Mark: text @Mark",
+        "Rank: optional i16 @Rank",
+        "Seal: list of u8 @Seal",
+        "Sieves: mill::Sieve @Sieves!",
+        "Sizes: list of i32 @Sizes!",
+        "Count: optional i32 ?",
+        "From: optional mill::AnyParty ?",
+        "Items: list of mill::SackItem *|",
+        "Label: list of mill::Label *",
+        "Lines: mill::ArrayOfLabel",
+        "Note: text",
+        "Number: list of i32 *",
+        "Card: optional text ?1",
+        "Cash: optional xs::decimal ?1",
+        "Weeks: i32 ?=7",
+        "Weight: xs::decimal",
+    ];
+    assert_eq!(fields(&contract, "mill::Sack"), sack);
+    assert_eq!(fields(&contract, "mill::Label"), ["Count: u32 @Count!", "Value: text #"]);
+    assert_eq!(
+        fields(&contract, "mill::Firm"),
+        ["Key: text @Key", "Name: text", "Register: i64 @Register!", "Seat: text"]
+    );
+    // What is for forms of HTTP is no interface of messages; the action is the binding's.
+    let [service] = &contract.interfaces().collect::<Vec<_>>()[..] else { panic!() };
+    let add = service.operations.iter().find(|operation| operation.name == "Add").unwrap();
+    assert_eq!(note(&add.notes, "wcf:action"), Some("http://everywire.test/mill/Add"));
+    let sum = service.operations.iter().find(|operation| operation.name == "Sum").unwrap();
+    assert_eq!(Mark::of(&sum.arguments.fields()[0].shape), Some(Mark::Items));
+    assert!(unread(&contract).iter().all(|what| what.contains("AbstractTypes")), "{:?}", unread(&contract));
+}
+
+/// What a service says of itself without being told its types has them all, and who extends whom.
+#[test]
+fn types_that_only_interfaces_name_extend_one_another() {
+    let contract = everywire_idl::read(data("mono/mill.asmx.wsdl")).unwrap_or_else(|e| panic!("{e}"));
+    let interfaces: Vec<_> = contract.interfaces().map(|interface| &**interface).collect();
+    let told = describe(&interfaces, &[], &|_| Vec::new());
+    assert!(told.left_out.is_empty(), "{:?}", told.left_out);
+    let again = parse(&told.whole(), "told.wsdl").unwrap_or_else(|e| panic!("{e}"));
+    for name in ["mill::Sack", "mill::Firm"] {
+        assert_eq!(fields(&again, name), fields(&contract, name), "{}", told.whole());
+    }
+}
+
+#[test]
+fn attributes_are_read_wherever_they_are_declared() {
+    let contract = read(
+        r#"<s:attribute name="far" type="s:int" default="3"/>
+        <s:attributeGroup name="Outer"><s:attributeGroup ref="t:Inner"/><s:attribute name="o" type="s:token"/></s:attributeGroup>
+        <s:attributeGroup name="Inner"><s:attribute name="i" type="s:boolean"/></s:attributeGroup>
+        <s:group name="Parts"><s:sequence><s:element name="part" type="s:string"/></s:sequence></s:group>
+        <s:complexType name="A">
+          <s:sequence><s:group ref="t:Parts"/><s:element name="a" type="s:int"/></s:sequence>
+          <s:attribute name="a" type="s:int"/>
+          <s:attribute name="gone" type="s:int" use="prohibited"/>
+          <s:attribute name="any"/>
+          <s:attribute name="fixed" type="s:string" fixed="a=b~c"/>
+          <s:attribute name="list"><s:simpleType><s:list itemType="t:Kind"/></s:simpleType></s:attribute>
+          <s:attribute name="kind" type="t:Kind"/>
+          <s:attribute ref="t:far"/><s:attributeGroup ref="t:Outer"/>
+          <s:attribute name="own"><s:simpleType><s:restriction base="s:string"><s:enumeration value="x"/></s:restriction></s:simpleType></s:attribute>
+        </s:complexType>
+        <s:complexType name="B"><s:simpleContent><s:extension base="t:C"><s:attribute name="b" type="s:int" use="required"/></s:extension></s:simpleContent></s:complexType>
+        <s:complexType name="C"><s:simpleContent><s:extension base="t:Kind"><s:attribute name="c" type="s:int"/></s:extension></s:simpleContent></s:complexType>
+        <s:simpleType name="Kind"><s:restriction base="s:string"><s:enumeration value="one"/><s:enumeration value="two"/></s:restriction></s:simpleType>"#,
+    );
+    let a = [
+        "aAttribute: optional i32 @a",
+        "any: text @any",
+        "fixed: text @fixed~a=b~c",
+        "list: list of t::Kind @list",
+        "kind: optional t::Kind @kind",
+        "far: i32 @{urn:t}far=3",
+        "i: optional boolean @i",
+        "o: xs::token @o",
+        "own: optional t::Aown @own",
+        "part: text",
+        "a: i32",
+    ];
+    let got = fields(&contract, "t::A");
+    assert_eq!(got, a, "an element of an attribute's name is named");
+    assert_eq!(fields(&contract, "t::B"), ["c: optional i32 @c", "Value: t::Kind #", "b: i32 @b!"]);
+    let any = contract.definitions.iter().any(|definition| match definition {
+        Definition::Type(Shape::Union(union)) => union.name == "t::AnyC" && union.arms.len() == 2,
+        _ => false,
+    });
+    assert!(any, "types of text are extended too");
+    let printed = print(&contract).unwrap();
+    let again = parse(&printed, "printed.wsdl").unwrap_or_else(|e| panic!("{printed}\n{e}"));
+    assert_eq!(fields(&again, "t::A"), a, "{printed}");
+    assert_eq!(print(&again).unwrap(), printed);
+    assert!(unread(&contract).is_empty(), "{:?}", unread(&contract));
+}
+
+#[test]
+fn what_is_left_out_is_named() {
+    let contract = read(
+        r#"<s:complexType name="A" mixed="true"><s:sequence><s:any/><s:group ref="t:None"/></s:sequence>
+          <s:attribute ref="t:none"/><s:attributeGroup ref="t:None"/><s:anyAttribute/></s:complexType>
+        <s:complexType name="B"><s:sequence maxOccurs="unbounded"><s:element name="x" type="s:int"/></s:sequence></s:complexType>"#,
+    );
+    let said = unread(&contract).join("\n");
+    for wanted in [
+        "text between its elements",
+        "any is left out",
+        "the group {urn:t}None",
+        "the attribute {urn:t}none",
+        "the attributes {urn:t}None",
+        "any attribute",
+        "a sequence that is repeated",
+    ] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+}
+
+#[test]
+fn circles_and_floods_are_refused() {
+    let message = |schema: &str| parse(&described(schema), "t.wsdl").expect_err("it is wrong").to_string();
+    let circle = r#"<s:attributeGroup name="G"><s:attributeGroup ref="t:G"/></s:attributeGroup>
+        <s:complexType name="A"><s:attributeGroup ref="t:G"/></s:complexType>"#;
+    assert!(message(circle).contains("groups of attributes are inside one another"));
+    let circle = r#"<s:group name="G"><s:sequence><s:group ref="t:G"/></s:sequence></s:group>
+        <s:complexType name="A"><s:group ref="t:G"/></s:complexType>"#;
+    assert!(message(circle).contains("inside one another"));
+    // Groups that name groups twice: 2^30 of them, if somebody counted them all.
+    let group = |at: usize| {
+        let next = at + 1;
+        format!(
+            r#"<s:attributeGroup name="G{at}"><s:attributeGroup ref="t:G{next}"/><s:attributeGroup ref="t:G{next}"/></s:attributeGroup>"#
+        )
+    };
+    let groups: String = (0..30).map(group).collect();
+    let flood = format!(
+        r#"{groups}<s:attributeGroup name="G30"/>
+        <s:complexType name="A"><s:attributeGroup ref="t:G0"/></s:complexType>"#
+    );
+    assert!(message(&flood).contains("members"));
+    let flood = flood.replace("attributeGroup", "group");
+    assert!(message(&flood).contains("members"));
+    let odd = r#"<s:complexType name="B"><s:sequence/></s:complexType>
+        <s:complexType name="A"><s:attribute name="a" type="t:B"/></s:complexType>"#;
+    assert!(message(odd).contains("of a type with members"));
+    let odd = r#"<s:complexType name="A"><s:attribute name="a b" type="s:int"/></s:complexType>"#;
+    assert!(message(odd).contains("is no name of XML"));
+}
+
+#[test]
+fn marks_are_written_as_they_are_read() {
+    let attribute = |text| match Mark::parse(text) {
+        Some(Mark::Attribute(attribute)) => attribute,
+        other => panic!("{text}: {other:?}"),
+    };
+    let all = Attribute { namespace: "urn:x", name: "a", required: true, default: Some("=~!"), fixed: true };
+    assert_eq!(attribute("@{urn:x}a!~=~!"), all);
+    assert_eq!(attribute("@a="), Attribute { name: "a", default: Some(""), ..Attribute::default() });
+    for text in ["@{urn:x}a!~=~!", "@a=", "@a", "#", "*", "*|", "?", "?7", "?=x=y"] {
+        assert_eq!(Mark::parse(text).unwrap().to_string(), text);
+    }
+    for text in ["", "@{urn:x", "##", "**", "?x", "{urn:x}a", "a", "é"] {
+        assert_eq!(Mark::parse(text), None, "{text}");
+    }
+}

@@ -1,0 +1,87 @@
+//! What operations end with instead of results: exceptions of the contract, and failures.
+
+use crate::body::Body;
+use crate::contract::Operation;
+use crate::failure::{Completed, Failure, Initiator, Kind};
+use crate::marshal::{Marshal, Unmarshal, UnmarshalList};
+use crate::session::{Answer, Outcome};
+use crate::shape::Shape;
+use crate::visit::Sink;
+
+/// The error type of an operation: a [`Failure`], or an enumeration of the exceptions it may raise and a failure.
+pub trait Raises: From<Failure> + Send {
+    /// The exception with this identity, if the operation may raise it.
+    fn raised(id: &str, body: &Body) -> Option<Result<Self, Failure>>;
+    /// Hands the answer that carries this error to `give`.
+    fn answer(&self, give: &mut dyn FnMut(Answer<'_>));
+}
+
+impl Raises for Failure {
+    fn raised(_: &str, _: &Body) -> Option<Result<Self, Failure>> {
+        None
+    }
+
+    fn answer(&self, give: &mut dyn FnMut(Answer<'_>)) {
+        give(Answer::Failed(self));
+    }
+}
+
+/// An exception of a contract; implemented by generated types.
+pub trait Exception: Marshal + Sized {
+    /// Its shape; `id` and `name` tell it from others.
+    fn shape() -> &'static Shape;
+}
+
+/// Answers with an exception; for generated code.
+pub fn answer_raised<X: Exception>(exception: &X, give: &mut dyn FnMut(Answer<'_>)) {
+    if let Shape::Struct(shape) = X::shape() {
+        give(Answer::Raised { shape, fields: &|sink: &mut dyn Sink| exception.marshal(X::shape(), sink) });
+    }
+}
+
+/// Reads an exception, if this is its identity, or its name on wires that send names; for generated code.
+pub fn raised<X, E>(id: &str, body: &Body) -> Option<Result<E, Failure>>
+where
+    X: Exception + for<'a> Unmarshal<'a> + Into<E>,
+{
+    let shape = X::shape();
+    match shape {
+        Shape::Struct(exception) if exception.id == id || exception.name == id => {
+            Some(body.read(|source| X::unmarshal(shape, source)).map(Into::into))
+        }
+        _ => None,
+    }
+}
+
+/// The typed outcome of a call.
+pub(super) fn conclude<R, E>(operation: &Operation, outcome: Outcome<Body>) -> Result<R, E>
+where
+    R: for<'a> UnmarshalList<'a>,
+    E: Raises,
+{
+    match outcome {
+        Outcome::Done(body) => body.decode(&operation.results).map_err(|failure| {
+            E::from(failure.at(format_args!("results of {}", operation.label)).with_completed(Completed::Yes))
+        }),
+        Outcome::Raised { id, body } => match E::raised(&id, &body) {
+            Some(Ok(raised)) => Err(raised),
+            Some(Err(failure)) => Err(E::from(failure.at(format_args!("exception {id}")))),
+            None => Err(E::from(unexpected(&id))),
+        },
+        Outcome::Failed(failure) => Err(E::from(failure)),
+        Outcome::Moved(_) => {
+            Err(E::from(Failure::new(Kind::Unreachable, Initiator::Peer, "the object moved too often")))
+        }
+    }
+}
+
+/// The failure that stands for an exception which the contract does not name.
+pub fn unexpected(id: &str) -> Failure {
+    Failure::new(
+        Kind::Internal,
+        Initiator::Peer,
+        format!("the peer raised `{id}`, which the contract does not name"),
+    )
+    .with_completed(Completed::Yes)
+    .with_hint("compare the contract of both sides")
+}

@@ -1,0 +1,167 @@
+//! Servants, and the calls that they serve.
+
+use super::{Raises, Ref, Remote};
+use crate::body::Body;
+use crate::contract::{Interface, Operation};
+use crate::failure::{Completed, Failure, Initiator, Kind};
+use crate::marshal::{MarshalList, UnmarshalList};
+use crate::reference::Reference;
+use crate::session::{Answer, CallId, Expects, Incoming, Link, Peer};
+use crate::visit::Sink;
+use std::future::Future;
+use std::sync::Arc;
+
+/// The failure of a request whose number no operation has; for generated code.
+#[cold]
+pub fn no_operation(interface: &Interface) -> Failure {
+    Failure::new(Kind::NoOperation, Initiator::Peer, format!("{} has no such operation", interface.name))
+}
+
+/// An object that is served: generated skeletons implement it around a typed servant, and so do bridges.
+pub trait Servant: Send + Sync {
+    /// What it can be asked.
+    fn interface(&self) -> &Interface;
+    /// Serves one call. Runs on a thread of the runtime; a servant that waits for long tells so by
+    /// `everywire::blocking`, or is asynchronous.
+    fn dispatch(&self, request: Request);
+}
+
+/// A call to be served. Dropped without a reply, it answers with a failure, so that no caller waits in vain.
+pub struct Request {
+    index: usize,
+    incoming: Box<Incoming>,
+    link: Arc<dyn Link>,
+    servant: Arc<dyn Servant>,
+    answered: bool,
+}
+
+impl Request {
+    /// For the runtime: a call of the operation number `index` of `servant`'s interface.
+    pub fn new(
+        index: usize,
+        incoming: impl Into<Box<Incoming>>,
+        link: Arc<dyn Link>,
+        servant: Arc<dyn Servant>,
+    ) -> Self {
+        let incoming = incoming.into();
+        let answered = incoming.expects == Expects::Nothing;
+        Self { index, incoming, link, servant, answered }
+    }
+
+    /// Number of the operation in the servant's interface.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Names the call on its connection.
+    pub fn id(&self) -> CallId {
+        self.incoming.id
+    }
+
+    /// The encoded arguments.
+    pub fn body(&self) -> &Body {
+        &self.incoming.body
+    }
+
+    /// The object's key.
+    pub fn key(&self) -> &[u8] {
+        &self.incoming.key
+    }
+
+    /// Who calls, in the wire's terms, where a router stands between; mostly empty.
+    pub fn sender(&self) -> &[u8] {
+        &self.incoming.sender
+    }
+
+    /// The other end of the connection.
+    pub fn peer(&self) -> Option<Peer> {
+        self.link.peer()
+    }
+
+    /// The connection it came by.
+    pub fn link(&self) -> &Arc<dyn Link> {
+        &self.link
+    }
+
+    fn operation(&self) -> Option<&Operation> {
+        self.servant.interface().operations.get(self.index)
+    }
+
+    /// The typed arguments.
+    pub fn arguments<'a, A: UnmarshalList<'a>>(&'a self) -> Result<A, Failure> {
+        match self.operation() {
+            Some(operation) => self
+                .incoming
+                .body
+                .decode(&operation.arguments)
+                .map_err(|failure| failure.at(format_args!("arguments of {}", operation.label))),
+            None => Err(Failure::new(Kind::NoOperation, Initiator::Peer, "no such operation")),
+        }
+    }
+
+    /// A typed reference that came as an argument.
+    pub fn narrow<I: Remote + ?Sized>(
+        &self,
+        reference: Option<Reference>,
+    ) -> Result<Option<Ref<I>>, Failure> {
+        reference.map(|reference| Ref::resolve(&*self.link.resolver(), reference)).transpose()
+    }
+
+    /// Replies with the result of the servant.
+    pub fn reply<R: MarshalList, E: Raises>(&mut self, result: Result<R, E>) -> Result<(), Failure> {
+        if !self.answered {
+            self.answered = true;
+            match (result, self.servant.interface().operations.get(self.index)) {
+                (Ok(results), Some(operation)) => self.link.answer(
+                    self.incoming.id,
+                    Answer::Done(&|sink: &mut dyn Sink| results.marshal_list(&operation.results, sink)),
+                ),
+                (Ok(_), None) => {}
+                (Err(error), _) => error.answer(&mut |answer| self.link.answer(self.incoming.id, answer)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Replies with an answer that was made elsewhere: for bridges and dynamic servants.
+    pub fn answer(&mut self, answer: Answer<'_>) {
+        if !self.answered {
+            self.answered = true;
+            self.link.answer(self.incoming.id, answer);
+        }
+    }
+
+    /// Runs the body of a skeleton; a failure becomes the reply.
+    pub fn run(mut self, body: impl FnOnce(&mut Self) -> Result<(), Failure>) {
+        let result = body(&mut self);
+        self.finish(result);
+    }
+
+    /// Runs an asynchronous skeleton on the runtime's threads; `body` ends with [`Request::finish`].
+    pub fn spawn<F>(self, body: impl FnOnce(Self) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let link = Arc::clone(&self.link);
+        link.spawn(Box::pin(body(self)));
+    }
+
+    /// Ends a skeleton; a failure becomes the reply.
+    pub fn finish(mut self, result: Result<(), Failure>) {
+        if let Err(failure) = result {
+            self.answer(Answer::Failed(&failure));
+        }
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if !self.answered {
+            let failure =
+                Failure::new(Kind::Internal, Initiator::Peer, "the servant ended without an answer")
+                    .with_completed(Completed::Maybe)
+                    .with_hint("look for a panic in the server's log");
+            self.answer(Answer::Failed(&failure));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The typed reference that hides where an object lives.
+
+use super::{Object, Resolver, Servant};
+use crate::contract::Interface;
+use crate::failure::Failure;
+use crate::marshal::Marshal;
+use crate::reference::Reference;
+use crate::shape::{Hold, Shape};
+use crate::signal::{Emitter, Signals};
+use crate::visit::{Sink, Visit};
+use bytes::Bytes;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A generated trait (`dyn Account`): what connects it to the untyped world.
+pub trait Remote: Send + Sync + 'static {
+    /// Its description.
+    fn interface() -> &'static Interface;
+    /// A stub that implements it by calls to `object`.
+    fn stub(object: Object) -> Arc<Self>;
+    /// A skeleton that serves it.
+    fn skeleton(servant: Arc<Self>) -> Arc<dyn Servant>;
+}
+
+/// A typed reference to an object, here or elsewhere. It dereferences to the trait, so a caller cannot tell where the
+/// object lives: in this process it *is* the servant.
+pub struct Ref<I: ?Sized> {
+    object: Arc<I>,
+    reference: Arc<Reference>,
+    pub(crate) side: Side,
+}
+
+/// Where the object of a typed reference lives, for what the trait does not say: its signals.
+#[derive(Clone)]
+pub(crate) enum Side {
+    Here(Arc<dyn Emitter>, Bytes),
+    There(Object),
+}
+
+impl<I: ?Sized> Ref<I> {
+    /// For the runtime: a servant of this process, exported under `key` and published under this reference.
+    pub fn local(object: Arc<I>, reference: Reference, key: Bytes, emitter: Arc<dyn Emitter>) -> Self {
+        Self { object, reference: Arc::new(reference), side: Side::Here(emitter, key) }
+    }
+
+    /// Where the object is.
+    pub fn reference(&self) -> &Reference {
+        &self.reference
+    }
+
+    /// The object as a shared trait object.
+    pub fn as_arc(&self) -> &Arc<I> {
+        &self.object
+    }
+}
+
+impl<I: Remote + ?Sized> Ref<I> {
+    /// The object behind a reference: the servant itself if it lives here, else a stub.
+    pub fn resolve(resolver: &dyn Resolver, reference: Reference) -> Result<Self, Failure> {
+        if let Some((held_key, emitter, held)) = resolver.local(&reference, &I::interface().id)
+            && let Some(local) = held.downcast_ref::<Arc<I>>()
+        {
+            return Ok(Self {
+                object: Arc::clone(local),
+                reference: Arc::new(reference),
+                side: Side::Here(emitter, held_key),
+            });
+        }
+        let object = resolver.resolve(&reference)?;
+        Ok(Self::remote(object, reference))
+    }
+}
+
+impl<I: Remote + ?Sized> Ref<I> {
+    pub(super) fn remote(object: Object, reference: Reference) -> Self {
+        let object = object.typed(Hold::Static(I::interface()));
+        Self { object: I::stub(object.clone()), reference: Arc::new(reference), side: Side::There(object) }
+    }
+
+    /// What the object emits, and what there is to hear of it.
+    pub fn signals(&self) -> Signals<'_, I> {
+        Signals { of: self }
+    }
+}
+
+impl<I: ?Sized> Clone for Ref<I> {
+    fn clone(&self) -> Self {
+        Self {
+            object: Arc::clone(&self.object),
+            reference: Arc::clone(&self.reference),
+            side: self.side.clone(),
+        }
+    }
+}
+
+impl<I: ?Sized> Deref for Ref<I> {
+    type Target = I;
+
+    fn deref(&self) -> &I {
+        &self.object
+    }
+}
+
+impl<I: ?Sized> fmt::Debug for Ref<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ref({:?})", self.reference)
+    }
+}
+
+impl<I: ?Sized> Marshal for Option<Ref<I>> {
+    fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
+        let found = match self.as_ref().map(|held| &held.side) {
+            Some(Side::There(object)) => object.target().found_at(),
+            _ => None,
+        };
+        sink.reference(found.as_ref().or_else(|| self.as_ref().map(Ref::reference)))
+    }
+}

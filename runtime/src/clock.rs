@@ -1,0 +1,38 @@
+//! The time, where some milliseconds more or less do not matter.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// The time of the last tick of the kernel's clock: some milliseconds ago at the most, for a quarter of what [`Instant::now`]
+/// costs.
+#[inline]
+pub(crate) fn lately() -> Instant {
+    /// A moment, and the nanoseconds of the same clock at it.
+    static ANCHOR: OnceLock<(Instant, u64)> = OnceLock::new();
+    let (anchor, nanos) = ANCHOR.get_or_init(|| (Instant::now(), nanos_of(libc::CLOCK_MONOTONIC)));
+    *anchor + Duration::from_nanos(nanos_of(libc::CLOCK_MONOTONIC_COARSE).saturating_sub(*nanos))
+}
+
+/// Nanoseconds of a clock. By libc and not by rustix, whose own way to the kernel's clocks valgrind does not survive.
+#[inline]
+fn nanos_of(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time to be written is this one, which is ours alone. A clock that is not there leaves it as it is.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lately;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn it_goes_with_the_exact_clock() {
+        let first = lately();
+        std::thread::sleep(Duration::from_millis(30));
+        let (second, exact) = (lately(), Instant::now());
+        assert!(second > first && second <= exact + Duration::from_millis(1));
+    }
+}

@@ -1,0 +1,97 @@
+//! How a connection ends, and what becomes of the calls on it.
+
+use super::{Connecting, Phase};
+use crate::framing::faults::{self, Fault};
+use crate::framing::records::RecordKind;
+use crate::violations::Breach;
+use everywire_model::{Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Violation};
+
+impl Connecting {
+    /// The peer says no more.
+    pub(super) fn ended(&mut self) {
+        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer ended the channel");
+        self.ended_by(&failure.with_completed(Completed::Maybe));
+    }
+
+    pub(super) fn ended_by(&mut self, failure: &Failure) {
+        if self.phase == Phase::Open && !self.is_streamed() {
+            // The goodbye is a courtesy.
+            let _ = self.channel.put(|out| out.push(RecordKind::End as u8));
+        }
+        self.lost(failure);
+        self.ending = true;
+    }
+
+    #[cold]
+    pub(super) fn faulted(&mut self, uri: &[u8]) -> Breach {
+        let uri = String::from_utf8_lossy(uri);
+        let via = &self.preamble.via;
+        let failure = if Fault::from_uri(&uri) == Some(Fault::UpgradeInvalid) {
+            faults::upgrade_refused(via, self.channel.settings.transport_security)
+        } else {
+            faults::failure(&uri, via, self.preamble.encoding.content_type())
+        };
+        // Until the channel was open nothing of a call was sent.
+        let completed = if self.phase == Phase::Open { Completed::Maybe } else { Completed::No };
+        self.refused(failure.with_completed(completed))
+    }
+
+    #[cold]
+    pub(super) fn refused(&mut self, failure: Failure) -> Breach {
+        let message = failure.to_string();
+        self.refusal = Some(failure);
+        Breach::Refused { message }
+    }
+
+    /// What the exchange says goes to the callers as it is.
+    #[cold]
+    pub(super) fn torn(&mut self, failure: Failure) -> Breach {
+        let message = failure.to_string();
+        self.refusal = Some(failure);
+        Breach::Envelope { message }
+    }
+
+    #[cold]
+    pub(super) fn broken(&mut self, breach: &Breach) -> Violation {
+        let violation = breach.violation(self.channel.received);
+        let failure = match (self.refusal.take(), breach) {
+            (Some(failure), _) => failure,
+            (None, Breach::NoPreamble { .. }) => {
+                Failure::new(Kind::TimedOut, Initiator::Peer, breach.to_string())
+                    .with_completed(Completed::No)
+            }
+            (None, Breach::OverLimit { .. }) => self
+                .channel
+                .settings
+                .quotas
+                .message_too_large(Initiator::Peer)
+                .with_completed(Completed::Maybe),
+            _ => violation.clone().into(),
+        };
+        self.lost(&failure);
+        self.refusal = Some(failure);
+        violation
+    }
+
+    pub(super) fn lost(&mut self, failure: &Failure) {
+        self.phase = Phase::Over;
+        for id in std::mem::take(&mut self.probes) {
+            self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure.clone()) });
+        }
+        // What was not sent can be tried again.
+        let turns = self.turn.take().into_iter().chain(self.queue.drain(..));
+        let turns = turns.map(|turn| (turn.id, turn.expects, turn.message.is_empty()));
+        let held = self.held.drain(..).map(|(id, expects)| (id, expects, false));
+        for (id, expects, sent) in held.chain(turns).collect::<Vec<_>>() {
+            let completed = if sent { Completed::Maybe } else { Completed::No };
+            let failure = failure.clone().with_completed(completed);
+            match expects {
+                Expects::Reply => self.exchange.fail(id, failure),
+                Expects::Nothing => {
+                    self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) });
+                }
+            }
+        }
+        self.exchange.disconnected(failure);
+    }
+}

@@ -1,0 +1,86 @@
+//! From the preamble to its acknowledgement: what protects the connection, and who answers at all.
+
+use super::{Connecting, Phase, found};
+use crate::framing::records::{RecordKind, put_text};
+use crate::framing::session::accepting::unprotected;
+use crate::framing::session::foreign;
+use crate::violations::Breach;
+use everywire_model::{Completed, Event, Failure, Initiator, Kind, Peer};
+use std::time::Instant;
+
+impl Connecting {
+    /// Sends the preamble, up to the first record that has to be answered.
+    pub(super) fn introduce(&mut self, now: Instant) {
+        self.opening_due = now.checked_add(self.channel.settings.quotas.open_timeout);
+        let out = self.channel.out.flat();
+        self.preamble.put(out);
+        match self.channel.settings.transport_security.upgrade() {
+            Some(name) => {
+                put_text(RecordKind::UpgradeRequest, name.as_bytes(), out);
+                self.phase = Phase::Upgrading;
+            }
+            None => {
+                out.push(RecordKind::PreambleEnd as u8);
+                self.phase = Phase::Opening;
+            }
+        }
+    }
+
+    /// Whether whoever answers speaks this protocol at all.
+    pub(super) fn check_protocol(&mut self, input: &[u8]) -> Result<(), Breach> {
+        let Some(breach) = foreign(input) else { return Ok(()) };
+        let failure = Failure::new(Kind::BadReference, Initiator::User, breach.to_string());
+        self.refusal = Some(
+            failure
+                .with_completed(Completed::No)
+                .with_hint("the scheme of the address and what listens at its port differ"),
+        );
+        Err(breach)
+    }
+
+    pub(super) fn upgrade(&mut self, rest: usize) -> Result<bool, Breach> {
+        let layer = self.channel.settings.client_layer().map_err(|failure| self.refused(failure))?;
+        if layer.is_plain() {
+            self.finish_preamble()?;
+            return Ok(true);
+        }
+        // This side speaks first: whoever put bytes there is not protected by what follows.
+        if rest > 0 {
+            return Err(Breach::EarlyBytes { bytes: rest });
+        }
+        self.channel.layer = layer;
+        self.phase = Phase::Handshaking;
+        Ok(false)
+    }
+
+    /// What the layer says goes to the caller as it is: it knows what to try.
+    #[cold]
+    pub(super) fn unprotected(&mut self, failure: Failure) -> Breach {
+        let message = failure.to_string();
+        let completed = if self.phase == Phase::Open { Completed::Maybe } else { Completed::No };
+        self.refusal = Some(failure.with_completed(completed));
+        Breach::Authentication { message }
+    }
+
+    pub(super) fn finish_preamble(&mut self) -> Result<(), Breach> {
+        self.phase = Phase::Opening;
+        self.channel.put(|out| out.push(RecordKind::PreambleEnd as u8)).map_err(unprotected)
+    }
+
+    /// Calls may go.
+    pub(super) fn acknowledged(&mut self, now: Instant) -> Result<(), Breach> {
+        self.phase = Phase::Open;
+        self.opening_due = None;
+        self.held = Vec::new();
+        if !self.admitted {
+            self.admitted = true;
+            self.events.push_back(Event::Ready(Peer::admitted(self.peer.clone(), self.authentication)));
+        }
+        for id in std::mem::take(&mut self.probes) {
+            self.events.push_back(found(id));
+        }
+        self.channel.open().map_err(unprotected)?;
+        self.next_turn(now);
+        Ok(())
+    }
+}

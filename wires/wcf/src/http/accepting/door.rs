@@ -1,0 +1,35 @@
+//! Who is let in, where HTTP's own authentication tells who calls.
+
+use crate::http::login;
+use crate::http::server::{Door, closing};
+use crate::settings::Settings;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
+use std::sync::Arc;
+
+/// Bytes that somebody may send who has not said who he is.
+const MAX_UNKNOWN: u64 = 64 << 10;
+
+/// Who must say who he is before he may send much.
+pub(super) fn door(settings: &Arc<Settings>) -> Arc<Door> {
+    let settings = Arc::clone(settings);
+    let most = settings.quotas.max_received_message_size;
+    Arc::new(move |parts| {
+        let users = settings.users.as_ref().filter(|_| settings.basic_login)?;
+        let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        if length.unwrap_or(most) <= MAX_UNKNOWN
+            || login::is_known(parts.headers.get(AUTHORIZATION), users.as_ref())
+        {
+            return None;
+        }
+        Some(unauthorized(true))
+    })
+}
+
+/// The response to somebody who has not said who he is, or whom nobody knows.
+pub(super) fn unauthorized(closes: bool) -> Response<()> {
+    let mut response = if closes { closing(StatusCode::UNAUTHORIZED) } else { Response::new(()) };
+    *response.status_mut() = StatusCode::UNAUTHORIZED;
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(login::CHALLENGE));
+    response
+}

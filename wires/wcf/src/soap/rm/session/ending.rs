@@ -1,0 +1,167 @@
+//! How a session ends: what each side says of its own sequence, and what it makes of the peer's words.
+
+use super::{Came, Desk, Session, Stage, refused, version_of};
+use crate::soap::faults::Fault;
+use crate::soap::ids;
+use crate::soap::rm::headers::Version;
+use crate::soap::rm::{Next, Outbound, Verdict, control};
+use everywire_model::visit::Visit;
+use everywire_model::{Failure, Initiator, Kind};
+use std::task::Waker;
+use std::time::Instant;
+
+impl Session {
+    pub(in crate::soap) fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// Whether the client of a duplex channel says nothing more: it waits for this side's end then.
+    pub(in crate::soap::rm) fn is_told_all(&self) -> bool {
+        self.is_duplex_service() && self.last.is_some_and(|last| self.came.is_whole(last))
+    }
+
+    fn is_duplex_service(&self) -> bool {
+        !self.asks && !self.in_turns
+    }
+
+    /// Whether the next word of the end may be said.
+    pub(super) fn may_end(&self) -> bool {
+        if !self.is_duplex_service() {
+            // On an ordered stream nothing overtakes the last message: the end may follow it at once.
+            return self.asks && (self.stage == Stage::Closing && !self.in_turns || self.out.is_done());
+        }
+        match (self.stage, self.version) {
+            (Stage::Closing, Version::Oasis) => self.agreed,
+            // A client of WCF's wants to have acknowledged the last message before it hears of the end.
+            (Stage::Closing, Version::February) => self.ended_by_peer || self.out.is_done(),
+            _ => self.out.backlog() == 0,
+        }
+    }
+
+    /// Says that nothing follows, and when that has arrived, that the sequence is over.
+    pub(super) fn end(&mut self, now: Instant) -> Option<Next> {
+        let service = self.is_duplex_service();
+        let last = self.out.last_number();
+        if self.stage == Stage::Open && self.version == Version::February && (last > 0 || service) {
+            self.stage = Stage::Closing;
+            self.out.push(Outbound { last: true, ..control::empty(self.version, "LastMessage") });
+            let (number, message) = self.out.next(now, false)?;
+            return Some(self.dressed(message, Some(number), false));
+        }
+        let id = self.out.id.clone()?;
+        if self.stage == Stage::Open && service {
+            self.stage = Stage::Closing;
+            return Some(self.asked_to_end("CloseSequence", &id, last));
+        }
+        if service {
+            // What this side would ask its client now has no way to it any more.
+            self.end_for("SequenceTerminated", "");
+            return Some(self.asked_to_end("TerminateSequence", &id, last));
+        }
+        self.stage = Stage::Over;
+        let message = control::about(self.dialect, self.version, "TerminateSequence", &id, Some(last));
+        Some(self.dressed(message, None, false))
+    }
+
+    /// What a service says of the end of its own sequence. In 1.1 that is a request, which a client takes from the address that it
+    /// calls only.
+    fn asked_to_end(&mut self, name: &'static str, id: &str, last: u64) -> Next {
+        let message = control::about(self.dialect, self.version, name, id, Some(last));
+        let message = match self.version {
+            Version::February => message,
+            Version::Oasis => {
+                Outbound { message_id: Some(ids::random()), reply_to: Some(self.here.clone()), ..message }
+            }
+        };
+        self.dressed(message, None, false)
+    }
+
+    /// A message of the protocol itself.
+    pub(super) fn control_message(&mut self, came: &Came<'_>, desk: &mut Desk) -> Visit<Option<Verdict>> {
+        let head = came.head;
+        let is = |name| version_of(head, name).is_some();
+        if is("SequenceAcknowledgement") || is("TerminateSequenceResponse") || is("LastMessage") {
+            return Ok(Some(Verdict::Deliver(Vec::new())));
+        }
+        if is("CloseSequenceResponse") {
+            self.agreed = true;
+            return Ok(Some(Verdict::Deliver(Vec::new())));
+        }
+        let (closes, ends) = (is("CloseSequence"), is("TerminateSequence"));
+        if !closes && !ends {
+            return Ok(None);
+        }
+        let (about, _) = control::identifiers(self.dialect, came.document, came.words, came.quotas)?;
+        if about.is_none() || about != self.came.id {
+            return Ok(Some(Verdict::Fault(self.unknown())));
+        }
+        let about = about.unwrap_or_default();
+        self.closed = true;
+        self.last.get_or_insert(0);
+        match self.version {
+            Version::Oasis => {
+                let name = if closes { "CloseSequenceResponse" } else { "TerminateSequenceResponse" };
+                let answer = control::about(self.dialect, self.version, name, &about, None);
+                desk.control.push_back(Outbound { relates_to: head.message_id.clone(), ..answer });
+            }
+            Version::February if !self.asks && self.in_turns => {
+                let id = self.out.id.clone().unwrap_or_default();
+                desk.control.push_back(control::about(
+                    self.dialect,
+                    self.version,
+                    "TerminateSequence",
+                    &id,
+                    None,
+                ));
+            }
+            Version::February => {}
+        }
+        if self.is_duplex_service() {
+            // Its own sequence ends when what was asked is answered.
+            if ends {
+                self.ended_by_peer = true;
+                self.last = Some(0);
+            }
+            return Ok(Some(Verdict::Deliver(Vec::new())));
+        }
+        if ends {
+            self.stage = Stage::Over;
+        }
+        // A client is told so when it has said the same; else it is the service's own doing.
+        if (ends || self.asks) && !(self.asks && self.closing) {
+            self.end_for(if closes { "SequenceClosed" } else { "SequenceTerminated" }, "");
+        }
+        Ok(Some(Verdict::Deliver(Vec::new())))
+    }
+
+    /// Whether a fault is the protocol's, and with it the end of the session.
+    pub(super) fn ends_with(&mut self, came: &Came<'_>) -> Visit<bool> {
+        let fault = Fault::read(self.dialect, came.document, came.words, came.quotas)?;
+        let (namespace, name) = fault.subcode.as_ref().unwrap_or(&fault.code);
+        let own = Version::of(namespace).is_some() || version_of(came.head, "fault").is_some();
+        if !own {
+            return Ok(false);
+        }
+        if self.asks && matches!(self.stage, Stage::Asking(..)) {
+            return Err(refused(&fault.reason));
+        }
+        self.end_for(name, &fault.reason);
+        Ok(true)
+    }
+
+    pub(super) fn end_for(&mut self, name: &str, reason: &str) {
+        self.stage = Stage::Over;
+        self.awaited.drain(..).for_each(Waker::wake);
+        let who = if self.asks { "service" } else { "client" };
+        let reason = reason.trim();
+        let said = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        let failure = Failure::new(
+            Kind::Unreachable,
+            Initiator::Peer,
+            format!("the {who} ended the reliable session{said}"),
+        );
+        let hint = "another call begins another session; the service's InactivityTimeout may be short";
+        let failure = failure.with_code(format!("rm {name}"));
+        self.ended.get_or_insert_with(|| if self.asks { failure.with_hint(hint) } else { failure });
+    }
+}

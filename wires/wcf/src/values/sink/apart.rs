@@ -1,0 +1,147 @@
+//! Members of structs that are no elements of their own, as XmlSerializer has them.
+
+use super::frames::{Begun, Frame, Kind};
+use super::{ElementSink, miscounted, misuse};
+use crate::values::graph::{Member, NamespaceId, Node, Place};
+use crate::values::output::{INSTANCE, Letter, Named, XML};
+use everywire_model::visit::Visit;
+
+/// The namespace whose prefix is always `xml`.
+const XML_SPACE: &str = "http://www.w3.org/XML/1998/namespace";
+
+impl ElementSink<'_> {
+    /// The struct that the value that begins now is a member of, if it is one of its own: how many frames there are to it, and
+    /// the member.
+    fn direct(&self) -> Visit<Option<(usize, &Member)>> {
+        let frame = self.frames.last().unwrap_or(&self.base);
+        let member = match frame.kind {
+            Kind::Parameters => self.graphs.layout().and_then(|layout| layout.members.get(frame.index)),
+            Kind::Fields => match self.graphs.node(frame.graph, frame.node)? {
+                Node::Fields { members, .. } => members.get(frame.index),
+                _ => None,
+            },
+            _ => return Ok(None),
+        };
+        Ok(Some((self.frames.len(), member.ok_or_else(miscounted)?)))
+    }
+
+    fn frame(&mut self, at: usize) -> Visit<&mut Frame> {
+        match at.checked_sub(1) {
+            Some(at) => self.frames.get_mut(at).ok_or_else(misuse),
+            None => Ok(&mut self.base),
+        }
+    }
+
+    /// Passes the member that begins now and holds nothing, if that is said by leaving it out.
+    pub(super) fn leaves_out(&mut self) -> Visit<bool> {
+        let Some((at, Member { place: Place::Left | Place::Attribute(..), .. })) = self.direct()? else {
+            return Ok(false);
+        };
+        self.end_header();
+        self.frame(at)?.index += 1;
+        Ok(true)
+    }
+
+    /// Opens the list that begins now, if its items stand among the other members.
+    pub(super) fn open_flat(&mut self, len: usize) -> Visit<bool> {
+        let (at, namespace, node) = match self.direct()? {
+            Some((at, Member { place: Place::Items, namespace, node, .. })) => (at, *namespace, *node),
+            _ => return Ok(false),
+        };
+        self.end_header();
+        let frame = self.frame(at)?;
+        frame.index += 1;
+        let (graph, kind, of, prefix) = (frame.graph, frame.kind, frame.node, frame.prefix);
+        let is_own = match self.graphs.node(graph, of) {
+            _ if kind == Kind::Parameters => true,
+            Ok(Node::Fields { own, .. }) => *own == namespace,
+            _ => false,
+        };
+        let prefix = if is_own { prefix } else { self.find(graph, namespace).ok_or_else(misuse)? };
+        self.push(Frame { graph, node, prefix, ..Frame::new(Kind::Items, len) })?;
+        Ok(true)
+    }
+
+    /// Declares what the attributes of the struct that was opened need, and notes where they stand.
+    #[cold]
+    pub(super) fn begin_attributes(&mut self) -> Visit<()> {
+        let frame = self.frames.last().unwrap_or(&self.base);
+        let graph = frame.graph;
+        let members = match (frame.kind, self.graphs.layout()) {
+            (Kind::Parameters, Some(layout)) => &layout.members,
+            _ => match self.graphs.node(graph, frame.node)? {
+                Node::Fields { members, .. } => members,
+                _ => return Ok(()),
+            },
+        };
+        let mut spaces: Vec<NamespaceId> = Vec::new();
+        for member in members {
+            if let Place::Attribute(space, _) = member.place {
+                spaces.extend(space);
+            }
+        }
+        for space in spaces {
+            if self.graphs.namespace(graph, space)?.as_str() != XML_SPACE
+                && self.lettered(graph, space).is_none()
+            {
+                let prefix = self.fresh();
+                self.declare(prefix, graph, space)?;
+            }
+        }
+        let at = self.frames.len();
+        self.tags.retain(|(of, _)| *of < at);
+        self.tags.push((at, self.output.place()));
+        Ok(())
+    }
+
+    /// Begins the value of an attribute, or of the text of an element: a member of the struct that has this frame.
+    pub(super) fn start_apart(&mut self, at: usize, index: usize, scope: usize) -> Visit<Begun> {
+        let frame = match at.checked_sub(1) {
+            Some(at) => self.frames.get(at).ok_or_else(misuse)?,
+            None => &self.base,
+        };
+        let graph = frame.graph;
+        let tag = self.tags.iter().find(|(of, _)| *of == at).map(|(_, tag)| *tag);
+        let members = match (frame.kind, self.graphs.layout()) {
+            (Kind::Parameters, Some(layout)) => &layout.members,
+            _ => match self.graphs.node(graph, frame.node)? {
+                Node::Fields { members, .. } => members,
+                _ => return Err(misuse()),
+            },
+        };
+        let Member { name, node, place, .. } = members.get(index).ok_or_else(miscounted)?;
+        let node = *node;
+        let attribute = match place {
+            Place::Attribute(space, left) => {
+                let before = members.iter().take(index);
+                let is_late = before.clone().any(|member| !matches!(member.place, Place::Attribute(..)));
+                let prefix = match space {
+                    None => 0,
+                    Some(space) if self.graphs.namespace(graph, *space)?.as_str() == XML_SPACE => XML,
+                    Some(space) => self.lettered(graph, *space).ok_or_else(misuse)?,
+                };
+                let tag = if is_late { Some(tag.ok_or_else(misuse)?) } else { None };
+                Some(Named { prefix, name: name.clone(), tag, left: *left })
+            }
+            _ => None,
+        };
+        self.output.begin_apart(attribute);
+        Ok(Begun { graph, node, scope })
+    }
+
+    /// The letter that a namespace has here; attributes are in none without one.
+    fn lettered(&self, graph: usize, namespace: NamespaceId) -> Option<Letter> {
+        let wanted = self.graphs.namespace(graph, namespace).ok()?;
+        let scope = self.scope.get(self.floor..).unwrap_or_default();
+        let mut hidden = Vec::new();
+        for known in scope.iter().rev() {
+            let usable = !matches!(known.prefix, 0 | INSTANCE) && !hidden.contains(&known.prefix);
+            if usable && self.graphs.namespace(known.graph, known.namespace).is_ok_and(|name| name == wanted)
+            {
+                return Some(known.prefix);
+            }
+            hidden.push(known.prefix);
+        }
+        None
+    }
+}

@@ -1,0 +1,282 @@
+//! Members of structs that are no elements of their own, as XmlSerializer has them: attributes, the text of an element, and lists
+//! whose items stand among the other members.
+
+use super::elements::is_field;
+use super::{Cursor, ElementSource, Entered, Frame, Kind, Next, Quota};
+use crate::values::cursor::Found;
+use crate::values::scalar::Content;
+use crate::violations::Violation;
+use everywire_idl::wsdl::marks::{Attribute, Mark, unmarked};
+use everywire_model::shape::{Shape, Struct};
+use everywire_model::visit::Visit;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+/// The namespace whose prefix is always `xml`.
+const XML: &str = "http://www.w3.org/XML/1998/namespace";
+
+/// What was read apart from elements.
+#[derive(Debug, Default)]
+pub(super) struct Apart<'a> {
+    /// The attributes of a struct's element.
+    found: Vec<Found<'a>>,
+    /// Values that are still to be read.
+    values: VecDeque<Content<'a>>,
+    /// Where the items are that stand among the members of a struct.
+    places: Vec<usize>,
+}
+
+impl<'a> Apart<'a> {
+    pub(super) fn of(content: Content<'a>) -> Self {
+        Self { values: [content].into(), ..Self::default() }
+    }
+}
+
+/// Whether a field is no element.
+#[inline]
+pub(super) fn is_apart(fields: &Struct, index: usize) -> bool {
+    match fields.fields.get(index).map(|field| &field.shape) {
+        Some(Shape::Alias(alias)) => alias.name.is_empty() && alias.id.starts_with(['@', '#']),
+        _ => false,
+    }
+}
+
+/// Whether a field is a list of elements of several names, and this one of them.
+pub(super) fn is_choice(shape: &Shape, name: &str) -> bool {
+    if Mark::of(shape) != Some(Mark::Choices) {
+        return false;
+    }
+    match unmarked(shape).element().map(Shape::resolved) {
+        Some(Shape::Union(union)) => union.arms.iter().any(|arm| arm.field.name == name),
+        _ => false,
+    }
+}
+
+impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
+    /// What the next value is, if it is no element.
+    #[inline]
+    pub(super) fn next_apart(&mut self) -> Visit<Next<'a>> {
+        let Some(frame) = self.frames.last_mut() else { return Ok(Next::Element) };
+        match &frame.kind {
+            Kind::Struct(fields) if is_apart(fields, frame.index) => self.next_attribute(),
+            Kind::Maybe | Kind::Words => {
+                let value = frame.apart.as_mut().and_then(|apart| apart.values.pop_front());
+                Ok(match value {
+                    Some(value) => {
+                        frame.index += 1;
+                        Next::Content(value)
+                    }
+                    None => Next::Element,
+                })
+            }
+            _ => Ok(Next::Element),
+        }
+    }
+
+    fn next_attribute(&mut self) -> Visit<Next<'a>> {
+        self.leave_aside();
+        let Some(Frame { kind: Kind::Struct(fields), index, .. }) = self.frames.last_mut() else {
+            return self.wrong(Violation::Misuse);
+        };
+        let fields = fields.clone();
+        let shape = fields.fields.get(*index).map(|field| &field.shape);
+        let Some(Mark::Attribute(wanted)) = shape.and_then(Mark::of) else { return Ok(Next::Element) };
+        *index += 1;
+        self.find_attributes(&fields)?;
+        let apart = self.frames.last_mut().and_then(|frame| frame.apart.as_mut());
+        let found = apart.and_then(|apart| {
+            let at = apart.found.iter().position(|found| is_it(found, &wanted))?;
+            Some(apart.found.swap_remove(at).content)
+        });
+        let default = || wanted.default.map(|value| Content::Text(Cow::Owned(value.to_owned())));
+        Ok(found.or_else(default).map_or(Next::Missing, Next::Content))
+    }
+
+    /// Reads the attributes of the struct on top, once, while it is open.
+    fn find_attributes(&mut self, fields: &Struct) -> Visit<()> {
+        let (at, is_open) = match self.frames.last() {
+            Some(frame) if frame.apart.is_none() => (frame.at, frame.open),
+            _ => return Ok(()),
+        };
+        if !is_open {
+            return Ok(());
+        }
+        let mut found = self.cursor.attributes(at, &mut self.budget)?;
+        let qualified = |name: &str| {
+            fields.fields.iter().any(|field| match Mark::of(&field.shape) {
+                Some(Mark::Attribute(wanted)) => !wanted.namespace.is_empty() && wanted.name == name,
+                _ => false,
+            })
+        };
+        for attribute in &mut found {
+            if attribute.prefix == "xml" {
+                attribute.namespace = Some(XML.to_owned());
+            } else if !attribute.prefix.is_empty() && qualified(attribute.name) {
+                let here = self.cursor.position();
+                attribute.namespace = self.cursor.namespace(&attribute.prefix, here, &mut self.budget)?;
+            }
+        }
+        for (at, one) in found.iter().enumerate() {
+            let same = |other: &Found<'_>| {
+                let space = one.namespace.is_some() && one.namespace == other.namespace;
+                other.name == one.name && (other.prefix == one.prefix || space)
+            };
+            if found.iter().skip(at + 1).any(same) {
+                return self.wrong(Violation::DuplicateAttribute);
+            }
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.apart = Some(Box::new(Apart { found, ..Apart::default() }));
+        }
+        Ok(())
+    }
+
+    /// The text of the open struct as its element's; nothing is read of it behind that but attributes.
+    #[cold]
+    pub(super) fn enter_apart(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
+        let Some(Frame { kind: Kind::Struct(fields), open, .. }) = self.frames.last() else {
+            return self.wrong(Violation::Misuse);
+        };
+        let (fields, is_open) = (fields.clone(), *open);
+        let shape = fields.fields.get(index).map(|field| &field.shape);
+        if shape.and_then(Mark::of) != Some(Mark::Text) {
+            return self.wrong(Violation::Misuse);
+        }
+        if !is_open {
+            return Ok(None);
+        }
+        self.find_attributes(&fields)?;
+        let frame = self.top();
+        frame.open = false;
+        Ok(Some(Entered::new("", frame.at)))
+    }
+
+    /// Opens the list that comes next, if it is in an attribute or its items stand among the other members.
+    #[inline]
+    pub(super) fn open_apart(&mut self, shape: &Shape) -> Visit<Option<usize>> {
+        let frame = self.frames.last().unwrap_or(&self.base);
+        let (Kind::Struct(fields) | Kind::Parameters(fields)) = &frame.kind else { return Ok(None) };
+        match fields.fields.get(frame.index).and_then(|field| Mark::of(&field.shape)) {
+            None | Some(Mark::Left(..) | Mark::Text) => Ok(None),
+            Some(Mark::Attribute(_)) => self.open_words(shape).map(Some),
+            Some(mark) => {
+                let fields = fields.clone();
+                self.open_flat(&fields, shape, mark == Mark::Choices).map(Some)
+            }
+        }
+    }
+
+    #[cold]
+    fn open_words(&mut self, shape: &Shape) -> Visit<usize> {
+        let text = match self.next_apart()? {
+            Next::Content(content) => content.text(),
+            _ => Cow::Borrowed(""),
+        };
+        let words = text.split([' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
+        let values: VecDeque<Content<'a>> =
+            words.map(|word| Content::Text(Cow::Owned(word.to_owned()))).collect();
+        let count = values.len();
+        self.budget.charge_elements(count as u64)?;
+        self.budget.charge_bytes(text.len() as u64)?;
+        self.fits(shape, count)?;
+        let apart = Some(Box::new(Apart { values, ..Apart::default() }));
+        self.push(Frame { apart, ..Frame::new(Kind::Words, count) })?;
+        Ok(count)
+    }
+
+    #[cold]
+    fn open_flat(&mut self, fields: &Struct, shape: &Shape, is_named: bool) -> Visit<usize> {
+        self.leave_aside();
+        let frame = self.top();
+        let (index, wraps) = (frame.index, matches!(frame.kind, Kind::Parameters(_)));
+        frame.index += 1;
+        self.find_members()?;
+        let frame = self.top();
+        let depth = frame.depth;
+        let members = frame.jumble.as_ref().map(|jumble| jumble.members.as_slice()).unwrap_or_default();
+        let is_item = |name: &str| match fields.fields.get(index) {
+            Some(field) if is_named => is_choice(&field.shape, name),
+            _ => is_field(fields, index, name, wraps),
+        };
+        let places: Vec<usize> =
+            members.iter().filter(|(name, _)| is_item(name)).map(|(_, at)| *at).collect();
+        let count = places.len();
+        self.fits(shape, count)?;
+        let apart = Some(Box::new(Apart { places, ..Apart::default() }));
+        self.push(Frame { depth, apart, ..Frame::new(Kind::Flat(is_named), count) })?;
+        Ok(count)
+    }
+
+    /// Enters an item that stands among the members of a struct.
+    #[cold]
+    pub(super) fn enter_flat(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
+        let frame = self.top();
+        let depth = frame.depth;
+        let Some(at) = frame.apart.as_ref().and_then(|apart| apart.places.get(index).copied()) else {
+            return self.wrong(Violation::Misuse);
+        };
+        self.cursor.seek(at, depth);
+        self.enter_item()
+    }
+
+    /// Notes where the members of the struct on top are, from the one that comes next.
+    fn find_members(&mut self) -> Visit<()> {
+        let frame = self.top();
+        if frame.jumble.is_some() || !frame.open {
+            return Ok(());
+        }
+        let mut next = frame.entered.take();
+        loop {
+            if next.is_none() {
+                next = self.cursor.enter()?;
+            }
+            match next {
+                Some(entered) => return self.jumble(&entered),
+                None if self.cursor.array()?.is_some() => {}
+                // The end comes next: there is nothing to come back to.
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn fits(&self, shape: &Shape, count: usize) -> Visit<()> {
+        let limit = self.quotas.max_array_length;
+        if count > limit as usize && shape.element().and_then(Shape::width).is_some() {
+            return Err(Quota::ArrayLength.exceeded(limit));
+        }
+        let fits = match shape {
+            Shape::Array(array) => array.len as usize == count,
+            Shape::Sequence(sequence) => sequence.bound.is_none_or(|bound| count <= bound as usize),
+            _ => true,
+        };
+        if fits { Ok(()) } else { self.wrong(Violation::BoundExceeded) }
+    }
+
+    /// Opens a value of one of several elements, which tells by its name what it is.
+    pub(super) fn open_named(&mut self) -> Visit<usize> {
+        let Some(entered) = self.enter()? else { return self.wrong(Violation::MissingElement) };
+        self.push(Frame { entered: Some(entered), ..Frame::new(Kind::Named, 2) })?;
+        Ok(0)
+    }
+
+    /// What the contract says that the value is which was just found missing.
+    #[cold]
+    pub(super) fn default(&self) -> Option<Content<'a>> {
+        let frame = self.frames.last().unwrap_or(&self.base);
+        let (Kind::Struct(fields) | Kind::Parameters(fields)) = &frame.kind else { return None };
+        let field = fields.fields.get(frame.index.checked_sub(1)?)?;
+        match Mark::of(&field.shape)? {
+            Mark::Left(_, Some(value)) => Some(Content::Text(Cow::Owned(value.to_owned()))),
+            _ => None,
+        }
+    }
+}
+
+fn is_it(found: &Found<'_>, wanted: &Attribute<'_>) -> bool {
+    found.name == wanted.name
+        && if wanted.namespace.is_empty() {
+            found.prefix.is_empty()
+        } else {
+            found.namespace.as_deref() == Some(wanted.namespace)
+        }
+}

@@ -1,0 +1,58 @@
+//! Values that are more narrowly typed than by their shape: those of types with derived types, and texts with bounds.
+
+use super::{Cursor, ElementSource, Frame, Kind};
+use crate::values::qname::clark;
+use crate::violations::Violation;
+use everywire_model::shape::{Enum, Hold, Shape, Text, Union};
+use everywire_model::visit::Visit;
+use std::borrow::Cow;
+
+impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
+    /// Opens a value of one of several types.
+    pub(super) fn open_derived(&mut self, union: &Hold<Union>) -> Visit<usize> {
+        let entered = self.enter()?;
+        let entered = match entered {
+            Some(entered) if entered.nil => {
+                self.cursor.finish()?;
+                None
+            }
+            entered => entered,
+        };
+        self.push(Frame { entered, ..Frame::new(Kind::Derived(union.clone()), 2) })?;
+        Ok(0)
+    }
+
+    /// The member of the discriminator that stands for the type that the element tells, the first one by default.
+    pub(super) fn derived(&mut self, shape: &Enum) -> Visit<i32> {
+        let frame = self.top();
+        frame.index += 1;
+        if let Kind::Named = frame.kind {
+            let value = frame.entered.as_ref().and_then(|entered| shape.value_of(entered.name));
+            return value.ok_or_else(|| Violation::UnknownEnumerant.at(self.cursor.position()));
+        }
+        let Kind::Derived(union) = &frame.kind else { return self.wrong(Violation::Misuse) };
+        let value = match frame.entered.as_ref().and_then(|entered| entered.kind.as_deref()) {
+            Some(told) => shape.value_of(told),
+            None => {
+                let first = union.arms.first().and_then(|arm| arm.labels.first());
+                first.and_then(|label| i32::try_from(*label).ok())
+            }
+        };
+        value.ok_or_else(|| Violation::UnknownEnumerant.at(self.cursor.position()))
+    }
+
+    /// A text, if it is not longer than its type allows.
+    pub(super) fn bounded(&self, shape: &Text, text: Cow<'a, str>) -> Visit<Cow<'a, str>> {
+        if shape.bound.is_some_and(|bound| text.chars().count() > bound as usize) {
+            return self.wrong(Violation::BoundExceeded);
+        }
+        Ok(text)
+    }
+}
+
+/// Whether a union is a type with derived types, told by `i:type`.
+pub(super) fn is_derived(union: &Union) -> bool {
+    clark(&union.id).is_some()
+        && matches!(union.discriminator.resolved(), Shape::Enum(_))
+        && union.arms.iter().all(|arm| matches!(arm.field.shape.resolved(), Shape::Struct(_)))
+}

@@ -1,0 +1,164 @@
+//! How reliable sessions begin and end with WCF's clients, which take a service to be gone that says one word too few.
+
+#![allow(clippy::unwrap_used)]
+
+mod shelf;
+mod soap_support;
+
+use everywire_model::visit::Nothing;
+use everywire_model::*;
+use everywire_wcf::settings::Binding;
+use everywire_wcf::soap::Dialect;
+use soap_support::*;
+
+const FEBRUARY: &str = "http://schemas.xmlsoap.org/ws/2005/02/rm";
+const OASIS: &str = "http://docs.oasis-open.org/ws-rx/wsrm/200702";
+/// The service by another name than its own.
+const CALLED: &str = "net.tcp://other.example:10170/key";
+
+/// A client of WCF's on a duplex channel, told by hand.
+struct Client {
+    pair: Pair,
+    version: &'static str,
+    /// The sequence that it was granted.
+    id: String,
+}
+
+impl Client {
+    fn new(version: &'static str) -> Self {
+        let config = Config { ambient: Some(ambient(remote_object(), KEY)), ..Config::default() };
+        let text = Dialect { session: false, ..Dialect::WS };
+        let pair = Pair::with(text, &config, |settings| settings.binding = Binding::NetTcp);
+        let mut client = Self { pair, version, id: String::new() };
+        let anonymous = "<a:Address>http://www.w3.org/2005/08/addressing/anonymous</a:Address>";
+        client.says(
+            "CreateSequence",
+            &format!("<a:MessageID>urn:c</a:MessageID><a:To s:mustUnderstand=\"1\">{CALLED}</a:To>"),
+            &format!(
+                "<r:CreateSequence><r:AcksTo>{anonymous}</r:AcksTo><r:Offer><r:Identifier>urn:offer</r:Identifier>\
+                 </r:Offer></r:CreateSequence>"
+            ),
+        );
+        let granted = client.hears("CreateSequenceResponse");
+        client.id = between(&granted, "<Identifier>", "</");
+        assert_eq!(between(&granted, "<AcksTo><a:Address>", "</"), CALLED);
+        client
+    }
+
+    /// Sends a message of the protocol, or a call.
+    fn says(&mut self, action: &str, headers: &str, body: &str) {
+        let base = if action == "VoidCall" { "http://tempuri.org/IRemoteObject" } else { self.version };
+        let message = format!(
+            "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\" \
+             xmlns:a=\"http://www.w3.org/2005/08/addressing\" xmlns:r=\"{}\"><s:Header><a:Action>{base}/{action}</a:Action>\
+             {headers}</s:Header><s:Body>{body}</s:Body></s:Envelope>",
+            self.version
+        );
+        self.pair.hand_over(message.as_bytes(), None).unwrap();
+    }
+
+    fn numbered(&self, number: u32, last: &str) -> String {
+        format!(
+            "<r:Sequence s:mustUnderstand=\"1\"><r:Identifier>{}</r:Identifier>\
+             <r:MessageNumber>{number}</r:MessageNumber>{last}</r:Sequence>",
+            self.id
+        )
+    }
+
+    /// The call that it asks for, not answered yet.
+    fn calls(&mut self) -> CallId {
+        let headers = format!("<a:MessageID>urn:m</a:MessageID>{}", self.numbered(1, ""));
+        self.says("VoidCall", &headers, "<VoidCall xmlns=\"http://tempuri.org/\"/>");
+        self.pair.incoming().id
+    }
+
+    /// What the service says next, which has this action.
+    fn hears(&mut self, action: &str) -> String {
+        let (flushed, payload) = self.pair.server_says().unwrap_or_else(|| panic!("no {action}"));
+        let text = String::from_utf8(payload).unwrap();
+        assert!(flushed.action.is_some_and(|told| told.ends_with(&format!("/{action}"))), "{text}");
+        text
+    }
+
+    fn hears_nothing(&mut self) {
+        let said = self.pair.server_says().map(|(_, payload)| String::from_utf8(payload).unwrap());
+        assert_eq!(said, None);
+    }
+}
+
+fn between(text: &str, before: &str, after: &str) -> String {
+    let rest = text.split_once(before).unwrap_or_else(|| panic!("no {before} in {text}")).1;
+    rest.split_once(after).unwrap().0.to_owned()
+}
+
+#[test]
+fn a_service_says_its_last_message_and_that_its_sequence_ends() {
+    let mut client = Client::new(FEBRUARY);
+    let call = client.calls();
+    let last = client.numbered(2, "<r:LastMessage/>");
+    client.says("LastMessage", &last, "");
+    client.hears_nothing();
+    // The client says nothing more, but an answer is due.
+    let (_, answer) = client.pair.answer(call, Answer::Done(&Nothing));
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.contains("<r:MessageNumber>1</r:MessageNumber></r:Sequence>"), "{answer}");
+    let last = client.hears("LastMessage");
+    assert!(last.contains("<r:MessageNumber>2</r:MessageNumber><r:LastMessage/></r:Sequence>"), "{last}");
+    client.hears_nothing();
+    let about =
+        format!("<r:TerminateSequence><r:Identifier>{}</r:Identifier></r:TerminateSequence>", client.id);
+    let arrived = "<r:SequenceAcknowledgement><r:Identifier>urn:offer</r:Identifier>\
+         <r:AcknowledgementRange Lower=\"1\" Upper=\"2\"/></r:SequenceAcknowledgement>";
+    client.says("TerminateSequence", arrived, &about);
+    let end = client.hears("TerminateSequence");
+    assert!(end.contains("<Identifier>urn:offer</Identifier>"), "{end}");
+    client.hears_nothing();
+}
+
+#[test]
+fn a_service_that_answered_nothing_says_its_last_message_all_the_same() {
+    let mut client = Client::new(FEBRUARY);
+    let last = client.numbered(1, "<r:LastMessage/>");
+    client.says("LastMessage", &last, "");
+    let last = client.hears("LastMessage");
+    assert!(last.contains("<r:MessageNumber>1</r:MessageNumber><r:LastMessage/></r:Sequence>"), "{last}");
+    // Whoever does not wait for that hears of the end at once.
+    let about =
+        format!("<r:TerminateSequence><r:Identifier>{}</r:Identifier></r:TerminateSequence>", client.id);
+    client.says("TerminateSequence", "", &about);
+    client.hears("TerminateSequence");
+}
+
+#[test]
+fn a_closed_sequence_is_acknowledged_for_good_and_both_ends_are_asked_for() {
+    let mut client = Client::new(OASIS);
+    let call = client.calls();
+    client.pair.answer(call, Answer::Done(&Nothing));
+    let about = |name: &str, id: &str| {
+        format!("<r:{name}><r:Identifier>{id}</r:Identifier><r:LastMsgNumber>1</r:LastMsgNumber></r:{name}>")
+    };
+    let id = client.id.clone();
+    client.says("CloseSequence", "<a:MessageID>urn:k</a:MessageID>", &about("CloseSequence", &id));
+    let closed = client.hears("CloseSequenceResponse");
+    let told = between(&closed, "<r:SequenceAcknowledgement", "</r:SequenceAcknowledgement>");
+    assert!(told.contains("Lower=\"1\" Upper=\"1\"") && told.contains("<r:Final/>"), "{closed}");
+    // The service closes its own sequence: a request, which must come from the address that the client calls.
+    let asked = client.hears("CloseSequence");
+    assert_eq!(between(&asked, "<a:ReplyTo><a:Address>", "</"), CALLED);
+    assert!(asked.contains("<Identifier>urn:offer</Identifier><LastMsgNumber>1</LastMsgNumber>"), "{asked}");
+    client.hears_nothing();
+    client.says("CloseSequenceResponse", "", &about("CloseSequenceResponse", "urn:offer"));
+    let asked = client.hears("TerminateSequence");
+    assert_eq!(between(&asked, "<a:ReplyTo><a:Address>", "</"), CALLED);
+    client.says("TerminateSequence", "<a:MessageID>urn:t</a:MessageID>", &about("TerminateSequence", &id));
+    client.hears("TerminateSequenceResponse");
+}
+
+#[test]
+fn a_closed_sequence_without_messages_is_acknowledged_as_empty() {
+    let mut client = Client::new(OASIS);
+    let about = format!("<r:CloseSequence><r:Identifier>{}</r:Identifier></r:CloseSequence>", client.id);
+    client.says("CloseSequence", "<a:MessageID>urn:k</a:MessageID>", &about);
+    let closed = client.hears("CloseSequenceResponse");
+    assert!(closed.contains("<r:None/><r:Final/>"), "{closed}");
+}
