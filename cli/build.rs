@@ -12,6 +12,7 @@ fn main() {
     // Not where nothing is optimised: there it would only cost time.
     let optimised = env::var("OPT_LEVEL").is_ok_and(|level| level != "0");
     if system == "linux" && optimised {
-        println!("cargo::rustc-link-arg-bins=-Wl,-T,{}", Path::new(&root).join("hot.ld").display());
+        println!("cargo::rustc-link-arg-bins=-T");
+        println!("cargo::rustc-link-arg-bins={}", Path::new(&root).join("hot.ld").display());
     }
 }

@@ -65,6 +65,8 @@ def pattern(name):
     """The input sections of a function, whatever the build: its hash is another one in each."""
     name = re.sub(r"'\d+$", "", name)
     name = re.sub(r"\.llvm\.\d+$", "", name)
+    # The newer spelling of the standard library's names has the compiler's own hash.
+    name = re.sub(r"Cs[0-9A-Za-z]+_", "Cs*_", name) if name.startswith("_R") else name
     return ".text." + re.sub(r"17h[0-9a-f]{16}E$", "17h*", name)
 
 
@@ -83,7 +85,7 @@ def main():
         wire, way, _ = os.path.basename(profile).split(":", 2)
         for name in functions(profile, os.path.basename(program), calls):
             one = pattern(name)
-            if re.fullmatch(r"[\w$.]+", one.rstrip("*")) and meant[one] <= MOST and not BESIDE.search(one):
+            if re.fullmatch(r"[\w$.]+", one.replace("*", "")) and meant[one] <= MOST and not BESIDE.search(one):
                 wires.setdefault(one, set()).add(wire)
                 ways.setdefault(way, {})[one] = None
     common = {one: None for way in ways.values() for one in way if len(wires[one]) > 1}

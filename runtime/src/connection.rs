@@ -5,6 +5,7 @@
 
 pub(crate) mod backward;
 pub(crate) mod calling;
+mod deadlines;
 mod held;
 mod knock;
 mod listening;
@@ -19,6 +20,7 @@ pub(crate) use turns::Turn;
 use turns::Turns;
 
 use crate::builder::Notice;
+use crate::clock::lately;
 use crate::directory::Remembered;
 use crate::patience::Patience;
 use crate::seat::Seat;
@@ -109,8 +111,11 @@ struct Core {
     peer: Option<Peer>,
     /// Calls of other threads and of futures.
     waiting: Vec<Waiting>,
-    /// Where the call of the thread that reads goes on, told behind its back when its connection ended.
-    moved: Option<(CallId, Outcome<Body>)>,
+    /// The call of the thread that reads, and what came of it while that was looking elsewhere.
+    reader: Option<CallId>,
+    own: Option<Outcome<Body>>,
+    /// Calls of threads that are still sending them while another reads, and what came of them.
+    sending: Vec<(CallId, Option<Outcome<Body>>)>,
     /// Who listens to which signals. While somebody does, the connection is always read.
     listeners: HashMap<CallId, Arc<Heeder>>,
     /// What was overheard.
@@ -197,7 +202,9 @@ impl Connection {
             handles: Vec::new(),
             peer: None,
             waiting: Vec::new(),
-            moved: None,
+            reader: None,
+            own: None,
+            sending: Vec::new(),
             listeners: HashMap::new(),
             overheard: VecDeque::new(),
             after: Vec::new(),
@@ -399,8 +406,8 @@ impl Connection {
             core.input.clear();
             return Ok(true);
         }
-        // The clock is asked only when a message did not arrive in one piece.
-        let now = if before == 0 { core.used } else { Instant::now() };
+        // When a message must be whole is counted exactly.
+        let now = if before == 0 { lately() } else { Instant::now() };
         let Core { session, input, handles, .. } = core;
         if let Err(violation) = session.receive(now, input, handles) {
             self.refuse(core, violation);
@@ -475,8 +482,10 @@ impl Connection {
                 if let Some(at) = core.waiting.iter().position(|waiting| waiting.id == id) {
                     let waiting = core.waiting.swap_remove(at);
                     core.complete(waiting.waiter, outcome);
-                } else if matches!(outcome, Outcome::Moved(_)) {
-                    core.moved = Some((id, outcome));
+                } else if core.reader == Some(id) {
+                    core.own = Some(outcome);
+                } else if let Some((_, kept)) = core.sending.iter_mut().find(|(sent, _)| *sent == id) {
+                    *kept = Some(outcome);
                 }
             }
             Event::Ready(peer) => core.peer = Some(peer),
@@ -520,94 +529,6 @@ impl Connection {
             Event::Cancelled(_) => {}
         }
     }
-
-    /// Time has passed. Returns when to be asked again.
-    pub(crate) fn tick(self: &Arc<Self>, now: Instant) -> Option<Instant> {
-        let mut core = self.enter();
-        if core.failed.is_some() {
-            return None;
-        }
-        if core.session.deadline().is_some_and(|deadline| deadline <= now)
-            && let Err(violation) = core.session.expire(now)
-        {
-            self.refuse(&mut core, violation);
-        }
-        while let Some(event) = core.session.poll() {
-            self.deliver(&mut core, event);
-        }
-        if core.draining.is_some_and(|until| until <= now) {
-            self.fail(
-                &mut core,
-                Failure::new(Kind::Violation, Initiator::Peer, "the connection was refused"),
-            );
-        }
-        if let Some(deadline) = self.silence_deadline(&core)
-            && deadline <= now
-        {
-            let what = if core.served { "was silent for too long" } else { "sent no whole message in time" };
-            core.session.close();
-            let _ = self.flush(&mut core);
-            self.fail(&mut core, Failure::new(Kind::TimedOut, Initiator::Peer, format!("the peer {what}")));
-        }
-        let mut expired = Vec::new();
-        while let Some(at) = core
-            .waiting
-            .iter()
-            .position(|w| matches!(w.waiter, Waiter::Future(..)) && w.until.is_some_and(|until| until <= now))
-        {
-            expired.push(core.waiting.swap_remove(at));
-        }
-        for waiting in expired {
-            self.give_up(&mut core, waiting.id);
-            core.complete(waiting.waiter, Outcome::Failed(timed_out(&self.endpoint)));
-        }
-        let _ = self.flush(&mut core);
-        if core.failed.is_some() {
-            return None;
-        }
-        if core.large && core.input.is_empty() && now.duration_since(core.used) > Duration::from_secs(1) {
-            core.input = BytesMut::new();
-            core.large = false;
-            core.session.transmit().shrink();
-        }
-        core.reminded = self.next_deadline(&core);
-        core.reminded
-    }
-
-    /// Has the event loop look at the clock in time for the next deadline, if it would not do so anyway.
-    fn remind(&self, core: &mut Core) {
-        if let Some(deadline) = self.next_deadline(core)
-            && core.reminded.is_none_or(|reminded| deadline < reminded)
-            && let Some(seat) = self.seat()
-        {
-            core.reminded = Some(deadline);
-            seat.remind(deadline);
-        }
-    }
-
-    /// When a connection that was just accepted wants to be looked at.
-    pub(crate) fn first_deadline(&self) -> Option<Instant> {
-        self.next_deadline(&lock(&self.core))
-    }
-
-    fn silence_deadline(&self, core: &Core) -> Option<Instant> {
-        if !self.is_accepted() || core.session.outstanding() > 0 {
-            None
-        } else if core.served {
-            self.node.quotas.idle.map(|idle| core.used + idle)
-        } else {
-            Some(core.begun + self.node.quotas.first_message)
-        }
-    }
-
-    fn next_deadline(&self, core: &Core) -> Option<Instant> {
-        let mut next = sooner(core.session.deadline(), core.draining);
-        next = sooner(next, self.silence_deadline(core));
-        if core.large && core.input.is_empty() {
-            next = sooner(next, Some(core.used + Duration::from_secs(2)));
-        }
-        core.waiting.iter().fold(next, |next, waiting| sooner(next, waiting.until))
-    }
 }
 
 impl Core {
@@ -641,14 +562,6 @@ fn settled(outcome: Outcome<Body>) -> Outcome<Body> {
     }
 }
 
-#[inline]
-fn sooner(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
-}
-
 fn timed_out(endpoint: &Endpoint) -> Failure {
     Failure::new(Kind::TimedOut, Initiator::User, "no reply came before the deadline")
         .with_completed(Completed::Maybe)
@@ -671,6 +584,7 @@ impl Link for Connection {
             } else if !core.session.transmit().is_empty() {
                 self.await_room(&mut core);
             }
+            self.remind(&mut core);
         }
     }
 

@@ -354,6 +354,7 @@ impl Shard {
             bench.idle -= 1;
             bench.wanted = true;
             self.called_up.notify_one();
+            drop(bench);
         } else {
             drop(bench);
             if self.spawn().is_err() {

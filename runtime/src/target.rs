@@ -122,8 +122,8 @@ impl Remote {
         // Whether the call may have run: then nothing but that way leads on.
         let mut under_way = false;
         let told = |failure: Failure, under_way: bool| {
-            let failure = if under_way { failure.with_completed(Completed::Maybe) } else { failure };
-            Some(Outcome::Failed(failure))
+            let sent = under_way && failure.completed() == Completed::No;
+            Some(Outcome::Failed(if sent { failure.with_completed(Completed::Maybe) } else { failure }))
         };
         // The turn is given back when the outcome is there.
         let (mut way, mut _turn) = match self.way(until) {
@@ -150,6 +150,7 @@ impl Remote {
                     return told(Failure::new(Kind::Unreachable, Initiator::Peer, message), under_way);
                 }
                 Err(failure) if under_way => return told(failure, under_way),
+                Ok(Some(Outcome::Failed(failure))) if under_way => return told(failure, true),
                 Ok(outcome) if under_way => return outcome,
                 // Whoever served it was restarted: the reference leads to what is there now.
                 Ok(Some(Outcome::Failed(failure)))

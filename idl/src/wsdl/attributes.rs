@@ -21,15 +21,15 @@ impl<'n, 't> Types<'n, 't, '_> {
         chain: usize,
     ) -> Option<usize> {
         let mut depth = 0;
-        for child in content.children.iter().filter(|child| child.space == SCHEMA) {
+        for child in &content.children {
+            // Whatever stands in a group is walked wherever the group is named, so all of it counts.
+            self.count(child)?;
             match child.local {
+                _ if child.space != SCHEMA => {}
                 "attribute" if !is_of_graphs(child) => {
-                    self.count(child)?;
                     depth = depth.max(self.attribute(of, child, members)?);
                 }
                 "attributeGroup" => {
-                    // Groups without anything in them count as well: they may name others twice.
-                    self.count(child)?;
                     let name = child.qname("ref", self.report)?;
                     let Some(group) = self.schemas.attribute_groups.get(&name).copied() else {
                         self.remark(format!(
@@ -77,6 +77,11 @@ impl<'n, 't> Types<'n, 't, '_> {
             self.report.add(Problem::new(node.span(), message));
             return None;
         }
+        if namespace.contains('}') {
+            let message = format!("{} is no namespace of an attribute", crate::xml::shown(&namespace));
+            self.report.add(Problem::new(node.span(), message));
+            return None;
+        }
         let typed = match declared {
             Some(declared) => self.attribute_type(of, &local, declared)?,
             None => Typed::plain(Shape::Text(Text::NARROW), false),
@@ -90,7 +95,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         let shape = if missing { Shape::Optional(Hold::new(shape)) } else { shape };
         let attribute =
             Attribute { namespace: &namespace, name: &local, required, default, fixed: fixed.is_some() };
-        if !members.add(&local, "Attribute", Mark::Attribute(attribute).on(shape)) {
+        if !members.add_attribute(&attribute, Mark::Attribute(attribute).on(shape)) {
             self.remark(format!("{of}: a second attribute {local} is left out"));
         }
         Some(typed.depth)

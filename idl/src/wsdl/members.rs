@@ -2,7 +2,7 @@
 
 use super::builtin::{self, Typed};
 use super::limits::{MEMBERS, NESTING};
-use super::marks::{CHOICES, Mark};
+use super::marks::{Attribute, CHOICES, Mark};
 use super::names::{QName, SCHEMA};
 use super::schema::extension;
 use super::tree::Node;
@@ -11,14 +11,16 @@ use crate::report::Problem;
 use everywire_model::shape::{Arm, Enum, Field, Name, Text, Union};
 use everywire_model::{Definition, Hold, Shape};
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Where a member stands.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Place {
     /// Whether what it stands in may be missing.
     pub(super) optional: bool,
-    /// The number of the choice that it is of.
+    /// Whether it is left out where a choice is for something else.
+    pub(super) alternative: bool,
+    /// The number of the choice that it alone is an alternative of.
     pub(super) choice: Option<u32>,
     /// Whether XmlSerializer writes the type: values that may be missing are left out.
     pub(super) serialized: bool,
@@ -30,7 +32,13 @@ pub(super) struct Members {
     pub(super) taken: HashSet<String>,
     /// How many of them are the base's.
     inherited: usize,
-    /// Choices so far.
+    /// Whether attributes of the base may be declared again.
+    restricted: bool,
+    /// Attributes by namespace and name, the base's too.
+    attributes: HashMap<(String, String), usize>,
+    /// Own attributes by what their members are called.
+    named: HashMap<String, usize>,
+    /// The highest number of a choice so far.
     choices: u32,
     /// Those of them that are repeated.
     lists: usize,
@@ -77,9 +85,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         if [node, content].iter().any(|part| part.get("mixed") == Some("true")) {
             self.remark(format!("{name}: text between its elements is left out"));
         }
-        let taken = fields.iter().map(|field| field.name.to_string()).collect();
-        let inherited = fields.len();
-        let mut members = Members { inherited, fields, taken, choices: 0, lists: 1 };
+        let mut members = Members::new(fields, restricted.is_some());
         depth = depth.max(self.attributes(name, content, &mut members, 0)?);
         if let Some(shape) = text {
             members.add("Value", "Text", Mark::Text.on(shape));
@@ -102,11 +108,14 @@ impl<'n, 't> Types<'n, 't, '_> {
         place: Place,
         members: &mut Members,
     ) -> Option<usize> {
+        // Whatever stands in a group is walked wherever the group is named, so all of it counts.
+        self.count(particle)?;
         let optional = place.optional || particle.get("minOccurs") == Some("0");
         let place = Place { optional, ..place };
         match particle.local {
+            _ if particle.space != SCHEMA => Some(0),
             "element" => {
-                let (field, typed) = self.member(name, particle, place)?;
+                let (field, typed) = self.placed(name, particle, place)?;
                 if members.taken.insert(field.name.to_string()) || members.make_room(&field.name) {
                     members.fields.push(field);
                 } else {
@@ -116,18 +125,28 @@ impl<'n, 't> Types<'n, 't, '_> {
             }
             "choice" if many(particle) => self.choices(name, particle, members),
             "choice" => {
-                members.choices += 1;
-                let place = Place { optional: true, choice: Some(members.choices), ..place };
+                // A choice among the alternatives of another is the same choice.
+                let choice = place.choice.unwrap_or_else(|| {
+                    members.choices = members.choices.saturating_add(1);
+                    members.choices
+                });
+                let place = Place { optional: true, alternative: true, choice: Some(choice), ..place };
                 self.particles(name, particle, place, members)
             }
             "sequence" | "all" => {
                 if many(particle) {
                     self.remark(format!("{name}: a sequence that is repeated is read as one that is not"));
                 }
-                self.particles(name, particle, place, members)
+                // Several members that are one alternative together are none to one another.
+                let mut parts = particle
+                    .children
+                    .iter()
+                    .filter(|part| part.space == SCHEMA && part.local != "annotation");
+                let several = parts.nth(1).is_some();
+                let choice = place.choice.filter(|_| !several);
+                self.particles(name, particle, Place { choice, ..place }, members)
             }
             "group" => {
-                self.count(particle)?;
                 let group = particle.qname("ref", self.report)?;
                 match self.schemas.groups.get(&group).copied() {
                     Some(group) => self.particles(name, group, place, members),
@@ -159,7 +178,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         }
         self.nesting += 1;
         let mut depth = Some(0);
-        for particle in group.children.iter().filter(|child| child.space == SCHEMA) {
+        for particle in &group.children {
             let Some(deepest) = depth else { break };
             depth = self.particle(name, particle, place, members).map(|deep| deep.max(deepest));
         }
@@ -175,6 +194,11 @@ impl<'n, 't> Types<'n, 't, '_> {
         place: Place,
     ) -> Option<(Field, Typed)> {
         self.count(element)?;
+        self.placed(of, element, place)
+    }
+
+    /// An element inside a type that is counted already.
+    fn placed(&mut self, of: &QName, element: &'n Node<'t>, place: Place) -> Option<(Field, Typed)> {
         let (local, typed) = self.element(of, element)?;
         let field = |shape| Field { name: Name::from(local.clone()), shape };
         let nillable = element.get("nillable") == Some("true");
@@ -197,8 +221,8 @@ impl<'n, 't> Types<'n, 't, '_> {
         let default = element.get("default").or_else(|| element.get("fixed"));
         let text = matches!(typed.shape.resolved(), Shape::Text(_));
         let shape = typed.shape.clone();
-        let shape = if let Some(choice) = place.choice {
-            Mark::Left(Some(choice), None).on(wrapped(shape))
+        let shape = if place.alternative {
+            Mark::Left(place.choice, None).on(wrapped(shape))
         } else if let Some(default) = default.filter(|_| optional && !nillable && (value || text)) {
             Mark::Left(None, Some(default)).on(shape)
         } else if !builtin::is_emptiable(&shape) && !nillable && optional && (!value || place.serialized) {
@@ -225,16 +249,20 @@ impl<'n, 't> Types<'n, 't, '_> {
     /// A choice that is repeated: a list of whatever it chooses from.
     fn choices(&mut self, of: &QName, choice: &'n Node<'t>, members: &mut Members) -> Option<usize> {
         let (mut arms, mut names, mut depth) = (Vec::new(), Vec::<(Name, i32)>::new(), 0);
-        for element in choice.children.iter().filter(|child| child.space == SCHEMA) {
+        let mut known = HashSet::new();
+        for element in &choice.children {
+            self.count(element)?;
+            if element.space != SCHEMA {
+                continue;
+            }
             if element.local != "element" {
                 if element.local != "annotation" {
                     self.remark(format!("{of}: {} in a choice that is repeated is left out", element.local));
                 }
                 continue;
             }
-            self.count(element)?;
             let (local, typed) = self.element(of, element)?;
-            if names.iter().any(|(known, _)| *known == local) {
+            if !known.insert(local.clone()) {
                 self.remark(format!("{of}: a second element {local} of a choice is left out"));
                 continue;
             }
@@ -275,7 +303,8 @@ impl<'n, 't> Types<'n, 't, '_> {
 
     /// The union of the elements of a choice.
     fn chosen(&mut self, list: &QName, arms: Vec<Arm>, names: Vec<(Name, i32)>) -> Shape {
-        let union_name = self.name(list, "TYPE");
+        // A name of its own: an interface may be called as the list is.
+        let union_name = self.new_name(list, "TYPE");
         let kind = Enum {
             name: Name::from(self.names.name(&format!("{union_name}Kind"))),
             id: Name::from(""),
@@ -293,18 +322,64 @@ impl<'n, 't> Types<'n, 't, '_> {
 }
 
 impl Members {
+    /// Those of the base; `restricted`: the type says of some of them what they are here.
+    fn new(fields: Vec<Field>, restricted: bool) -> Self {
+        let mut members = Self {
+            inherited: fields.len(),
+            restricted,
+            taken: fields.iter().map(|field| field.name.to_string()).collect(),
+            attributes: HashMap::new(),
+            named: HashMap::new(),
+            choices: 0,
+            lists: 1,
+            fields: Vec::new(),
+        };
+        for (at, field) in fields.iter().enumerate() {
+            match Mark::of(&field.shape) {
+                Some(Mark::Attribute(attribute)) => {
+                    members.attributes.insert(key(&attribute), at);
+                }
+                // Other choices than the base's have other numbers.
+                Some(Mark::Left(Some(choice), _)) => members.choices = members.choices.max(choice),
+                _ => {}
+            }
+        }
+        members.fields = fields;
+        members
+    }
+
     /// Has an attribute give its name to an element that is called so too.
     fn make_room(&mut self, name: &str) -> bool {
         let other = format!("{name}Attribute");
-        let mut own = self.fields.iter_mut().skip(self.inherited);
-        let clash = own.find(|field| field.name == name);
-        match clash.filter(|field| matches!(Mark::of(&field.shape), Some(Mark::Attribute(_)))) {
-            Some(attribute) if self.taken.insert(other.clone()) => {
-                attribute.name = Name::from(other);
-                true
-            }
-            _ => false,
+        let Some(at) = self.named.get(name).copied() else { return false };
+        let Some(attribute) = self.fields.get_mut(at).filter(|_| self.taken.insert(other.clone())) else {
+            return false;
+        };
+        attribute.name = Name::from(other.clone());
+        self.named.remove(name);
+        self.named.insert(other, at);
+        true
+    }
+
+    /// Adds an attribute, or says again what one of the base is; whether there was room for it. No element has two attributes
+    /// of one name.
+    pub(super) fn add_attribute(&mut self, attribute: &Attribute<'_>, shape: Shape) -> bool {
+        let key = key(attribute);
+        if let Some(known) = self.attributes.get(&key).copied() {
+            let again = self.restricted && known < self.inherited;
+            let Some(field) = self.fields.get_mut(known).filter(|_| again) else { return false };
+            field.shape = shape;
+            return true;
         }
+        let at = self.fields.len();
+        if !self.add(attribute.name, "Attribute", shape) {
+            return false;
+        }
+        self.attributes.insert(key, at);
+        if let Some(field) = self.fields.get(at) {
+            self.named.insert(field.name.to_string(), at);
+        }
+        true
     }
 
     /// Adds a member that the schema does not name, or names in another way; whether there was a name for it.
@@ -315,6 +390,10 @@ impl Members {
         self.fields.push(Field { name: Name::from(name), shape });
         true
     }
+}
+
+fn key(attribute: &Attribute<'_>) -> (String, String) {
+    (attribute.namespace.to_owned(), attribute.name.to_owned())
 }
 
 /// What stands in attributes, or between them: a value of any simple type is text.

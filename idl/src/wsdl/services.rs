@@ -33,7 +33,7 @@ pub(super) struct Services<'n, 't, 'r, 's> {
     headers: HashMap<(QName, String, bool), Vec<(QName, String)>>,
     /// Operations of bindings whose style is `rpc`, by port type.
     rpc: HashSet<(QName, String)>,
-    /// Port types by whether one of their bindings is of SOAP.
+    /// Port types by whether one of their bindings is for messages.
     bound: HashMap<QName, bool>,
     /// Actions of requests that only bindings say, by port type and operation.
     actions: HashMap<(QName, String), String>,
@@ -100,7 +100,9 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             let own = node.children.iter().filter(soap).find(|c| matches!(c.local, "binding" | "operation"));
             own.and_then(|own| own.get("style")).map(str::to_owned)
         };
-        *self.bound.entry(of.clone()).or_default() |= binding.children.iter().any(|child| soap(&child));
+        let forms = binding.children.iter().any(|child| child.space.contains("/wsdl/http"));
+        let messages = !forms || binding.children.iter().any(|child| soap(&child));
+        *self.bound.entry(of.clone()).or_default() |= messages;
         let usual = style(binding);
         for operation in binding.all("operation") {
             let Some(name) = operation.get("name") else { continue };

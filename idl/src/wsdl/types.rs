@@ -358,7 +358,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         given
     }
 
-    fn new_name(&mut self, name: &QName, pattern: &str) -> Name {
+    pub(super) fn new_name(&mut self, name: &QName, pattern: &str) -> Name {
         let plain = scoped(name);
         let wanted = match (pattern, plain.rsplit_once("::")) {
             ("", _) => plain.to_string(),

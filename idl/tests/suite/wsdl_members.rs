@@ -215,3 +215,140 @@ fn marks_are_written_as_they_are_read() {
         assert_eq!(Mark::parse(text), None, "{text}");
     }
 }
+
+/// No element has two attributes of one name, however often they are declared.
+#[test]
+fn attributes_that_are_declared_again_are_one() {
+    let contract = read(
+        r#"<s:complexType name="C"><s:simpleContent><s:extension base="s:string">
+          <s:attribute name="b" type="s:int"/><s:attribute name="c" type="s:int"/></s:extension></s:simpleContent></s:complexType>
+        <s:complexType name="D"><s:simpleContent><s:restriction base="t:C">
+          <s:attribute name="c" type="s:int" use="required"/><s:attribute name="d" type="s:int"/></s:restriction></s:simpleContent></s:complexType>
+        <s:complexType name="E"><s:simpleContent><s:extension base="t:C">
+          <s:attribute name="c" type="s:int" use="required"/></s:extension></s:simpleContent></s:complexType>
+        <s:attributeGroup name="G"><s:attribute name="g" type="s:int"/></s:attributeGroup>
+        <s:complexType name="F"><s:attribute name="g" type="s:int" use="required"/><s:attributeGroup ref="t:G"/>
+          <s:attribute name="g" type="s:int" form="qualified"/></s:complexType>"#,
+    );
+    assert_eq!(
+        fields(&contract, "t::D"),
+        ["b: optional i32 @b", "c: i32 @c!", "Value: text #", "d: optional i32 @d"]
+    );
+    assert_eq!(fields(&contract, "t::E"), ["b: optional i32 @b", "c: optional i32 @c", "Value: text #"]);
+    assert_eq!(fields(&contract, "t::F"), ["g: i32 @g!", "gAttribute: optional i32 @{urn:t}g"]);
+    let said = unread(&contract);
+    assert_eq!(said.iter().filter(|what| what.contains("a second attribute")).count(), 2, "{said:?}");
+    let printed = print(&contract).unwrap();
+    let again = parse(&printed, "printed.wsdl").unwrap_or_else(|e| panic!("{printed}\n{e}"));
+    for name in ["t::D", "t::E", "t::F"] {
+        let sorted = |contract| {
+            let mut fields = fields(contract, name);
+            fields.sort();
+            fields
+        };
+        assert_eq!(sorted(&again), sorted(&contract), "{printed}");
+    }
+}
+
+/// What stands in a group is walked at each place that names the group: all of it counts, even what is left out.
+#[test]
+fn what_is_left_out_of_groups_counts() {
+    let message = |schema: &str| parse(&described(schema), "t.wsdl").expect_err("it is too much").to_string();
+    let flood = |inside: &str, wrap: [&str; 2]| {
+        format!(
+            r#"<s:group name="G"><s:sequence>{}{}{}</s:sequence></s:group>
+            <s:complexType name="A"><s:sequence>{}</s:sequence></s:complexType>"#,
+            wrap[0],
+            inside.repeat(400),
+            wrap[1],
+            r#"<s:group ref="t:G"/>"#.repeat(300)
+        )
+    };
+    for inside in ["<s:any/>", "<s:sequence/>", "<s:annotation/>", "<s:odd/>", r#"<odd xmlns="urn:odd"/>"#] {
+        assert!(message(&flood(inside, ["", ""])).contains("more than 100000 members"), "{inside}");
+        let choice = [r#"<s:choice maxOccurs="unbounded">"#, "</s:choice>"];
+        assert!(message(&flood(inside, choice)).contains("more than 100000 members"), "{inside}");
+    }
+    for inside in ["<s:anyAttribute/>", "<s:annotation/>", "<s:odd/>", r#"<odd xmlns="urn:odd"/>"#] {
+        let flood = format!(
+            r#"<s:attributeGroup name="G">{}</s:attributeGroup><s:complexType name="A">{}</s:complexType>"#,
+            inside.repeat(400),
+            r#"<s:attributeGroup ref="t:G"/>"#.repeat(300)
+        );
+        assert!(message(&flood).contains("more than 100000 members"), "{inside}");
+    }
+}
+
+#[test]
+fn namespaces_do_not_break_marks() {
+    let odd = r#"<s:complexType name="A"><s:attribute ref="o:a" xmlns:o="urn:o}b!"/></s:complexType>"#;
+    let schema = r#"</s:schema><s:schema xmlns:s="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:o}b!">
+        <s:attribute name="a" type="s:int"/></s:schema><s:schema xmlns:s="http://www.w3.org/2001/XMLSchema">"#;
+    let mistakes =
+        parse(&described(&format!("{odd}{schema}")), "t.wsdl").expect_err("it is wrong").to_string();
+    assert!(mistakes.contains("is no namespace of an attribute"), "{mistakes}");
+}
+
+/// Only forms of HTTP are no messages; a binding that nobody knows may be of messages.
+#[test]
+fn port_types_of_odd_bindings_are_read() {
+    let bound = |inside: &str| {
+        let text = format!(
+            r#"<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" targetNamespace="urn:t" xmlns:t="urn:t">
+            <portType name="T"/><binding name="B" type="t:T">{inside}</binding></definitions>"#
+        );
+        parse(&text, "t.wsdl").unwrap_or_else(|e| panic!("{e}")).interfaces().count()
+    };
+    let form = r#"<h:binding xmlns:h="http://schemas.xmlsoap.org/wsdl/http/" verb="GET"/>"#;
+    assert_eq!(bound(""), 1);
+    assert_eq!(bound(r#"<p:policy xmlns:p="urn:p"/>"#), 1);
+    assert_eq!(bound(form), 0);
+    assert_eq!(bound(&format!(r#"{form}</binding><binding name="C" type="t:T">"#)), 1);
+}
+
+#[test]
+fn choices_are_told_apart() {
+    let contract = read(
+        r#"<s:group name="Pair"><s:sequence><s:element name="p" type="s:string"/><s:element name="q" type="s:int"/></s:sequence></s:group>
+        <s:group name="One"><s:sequence><s:annotation/><s:element name="o" type="s:int"/></s:sequence></s:group>
+        <s:complexType name="A"><s:choice>
+          <s:element name="a" type="s:int"/>
+          <s:sequence><s:element name="b" type="s:int"/><s:choice><s:element name="c" type="s:int"/><s:element name="d" type="s:int"/></s:choice></s:sequence>
+          <s:group ref="t:Pair"/><s:group ref="t:One"/>
+          <s:choice><s:element name="e" type="s:int"/><s:element name="f" type="s:int"/></s:choice>
+        </s:choice></s:complexType>
+        <s:complexType name="B"><s:complexContent><s:extension base="t:A"><s:choice>
+          <s:element name="x" type="s:int"/><s:element name="y" type="s:int"/></s:choice></s:extension></s:complexContent></s:complexType>"#,
+    );
+    let a = [
+        "a: optional i32 ?1",
+        "b: optional i32 ?",
+        "c: optional i32 ?2",
+        "d: optional i32 ?2",
+        "p: optional text ?",
+        "q: optional i32 ?",
+        "o: optional i32 ?1",
+        "e: optional i32 ?1",
+        "f: optional i32 ?1",
+    ];
+    assert_eq!(fields(&contract, "t::A"), a);
+    let b = fields(&contract, "t::B");
+    assert_eq!(b[a.len()..], ["x: optional i32 ?3", "y: optional i32 ?3"]);
+}
+
+/// A list's items and an interface may be called the same.
+#[test]
+fn names_of_choices_are_theirs_alone() {
+    let text = described(
+        r#"<s:complexType name="A"><s:choice maxOccurs="unbounded"><s:element name="x" type="s:int"/></s:choice></s:complexType>"#,
+    );
+    let contract =
+        parse(&text.replace(r#"name="T""#, r#"name="AItem""#), "t.wsdl").unwrap_or_else(|e| panic!("{e}"));
+    let union = contract.definitions.iter().find_map(|definition| match definition {
+        Definition::Type(Shape::Union(union)) => Some(union.name.clone()),
+        _ => None,
+    });
+    let interface = contract.interfaces().next().map(|interface| interface.name.clone());
+    assert_eq!(union.as_deref(), Some("t::AItem"));
+    assert_eq!(interface.as_deref(), Some("t::AItem_2"));
+}

@@ -3,11 +3,14 @@
 //! With several calls under way, one thread reads for all: it hands the others theirs, and when it has its own it
 //! appoints the next. Futures have no thread that could read; when only they wait, an event loop reads for them.
 
-use super::{Armed, Connection, Core, Held, Waiter, Waiting, sooner, timed_out};
+use super::deadlines::sooner;
+use super::{Armed, Connection, Core, Held, Waiter, Waiting, timed_out};
 use crate::shard;
 use crate::sync::lock;
 use everywire_model::object::Completion;
-use everywire_model::{Body, Call, CallId, Event, Expects, Failure, Initiator, Kind, Outcome, Profile};
+use everywire_model::{
+    Body, Call, CallId, Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Profile,
+};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -72,11 +75,26 @@ impl Connection {
         let oneway = matches!(ask, Ask::Call(Call { expects: Expects::Nothing, .. }));
         // Where there is one call at a time, what expects nothing has an outcome all the same.
         let told = oneway && !self.serial;
-        if told || (core.reading && !core.session.transmit().is_empty()) {
+        if told {
             core = match self.send_all(core, until) {
                 Ok(core) => core,
                 Err(failure) => return Ok(Some(Outcome::Failed(failure))),
             };
+        } else if core.reading && !core.session.transmit().is_empty() {
+            // Whoever reads may have the answer before this thread has noticed that all is sent.
+            core.sending.push((id, None));
+            let sent = self.send_all(core, until);
+            let (back, failure) = match sent {
+                Ok(core) => (core, None),
+                Err(failure) => (self.enter(), Some(failure)),
+            };
+            core = back;
+            let at = core.sending.iter().position(|(sent, _)| *sent == id);
+            let kept = at.and_then(|at| core.sending.swap_remove(at).1);
+            if let Some(outcome) = kept.or_else(|| failure.map(Outcome::Failed)) {
+                self.pass_on(core);
+                return Ok(Some(outcome).filter(|outcome| !(oneway && matches!(outcome, Outcome::Done(_)))));
+            }
         }
         if told {
             self.pass_on(core);
@@ -133,9 +151,7 @@ impl Connection {
         } else {
             self.arm(&mut core);
         }
-        if let (Some(until), Some(seat)) = (until, self.seat()) {
-            seat.remind(until);
-        }
+        self.remind(&mut core);
         Ok(())
     }
 
@@ -222,7 +238,7 @@ impl Connection {
         };
         match begun {
             // The peer has said goodbye, but nobody has looked yet: the call belongs on another connection.
-            Err(failure) if failure.kind() == Kind::Unreachable => {
+            Err(failure) if failure.kind() == Kind::Unreachable && failure.completed() == Completed::No => {
                 self.fail(core, failure.clone());
                 Err(failure)
             }
@@ -270,6 +286,7 @@ impl Connection {
     /// Reads until the reply to `id` is there.
     fn read_until<'c>(&'c self, mut core: Held<'c>, id: CallId, until: Option<Instant>) -> Outcome<Body> {
         core.reading = true;
+        (core.reader, core.own) = (Some(id), None);
         core.patience.after_sending(Some(self.stream()));
         loop {
             while let Some(event) = core.session.poll() {
@@ -289,9 +306,10 @@ impl Connection {
             }
             if let Some(failure) = core.failed.clone() {
                 core.reading = false;
-                let moved = core.moved.take_if(|(call, _)| *call == id);
+                // The session knows better whether this call may have run.
+                let own = core.own.take();
                 self.pass_on(core);
-                return moved.map_or(Outcome::Failed(failure), |(_, outcome)| outcome);
+                return own.unwrap_or(Outcome::Failed(failure));
             }
             let moved = self.make_progress(&mut core);
             if moved {
@@ -402,6 +420,7 @@ impl Connection {
         if core.failed.is_some() {
             return;
         }
+        self.remind(core);
         let awaited = !core.waiting.is_empty() || (self.is_listening(core) && !self.is_behind());
         let wanted = Armed { bytes: awaited && !core.reading, room: !core.session.transmit().is_empty() };
         let bell = self.stream().watched().1.is_some();

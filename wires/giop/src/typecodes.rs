@@ -119,7 +119,10 @@ pub(crate) fn put(shape: &Shape, put: &mut Put<'_>, enclosing: &mut Enclosing, d
                 Ok(())
             });
         }
-        Shape::Alias(held) if held.name.is_empty() => return self::put(&held.target, put, enclosing, depth),
+        // Without a name it is another language's remark on a shape; compact type codes have none either, but an identifier.
+        Shape::Alias(held) if held.name.is_empty() && !is_repository_id(&held.id) => {
+            return self::put(&held.target, put, enclosing, depth);
+        }
         Shape::Alias(held) => {
             put.u32(kind::ALIAS);
             return put.encapsulate(|put| {
@@ -137,6 +140,11 @@ pub(crate) fn put(shape: &Shape, put: &mut Put<'_>, enclosing: &mut Enclosing, d
         }
     }
     Ok(())
+}
+
+/// Whether this may identify a type: a format's name comes first (CORBA 3.3 part 1, 14.7: `IDL:`, `RMI:`, `DCE:`, `LOCAL:`).
+fn is_repository_id(id: &str) -> bool {
+    id.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
 /// A struct or union: an indirection if it is being written already.

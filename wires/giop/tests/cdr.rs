@@ -375,6 +375,23 @@ fn any_of_every_shape_goes_there_and_back() {
     }
 }
 
+/// Compact type codes have identifiers and no names; another language's remark on a shape is neither.
+#[test]
+fn aliases_without_a_name_keep_what_identifies_them() {
+    let alias = |id: &'static str| {
+        Shape::Alias(Hold::new(Alias { name: "".into(), id: id.into(), target: Shape::U32 }))
+    };
+    let body =
+        |id| write(false, Dialect::OURS, 0, &Shape::Variant, &any(alias(id), Value::Integer(5))).unwrap();
+    let compact = "00000015 00000024 00 000000 00000010 49444c3a6d2f436f756e743a312e3000 00000001 00 000000 00000005 00000005";
+    let known = body("IDL:m/Count:1.0");
+    assert_eq!(known.bytes, hex(compact));
+    assert_eq!(read(&known, &Shape::Variant).unwrap(), any(alias("IDL:m/Count:1.0"), Value::Integer(5)));
+    for mark in ["", "@Id", "#", "*", "?2", "{urn:x}Count"] {
+        assert_eq!(body(mark).bytes, hex("00000005 00000005"), "{mark}");
+    }
+}
+
 #[test]
 fn the_type_code_of_an_enumeration_is_an_encapsulation() {
     let body =

@@ -49,10 +49,21 @@ pub(super) enum Place {
     Left,
     /// Each item of the list is one.
     Items,
-    /// It is an attribute of this namespace; whether it is left out where it is empty.
-    Attribute(Option<NamespaceId>, bool),
+    /// It is an attribute of this namespace.
+    Attribute(Option<NamespaceId>, Empty),
     /// It is the text of the element.
     Text,
+}
+
+/// What is done with an attribute that is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Empty {
+    /// It is written.
+    Written,
+    /// It is left out.
+    Left,
+    /// It is refused: left out, it would read as what the contract says of an attribute that is missing.
+    Refused,
 }
 
 /// How a value is written.
@@ -157,8 +168,12 @@ impl Build {
                 // The serializer cannot read an empty text as a list.
                 let list = target.element().is_some_and(|item| !matches!(item.resolved(), Shape::U8));
                 let told = attribute.required || matches!(target, Shape::Optional(_));
-                let left = list || (!told && attribute.default.is_none());
-                let place = Place::Attribute(space, left);
+                let empty = match attribute.default {
+                    Some(default) if list && !default.trim().is_empty() => Empty::Refused,
+                    default if list || (!told && default.is_none()) => Empty::Left,
+                    _ => Empty::Written,
+                };
+                let place = Place::Attribute(space, empty);
                 let node = self.node(target);
                 return Member { name: Term::new(attribute.name), namespace, node, place };
             }

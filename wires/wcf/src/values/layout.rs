@@ -1,6 +1,6 @@
 //! Layouts: what the neutral shapes do not say, made once for each operation and direction.
 
-use super::graph::{Graph, Member, NamespaceId};
+use super::graph::{Graph, Member, NamespaceId, Node, Place};
 use super::names::type_name;
 use super::output::Output;
 use super::sink::ElementSink;
@@ -46,6 +46,12 @@ impl Layout {
         for (member, field) in members.iter_mut().zip(fields) {
             if field.name == "return" && !result.is_empty() {
                 member.name = Term::new(result);
+                // Each item is an element of that name then.
+                if let (Place::Items, Some(Node::Items { item, .. })) =
+                    (member.place, graph.nodes.get_mut(member.node))
+                {
+                    item.name = member.name.clone();
+                }
             }
         }
         let header = |name: &str| {

@@ -182,11 +182,14 @@ impl Sink for ElementSink<'_> {
             let message = "text with a character that XML does not have";
             return Err(Failure::new(Why::BadArgument, Initiator::User, message));
         }
+        self.check_word(value)?;
         let begun = self.begin()?;
         match self.notation(begun) {
             None => self.output.chars(value),
             Some(Notation::QName) if self.output.is_apart() && value.starts_with('{') => {
-                return Err(unsupported("qualified names of a namespace in attributes"));
+                return Err(unsupported(
+                    "qualified names of a namespace in attributes, or in the text of an element that has them",
+                ));
             }
             Some(notation) => self.typed_text(notation, value),
         }
@@ -196,6 +199,9 @@ impl Sink for ElementSink<'_> {
 
     fn bytes(&mut self, shape: &Shape, value: &[u8]) -> Visit<()> {
         check_len(shape, value.len())?;
+        if value.is_empty() {
+            self.check_word("")?;
+        }
         self.begin_scalar()?;
         self.output.octets(value);
         self.output.end();
@@ -204,6 +210,9 @@ impl Sink for ElementSink<'_> {
 
     fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
         check_len(shape, value.len())?;
+        if value.is_empty() {
+            self.check_word("")?;
+        }
         self.begin_scalar()?;
         self.output.shared(value);
         self.output.end();
@@ -246,6 +255,7 @@ impl Sink for ElementSink<'_> {
             let message = format!("{value} is no member of {}", shape.name);
             return Err(Failure::new(Why::BadArgument, Initiator::User, message));
         };
+        self.check_word(name)?;
         self.begin()?;
         self.output.chars(name);
         self.output.end();

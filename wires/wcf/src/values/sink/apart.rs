@@ -2,9 +2,10 @@
 
 use super::frames::{Begun, Frame, Kind};
 use super::{ElementSink, miscounted, misuse};
-use crate::values::graph::{Member, NamespaceId, Node, Place};
+use crate::values::graph::{Empty, Member, NamespaceId, Node, Place};
 use crate::values::output::{INSTANCE, Letter, Named, XML};
 use everywire_model::visit::Visit;
+use everywire_model::{Failure, Initiator, Kind as Why};
 
 /// The namespace whose prefix is always `xml`.
 const XML_SPACE: &str = "http://www.w3.org/XML/1998/namespace";
@@ -42,10 +43,36 @@ impl ElementSink<'_> {
         Ok(true)
     }
 
+    /// Refuses an item of a list in an attribute that would not be read as it was written: blanks are what stands between items.
+    #[inline]
+    pub(super) fn check_word(&self, text: &str) -> Visit<()> {
+        if !self.is_in_words() || !(text.is_empty() || text.contains([' ', '\t', '\r', '\n'])) {
+            return Ok(());
+        }
+        let message =
+            format!("an item of a list in an attribute that is empty or holds white space: {text:?}");
+        Err(Failure::new(Why::BadArgument, Initiator::User, message))
+    }
+
+    /// Whether the value that begins now is an item of a list in an attribute.
+    #[inline]
+    fn is_in_words(&self) -> bool {
+        let is_list = |frame: &Frame| frame.kind == Kind::Words;
+        self.output.is_apart()
+            && self.frames.iter().rev().find(|frame| frame.kind != Kind::Maybe).is_some_and(is_list)
+    }
+
     /// Opens the list that begins now, if its items stand among the other members.
     pub(super) fn open_flat(&mut self, len: usize) -> Visit<bool> {
         let (at, namespace, node) = match self.direct()? {
             Some((at, Member { place: Place::Items, namespace, node, .. })) => (at, *namespace, *node),
+            Some((_, Member { place: Place::Attribute(_, Empty::Refused), name, .. })) if len == 0 => {
+                let message = format!(
+                    "an empty list in the attribute {}: it is left out, and what is missing has the contract's default",
+                    name.as_str()
+                );
+                return Err(Failure::new(Why::BadArgument, Initiator::User, message));
+            }
             _ => return Ok(false),
         };
         self.end_header();
@@ -112,7 +139,7 @@ impl ElementSink<'_> {
         let Member { name, node, place, .. } = members.get(index).ok_or_else(miscounted)?;
         let node = *node;
         let attribute = match place {
-            Place::Attribute(space, left) => {
+            Place::Attribute(space, empty) => {
                 let before = members.iter().take(index);
                 let is_late = before.clone().any(|member| !matches!(member.place, Place::Attribute(..)));
                 let prefix = match space {
@@ -121,7 +148,7 @@ impl ElementSink<'_> {
                     Some(space) => self.lettered(graph, *space).ok_or_else(misuse)?,
                 };
                 let tag = if is_late { Some(tag.ok_or_else(misuse)?) } else { None };
-                Some(Named { prefix, name: name.clone(), tag, left: *left })
+                Some(Named { prefix, name: name.clone(), tag, left: *empty == Empty::Left })
             }
             _ => None,
         };

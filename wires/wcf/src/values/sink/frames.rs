@@ -472,6 +472,7 @@ impl ElementSink<'_> {
 
     /// An element that holds nothing.
     pub(super) fn nil(&mut self) -> Visit<()> {
+        self.check_word("")?;
         let begun = self.begin()?;
         self.output.nil(&told().nil);
         self.declare_instance()?;

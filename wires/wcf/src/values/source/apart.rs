@@ -173,12 +173,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             _ => Cow::Borrowed(""),
         };
         let words = text.split([' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
-        let values: VecDeque<Content<'a>> =
-            words.map(|word| Content::Text(Cow::Owned(word.to_owned()))).collect();
-        let count = values.len();
+        // A word costs more in memory than in the text: they are counted before they are kept.
+        let count = words.clone().count();
         self.budget.charge_elements(count as u64)?;
         self.budget.charge_bytes(text.len() as u64)?;
         self.fits(shape, count)?;
+        let values = words.map(|word| Content::Text(Cow::Owned(word.to_owned()))).collect();
         let apart = Some(Box::new(Apart { values, ..Apart::default() }));
         self.push(Frame { apart, ..Frame::new(Kind::Words, count) })?;
         Ok(count)

@@ -1,0 +1,106 @@
+//! Time: when a connection is to be looked at, and what has become due by then.
+
+use super::{Connection, Core, Waiter, timed_out};
+use crate::sync::lock;
+use bytes::BytesMut;
+use everywire_model::{Failure, Initiator, Kind, Outcome};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+impl Connection {
+    /// Time has passed. Returns when to be asked again.
+    pub(crate) fn tick(self: &Arc<Self>, now: Instant) -> Option<Instant> {
+        let mut core = self.enter();
+        if core.failed.is_some() {
+            return None;
+        }
+        if core.session.deadline().is_some_and(|deadline| deadline <= now)
+            && let Err(violation) = core.session.expire(now)
+        {
+            self.refuse(&mut core, violation);
+        }
+        while let Some(event) = core.session.poll() {
+            self.deliver(&mut core, event);
+        }
+        if core.draining.is_some_and(|until| until <= now) {
+            self.fail(
+                &mut core,
+                Failure::new(Kind::Violation, Initiator::Peer, "the connection was refused"),
+            );
+        }
+        if let Some(deadline) = self.silence_deadline(&core)
+            && deadline <= now
+        {
+            let what = if core.served { "was silent for too long" } else { "sent no whole message in time" };
+            core.session.close();
+            let _ = self.flush(&mut core);
+            self.fail(&mut core, Failure::new(Kind::TimedOut, Initiator::Peer, format!("the peer {what}")));
+        }
+        let mut expired = Vec::new();
+        while let Some(at) = core
+            .waiting
+            .iter()
+            .position(|w| matches!(w.waiter, Waiter::Future(..)) && w.until.is_some_and(|until| until <= now))
+        {
+            expired.push(core.waiting.swap_remove(at));
+        }
+        for waiting in expired {
+            self.give_up(&mut core, waiting.id);
+            core.complete(waiting.waiter, Outcome::Failed(timed_out(&self.endpoint)));
+        }
+        let _ = self.flush(&mut core);
+        if core.failed.is_some() {
+            return None;
+        }
+        if core.large && core.input.is_empty() && now.duration_since(core.used) > Duration::from_secs(1) {
+            core.input = BytesMut::new();
+            core.large = false;
+            core.session.transmit().shrink();
+        }
+        core.reminded = self.next_deadline(&core);
+        core.reminded
+    }
+
+    /// Has the event loop look at the clock in time for the next deadline, if it would not do so anyway.
+    pub(super) fn remind(&self, core: &mut Core) {
+        if let Some(deadline) = self.next_deadline(core)
+            && core.reminded.is_none_or(|reminded| deadline < reminded)
+            && let Some(seat) = self.seat()
+        {
+            core.reminded = Some(deadline);
+            seat.remind(deadline);
+        }
+    }
+
+    /// When a connection that was just accepted wants to be looked at.
+    pub(crate) fn first_deadline(&self) -> Option<Instant> {
+        self.next_deadline(&lock(&self.core))
+    }
+
+    fn silence_deadline(&self, core: &Core) -> Option<Instant> {
+        if !self.is_accepted() || core.session.outstanding() > 0 {
+            None
+        } else if core.served {
+            self.node.quotas.idle.map(|idle| core.used + idle)
+        } else {
+            Some(core.begun + self.node.quotas.first_message)
+        }
+    }
+
+    fn next_deadline(&self, core: &Core) -> Option<Instant> {
+        let mut next = sooner(core.session.deadline(), core.draining);
+        next = sooner(next, self.silence_deadline(core));
+        if core.large && core.input.is_empty() {
+            next = sooner(next, Some(core.used + Duration::from_secs(2)));
+        }
+        core.waiting.iter().fold(next, |next, waiting| sooner(next, waiting.until))
+    }
+}
+
+#[inline]
+pub(super) fn sooner(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}

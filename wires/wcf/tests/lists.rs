@@ -1,0 +1,188 @@
+//! Lists of XmlSerializer where others have none: in attributes, and as what an operation returns; in both forms.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{arguments, body_in, decode, encode, results};
+use everywire_idl::wsdl::marks::{Attribute, Mark};
+use everywire_model::shape::{Enum, Field, Hold, Struct, Text};
+use everywire_model::{Budget, Failure, Kind, Rope, Shape, Sink, Value};
+use everywire_wcf::dictionary::{Outgoing, Words, static_word};
+use everywire_wcf::nbfx::xml::to_xml;
+use everywire_wcf::values::{Form, write_body};
+
+const FORMS: [Form; 2] = [Form::Text, Form::Binary];
+
+fn structure(id: &'static str, members: Vec<(&'static str, Shape)>) -> Shape {
+    let fields: Vec<Field> =
+        members.into_iter().map(|(name, shape)| Field { name: name.into(), shape }).collect();
+    let name = id.rsplit('}').next().unwrap();
+    Shape::Struct(Hold::new(Struct { name: name.into(), id: id.into(), fields: fields.into() }))
+}
+
+fn text() -> Shape {
+    Shape::Text(Text::WIDE)
+}
+
+fn attribute(name: &str, default: Option<&str>, target: Shape) -> Shape {
+    Mark::Attribute(Attribute { name, default, ..Attribute::default() }).on(target)
+}
+
+fn said(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn list(items: &[&str]) -> Value {
+    Value::List(items.iter().copied().map(said).collect())
+}
+
+fn record(fields: Vec<(&str, Value)>) -> Value {
+    Value::Struct(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// One argument `o`, whose type has one member `V`.
+fn holding(member: Shape) -> Shape {
+    structure("", vec![("o", structure("{urn:o}O", vec![("V", member)]))])
+}
+
+fn held(value: Value) -> Value {
+    record(vec![("o", record(vec![("V", value)]))])
+}
+
+fn write(form: Form, fields: &Shape, value: &Value) -> Result<Vec<u8>, Failure> {
+    let mut out = Rope::new();
+    let visit = |sink: &mut dyn Sink| value.encode(fields, sink);
+    write_body(form, &arguments("Op", "urn:o", fields), &mut Outgoing::statics(), &visit, &mut out)?;
+    Ok(out.to_vec())
+}
+
+fn shown(form: Form, bytes: &[u8]) -> String {
+    match form {
+        Form::Text => String::from_utf8(bytes.to_vec()).unwrap(),
+        Form::Binary => to_xml(bytes, static_word).unwrap(),
+    }
+}
+
+#[test]
+fn items_that_an_operation_returns_are_called_as_its_result() {
+    let fields = structure("", vec![("return", Mark::Items.on(Shape::sequence(Shape::I32)))]);
+    let value = record(vec![("return", Value::List(vec![Value::Integer(1), Value::Integer(2)]))]);
+    for form in FORMS {
+        let layout = results("Foo", "urn:o", &fields);
+        let bytes = encode(form, &value, &mut Outgoing::statics(), &layout, &fields);
+        let wanted =
+            "<FooResponse xmlns=\"urn:o\"><FooResult>1</FooResult><FooResult>2</FooResult></FooResponse>";
+        assert_eq!(shown(form, &bytes), wanted);
+        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value);
+    }
+}
+
+/// Blanks are what stands between items: what holds one, or nothing, would be read as another list.
+#[test]
+fn texts_that_are_no_items_of_attributes_are_refused() {
+    let fields = holding(attribute("V", None, Shape::sequence(text())));
+    for form in FORMS {
+        let value = held(list(&["a", "\u{a0}b", "c"]));
+        let bytes = write(form, &fields, &value).unwrap();
+        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value);
+        for wrong in ["", " ", "a b", "a\tb", "a\n", "\rb"] {
+            let failure = write(form, &fields, &held(list(&["a", wrong]))).unwrap_err();
+            assert_eq!(failure.kind(), Kind::BadArgument, "{wrong:?}");
+            assert!(failure.message().contains("holds white space"), "{failure}");
+        }
+    }
+    // Alone in an attribute, or in elements, they are texts as any other.
+    for fields in [
+        structure("", vec![("o", structure("{urn:o}O", vec![("V", attribute("V", None, text()))]))]),
+        structure("", vec![("o", structure("{urn:o}O", vec![("V", text())]))]),
+    ] {
+        let value = held(said("a b"));
+        assert_eq!(
+            decode(Form::Text, &write(Form::Text, &fields, &value).unwrap(), &Words::default(), &fields),
+            value
+        );
+    }
+}
+
+#[test]
+fn members_with_blanks_are_no_items_of_attributes() {
+    let members = vec![("Red".into(), 0), ("Dark Blue".into(), 1)];
+    let colour = Enum { name: "C".into(), id: "{urn:o}C".into(), members: members.into(), bits: 32 };
+    let fields = holding(attribute("V", None, Shape::sequence(Shape::Enum(Hold::new(colour)))));
+    let member = |name: &str| Value::Member(name.to_owned());
+    for form in FORMS {
+        let value = held(Value::List(vec![member("Red"), member("Red")]));
+        assert_eq!(decode(form, &write(form, &fields, &value).unwrap(), &Words::default(), &fields), value);
+        let failure = write(form, &fields, &held(Value::List(vec![member("Dark Blue")]))).unwrap_err();
+        assert_eq!(failure.kind(), Kind::BadArgument, "{failure}");
+    }
+}
+
+#[test]
+fn octets_without_any_are_no_items_of_attributes() {
+    let fields = holding(attribute("V", None, Shape::sequence(Shape::sequence(Shape::U8))));
+    let octets = |octets: &[u8]| Value::Bytes(octets.to_vec().into());
+    for form in FORMS {
+        let value = held(Value::List(vec![octets(&[1]), octets(&[2, 3])]));
+        assert_eq!(decode(form, &write(form, &fields, &value).unwrap(), &Words::default(), &fields), value);
+        let failure = write(form, &fields, &held(Value::List(vec![octets(&[])]))).unwrap_err();
+        assert_eq!(failure.kind(), Kind::BadArgument, "{failure}");
+    }
+}
+
+/// An empty list is left out, and what is left out has the default.
+#[test]
+fn an_empty_list_with_a_default_is_refused() {
+    let with = |default| holding(attribute("V", default, Shape::sequence(Shape::I32)));
+    let none = held(Value::List(vec![]));
+    for form in FORMS {
+        let failure = write(form, &with(Some("1 2")), &none).unwrap_err();
+        assert_eq!(failure.kind(), Kind::BadArgument, "{failure}");
+        assert!(failure.message().contains("attribute V"), "{failure}");
+        for default in [None, Some("")] {
+            let fields = with(default);
+            let bytes = write(form, &fields, &none).unwrap();
+            assert_eq!(decode(form, &bytes, &Words::default(), &fields), none);
+        }
+    }
+}
+
+#[test]
+fn items_of_attributes_are_taken_from_the_budget() {
+    let fields = holding(attribute("V", None, Shape::sequence(text())));
+    let bytes = format!("<Op xmlns=\"urn:o\"><o V=\"{}\"/></Op>", "a ".repeat(101)).into_bytes();
+    let read = |elements| {
+        let budget = Budget { elements, ..Budget::default() };
+        let body = body_in(Form::Text, bytes.clone(), &Words::default(), budget);
+        body.read(|source| Value::decode(&fields, source))
+    };
+    let failure = read(100).unwrap_err();
+    assert!(failure.message().contains("elements in one message"), "{failure}");
+    assert_eq!(read(1000).unwrap(), held(list(&["a"; 101])));
+}
+
+/// Prefixes of attributes are those of their own element, also where they are looked for behind others.
+#[test]
+fn a_late_attribute_has_the_prefixes_of_its_element() {
+    let late =
+        Mark::Attribute(Attribute { namespace: "urn:q", name: "V", ..Attribute::default() }).on(text());
+    let of = structure("{urn:o}O", vec![("A", text()), ("B", text()), ("V", late)]);
+    let fields = structure("", vec![("o", of)]);
+    let value = |a, b| record(vec![("o", record(vec![("A", said(a)), ("B", said(b)), ("V", said("v"))]))]);
+    let other = "xmlns:q=\"urn:other\"";
+    for (inside, wanted) in [
+        (format!("<A {other}>a</A><B {other}>b</B>"), value("a", "b")),
+        (format!("<B {other}>b</B>"), value("", "b")),
+        (format!("<B {other}>b</B><A {other}>a</A>"), value("a", "b")),
+        (format!("<A {other}>a</A><C {other}/>"), value("a", "")),
+    ] {
+        let whole = format!("<Op xmlns=\"urn:o\"><o xmlns:q=\"urn:q\" q:V=\"v\">{inside}</o></Op>");
+        assert_eq!(decode(Form::Text, whole.as_bytes(), &Words::default(), &fields), wanted, "{inside}");
+    }
+    // MC-NBFX: <Op><o xmlns:q="urn:q" q:V="v"><B xmlns:q="urn:other">b</B></o></Op>.
+    let q = b"\x09\x01q\x05urn:q\x05\x01q\x01V\x98\x01v";
+    let inside = b"\x40\x01B\x09\x01q\x09urn:other\x99\x01b";
+    let whole = [&b"\x40\x02Op\x40\x01o"[..], q, inside, b"\x01\x01"].concat();
+    assert_eq!(decode(Form::Binary, &whole, &Words::default(), &fields), value("", "b"));
+}
