@@ -85,7 +85,7 @@ fn bytes_pass_at_every_level() {
                 let [at_client, at_server, up, down] =
                     pass(&mut ours, &mut theirs, large, b"and back", piece).unwrap();
                 assert!(at_server == large && at_client == b"and back", "{mechanism:?} {level:?}");
-                assert_eq!(theirs.peer_identity(), Some("HOME\\ada"));
+                assert_eq!((theirs.peer_identity(), theirs.account()), (Some("HOME\\ada"), Some("ada")));
                 let seen =
                     |line: &[u8], words: &[u8]| line.windows(words.len()).any(|window| window == words);
                 let sealed = ours.level() == Some(ProtectionLevel::EncryptAndSign);

@@ -23,6 +23,9 @@ pub struct Channel {
     /// Records that have to go.
     out: Vec<u8>,
     identity: Option<String>,
+    /// Those who may be let in, until somebody is.
+    users: Option<Arc<dyn Users>>,
+    account: Option<String>,
     authentication: &'static str,
 }
 
@@ -80,12 +83,22 @@ impl Channel {
     ///
     /// The keys of this side cannot be used.
     pub fn server(users: Arc<dyn Users>, options: &Options, level: ProtectionLevel) -> Result<Self, Failure> {
+        let known = Arc::clone(&users);
         let acceptor = acceptor(Mechanism::Negotiate, users, &wishes(options, level))?;
-        Ok(Self::new(State::Deciding(acceptor), level))
+        Ok(Self { users: Some(known), ..Self::new(State::Deciding(acceptor), level) })
     }
 
     fn new(state: State, least: ProtectionLevel) -> Self {
-        Self { state, least, weak: false, out: Vec::new(), identity: None, authentication: "none" }
+        Self {
+            state,
+            least,
+            weak: false,
+            out: Vec::new(),
+            identity: None,
+            users: None,
+            account: None,
+            authentication: "none",
+        }
     }
 
     /// Takes what came, and appends to `plain` what it says. Incomplete records stay in `input`. [`send`](Self::send) has to be called
@@ -181,6 +194,9 @@ impl Channel {
     fn stand(&mut self, done: Established, echo: bool) -> Result<(), Failure> {
         let level = self.check(&done)?;
         let Principal { domain, user, mechanism } = done.principal;
+        // Tickets name their users in one way only.
+        let users = self.users.take().filter(|_| mechanism.starts_with("NTLM"));
+        self.account = users.map(|users| users.account(&domain, &user));
         self.identity = Some(if domain.is_empty() { user } else { format!("{domain}\\{user}") });
         self.authentication = mechanism;
         self.state =
@@ -255,6 +271,12 @@ impl Channel {
     /// Who the peer proved to be (server), or whom this side said it is (client): `DOMAIN\USER`.
     pub fn peer_identity(&self) -> Option<&str> {
         self.identity.as_deref()
+    }
+
+    /// The account that the peer proved to be, whichever of its names was used: the one that the acceptor's table means, or else
+    /// [`peer_identity`](Self::peer_identity).
+    pub fn account(&self) -> Option<&str> {
+        self.account.as_deref().or_else(|| self.peer_identity())
     }
 
     /// By which proof, for people.

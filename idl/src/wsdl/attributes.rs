@@ -103,12 +103,14 @@ impl<'n, 't> Types<'n, 't, '_> {
 
     /// The type of an attribute. Lists in one text are lists, unless they are flags.
     fn attribute_type(&mut self, of: &QName, local: &str, node: &'n Node<'t>) -> Option<Typed> {
+        self.look(node)?;
         let own = node.one("simpleType");
         let named = match own {
             Some(_) => None,
             None => node.qname("type", self.report),
         };
         let definition = own.or_else(|| self.schemas.types.get(named.as_ref()?).copied());
+        definition.map_or(Some(()), |definition| self.look(definition))?;
         let item = definition.and_then(|definition| definition.one("list")).and_then(|list| {
             let item = list.qname("itemType", self.report)?;
             self.used(&item, list)

@@ -12,6 +12,10 @@ pub(super) const NAMESPACES: usize = 128;
 pub(super) const NESTING: usize = 64;
 /// Members of all types, inherited ones counted in each; parameters too.
 pub(super) const MEMBERS: usize = 100_000;
+/// As many children of what is named again and again count as one more member.
+pub(super) const FREE: usize = 16;
+/// Headers of one message.
+pub(super) const HEADERS: usize = 256;
 /// What was left out is named up to this often.
 pub(super) const REMARKS: usize = 64;
 /// Files of a folder among which a namespace is looked for.

@@ -1,7 +1,7 @@
 //! The members of types: elements, in whatever way they stand beside one another.
 
 use super::builtin::{self, Typed};
-use super::limits::{MEMBERS, NESTING};
+use super::limits::{FREE, MEMBERS, NESTING};
 use super::marks::{Attribute, CHOICES, Mark};
 use super::names::{QName, SCHEMA};
 use super::schema::extension;
@@ -237,7 +237,16 @@ impl<'n, 't> Types<'n, 't, '_> {
 
     /// Counts one more member of a type.
     pub(super) fn count(&mut self, node: &Node<'_>) -> Option<()> {
-        self.members += 1;
+        self.weigh(node, 1)
+    }
+
+    /// Counts what is looked through at each place that names it; few children are free.
+    pub(super) fn look(&mut self, node: &Node<'_>) -> Option<()> {
+        self.weigh(node, node.children.len() / FREE)
+    }
+
+    fn weigh(&mut self, node: &Node<'_>, members: usize) -> Option<()> {
+        self.members = self.members.saturating_add(members);
         if self.members > MEMBERS {
             let message = format!("the types have more than {MEMBERS} members");
             self.report.add(Problem::new(node.span(), message));

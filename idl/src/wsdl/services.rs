@@ -1,6 +1,7 @@
 //! Port types to interfaces.
 
 use super::builtin::Typed;
+use super::limits::HEADERS;
 use super::members::{Place, is_serialized};
 use super::names::{self, QName, identifier, is_name};
 use super::ports::Port;
@@ -120,9 +121,15 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                     let part = (message, header.get("part").unwrap_or_default().to_owned());
                     let parts =
                         self.headers.entry((of.clone(), name.to_owned(), way.local == "output")).or_default();
-                    if !parts.contains(&part) {
-                        parts.push(part);
+                    if parts.contains(&part) {
+                        continue;
                     }
+                    if parts.len() == HEADERS {
+                        let text = format!("a message has more than {HEADERS} headers");
+                        self.types.report.add(Problem::new(header.span(), text));
+                        return;
+                    }
+                    parts.push(part);
                 }
             }
         }
@@ -294,6 +301,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             self.types.report.add(Problem::new(way.span(), text));
             return None;
         };
+        self.types.look(message)?;
         let headers =
             self.headers.get(&(of.clone(), operation.to_owned(), output)).cloned().unwrap_or_default();
         let mut content = Content::default();
@@ -358,10 +366,9 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             content.bare = true;
         }
         for (message, part) in headers {
-            let node = self.messages.get(&message).copied();
-            let Some(part) =
-                node.and_then(|node| node.all("part").find(|p| p.get("name") == Some(part.as_str())))
-            else {
+            let Some(node) = self.messages.get(&message).copied() else { continue };
+            self.types.look(node)?;
+            let Some(part) = node.all("part").find(|p| p.get("name") == Some(part.as_str())) else {
                 continue;
             };
             let Some(element) = part.qname("element", self.types.report) else { continue };

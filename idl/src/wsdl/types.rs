@@ -16,7 +16,8 @@ use std::collections::{HashMap, HashSet};
 
 /// What is known of a type that is being read or was read.
 enum State {
-    Open(Option<Shape>),
+    /// What stands for it meanwhile; whether it is a struct.
+    Open(Option<Shape>, bool),
     Done(Typed),
     Broken,
 }
@@ -106,7 +107,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             }
             return None;
         };
-        if matches!(self.states.get(&(name.clone(), false)), Some(State::Open(_))) {
+        if matches!(self.states.get(&(name.clone(), false)), Some(State::Open(..))) {
             // A list inside its own items: the items are what is open.
             if self.nesting > 2 * NESTING {
                 return None;
@@ -133,10 +134,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         Some(match self.states.get_mut(&(name.clone(), family))? {
             State::Done(typed) => Some(typed.clone()),
             State::Broken => None,
-            State::Open(_) if !family && !self.schemas.types.get(name).is_none_or(|node| is_struct(node)) => {
-                return None;
-            }
-            State::Open(cell) => {
+            State::Open(_, is_struct) if !family && !*is_struct => return None,
+            State::Open(cell, _) => {
                 if cell.is_none() {
                     *cell = cells::of(self.origin, name, family);
                 }
@@ -160,7 +159,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         read: impl FnOnce(&mut Self) -> Option<Typed>,
     ) -> Option<Typed> {
         let key = (name.clone(), family);
-        self.states.insert(key.clone(), State::Open(None));
+        let is_struct = self.schemas.types.get(name).is_none_or(|node| is_struct(node));
+        self.states.insert(key.clone(), State::Open(None, is_struct));
         self.nesting += 1;
         let mut typed = if self.nesting > 2 * NESTING { None } else { read(self) };
         self.nesting -= 1;
@@ -170,7 +170,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             typed = None;
         }
         let opened = match self.states.remove(&key) {
-            Some(State::Open(cell)) => cell,
+            Some(State::Open(cell, _)) => cell,
             _ => None,
         };
         if let Some(typed) = &mut typed {
@@ -232,6 +232,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             }
             None => element,
         };
+        self.look(target)?;
         let local = target.needed("name", self.report)?.to_owned();
         if !is_name(&local) {
             let message = format!("{} is no name of XML", crate::xml::shown(&local));

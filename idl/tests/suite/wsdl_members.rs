@@ -279,6 +279,34 @@ fn what_is_left_out_of_groups_counts() {
     }
 }
 
+/// What is looked through wherever it is named counts by its size.
+#[test]
+fn what_is_named_again_and_again_counts() {
+    let message = |schema: &str| parse(&described(schema), "t.wsdl").expect_err("it is too much").to_string();
+    let inside = "<s:annotation/>".repeat(16_000);
+    let flood = [
+        format!(
+            r#"<s:element name="E">{inside}</s:element><s:complexType name="A"><s:sequence>{}</s:sequence></s:complexType>"#,
+            r#"<s:element ref="t:E"/>"#.repeat(101)
+        ),
+        format!(
+            r#"<s:attribute name="E">{inside}</s:attribute><s:complexType name="A">{}</s:complexType>"#,
+            r#"<s:attribute ref="t:E"/>"#.repeat(101)
+        ),
+        format!(
+            r#"<s:simpleType name="E">{inside}<s:restriction base="s:string"/></s:simpleType><s:complexType name="A">{}</s:complexType>"#,
+            r#"<s:attribute name="a" type="t:E"/>"#.repeat(101)
+        ),
+    ];
+    for flood in flood {
+        assert!(
+            message(&flood).contains("more than 100000 members"),
+            "{}",
+            flood.get(..40).unwrap_or_default()
+        );
+    }
+}
+
 #[test]
 fn namespaces_do_not_break_marks() {
     let odd = r#"<s:complexType name="A"><s:attribute ref="o:a" xmlns:o="urn:o}b!"/></s:complexType>"#;
@@ -304,6 +332,23 @@ fn port_types_of_odd_bindings_are_read() {
     assert_eq!(bound(r#"<p:policy xmlns:p="urn:p"/>"#), 1);
     assert_eq!(bound(form), 0);
     assert_eq!(bound(&format!(r#"{form}</binding><binding name="C" type="t:T">"#)), 1);
+}
+
+#[test]
+fn headers_are_counted() {
+    let bound = |headers: usize| {
+        let headers: String =
+            (0..headers).map(|n| format!(r#"<h:header message="t:M" part="p{n}"/>"#)).collect();
+        let text = format!(
+            r#"<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" targetNamespace="urn:t" xmlns:t="urn:t">
+            <message name="M"/><portType name="T"><operation name="O"><input message="t:M"/></operation></portType>
+            <binding name="B" type="t:T"><h:binding xmlns:h="http://schemas.xmlsoap.org/wsdl/soap/"/>
+            <operation name="O"><input xmlns:h="http://schemas.xmlsoap.org/wsdl/soap/">{headers}</input></operation></binding></definitions>"#
+        );
+        parse(&text, "t.wsdl").map_err(|mistakes| mistakes.to_string())
+    };
+    assert!(bound(256).is_ok());
+    assert!(bound(257).is_err_and(|mistakes| mistakes.contains("more than 256 headers")));
 }
 
 #[test]

@@ -140,13 +140,13 @@ impl Layer {
         }
     }
 
-    /// Who the peer proved to be: `DOMAIN\USER`; the server's name that its certificate vouches for; the thumbprint of a
-    /// client's certificate.
-    pub fn peer_identity(&self) -> Option<&str> {
+    /// Who the peer proved to be: the user's account in the table of users, whichever way he writes its name, or `DOMAIN\USER` of his
+    /// ticket; the server's name that its certificate vouches for; the thumbprint of a client's certificate.
+    pub fn account(&self) -> Option<&str> {
         match &self.0 {
             Inner::Plain => None,
             Inner::Tls(channel) => channel.peer_identity(),
-            Inner::Windows(channel) => channel.peer_identity(),
+            Inner::Windows(channel) => channel.account(),
         }
     }
 

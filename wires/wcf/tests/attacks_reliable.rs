@@ -11,6 +11,7 @@ use everywire_wcf::soap::Dialect;
 use soap_support::strangers::*;
 use soap_support::*;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Places of a node.
@@ -70,6 +71,33 @@ fn n8_a_thousand_sessions_of_one_machine_shut_nobody_out() {
     }
     let said = call(&mut node.from("10.0.0.9:1"), "urn:never", 1).unwrap_err();
     assert!(said.contains("UnknownSequence") && !said.contains("made room"), "{said}");
+}
+
+#[test]
+fn n8_a_request_that_is_held_when_its_session_makes_room_is_held_no_longer() {
+    let node = Node::new();
+    let bell = Arc::<Bell>::default();
+    let config = Config {
+        ambient: Some(Arc::clone(&node.0)),
+        peer: PeerAddress { text: "tcp:10.0.0.1:1".into(), credentials: None },
+        waker: Some(Arc::clone(&bell).into()),
+        ..Config::default()
+    };
+    let mut held = Pair::with(Dialect { session: false, ..Dialect::WS }, &config, |settings| {
+        settings.binding = Binding::Ws;
+    });
+    let id = ask(&mut held, 1).expect("there is room");
+    // The message before it stays away.
+    held.hand_over(&message(&id, "2"), None).unwrap();
+    assert!(held.server_says().is_none());
+    let mut crowd = node.from("10.0.0.1:2");
+    crowd.now += Duration::from_secs(1);
+    used(&mut crowd, 2, ALL - 1);
+    assert_eq!(bell.0.load(Ordering::Relaxed), 0);
+    // The one that is silent longest makes room.
+    used(&mut node.from("10.0.0.2:1"), 5_000, 1);
+    assert_eq!(bell.0.load(Ordering::Relaxed), 1);
+    assert!(held.server_says().is_none() && !held.server.is_awaiting());
 }
 
 #[test]

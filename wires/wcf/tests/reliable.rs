@@ -233,6 +233,7 @@ fn a_silent_service_is_given_up() {
         }
     };
     assert_eq!((failure.kind(), failure.code()), (Kind::Unreachable, Some("rm MaxRetryCount")));
+    assert_eq!(failure.completed(), Completed::No, "it was never asked for anything");
     assert!(network.sent <= 9, "{} requests", network.sent);
 }
 
@@ -286,7 +287,7 @@ mod attacks {
         pair.hand_over(&message(&id, "2"), None).unwrap();
         pair.server.expire(pair.now + Duration::from_secs(59)).unwrap();
         let failure = pair.server.expire(pair.now + Duration::from_secs(61)).unwrap_err();
-        assert_eq!(failure.code(), Some("rm Gap"));
+        assert_eq!((failure.code(), failure.completed()), (Some("rm Gap"), Completed::Maybe));
     }
 
     #[test]

@@ -13,8 +13,7 @@ use everywire_wcf::soap::Dialect;
 use soap_support::strangers::between;
 use soap_support::*;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Wake;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const RM: &str = "http://schemas.xmlsoap.org/ws/2005/02/rm";
@@ -156,6 +155,30 @@ fn a_call_whose_connection_ended_before_its_turn_is_answered_with_a_fault() {
 }
 
 #[test]
+fn one_way_calls_that_have_arrived_are_served_though_their_connection_ends() {
+    let place = http_support::place("wshttp://127.0.0.1:8000?MaxConcurrentCalls=1");
+    let (mut busy, mut ended) = (http::Accepting::new(&place), http::Accepting::new(&place));
+    let id = granted_to(&mut busy, 1);
+    http_support::send(&mut busy, &said(&id, 1)).unwrap();
+    assert_eq!(http_support::calls(&mut busy).len(), 1);
+    let id = granted_to(&mut ended, 2);
+    let header = format!(
+        "<r:Sequence s:mustUnderstand=\"1\"><r:Identifier>{id}</r:Identifier><r:MessageNumber>2</r:MessageNumber>\
+         </r:Sequence>"
+    );
+    let tell = "<Tell xmlns=\"http://tempuri.org/\"><text>told</text></Tell>";
+    let tell = strangers::envelope(&format!("{}Tell", http_support::ACTION), &header, tell);
+    // It comes first, and waits for the other, which waits for its turn.
+    http_support::send(&mut ended, &post(&tell)).unwrap();
+    assert!(http_support::told(&mut ended).contains("Lower=\"2\" Upper=\"2\""), "it is acknowledged");
+    http_support::send(&mut ended, &said(&id, 1)).unwrap();
+    assert!(http_support::calls(&mut ended).is_empty());
+    ended.disconnected(&gone());
+    let left = http_support::calls(&mut ended);
+    assert_eq!(left.iter().map(|call| call.expects).collect::<Vec<_>>(), [Expects::Nothing]);
+}
+
+#[test]
 fn what_an_earlier_connection_left_open_goes_before_the_next_call() {
     let contract = remote_object();
     let config = node(&contract);
@@ -267,16 +290,6 @@ fn said(id: &str, number: u32) -> Vec<u8> {
     post(&strangers::envelope(&format!("{}Say", http_support::ACTION), &header, &body))
 }
 
-/// Counts how often it is woken.
-#[derive(Default)]
-struct Bell(AtomicUsize);
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn a_request_that_overtook_another_gets_its_answer_when_that_has_come() {
     let place = http_support::place("wshttp://127.0.0.1:8000");
@@ -290,6 +303,9 @@ fn a_request_that_overtook_another_gets_its_answer_when_that_has_come() {
     http_support::send(&mut other, &said(&id, 2)).unwrap();
     assert_eq!(http_support::told(&mut other), "");
     assert!(http_support::calls(&mut other).is_empty());
+    // That is no idle connection.
+    assert_eq!(other.outstanding(), 1);
+    assert!(other.deadline().unwrap() > Instant::now() + Duration::from_secs(300));
     http_support::send(&mut one, &said(&id, 1)).unwrap();
     let calls = http_support::calls(&mut one);
     assert_eq!(calls.len(), 2);

@@ -26,6 +26,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode};
 use responses::{empty, told};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// How long the head of a request may take.
@@ -78,6 +79,8 @@ pub struct Accepting {
     /// Capacity of the last envelope: the next one is probably of its size.
     room: usize,
     closed: bool,
+    /// Tells that there may be events.
+    waker: Option<Waker>,
     /// What was found to be wrong when nobody could be told.
     doomed: Option<Breach>,
 }
@@ -119,6 +122,7 @@ impl Accepting {
             missing: 0,
             room: 0,
             closed: false,
+            waker: config.waker.clone(),
             doomed: None,
             settings,
             dialect,
@@ -133,7 +137,7 @@ impl Accepting {
             && layer.is_established()
         {
             self.admitted = true;
-            if let Some(name) = layer.peer_identity() {
+            if let Some(name) = layer.account() {
                 self.exchange.known_as(name);
             }
             let authentication = match layer.authentication() {
@@ -151,6 +155,7 @@ impl Accepting {
             && !self.closed
             && self.since.is_none()
             && self.current.is_none()
+            && !self.awaiting
             && self.out.is_empty();
         if quiet { self.last.checked_add(self.settings.quotas.idle_timeout) } else { None }
     }
@@ -473,6 +478,12 @@ impl Session for Accepting {
         // What came behind the request is served now.
         self.doomed = self.work(Instant::now()).err();
         self.drain();
+        if (!self.events.is_empty() || !self.waiting.is_empty() || self.doomed.is_some())
+            && let Some(waker) = &self.waker
+        {
+            // Whoever answers late is not the one who looks for events.
+            waker.wake_by_ref();
+        }
         result.map(|_| ())
     }
 
@@ -491,6 +502,10 @@ impl Session for Accepting {
         let told: Vec<Event> = self.events.drain(..).chain(self.waiting.drain(..)).collect();
         for event in told {
             match event {
+                // Whoever calls so is told that it has arrived.
+                Event::Call(call) if call.expects == Expects::Nothing => {
+                    self.events.push_back(Event::Call(call));
+                }
                 Event::Call(call) => self.exchange.drop_call(call.id),
                 other => self.events.push_back(other),
             }
@@ -555,6 +570,6 @@ impl Session for Accepting {
     }
 
     fn outstanding(&self) -> usize {
-        usize::from(self.current.is_some())
+        usize::from(self.current.is_some() || self.awaiting)
     }
 }

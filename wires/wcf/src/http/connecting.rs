@@ -360,7 +360,6 @@ impl Connecting {
     }
 }
 
-/// A status that says no to the caller, whatever is there.
 /// A body is coded in a way that nobody asked for.
 #[cold]
 fn unasked(headers: &HeaderMap) -> Failure {
@@ -373,6 +372,7 @@ fn unasked(headers: &HeaderMap) -> Failure {
         .with_hint("gzip is read where the address ends with ?compression=gzip")
 }
 
+/// A status that says no to the caller, whatever is there.
 fn is_refusal(status: StatusCode) -> bool {
     matches!(
         status,

@@ -46,6 +46,14 @@ pub(super) enum MessageId {
 }
 
 impl MessageId {
+    /// Bytes that it takes up as text, if it is no GUID.
+    pub(super) fn length(&self) -> usize {
+        match self {
+            Self::Unique(guid) => guid.len(),
+            Self::Text(text) => text.len(),
+        }
+    }
+
     /// From text: only what [`put`] would write again becomes a GUID.
     pub(super) fn of_text(text: &str) -> Self {
         match text.strip_prefix(URN).and_then(|uuid| parse(uuid.as_bytes())) {

@@ -11,6 +11,8 @@ use everywire_model::*;
 use everywire_wcf::settings::{Binding, Settings};
 use everywire_wcf::soap::{Answered, Dialect, Exchange, Flushed, Side, Started};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
 use std::time::Instant;
 
 pub const KEY: &str = "tcp/ro";
@@ -291,6 +293,16 @@ pub const DIALECTS: [Dialect; 4] = [Dialect::NET_TCP, Dialect::BINARY, Dialect::
 pub fn serving(dialect: Dialect, contract: &Interface) -> Pair {
     let config = Config { ambient: Some(ambient(contract.clone(), KEY)), ..Config::default() };
     Pair::with(dialect, &config, |_| {})
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+pub struct Bell(pub AtomicUsize);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// A node that serves one object.

@@ -56,6 +56,12 @@ impl Exchange {
         self.reliable.as_ref()?.ended()
     }
 
+    /// Why no call may begin in the reliable session.
+    pub(super) fn closed_to_calls(&self) -> Option<Failure> {
+        let reliable = self.reliable.as_ref()?;
+        reliable.ended().or_else(|| reliable.refuses(self.clock))
+    }
+
     /// The reliable session is not to be gone on with, over whichever connection.
     pub fn give_up(&mut self) {
         if let Some(reliable) = &mut self.reliable {

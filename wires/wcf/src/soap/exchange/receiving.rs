@@ -24,6 +24,10 @@ const NO_ADDRESSING: &str = "http://schemas.microsoft.com/ws/2005/05/addressing/
 /// Documents up to this many bytes are read to their end the first time.
 const SHORT: usize = 4 << 10;
 
+/// Bytes of answers that a reliable session keeps at least before it takes no more of its client; else eight of the longest
+/// messages that are taken.
+const LEAST_KEPT: u64 = 1 << 20;
+
 impl Exchange {
     /// Takes one message's payload. `action`: from outside the envelope (SOAPAction); `key`: the path it came to. A reply
     /// without addressing belongs to the oldest outstanding call. Then see [`Exchange::flush`] and [`Exchange::poll`].
@@ -135,8 +139,9 @@ impl Exchange {
         let Some(reliable) = &mut self.reliable else { return Ok(None) };
         let here = self.settings.via(key);
         let (words, quotas) = (&*self.reading.words, &self.reading.quotas);
+        let most = self.settings.quotas.max_received_message_size.saturating_mul(8).max(LEAST_KEPT);
         let verdict =
-            reliable.receive(now, &Came { head, document, words, quotas, action, key, here: &here })?;
+            reliable.receive(now, &Came { head, document, words, quotas, action, key, here: &here, most })?;
         let ended = reliable.ended().is_some();
         self.keep_session(head);
         if ended {

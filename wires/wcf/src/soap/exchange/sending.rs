@@ -41,8 +41,10 @@ impl Exchange {
         if self.waiting.len() >= limit {
             return Err(too_many(limit));
         }
-        if let Some(failure) = self.ended() {
-            return Err(failure.with_completed(Completed::No));
+        if let Some(failure) = self.closed_to_calls() {
+            // What goes on there had left before.
+            let goes_on = resuming::question(call.profile).is_some();
+            return Err(failure.with_completed(if goes_on { Completed::Maybe } else { Completed::No }));
         }
         if self.reliable.is_some()
             && let Some(question) = resuming::question(call.profile)

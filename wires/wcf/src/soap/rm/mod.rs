@@ -41,6 +41,9 @@ const INACTIVITY: Duration = Duration::from_secs(600);
 /// Questions of one session without an answer that are remembered, and requests whose responses wait for others.
 const AWAITED: usize = 64;
 
+/// Bytes of an address or an identifier that a session keeps; no valid one is longer.
+const MAX_ADDRESS: usize = 2048;
+
 /// How long a session over HTTP in which no message has come is kept where others want its place.
 const UNUSED: Duration = Duration::from_secs(30);
 

@@ -3,7 +3,7 @@
 use super::headers::Acknowledgement;
 use super::{Outbound, REPEAT_AFTER, REPEATS, WINDOW};
 use crate::soap::ids::MessageId;
-use everywire_model::{CallId, Failure, Initiator, Kind};
+use everywire_model::{CallId, Completed, Failure, Initiator, Kind};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,13 @@ impl Outgoing {
     /// Messages that wait for a number.
     pub(super) fn backlog(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// Bytes of all messages that are kept.
+    pub(super) fn kept(&self) -> usize {
+        let flying = self.flying.iter().map(|flying| &flying.message);
+        let of = |message: &Outbound| message.body.len() + message.headers.len();
+        flying.chain(&self.waiting).map(of).sum()
     }
 
     /// Leaves out a message that got no number yet; nobody waits for the answer to one that has it.
@@ -209,7 +216,8 @@ impl Outgoing {
                 Initiator::Peer,
                 format!("message {} was repeated {REPEATS} times and never acknowledged", flying.number),
             )
-            .with_code("rm MaxRetryCount")),
+            .with_code("rm MaxRetryCount")
+            .with_completed(Completed::Maybe)),
             None => Ok(()),
         }
     }

@@ -4,6 +4,10 @@
 //! there are places, everybody gets one. When there are none, one is taken from whoever has most of them, if the newcomer has
 //! less: so nobody who begins many sessions, whatever is said in them, shuts others out. Among those who have as many, only a
 //! session that is silent, or in which nothing was said yet, makes room.
+//!
+//! A user is one who proved it to the transport (Windows, a certificate): by the account in the table of users, whichever way he
+//! writes its name. A name in messages or in HTTP Basic is another's in the next request, so those who send such count as the
+//! machine that they call from.
 
 use super::session::Session;
 use super::shared::{Reliable, lock};

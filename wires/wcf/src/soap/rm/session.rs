@@ -1,11 +1,14 @@
 //! One reliable session: both sequences, and the messages of the protocol itself.
 
 mod ending;
+mod time;
 
 use super::headers::{Acknowledgement, Version};
 use super::incoming::{Incoming, Taken};
 use super::outgoing::Outgoing;
-use super::{AWAITED, INACTIVITY, Next, Outbound, REPEAT_AFTER, REPEATS, UNUSED, Verdict, WINDOW, control};
+use super::{
+    AWAITED, INACTIVITY, MAX_ADDRESS, Next, Outbound, REPEAT_AFTER, REPEATS, UNUSED, Verdict, WINDOW, control,
+};
 use crate::dictionary::Words;
 use crate::soap::Dialect;
 use crate::soap::faults::Said;
@@ -45,6 +48,8 @@ pub(in crate::soap) struct Came<'a> {
     pub(in crate::soap) key: &'a Bytes,
     /// The address of this side.
     pub(in crate::soap) here: &'a str,
+    /// Bytes of answers that are kept for the client before nothing more is taken of it.
+    pub(in crate::soap) most: u64,
 }
 
 /// What is owed to the message that was received last, over the connection that it came by.
@@ -81,6 +86,8 @@ pub(in crate::soap) struct Session {
     came: Incoming,
     to: Option<Box<str>>,
     heard: Option<Instant>,
+    /// When the first message left that the peer has said nothing after.
+    spoke: Option<Instant>,
     /// Why it is over, if it was the peer that ended it.
     ended: Option<Failure>,
     /// The number of the peer's last message, once that is known.
@@ -118,6 +125,7 @@ impl Session {
             came: Incoming::new(Some(offer), !in_turns),
             to: None,
             heard: None,
+            spoke: None,
             ended: None,
             last: None,
             closed: false,
@@ -151,7 +159,7 @@ impl Session {
             self.asked_of_us.retain(|id| message.relates_to.as_ref() != Some(id));
         }
         self.out.push(message);
-        self.awaited.drain(..).for_each(Waker::wake);
+        self.wake();
     }
 
     /// Whether there will be an answer to a message that came.
@@ -161,9 +169,18 @@ impl Session {
 
     /// Notes whom to wake when there are answers; nobody, if too many wait.
     fn awaits(&mut self, waker: Option<&Waker>) -> bool {
-        let Some(waker) = waker.filter(|_| self.awaited.len() < AWAITED) else { return false };
-        self.awaited.push(waker.clone());
-        true
+        let Some(waker) = waker else { return false };
+        let known = self.awaited.iter().any(|held| held.will_wake(waker));
+        if !known && self.awaited.len() < AWAITED {
+            self.awaited.push(waker.clone());
+            return true;
+        }
+        known
+    }
+
+    /// Those whose requests wait look whether that is over.
+    fn wake(&mut self) {
+        self.awaited.drain(..).for_each(Waker::wake);
     }
 
     /// Whether neither side says anything more.
@@ -206,6 +223,7 @@ impl Session {
     pub(super) fn displace(&mut self) {
         self.stage = Stage::Over;
         self.displaced = true;
+        self.wake();
     }
 
     /// Why it is over, if it was the peer that ended it.
@@ -248,47 +266,6 @@ impl Session {
         goes_on && self.asks && self.in_turns && self.stage == Stage::Open && !self.closing
     }
 
-    /// When something is due.
-    pub(in crate::soap) fn deadline(&self) -> Option<Instant> {
-        if self.stage == Stage::Over {
-            return None;
-        }
-        let asking = match self.stage {
-            Stage::Asking(_, due) => Some(due),
-            _ => None,
-        };
-        let repeats = if self.is_timed() { self.out.due() } else { None };
-        let tells = if self.in_turns { None } else { self.came.due() };
-        let silence = self.heard.filter(|_| self.stage == Stage::Open).map(|heard| heard + INACTIVITY);
-        [asking, repeats, tells, silence].into_iter().flatten().min()
-    }
-
-    /// Time has passed.
-    ///
-    /// # Errors
-    /// The peer is gone, or a message stays away.
-    pub(in crate::soap) fn expire(&mut self, now: Instant) -> Result<(), Failure> {
-        let gone = |what: &str, code: &str| {
-            Err(Failure::new(Kind::Unreachable, Initiator::Peer, what).with_code(format!("rm {code}")))
-        };
-        match self.stage {
-            Stage::Asking(times, due) if due <= now && times >= REPEATS => {
-                return gone("the service never granted a reliable session", "MaxRetryCount");
-            }
-            Stage::Open if self.heard.is_some_and(|heard| heard + INACTIVITY <= now) => {
-                return gone(
-                    "the peer of a reliable session has said nothing for ten minutes",
-                    "InactivityTimeout",
-                );
-            }
-            _ => {}
-        }
-        if self.came.is_torn(now) {
-            return gone("a message of a reliable session is missing, and stays away", "Gap");
-        }
-        if self.is_timed() { self.out.expire(now) } else { Ok(()) }
-    }
-
     /// Whether this side repeats messages by the clock; in turns, a server repeats an answer when it is asked again.
     fn is_timed(&self) -> bool {
         self.asks || !self.in_turns
@@ -327,6 +304,7 @@ impl Session {
             };
         }
         if !answers && let Some((number, message)) = self.out.next(now, self.is_timed()) {
+            self.spoke.get_or_insert(now);
             return Some(self.dressed(message, Some(number), answers));
         }
         if self.closing && self.may_end() {
@@ -374,8 +352,11 @@ impl Session {
         came: &Came<'_>,
         desk: &mut Desk,
     ) -> Visit<Verdict> {
-        self.heard = Some(now);
+        (self.heard, self.spoke) = (Some(now), None);
         let head = came.head;
+        if !self.asks {
+            check_kept(head)?;
+        }
         if Self::begins(head) {
             return self.created(came, desk);
         }
@@ -437,7 +418,8 @@ impl Session {
     /// A message of a sequence.
     fn numbered(&mut self, now: Instant, number: u64, came: &Came<'_>, desk: &mut Desk) -> Verdict {
         let is_control = version_of(came.head, "LastMessage").is_some();
-        if self.in_turns && !self.asks && self.out.backlog() as u64 >= WINDOW && !self.came.has(number) {
+        let is_full = self.out.backlog() as u64 >= WINDOW || self.out.kept() as u64 >= came.most;
+        if self.in_turns && !self.asks && is_full && !self.came.has(number) {
             // Whoever takes no answers gets no more of them: this is neither taken nor acknowledged.
             desk.owed = None;
             return Verdict::Deliver(Vec::new());
@@ -485,6 +467,9 @@ impl Session {
             return refused(self.version);
         };
         let (_, offered) = control::identifiers(self.dialect, came.document, came.words, came.quotas)?;
+        if offered.as_ref().is_some_and(|id| id.len() > MAX_ADDRESS) {
+            return refused(version);
+        }
         let again = self.stage != Stage::Idle && id.as_ref() == Some(&self.asked);
         if !again && (self.stage != Stage::Idle || offered.is_none() || id.is_none()) {
             return refused(version);
@@ -525,6 +510,8 @@ impl Session {
             return Ok(Some(self.unknown()));
         }
         self.out.acknowledged(said)?;
+        // Answers that waited for the window may go.
+        self.wake();
         Ok(None)
     }
 
@@ -536,6 +523,18 @@ impl Session {
     pub(in crate::soap) fn cancel(&mut self, call: CallId) {
         self.out.cancel(call);
     }
+}
+
+/// What a session keeps of heads has an end: its client chooses it.
+fn check_kept(head: &Head<'_>) -> Visit<()> {
+    let id = head.message_id.as_ref().map_or(0, MessageId::length);
+    let to = head.to.as_deref().map_or(0, str::len);
+    let longest = id.max(to);
+    if longest <= MAX_ADDRESS {
+        return Ok(());
+    }
+    let (count, limit) = (longest as u64, MAX_ADDRESS as u64);
+    Err(Failure::over_limit(Initiator::Peer, "bytes of an address or identifier", count, limit))
 }
 
 #[cold]

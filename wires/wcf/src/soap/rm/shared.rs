@@ -127,6 +127,11 @@ impl Reliable {
         self.session().expire(now)
     }
 
+    /// Why no message may be given to it any more, though nobody has ended it.
+    pub(in crate::soap) fn refuses(&self, now: Instant) -> Option<Failure> {
+        self.session().refuses(now)
+    }
+
     /// The next message to send.
     pub(in crate::soap) fn next(&mut self, now: Instant, waker: Option<&Waker>) -> Option<Next> {
         lock(&self.session).next(now, &mut self.desk, waker)

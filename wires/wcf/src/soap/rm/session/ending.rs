@@ -7,7 +7,6 @@ use crate::soap::rm::headers::Version;
 use crate::soap::rm::{Next, Outbound, Verdict, control};
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator, Kind};
-use std::task::Waker;
 use std::time::Instant;
 
 impl Session {
@@ -151,7 +150,7 @@ impl Session {
 
     pub(super) fn end_for(&mut self, name: &str, reason: &str) {
         self.stage = Stage::Over;
-        self.awaited.drain(..).for_each(Waker::wake);
+        self.wake();
         let who = if self.asks { "service" } else { "client" };
         let reason = reason.trim();
         let said = if reason.is_empty() { String::new() } else { format!(": {reason}") };
