@@ -295,9 +295,9 @@ fn files_of_secrets() {
     assert!(Credentials::read_file(write("nobody", 0o600, "password=x\n")).is_err());
     assert!(Credentials::read_file(folder.0.join("missing")).is_err());
 
-    for (text, line) in [("ada\n", 1), ("a:b\n\n:x\n", 3), ("a:$NT$12\n", 1)] {
+    for (text, line) in [("ada\n", 1), ("a:b\n\n:x\n", 3), ("a:$NT$beef\n", 1)] {
         let bad = UserTable::read_file(write("users", 0o600, text)).unwrap_err();
         assert!(bad.message().starts_with(&format!("line {line}:")), "{bad}");
-        assert!(!bad.to_string().contains("12"), "{bad}");
+        assert!(!bad.to_string().contains("beef"), "{bad}");
     }
 }

@@ -266,12 +266,11 @@ fn talk(
 
 /// OpenSSL's server, which says back what it hears, line by line and turned around.
 fn openssl_server(papers: &Papers, version: &str) -> (Child, u16) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut child = Command::new("openssl")
         .args([
             "s_server",
             "-accept",
-            &format!("127.0.0.1:{port}"),
+            "127.0.0.1:0",
             "-cert",
             "server.pem",
             "-key",
@@ -286,10 +285,10 @@ fn openssl_server(papers: &Papers, version: &str) -> (Child, u16) {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    lines
-        .find(|line| line.as_ref().is_ok_and(|line| line.starts_with("ACCEPT")))
-        .expect("it listens")
-        .unwrap();
+    // It says where: `ACCEPT 127.0.0.1:PORT`.
+    let port = lines
+        .find_map(|line| line.unwrap().strip_prefix("ACCEPT ")?.rsplit_once(':')?.1.parse().ok())
+        .expect("it listens");
     std::thread::spawn(move || lines.for_each(drop));
     (child, port)
 }

@@ -128,7 +128,7 @@ fn code_4_over_the_limit() {
 #[test]
 fn code_5_timed_out() {
     let bank = Bank::open();
-    let late = bank.call(&["hangs", "--deadline", "50ms"]);
+    let late = bank.call(&["hangs", "--deadline", "1s"]);
     late.failed(5);
     assert!(late.err.contains("may have been executed"), "{}", late.err);
     assert!(bank.call(&["hangs", "--deadline", "soon"]).err.contains("a time such as 5s"));

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::foreign::PATIENCE;
 use common::{Server, capture, omniorb, scratch};
 use everywire::model::shape::{Alias, Struct};
 use everywire::model::{Hold, Shape, Value, Variant};
@@ -274,7 +275,7 @@ fn check_kitchen(server: &Server) {
         kitchen.note("x").expect("note");
     }
     // A broker may serve calls of one connection on several threads, so the last oneway may still be on its way.
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let end = std::time::Instant::now() + PATIENCE;
     while kitchen.noted().expect("noted") < before + 50 && std::time::Instant::now() < end {}
     assert_eq!(kitchen.noted().expect("noted"), before + 50);
 }

@@ -273,26 +273,63 @@ fn a_call_whose_connection_is_cut_runs_once_and_has_its_answer() {
     }
 }
 
-/// A future keeps no arguments, and nobody waits on its behalf: it is told at once that the call may have run.
 #[test]
-fn a_future_whose_connection_is_cut_is_told_that_its_call_may_have_run() {
-    let (_server, servant, object) = place("wshttp://127.0.0.1:0");
-    let port = between(&object, "127.0.0.1:", "/").parse().expect("a port");
-    let (relayed, _told) = relay(port, &servant, Cut::Question);
+fn a_future_whose_connection_is_cut_runs_once_and_has_its_answer() {
+    for cut in [Cut::Question, Cut::Answer] {
+        let (_server, servant, object) = place("wshttp://127.0.0.1:0");
+        let port = between(&object, "127.0.0.1:", "/").parse().expect("a port");
+        let (relayed, told) = relay(port, &servant, cut);
+        let address = object.replace(&port.to_string(), &relayed.to_string()) + "?reliable=on";
+        let node = Node::new();
+        let interface = <dyn IRemoteObject as Remote>::interface();
+        let operation =
+            interface.operations.iter().find(|known| known.name == "VoidCall").expect("it is there");
+        let untyped = node.object(&address).expect("an address").typed(Hold::Static(interface));
+        if cut == Cut::Answer {
+            servant.let_go(1);
+        }
+        let asked = untyped.submit(operation, &Nothing);
+        let again = told.recv_timeout(LONG).expect("the question, once more");
+        servant.let_go(1);
+        let outcome = wait(asked);
+        assert!(matches!(outcome, Outcome::Done(_)), "{cut:?}: {outcome:?}");
+        assert_eq!((number(&again), servant.total()), (Some("1"), 1), "{cut:?}");
+    }
+}
+
+/// Everything ends as soon as the call has come, so the call is in no session that goes on for ever.
+#[test]
+fn a_future_whose_connections_are_all_cut_is_told_that_its_call_may_have_run() {
+    let service = Service::new(|_, body| (action(body) != "VoidCall").then(|| reliable(body)));
     let node = Node::new();
-    let address = object.replace(&port.to_string(), &relayed.to_string()) + "?reliable=on";
-    let far: Ref<dyn IRemoteObject> = node.connect(&address).expect("an address");
+    let address = format!("wshttp://127.0.0.1:{}/x?reliable=on", service.port);
     let interface = <dyn IRemoteObject as Remote>::interface();
     let operation = interface.operations.iter().find(|known| known.name == "VoidCall").expect("it is there");
     let untyped = node.object(&address).expect("an address").typed(Hold::Static(interface));
-    let asked = untyped.submit(operation, &Nothing);
-    let Outcome::Failed(failure) = wait(asked) else { panic!("it has an answer") };
+    let Outcome::Failed(failure) = wait(untyped.submit(operation, &Nothing)) else {
+        panic!("it has an answer")
+    };
     assert_eq!((failure.kind(), failure.completed()), (Kind::Unreachable, Completed::Maybe), "{failure}");
-    assert!(failure.hint().is_some_and(|hint| hint.contains("arrives once")), "{failure:?}");
-    // Whoever calls next finds that it has run.
-    servant.let_go(2);
-    far.void_call().expect("the next call");
-    assert_eq!(servant.total(), 2);
+    let asked: Vec<String> = (0..5).map(|_| action(&service.next().1).to_owned()).collect();
+    assert_eq!(asked, ["CreateSequence", "VoidCall", "VoidCall", "VoidCall", "VoidCall"]);
+}
+
+#[test]
+fn a_one_way_call_whose_connection_is_cut_goes_on_over_another_one() {
+    let service = Service::new(|connection, body| {
+        (connection > 0 || action(body) != "OnHello").then(|| reliable(body))
+    });
+    let node = Node::new();
+    let address = format!("wshttp://127.0.0.1:{}/x?reliable=on", service.port);
+    let far: Ref<dyn IHelloCallback> = node.connect(&address).expect("an address");
+    far.on_hello("told").expect("it arrives");
+    service.next();
+    for connection in 0..2 {
+        let (over, body) = service.next();
+        assert_eq!((over, number(&body), body.contains("told")), (connection, Some("1"), true), "{body}");
+    }
+    far.on_hello("next").expect("it arrives");
+    assert_eq!(number(&service.next().1), Some("2"));
 }
 
 fn wait<T>(future: impl Future<Output = T>) -> T {

@@ -105,7 +105,8 @@ pub(crate) fn run_with_input(arguments: &[&str], input: &str) -> Said {
 fn finish(command: &mut Command, input: &str) -> Said {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    // It may end without reading.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Said { code: status.code().unwrap_or(-1), out: text(stdout), err: text(stderr) }

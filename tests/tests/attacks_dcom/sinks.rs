@@ -148,7 +148,7 @@ fn o3_references_to_silent_hosts_cost_no_threads() {
     // Whoever fires does not wait for any of them.
     let begun = std::time::Instant::now();
     kitchen.fire(10);
-    assert!(begun.elapsed() < Duration::from_secs(5), "who fires waits for sinks: {:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(20), "who fires waits for sinks: {:?}", begun.elapsed());
     let most = (0..20).map(|_| {
         std::thread::sleep(Duration::from_millis(50));
         target.threads()

@@ -119,7 +119,7 @@ fn o6_variants_that_lie_are_refused() {
             _ => false,
         };
         assert!(refused, "{name}: {answer:?}\n{}", target.log());
-        assert!(begun.elapsed() < Duration::from_secs(5), "{name}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(20), "{name}: {:?}", begun.elapsed());
     }
     cook.orpc(iid_of(&PANTRY), SAME, Some(ipid), &number(1)).results();
     let grown = peak(target.pid()).saturating_sub(before);
@@ -172,7 +172,7 @@ fn o6_invoke_with_parameters_that_lie_is_refused() {
                 other => panic!("{name}: {other:?}\n{}", target.log()),
             }
         }
-        assert!(begun.elapsed() < Duration::from_secs(10), "{name}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(30), "{name}: {:?}", begun.elapsed());
     }
     let grown = peak(target.pid()).saturating_sub(before);
     println!("the server grew by {grown} bytes");

@@ -1,11 +1,18 @@
 //! Captures of the loopback interface, and tshark's opinion of them.
 
-use std::path::Path;
+use super::foreign::{PATIENCE, until};
+use std::fs;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A capture under way.
-pub struct Recording(Child);
+pub struct Recording {
+    child: Child,
+    file: PathBuf,
+}
 
 /// Begins; nothing where this user may not capture (and then it is said, and fails under `CI=true`).
 pub fn start(file: &Path) -> Option<Recording> {
@@ -18,9 +25,9 @@ pub fn start(file: &Path) -> Option<Recording> {
         .stderr(Stdio::null())
         .spawn()
         .expect("tcpdump starts");
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + PATIENCE;
     // The file header is written when the capture is running.
-    while std::fs::metadata(file).map_or(0, |data| data.len()) < 24 {
+    while fs::metadata(file).map_or(0, |data| data.len()) < 24 {
         if child.try_wait().expect("it can be asked").is_some() || Instant::now() > end {
             let why = "SKIPPED: capture: this user may not capture on the loopback interface";
             assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
@@ -29,25 +36,38 @@ pub fn start(file: &Path) -> Option<Recording> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    Some(Recording(child))
+    Some(Recording { child, file: file.to_owned() })
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
         // Stopped before, or left by a test that failed.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
 impl Recording {
     /// Ends, when what was sent before has been written.
     pub fn stop(mut self) {
-        std::thread::sleep(Duration::from_millis(500));
-        let pid = i32::try_from(self.0.id()).expect("a process number");
+        // The kernel hands over what it has about a second later, in order: a word is sent, and waited for.
+        let word = format!("the end of {}", self.file.display()).into_bytes();
+        let mut capture = fs::File::open(&self.file).expect("a capture");
+        let from = capture.seek(SeekFrom::End(0)).expect("a file");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
+        until("the capture has come to its end", || {
+            // Again and again: on a busy machine the kernel may have no room for one.
+            stream.write_all(&word).expect("it is sent");
+            let mut written = Vec::new();
+            capture.seek(SeekFrom::Start(from)).expect("a file");
+            capture.read_to_end(&mut written).expect("a file");
+            written.windows(word.len()).any(|part| part == word)
+        });
+        let pid = i32::try_from(self.child.id()).expect("a process number");
         // SAFETY: a signal to a child of ours that has not been waited for.
         unsafe { libc::kill(pid, libc::SIGINT) };
-        self.0.wait().expect("it ends");
+        self.child.wait().expect("it ends");
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// The versions that the checks are made with; they are also in `scripts/setup.sh`.
 const IMPACKET: &str = "impacket-0.13.1";
@@ -141,23 +141,8 @@ pub fn j_interop(test: &str) -> Option<impl Fn(&str, &str) -> Command> {
         return None;
     }
     let directory = cached(test, "j-interop", J_INTEROP, |directory| directory.join("done").exists())?;
-    let classes = Path::new(env!("CARGO_TARGET_TMPDIR")).join("j-interop");
     let libraries = format!("{}/lib/*", directory.display());
-    let source = script("dcom_JInterop.java");
-    let age = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    if age(&classes.join("dcom_JInterop.class")) <= age(&source) {
-        // Several test programs may compile at once.
-        let fresh = classes.with_extension(std::process::id().to_string());
-        run(Command::new("javac")
-            .args(["-nowarn", "-encoding", "UTF-8", "-cp", &libraries, "-d"])
-            .arg(&fresh)
-            .arg(&source));
-        fs::create_dir_all(&classes).expect("a directory");
-        for class in fs::read_dir(&fresh).expect("classes").map(|entry| entry.expect("a class").path()) {
-            fs::rename(&class, classes.join(class.file_name().expect("a name"))).expect("a class");
-        }
-        fs::remove_dir(&fresh).expect("it is empty");
-    }
+    let classes = classes(&libraries);
     Some(move |deed: &str, ntlm: &str| {
         let mut command = Command::new("java");
         // It looks for files in its directory, and says all about its machine.
@@ -165,6 +150,29 @@ pub fn j_interop(test: &str) -> Option<impl Fn(&str, &str) -> Command> {
         command.arg(format!("{}:{libraries}", classes.display()));
         command.args(["dcom_JInterop", deed, "127.0.0.1", DOMAIN, USER, PASSWORD, ntlm]);
         command
+    })
+}
+
+/// The program for j-Interop, compiled once by whoever is first: other threads wait, and other processes find it whole.
+fn classes(libraries: &str) -> &'static Path {
+    static COMPILED: OnceLock<PathBuf> = OnceLock::new();
+    COMPILED.get_or_init(|| {
+        let source = script("dcom_JInterop.java");
+        let changed = fs::metadata(&source).and_then(|data| data.modified()).expect("a source");
+        let age = changed.duration_since(UNIX_EPOCH).expect("a time").as_nanos();
+        let classes = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("j-interop-{age}"));
+        if !classes.exists() {
+            let fresh = classes.with_extension(std::process::id().to_string());
+            run(Command::new("javac")
+                .args(["-nowarn", "-encoding", "UTF-8", "-cp", libraries, "-d"])
+                .arg(&fresh)
+                .arg(&source));
+            // Somebody else may have been quicker, with the same.
+            if fs::rename(&fresh, &classes).is_err() {
+                fs::remove_dir_all(&fresh).expect("ours");
+            }
+        }
+        classes
     })
 }
 

@@ -10,6 +10,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How to get what is needed.
 const INSTALL: &str = "apt-get install mono-runtime mono-mcs libmono-system-servicemodel4.0a-cil \
@@ -75,9 +76,18 @@ impl Binding {
     }
 }
 
-/// A port that nobody has now.
+/// A port that nobody has now, nor gets before it is asked for: they are below those that the system gives out, and each
+/// process has its own.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
+    const FIRST: u32 = 16_384;
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = std::process::id().wrapping_mul(64).wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
+        let port = u16::try_from(FIRST + number % FIRST).expect("below 32768");
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Mono, with our program built.
