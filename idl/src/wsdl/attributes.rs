@@ -53,13 +53,11 @@ impl<'n, 't> Types<'n, 't, '_> {
     }
 
     fn attribute(&mut self, of: &QName, node: &'n Node<'t>, members: &mut Members) -> Option<usize> {
-        if node.get("use") == Some("prohibited") {
-            return Some(0);
-        }
+        let prohibited = node.get("use") == Some("prohibited");
         let (namespace, local, declared) = match node.qname("ref", self.report) {
             Some(name) => {
                 let declared = self.schemas.attributes.get(&name).copied();
-                if declared.is_none() && name.namespace != XML {
+                if declared.is_none() && name.namespace != XML && !prohibited {
                     self.remark(format!("{of}: the attribute {name} is left out, it is not defined"));
                     return Some(0);
                 }
@@ -81,6 +79,10 @@ impl<'n, 't> Types<'n, 't, '_> {
             let message = format!("{} is no namespace of an attribute", crate::xml::shown(&namespace));
             self.report.add(Problem::new(node.span(), message));
             return None;
+        }
+        if prohibited {
+            members.forbid(&namespace, &local);
+            return Some(0);
         }
         let typed = match declared {
             Some(declared) => self.attribute_type(of, &local, declared)?,

@@ -10,6 +10,7 @@
 //! | `#` | the text of the element |
 //! | `*` | the same element as often as need be |
 //! | `*\|` | elements of several names as often as need be: the list's items are unions, whose arms have those names |
+//! | `-`, `-{NAMESPACE}` | an element that is in no namespace, or in this one, not in that of its type; any mark of elements may follow |
 //! | `?`, `?NUMBER` | an element that is left out where it holds nothing, and the choice of the struct that it is of; with `=VALUE` behind it, what it is where it is missing |
 
 use everywire_model::shape::{Alias, Name};
@@ -24,6 +25,8 @@ pub const CHOICES: &str = "|";
 pub enum Mark<'s> {
     /// An attribute.
     Attribute(Attribute<'s>),
+    /// An element as others, but for its namespace ([`within`]).
+    Element,
     /// The text of the element around it.
     Text,
     /// A list whose items stand among the other members, called as the member is.
@@ -69,10 +72,22 @@ impl<'s> Mark<'s> {
     /// assert_eq!(Mark::parse("@{urn:x}Id=5"), Some(Mark::Attribute(attribute)));
     /// assert_eq!(Mark::Attribute(attribute).to_string(), "@{urn:x}Id=5");
     /// assert_eq!(Mark::parse("?2"), Some(Mark::Left(Some(2), None)));
+    /// assert_eq!(Mark::parse("-{urn:x}*"), Some(Mark::Items));
     /// assert_eq!(Mark::parse("{urn:x}Id"), None);
     /// ```
     #[must_use]
     pub fn parse(text: &'s str) -> Option<Self> {
+        match placed(text) {
+            None => Self::parse_alone(text),
+            Some((_, "")) => Some(Self::Element),
+            Some((_, rest)) => {
+                let mark = Self::parse_alone(rest)?;
+                (!matches!(mark, Self::Attribute(_) | Self::Text)).then_some(mark)
+            }
+        }
+    }
+
+    fn parse_alone(text: &'s str) -> Option<Self> {
         let (kind, rest) = text.split_at_checked(1)?;
         Some(match (kind, rest) {
             ("@", _) => {
@@ -126,6 +141,7 @@ impl Display for Mark<'_> {
                     None => Ok(()),
                 }
             }
+            Self::Element => Ok(()),
             Self::Text => f.write_str("#"),
             Self::Items => f.write_str("*"),
             Self::Choices => f.write_str("*|"),
@@ -147,4 +163,44 @@ pub fn unmarked(shape: &Shape) -> &Shape {
         Shape::Alias(alias) if alias.name.is_empty() && Mark::parse(&alias.id).is_some() => &alias.target,
         _ => shape,
     }
+}
+
+/// The namespace that the mark of an element names, and the rest of the mark.
+fn placed(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix('-')?;
+    match rest.strip_prefix('{') {
+        Some(rest) => rest.split_once('}'),
+        None => Some(("", rest)),
+    }
+}
+
+/// The namespace of the element that a member of this shape is, where it is not its type's; empty where it is in none.
+///
+/// ```
+/// use everywire_idl::wsdl::marks::{Mark, namespace, within};
+/// use everywire_model::Shape;
+/// let list = Mark::Items.on(Shape::sequence(Shape::I32));
+/// assert_eq!(namespace(&list), None);
+/// let list = within("", list);
+/// assert_eq!((namespace(&list), Mark::of(&list)), (Some(""), Some(Mark::Items)));
+/// ```
+#[must_use]
+pub fn namespace(shape: &Shape) -> Option<&str> {
+    match shape {
+        Shape::Alias(alias) if alias.name.is_empty() => placed(&alias.id).map(|(namespace, _)| namespace),
+        _ => None,
+    }
+}
+
+/// The shape of a member whose element is in this namespace, not in its type's. Attributes and texts are not elements.
+#[must_use]
+pub fn within(namespace: &str, shape: Shape) -> Shape {
+    let mark = Mark::of(&shape);
+    if matches!(mark, Some(Mark::Attribute(_) | Mark::Text)) {
+        return shape;
+    }
+    let said = if namespace.is_empty() { String::new() } else { format!("{{{namespace}}}") };
+    let id = format!("-{said}{}", mark.map(|mark| mark.to_string()).unwrap_or_default());
+    let target = unmarked(&shape).clone();
+    Shape::Alias(Hold::new(Alias { name: Name::from(""), id: Name::from(id), target }))
 }

@@ -2,9 +2,9 @@
 
 use super::builtin::{self, Typed};
 use super::limits::{FREE, MEMBERS, NESTING};
-use super::marks::{Attribute, CHOICES, Mark};
+use super::marks::{self, Attribute, CHOICES, Mark};
 use super::names::{QName, SCHEMA};
-use super::schema::extension;
+use super::schema::{Schemas, extension};
 use super::tree::Node;
 use super::types::{Types, is_of_graphs, many};
 use crate::report::Problem;
@@ -22,6 +22,8 @@ pub(super) struct Place {
     pub(super) alternative: bool,
     /// The number of the choice that it alone is an alternative of.
     pub(super) choice: Option<u32>,
+    /// Whether it is a parameter: what others say of the namespace of these is said of the message.
+    pub(super) parameter: bool,
     /// Whether XmlSerializer writes the type: values that may be missing are left out.
     pub(super) serialized: bool,
 }
@@ -34,6 +36,8 @@ pub(super) struct Members {
     inherited: usize,
     /// Whether attributes of the base may be declared again.
     restricted: bool,
+    /// Those of the base that it says are not here.
+    forbidden: HashSet<usize>,
     /// Attributes by namespace and name, the base's too.
     attributes: HashMap<(String, String), usize>,
     /// Own attributes by what their members are called.
@@ -90,14 +94,14 @@ impl<'n, 't> Types<'n, 't, '_> {
         if let Some(shape) = text {
             members.add("Value", "Text", Mark::Text.on(shape));
         }
-        let serialized = is_serialized(content);
+        let serialized = is_serialized(content, &name.namespace, self.schemas);
         for particle in content.children.iter().filter(|child| child.space == SCHEMA) {
             if matches!(particle.local, "sequence" | "all" | "choice" | "group") {
                 let place = Place { serialized, ..Place::default() };
                 depth = depth.max(self.particle(name, particle, place, &mut members)?);
             }
         }
-        Some((members.fields, depth))
+        Some((members.finish(), depth))
     }
 
     /// One of the parts of a type; recursion is bounded by [`NESTING`].
@@ -125,12 +129,15 @@ impl<'n, 't> Types<'n, 't, '_> {
             }
             "choice" if many(particle) => self.choices(name, particle, members),
             "choice" => {
-                // A choice among the alternatives of another is the same choice.
-                let choice = place.choice.unwrap_or_else(|| {
+                // A choice among the alternatives of another is the same choice; one of a single element is none.
+                let mut parts = parts(particle);
+                let alone =
+                    parts.next().is_some_and(|part| part.local == "element") && parts.next().is_none();
+                if place.choice.is_none() && !alone {
                     members.choices = members.choices.saturating_add(1);
-                    members.choices
-                });
-                let place = Place { optional: true, alternative: true, choice: Some(choice), ..place };
+                }
+                let choice = place.choice.or_else(|| (!alone).then_some(members.choices));
+                let place = Place { optional: true, alternative: true, choice, ..place };
                 self.particles(name, particle, place, members)
             }
             "sequence" | "all" => {
@@ -138,11 +145,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                     self.remark(format!("{name}: a sequence that is repeated is read as one that is not"));
                 }
                 // Several members that are one alternative together are none to one another.
-                let mut parts = particle
-                    .children
-                    .iter()
-                    .filter(|part| part.space == SCHEMA && part.local != "annotation");
-                let several = parts.nth(1).is_some();
+                let several = parts(particle).nth(1).is_some();
                 let choice = place.choice.filter(|_| !several);
                 self.particles(name, particle, Place { choice, ..place }, members)
             }
@@ -200,8 +203,18 @@ impl<'n, 't> Types<'n, 't, '_> {
     /// An element inside a type that is counted already.
     fn placed(&mut self, of: &QName, element: &'n Node<'t>, place: Place) -> Option<(Field, Typed)> {
         let (local, typed) = self.element(of, element)?;
-        let field = |shape| Field { name: Name::from(local.clone()), shape };
-        let nillable = element.get("nillable") == Some("true");
+        let elsewhere = self.elsewhere(of, element, place);
+        let field = |shape| {
+            let shape = match &elsewhere {
+                Some(namespace) => marks::within(namespace, shape),
+                None => shape,
+            };
+            Field { name: Name::from(local.clone()), shape }
+        };
+        let global = element.qname("ref", self.report);
+        let global = global.and_then(|name| self.schemas.elements.get(&name).copied());
+        let of_it = |what| element.get(what).or_else(|| global?.get(what));
+        let nillable = of_it("nillable") == Some("true");
         let optional = place.optional || element.get("minOccurs") == Some("0");
         let value = typed.value || builtin::is_value(&typed.shape);
         let wrapped = |shape: Shape| match shape {
@@ -218,7 +231,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             let shape = Mark::Items.on(Shape::sequence(item));
             return Some((field(shape), Typed { depth: typed.depth + 1, ..typed }));
         }
-        let default = element.get("default").or_else(|| element.get("fixed"));
+        let default = of_it("default").or_else(|| of_it("fixed"));
         let text = matches!(typed.shape.resolved(), Shape::Text(_));
         let shape = typed.shape.clone();
         let shape = if place.alternative {
@@ -233,6 +246,16 @@ impl<'n, 't> Types<'n, 't, '_> {
             shape
         };
         Some((field(shape), typed))
+    }
+
+    /// The namespace of an element inside a type, where it is not the type's; empty where it is in none.
+    fn elsewhere(&mut self, of: &QName, element: &Node<'_>, place: Place) -> Option<String> {
+        if !self.schemas.is_qualified(&of.namespace, element) {
+            return Some(String::new());
+        }
+        let global = element.qname("ref", self.report).filter(|_| !place.parameter)?;
+        let known = global.namespace != of.namespace && self.schemas.elements.contains_key(&global);
+        known.then_some(global.namespace)
     }
 
     /// Counts one more member of a type.
@@ -258,6 +281,7 @@ impl<'n, 't> Types<'n, 't, '_> {
     /// A choice that is repeated: a list of whatever it chooses from.
     fn choices(&mut self, of: &QName, choice: &'n Node<'t>, members: &mut Members) -> Option<usize> {
         let (mut arms, mut names, mut depth) = (Vec::new(), Vec::<(Name, i32)>::new(), 0);
+        let mut elsewhere = Vec::new();
         let mut known = HashSet::new();
         for element in &choice.children {
             self.count(element)?;
@@ -276,6 +300,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                 continue;
             }
             depth = depth.max(typed.depth);
+            elsewhere.push(self.elsewhere(of, element, Place::default()));
             let number = i32::try_from(names.len()).ok()?;
             let nil = element.get("nillable") == Some("true") && !builtin::is_emptiable(&typed.shape);
             let shape = if nil { Shape::Optional(Hold::new(typed.shape)) } else { typed.shape };
@@ -304,7 +329,18 @@ impl<'n, 't> Types<'n, 't, '_> {
                 union
             }
         };
-        if !members.add("Items", "Choices", Mark::Choices.on(Shape::sequence(union))) {
+        let several = elsewhere.iter().any(|namespace| Some(namespace) != elsewhere.first());
+        if several {
+            self.remark(format!(
+                "{of}: elements of several namespaces in a choice are read as those of the type"
+            ));
+        }
+        let items = Mark::Choices.on(Shape::sequence(union));
+        let items = match elsewhere.into_iter().next().flatten().filter(|_| !several) {
+            Some(namespace) => marks::within(&namespace, items),
+            None => items,
+        };
+        if !members.add("Items", "Choices", items) {
             self.remark(format!("{of}: another choice that is repeated is left out"));
         }
         Some(depth + 2)
@@ -337,6 +373,7 @@ impl Members {
             inherited: fields.len(),
             restricted,
             taken: fields.iter().map(|field| field.name.to_string()).collect(),
+            forbidden: HashSet::new(),
             attributes: HashMap::new(),
             named: HashMap::new(),
             choices: 0,
@@ -368,6 +405,18 @@ impl Members {
         self.named.remove(name);
         self.named.insert(other, at);
         true
+    }
+
+    /// Leaves out an attribute of the base that the type says is not here.
+    pub(super) fn forbid(&mut self, namespace: &str, name: &str) {
+        let known = self.attributes.get(&(namespace.to_owned(), name.to_owned())).copied();
+        self.forbidden.extend(known.filter(|known| self.restricted && *known < self.inherited));
+    }
+
+    /// All members.
+    fn finish(self) -> Vec<Field> {
+        let kept = self.fields.into_iter().enumerate().filter(|(at, _)| !self.forbidden.contains(at));
+        kept.map(|(_, field)| field).collect()
     }
 
     /// Adds an attribute, or says again what one of the base is; whether there was room for it. No element has two attributes
@@ -405,22 +454,28 @@ fn key(attribute: &Attribute<'_>) -> (String, String) {
     (attribute.namespace.to_owned(), attribute.name.to_owned())
 }
 
+/// What stands in a group.
+fn parts<'n, 't>(group: &'n Node<'t>) -> impl Iterator<Item = &'n Node<'t>> {
+    group.children.iter().filter(|part| part.space == SCHEMA && part.local != "annotation")
+}
+
 /// What stands in attributes, or between them: a value of any simple type is text.
 pub(super) fn written(shape: Shape) -> Shape {
     if matches!(shape, Shape::Variant) { Shape::Text(Text::NARROW) } else { shape }
 }
 
 /// Whether these are members as XmlSerializer has them, and DataContractSerializer has not.
-pub(super) fn is_serialized(content: &Node<'_>) -> bool {
+pub(super) fn is_serialized(content: &Node<'_>, namespace: &str, schemas: &Schemas<'_, '_>) -> bool {
     content.children.iter().filter(|child| child.space == SCHEMA).any(|child| match child.local {
         "attribute" => !is_of_graphs(child),
         "attributeGroup" | "anyAttribute" | "choice" => true,
-        "sequence" | "all" => is_serialized(child),
+        "sequence" | "all" => is_serialized(child, namespace, schemas),
         "element" => {
             let string = child.get("type").and_then(|name| child.resolve(name.trim()));
             let string = string.is_some_and(|name| name.namespace == SCHEMA && name.local == "string");
             let left = child.get("minOccurs") == Some("0") && child.get("nillable") != Some("true");
-            many(child) || child.get("default").is_some() || (string && left)
+            let elsewhere = !schemas.is_qualified(namespace, child);
+            many(child) || child.get("default").is_some() || (string && left) || elsewhere
         }
         _ => false,
     })

@@ -20,6 +20,8 @@ pub(super) struct Schemas<'n, 't> {
     pub(super) derived: HashMap<QName, Vec<QName>>,
     /// Namespaces whose attributes are qualified unless they say otherwise.
     pub(super) qualified: HashSet<String>,
+    /// Namespaces whose elements inside of types are.
+    pub(super) elements_qualified: HashSet<String>,
 }
 
 impl<'n, 't> Schemas<'n, 't> {
@@ -38,6 +40,9 @@ impl<'n, 't> Schemas<'n, 't> {
         let target = schema.get("targetNamespace").unwrap_or_default();
         if schema.get("attributeFormDefault") == Some("qualified") {
             self.qualified.insert(target.to_owned());
+        }
+        if schema.get("elementFormDefault") == Some("qualified") {
+            self.elements_qualified.insert(target.to_owned());
         }
         for child in schema.children.iter().filter(|child| child.space == SCHEMA) {
             let Some(local) = child.get("name") else { continue };
@@ -67,6 +72,12 @@ impl<'n, 't> Schemas<'n, 't> {
                 _ => {}
             }
         }
+    }
+
+    /// Whether an element inside of a type of this namespace is in it, too.
+    pub(super) fn is_qualified(&self, namespace: &str, element: &Node<'_>) -> bool {
+        let usual = || namespace.is_empty() || self.elements_qualified.contains(namespace);
+        element.get("ref").is_some() || element.get("form").map_or_else(usual, |form| form == "qualified")
     }
 
     /// Whether others extend the type of this name.

@@ -2,6 +2,7 @@
 
 use super::builtin::Typed;
 use super::limits::HEADERS;
+use super::marks::{self, Mark, unmarked};
 use super::members::{Place, is_serialized};
 use super::names::{self, QName, identifier, is_name};
 use super::ports::Port;
@@ -324,8 +325,8 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                         let serialized = found
                             .one("complexType")
                             .and_then(|own| own.one("sequence"))
-                            .is_some_and(is_serialized);
-                        let place = Place { serialized, ..Place::default() };
+                            .is_some_and(|own| is_serialized(own, &element.namespace, self.types.schemas));
+                        let place = Place { serialized, parameter: true, ..Place::default() };
                         let mut inner = Vec::new();
                         for member in sequence {
                             if let Some(global) = member.qname("ref", self.types.report)
@@ -493,7 +494,10 @@ fn parameters(name: &str, request: Vec<Field>, mut reply: Vec<Field>) -> (Vec<Pa
 }
 
 fn same(one: &Shape, other: &Shape) -> bool {
-    match (one, other) {
+    if Mark::of(one) != Mark::of(other) || marks::namespace(one) != marks::namespace(other) {
+        return false;
+    }
+    match (unmarked(one), unmarked(other)) {
         (Shape::Optional(one), Shape::Optional(other)) => same(one, other),
         (Shape::Optional(_), _) | (_, Shape::Optional(_)) => false,
         _ => {

@@ -286,9 +286,12 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             self.remark(format!("{name}: a list of unsignedByte is read as base64Binary"));
         }
         let usual = builtin::list_named(&typed.name) == *name && typed.name.local == local;
-        let usual = usual && !matches!(element.resolved(), Shape::U8);
+        let qualified = self.schemas.is_qualified(&name.namespace, item);
+        let usual = usual && qualified && !matches!(element.resolved(), Shape::U8);
         let shape = Shape::sequence(element);
-        let shape = if usual { shape } else { self.aliased(name, &format!("{name};{local}"), shape) };
+        // Items in no namespace are told by what no name begins with.
+        let id = format!("{name};{}{local}", if qualified { "" } else { "-" });
+        let shape = if usual { shape } else { self.aliased(name, &id, shape) };
         Some(Typed { name: name.clone(), shape, depth: typed.depth + 1, value: false, open: false })
     }
 

@@ -1,7 +1,7 @@
 //! Members of types as XmlSerializer has them: what is read of them, what is printed, and what is refused.
 
 use crate::common::data;
-use everywire_idl::wsdl::marks::{Attribute, Mark, unmarked};
+use everywire_idl::wsdl::marks::{Attribute, Mark, namespace, unmarked};
 use everywire_idl::wsdl::{describe, parse, print};
 use everywire_model::contract::note;
 use everywire_model::{Contract, Definition, Shape};
@@ -26,7 +26,10 @@ fn fields(contract: &Contract, name: &str) -> Vec<String> {
     });
     let shape = found.unwrap_or_else(|| panic!("{name} is missing"));
     let line = |field: &everywire_model::shape::Field| {
-        let mark = Mark::of(&field.shape).map_or(String::new(), |mark| format!(" {mark}"));
+        let mark = Mark::of(&field.shape).map(|mark| mark.to_string()).filter(|mark| !mark.is_empty());
+        let mark = mark.map_or(String::new(), |mark| format!(" {mark}"));
+        let mark =
+            namespace(&field.shape).map_or_else(|| mark.clone(), |space| format!("{mark} in {space:?}"));
         let shape = unmarked(&field.shape);
         let noun = match shape {
             Shape::Optional(target) => format!("optional {}", target.noun()),
@@ -226,6 +229,10 @@ fn attributes_that_are_declared_again_are_one() {
           <s:attribute name="c" type="s:int" use="required"/><s:attribute name="d" type="s:int"/></s:restriction></s:simpleContent></s:complexType>
         <s:complexType name="E"><s:simpleContent><s:extension base="t:C">
           <s:attribute name="c" type="s:int" use="required"/></s:extension></s:simpleContent></s:complexType>
+        <s:complexType name="H"><s:simpleContent><s:restriction base="t:C">
+          <s:attribute name="b" use="prohibited"/><s:attribute ref="t:gone" use="prohibited"/></s:restriction></s:simpleContent></s:complexType>
+        <s:complexType name="I"><s:simpleContent><s:extension base="t:C">
+          <s:attribute name="b" use="prohibited"/></s:extension></s:simpleContent></s:complexType>
         <s:attributeGroup name="G"><s:attribute name="g" type="s:int"/></s:attributeGroup>
         <s:complexType name="F"><s:attribute name="g" type="s:int" use="required"/><s:attributeGroup ref="t:G"/>
           <s:attribute name="g" type="s:int" form="qualified"/></s:complexType>"#,
@@ -235,12 +242,15 @@ fn attributes_that_are_declared_again_are_one() {
         ["b: optional i32 @b", "c: i32 @c!", "Value: text #", "d: optional i32 @d"]
     );
     assert_eq!(fields(&contract, "t::E"), ["b: optional i32 @b", "c: optional i32 @c", "Value: text #"]);
+    // Only a restriction takes something away.
+    assert_eq!(fields(&contract, "t::H"), ["c: optional i32 @c", "Value: text #"]);
+    assert_eq!(fields(&contract, "t::I"), ["b: optional i32 @b", "c: optional i32 @c", "Value: text #"]);
     assert_eq!(fields(&contract, "t::F"), ["g: i32 @g!", "gAttribute: optional i32 @{urn:t}g"]);
     let said = unread(&contract);
     assert_eq!(said.iter().filter(|what| what.contains("a second attribute")).count(), 2, "{said:?}");
     let printed = print(&contract).unwrap();
     let again = parse(&printed, "printed.wsdl").unwrap_or_else(|e| panic!("{printed}\n{e}"));
-    for name in ["t::D", "t::E", "t::F"] {
+    for name in ["t::D", "t::E", "t::F", "t::H", "t::I"] {
         let sorted = |contract| {
             let mut fields = fields(contract, name);
             fields.sort();
@@ -379,6 +389,26 @@ fn choices_are_told_apart() {
     assert_eq!(fields(&contract, "t::A"), a);
     let b = fields(&contract, "t::B");
     assert_eq!(b[a.len()..], ["x: optional i32 ?3", "y: optional i32 ?3"]);
+    // An alternative to nothing is none, but it is left out; its text is not an empty one.
+    let alone = read(
+        r#"<s:complexType name="A"><s:sequence>
+          <s:choice><s:element name="a" type="s:string"/></s:choice>
+          <s:choice><s:sequence><s:element name="b" type="s:string"/><s:element name="c" type="s:base64Binary"/></s:sequence>
+            <s:element name="d" type="s:int"/><s:element name="e" type="s:string"/></s:choice>
+          <s:element name="f" type="s:string" minOccurs="0"/></s:sequence></s:complexType>"#,
+    );
+    let members = [
+        "a: optional text ?",
+        "b: optional text ?",
+        "c: optional sequence ?",
+        "d: optional i32 ?1",
+        "e: optional text ?1",
+    ];
+    let members = [&members[..], &["f: text"]].concat();
+    assert_eq!(fields(&alone, "t::A"), members);
+    let printed = print(&alone).unwrap();
+    let again = parse(&printed, "printed.wsdl").unwrap_or_else(|e| panic!("{printed}\n{e}"));
+    assert_eq!(fields(&again, "t::A"), members, "{printed}");
 }
 
 /// A list's items and an interface may be called the same.
@@ -396,4 +426,117 @@ fn names_of_choices_are_theirs_alone() {
     let interface = contract.interfaces().next().map(|interface| interface.name.clone());
     assert_eq!(union.as_deref(), Some("t::AItem"));
     assert_eq!(interface.as_deref(), Some("t::AItem_2"));
+}
+
+/// Elements inside of types are in the namespace of these only if the schema says so.
+#[test]
+fn elements_are_in_the_namespace_that_their_form_says() {
+    let types = r#"<s:complexType name="A"><s:sequence>
+          <s:element name="a" type="s:int"/><s:element name="b" type="s:string" form="FORM"/>
+          <s:element name="c" type="s:int" minOccurs="0" form="FORM"/>
+          <s:element name="d" type="t:B" maxOccurs="unbounded" form="FORM"/>
+          <s:element name="e" type="s:int" default="5" minOccurs="0" form="FORM"/>
+          <s:element name="f" type="s:int" nillable="true" form="FORM"/>
+          <s:choice maxOccurs="unbounded"><s:element name="x" type="s:int" form="FORM"/><s:element name="y" type="s:string" form="FORM"/></s:choice>
+        </s:sequence></s:complexType>
+        <s:complexType name="B"><s:sequence><s:element name="q" type="s:int"/></s:sequence></s:complexType>
+        <s:complexType name="ArrayOfInt"><s:sequence><s:element name="int" type="s:int" minOccurs="0" maxOccurs="unbounded"/></s:sequence></s:complexType>
+        <s:complexType name="C"><s:sequence><s:element name="l" type="t:ArrayOfInt"/></s:sequence></s:complexType>"#;
+    let members = |mark: &str| {
+        [
+            "b: text",
+            "c: optional i32 ?",
+            "d: list of t::B *",
+            "e: i32 ?=5",
+            "f: optional i32",
+            "Items: list of t::AItem *|",
+        ]
+        .map(|member| format!("{member}{mark}"))
+        .to_vec()
+    };
+    let stable = |contract: &Contract| {
+        let printed = print(contract).unwrap();
+        let again = parse(&printed, "printed.wsdl").unwrap_or_else(|e| panic!("{printed}\n{e}"));
+        for name in ["t::A", "t::B", "t::C"] {
+            assert_eq!(fields(&again, name), fields(contract, name), "{printed}");
+        }
+        printed
+    };
+    let contract = read(&types.replace("FORM", "unqualified"));
+    assert_eq!(fields(&contract, "t::A"), [vec!["a: i32".to_owned()], members(" in \"\"")].concat());
+    assert_eq!(fields(&contract, "t::B"), ["q: i32"]);
+    stable(&contract);
+    // Where the schema says nothing, none is.
+    let text = described(&types.replace("FORM", "qualified"));
+    let plain = text.replace(" elementFormDefault=\"qualified\"", "");
+    assert_ne!(plain, text);
+    let contract = parse(&plain, "t.wsdl").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(fields(&contract, "t::A"), [vec!["a: i32 in \"\"".to_owned()], members("")].concat());
+    assert_eq!(fields(&contract, "t::B"), ["q: i32 in \"\""]);
+    let printed = stable(&contract);
+    assert!(printed.contains(r#"<xs:element form="unqualified" name="q""#), "{printed}");
+    let lists = printed.matches("form=\"unqualified\"").count();
+    assert_eq!(lists, 4, "a, q, l and int: {printed}");
+    assert_eq!(fields(&parse(&text, "t.wsdl").unwrap(), "t::B"), ["q: i32"]);
+}
+
+/// An element that is defined for itself is in the namespace where it is.
+#[test]
+fn elements_of_other_namespaces_keep_these() {
+    let text = described(
+        r#"<s:import namespace="urn:o"/><s:complexType name="A"><s:sequence><s:element name="a" type="s:int" minOccurs="0"/>
+          <s:element ref="o:b"/><s:element ref="o:c" maxOccurs="unbounded"/><s:element ref="o:d" minOccurs="0"/><s:element ref="t:e"/>
+          <s:element name="f" type="s:string" minOccurs="0"/></s:sequence></s:complexType><s:element name="e" type="s:int"/>"#,
+    );
+    let other = r#"<s:schema xmlns:s="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:o">
+        <s:element name="b" type="s:string"/><s:element name="c" type="s:int"/><s:element name="d" type="s:long"/></s:schema></types>"#;
+    let text = text.replace("</types>", other).replace("<s:schema ", "<s:schema xmlns:o=\"urn:o\" ");
+    let contract = parse(&text, "t.wsdl").unwrap_or_else(|e| panic!("{e}"));
+    let members = [
+        "a: optional i32 ?",
+        "b: text in \"urn:o\"",
+        "c: list of i32 * in \"urn:o\"",
+        "d: optional i64 ? in \"urn:o\"",
+        "e: i32",
+        "f: text",
+    ];
+    assert_eq!(fields(&contract, "t::A"), members);
+    let printed = print(&contract).unwrap();
+    let again = parse(&printed, "printed.wsdl").unwrap_or_else(|e| panic!("{printed}\n{e}"));
+    assert_eq!(fields(&again, "t::A"), members, "{printed}");
+}
+
+/// Parameters are elements inside of a type as others are: those of many services that are not .NET's are in no namespace.
+#[test]
+fn parameters_are_in_the_namespace_that_the_schema_says() {
+    let text = r#"<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" targetNamespace="urn:t" xmlns:t="urn:t"><types>
+        <s:schema xmlns:s="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t">
+        <s:element name="add"><s:complexType><s:sequence><s:element name="a" type="s:int"/><s:element name="b" type="s:int"/>
+          <s:element name="c" type="s:int" form="qualified"/></s:sequence></s:complexType></s:element>
+        <s:element name="addResponse"><s:complexType><s:sequence><s:element name="a" type="s:int"/><s:element name="b" type="s:string"/>
+          <s:element name="c" type="s:int"/></s:sequence></s:complexType></s:element>
+        </s:schema></types>
+        <message name="I"><part name="parameters" element="t:add"/></message><message name="O"><part name="parameters" element="t:addResponse"/></message>
+        <portType name="T"><operation name="add"><input message="t:I"/><output message="t:O"/></operation></portType></definitions>"#;
+    let contract = parse(text, "t.wsdl").unwrap_or_else(|e| panic!("{e}"));
+    let spaces = |contract: &Contract| {
+        let interface = contract.interfaces().next().expect("one");
+        let operation = &interface.operations[0];
+        let told = |shape: &Shape| -> Vec<String> {
+            let told = |field: &everywire_model::shape::Field| {
+                format!("{} {:?}", field.name, namespace(&field.shape))
+            };
+            shape.fields().iter().map(told).collect()
+        };
+        (told(&operation.arguments), told(&operation.results))
+    };
+    let none = |name: &str| format!("{name} Some(\"\")");
+    // What goes there and comes back in one namespace and of one type is one parameter.
+    let wanted = (vec![none("a"), none("b"), "c None".to_owned()], vec![none("a"), none("b"), none("c")]);
+    assert_eq!(spaces(&contract), wanted);
+    let interface = contract.interfaces().next().expect("one");
+    assert_eq!(interface.operations[0].parameters.len(), 5);
+    let printed = print(&contract).unwrap();
+    let again = parse(&printed, "printed.wsdl").unwrap_or_else(|e| panic!("{printed}\n{e}"));
+    assert_eq!(spaces(&again), wanted, "{printed}");
 }

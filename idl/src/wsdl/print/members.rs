@@ -1,7 +1,7 @@
 //! The members of types.
 
 use super::super::builtin;
-use super::super::marks::{Attribute, Mark, unmarked};
+use super::super::marks::{self, Attribute, Mark, unmarked};
 use super::super::names::{QName, is_name};
 use super::super::tree::XML;
 use super::paper::Paper;
@@ -13,7 +13,14 @@ use everywire_model::shape::Field;
 impl Schemas<'_> {
     /// A sequence of fields; those that are no elements are left out.
     pub(super) fn fields(&mut self, space: &str, fields: &[Field], paper: &mut Paper) -> Result<(), String> {
-        let serialized = fields.iter().any(|field| Mark::of(&field.shape).is_some());
+        let serialized = fields.iter().any(|field| is_told(&field.shape));
+        // Whether what is printed besides tells whose type it is.
+        let told = fields.iter().any(|field| match Mark::of(&field.shape) {
+            _ if !is_told(&field.shape) => false,
+            _ if marks::namespace(&field.shape) == Some("") => true,
+            Some(Mark::Left(None, None)) => is_alone(field, true),
+            _ => true,
+        });
         let elements: Vec<&Field> = fields
             .iter()
             .filter(|field| !matches!(Mark::of(&field.shape), Some(Mark::Attribute(_) | Mark::Text)))
@@ -38,7 +45,14 @@ impl Schemas<'_> {
                 }
                 open = choice;
             }
+            let alone = is_alone(field, told);
+            if alone {
+                paper.open("xs:choice", &[("minOccurs", "0")]);
+            }
             self.field(space, field, serialized, paper)?;
+            if alone {
+                paper.close();
+            }
         }
         if open.is_some() {
             paper.close();
@@ -56,11 +70,16 @@ impl Schemas<'_> {
         paper: &mut Paper,
     ) -> Result<(), String> {
         let shape = unmarked(&field.shape);
+        let elsewhere = marks::namespace(&field.shape);
+        if let Some(namespace) = elsewhere.filter(|namespace| !namespace.is_empty()) {
+            return self.global(space, namespace, field, serialized, paper);
+        }
+        let form = elsewhere.map(|_| "unqualified");
         match Mark::of(&field.shape) {
             Some(Mark::Items) => {
                 let item = shape.element().unwrap_or(shape);
                 let nillable = if matches!(item, Shape::Optional(_)) { Some("true") } else { None };
-                let more = [("maxOccurs", Some("unbounded")), ("nillable", nillable)];
+                let more = [("maxOccurs", Some("unbounded")), ("form", form), ("nillable", nillable)];
                 self.item(space, &field.name, item, &more, paper)
             }
             Some(Mark::Choices) => {
@@ -69,14 +88,15 @@ impl Schemas<'_> {
                     for arm in union.arms.iter() {
                         let shape = &arm.field.shape;
                         let nillable = if matches!(shape, Shape::Optional(_)) { Some("true") } else { None };
-                        self.item(space, &arm.field.name, shape, &[("nillable", nillable)], paper)?;
+                        let more = [("form", form), ("nillable", nillable)];
+                        self.item(space, &arm.field.name, shape, &more, paper)?;
                     }
                 }
                 paper.close();
                 Ok(())
             }
             Some(Mark::Left(choice, default)) => {
-                let more = [("default", default)];
+                let more = [("default", default), ("form", form)];
                 let missing = if choice.is_none() { Presence::Optional } else { Presence::Required };
                 self.element_with(space, &field.name, shape, missing, &more, paper)
             }
@@ -86,10 +106,58 @@ impl Schemas<'_> {
                     Presence::Nillable if builtin::is_emptiable(shape) => Presence::Optional,
                     other => other,
                 };
-                self.element(space, &field.name, shape, presence, paper)
+                self.element_with(space, &field.name, shape, presence, &[("form", form)], paper)
             }
             _ => self.element(space, &field.name, shape, presence(shape), paper),
         }
+    }
+
+    /// One field whose element is of another namespace: there it is defined, and named here.
+    fn global(
+        &mut self,
+        space: &str,
+        namespace: &str,
+        field: &Field,
+        serialized: bool,
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        let shape = unmarked(&field.shape);
+        let mut said = vec![("name", field.name.as_ref())];
+        let (mut alone, mut here) = (shape, Vec::new());
+        match Mark::of(&field.shape) {
+            Some(Mark::Choices) => {
+                return Err(format!("`{}` has elements of another namespace in a choice", field.name));
+            }
+            Some(Mark::Items) => {
+                here.extend([("minOccurs", "0"), ("maxOccurs", "unbounded")]);
+                alone = shape.element().unwrap_or(shape);
+            }
+            Some(Mark::Left(choice, default)) => {
+                here.extend(choice.is_none().then_some(("minOccurs", "0")));
+                said.extend(default.map(|value| ("default", value)));
+            }
+            _ => {
+                let missing = presence(shape);
+                let missing =
+                    if serialized && missing == Presence::Optional { Presence::Required } else { missing };
+                here.extend((missing != Presence::Required).then_some(("minOccurs", "0")));
+                let nil = missing == Presence::Nillable && !(serialized && builtin::is_emptiable(shape));
+                said.extend(nil.then_some(("nillable", "true")));
+            }
+        }
+        if !is_name(&field.name) {
+            return Err(format!("`{}` is no name of XML", field.name));
+        }
+        let name = QName::new(namespace, field.name.to_string());
+        let kind = self.refer_to(namespace, alone)?;
+        said.push(("type", &kind));
+        let mut global = Paper::at(1);
+        global.empty("xs:element", &said);
+        self.add_element(&name, global.out)?;
+        let name = self.refer(space, &name);
+        here.push(("ref", &name));
+        paper.empty("xs:element", &here);
+        Ok(())
     }
 
     /// An element that comes as often as need be, or is one of several.
@@ -225,4 +293,19 @@ impl Schemas<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a member is left out in a way that only an alternative to nothing says: what holds nothing by being empty, and
+/// values, which data contracts leave out, too, unless it is told that the type is XmlSerializer's.
+fn is_alone(field: &Field, told: bool) -> bool {
+    let Some(Mark::Left(None, None)) = Mark::of(&field.shape) else { return false };
+    match unmarked(&field.shape) {
+        Shape::Optional(held) => builtin::is_emptiable(held) || (!told && builtin::is_value(held)),
+        _ => false,
+    }
+}
+
+/// Whether what is printed of a member tells that its type is XmlSerializer's.
+fn is_told(shape: &Shape) -> bool {
+    Mark::of(shape).is_some_and(|mark| mark != Mark::Element || marks::namespace(shape) == Some(""))
 }

@@ -165,13 +165,19 @@ impl Schemas<'_> {
     }
 
     fn list(&mut self, name: &QName, element: &Shape, item: &str, paper: &mut Paper) -> Result<(), String> {
+        let (item, form) = match item.strip_prefix('-') {
+            Some(item) => (item, Some(("form", "unqualified"))),
+            None => (item, None),
+        };
         if !is_name(item) {
             return Err(format!("`{item}` is no name of XML"));
         }
         let kind = self.refer_to(&name.namespace, element)?;
         paper.open("xs:complexType", &[("name", &name.local)]);
         paper.open("xs:sequence", &[]);
-        let mut attributes = vec![("minOccurs", "0"), ("maxOccurs", "unbounded"), ("name", item)];
+        let mut attributes = vec![("minOccurs", "0"), ("maxOccurs", "unbounded")];
+        attributes.extend(form);
+        attributes.push(("name", item));
         if !builtin::is_value(element) {
             attributes.push(("nillable", "true"));
         }
