@@ -5,7 +5,7 @@ mod shapes;
 
 use bytes::Bytes;
 use everywire_giop::CDR;
-use everywire_model::{Body, Budget, Codec, Value};
+use everywire_model::{Body, Budget, Codec, Value, Context};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
         base: usize::from(flags >> 4),
         little: flags & 1 == 1,
         dialect: 0,
-        context: Bytes::new(),        budget: Budget::for_message(rest.len() as u64),
+        context: Context::default(),        budget: Budget::for_message(rest.len() as u64),
         codec: &CDR,
         beside: None,
     };

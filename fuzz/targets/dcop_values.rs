@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     let (types, values) = rest.split_at(usize::from(*len).min(rest.len()));
     let body = |values: &[u8]| -> Body {
         let budget = Budget::for_message(values.len() as u64);
-        DataStream::body(Bytes::copy_from_slice(values), Bytes::copy_from_slice(types), 0, budget)
+        DataStream::body(Bytes::copy_from_slice(values), types.into(), 0, budget)
     };
     let body = body(values);
     let Some(shape) = DATA_STREAM.shape(&body) else { return };

@@ -4,7 +4,7 @@
 mod shapes;
 
 use bytes::Bytes;
-use everywire_model::{Body, Budget, Codec, Value};
+use everywire_model::{Body, Budget, Codec, Value, Context};
 use everywire_wcf::values::{BINARY, XML};
 use everywire_wcf::nbfx::{Reader, Writer};
 use libfuzzer_sys::fuzz_target;
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
         base: 0,
         little: true,
         dialect: BINARY,
-        context: Bytes::new(),
+        context: Context::default(),
         budget: Budget::for_message(rest.len() as u64),
         codec: &XML,
         beside: None,

@@ -8,7 +8,7 @@ mod shapes;
 use bytes::Bytes;
 use everywire_dcom::ndr::References;
 use everywire_dcom::{NDR, NdrSink};
-use everywire_model::{Body, Budget, Failure, Initiator, Kind, Reference, Value, Visit};
+use everywire_model::{Body, Budget, Failure, Initiator, Kind, Reference, Value, Visit, Context};
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fuzz_target!(|data: &[u8]| {
         base: usize::from(flags >> 4),
         little: flags & 1 == 1,
         dialect: u32::from(flags >> 1 & 1),
-        context: Bytes::new(),
+        context: Context::default(),
         budget,
         codec: &NDR,
         beside: None,

@@ -2,6 +2,7 @@
 //! sockets: a session is given PDUs, its calls are answered by servants that decode all arguments, write them again, and
 //! answer with them.
 
+#[path = "../../wires/dcom/tests/support/directory.rs"]
 mod node;
 
 use bytes::{Bytes, BytesMut};
@@ -179,7 +180,7 @@ struct House {
 
 impl House {
     fn new(interface: &Hold<Interface>) -> Self {
-        let directory = Arc::new(Directory::default());
+        let directory = Arc::new(Directory::listening());
         let servant: Arc<dyn Servant> = Arc::new(Parrot(interface.clone()));
         directory.keys.lock().unwrap().insert(Bytes::from_static(KEY), vec![servant]);
         let exporter = Exporter::new(Arc::clone(&directory) as _);

@@ -3,7 +3,7 @@
 #![no_main]
 
 use everywire_model::body::Beside;
-use everywire_model::{Body, Budget, Bytes, Rope, Shape, Sink, Value};
+use everywire_model::{Body, Budget, Bytes, Rope, Shape, Sink, Value, Context};
 use everywire_wcf::dictionary::Outgoing;
 use everywire_wcf::plan::Plan;
 use everywire_wcf::values::{BINARY, Form, ReaderQuotas, Reading, TEXT, XML, write_body};
@@ -26,7 +26,7 @@ fn read(form: Form, bytes: &[u8], quotas: ReaderQuotas) -> Option<Value> {
         base: 0,
         little: true,
         dialect: if form == Form::Binary { BINARY } else { TEXT },
-        context: Bytes::new(),
+        context: Context::default(),
         budget: Budget::for_message(bytes.len() as u64),
         codec: &XML,
         beside: Some(Arc::new(Beside { handles: Vec::new(), ambient: Some(Arc::new(reading)) })),

@@ -7,7 +7,7 @@ use everywire_model::body::Beside;
 use everywire_model::shape::{
     Alias, Arm, Enum, Field, Hold, Map, Name, Pointer, PointerKind, Struct, Text, Union,
 };
-use everywire_model::{Body, Budget, Codec, Interface, InterfaceKind, Operation, Shape, Value};
+use everywire_model::{Body, Budget, Codec, Interface, InterfaceKind, Operation, Shape, Value, Context};
 use everywire_wcf::plan::Plan;
 use everywire_wcf::values::{BINARY, ReaderQuotas, Reading, TEXT, Types, XML};
 use libfuzzer_sys::fuzz_target;
@@ -122,7 +122,7 @@ fuzz_target!(|data: &[u8]| {
         base: 0,
         little: true,
         dialect: if choice & 1 == 0 { BINARY } else { TEXT },
-        context: Bytes::new(),
+        context: Context::default(),
         budget: Budget::for_message(document.len() as u64),
         codec: &XML,
         beside: Some(reading(types)),

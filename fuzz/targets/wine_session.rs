@@ -3,7 +3,7 @@
 #![no_main]
 
 mod ndr_shapes;
-#[path = "orpc/node.rs"]
+#[path = "../../wires/dcom/tests/support/directory.rs"]
 mod node;
 mod shapes;
 
@@ -88,7 +88,7 @@ fuzz_target!(|data: &[u8]| {
     let moniker = format!("{}?dialect=wine&at=127.0.0.1:7001", object(iid).moniker());
     let way = DCOM.parse(&moniker).expect("it is an address").profiles.remove(0);
     let security = Security::of(&way);
-    let exporter = Exporter::new(Arc::new(Directory::default()));
+    let exporter = Exporter::new(Arc::new(Directory::listening()));
     let reference = exporter.adopt(&object(iid), &security).expect("it is an object of another process");
     let mut profile = reference.profiles[0].clone();
     if other && choice & 2 != 0 {

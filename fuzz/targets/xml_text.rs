@@ -7,7 +7,7 @@ mod shapes;
 use bytes::Bytes;
 use everywire_model::shape::{Field, Hold, Struct};
 use everywire_model::visit::Sink;
-use everywire_model::{Body, Budget, Rope, Shape, Value};
+use everywire_model::{Body, Budget, Rope, Shape, Value, Context};
 use everywire_wcf::dictionary::Outgoing;
 use everywire_wcf::text::{Event, Reader, Writer};
 use everywire_wcf::values::{Form, Layout, QName, ReaderQuotas, TEXT, XML, write_body};
@@ -43,7 +43,7 @@ fn body(bytes: &[u8], base: usize) -> Body {
         base,
         little: true,
         dialect: TEXT,
-        context: Bytes::new(),
+        context: Context::default(),
         budget: Budget::for_message(bytes.len() as u64),
         codec: &XML,
         beside: None,

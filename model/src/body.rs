@@ -7,6 +7,7 @@ use crate::shape::Shape;
 use crate::visit::{Sink, Source, Visit};
 use bytes::Bytes;
 use std::fmt;
+use std::ops::Deref;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -38,14 +39,49 @@ pub struct Body {
     pub little: bool,
     /// What else the codec needs to know, in its own terms (protocol version, character sets).
     pub dialect: u32,
-    /// What else it needs of the message, opaque to everybody else (a type signature); mostly empty.
-    pub context: Bytes,
+    /// What else it needs of the message.
+    pub context: Context,
     /// What decoding may cost.
     pub budget: Budget,
     /// Who can read it.
     pub codec: &'static dyn Codec,
     /// What else belongs to it, if anything.
     pub beside: Option<Arc<Beside>>,
+}
+
+/// What a codec needs of a message, opaque to everybody else (a type signature); mostly empty.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Context(Option<Arc<[u8]>>);
+
+impl Context {
+    /// These bytes; without a copy of them if they are what it was.
+    pub fn again(&mut self, bytes: &[u8]) -> Self {
+        if **self != *bytes {
+            *self = bytes.into();
+        }
+        self.clone()
+    }
+}
+
+impl Deref for Context {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl From<&[u8]> for Context {
+    fn from(bytes: &[u8]) -> Self {
+        Self((!bytes.is_empty()).then(|| bytes.into()))
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context(b\"{}\")", self.escape_ascii())
+    }
 }
 
 /// What belongs to a body beside its bytes.

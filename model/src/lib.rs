@@ -38,7 +38,7 @@ pub mod visit;
 pub mod wire;
 
 pub use ambient::{Ambient, Objects};
-pub use body::{Beside, Body, Codec, Handle};
+pub use body::{Beside, Body, Codec, Context, Handle};
 pub use budget::{Budget, Limits};
 pub use bytes::Bytes;
 pub use contract::{
@@ -53,7 +53,7 @@ pub use reference::{Address, Endpoint, Lease, Profile, Reference, UNDER_WAY};
 pub use rope::Rope;
 pub use session::{
     Answer, Call, CallId, Config, Emission, Event, Expects, Heard, Incoming, Interest, Link, Outcome, Peer,
-    PeerAddress, Purpose, Session,
+    PeerAddress, Purpose, Raised, Session,
 };
 pub use shape::{Hold, Shape};
 pub use signal::{Emits, Emitter, Occasion, Signaller, Subscription, Tidings};

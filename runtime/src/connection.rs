@@ -10,11 +10,14 @@ mod held;
 mod knock;
 mod listening;
 mod parting;
+mod resuming;
 mod serving;
 mod turns;
 
 use held::{After, Held};
 use knock::Knock;
+pub(crate) use resuming::Asker;
+use resuming::Resuming;
 pub(crate) use serving::{Served, flush_before_blocking};
 pub(crate) use turns::Turn;
 use turns::Turns;
@@ -29,7 +32,6 @@ use crate::signals::{Courier, Heeder};
 use crate::sync::lock;
 use crate::transport::Stream;
 use bytes::{Bytes, BytesMut};
-use everywire_model::object::Completion;
 use everywire_model::{Answer, Profile, Purpose, Tidings, Violation};
 use everywire_model::{
     Body, BoxFuture, CallId, Capabilities, Completed, Config, Endpoint, Event, Failure, Handle, Initiator,
@@ -162,7 +164,7 @@ struct Waiting {
 
 enum Waiter {
     Thread(Arc<calling::Chair>),
-    Future(Completion, u64),
+    Future(Asker),
 }
 
 impl Connection {
@@ -463,7 +465,7 @@ impl Connection {
             self.deliver(core, event);
         }
         for waiting in std::mem::take(&mut core.waiting) {
-            core.complete(waiting.waiter, Outcome::Failed(failure.clone()));
+            core.complete(waiting, Outcome::Failed(failure.clone()));
         }
         for (_, heeder) in core.listeners.drain() {
             self.courier.post(heeder, Tidings::Ended(failure.clone()));
@@ -481,7 +483,7 @@ impl Connection {
             Event::Reply { id, outcome } => {
                 if let Some(at) = core.waiting.iter().position(|waiting| waiting.id == id) {
                     let waiting = core.waiting.swap_remove(at);
-                    core.complete(waiting.waiter, outcome);
+                    core.complete(waiting, outcome);
                 } else if core.reader == Some(id) {
                     core.own = Some(outcome);
                 } else if let Some((_, kept)) = core.sending.iter_mut().find(|(sent, _)| *sent == id) {
@@ -540,25 +542,15 @@ impl Core {
         }
     }
 
-    fn complete(&mut self, waiter: Waiter, outcome: Outcome<Body>) {
-        match waiter {
-            Waiter::Thread(chair) => chair.serve(outcome),
-            Waiter::Future(done, _) => self.after.push(After::Complete(done, settled(outcome))),
-        }
-    }
-}
-
-/// What a future is told: it keeps no arguments, so that nobody can take up its call again.
-fn settled(outcome: Outcome<Body>) -> Outcome<Body> {
-    match outcome {
-        Outcome::Moved(reference) if reference.is_under_way() => {
-            let what = "the connection ended before the answer came";
-            let failure = Failure::new(Kind::Unreachable, Initiator::Peer, what);
-            Outcome::Failed(failure.with_completed(Completed::Maybe).with_hint(
-                "the message arrives once, if it can; a call that blocks gets its answer over the next connection",
-            ))
-        }
-        outcome => outcome,
+    fn complete(&mut self, waiting: Waiting, outcome: Outcome<Body>) {
+        let after = match (waiting.waiter, outcome) {
+            (Waiter::Thread(chair), outcome) => return chair.serve(outcome),
+            (Waiter::Future(asker), Outcome::Moved(way)) if way.is_under_way() => {
+                After::GoOn(Resuming::new(asker, way, waiting.until))
+            }
+            (Waiter::Future(asker), outcome) => After::Complete(asker, outcome),
+        };
+        self.after.push(after);
     }
 }
 

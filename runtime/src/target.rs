@@ -1,8 +1,8 @@
 //! The way to a remote object: which profile, which connection, and what to do when one fails.
 
-use crate::clock::lately;
+use crate::clock::{TICK, lately};
 use crate::connection::calling::Ask;
-use crate::connection::{Connection, Turn};
+use crate::connection::{Asker, Connection, Turn};
 use crate::shared::Shared;
 use crate::signals::Heeder;
 use crate::sync::lock;
@@ -17,7 +17,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How often an object may point elsewhere in one call.
-const FORWARDS: usize = 3;
+pub(crate) const FORWARDS: usize = 3;
+/// From here on some milliseconds more make no difference to a deadline.
+const LONG: Duration = Duration::from_secs(1);
 
 /// A remote object.
 pub(crate) struct Remote {
@@ -104,6 +106,10 @@ impl Remote {
     fn times(&self) -> (Instant, Option<Instant>) {
         match self.deadline {
             None => (lately(), None),
+            Some(deadline) if deadline >= LONG => {
+                let now = lately();
+                (now, Some(now + deadline + TICK))
+            }
             Some(deadline) => {
                 let now = Instant::now();
                 (now, Some(now + deadline))
@@ -175,7 +181,7 @@ impl Remote {
                     failure
                 }
                 Ok(outcome) => {
-                    if matches!(outcome, Some(Outcome::Done(_) | Outcome::Raised { .. })) {
+                    if matches!(outcome, Some(Outcome::Done(_) | Outcome::Raised(_))) {
                         way.settled.store(true, Ordering::Relaxed);
                     }
                     return outcome;
@@ -282,26 +288,26 @@ impl Target for Remote {
         let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
         let (now, until) = self.times();
         let expects = Expects::Reply;
-        let mut done = done;
+        let mut asker = Asker::new(ticket, done);
         for attempt in 0..2 {
             let way = self.settle(until).and_then(|()| self.way(until));
             // Once the call has begun, it is the session that says when the next one may.
             let (way, _turn) = match way.and_then(|way| self.node.seat(&way.0.connection).map(|()| way)) {
                 Ok(way) => way,
                 Err(failure) => {
-                    done(Outcome::Failed(self.place(failure, operation)));
+                    asker.tell(Outcome::Failed(self.place(failure, operation)));
                     break;
                 }
             };
             let call = Call { profile: &way.profile, interface, operation, arguments, expects };
-            match way.connection.call_and_go(call, now, until, ticket, done) {
+            match way.connection.call_and_go(call, now, until, asker) {
                 Ok(()) => break,
                 Err((failure, back)) if attempt == 1 => {
-                    back(Outcome::Failed(self.place(failure, operation)));
+                    back.tell(Outcome::Failed(self.place(failure, operation)));
                     break;
                 }
                 Err((_, back)) => {
-                    done = back;
+                    asker = back;
                     *lock(&self.way) = None;
                 }
             }

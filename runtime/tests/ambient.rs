@@ -15,8 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-static KEPT: Plain =
-    Plain { schemes: &["kept"], callbacks: false, joins: false, serial: false, keeps: Some(keep) };
+static KEPT: Plain = Plain { keeps: Some(keep), ..Plain::of(&["kept"]) };
 
 fn keep(objects: Arc<dyn Objects>) -> Arc<dyn Ambient> {
     let house = Arc::new(House {

@@ -7,9 +7,9 @@ mod plain;
 use everywire_model::visit::Nothing;
 use everywire_model::{Failure, Kind, Outcome, Ref};
 use everywire_runtime::{Builder, Latency, Node};
-use plain::{Honest, PLAIN, Probe, addresses, block_on, call, interface, probe_at};
-use std::sync::Arc;
+use plain::{Does, Honest, LONG, PLAIN, Probe, addresses, block_on, call, interface, probe_at};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 fn node() -> Node {
@@ -73,52 +73,74 @@ fn threads_share_a_connection() {
     });
 }
 
+/// A server whose `add_one` of a negative number waits at a gate; who opens that, and who is told that a call is there.
+fn gated(address: &str) -> (Node, String, mpsc::Sender<()>, mpsc::Receiver<()>) {
+    let ((open, gate), (tell, told)) = (mpsc::channel(), mpsc::channel());
+    let gate = Mutex::new(gate);
+    let servant = Does(move |v: i32| {
+        if v < 0 {
+            // Nobody listens any more when a test is over.
+            let _ = tell.send(());
+            return gate.lock().unwrap().recv_timeout(LONG).is_ok().into();
+        }
+        v + 1
+    });
+    let server = node();
+    let bound = server.listen(address).unwrap();
+    server.export::<dyn Probe>("probe", Arc::new(servant));
+    (server, bound, open, told)
+}
+
 #[test]
 fn a_servant_that_blocks_does_not_block_others() {
-    each("blocks", |address, object, _, _| {
+    for address in addresses("blocks") {
+        let (_server, bound, open, told) = gated(&address);
+        let object = node().connect::<dyn Probe>(&probe_at(&bound)).unwrap();
         std::thread::scope(|scope| {
             let slow = object.clone();
-            let waiting = scope.spawn(move || slow.wait_ms(400));
-            // Wait until it is on its way: a call that was sent later is answered earlier.
-            std::thread::sleep(Duration::from_millis(50));
+            let waiting = scope.spawn(move || slow.add_one(-1));
+            told.recv_timeout(LONG).unwrap();
             for v in 0..100 {
                 assert_eq!(object.add_one(v).unwrap(), v + 1, "{address}");
             }
-            assert!(!waiting.is_finished(), "{address}: the others waited for the slow one");
-            assert_eq!(waiting.join().unwrap().unwrap(), 400);
+            open.send(()).unwrap();
+            // It was let go, and did not give up waiting before.
+            assert_eq!(waiting.join().unwrap().unwrap(), 1, "{address}: the others waited for the slow one");
         });
-    });
+    }
 }
 
 #[test]
 fn calls_that_came_with_a_blocking_one_are_served() {
     use std::io::{Read, Write};
-    let server = node();
-    let bound = server.listen("plain://127.0.0.1:0").unwrap();
-    server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let (_server, bound, open, _told) = gated("plain://127.0.0.1:0");
+    let address = bound.trim_start_matches("plain://").trim_end_matches('/');
     let mut peers: Vec<_> = (0..6)
         .map(|_| {
-            let address = bound.trim_start_matches("plain://").trim_end_matches('/');
             let peer = std::net::TcpStream::connect(address).unwrap();
-            peer.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            peer.set_read_timeout(Some(LONG)).unwrap();
             peer
         })
         .collect();
     // One segment: a call that blocks, and many behind it, on more connections than are looked at directly.
     for peer in &mut peers {
-        let mut all = call(1, "wait_ms", 300);
+        let mut all = call(1, "add_one", -1);
         (2..200).for_each(|id| all.extend(call(id, "add_one", 1)));
         peer.write_all(&all).unwrap();
     }
     for peer in &mut peers {
-        let mut replies = vec![0; 199 * 17];
-        peer.read_exact(&mut replies).unwrap();
-        let first: Vec<u64> =
+        let mut replies = vec![0; 198 * 17];
+        peer.read_exact(&mut replies).expect("the others wait for the blocking one");
+        let mut ids: Vec<u64> =
             replies.chunks(17).map(|reply| u64::from_le_bytes(reply[5..13].try_into().unwrap())).collect();
-        let mut sorted = first.clone();
-        sorted.sort_unstable();
-        assert_eq!(sorted, (1..200).collect::<Vec<u64>>());
-        assert_ne!(first[0], 1, "the others waited for the blocking one");
+        ids.sort_unstable();
+        assert_eq!(ids, (2..200).collect::<Vec<u64>>());
+    }
+    peers.iter().for_each(|_| open.send(()).unwrap());
+    for peer in &mut peers {
+        let mut last = [0; 17];
+        peer.read_exact(&mut last).unwrap();
+        assert_eq!((last[5], last[13]), (1, 1), "it was not let go");
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// The longest line.
 const LINE: usize = 1 << 20;
-/// How long a peer may take to begin.
+/// How long a peer may still say nothing once somebody asked all to begin.
 const BEGIN: Duration = Duration::from_millis(200);
 
 /// The stack of the hub's thread.
@@ -24,7 +24,9 @@ const STACK: usize = 128 << 10;
 struct Room {
     name: String,
     peers: HashMap<PeerId, Rope>,
-    silent: Vec<(PeerId, Instant)>,
+    silent: Vec<PeerId>,
+    /// Until when they may be.
+    patience: Option<Instant>,
     events: VecDeque<HubEvent>,
     opened: mpsc::Sender<()>,
     ends: Arc<Mutex<Vec<PeerId>>>,
@@ -39,19 +41,19 @@ impl Hub for Room {
         self.opened.send(()).unwrap();
         Ok(())
     }
-    fn connected(&mut self, id: PeerId, peer: PeerAddress, now: Instant) {
+    fn connected(&mut self, id: PeerId, peer: PeerAddress, _: Instant) {
         assert!(peer.credentials.is_some());
         self.peers.insert(id, Rope::new());
-        self.silent.push((id, now + BEGIN));
+        self.silent.push(id);
     }
     fn receive(
         &mut self,
         id: PeerId,
-        _: Instant,
+        now: Instant,
         input: &mut BytesMut,
         _: &mut Vec<Handle>,
     ) -> Result<(), Violation> {
-        self.silent.retain(|(held, _)| *held != id);
+        self.silent.retain(|held| *held != id);
         while let Some(end) = input.iter().position(|byte| *byte == b'\n') {
             let line = input.split_to(end + 1).freeze();
             match &line[..] {
@@ -61,6 +63,7 @@ impl Hub for Room {
                     self.events.push_back(HubEvent::Flush(id));
                 }
                 b"out\n" => self.events.extend(self.peers.keys().map(|peer| HubEvent::Close(*peer))),
+                b"begin\n" => self.patience = Some(now + BEGIN),
                 b"finish\n" => self.events.push_back(HubEvent::Finish),
                 b"wrong\n" => {
                     self.peers.get_mut(&id).unwrap().splice("you broke the rules\n".into());
@@ -92,11 +95,11 @@ impl Hub for Room {
         self.ends.lock().unwrap().push(id);
     }
     fn deadline(&self) -> Option<Instant> {
-        self.silent.iter().map(|(_, until)| *until).min()
+        self.patience
     }
     fn expire(&mut self, now: Instant) {
-        for (id, _) in self.silent.extract_if(.., |(_, until)| *until <= now) {
-            self.events.push_back(HubEvent::Close(id));
+        if self.patience.take_if(|until| *until <= now).is_some() {
+            self.events.extend(self.silent.drain(..).map(HubEvent::Close));
         }
     }
     fn close(&mut self) {
@@ -122,6 +125,7 @@ fn open(test: &str, settings: Settings) -> Stage {
         name: name.clone(),
         peers: HashMap::new(),
         silent: Vec::new(),
+        patience: None,
         events: VecDeque::new(),
         opened,
         ends: Arc::clone(&ends),
@@ -214,6 +218,7 @@ fn who_says_nothing_is_closed_in_time_and_too_many_at_once() {
     let _ = hear(&mut silent);
     let mut third = stage.enter();
     assert_eq!(third.read(&mut [0; 8]).unwrap(), 0, "more than the quota");
+    say(&mut ann, "begin\n");
     assert_eq!(silent.read(&mut [0; 8]).unwrap(), 0, "silent for ever");
     let mut bob = stage.enter();
     say(&mut bob, "now there is room\n");

@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-static FRAIL: Plain =
-    Plain { schemes: &["frail"], callbacks: false, joins: false, serial: false, keeps: Some(keep) };
+static FRAIL: Plain = Plain { keeps: Some(keep), ..Plain::of(&["frail"]) };
 
 static TENDED: AtomicUsize = AtomicUsize::new(0);
 static DUE: Mutex<Option<Instant>> = Mutex::new(None);

@@ -147,7 +147,7 @@ fn call(
             })?;
             Ok(Answer { value, sent, received: body.bytes.len(), elapsed })
         }
-        Outcome::Raised { id, body } => Err(raised(operation, &id, &body, notation, what)),
+        Outcome::Raised(told) => Err(raised(operation, &told.id, &told.body, notation, what)),
         Outcome::Failed(failure) => Err(failed(&failure)),
         Outcome::Moved(_) => Err(failed(&Failure::new(
             Kind::Unreachable,

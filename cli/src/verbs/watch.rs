@@ -224,7 +224,7 @@ fn ask_to_be_called(arguments: &Arguments, object: &Object, interfaces: &[Interf
         let what = || format!("`{}` does not call back", arguments.reference);
         match object.invoke(operation, &|_: &mut dyn Sink| Ok(())) {
             Outcome::Failed(failure) => return Err(Trouble::failure(what(), &failure)),
-            Outcome::Raised { id, .. } => return Err(Trouble::failure(what(), &unexpected(&id))),
+            Outcome::Raised(raised) => return Err(Trouble::failure(what(), &unexpected(&raised.id))),
             Outcome::Done(_) | Outcome::Moved(_) => {}
         }
     }

@@ -251,7 +251,7 @@ impl Link for Answers {
         let outcome = match answer {
             Answer::Done(values) => encode(values).map(Outcome::Done),
             Answer::Raised { shape, fields } => {
-                encode(fields).map(|body| Outcome::Raised { id: shape.id.to_string(), body })
+                encode(fields).map(|body| Outcome::raised(shape.id.to_string(), body))
             }
             Answer::Failed(failure) => Ok(Outcome::Failed(failure.clone())),
             Answer::Moved(reference) => Ok(Outcome::Moved(reference.clone())),

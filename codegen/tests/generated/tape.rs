@@ -4,7 +4,7 @@
 use everywire_model::shape::{Enum, Text};
 use everywire_model::visit::{Numbers, NumbersMut};
 use everywire_model::{
-    Body, Budget, Bytes, Codec, Failure, Reference, Shape, Sink, Source, Visit, body::Handle,
+    Body, Budget, Bytes, Codec, Context, Failure, Reference, Shape, Sink, Source, Visit, body::Handle,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ impl Codec for Tape {
             base: 0,
             little: true,
             dialect: 0,
-            context: Bytes::new(),
+            context: Context::default(),
             budget: Budget::default(),
             codec: &TAPE,
             beside: None,

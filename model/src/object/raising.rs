@@ -63,10 +63,10 @@ where
         Outcome::Done(body) => body.decode(&operation.results).map_err(|failure| {
             E::from(failure.at(format_args!("results of {}", operation.label)).with_completed(Completed::Yes))
         }),
-        Outcome::Raised { id, body } => match E::raised(&id, &body) {
+        Outcome::Raised(raised) => match E::raised(&raised.id, &raised.body) {
             Some(Ok(raised)) => Err(raised),
-            Some(Err(failure)) => Err(E::from(failure.at(format_args!("exception {id}")))),
-            None => Err(E::from(unexpected(&id))),
+            Some(Err(failure)) => Err(E::from(failure.at(format_args!("exception {}", raised.id)))),
+            None => Err(E::from(unexpected(&raised.id))),
         },
         Outcome::Failed(failure) => Err(E::from(failure)),
         Outcome::Moved(_) => {

@@ -1,6 +1,6 @@
 //! Calls to whoever calls: objects that a peer serves on the connection that it made.
 
-use super::Connection;
+use super::{Asker, Connection};
 use crate::shard;
 use everywire_model::object::{Completion, Method, Ticket};
 use everywire_model::{
@@ -105,8 +105,9 @@ impl Back {
             (Ok(connection), Some(profile)) => {
                 let call = Call { profile, interface, operation, arguments, expects };
                 let until = self.deadline.map(|deadline| now + deadline);
-                if let Err((failure, done)) = connection.call_and_go(call, now, until, ticket, done) {
-                    done(Outcome::Failed(failure));
+                let asker = Asker::new(ticket, done);
+                if let Err((failure, asker)) = connection.call_and_go(call, now, until, asker) {
+                    asker.tell(Outcome::Failed(failure));
                 }
             }
             (Err(failure), _) => done(Outcome::Failed(failure)),

@@ -4,10 +4,9 @@
 //! appoints the next. Futures have no thread that could read; when only they wait, an event loop reads for them.
 
 use super::deadlines::sooner;
-use super::{Armed, Connection, Core, Held, Waiter, Waiting, timed_out};
+use super::{Armed, Asker, Connection, Core, Held, Waiter, Waiting, timed_out};
 use crate::shard;
 use crate::sync::lock;
-use everywire_model::object::Completion;
 use everywire_model::{
     Body, Call, CallId, Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Profile,
 };
@@ -122,26 +121,25 @@ impl Connection {
         self.read_until(core, id, until)
     }
 
-    /// Calls without waiting; `done` gets the outcome on some thread.
+    /// Calls without waiting; whoever asks is told the outcome on some thread.
     pub(crate) fn call_and_go(
         self: &Arc<Self>,
         call: Call<'_>,
         now: Instant,
         until: Option<Instant>,
-        ticket: u64,
-        done: Completion,
-    ) -> Result<(), (Failure, Completion)> {
+        asker: Asker,
+    ) -> Result<(), (Failure, Asker)> {
         let mut core = self.enter();
         let id = match self.begin(&mut core, Ask::Call(call), now) {
             Ok(Ok(id)) => id,
             Ok(Err(failure)) => {
                 drop(core);
-                done(Outcome::Failed(failure));
+                asker.tell(Outcome::Failed(failure));
                 return Ok(());
             }
-            Err(failure) => return Err((failure, done)),
+            Err(failure) => return Err((failure, asker)),
         };
-        core.waiting.push(Waiting { id, until, waiter: Waiter::Future(done, ticket) });
+        core.waiting.push(Waiting { id, until, waiter: Waiter::Future(asker) });
         if let Err(error) = self.flush(&mut core) {
             self.fail(&mut core, self.broken(&error));
         }
@@ -174,7 +172,10 @@ impl Connection {
     /// Withdraws a call of a future.
     pub(crate) fn withdraw(&self, ticket: u64) -> bool {
         let mut core = self.enter();
-        let at = core.waiting.iter().position(|w| matches!(&w.waiter, Waiter::Future(_, t) if *t == ticket));
+        let at = core
+            .waiting
+            .iter()
+            .position(|w| matches!(&w.waiter, Waiter::Future(asker) if asker.ticket == ticket));
         let Some(at) = at else { return false };
         let waiting = core.waiting.swap_remove(at);
         self.give_up(&mut core, waiting.id);

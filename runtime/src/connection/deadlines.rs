@@ -46,7 +46,7 @@ impl Connection {
         }
         for waiting in expired {
             self.give_up(&mut core, waiting.id);
-            core.complete(waiting.waiter, Outcome::Failed(timed_out(&self.endpoint)));
+            core.complete(waiting, Outcome::Failed(timed_out(&self.endpoint)));
         }
         let _ = self.flush(&mut core);
         if core.failed.is_some() {

@@ -1,17 +1,18 @@
 //! The lock on a connection, and what is put off until it is let go: code of others never runs under it.
 
-use super::{Connection, Core};
+use super::{Asker, Connection, Core, Resuming};
 use crate::builder::Notice;
 use crate::directory::Remembered;
 use crate::signals::Heeder;
-use everywire_model::object::Completion;
 use everywire_model::{Body, Failure, Outcome};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 
 /// What is to be done without the lock.
 pub(super) enum After {
-    Complete(Completion, Outcome<Body>),
+    Complete(Asker, Outcome<Body>),
+    /// The call of a future that its connection has left behind.
+    GoOn(Resuming),
     Notice(Notice),
     /// The router is gone.
     Left(Failure),
@@ -83,7 +84,8 @@ impl PutOff<'_> {
     fn catch_up(&mut self) {
         for after in std::mem::take(&mut self.list) {
             match after {
-                After::Complete(done, outcome) => done(outcome),
+                After::Complete(asker, outcome) => asker.tell(outcome),
+                After::GoOn(call) => call.begin(&self.connection.node),
                 After::Notice(notice) => self.connection.node.notice(&notice),
                 After::Left(failure) => self.connection.left(&failure),
                 After::Forget(heeder) => drop(heeder),

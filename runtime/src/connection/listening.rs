@@ -171,7 +171,7 @@ impl Connection {
                 return Ok(id);
             }
             Outcome::Failed(failure) => failure,
-            Outcome::Raised { .. } | Outcome::Moved(_) => {
+            Outcome::Raised(_) | Outcome::Moved(_) => {
                 Failure::new(Kind::Internal, Initiator::Peer, "the peer refused the subscription")
             }
         };

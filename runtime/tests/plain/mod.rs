@@ -25,24 +25,24 @@ use bytes::Bytes;
 use everywire_model::*;
 use everywire_runtime::{Builder, Node};
 use session::PlainSession;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use values::PlainCodec;
 
 /// Clients make a connection for calls, servers listen.
-pub static PLAIN: Plain =
-    Plain { schemes: &["plain"], callbacks: false, joins: false, serial: false, keeps: None };
+pub static PLAIN: Plain = Plain::of(&["plain"]);
 /// Servers may call back on the connection that their client made.
-pub static PLAINBACK: Plain =
-    Plain { schemes: &["plainback"], callbacks: true, joins: false, serial: false, keeps: None };
+pub static PLAINBACK: Plain = Plain { callbacks: true, ..Plain::of(&["plainback"]) };
 /// Servers connect to a router and are called on that connection.
-pub static PLAINHUB: Plain =
-    Plain { schemes: &["plainhub"], callbacks: false, joins: true, serial: false, keeps: None };
+pub static PLAINHUB: Plain = Plain { joins: true, ..Plain::of(&["plainhub"]) };
 /// A connection carries one call at a time.
-pub static PLAINSERIAL: Plain =
-    Plain { schemes: &["plainserial"], callbacks: false, joins: false, serial: true, keeps: None };
+pub static PLAINSERIAL: Plain = Plain { serial: true, ..Plain::of(&["plainserial"]) };
 
 /// Makes what a wire keeps for a node.
 pub type Keep = fn(Arc<dyn Objects>) -> Arc<dyn Ambient>;
+
+/// What becomes of a call without an answer when its connection ends.
+pub type Fate = fn(&Profile, CallId) -> Outcome<Body>;
 
 pub struct Plain {
     pub schemes: &'static [&'static str],
@@ -52,6 +52,17 @@ pub struct Plain {
     pub serial: bool,
     /// What it keeps for a node; then the key's first byte tells lanes apart.
     pub keeps: Option<Keep>,
+    /// What a session knows of its calls when its connection ends; nothing, if it knows no more than that.
+    pub fate: Option<Fate>,
+    /// The times that sessions are given with what comes.
+    pub times: Option<&'static Mutex<Vec<Instant>>>,
+}
+
+impl Plain {
+    /// A wire for calls, of connections that carry several at once.
+    pub const fn of(schemes: &'static [&'static str]) -> Self {
+        Self { schemes, callbacks: false, joins: false, serial: false, keeps: None, fate: None, times: None }
+    }
 }
 
 /// A node with so many event loops.
@@ -129,10 +140,10 @@ impl Wire for Plain {
         Ok(if self.joins { Place::Join(place.profile().clone()) } else { place })
     }
     fn connect(&self, config: &Config) -> Box<dyn Session> {
-        Box::new(PlainSession::new(config, self.serial))
+        Box::new(PlainSession::new(config, self))
     }
     fn accept(&self, config: &Config) -> Box<dyn Session> {
-        Box::new(PlainSession::new(config, self.serial))
+        Box::new(PlainSession::new(config, self))
     }
     fn ambient(&self, objects: Arc<dyn Objects>) -> Option<Arc<dyn Ambient>> {
         self.keeps.map(|keep| keep(objects))

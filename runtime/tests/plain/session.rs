@@ -1,9 +1,11 @@
 //! The session of the plain wire.
 
 use super::values::{PlainCodec, PlainSink};
+use super::{Fate, Plain};
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::*;
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::time::Instant;
 
 pub(super) struct PlainSession {
@@ -19,10 +21,15 @@ pub(super) struct PlainSession {
     sent: Option<usize>,
     /// Whether it reads no more.
     full: bool,
+    /// Calls that have no answer yet, if it knows what becomes of them.
+    asked: Vec<u64>,
+    fate: Option<Fate>,
+    times: Option<&'static Mutex<Vec<Instant>>>,
+    way: Profile,
 }
 
 impl PlainSession {
-    pub(super) fn new(config: &Config, serial: bool) -> Self {
+    pub(super) fn new(config: &Config, wire: &Plain) -> Self {
         Self {
             out: Rope::new(),
             events: VecDeque::from([Event::Ready(Peer::admitted(config.peer.clone(), "none"))]),
@@ -32,8 +39,12 @@ impl PlainSession {
             missing: 0,
             since: None,
             limits: config.limits.clone(),
-            sent: serial.then_some(0),
+            sent: wire.serial.then_some(0),
             full: false,
+            asked: Vec::new(),
+            fate: wire.fate,
+            times: wire.times,
+            way: config.profile.clone(),
         }
     }
 
@@ -69,6 +80,9 @@ fn take_short(from: &mut Bytes) -> Option<Bytes> {
 
 impl Session for PlainSession {
     fn receive(&mut self, now: Instant, input: &mut BytesMut, _: &mut Vec<Handle>) -> Result<(), Violation> {
+        if let Some(times) = self.times {
+            times.lock().unwrap().push(now);
+        }
         loop {
             self.missing = 0;
             if input.len() < 4 {
@@ -90,12 +104,15 @@ impl Session for PlainSession {
                 base: 0,
                 little: true,
                 dialect: 0,
-                context: Bytes::new(),
+                context: Context::default(),
                 budget: Budget::default(),
                 codec: &PlainCodec,
                 beside: None,
             };
             let id = CallId(call);
+            if matches!(kind, 1 | 2) {
+                self.asked.retain(|asked| *asked != call);
+            }
             match kind {
                 0 => {
                     let oneway = frame.try_get_u8().map_err(|_| Self::violation("Call"))? != 0;
@@ -173,6 +190,9 @@ impl Session for PlainSession {
             call.arguments.encode(&mut PlainSink(out))
         })?;
         self.sent = self.sent.map(|sent| sent + 1);
+        if self.fate.is_some() {
+            self.asked.push(id);
+        }
         Ok(CallId(id))
     }
     fn is_full(&self) -> bool {
@@ -229,6 +249,10 @@ impl Session for PlainSession {
     }
     fn disconnected(&mut self, _: &Failure) {
         self.sent = self.sent.map(|_| 0);
+        for id in std::mem::take(&mut self.asked) {
+            let outcome = self.fate.unwrap()(&self.way, CallId(id));
+            self.events.push_back(Event::Reply { id: CallId(id), outcome });
+        }
     }
     fn deadline(&self) -> Option<Instant> {
         self.since.map(|since| since + self.limits.message_time)

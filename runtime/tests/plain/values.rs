@@ -21,7 +21,7 @@ impl Codec for PlainCodec {
             base: 0,
             little: true,
             dialect: 0,
-            context: Bytes::new(),
+            context: Context::default(),
             budget: Budget::default(),
             codec: &PlainCodec,
             beside: None,

@@ -9,7 +9,7 @@ use crate::violations::Wrong;
 use crate::waiting::Pending;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{
-    Beside, Body, CallId, Completed, Event, Failure, Handle, Initiator, Outcome, Violation,
+    Beside, Body, CallId, Completed, Context, Event, Failure, Handle, Initiator, Outcome, Violation,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -147,7 +147,7 @@ impl DbusSession {
 
     /// The values of a message.
     #[inline]
-    pub(crate) fn body(&self, message: Arrived, signature: Bytes, dialect: u32) -> Body {
+    pub(crate) fn body(&self, message: Arrived, signature: Context, dialect: u32) -> Body {
         Body {
             bytes: message.bytes,
             base: message.header.body_at(),

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use everywire_model::shape::Text;
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Answer, Body, CallId, Completed, Encode, Failure, Initiator, Kind, Outcome, Sink, Visit,
+    Answer, Body, CallId, Completed, Context, Encode, Failure, Initiator, Kind, Outcome, Sink, Visit,
 };
 
 impl DbusSession {
@@ -89,7 +89,7 @@ impl DbusSession {
         let reply = message.reply;
         let Some(pending) = self.awaited(reply, message.known, false) else { return Ok(()) };
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };
-        let signature = known.fields.signature.clone();
+        let signature = known.signature.clone();
         let body = self.body(message, signature, RESULTS);
         let id = CallId(reply.into());
         match pending {
@@ -102,7 +102,10 @@ impl DbusSession {
                 self.reply(id, outcome);
             }
             Pending::Probe(_) => {
-                self.reply(id, Outcome::Done(Body { bytes: Bytes::new(), context: Bytes::new(), ..body }));
+                self.reply(
+                    id,
+                    Outcome::Done(Body { bytes: Bytes::new(), context: Context::default(), ..body }),
+                );
             }
             Pending::Match(rule, number) => self.matched(&rule, number, &Ok(())),
             Pending::Owner(name, number) => self.owner_told(&name, number, &Ok(body)),
@@ -116,7 +119,7 @@ impl DbusSession {
         let reply = message.reply;
         let Some(pending) = self.awaited(reply, message.known, true) else { return Ok(()) };
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };
-        let (name, signature) = (known.fields.error.clone(), known.fields.signature.clone());
+        let (name, signature) = (known.fields.error.clone(), known.signature.clone());
         let name = String::from_utf8_lossy(&name);
         let body = self.body(message, signature, RESULTS);
         let id = CallId(reply.into());
@@ -151,7 +154,7 @@ impl DbusSession {
 
 /// The value in a variant, as a body of its own.
 fn unwrapped(mut body: Body) -> Visit<Body> {
-    if body.context != "v" {
+    if *body.context != *b"v" {
         let found = body.context.escape_ascii();
         return Err(Failure::malformed(format_args!("a property came as `{found}`, not in a variant"), 0));
     }
@@ -159,7 +162,7 @@ fn unwrapped(mut body: Body) -> Visit<Body> {
     let signature = get.signature()?;
     check_one(signature).map_err(|what| get.bad(what))?;
     let at = get.pos;
-    body.context = body.bytes.slice_ref(signature);
+    body.context = signature.into();
     body.bytes = body.bytes.slice(at..);
     body.base += at;
     Ok(body)

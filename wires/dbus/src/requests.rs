@@ -75,7 +75,7 @@ impl DbusSession {
         // Only a bus tells who sent something; a peer may say what it likes.
         let sender = if on_bus { fields.sender.clone() } else { Bytes::new() };
         let waits = message.header.flags & frame::NO_REPLY_EXPECTED == 0;
-        let (key, signature) = (known.key.clone(), fields.signature.clone());
+        let (key, signature) = (known.key.clone(), known.signature.clone());
         let (interface, operation) = (fields.interface.clone(), fields.member.clone());
         let id = if waits {
             if let Some(busy) = self.cannot_serve() {

@@ -4,7 +4,7 @@ use crate::frame::{Fields, HEADER, Header};
 use crate::violations::Wrong;
 use crate::{limits, names};
 use bytes::Bytes;
-use everywire_model::CallId;
+use everywire_model::{CallId, Context};
 
 /// Header fields, read.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Known {
     pub(crate) fields: Fields,
     /// Whether a message with them has more handles, or a longer path, than is taken here.
     pub(crate) excess: bool,
+    /// The type of the body.
+    pub(crate) signature: Context,
     /// The key of the object at the path.
     pub(crate) key: Bytes,
     /// Subscriptions that a signal with these fields is for, and the generation of subscriptions that this holds for.
@@ -83,7 +85,9 @@ impl Known {
         let fields = Fields::read(&raw, header)?;
         let key = if fields.path.is_empty() { Bytes::new() } else { names::key_of_path(&fields.path) };
         let excess = fields.handles as usize > limits::HANDLES || fields.path.len() > limits::PATH;
-        Ok(Self { little: header.little, kind: header.kind, raw, fields, excess, key, hearers: None })
+        let signature = (&*fields.signature).into();
+        let (little, kind) = (header.little, header.kind);
+        Ok(Self { little, kind, raw, fields, excess, signature, key, hearers: None })
     }
 
     /// Whether these are the same fields; the number of the call answered.

@@ -17,7 +17,8 @@ use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::shape::Text;
 use everywire_model::{
-    Body, CallId, Completed, Emission, Event, Failure, Heard, Initiator, Interest, Kind, Outcome, Sink, Visit,
+    Body, CallId, Completed, Context, Emission, Event, Failure, Heard, Initiator, Interest, Kind, Outcome,
+    Sink, Visit,
 };
 use std::collections::HashMap;
 
@@ -312,7 +313,8 @@ impl DbusSession {
     }
 
     fn confirm(&mut self, id: CallId) {
-        let body = Values::body(Bytes::new(), 0, crate::basics::NATIVE_LITTLE, Bytes::new(), Vec::new());
+        let body =
+            Values::body(Bytes::new(), 0, crate::basics::NATIVE_LITTLE, Context::default(), Vec::new());
         self.reply(id, Outcome::Done(body));
     }
 
@@ -322,7 +324,7 @@ impl DbusSession {
         let Some(known) = self.seen.get(message.known) else { return };
         let fields = &known.fields;
         if on_bus && fields.sender == names::BUS && fields.interface == names::BUS {
-            let (member, signature) = (fields.member.clone(), fields.signature.clone());
+            let (member, signature) = (fields.member.clone(), known.signature.clone());
             let body = self.body(message.clone(), signature, RESULTS);
             self.bus_says(&member, &body);
         }
@@ -341,7 +343,7 @@ impl DbusSession {
             return;
         }
         let fields = &known.fields;
-        let signature = fields.signature.clone();
+        let signature = known.signature.clone();
         // Only a bus tells who sent something.
         let sender = if on_bus { fields.sender.clone() } else { Bytes::new() };
         let key = known.key.clone();

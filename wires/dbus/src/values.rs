@@ -6,7 +6,7 @@ use crate::source::DbusSource;
 use bytes::Bytes;
 use everywire_idl::signature as spelling;
 use everywire_model::body::Handle;
-use everywire_model::{Beside, Body, Budget, Codec, Rope, Shape, Sink, Source, Visit};
+use everywire_model::{Beside, Body, Budget, Codec, Context, Rope, Shape, Sink, Source, Visit};
 
 /// The values of D-Bus messages, in either byte order.
 #[derive(Debug, Clone, Copy)]
@@ -51,12 +51,12 @@ impl Values {
         visit(&mut sink)?;
         sink.finish()?;
         let bytes = Bytes::from(rope.to_vec());
-        let context = Bytes::from(std::mem::take(&mut scratch.spelled));
+        let context = scratch.spelled.as_bytes().into();
         Ok(Self::body(bytes, 0, little, context, std::mem::take(&mut scratch.handles)))
     }
 
     /// Bytes as a body: `base` is the offset of the first in its message, `signature` the type of its values.
-    pub fn body(bytes: Bytes, base: usize, little: bool, signature: Bytes, handles: Vec<Handle>) -> Body {
+    pub fn body(bytes: Bytes, base: usize, little: bool, signature: Context, handles: Vec<Handle>) -> Body {
         Body {
             bytes,
             base,

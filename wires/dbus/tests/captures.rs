@@ -40,14 +40,14 @@ fn every_message_that_dbus_monitor_saw_is_read_and_written_again() {
             bytes.clone(),
             header.body_at(),
             header.little,
-            fields.signature.clone(),
+            (&*fields.signature).into(),
             Vec::new(),
         );
         let shape = VALUES.shape(&body).unwrap();
         let value = body.read(|source| Value::decode(&shape, source)).unwrap();
         // The values leave no freedom: a second writing has the same bytes.
         let again = VALUES.write_as(header.little, &mut |sink| value.encode(&shape, sink)).unwrap();
-        assert_eq!((again.bytes, again.context), (bytes, fields.signature));
+        assert_eq!((&again.bytes, &*again.context), (&bytes, &*fields.signature));
         bodies += usize::from(header.body > 0);
         let listing = DBUS.explain(message);
         assert_eq!((listing.messages.len(), listing.rest), (1, 0));

@@ -9,7 +9,7 @@ use everywire_dbus::DBUS;
 use everywire_model::describe::*;
 use everywire_model::{
     Answer, Config, Emission, Event, Expects, Failure, Handle, Incoming, Initiator, Interest, Kind,
-    MarshalList, Outcome, Profile, Sink, UnmarshalList, Value, Variant, Wire,
+    MarshalList, Outcome, Profile, Raised, Sink, UnmarshalList, Value, Variant, Wire,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -79,7 +79,8 @@ fn exceptions_and_failures_travel_as_errors() {
     server.session.answer(call.id, Answer::Raised { shape: &REFUSED, fields: &fields }).unwrap();
     exchange(&mut client, &mut server, usize::MAX);
     match client.event() {
-        Event::Reply { outcome: Outcome::Raised { id, body }, .. } => {
+        Event::Reply { outcome: Outcome::Raised(raised), .. } => {
+            let Raised { id, body } = *raised;
             assert_eq!(id, "Example::Refused");
             assert_eq!(body.decode::<(String, u32)>(&refused).unwrap(), ("not today".into(), 7));
         }

@@ -250,12 +250,12 @@ fn encode<T: MarshalList>(shape: &Shape, values: T) -> Result<Body, Failure> {
 }
 
 fn decode<T: for<'a> UnmarshalList<'a>>(
-    signature: &'static str,
+    signature: &str,
     little: bool,
     raw: &[u8],
     shape: &Shape,
 ) -> Result<T, Failure> {
-    let signature = Bytes::from_static(signature.as_bytes());
+    let signature = signature.as_bytes().into();
     Values::body(Bytes::copy_from_slice(raw), 0, little, signature, Vec::new()).decode(shape)
 }
 

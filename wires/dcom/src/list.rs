@@ -192,7 +192,7 @@ fn done(outcome: Outcome<Body>) -> Result<Body, Failure> {
     match outcome {
         Outcome::Done(body) => Ok(body),
         Outcome::Failed(failure) => Err(failure),
-        Outcome::Raised { id, .. } => Err(everywire_model::object::unexpected(&id)),
+        Outcome::Raised(raised) => Err(everywire_model::object::unexpected(&raised.id)),
         Outcome::Moved(_) => {
             Err(Failure::new(Kind::Unreachable, Initiator::Peer, "a node is no object to move"))
         }

@@ -65,7 +65,7 @@ pub(crate) fn strings(object: &Object, function: &'static str) -> Result<Vec<Str
             Ok(list)
         }
         Outcome::Failed(failure) => Err(failure),
-        Outcome::Raised { .. } | Outcome::Moved(_) => {
+        Outcome::Raised(_) | Outcome::Moved(_) => {
             Err(Failure::new(Kind::Violation, Initiator::Peer, "an answer that this wire does not have"))
         }
     }

@@ -9,7 +9,7 @@ use crate::strings::{Bad, Walk};
 use crate::values::DataStream;
 use crate::ways::Way;
 use bytes::Bytes;
-use everywire_model::{Completed, Failure, Initiator, Kind, Outcome};
+use everywire_model::{Completed, Context, Failure, Initiator, Kind, Outcome};
 use std::ops::Range;
 
 impl DcopSession {
@@ -37,11 +37,12 @@ impl DcopSession {
                     // The server answers `isApplicationRegistered` with a number of four bytes.
                     data = data.slice(3..);
                 }
-                let body = DataStream::body(data, kind, self.server, self.limits.budget);
+                let body = DataStream::body(data, self.context.again(&kind), self.server, self.limits.budget);
                 self.reply(id, Outcome::Done(body));
             }
             Asks::Probe => {
-                let nothing = DataStream::body(Bytes::new(), Bytes::new(), self.server, self.limits.budget);
+                let nothing =
+                    DataStream::body(Bytes::new(), Context::default(), self.server, self.limits.budget);
                 self.reply(id, Outcome::Done(nothing));
             }
             Asks::Quiet => {}

@@ -116,11 +116,15 @@ impl DcopSession {
                 return;
             }
         }
-        let operation = match kind {
-            minor::FIND if is_search(&came) => Bytes::from([SEARCH, &came.function[..]].concat()),
-            _ => came.function.clone(),
+        let (operation, context) = match kind {
+            minor::FIND if is_search(&came) => {
+                let operation = [SEARCH, &came.function[..]].concat();
+                let context = (&*operation).into();
+                (operation.into(), context)
+            }
+            _ => (came.function.clone(), came.context.clone()),
         };
-        let body = DataStream::body(payload, operation.clone(), self.server, self.limits.budget);
+        let body = DataStream::body(payload, context, self.server, self.limits.budget);
         self.events.push_back(Event::Call(Box::new(Incoming {
             id: CallId(serial),
             sender: came.sender.clone(),

@@ -16,8 +16,8 @@ use crate::ways::{CameBook, Way, WayBook};
 use crate::{address, servers};
 use bytes::{Bytes, BytesMut};
 use everywire_model::{
-    Answer, Body, Call, CallId, Config, Emission, Event, Failure, Handle, Initiator as By, Interest, Kind,
-    Limits, Outcome, PeerAddress, Profile, Purpose, Rope, Session, Violation,
+    Answer, Body, Call, CallId, Config, Context, Emission, Event, Failure, Handle, Initiator as By, Interest,
+    Kind, Limits, Outcome, PeerAddress, Profile, Purpose, Rope, Session, Violation,
 };
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -55,6 +55,8 @@ pub(crate) struct DcopSession {
     pub(crate) emitted: WayBook,
     pub(crate) came: CameBook,
     pub(crate) names: TypeNames,
+    /// The types of the last answer.
+    pub(crate) context: Context,
     pub(crate) serving: HashMap<u64, Serving, Plain>,
     /// Open calls of the same key, by key.
     pub(crate) chains: HashMap<u32, Chain, Plain>,
@@ -158,6 +160,7 @@ impl DcopSession {
             emitted: WayBook::default(),
             came: CameBook::default(),
             names: TypeNames::default(),
+            context: Context::default(),
             serving: HashMap::default(),
             chains: HashMap::default(),
             next_serial: 1,

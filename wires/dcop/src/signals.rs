@@ -13,7 +13,9 @@ use crate::types;
 use crate::values::DataStream;
 use crate::ways::Came;
 use bytes::Bytes;
-use everywire_model::{CallId, Emission, Event, Failure, Heard, Initiator, Interest, Kind, Outcome, Signal};
+use everywire_model::{
+    CallId, Context, Emission, Event, Failure, Heard, Initiator, Interest, Kind, Outcome, Signal,
+};
 
 /// What the ids of slots begin with.
 const SLOT: &[u8] = b"everywire-signal-";
@@ -131,7 +133,7 @@ impl DcopSession {
         let Some(sub) = self.subs.get_mut(&id) else { return };
         sub.unconfirmed = sub.unconfirmed.saturating_sub(1);
         if sub.unconfirmed == 0 {
-            let nothing = DataStream::body(Bytes::new(), Bytes::new(), self.server, self.limits.budget);
+            let nothing = DataStream::body(Bytes::new(), Context::default(), self.server, self.limits.budget);
             self.events.push_back(Event::Reply { id: CallId(id), outcome: Outcome::Done(nothing) });
         }
     }
@@ -169,7 +171,7 @@ impl DcopSession {
         if !slot.app.is_empty() && slot.app != came.sender {
             return;
         }
-        let body = DataStream::body(data, came.function.clone(), self.server, self.limits.budget);
+        let body = DataStream::body(data, came.context.clone(), self.server, self.limits.budget);
         let heard = Heard {
             sender: came.sender.clone(),
             key: slot.object.clone(),

@@ -4,7 +4,7 @@ use crate::sink::{Lead, StreamSink};
 use crate::source::StreamSource;
 use crate::types;
 use bytes::Bytes;
-use everywire_model::{Body, Budget, Codec, Encode, Rope, Shape, Sink, Source, Visit};
+use everywire_model::{Body, Budget, Codec, Context, Encode, Rope, Shape, Sink, Source, Visit};
 
 /// `QDataStream` of Qt 3.3, always big-endian. A body's context holds the types of its values, joined by
 /// commas, or the whole signature of the call that carried them; its dialect is the number of the server it came by.
@@ -23,7 +23,7 @@ impl Codec for DataStream {
         let mut rope = Rope::new();
         let mut types = String::new();
         visit(&mut StreamSink::new(&mut rope, 0, u64::MAX, Lead::Note(&mut types)))?;
-        Ok(Self::body(rope.to_vec().into(), types.into(), 0, Budget::default()))
+        Ok(Self::body(rope.to_vec().into(), types.as_bytes().into(), 0, Budget::default()))
     }
 
     fn shape(&self, body: &Body) -> Option<Shape> {
@@ -41,7 +41,7 @@ impl DataStream {
     /// Bytes as a body. `types` are those of the values, joined by commas or in a signature; `server` is the number of the server they
     /// came by, 0 if that does not matter.
     #[inline]
-    pub fn body(bytes: Bytes, types: Bytes, server: u32, budget: Budget) -> Body {
+    pub fn body(bytes: Bytes, types: Context, server: u32, budget: Budget) -> Body {
         Body {
             bytes,
             base: 0,

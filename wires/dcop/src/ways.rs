@@ -5,7 +5,7 @@ use crate::strings::{Bad, Walk, put_name, put_nullable};
 use crate::{address, signals, types};
 use bytes::Bytes;
 use everywire_model::shape::{Hold, Struct};
-use everywire_model::{Failure, Initiator, Kind, Operation, Profile, Shape, Signal};
+use everywire_model::{Context, Failure, Initiator, Kind, Operation, Profile, Shape, Signal};
 use std::sync::Arc;
 
 /// A way to ask something of an object: the front of the message, up to the length of the data.
@@ -167,6 +167,8 @@ pub(crate) struct Came {
     pub(crate) sender: Bytes,
     pub(crate) object: Bytes,
     pub(crate) function: Bytes,
+    /// The function again, for bodies.
+    pub(crate) context: Context,
     /// The slot that it is for, if it is a signal.
     pub(crate) slot: Option<u64>,
     /// From this side to the sender: the front of an answer.
@@ -216,6 +218,7 @@ impl CameBook {
         let came = Arc::new(Came {
             slot: signals::slot_of(&object),
             front: front.to_vec().into_boxed_slice(),
+            context: (&*function).into(),
             sender,
             object,
             function,

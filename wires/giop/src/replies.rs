@@ -145,7 +145,7 @@ impl GiopSession {
             USER_EXCEPTION => match get.text() {
                 Ok(id) => {
                     let body = self.reply_body(header, get.pos, message);
-                    Outcome::Raised { id, body }
+                    Outcome::raised(id, body)
                 }
                 Err(bad) => Outcome::Failed(undecodable("an exception", bad.into())),
             },

@@ -5,7 +5,7 @@ use crate::codesets::Dialect;
 use crate::sink::CdrSink;
 use crate::source::CdrSource;
 use bytes::Bytes;
-use everywire_model::{Body, Budget, Codec, Rope, Sink, Source, Visit};
+use everywire_model::{Body, Budget, Codec, Context, Rope, Sink, Source, Visit};
 
 /// CDR, in either byte order.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,7 @@ impl Cdr {
             dialect: dialect.to_number(),
             budget,
             codec: &CDR,
-            context: Bytes::new(),
+            context: Context::default(),
             beside: None,
         }
     }

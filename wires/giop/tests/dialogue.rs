@@ -104,7 +104,8 @@ fn exceptions_of_the_contract_keep_identity_and_fields() {
         sink.f64(2.5)
     };
     match pair.outcome(id, &incoming, Answer::Raised { shape: &shape, fields: &put }) {
-        Outcome::Raised { id, body } => {
+        Outcome::Raised(raised) => {
+            let Raised { id, body } = *raised;
             assert_eq!(id, "IDL:m/Overdrawn:1.0");
             let read =
                 body.read(|source| Ok((source.text(&shape::Text::NARROW)?.into_owned(), source.f64()?)));

@@ -243,9 +243,8 @@ fn outcome(mut session: Box<dyn Session>, pieces: &[&[u8]]) -> String {
         for event in events(&mut *session) {
             let body = match &event {
                 Event::Call(incoming) => Some(&incoming.body),
-                Event::Reply { outcome: Outcome::Done(body) | Outcome::Raised { body, .. }, .. } => {
-                    Some(body)
-                }
+                Event::Reply { outcome: Outcome::Done(body), .. } => Some(body),
+                Event::Reply { outcome: Outcome::Raised(raised), .. } => Some(&raised.body),
                 _ => None,
             };
             for shape in [Shape::I32, text(), Shape::Variant, wide_text()] {

@@ -97,7 +97,55 @@ fn n8_a_request_that_is_held_when_its_session_makes_room_is_held_no_longer() {
     // The one that is silent longest makes room.
     used(&mut node.from("10.0.0.2:1"), 5_000, 1);
     assert_eq!(bell.0.load(Ordering::Relaxed), 1);
+    let said = fault(&mut held);
+    assert!(
+        said.contains("UnknownSequence") && said.contains("made room") && said.contains("urn:m2"),
+        "{said}"
+    );
     assert!(held.server_says().is_none() && !held.server.is_awaiting());
+}
+
+#[test]
+fn n8_a_call_that_runs_when_its_session_makes_room_has_its_answer() {
+    let node = Node::new();
+    let bell = Arc::<Bell>::default();
+    let config = |bell: &Arc<Bell>| Config {
+        ambient: Some(Arc::clone(&node.0)),
+        peer: PeerAddress { text: "tcp:10.0.0.1:1".into(), credentials: None },
+        waker: Some(Arc::clone(bell).into()),
+        ..Config::default()
+    };
+    let connection = |bell| {
+        let dialect = Dialect { session: false, ..Dialect::WS };
+        Pair::with(dialect, &config(bell), |settings| settings.binding = Binding::Ws)
+    };
+    let (mut serving, mut again) = (connection(&Arc::default()), connection(&bell));
+    let id = ask(&mut serving, 1).expect("there is room");
+    // One is being served, and was asked for again over another connection; one was kept back by the window.
+    for number in 1..=9 {
+        call(&mut serving, &id, number).expect("it is served");
+    }
+    serving.hand_over(&message(&id, "10"), None).unwrap();
+    let incoming = serving.incoming();
+    again.hand_over(&message(&id, "10"), None).unwrap();
+    assert!(again.server_says().is_none() && again.server.is_awaiting());
+    let mut crowd = node.from("10.0.0.1:2");
+    crowd.now += Duration::from_secs(1);
+    used(&mut crowd, 2, ALL - 1);
+    used(&mut node.from("10.0.0.2:1"), 5_000, 1);
+    assert_eq!(bell.0.load(Ordering::Relaxed), 1);
+    // It has begun: to say that the sequence is unknown would be to say that it has not.
+    assert!(again.server_says().is_none() && again.server.is_awaiting());
+    let (answered, own) = serving.answer(incoming.id, Answer::Done(&visit::Nothing));
+    assert!(answered.sends && !answered.fault);
+    assert_eq!(bell.0.load(Ordering::Relaxed), 2);
+    let (_, other) = again.server_says().expect("the same answer");
+    for answer in [own, other] {
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.contains("VoidCallResponse") && answer.contains("RelatesTo>urn:m10<"), "{answer}");
+    }
+    // What comes now is of no session.
+    assert!(call(&mut serving, &id, 11).unwrap_err().contains("made room"));
 }
 
 #[test]

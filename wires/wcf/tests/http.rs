@@ -179,10 +179,9 @@ fn faults_come_with_500_and_their_detail() {
             "{binding}"
         );
         let replies = pair.back();
-        let [(replied, Outcome::Raised { id: raised, body })] = &replies[..] else {
-            panic!("{binding}: {replies:?}")
-        };
+        let [(replied, Outcome::Raised(told))] = &replies[..] else { panic!("{binding}: {replies:?}") };
         assert_eq!(*replied, id);
+        let Raised { id: raised, body } = &**told;
         assert!(raised.ends_with("Trouble"), "{raised}");
         assert_eq!(first(body, &shape), text("because"));
 

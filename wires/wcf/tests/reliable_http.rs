@@ -438,20 +438,30 @@ fn a_call_goes_on_over_the_next_connection_until_it_has_its_answer() {
     assert_eq!((failure.kind(), failure.completed()), (Kind::Unreachable, Completed::Maybe));
 }
 
+fn response(body: &str) -> Vec<u8> {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/soap+xml; charset=utf-8\r\nContent-Length: ";
+    format!("{head}{}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
 /// A client over HTTP whose call has left in a session.
 fn calling(ambient: &Arc<dyn Ambient>) -> (http::Connecting, String) {
     let way = http_support::way("wshttp://127.0.0.1:8000/echo?reliable=on");
+    calling_by(way, ambient, 0)
+}
+
+/// The same by this way, with the operation of this number.
+fn calling_by(way: Profile, ambient: &Arc<dyn Ambient>, operation: usize) -> (http::Connecting, String) {
     let config = Config { profile: way.clone(), ambient: Some(Arc::clone(ambient)), ..Config::default() };
     let mut session = http::Connecting::new(&config);
     let interface = http_support::interface();
-    let operation = &interface.operations[0];
+    let operation = &interface.operations[operation];
     let arguments = http_support::Values(&operation.arguments, vec![Value::Text("x".to_owned())]);
     let call = Call {
         profile: &way,
         interface: Some(&interface),
         operation,
         arguments: &arguments,
-        expects: Expects::Reply,
+        expects: if operation.oneway { Expects::Nothing } else { Expects::Reply },
     };
     session.start(Instant::now(), &call).unwrap();
     let asked = http_support::told(&mut session);
@@ -465,8 +475,7 @@ fn calling(ambient: &Arc<dyn Ambient>) -> (http::Connecting, String) {
          <Identifier>urn:theirs</Identifier></CreateSequenceResponse></s:Body></s:Envelope>",
         between(&asked, "MessageID>", "<")
     );
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/soap+xml; charset=utf-8\r\nContent-Length: ";
-    http_support::send(&mut session, format!("{head}{}\r\n\r\n{body}", body.len()).as_bytes()).unwrap();
+    http_support::send(&mut session, &response(&body)).unwrap();
     assert!(http_support::told(&mut session).contains("MessageNumber>1<"));
     (session, asked)
 }
@@ -493,4 +502,35 @@ fn only_the_end_of_a_connection_leaves_a_session_to_go_on_with() {
     session.disconnected(&gone());
     let (_, asked) = calling(&ambient);
     assert!(asked.contains("MessageNumber>1<") && !asked.contains("CreateSequence"), "{asked}");
+}
+
+#[test]
+fn a_one_way_call_goes_on_over_the_next_connection_until_it_has_arrived() {
+    let ambient = ambient(remote_object(), KEY);
+    let (mut session, _) =
+        calling_by(http_support::way("wshttp://127.0.0.1:8000/echo?reliable=on"), &ambient, 2);
+    for _ in 0..2 {
+        session.disconnected(&gone());
+        let [(_, Outcome::Moved(reference))] = &http_support::replies(&mut session)[..] else {
+            panic!("it goes on")
+        };
+        assert!(reference.is_under_way());
+        // Others do not take its session meanwhile.
+        let (_, other) =
+            calling_by(http_support::way("wshttp://127.0.0.1:8000/echo?reliable=on"), &ambient, 2);
+        assert!(other.contains("CreateSequence"), "{other}");
+        let (next, again) = calling_by(reference.profiles[0].clone(), &ambient, 2);
+        assert!(again.contains("/Tell<") && again.contains("MessageNumber>1<"), "{again}");
+        session = next;
+    }
+    let arrived = format!(
+        "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\" xmlns:r=\"{RM}\" \
+         xmlns:a=\"http://www.w3.org/2005/08/addressing\"><s:Header><a:Action>{RM}/SequenceAcknowledgement</a:Action>\
+         <r:SequenceAcknowledgement><r:Identifier>urn:theirs</r:Identifier><r:AcknowledgementRange Lower=\"1\" Upper=\"1\"/>\
+         </r:SequenceAcknowledgement></s:Header><s:Body/></s:Envelope>"
+    );
+    http_support::send(&mut session, &response(&arrived)).unwrap();
+    let [(_, Outcome::Done(_))] = &http_support::replies(&mut session)[..] else { panic!("it has arrived") };
+    session.disconnected(&gone());
+    assert!(http_support::replies(&mut session).is_empty());
 }

@@ -151,6 +151,51 @@ fn an_answer_that_waited_for_the_window_goes_when_others_are_acknowledged() {
 }
 
 #[test]
+fn an_answer_that_the_window_keeps_back_is_the_response_to_its_own_request() {
+    let place = http_support::place("wshttp://127.0.0.1:8000");
+    let bell = Arc::<Bell>::default();
+    let mut asking = http::Accepting::new(&Config { waker: Some(Arc::clone(&bell).into()), ..place.clone() });
+    let mut other = http::Accepting::new(&place);
+    let post = |envelope: &[u8]| {
+        http_support::post("/echo", "Content-Type: application/soap+xml; charset=utf-8\r\n", envelope)
+    };
+    http_support::send(&mut asking, &post(&create(1))).unwrap();
+    let id = between(&http_support::told(&mut asking), "<Identifier>", "<");
+    let interface = http_support::interface();
+    let mut serve = |number: u32| {
+        let header = format!(
+            "<a:MessageID>urn:m{number}</a:MessageID><r:Sequence s:mustUnderstand=\"1\"><r:Identifier>{id}</r:Identifier>\
+             <r:MessageNumber>{number}</r:MessageNumber></r:Sequence>"
+        );
+        let body = "<Say xmlns=\"http://tempuri.org/\"><text>x</text></Say>";
+        let message = envelope(&format!("{}Say", http_support::ACTION), &header, body);
+        http_support::send(&mut asking, &post(&message)).unwrap();
+        let [call] = &http_support::calls(&mut asking)[..] else { panic!("one call") };
+        let results = vec![Value::Text(format!("answer {number}"))];
+        let results = http_support::Values(&interface.operations[0].results, results);
+        asking.answer(call.id, Answer::Done(&results)).unwrap();
+        http_support::told(&mut asking)
+    };
+    for number in 1..=8 {
+        assert!(serve(number).contains(&format!("answer {number}<")));
+    }
+    // Eight are under way: the client has not said that it has any of them.
+    assert_eq!(serve(9), "");
+    assert_eq!(asking.outstanding(), 1);
+    bell.0.store(0, Ordering::Relaxed);
+    let said = "<r:SequenceAcknowledgement><r:Identifier>urn:offer</r:Identifier>\
+         <r:AcknowledgementRange Lower=\"1\" Upper=\"1\"/></r:SequenceAcknowledgement>";
+    let action = "http://schemas.xmlsoap.org/ws/2005/02/rm/SequenceAcknowledgement";
+    http_support::send(&mut other, &post(&envelope(action, said, ""))).unwrap();
+    assert_eq!(bell.0.load(Ordering::Relaxed), 1);
+    assert!(http_support::calls(&mut asking).is_empty());
+    let answer = http_support::told(&mut asking);
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("answer 9<"), "{answer}");
+    assert!(answer.contains("RelatesTo>urn:m9<"), "{answer}");
+    assert_eq!(asking.outstanding(), 0);
+}
+
+#[test]
 fn n8_answers_that_nobody_acknowledges_are_kept_up_to_a_size() {
     let contract = remote_object();
     let (node, bell) = (node(), Arc::default());

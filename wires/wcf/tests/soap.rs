@@ -163,7 +163,8 @@ fn declared_faults_come_back_as_the_exceptions_they_are() {
         };
         let raised = Answer::Raised { shape: &broken, fields: &fields };
         let (_, outcome) = pair.call(&contract, "VoidCall", vec![], raised);
-        let Outcome::Raised { id, body } = outcome else { panic!("{outcome:?}") };
+        let Outcome::Raised(raised) = outcome else { panic!("{outcome:?}") };
+        let Raised { id, body } = *raised;
         assert_eq!(id, broken.id, "{dialect:?}");
         let shape = Shape::Struct(exception());
         let said = body

@@ -16,7 +16,7 @@ use automation::Grid;
 use bytes::Bytes;
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{Numbers, Sink, Visit};
-use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind as Why, Reference};
+use everywire_model::{Body, Budget, Context, Failure, Handle, Initiator, Kind as Why, Reference};
 use std::fmt;
 use std::sync::Arc;
 
@@ -214,7 +214,16 @@ impl NdrSink {
         let (base, start, little) = (self.base, self.start, self.stub_little);
         let dialect = if self.wine { WINE } else { 0 };
         let bytes = Bytes::from(self.into_bytes()?).slice(start..);
-        Ok(Body { bytes, base, little, dialect, budget, codec: &NDR, context: Bytes::new(), beside: None })
+        Ok(Body {
+            bytes,
+            base,
+            little,
+            dialect,
+            budget,
+            codec: &NDR,
+            context: Context::default(),
+            beside: None,
+        })
     }
 
     #[inline]

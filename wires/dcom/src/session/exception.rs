@@ -4,7 +4,7 @@ use crate::ndr::{NDR, NdrSink};
 use crate::orpc::Extent;
 use bytes::Bytes;
 use everywire_model::shape::Struct;
-use everywire_model::{Beside, Body, Budget, Encode, Outcome, Visit};
+use everywire_model::{Beside, Body, Budget, Context, Encode, Outcome, Visit};
 use std::sync::Arc;
 use uuid::{Uuid, uuid};
 
@@ -30,7 +30,15 @@ pub(crate) fn get(extents: &[Extent], budget: Budget, beside: Option<Arc<Beside>
     let id = String::from_utf8(data.get(4..end)?.to_vec()).ok()?;
     let base = end.next_multiple_of(8);
     let bytes = if base <= data.len() { data.slice(base..) } else { Bytes::new() };
-    let body =
-        Body { bytes, base, little: true, dialect: 0, context: Bytes::new(), budget, codec: &NDR, beside };
-    Some(Outcome::Raised { id, body })
+    let body = Body {
+        bytes,
+        base,
+        little: true,
+        dialect: 0,
+        context: Context::default(),
+        budget,
+        codec: &NDR,
+        beside,
+    };
+    Some(Outcome::raised(id, body))
 }

@@ -6,7 +6,7 @@ use crate::ndr::{NDR, NdrSink, References};
 use crate::objref::SIGNATURE;
 use crate::security::Security;
 use bytes::Bytes;
-use everywire_model::{Ambient, Beside, Body, Budget, Encode, Visit};
+use everywire_model::{Ambient, Beside, Body, Budget, Context, Encode, Visit};
 use std::sync::Arc;
 
 impl Talk {
@@ -79,5 +79,5 @@ pub(crate) fn body(bytes: Bytes, base: usize, little: bool, budget: Budget, talk
             Arc::clone(&talk.beside)
         }
     });
-    Body { bytes, base, little, dialect, context: Bytes::new(), budget, codec: &NDR, beside }
+    Body { bytes, base, little, dialect, context: Context::default(), budget, codec: &NDR, beside }
 }

@@ -2,16 +2,17 @@
 
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, clippy::missing_panics_doc)]
 
+pub mod directory;
 pub mod raw;
 
 use bytes::{Bytes, BytesMut};
+use directory::{Directory, Nowhere};
 use everywire_auth::security::{Credentials, Mechanism, Secret, UserTable};
 use everywire_dcom::exporter::Exporter;
 use everywire_dcom::{DCOM, Level, Security};
-use everywire_model::object::{BoxFuture, Local, Resolver};
+use everywire_model::object::{BoxFuture, Resolver};
 use everywire_model::shape::{Field, Hold};
 use everywire_model::*;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -64,72 +65,10 @@ impl Servant for Named {
     }
 }
 
-/// What a node serves, without a node.
-#[derive(Default)]
-pub struct Directory {
-    keys: Mutex<BTreeMap<Bytes, Vec<Arc<dyn Servant>>>>,
-    places: Mutex<Vec<Place>>,
-}
-
 impl Directory {
     pub fn serve(&self, key: &'static [u8], interface: Interface) {
         let servant: Arc<dyn Servant> = Arc::new(Named(Hold::new(interface)));
         self.keys.lock().unwrap().entry(Bytes::from_static(key)).or_default().push(servant);
-    }
-}
-
-impl Objects for Directory {
-    fn keys(&self) -> Vec<Bytes> {
-        self.keys.lock().unwrap().keys().cloned().collect()
-    }
-    fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>> {
-        self.keys.lock().unwrap().get(key).cloned().unwrap_or_default()
-    }
-    fn emit(&self, _: &[u8], _: &Interface, _: &Signal, _: &dyn Encode) -> Result<(), Failure> {
-        Ok(())
-    }
-    fn aside(&self, _: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {
-        unimplemented!("no test asks aside")
-    }
-    fn export(&self, servants: Vec<Arc<dyn Servant>>) -> Bytes {
-        let mut keys = self.keys.lock().unwrap();
-        let key = Bytes::from(format!("made-{}", keys.len()));
-        keys.insert(key.clone(), servants);
-        key
-    }
-    fn withdraw(&self, key: &[u8]) {
-        self.keys.lock().unwrap().remove(key);
-    }
-    fn classes(&self) -> Vec<(Bytes, Hold<Interface>)> {
-        Vec::new()
-    }
-    fn create(&self, _: &[u8]) -> Option<Result<Bytes, Failure>> {
-        None
-    }
-    fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
-        DCOM.publish(type_id, &self.places(), key)
-    }
-    fn places(&self) -> Vec<Place> {
-        self.places.lock().unwrap().clone()
-    }
-    fn listen(&self, _: &str) -> Result<Place, Failure> {
-        Err(Failure::new(Kind::Unsupported, Initiator::Here, "no network"))
-    }
-    fn resolver(&self) -> Arc<dyn Resolver> {
-        Arc::new(Nowhere)
-    }
-    fn attend(&self) {}
-}
-
-/// Resolves nothing: the sessions' tests call by sessions.
-struct Nowhere;
-
-impl Resolver for Nowhere {
-    fn resolve(&self, _: &Reference) -> Result<Object, Failure> {
-        Err(Failure::new(Kind::Unreachable, Initiator::Here, "no network"))
-    }
-    fn local(&self, _: &Reference, _: &str) -> Option<Local> {
-        None
     }
 }
 
@@ -142,11 +81,9 @@ pub struct Node {
 impl Node {
     /// One that serves a counter, which is a ledger as well.
     pub fn serving() -> Self {
-        let directory = Arc::new(Directory::default());
+        let directory = Arc::new(Directory::listening());
         directory.serve(b"counter", interface("Counter", COUNTER));
         directory.serve(b"counter", interface("Ledger", LEDGER));
-        let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port: 135 };
-        *directory.places.lock().unwrap() = vec![Place::socket("dcom", endpoint)];
         Self::of(directory)
     }
 

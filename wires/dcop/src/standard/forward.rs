@@ -31,7 +31,7 @@ pub(super) struct Forward {
 
 impl Forward {
     /// Searches among the objects that an id means: for the first, or for one whose function says yes.
-    fn search(&self, mut request: Request, function: &Bytes) {
+    fn search(&self, mut request: Request, function: &[u8]) {
         let id = Bytes::copy_from_slice(request.key());
         let keys = self.shared.meant(&id);
         if function.is_empty() {
@@ -46,7 +46,7 @@ impl Forward {
             .filter_map(|key| self.find(&key, function).map(|(servant, index)| (key, servant, index)))
             .collect();
         let (sender, mut body) = (Bytes::copy_from_slice(request.sender()), request.body().clone());
-        body.context = function.clone();
+        body.context = function.into();
         // One more is held until all have been asked.
         let all = Arc::new(Mutex::new(All { left: asked.len() + 1, request: Some(request) }));
         for (key, servant, index) in asked {
@@ -58,7 +58,7 @@ impl Forward {
                 sender: sender.clone(),
                 key: key.clone(),
                 interface: Bytes::new(),
-                operation: function.clone(),
+                operation: Bytes::copy_from_slice(function),
                 body: body.clone(),
                 expects: Expects::Reply,
             };
@@ -89,8 +89,8 @@ impl Servant for Forward {
     fn dispatch(&self, mut request: Request) {
         let id = Bytes::copy_from_slice(request.key());
         let function = request.body().context.clone();
-        if function.starts_with(SEARCH) {
-            self.search(request, &function.slice(SEARCH.len()..));
+        if let Some(function) = function.strip_prefix(SEARCH) {
+            self.search(request, function);
             return;
         }
         let mut meant = Vec::new();
@@ -117,7 +117,7 @@ impl Servant for Forward {
                 sender: sender.clone(),
                 key,
                 interface: Bytes::new(),
-                operation: function.clone(),
+                operation: Bytes::copy_from_slice(&function),
                 body: body.clone(),
                 expects: Expects::Reply,
             };

@@ -162,12 +162,7 @@ impl World {
             key: Bytes::copy_from_slice(key.as_bytes()),
             interface: Bytes::new(),
             operation: Bytes::from_static(function.as_bytes()),
-            body: crate::DataStream::body(
-                Bytes::new(),
-                Bytes::from_static(function.as_bytes()),
-                0,
-                Budget::default(),
-            ),
+            body: crate::DataStream::body(Bytes::new(), function.as_bytes().into(), 0, Budget::default()),
             expects: Expects::Reply,
         };
         let (servant, index) = self.standard.servants().into_iter().find_map(|servant| {

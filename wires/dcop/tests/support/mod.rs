@@ -176,8 +176,8 @@ pub fn shape(types: &str) -> Shape {
 }
 
 pub fn body(bytes: &[u8], types: &str) -> Body {
-    let (bytes, types) = (Bytes::copy_from_slice(bytes), Bytes::copy_from_slice(types.as_bytes()));
-    everywire_dcop::DataStream::body(bytes, types, 0, Budget::default())
+    let bytes = Bytes::copy_from_slice(bytes);
+    everywire_dcop::DataStream::body(bytes, types.as_bytes().into(), 0, Budget::default())
 }
 
 pub fn start(session: &mut dyn Session, app: &str, object: &str, operation: &Operation) -> CallId {

@@ -326,6 +326,16 @@ impl Accepting {
         answered
     }
 
+    /// The answer to the request in hand is there, but its session keeps it until others have arrived.
+    #[cold]
+    fn keep_waiting(&mut self, id: CallId) {
+        self.exchange.await_window(id);
+        self.awaiting = self.exchange.is_awaiting();
+        if !self.awaiting {
+            self.respond(empty(StatusCode::ACCEPTED));
+        }
+    }
+
     /// Responds to the request whose answer another connection was to bring, if that is there.
     #[cold]
     fn look(&mut self) {
@@ -470,7 +480,7 @@ impl Session for Accepting {
         self.current = None;
         match &result {
             _ if missing => self.respond(told(StatusCode::NOT_FOUND, "there is no endpoint here")),
-            Ok(answered) if !answered.sends => self.respond(empty(StatusCode::ACCEPTED)),
+            Ok(answered) if !answered.sends => self.keep_waiting(id),
             Ok(answered) => self.reply(envelope, answered.fault),
             Err(_) if envelope.is_empty() => self.respond(empty(StatusCode::INTERNAL_SERVER_ERROR)),
             Err(_) => self.reply(envelope, true),

@@ -546,9 +546,7 @@ impl Session for Connecting {
             let completed = if unsent { Completed::No } else { Completed::Maybe };
             self.fail(&flight, failure.clone().with_completed(completed));
         }
-        let known = self.reliable.is_none() || failure.hint().is_some();
-        let hint = "the message arrives once, if it can: its reliable session goes on, but nobody is told of the answer";
-        self.abandon(&if known { failure.clone() } else { failure.clone().with_hint(hint) });
+        self.abandon(failure);
         self.closed = true;
     }
 

@@ -193,8 +193,9 @@ fn answer(object: &Object, operation: &Operation) -> Result<Body, Failure> {
     match object.invoke(operation, &Nothing) {
         Outcome::Done(body) => Ok(body),
         Outcome::Failed(failure) => Err(failure),
-        Outcome::Raised { id, .. } => {
-            Err(Failure::new(Kind::Internal, Initiator::Peer, format!("the service answered with {id}")))
+        Outcome::Raised(raised) => {
+            let message = format!("the service answered with {}", raised.id);
+            Err(Failure::new(Kind::Internal, Initiator::Peer, message))
         }
         Outcome::Moved(_) => {
             Err(Failure::new(Kind::Unreachable, Initiator::Peer, "the service is elsewhere"))

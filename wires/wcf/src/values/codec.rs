@@ -7,7 +7,7 @@ use super::source::ElementSource;
 use super::{Form, ReaderQuotas, Types};
 use crate::dictionary::{Outgoing, Words};
 use everywire_model::visit::{Sink, Source, Visit};
-use everywire_model::{Ambient, Body, Budget, Codec, Rope, Servant};
+use everywire_model::{Ambient, Body, Budget, Codec, Context, Rope, Servant};
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
@@ -97,7 +97,7 @@ impl Codec for XmlCodec {
             dialect: BINARY,
             budget: Budget::default(),
             codec: &XML,
-            context: bytes::Bytes::new(),
+            context: Context::default(),
             beside: None,
         })
     }

@@ -9,7 +9,7 @@ use super::names::{
 use super::qname::clark;
 use crate::dictionary::Term;
 use crate::nbfx::Item;
-use everywire_idl::wsdl::marks::{Mark, unmarked};
+use everywire_idl::wsdl::marks::{self, Mark, unmarked};
 use everywire_model::Shape;
 use everywire_model::shape::{Alias, Struct, Union};
 use family::Family;
@@ -159,8 +159,10 @@ impl Build {
     /// A member of a struct, which may be something else than an element.
     fn placed(&mut self, name: &str, namespace: NamespaceId, shape: &Shape) -> Member {
         let target = unmarked(shape);
+        let namespace = marks::namespace(shape).map_or(namespace, |said| self.namespace(said));
         let (place, node) = match Mark::of(shape) {
             None => return self.member(name, namespace, shape),
+            Some(Mark::Element) => return self.member(name, namespace, target),
             Some(Mark::Left(..)) => (Place::Left, self.node(target)),
             Some(Mark::Text) => (Place::Text, self.node(target)),
             Some(Mark::Attribute(attribute)) => {
@@ -321,8 +323,14 @@ impl Build {
                 let own = own.map_or_else(|| item_namespace(element).into_owned(), str::to_owned);
                 let own = self.namespace(&own);
                 let item = said.as_ref().and_then(|said| said.item);
-                let name = item.map_or_else(|| contract_name(element), str::to_owned);
-                Node::Items { own, item: self.member(&name, own, element), array: array_item(element) }
+                // What is in no namespace says so itself, each item again.
+                let alone = item.and_then(|item| item.strip_prefix('-'));
+                let (space, array) = match alone {
+                    Some(_) => (self.namespace(""), None),
+                    None => (own, array_item(element)),
+                };
+                let name = alone.or(item).map_or_else(|| contract_name(element), str::to_owned);
+                Node::Items { own, item: self.member(&name, space, element), array }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod apart;
 mod frames;
+mod spaces;
 
 use super::graph::{Graph, NamespaceId, Node, NodeId};
 use super::layout::Layout;
@@ -184,6 +185,7 @@ impl Sink for ElementSink<'_> {
         }
         self.check_word(value)?;
         let begun = self.begin()?;
+        self.leave(begun);
         match self.notation(begun) {
             None => self.output.chars(value),
             Some(Notation::QName) if self.output.is_apart() && value.starts_with('{') => {
@@ -256,7 +258,7 @@ impl Sink for ElementSink<'_> {
             return Err(Failure::new(Why::BadArgument, Initiator::User, message));
         };
         self.check_word(name)?;
-        self.begin()?;
+        self.begin_scalar()?;
         self.output.chars(name);
         self.output.end();
         Ok(())

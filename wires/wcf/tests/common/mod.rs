@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use everywire_model::body::Beside;
-use everywire_model::{Body, Budget, Bytes, Rope, Shape, Sink, Value, Visit};
+use everywire_model::{Body, Budget, Context, Rope, Shape, Sink, Value, Visit};
 use everywire_wcf::dictionary::{Outgoing, Words};
 use everywire_wcf::nbfx::{Reader, Record, Writer};
 use everywire_wcf::values::{BINARY, Form, Layout, QName, Reading, TEXT, XML, write_body};
@@ -116,7 +116,7 @@ pub(crate) fn body_with(form: Form, bytes: Vec<u8>, base: usize, reading: Readin
         dialect: if form == Form::Text { TEXT } else { BINARY },
         budget,
         codec: &XML,
-        context: Bytes::new(),
+        context: Context::default(),
         beside: Some(Arc::new(Beside { handles: Vec::new(), ambient: Some(Arc::new(reading)) })),
     }
 }

@@ -7,7 +7,7 @@ use crate::values::VALUES;
 use everywire_model::describe::TEXT;
 use everywire_model::shape::{Hold, Shape};
 use everywire_model::value::{TypedShape, Value};
-use everywire_model::{Body, Codec, Failure, Kind, MarshalList, Outcome, Sink, Variant};
+use everywire_model::{Body, Codec, Failure, Kind, MarshalList, Outcome, Raised, Sink, Variant};
 use std::sync::Arc;
 
 const ID: &str = "org.freedesktop.DBus.Properties";
@@ -122,7 +122,8 @@ fn an_exception_of_a_setter_passes_through() {
     let (house, _) = house();
     let arguments = ("demo.Lamp".to_owned(), "level".to_owned(), integer(101));
     match house.begin("room/lamp", ID, "Set", arguments).try_recv().unwrap() {
-        Outcome::Raised { id, body } => {
+        Outcome::Raised(raised) => {
+            let Raised { id, body } = *raised;
             assert_eq!(id, "demo.TooBright");
             let fields = everywire_idl::signature::nameless(vec![Shape::I32]);
             assert_eq!(body.decode::<(i32,)>(&fields).unwrap(), (100,));

@@ -262,8 +262,9 @@ fn give(sender: &Sender<Outcome<Body>>, answer: Answer<'_>) {
     let encode = |values: &dyn Encode| VALUES.write(&mut |sink| values.encode(sink));
     let outcome = match answer {
         Answer::Done(results) => encode(results).map_or_else(Outcome::Failed, Outcome::Done),
-        Answer::Raised { shape, fields } => encode(fields)
-            .map_or_else(Outcome::Failed, |body| Outcome::Raised { id: shape.id.to_string(), body }),
+        Answer::Raised { shape, fields } => {
+            encode(fields).map_or_else(Outcome::Failed, |body| Outcome::raised(shape.id.to_string(), body))
+        }
         Answer::Failed(failure) => Outcome::Failed(failure.clone()),
         Answer::Moved(reference) => Outcome::Moved(reference.clone()),
     };

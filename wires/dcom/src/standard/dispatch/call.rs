@@ -220,7 +220,7 @@ pub(in super::super) fn notify(
                 .decode::<Answered>(&INVOKE.results)
                 .and_then(|(_, info, argument, _, code)| check(info, argument, code)),
             Outcome::Failed(failure) => Err(failure),
-            Outcome::Raised { .. } | Outcome::Moved(_) => Ok(()),
+            Outcome::Raised(_) | Outcome::Moved(_) => Ok(()),
         });
     };
     object.target().submit(method, &invocation, Box::new(finish));
@@ -256,7 +256,7 @@ pub fn invoke(object: &Object, name: &str, arguments: &[Value]) -> Result<Value,
             Ok(content(&result).1.clone())
         }
         Outcome::Failed(failure) => Err(failure),
-        Outcome::Raised { id, .. } => Err(everywire_model::object::unexpected(&id)),
+        Outcome::Raised(raised) => Err(everywire_model::object::unexpected(&raised.id)),
         Outcome::Moved(_) => {
             Err(Failure::new(Kind::Unreachable, Initiator::Peer, "the object moved too often"))
         }

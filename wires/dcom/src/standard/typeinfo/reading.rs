@@ -315,7 +315,7 @@ fn ask(
     let body = match info.invoke(operation, arguments) {
         Outcome::Done(body) => body,
         Outcome::Failed(failure) => return Err(failure),
-        Outcome::Raised { id, .. } => return Err(everywire_model::object::unexpected(&id)),
+        Outcome::Raised(raised) => return Err(everywire_model::object::unexpected(&raised.id)),
         Outcome::Moved(_) => {
             return Err(Failure::new(Kind::Unreachable, Initiator::Peer, "the object moved too often"));
         }

@@ -9,7 +9,7 @@ use everywire_model::contract::{Direction, Interface, InterfaceKind, Operation, 
 use everywire_model::describe::{WIDE_TEXT, interface};
 use everywire_model::shape::{Field, Shape};
 use everywire_model::value::Value;
-use everywire_model::{Body, Budget, Hold, Visit};
+use everywire_model::{Body, Budget, Context, Hold, Visit};
 
 /// Of `suricata_dcerpc-ctxids.pcap`: whole stubs of responses.
 const CAPTURED: &str = include_str!("../../../tests/golden/typeinfo.tsv");
@@ -33,7 +33,7 @@ fn decode(stub: &[u8], operation: &Operation) -> Visit<(Vec<(String, Value)>, us
         base: THAT,
         little: true,
         dialect: 0,
-        context: Bytes::new(),
+        context: Context::default(),
         budget: Budget::default(),
         codec: &NDR,
         beside: None,

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use everywire_model::shape::{Enum, Shape, Text};
 use everywire_model::value::Value;
 use everywire_model::visit::{NumbersMut, Sink, Source, Visit};
-use everywire_model::{Ambient, Beside, Body, Budget, Codec, Handle, Reference, Servant};
+use everywire_model::{Ambient, Beside, Body, Budget, Codec, Context, Handle, Reference, Servant};
 use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) fn body_of(value: Value) -> Body {
         base: 0,
         little: true,
         dialect: 0,
-        context: Bytes::new(),
+        context: Context::default(),
         budget: Budget::default(),
         codec: &VALUES,
         beside: Some(Arc::new(Beside { handles: Vec::new(), ambient: Some(held) })),

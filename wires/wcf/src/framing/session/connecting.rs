@@ -16,8 +16,8 @@ use crate::values::XML;
 use crate::violations::Breach;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{
-    Answer, Body, Budget, Call, CallId, Config, Emission, Event, Expects, Failure, Handle, Initiator,
-    Interest, Kind, Outcome, PeerAddress, Profile, Rope, Session, Violation,
+    Answer, Body, Budget, Call, CallId, Config, Context, Emission, Event, Expects, Failure, Handle,
+    Initiator, Interest, Kind, Outcome, PeerAddress, Profile, Rope, Session, Violation,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -434,7 +434,7 @@ fn found(id: CallId) -> Event {
         base: 0,
         little: true,
         dialect: crate::values::TEXT,
-        context: Bytes::new(),
+        context: Context::default(),
         budget: Budget::default(),
         codec: &XML,
         beside: None,

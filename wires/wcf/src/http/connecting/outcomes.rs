@@ -8,7 +8,7 @@ use crate::http::content::{self, Format};
 use crate::http::statuses::{explain, wrong_login};
 use crate::values;
 use bytes::Bytes;
-use everywire_model::{Body, CallId, Completed, Event, Failure, Initiator, Kind, Outcome};
+use everywire_model::{Body, CallId, Completed, Context, Event, Failure, Initiator, Kind, Outcome};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, StatusCode, response};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl Connecting {
             base: 0,
             little: true,
             dialect: values::TEXT,
-            context: Bytes::new(),
+            context: Context::default(),
             budget: self.limits.budget,
             codec: &values::XML,
             beside: None,

@@ -3,7 +3,7 @@
 use super::{Asked, Asking, Connecting, Flight};
 use crate::http::breach::Breach;
 use bytes::Bytes;
-use everywire_model::{CallId, Completed, Event, Failure, Rope};
+use everywire_model::{CallId, Event, Failure, Rope};
 use http::header::CONTENT_TYPE;
 use http::{StatusCode, response};
 use std::time::Instant;
@@ -67,14 +67,8 @@ impl Connecting {
         Breach::Response { message }
     }
 
-    /// All calls of the reliable session fail.
+    /// The calls of the reliable session go on over another connection if they can; else they fail.
     pub(super) fn abandon(&mut self, failure: &Failure) {
-        // The exchange knows of those that have a reply.
-        let told = self.reliable.iter_mut().flat_map(|calls| calls.extract_if(.., |call| !call.replied));
-        for call in told.collect::<Vec<_>>() {
-            let completed = if self.exchange.is_held(call.id) { Completed::No } else { Completed::Maybe };
-            self.tell(call.id, Some(failure.clone().with_completed(completed)));
-        }
         self.exchange.disconnected(failure);
         self.take_events();
         self.reliable = self.reliable.take().map(|_| Vec::new());
@@ -117,6 +111,7 @@ impl Connecting {
             Some(calls.swap_remove(at))
         });
         if let Some(call) = told {
+            self.exchange.has_arrived(call.id);
             self.tell(call.id, None);
         }
         Ok(())

@@ -110,8 +110,18 @@ impl Exchange {
         };
         let here = self.reliable.replace(session);
         let answered = self.answer_here(id, answer, out);
-        self.reliable = here;
+        let session = std::mem::replace(&mut self.reliable, here);
+        self.kept = session.filter(|session| session.is_awaiting()).map(|session| (id, session));
         answered
+    }
+
+    /// The request that began this call, which was answered last, is in hand: it waits until its answer may go. Then see
+    /// [`Exchange::flush`].
+    #[cold]
+    pub fn await_window(&mut self, id: CallId) {
+        if let Some((_, session)) = self.kept.take().filter(|(call, _)| *call == id) {
+            self.reliable = Some(session);
+        }
     }
 
     /// Keeps the session that was granted where other connections find it.

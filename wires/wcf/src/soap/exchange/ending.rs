@@ -46,7 +46,7 @@ impl Exchange {
 
     /// One outstanding call failed for reasons outside the envelope.
     pub fn fail(&mut self, id: CallId, failure: Failure) {
-        if self.waiting.remove(id).is_some() {
+        if self.waiting.remove(id).is_some() || self.has_arrived(id) {
             self.events.push_back(Event::Reply { id, outcome: Outcome::Failed(failure) });
         }
     }
@@ -83,7 +83,8 @@ impl Exchange {
 
     /// Fails all calls: what never left can be tried again.
     fn fail_all(&mut self, failure: &Failure) {
-        let calls: Vec<CallId> = self.waiting.drain().map(|(id, _)| id).collect();
+        let calls: Vec<CallId> =
+            self.waiting.drain().map(|(id, _)| id).chain(self.telling.drain(..)).collect();
         for id in calls {
             let completed = if self.is_held(id) { Completed::No } else { Completed::Maybe };
             let failure = failure.clone().with_completed(completed);

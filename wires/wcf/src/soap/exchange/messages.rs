@@ -25,6 +25,15 @@ impl Exchange {
 
     #[cold]
     fn flush_one(&mut self, out: &mut Rope) -> Option<Flushed> {
+        let flushed = self.flush_own(out).or_else(|| self.put_next(out));
+        let refused =
+            self.reliable.as_mut().filter(|_| flushed.is_none()).and_then(|reliable| reliable.refused());
+        let Some((said, relates_to)) = refused else { return flushed };
+        self.fault(said, relates_to);
+        self.flush_own(out)
+    }
+
+    fn flush_own(&mut self, out: &mut Rope) -> Option<Flushed> {
         while let Some(Own::Fault { said, relates_to, not_understood }) = self.own.pop_front() {
             let held = self.reliable.take();
             let put = self.put_fault(&said, relates_to.as_ref(), &not_understood, None, out);
@@ -34,7 +43,7 @@ impl Exchange {
                 return Some(Flushed { fault: true, action, answers: true, call: None });
             }
         }
-        self.put_next(out)
+        None
     }
 
     /// Appends the next message of a reliable session, if one may go.
@@ -61,7 +70,7 @@ impl Exchange {
             not_understood: &[],
         };
         let sent =
-            super::sending::Sent { saying, has_headers: false, call: message.call, fault: message.fault };
+            super::sending::Sent { saying, call: message.call, fault: message.fault, ..Default::default() };
         let body = message.body.clone();
         let content = |_: &mut crate::dictionary::Outgoing, out: &mut Rope| {
             out.splice(body.clone());

@@ -138,6 +138,8 @@ pub struct Exchange {
     waiting: Open<Waiting>,
     serving: Open<Serving>,
     spare: Spare,
+    /// Calls of this side in a reliable session over HTTP that expect nothing, until they are known to have arrived.
+    telling: Vec<CallId>,
     /// Calls of this side, and subscriptions.
     begun: u64,
     /// Calls of the peer.
@@ -152,6 +154,8 @@ pub struct Exchange {
     before: Option<Box<Reliable>>,
     /// Calls of the peer that came in a session over HTTP: their answers go there, whatever has come since.
     apart: Vec<(CallId, Box<Reliable>)>,
+    /// The call that was answered last, if its session keeps the answer until there is room for it.
+    kept: Option<(CallId, Box<Reliable>)>,
     /// Whose sessions those are that begin here.
     owner: Owner,
     /// Where a reliable session of this side's leads.
@@ -195,6 +199,7 @@ impl Exchange {
             waiting: Open::new(),
             serving: Open::new(),
             spare: Spare::default(),
+            telling: Vec::new(),
             begun: 0,
             taken: 0,
             listeners: Listeners::default(),
@@ -204,6 +209,7 @@ impl Exchange {
             clock: Instant::now(),
             before: None,
             apart: Vec::new(),
+            kept: None,
             owner: Owner::at(&config.peer),
             reliable: asks.then(|| Box::new(ending::session(dialect, config, settings))),
             way: (asks && settings.binding.is_http()).then(|| config.profile.clone()),
@@ -232,6 +238,7 @@ impl Exchange {
     /// Forgets a call that was begun: a late answer is dropped.
     pub fn cancel(&mut self, id: CallId) {
         self.waiting.remove(id);
+        self.has_arrived(id);
         if let Some(reliable) = &mut self.reliable {
             reliable.cancel(id);
         }

@@ -260,10 +260,10 @@ impl Exchange {
             named(true).or_else(|| named(false))
         });
         match declared {
-            Some(declared) => Outcome::Raised {
-                id: declared.id.to_string(),
-                body: self.body(document.clone(), Place::outside(fault.detail)),
-            },
+            Some(declared) => {
+                let body = self.body(document.clone(), Place::outside(fault.detail));
+                Outcome::raised(declared.id.to_string(), body)
+            }
             None => Outcome::Failed(failure(&fault, self.dialect)),
         }
     }

@@ -2,10 +2,9 @@
 //! service keeps their answers: so the caller is sent on to another connection, where his message goes out once more as it is.
 
 use super::{Exchange, Started};
-use crate::plan::Plan;
 use bytes::Bytes;
 use everywire_model::{
-    Call, CallId, Completed, Event, Failure, Initiator, Kind, Outcome, Profile, Reference, UNDER_WAY,
+    Call, CallId, Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Profile, Reference, UNDER_WAY,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,7 +23,10 @@ impl Exchange {
             return Vec::new();
         };
         let mut calls = reliable.under_way();
-        calls.retain(|(id, _)| self.waiting.remove(*id).is_some());
+        // A message that was turned away unread is nothing to go on with.
+        calls.retain(|(id, _)| {
+            !reliable.holds(*id) && (self.waiting.remove(*id).is_some() || forget(&mut self.telling, *id))
+        });
         calls
     }
 
@@ -51,12 +53,18 @@ impl Exchange {
         }
     }
 
-    /// Goes on with a call whose message left over another connection: nothing is written, the session repeats it.
+    /// A call that expects nothing has arrived, or nobody asks any more whether it has. Returns whether somebody did.
+    pub fn has_arrived(&mut self, id: CallId) -> bool {
+        forget(&mut self.telling, id)
+    }
+
+    /// Goes on with a call whose message left over another connection: nothing is written, the session repeats it, and knows
+    /// what was asked.
     #[cold]
     pub(super) fn go_on(&mut self, question: [u8; 16], call: &Call<'_>) -> Result<Started, Failure> {
         let id = CallId(self.begun + 1);
         let is_here = |held: &Self| held.reliable.as_ref().is_some_and(|reliable| reliable.asks(&question));
-        if !is_here(self) && self.waiting.len() == 0 {
+        if !is_here(self) && self.waiting.len() == 0 && self.telling.is_empty() {
             // This connection has a session already, with which somebody else may go on.
             let node = self.node.clone();
             let found = node.and_then(|node| node.orphans.adopt(&self.lane, Instant::now(), Some(question)));
@@ -65,16 +73,17 @@ impl Exchange {
                 self.reliable = Some(Box::new(found));
             }
         }
-        let bound = self.reliable.as_mut().is_some_and(|reliable| reliable.wait_for(&question, id));
-        if !bound {
-            return Err(gone());
-        }
+        let plan =
+            self.reliable.as_mut().and_then(|reliable| reliable.wait_for(&question, id)).ok_or_else(gone)?;
         self.begun = id.0;
-        let plan = Plan::of(call.interface, call.operation);
-        super::know(&mut self.reading, &mut self.beside, &plan);
-        self.waiting.insert(id, super::Waiting { plan: Arc::clone(&plan) });
-        self.resumed.retain(|(_, known)| self.waiting.get(*known).is_some());
-        self.resumed.push((question, id));
+        if call.expects == Expects::Nothing {
+            self.telling.push(id);
+        } else {
+            super::know(&mut self.reading, &mut self.beside, &plan);
+            self.waiting.insert(id, super::Waiting { plan: Arc::clone(&plan) });
+            self.resumed.retain(|(_, known)| self.waiting.get(*known).is_some());
+            self.resumed.push((question, id));
+        }
         Ok(Started { id, action: self.is_http().then(|| Arc::clone(&plan.action)) })
     }
 
@@ -82,6 +91,12 @@ impl Exchange {
     pub(super) fn resumed(&self, question: &[u8; 16]) -> Option<CallId> {
         self.resumed.iter().find(|(known, _)| known == question).map(|(_, id)| *id)
     }
+}
+
+/// Takes a call out of a list. Returns whether it was there.
+fn forget(calls: &mut Vec<CallId>, id: CallId) -> bool {
+    let at = calls.iter().position(|known| *known == id);
+    at.map(|at| calls.swap_remove(at)).is_some()
 }
 
 fn gone() -> Failure {

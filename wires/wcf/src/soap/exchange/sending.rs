@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::soap::faults::{Said, said};
 use crate::soap::ids::MessageId;
 use crate::soap::put::Put;
-use crate::soap::rm::Outbound;
+use crate::soap::rm::{Origin, Outbound};
 use crate::soap::security;
 use crate::soap::template::{Saying, Template};
 use crate::values::{write_body, write_detail, write_rest};
@@ -25,6 +25,8 @@ pub(super) struct Sent<'a> {
     pub(super) has_headers: bool,
     /// The call that it begins.
     pub(super) call: Option<CallId>,
+    /// What that call is known by, and what its answer is read by.
+    pub(super) origin: Option<(&'a [u8; 16], &'a Arc<Plan>)>,
     pub(super) fault: bool,
 }
 
@@ -76,6 +78,8 @@ impl Exchange {
         if wanted {
             let call = self.spare.waiting(&met.plan);
             self.waiting.insert(id, call);
+        } else if self.way.is_some() {
+            self.telling.push(id);
         }
         Ok(Started { id, action })
     }
@@ -142,7 +146,7 @@ impl Exchange {
 
     fn request_slowly(
         &mut self,
-        plan: &Plan,
+        plan: &Arc<Plan>,
         id: CallId,
         identified: bool,
         to: Option<&Bytes>,
@@ -164,7 +168,8 @@ impl Exchange {
             headers: &headers,
             ..Saying::default()
         };
-        let sent = Sent { saying, has_headers: !plan.headers.is_empty(), call: Some(id), fault: false };
+        let has_headers = !plan.headers.is_empty();
+        let sent = Sent { saying, has_headers, call: Some(id), origin: Some((&guid, plan)), fault: false };
         self.send(&sent, &|words, out| write_body(form, &plan.arguments, words, arguments, out), out)
     }
 
@@ -189,6 +194,7 @@ impl Exchange {
                 headers: [saying.headers, &more].concat(),
                 body: Bytes::from(body.to_vec()),
                 call: sent.call,
+                origin: sent.origin.map(|(guid, plan)| Origin { guid: *guid, plan: Arc::clone(plan) }),
                 fault: sent.fault,
                 last: false,
             });
@@ -321,7 +327,7 @@ impl Exchange {
             headers: &headers,
             ..Saying::default()
         };
-        let sent = Sent { saying, has_headers: !call.plan.headers.is_empty(), call: None, fault: false };
+        let sent = Sent { saying, has_headers: !call.plan.headers.is_empty(), ..Sent::default() };
         let plan = Arc::clone(&call.plan);
         self.send(&sent, &|words, out| write_body(dialect.form, &plan.results, words, results, out), out)
     }
@@ -384,7 +390,7 @@ impl Exchange {
             headers: &headers,
             ..Saying::default()
         };
-        let sent = Sent { saying, has_headers: false, call: None, fault: true };
+        let sent = Sent { saying, fault: true, ..Sent::default() };
         let content = |words: &mut crate::dictionary::Outgoing, out: &mut Rope| {
             let mut put = Put::new(dialect.form, words);
             let at = said.put(&mut put, dialect, detail.is_some());

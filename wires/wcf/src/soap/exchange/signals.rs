@@ -7,7 +7,8 @@ use crate::soap::seen::Place;
 use crate::values::{BINARY, BINARY_INSIDE, Form, TEXT, XML};
 use bytes::Bytes;
 use everywire_model::{
-    Body, CallId, Emission, Event, Failure, Heard, Interest, Interface, Operation, Outcome, Rope, Signal,
+    Body, CallId, Context, Emission, Event, Failure, Heard, Interest, Interface, Operation, Outcome, Rope,
+    Signal,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -166,7 +167,7 @@ impl Exchange {
                 Form::Binary => BINARY,
                 Form::Text => TEXT,
             },
-            context: Bytes::new(),
+            context: Context::default(),
             budget: self.limits.budget,
             codec: &XML,
             beside: Some(Arc::clone(&self.beside)),

@@ -21,8 +21,10 @@ pub(super) use shared::{Reliable, sequence_of, speaks};
 
 use super::faults::Said;
 use super::ids::MessageId;
+use crate::plan::Plan;
 use bytes::Bytes;
 use everywire_model::CallId;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Messages under way, and messages held until those before them come: WCF's MaxTransferWindowSize.
@@ -59,11 +61,22 @@ pub(super) struct Outbound {
     /// Headers of its own.
     pub(super) headers: Vec<u8>,
     pub(super) body: Bytes,
-    /// The call that it begins.
+    /// The call that it begins, as long as somebody waits for that.
     pub(super) call: Option<CallId>,
+    /// What is known of that call whoever waits for it.
+    pub(super) origin: Option<Origin>,
     pub(super) fault: bool,
     /// Whether none follows it.
     pub(super) last: bool,
+}
+
+/// What is known of a call that a message begins, for another connection that goes on with it.
+#[derive(Debug, Clone)]
+pub(super) struct Origin {
+    /// What the call is known by; the message's identifier, if it has one.
+    pub(super) guid: [u8; 16],
+    /// What its answer is read by.
+    pub(super) plan: Arc<Plan>,
 }
 
 /// A message to send now.

@@ -2,9 +2,11 @@
 
 use super::headers::Acknowledgement;
 use super::{Outbound, REPEAT_AFTER, REPEATS, WINDOW};
+use crate::plan::Plan;
 use crate::soap::ids::MessageId;
 use everywire_model::{CallId, Completed, Failure, Initiator, Kind};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Messages that wait for a number, and messages that wait for their acknowledgement.
@@ -105,13 +107,18 @@ impl Outgoing {
         (number, message)
     }
 
-    /// The answer to a message of the peer: for the first time if the window lets it through, or once more.
-    pub(super) fn answer_to(&mut self, id: &MessageId, now: Instant) -> Option<(u64, Outbound)> {
+    /// The answer to a message of the peer: for the first time if the window lets it through, or `at_last`; or once more.
+    pub(super) fn answer_to(
+        &mut self,
+        id: &MessageId,
+        now: Instant,
+        at_last: bool,
+    ) -> Option<(u64, Outbound)> {
         let answers = |message: &Outbound| message.relates_to.as_ref() == Some(id);
         if let Some(flying) = self.flying.iter_mut().find(|flying| answers(&flying.message)) {
             return Some(flying.repeat(now));
         }
-        if self.flying.len() as u64 >= WINDOW {
+        if self.flying.len() as u64 >= WINDOW && !at_last {
             return None;
         }
         let at = self.waiting.iter().position(answers)?;
@@ -136,22 +143,22 @@ impl Outgoing {
         self.flying.iter().all(|flying| flying.repeats < REPEATS)
     }
 
-    /// The calls whose messages have left, by the identifiers of these.
+    /// The calls whose messages have left, and what they are known by.
     pub(super) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
-        let of = |flying: &Flying| Some((flying.message.call?, flying.message.message_id?));
+        let of = |flying: &Flying| Some((flying.message.call?, flying.message.origin.as_ref()?.guid));
         self.flying.iter().filter_map(of).collect()
     }
 
-    /// Whether this message has left and has no answer yet.
+    /// Whether the message of this call has left and has no answer yet.
     pub(super) fn has_left(&self, question: &[u8; 16]) -> bool {
-        self.flying.iter().any(|flying| flying.message.message_id.as_ref() == Some(question))
+        self.flying.iter().any(|flying| flying.is_of(question))
     }
 
-    /// Another call waits for the answer to a message that has left. Returns whether there is such a message.
-    pub(super) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> bool {
-        let mut flying = self.flying.iter_mut();
-        let asked = flying.find(|flying| flying.message.message_id.as_ref() == Some(question));
-        asked.map(|flying| flying.message.call = Some(call)).is_some()
+    /// Another call goes on with one whose message has left. Returns what its answer is read by, if there is such a message.
+    pub(super) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> Option<Arc<Plan>> {
+        let flying = self.flying.iter_mut().find(|flying| flying.is_of(question))?;
+        flying.message.call = Some(call);
+        flying.message.origin.as_ref().map(|origin| Arc::clone(&origin.plan))
     }
 
     /// The answer to one of this side's questions came.
@@ -224,6 +231,11 @@ impl Outgoing {
 }
 
 impl Flying {
+    /// Whether it begins this call.
+    fn is_of(&self, question: &[u8; 16]) -> bool {
+        self.message.origin.as_ref().is_some_and(|origin| origin.guid == *question)
+    }
+
     /// Whether it has arrived, and somebody waits for its answer.
     fn is_awaited(&self) -> bool {
         self.arrived && self.message.call.is_some()

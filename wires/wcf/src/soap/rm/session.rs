@@ -1,7 +1,11 @@
 //! One reliable session: both sequences, and the messages of the protocol itself.
 
 mod ending;
+mod owed;
 mod time;
+
+pub(super) use owed::Desk;
+use owed::Owed;
 
 use super::headers::{Acknowledgement, Version};
 use super::incoming::{Incoming, Taken};
@@ -10,6 +14,7 @@ use super::{
     AWAITED, INACTIVITY, MAX_ADDRESS, Next, Outbound, REPEAT_AFTER, REPEATS, UNUSED, Verdict, WINDOW, control,
 };
 use crate::dictionary::Words;
+use crate::plan::Plan;
 use crate::soap::Dialect;
 use crate::soap::faults::Said;
 use crate::soap::head::Head;
@@ -20,6 +25,7 @@ use bytes::Bytes;
 use everywire_model::visit::Visit;
 use everywire_model::{CallId, Completed, Failure, Initiator, Kind};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
@@ -50,22 +56,6 @@ pub(in crate::soap) struct Came<'a> {
     pub(in crate::soap) here: &'a str,
     /// Bytes of answers that are kept for the client before nothing more is taken of it.
     pub(in crate::soap) most: u64,
-}
-
-/// What is owed to the message that was received last, over the connection that it came by.
-#[derive(Debug, Default)]
-pub(in crate::soap) struct Desk {
-    /// Messages of the protocol itself.
-    control: VecDeque<Outbound>,
-    /// A message to answer with an old answer, or with an acknowledgement.
-    owed: Option<Option<MessageId>>,
-}
-
-impl Desk {
-    /// Whether a message waits for its answer, which will come by another connection.
-    pub(super) fn is_awaiting(&self) -> bool {
-        self.owed.is_some()
-    }
 }
 
 /// One session.
@@ -153,34 +143,13 @@ impl Session {
         if self.to.is_none() {
             self.to.clone_from(&message.to);
         }
-        if self.in_turns && !self.asks {
+        if self.responds() {
             // It is the response to this request and to no other.
-            desk.owed = Some(message.relates_to.clone());
+            desk.owed = Some(Owed { id: message.relates_to.clone(), number: None });
             self.asked_of_us.retain(|id| message.relates_to.as_ref() != Some(id));
         }
         self.out.push(message);
         self.wake();
-    }
-
-    /// Whether there will be an answer to a message that came.
-    fn will_answer(&self, id: &MessageId) -> bool {
-        self.asked_of_us.contains(id) || self.out.holds_answer_to(id)
-    }
-
-    /// Notes whom to wake when there are answers; nobody, if too many wait.
-    fn awaits(&mut self, waker: Option<&Waker>) -> bool {
-        let Some(waker) = waker else { return false };
-        let known = self.awaited.iter().any(|held| held.will_wake(waker));
-        if !known && self.awaited.len() < AWAITED {
-            self.awaited.push(waker.clone());
-            return true;
-        }
-        known
-    }
-
-    /// Those whose requests wait look whether that is over.
-    fn wake(&mut self) {
-        self.awaited.drain(..).for_each(Waker::wake);
     }
 
     /// Whether neither side says anything more.
@@ -219,13 +188,6 @@ impl Session {
         self.came.is_unused()
     }
 
-    /// Its place was given to others.
-    pub(super) fn displace(&mut self) {
-        self.stage = Stage::Over;
-        self.displaced = true;
-        self.wake();
-    }
-
     /// Why it is over, if it was the peer that ended it.
     pub(in crate::soap) fn ended(&self) -> Option<&Failure> {
         self.ended.as_ref()
@@ -244,19 +206,19 @@ impl Session {
         self.stage = Stage::Over;
     }
 
-    /// The calls whose messages have left, by the identifiers of these.
+    /// The calls whose messages have left, and what they are known by.
     pub(super) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
         self.out.under_way()
     }
 
-    /// Whether this message has left and has no answer yet.
+    /// Whether the message of this call has left and has no answer yet.
     pub(super) fn asks(&self, question: &[u8; 16]) -> bool {
         self.stage == Stage::Open && self.out.has_left(question)
     }
 
-    /// Another call waits for the answer to a message that has left. Returns whether there is such a message.
-    pub(super) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> bool {
-        self.stage == Stage::Open && self.out.wait_for(question, call)
+    /// Another call goes on with one whose message has left. Returns what its answer is read by, if there is such a message.
+    pub(super) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> Option<Arc<Plan>> {
+        if self.stage == Stage::Open { self.out.wait_for(question, call) } else { None }
     }
 
     /// Its connection is gone. Whether it may go on over another one: what has its number still arrives, though nobody waits
@@ -278,30 +240,19 @@ impl Session {
         desk: &mut Desk,
         waker: Option<&Waker>,
     ) -> Option<Next> {
-        let answers = self.in_turns && !self.asks;
+        let answers = self.responds();
         if let Some(message) = desk.control.pop_front() {
             return Some(self.dressed(message, None, answers));
         }
         match self.stage {
             Stage::Idle if self.asks && self.out.first().is_some() => return Some(self.ask(0, now)),
             Stage::Asking(times, due) if due <= now && times < REPEATS => return Some(self.ask(times, now)),
+            Stage::Over if answers => {}
             Stage::Idle | Stage::Asking(..) | Stage::Over => return None,
             Stage::Open | Stage::Closing => {}
         }
         if let Some(owed) = desk.owed.take() {
-            let again = owed.as_ref().and_then(|id| self.out.answer_to(id, now));
-            return match again {
-                Some((number, message)) => Some(self.dressed(message, Some(number), answers)),
-                // Its answer waits for room, or for a message before it: to WCF's clients an acknowledgement would be all the
-                // answer that comes. What gets none is asked again, after a while.
-                None if owed.as_ref().is_some_and(|id| self.will_answer(id)) => {
-                    desk.owed = owed.filter(|_| self.awaits(waker)).map(Some);
-                    None
-                }
-                None => {
-                    Some(self.dressed(control::empty(self.version, "SequenceAcknowledgement"), None, answers))
-                }
-            };
+            return self.pay(owed, now, desk, waker);
         }
         if !answers && let Some((number, message)) = self.out.next(now, self.is_timed()) {
             self.spoke.get_or_insert(now);
@@ -419,7 +370,7 @@ impl Session {
     fn numbered(&mut self, now: Instant, number: u64, came: &Came<'_>, desk: &mut Desk) -> Verdict {
         let is_control = version_of(came.head, "LastMessage").is_some();
         let is_full = self.out.backlog() as u64 >= WINDOW || self.out.kept() as u64 >= came.most;
-        if self.in_turns && !self.asks && is_full && !self.came.has(number) {
+        if self.responds() && is_full && !self.came.has(number) {
             // Whoever takes no answers gets no more of them: this is neither taken nor acknowledged.
             desk.owed = None;
             return Verdict::Deliver(Vec::new());
@@ -427,7 +378,7 @@ impl Session {
         self.answered(came.head);
         let arrived = (came.document.clone(), came.action.map(str::to_owned), came.key.clone());
         let taken = self.came.take(now, number, (!is_control).then_some(arrived));
-        if self.in_turns && !self.asks {
+        if self.responds() {
             let wants = came.head.message_id.clone().filter(|_| !is_control);
             if let Some(id) = wants.as_ref().filter(|_| !matches!(taken, Taken::Again))
                 && !self.asked_of_us.contains(id)
@@ -439,7 +390,7 @@ impl Session {
             // The answer to a fresh question comes by itself; what has none is acknowledged at once.
             desk.owed = match (&taken, wants) {
                 (Taken::Now(_), Some(_)) => None,
-                (_, wants) => Some(wants),
+                (_, id) => Some(Owed { id, number: Some(number) }),
             };
         }
         match taken {

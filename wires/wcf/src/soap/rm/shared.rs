@@ -5,8 +5,11 @@ use super::places::MAX_SESSIONS;
 use super::session::{Came, Desk, Session};
 use super::{Next, Outbound, Verdict, Version, control};
 use crate::dictionary::Words;
+use crate::plan::Plan;
 use crate::soap::Dialect;
+use crate::soap::faults::Said;
 use crate::soap::head::Head;
+use crate::soap::ids::MessageId;
 use crate::values::ReaderQuotas;
 use bytes::Bytes;
 use everywire_model::visit::Visit;
@@ -99,18 +102,18 @@ impl Reliable {
         self.session().holds(call)
     }
 
-    /// The calls whose messages have left, by the identifiers of these.
+    /// The calls whose messages have left, and what they are known by.
     pub(in crate::soap) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
         self.session().under_way()
     }
 
-    /// Whether this message has left and has no answer yet.
+    /// Whether the message of this call has left and has no answer yet.
     pub(in crate::soap) fn asks(&self, question: &[u8; 16]) -> bool {
         self.session().asks(question)
     }
 
-    /// Another call waits for the answer to a message that has left. Returns whether there is such a message.
-    pub(in crate::soap) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> bool {
+    /// Another call goes on with one whose message has left. Returns what its answer is read by, if there is such a message.
+    pub(in crate::soap) fn wait_for(&mut self, question: &[u8; 16], call: CallId) -> Option<Arc<Plan>> {
         self.session().wait_for(question, call)
     }
 
@@ -139,7 +142,12 @@ impl Reliable {
 
     /// Whether the request that came last gets its response when its waker is woken.
     pub(in crate::soap) fn is_awaiting(&self) -> bool {
-        self.desk.is_awaiting() && !self.is_over()
+        self.desk.is_awaiting()
+    }
+
+    /// The request that gets no answer because the session is over, and why.
+    pub(in crate::soap) fn refused(&mut self) -> Option<(Said, Option<MessageId>)> {
+        lock(&self.session).refused(&mut self.desk)
     }
 
     /// Takes a message.

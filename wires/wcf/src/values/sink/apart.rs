@@ -78,14 +78,17 @@ impl ElementSink<'_> {
         self.end_header();
         let frame = self.frame(at)?;
         frame.index += 1;
-        let (graph, kind, of, prefix) = (frame.graph, frame.kind, frame.node, frame.prefix);
-        let is_own = match self.graphs.node(graph, of) {
-            _ if kind == Kind::Parameters => true,
-            Ok(Node::Fields { own, .. }) => *own == namespace,
+        let (graph, kind, of, prefix, index) =
+            (frame.graph, frame.kind, frame.node, frame.prefix, frame.index.saturating_sub(1));
+        let is_own = match (self.graphs.node(graph, of), self.graphs.layout()) {
+            (_, Some(layout)) if kind == Kind::Parameters => {
+                let is_header = layout.headers.get(index).is_some_and(Option::is_some);
+                layout.wrapper.is_some() && !is_header && namespace == layout.wrapper_namespace
+            }
+            (Ok(Node::Fields { own, .. }), _) => *own == namespace,
             _ => false,
         };
-        let prefix = if is_own { prefix } else { self.find(graph, namespace).ok_or_else(misuse)? };
-        self.push(Frame { graph, node, prefix, ..Frame::new(Kind::Items, len) })?;
+        self.push(Frame { graph, node, prefix, loose: !is_own, ..Frame::new(Kind::Items, len) })?;
         Ok(true)
     }
 
@@ -153,7 +156,7 @@ impl ElementSink<'_> {
             _ => None,
         };
         self.output.begin_apart(attribute);
-        Ok(Begun { graph, node, scope })
+        Ok(Begun { declares: false, graph, node, scope })
     }
 
     /// The letter that a namespace has here; attributes are in none without one.

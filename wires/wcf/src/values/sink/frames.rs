@@ -31,6 +31,8 @@ pub(super) struct Frame {
     pub(super) scope: usize,
     /// Whether an element ends with it.
     pub(super) ends: bool,
+    /// Whether each item says its own namespace.
+    pub(super) loose: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub(super) enum Kind {
 /// A value that begins: its node, and how many namespaces were declared before its element.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Begun {
+    /// Whether its element declared its own namespace only.
+    pub(super) declares: bool,
     pub(super) graph: usize,
     pub(super) node: NodeId,
     pub(super) scope: usize,
@@ -110,7 +114,18 @@ impl<'s> Graphs<'s> {
 
 impl Frame {
     pub(super) fn new(kind: Kind, len: usize) -> Self {
-        Self { kind, index: 0, len, graph: 0, node: 0, arm: 0, prefix: 0, scope: 0, ends: false }
+        Self {
+            kind,
+            index: 0,
+            len,
+            graph: 0,
+            node: 0,
+            arm: 0,
+            prefix: 0,
+            scope: 0,
+            ends: false,
+            loose: false,
+        }
     }
 
     /// A frame whose value has the element of this one.
@@ -152,12 +167,15 @@ impl ElementSink<'_> {
             && let Some(layout) = self.graphs.layout
             && self.base.index < self.base.len
             && let Some(member) = layout.members.get(self.base.index)
+            && member.namespace == layout.wrapper_namespace
         {
             self.base.index += 1;
             self.output.start(0, &member.name);
             return Ok(());
         }
-        self.begin().map(drop)
+        let begun = self.begin()?;
+        self.leave(begun);
+        Ok(())
     }
 
     /// Starts the element of the value that begins now; that of a value with its own type was started with the type.
@@ -191,7 +209,14 @@ impl ElementSink<'_> {
             match frame.kind {
                 Kind::Maybe | Kind::Variant => {}
                 Kind::Derived => derived = Some((frame.graph, frame.node, frame.arm)),
-                Kind::Told => return Ok(Begun { graph: frame.graph, node: frame.node, scope: frame.scope }),
+                Kind::Told => {
+                    return Ok(Begun {
+                        declares: false,
+                        graph: frame.graph,
+                        node: frame.node,
+                        scope: frame.scope,
+                    });
+                }
                 _ => break,
             }
             at = at.checked_sub(1).ok_or_else(misuse)?;
@@ -214,9 +239,10 @@ impl ElementSink<'_> {
             (Kind::Root, _) => {
                 self.output.start(0, super::values());
                 let (graph, node) = self.loose;
-                return Ok(Begun { graph, node, scope });
+                return Ok(Begun { declares: false, graph, node, scope });
             }
             (_, true) => return self.start_parameter(index, scope),
+            _ if frame.loose => return self.start_item(at, scope),
             _ => match (self.graphs.node(graph, frame.node)?, frame.kind) {
                 (Node::Fields { members, own, .. }, Kind::Fields) => (members.get(index), own),
                 (Node::Choice { discriminator, own, .. }, Kind::Choice) if index == 0 => {
@@ -228,7 +254,7 @@ impl ElementSink<'_> {
                 (Node::Items { item, .. }, Kind::Words) => {
                     let node = item.node;
                     self.output.word(index);
-                    return Ok(Begun { graph, node, scope });
+                    return Ok(Begun { declares: false, graph, node, scope });
                 }
                 (Node::Pairs { value, own, .. }, Kind::Pairs) if index % 2 == 1 => (Some(value), own),
                 (Node::Pairs { key, own, pair, .. }, Kind::Pairs) => {
@@ -245,21 +271,22 @@ impl ElementSink<'_> {
         if let Place::Attribute(..) | Place::Text = member.place {
             return self.start_apart(at, index, scope);
         }
-        let prefix = if member.namespace == *own {
-            frame.prefix
-        } else {
-            self.find(graph, member.namespace).ok_or_else(misuse)?
-        };
-        self.output.start(prefix, &member.name);
-        Ok(Begun { graph, node: member.node, scope })
+        let begun = Begun { declares: false, graph, node: member.node, scope };
+        if member.namespace == *own {
+            self.output.start(frame.prefix, &member.name);
+            return Ok(begun);
+        }
+        let (namespace, name) = (member.namespace, member.name.clone());
+        let declares = self.start_in(graph, namespace, &name)?;
+        Ok(Begun { declares, ..begun })
     }
 
     #[inline]
     fn start_parameter(&mut self, index: usize, scope: usize) -> Visit<Begun> {
         let layout = self.graphs.layout().ok_or_else(misuse)?;
-        let Member { name, node, .. } = layout.members.get(index).ok_or_else(miscounted)?;
-        let begun = Begun { graph: 0, node: *node, scope };
-        if self.is_started {
+        let Member { name, node, namespace, .. } = layout.members.get(index).ok_or_else(miscounted)?;
+        let begun = Begun { declares: false, graph: 0, node: *node, scope };
+        if self.is_started && *namespace == layout.wrapper_namespace {
             self.output.start(0, name);
             return Ok(begun);
         }
@@ -267,27 +294,33 @@ impl ElementSink<'_> {
     }
 
     /// Starts the element of a parameter that may be a header, or stand without a wrapper.
-    fn start_loose(&mut self, index: usize, begun: Begun) -> Visit<Begun> {
+    pub(super) fn start_loose(&mut self, index: usize, begun: Begun) -> Visit<Begun> {
         self.end_header();
         let layout = self.graphs.layout().ok_or_else(misuse)?;
-        let Member { name, .. } = layout.members.get(index).ok_or_else(miscounted)?;
-        if let Some(Some((namespace, name))) = layout.headers.get(index) {
+        let Member { name, namespace, .. } = layout.members.get(index).ok_or_else(miscounted)?;
+        if let Some(Some((space, name))) = layout.headers.get(index) {
             self.output.begin_part();
             self.output.start(b'h', name);
-            self.output.xmlns(b'h', namespace);
+            self.output.xmlns(b'h', space);
             self.floor = self.scope.len();
             return Ok(begun);
         }
         if let Place::Attribute(..) | Place::Text = layout.members.get(index).ok_or_else(miscounted)?.place {
             return self.start_apart(0, index, begun.scope);
         }
+        if layout.wrapper.is_some() && *namespace != layout.wrapper_namespace {
+            let (namespace, name) = (*namespace, name.clone());
+            let declares = self.start_in(0, namespace, &name)?;
+            return Ok(Begun { declares, ..begun });
+        }
+        let is_bare = layout.wrapper.is_none();
         self.output.start(0, name);
-        if layout.wrapper.is_none() {
+        if is_bare {
             let namespace = layout.namespace;
             self.output.xmlns(0, self.graphs.namespace(0, namespace)?);
             self.scope.push(Scope { prefix: 0, graph: 0, namespace });
         }
-        Ok(begun)
+        Ok(Begun { declares: is_bare, ..begun })
     }
 
     /// Takes the element that a header was written as out of the body.
@@ -391,9 +424,9 @@ impl ElementSink<'_> {
             Node::Named { .. } => {
                 let arm = arm.ok_or_else(miscounted)?;
                 let list = self.frames.last_mut().ok_or_else(misuse)?;
-                let prefix = list.prefix;
+                let (prefix, loose) = (list.prefix, list.loose);
                 list.index += 1;
-                self.push(Frame { graph, node, arm, prefix, ..Frame::new(Kind::Named, 2) })
+                self.push(Frame { graph, node, arm, prefix, loose, ..Frame::new(Kind::Named, 2) })
             }
             Node::Choice { own, .. } => {
                 let own = *own;
@@ -504,7 +537,7 @@ impl ElementSink<'_> {
             let (own, name) = (*own, name.clone());
             self.tell_type(graph, own, &name)?;
         }
-        Ok(Begun { graph, node, scope: begun.scope })
+        Ok(Begun { declares: false, graph, node, scope: begun.scope })
     }
 
     fn tell_type(&mut self, graph: usize, namespace: NamespaceId, local: &Term) -> Visit<()> {

@@ -157,7 +157,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let frame = self.frames.last().unwrap_or(&self.base);
         let (Kind::Struct(fields) | Kind::Parameters(fields)) = &frame.kind else { return Ok(None) };
         match fields.fields.get(frame.index).and_then(|field| Mark::of(&field.shape)) {
-            None | Some(Mark::Left(..) | Mark::Text) => Ok(None),
+            None | Some(Mark::Element | Mark::Left(..) | Mark::Text) => Ok(None),
             Some(Mark::Attribute(_)) => self.open_words(shape).map(Some),
             Some(mark) => {
                 let fields = fields.clone();

@@ -1,4 +1,4 @@
-//! A node without sockets: what it serves stands in a table, and nobody else is to be reached.
+//! A node without sockets: what it serves stands in a table, and nobody else is to be reached. The targets of `fuzz/` have it, too.
 
 use bytes::Bytes;
 use everywire_dcom::DCOM;
@@ -11,10 +11,18 @@ use everywire_model::{
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// What a node serves, without a node.
+/// What a node serves, without a node; one that listens nowhere, unless it says so.
 #[derive(Default)]
 pub struct Directory {
     pub keys: Mutex<BTreeMap<Bytes, Vec<Arc<dyn Servant>>>>,
+    places: Vec<Place>,
+}
+
+impl Directory {
+    /// One that says that it listens.
+    pub fn listening() -> Self {
+        Self { places: vec![Place::socket("dcom", endpoint())], ..Self::default() }
+    }
 }
 
 impl Objects for Directory {
@@ -49,7 +57,7 @@ impl Objects for Directory {
         DCOM.publish(type_id, &self.places(), key)
     }
     fn places(&self) -> Vec<Place> {
-        vec![Place::socket("dcom", endpoint())]
+        self.places.clone()
     }
     fn listen(&self, _: &str) -> Result<Place, Failure> {
         Err(Failure::new(Kind::Unsupported, Initiator::Here, "no network"))

@@ -1,0 +1,107 @@
+//! What a service owes to a request over HTTP, whose response is all that its client hears: the answer once it is there and may go,
+//! an acknowledgement if there is none, or why there will be none.
+
+use super::{Session, Stage, Waker};
+use crate::soap::faults::Said;
+use crate::soap::ids::MessageId;
+use crate::soap::rm::{AWAITED, Next, Outbound, control};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// What is owed to the message that was received last, over the connection that it came by.
+#[derive(Debug, Default)]
+pub(in crate::soap) struct Desk {
+    /// Messages of the protocol itself.
+    pub(super) control: VecDeque<Outbound>,
+    /// A message to answer with an old answer, or with an acknowledgement.
+    pub(super) owed: Option<Owed>,
+    /// The message that gets no answer any more, with its identifier.
+    refused: Option<Option<MessageId>>,
+}
+
+/// A message that waits for its response.
+#[derive(Debug)]
+pub(super) struct Owed {
+    /// Its identifier, if it may have an answer.
+    pub(super) id: Option<MessageId>,
+    /// Its number; none once it was answered.
+    pub(super) number: Option<u64>,
+}
+
+impl Desk {
+    /// Whether a message waits for its answer, which will come by another connection.
+    pub(in crate::soap::rm) fn is_awaiting(&self) -> bool {
+        self.owed.is_some()
+    }
+}
+
+impl Session {
+    /// The response to the message that it is owed to, if it can go now.
+    pub(super) fn pay(
+        &mut self,
+        owed: Owed,
+        now: Instant,
+        desk: &mut Desk,
+        waker: Option<&Waker>,
+    ) -> Option<Next> {
+        let is_over = self.is_over();
+        if let Some(id) = &owed.id {
+            // When all is over there is no window any more: nobody asks again.
+            if let Some((number, message)) = self.out.answer_to(id, now, is_over) {
+                return Some(self.dressed(message, Some(number), true));
+            }
+            // Its answer waits for room, or for a message before it: to WCF's clients an acknowledgement would be all the
+            // answer that comes. What gets none is asked again, after a while. Where all is over, what waited for a message
+            // before it is not begun any more.
+            let begun = owed.number.is_none_or(|number| self.came.is_whole(number));
+            if self.will_answer(id) && (begun || !is_over) {
+                desk.owed = Some(owed).filter(|_| self.awaits(waker));
+                return None;
+            }
+        }
+        if is_over {
+            desk.refused = Some(owed.id);
+            return None;
+        }
+        let message = control::empty(self.version, "SequenceAcknowledgement");
+        Some(self.dressed(message, None, true))
+    }
+
+    /// The message that gets no answer because the session is over, and why.
+    pub(in crate::soap::rm) fn refused(&self, desk: &mut Desk) -> Option<(Said, Option<MessageId>)> {
+        desk.refused.take().map(|id| (self.unknown(), id))
+    }
+
+    /// Whether there will be an answer to a message that came.
+    fn will_answer(&self, id: &MessageId) -> bool {
+        self.asked_of_us.contains(id) || self.out.holds_answer_to(id)
+    }
+
+    /// Notes whom to wake when there are answers; nobody, if too many wait.
+    fn awaits(&mut self, waker: Option<&Waker>) -> bool {
+        let Some(waker) = waker else { return false };
+        let known = self.awaited.iter().any(|held| held.will_wake(waker));
+        if !known && self.awaited.len() < AWAITED {
+            self.awaited.push(waker.clone());
+            return true;
+        }
+        known
+    }
+
+    /// Those whose requests wait look whether that is over.
+    pub(super) fn wake(&mut self) {
+        self.awaited.drain(..).for_each(Waker::wake);
+    }
+
+    /// Whether a service answers requests here, and says nothing else.
+    pub(super) fn responds(&self) -> bool {
+        self.in_turns && !self.asks
+    }
+
+    /// Its place was given to others.
+    pub(in crate::soap::rm) fn displace(&mut self) {
+        self.stage = Stage::Over;
+        self.displaced = true;
+        self.wake();
+    }
+}

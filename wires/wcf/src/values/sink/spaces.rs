@@ -1,0 +1,70 @@
+//! Elements that are in another namespace than those around them, or in none.
+
+use super::frames::{Begun, Kind, Scope};
+use super::{ElementSink, miscounted, misuse};
+use crate::dictionary::Term;
+use crate::values::graph::{NamespaceId, Node};
+use everywire_model::visit::Visit;
+
+impl ElementSink<'_> {
+    /// Starts an element of this namespace, which is declared there if need be; one in no namespace has no prefix. Returns
+    /// whether something was declared.
+    #[cold]
+    pub(super) fn start_in(&mut self, graph: usize, namespace: NamespaceId, name: &Term) -> Visit<bool> {
+        if !self.graphs.namespace(graph, namespace)?.as_str().is_empty() {
+            let known = self.find(graph, namespace);
+            let prefix = known.unwrap_or_else(|| self.fresh());
+            self.output.start(prefix, name);
+            if known.is_none() {
+                self.declare(prefix, graph, namespace)?;
+            }
+            return Ok(known.is_none());
+        }
+        self.output.start(0, name);
+        let declares = self.has_default()?;
+        if declares {
+            self.declare(0, graph, namespace)?;
+        }
+        Ok(declares)
+    }
+
+    /// Whether elements without a prefix are in a namespace here.
+    fn has_default(&self) -> Visit<bool> {
+        let scope = self.scope.get(self.floor..).unwrap_or_default();
+        let declared = scope.iter().rev().find(|known| known.prefix == 0);
+        let (graph, namespace) = match (declared, self.default) {
+            (Some(Scope { graph, namespace, .. }), _) => (*graph, *namespace),
+            (None, Some(namespace)) if !self.output.is_in_part() => (0, namespace),
+            _ => return Ok(false),
+        };
+        Ok(!self.graphs.namespace(graph, namespace)?.as_str().is_empty())
+    }
+
+    /// Starts an item of a list whose items stand among members of another namespace, or are headers, or have no element
+    /// around them at all.
+    #[cold]
+    pub(super) fn start_item(&mut self, at: usize, scope: usize) -> Visit<Begun> {
+        let frame = at.checked_sub(1).and_then(|at| self.frames.get(at)).ok_or_else(misuse)?;
+        let graph = frame.graph;
+        let member = match self.graphs.node(graph, frame.node)? {
+            Node::Items { item, .. } => item,
+            Node::Named { arms, .. } => arms.get(frame.arm).ok_or_else(miscounted)?,
+            _ => return Err(misuse()),
+        };
+        let (namespace, name) = (member.namespace, member.name.clone());
+        let begun = Begun { declares: false, graph, node: member.node, scope };
+        if at == 1 && self.base.kind == Kind::Parameters {
+            return self.start_loose(self.base.index.saturating_sub(1), begun);
+        }
+        let declares = self.start_in(graph, namespace, &name)?;
+        Ok(Begun { declares, ..begun })
+    }
+
+    /// What an element without members declared for those in it, it declared for nobody.
+    #[inline]
+    pub(super) fn leave(&mut self, begun: Begun) {
+        if begun.declares {
+            self.scope.truncate(begun.scope);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Elements in another namespace than that of their type, or in none, in both forms.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{arguments, decode};
+use everywire_idl::wsdl::marks::{Mark, within};
+use everywire_model::shape::{Alias, Field, Hold, Struct, Text};
+use everywire_model::{Rope, Shape, Sink, Value};
+use everywire_wcf::dictionary::{Outgoing, Words, static_word};
+use everywire_wcf::nbfx::xml::to_xml;
+use everywire_wcf::values::{Form, Layout, QName, write_body};
+
+const FORMS: [Form; 2] = [Form::Text, Form::Binary];
+
+fn structure(id: &'static str, members: Vec<(&'static str, Shape)>) -> Shape {
+    let fields: Vec<Field> =
+        members.into_iter().map(|(name, shape)| Field { name: name.into(), shape }).collect();
+    let name = id.rsplit('}').next().unwrap();
+    Shape::Struct(Hold::new(Struct { name: name.into(), id: id.into(), fields: fields.into() }))
+}
+
+fn text() -> Shape {
+    Shape::Text(Text::WIDE)
+}
+
+fn said(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn record(fields: Vec<(&str, Value)>) -> Value {
+    Value::Struct(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// The body and the headers that these values are, as text.
+fn written(form: Form, layout: &Layout, fields: &Shape, value: &Value) -> (Vec<u8>, String, String) {
+    let mut out = Rope::new();
+    let visit = |sink: &mut dyn Sink| value.encode(fields, sink);
+    let headers = write_body(form, layout, &mut Outgoing::statics(), &visit, &mut out).unwrap();
+    let shown = |bytes: &[u8]| match form {
+        Form::Text => String::from_utf8(bytes.to_vec()).unwrap(),
+        Form::Binary if bytes.is_empty() => String::new(),
+        Form::Binary => to_xml(bytes, static_word).unwrap(),
+    };
+    let body = out.to_vec();
+    let (told, apart) = (shown(&body), shown(&headers.unwrap_or_default()));
+    (body, told, apart)
+}
+
+#[test]
+fn members_in_no_namespace_are_written_without_one() {
+    let inner = structure("{urn:o}In", vec![("q", Shape::I32), ("u", within("", text()))]);
+    let members = vec![
+        ("a", within("", Shape::I32)),
+        ("b", within("", text())),
+        ("c", text()),
+        ("d", within("", inner.clone())),
+        ("e", within("", Mark::Items.on(Shape::sequence(text())))),
+        ("f", inner.clone()),
+        ("g", within("", Mark::Left(None, None).on(Shape::Optional(Hold::new(Shape::I32))))),
+        ("h", within("", Shape::Optional(Hold::new(text())))),
+        ("i", within("urn:p", text())),
+        ("j", within("urn:p", Mark::Items.on(Shape::sequence(inner)))),
+        ("k", text()),
+    ];
+    let fields = structure("", vec![("o", structure("{urn:o}O", members))]);
+    let inside = |q: i128| record(vec![("q", Value::Integer(q)), ("u", said("u"))]);
+    let value = record(vec![(
+        "o",
+        record(vec![
+            ("a", Value::Integer(5)),
+            ("b", said("x")),
+            ("c", said("y")),
+            ("d", inside(1)),
+            ("e", Value::List(vec![said("1"), said("2")])),
+            ("f", inside(2)),
+            ("g", Value::Integer(7)),
+            ("h", Value::Nothing),
+            ("i", said("z")),
+            ("j", Value::List(vec![inside(3), inside(4)])),
+            ("k", said("k")),
+        ]),
+    )]);
+    let wanted = concat!(
+        r#"<Op xmlns="urn:o"><o xmlns:i="http://www.w3.org/2001/XMLSchema-instance"><a xmlns="">5</a><b xmlns="">x</b><c>y</c>"#,
+        r#"<d xmlns="" xmlns:b="urn:o"><b:q>1</b:q><u>u</u></d>"#,
+        r#"<e xmlns="">1</e><e xmlns="">2</e><f><q>2</q><u xmlns="">u</u></f><g xmlns="">7</g>"#,
+        r#"<h xmlns="" i:nil="true"/>"#,
+        r#"<b:i xmlns:b="urn:p">z</b:i>"#,
+        r#"<b:j xmlns:b="urn:p"><q>3</q><u xmlns="">u</u></b:j><b:j xmlns:b="urn:p"><q>4</q><u xmlns="">u</u></b:j>"#,
+        r#"<k>k</k></o></Op>"#
+    );
+    let layout = arguments("Op", "urn:o", &fields);
+    for form in FORMS {
+        let (bytes, told, _) = written(form, &layout, &fields, &value);
+        assert_eq!(told, wanted, "{form:?}");
+        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value, "{form:?}");
+    }
+}
+
+/// What stands around parameters may be of one namespace, and they of another.
+/// What Mono's XmlSerializer writes of a class whose members have `Form = Unqualified`, or a namespace: read, and written so.
+#[test]
+fn items_and_members_are_where_mono_has_them() {
+    let items = Alias {
+        name: "ArrayOfInt".into(),
+        id: "{urn:o}ArrayOfInt;-it".into(),
+        target: Shape::sequence(Shape::I32),
+    };
+    let members = vec![
+        ("a", within("", Shape::I32)),
+        ("c", text()),
+        ("e", within("", Mark::Items.on(Shape::sequence(text())))),
+        ("l", Shape::Alias(Hold::new(items))),
+        ("i", within("urn:p", text())),
+    ];
+    let fields = structure("", vec![("o", structure("{urn:o}O", members))]);
+    let number = |value| Value::Integer(value);
+    let value = record(vec![(
+        "o",
+        record(vec![
+            ("a", number(5)),
+            ("c", said("y")),
+            ("e", Value::List(vec![said("1"), said("2")])),
+            ("l", Value::List(vec![number(1), number(2)])),
+            ("i", said("z")),
+        ]),
+    )]);
+    let mono = concat!(
+        r#"<Op xmlns="urn:o"><o xmlns="urn:o"><a xmlns="">5</a><c>y</c><e xmlns="">1</e><e xmlns="">2</e>"#,
+        r#"<l xmlns="urn:o"><it xmlns="">1</it><it xmlns="">2</it></l><i xmlns="urn:p">z</i></o></Op>"#
+    );
+    assert_eq!(decode(Form::Text, mono.as_bytes(), &Words::default(), &fields), value);
+    let layout = arguments("Op", "urn:o", &fields);
+    for form in FORMS {
+        let (bytes, told, _) = written(form, &layout, &fields, &value);
+        let wanted = concat!(
+            r#"<a xmlns="">5</a><c>y</c><e xmlns="">1</e><e xmlns="">2</e>"#,
+            r#"<l><it xmlns="">1</it><it xmlns="">2</it></l><b:i xmlns:b="urn:p">z</b:i></o></Op>"#
+        );
+        assert!(told.ends_with(wanted), "{form:?}: {told}");
+        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value, "{form:?}");
+    }
+}
+
+#[test]
+fn parameters_are_in_the_namespace_that_is_theirs() {
+    let fields = structure(
+        "",
+        vec![("a", Shape::I32), ("b", within("", text())), ("c", Mark::Items.on(Shape::sequence(text())))],
+    );
+    let list = || Value::List(vec![said("1"), said("2")]);
+    let value = record(vec![("a", Value::Integer(5)), ("b", said("x")), ("c", list())]);
+    for form in FORMS {
+        let wrapper = QName::new("urn:w".to_owned(), "Op".to_owned());
+        let layout = Layout::new(Some(wrapper), "urn:m", &fields, "", &[]);
+        let (bytes, told, _) = written(form, &layout, &fields, &value);
+        let wanted = concat!(
+            r#"<Op xmlns="urn:w"><b:a xmlns:b="urn:m">5</b:a><b xmlns="">x</b>"#,
+            r#"<b:c xmlns:b="urn:m">1</b:c><b:c xmlns:b="urn:m">2</b:c></Op>"#
+        );
+        assert_eq!(told, wanted, "{form:?}");
+        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value, "{form:?}");
+    }
+}
+
+#[test]
+fn items_without_an_element_around_them_say_their_namespace() {
+    let fields = structure("", vec![("c", Mark::Items.on(Shape::sequence(text())))]);
+    let value = record(vec![("c", Value::List(vec![said("1"), said("2")]))]);
+    for form in FORMS {
+        let layout = Layout::new(None, "urn:m", &fields, "", &[]);
+        let (_, told, _) = written(form, &layout, &fields, &value);
+        assert_eq!(told, r#"<c xmlns="urn:m">1</c><c xmlns="urn:m">2</c>"#, "{form:?}");
+        // Each item of a header is a header.
+        let header = [("c".to_owned(), QName::new("urn:h".to_owned(), "C".to_owned()))];
+        let wrapper = QName::new("urn:m".to_owned(), "Op".to_owned());
+        let layout = Layout::new(Some(wrapper), "urn:m", &fields, "", &header);
+        let (_, told, apart) = written(form, &layout, &fields, &value);
+        assert!(told.starts_with(r#"<Op xmlns="urn:m""#) && !told.contains("<c"), "{form:?}: {told}");
+        assert_eq!(apart, r#"<h:C xmlns:h="urn:h">1</h:C><h:C xmlns:h="urn:h">2</h:C>"#, "{form:?}");
+    }
+}
