@@ -363,7 +363,7 @@ pub(crate) fn body(bytes: &[u8], little: bool) -> Body {
         dialect: 0,
         budget,
         codec: &NDR,
-        context: bytes::Bytes::new(),
+        context: everywire_model::Context::default(),
         beside: None,
     }
 }

@@ -166,7 +166,16 @@ impl Node {
         let ambient = Some(self.correspondence() as Arc<dyn Ambient>);
         let beside = Some(Arc::new(Beside { handles: Vec::new(), ambient }));
         let budget = Budget::default();
-        Body { bytes, base: 0, little: true, dialect: 0, context: Bytes::new(), budget, codec: &NDR, beside }
+        Body {
+            bytes,
+            base: 0,
+            little: true,
+            dialect: 0,
+            context: everywire_model::Context::default(),
+            budget,
+            codec: &NDR,
+            beside,
+        }
     }
 }
 
