@@ -28,6 +28,7 @@ pub mod object;
 pub mod pipe;
 pub mod reference;
 pub mod rope;
+pub mod same;
 pub mod session;
 pub mod shape;
 pub mod signal;
@@ -51,6 +52,7 @@ pub use marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
 pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
 pub use reference::{Address, Endpoint, Lease, Profile, Reference, UNDER_WAY};
 pub use rope::Rope;
+pub use same::same_bytes;
 pub use session::{
     Answer, Call, CallId, Config, Emission, Event, Expects, Heard, Incoming, Interest, Link, Outcome, Peer,
     PeerAddress, Purpose, Raised, Session,

@@ -2,7 +2,7 @@
 
 use crate::sync::{read, write};
 use bytes::Bytes;
-use everywire_model::{Failure, Hold, Incoming, Interface, Servant, Wire};
+use everywire_model::{Failure, Hold, Incoming, Interface, Servant, Wire, same_bytes};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -173,9 +173,9 @@ impl Directory {
         let version = self.version.load(Ordering::Acquire);
         if let Some(last) = remembered.take_if(|last| {
             last.version == version
-                && last.operation == asked.operation
-                && last.interface == asked.interface
-                && last.key == asked.key
+                && same_bytes(&last.operation, &asked.operation)
+                && same_bytes(&last.interface, &asked.interface)
+                && same_bytes(&last.key, &asked.key)
         }) {
             return Found::Operation(last);
         }

@@ -5,6 +5,7 @@ use super::ids::{self, UUID};
 use super::{Dialect, Form};
 use crate::values::Layout;
 use bytes::Bytes;
+use everywire_model::same_bytes;
 
 /// How many heads one channel remembers.
 const HEADS: usize = 8;
@@ -171,15 +172,16 @@ impl Remembered {
     ) -> Option<Option<[u8; 16]>> {
         let (before, rest) = document.split_at_checked(self.before.len())?;
         let (hole, rest) = rest.split_at_checked(self.hole)?;
-        let rest = rest.strip_prefix(&*self.after)?;
+        let (after, rest) = rest.split_at_checked(self.after.len())?;
         let ends = match form {
             Form::Binary => rest.ends_with(&ENDS),
             Form::Text => rest.ends_with(&self.tail),
         };
         let same = ends
-            && before == &*self.before
+            && same_bytes(before, &self.before)
+            && same_bytes(after, &self.after)
             && self.action.as_deref() == action
-            && *self.key == *key
+            && same_bytes(&self.key, key)
             && (form == Form::Text || goes_on(rest));
         if !same {
             return None;
