@@ -361,36 +361,34 @@ impl Connection {
     /// Reads once and feeds the session. `Ok(false)`: nothing was there. Failures end the connection here.
     fn fill(&self, core: &mut Core) -> Result<bool, ()> {
         let wanted = core.session.wanted();
-        let borrowed = core.input.is_empty() && wanted == 0 && !core.large;
-        if borrowed {
-            SCRATCH.with_borrow_mut(|scratch| {
-                if scratch.capacity() < 16 << 10 {
-                    scratch.reserve(KEEP);
-                }
-                std::mem::swap(scratch, &mut core.input);
-            });
+        if !core.input.is_empty() || wanted > 0 || core.large {
+            let mut input = std::mem::take(&mut core.input);
+            let result = self.read_into(core, &mut input, wanted);
+            core.input = input;
+            return result;
         }
-        let result = self.read_into(core, wanted);
-        if borrowed {
-            SCRATCH.with_borrow_mut(|scratch| {
-                std::mem::swap(scratch, &mut core.input);
-                if !scratch.is_empty() {
-                    // The beginning of a message stays with its connection, in a buffer of its own.
-                    let rest = scratch.split();
-                    core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
-                    core.input.extend_from_slice(&rest);
-                }
-            });
-        }
-        result
+        SCRATCH.with_borrow_mut(|scratch| {
+            if scratch.capacity() < 16 << 10 {
+                scratch.reserve(KEEP);
+            }
+            let result = self.read_into(core, scratch, wanted);
+            if !scratch.is_empty() {
+                // The beginning of a message stays with its connection, in a buffer of its own.
+                let rest = scratch.split();
+                core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
+                core.input.extend_from_slice(&rest);
+            }
+            result
+        })
     }
 
-    fn read_into(&self, core: &mut Core, wanted: usize) -> Result<bool, ()> {
-        let before = core.input.len();
+    #[inline]
+    fn read_into(&self, core: &mut Core, input: &mut BytesMut, wanted: usize) -> Result<bool, ()> {
+        let before = input.len();
         // What a caller announces is not allocated before some of it has come: at most as much again, or a little.
         let wanted = if self.is_accepted() { wanted.min(before.max(ANNOUNCED)) } else { wanted };
         let handles = if self.handles { Some(&mut core.handles) } else { None };
-        match self.stream.read(&mut core.input, wanted, handles) {
+        match self.stream.read(input, wanted, handles) {
             Ok(0) => {
                 self.fail(core, self.closed());
                 return Err(());
@@ -405,14 +403,14 @@ impl Connection {
             }
         }
         if core.draining.is_some() {
-            core.input.clear();
+            input.clear();
             return Ok(true);
         }
         // When a message must be whole is counted exactly.
         let now = if before == 0 { lately() } else { Instant::now() };
-        let Core { session, input, handles, .. } = core;
-        if let Err(violation) = session.receive(now, input, handles) {
+        if let Err(violation) = core.session.receive(now, input, &mut core.handles) {
             self.refuse(core, violation);
+            input.clear();
         }
         core.large |= core.session.wanted() > KEEP;
         Ok(true)
