@@ -112,7 +112,7 @@ fn connection_points_and_callbacks_are_traced_frame_by_frame() {
             two[0]["operation"] == "RemRelease" && two[0]["outward"] == true && two[1]["outward"] == false
         };
         let alone = frames.windows(2).filter(|two| two[0]["after"] == false).filter(alone).count();
-        cycle["round_trips"].as_u64().unwrap() - alone as u64
+        cycle["round_trips"].as_u64().unwrap() - alone.min(1) as u64
     };
     // Activation, (the connection point,) advise, unadvise.
     for (operation, most) in [("connection point", 4), ("callback", 3)] {

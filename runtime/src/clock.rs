@@ -3,10 +3,10 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// The longest time between two ticks of a kernel's clock.
+/// The longest time between two ticks of a kernel's clock, unless its processor is kept from running.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 
-/// The time of the last tick of the kernel's clock: [`TICK`] ago at the most, for a quarter of what [`Instant::now`] costs.
+/// The time of the last tick of the kernel's clock: mostly less than [`TICK`] ago, for a quarter of what [`Instant::now`] costs.
 #[inline]
 pub(crate) fn lately() -> Instant {
     /// A moment, and the nanoseconds of the same clock just after it.

@@ -254,8 +254,15 @@ impl<'n, 't> Types<'n, 't, '_> {
             return Some(String::new());
         }
         let global = element.qname("ref", self.report).filter(|_| !place.parameter)?;
-        let known = global.namespace != of.namespace && self.schemas.elements.contains_key(&global);
-        known.then_some(global.namespace)
+        if global.namespace == of.namespace || !self.schemas.elements.contains_key(&global) {
+            return None;
+        }
+        if global.namespace.contains('}') {
+            let message = format!("{} is no namespace of an element", crate::xml::shown(&global.namespace));
+            self.report.add(Problem::new(element.span(), message));
+            return None;
+        }
+        Some(global.namespace)
     }
 
     /// Counts one more member of a type.

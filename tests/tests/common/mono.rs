@@ -76,8 +76,8 @@ impl Binding {
     }
 }
 
-/// A port that nobody has now, nor gets before it is asked for: they are below those that the system gives out, and each
-/// process has its own.
+/// A port that nobody has now, nor gets before it is asked for: they are below those that the system gives out, and processes
+/// begin at different ones.
 pub fn free_port() -> u16 {
     const FIRST: u32 = 16_384;
     static COUNT: AtomicU32 = AtomicU32::new(0);

@@ -78,7 +78,7 @@ pub fn awake(test: impl Fn()) {
 }
 
 /// How often in a row Wine may sleep.
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 3;
 
 /// A Wine of a test's own, and programs for it.
 pub struct Wine {

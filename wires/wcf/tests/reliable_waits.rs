@@ -196,6 +196,32 @@ fn an_answer_that_the_window_keeps_back_is_the_response_to_its_own_request() {
 }
 
 #[test]
+fn a_request_that_was_refused_is_acknowledged_when_it_is_repeated() {
+    let place = http_support::place("wshttp://127.0.0.1:8000");
+    let bell = Arc::<Bell>::default();
+    let mut asking = http::Accepting::new(&Config { waker: Some(Arc::clone(&bell).into()), ..place });
+    let post = |envelope: &[u8]| {
+        http_support::post("/echo", "Content-Type: application/soap+xml; charset=utf-8\r\n", envelope)
+    };
+    http_support::send(&mut asking, &post(&create(1))).unwrap();
+    let id = between(&http_support::told(&mut asking), "<Identifier>", "<");
+    let header = format!(
+        "<a:MessageID>urn:m1</a:MessageID><r:Sequence s:mustUnderstand=\"1\"><r:Identifier>{id}</r:Identifier>\
+         <r:MessageNumber>1</r:MessageNumber></r:Sequence><x:Odd xmlns:x=\"urn:x\" s:mustUnderstand=\"1\"/>"
+    );
+    let body = "<Say xmlns=\"http://tempuri.org/\"><text>x</text></Say>";
+    let message = envelope(&format!("{}Say", http_support::ACTION), &header, body);
+    for expected in ["MustUnderstand", "SequenceAcknowledgement"] {
+        http_support::send(&mut asking, &post(&message)).unwrap();
+        assert!(http_support::calls(&mut asking).is_empty());
+        let told = http_support::told(&mut asking);
+        assert!(told.contains(expected), "{expected}: {told}");
+        // Nobody waits for an answer that will not come.
+        assert_eq!(asking.outstanding(), 0);
+    }
+}
+
+#[test]
 fn n8_answers_that_nobody_acknowledges_are_kept_up_to_a_size() {
     let contract = remote_object();
     let (node, bell) = (node(), Arc::default());

@@ -99,7 +99,29 @@ fn members_in_no_namespace_are_written_without_one() {
     }
 }
 
-/// What stands around parameters may be of one namespace, and they of another.
+/// A qualified name has a prefix of its own, beside the one that its element declares.
+#[test]
+fn a_qualified_name_in_another_namespace_has_one_declaration_for_each() {
+    let named =
+        Alias { name: "QName".into(), id: "{http://www.w3.org/2001/XMLSchema}QName".into(), target: text() };
+    let members =
+        vec![("a", within("urn:p", Shape::Alias(Hold::new(named)))), ("b", within("urn:p", text()))];
+    let fields = structure("", vec![("o", structure("{urn:o}O", members))]);
+    let layout = arguments("Op", "urn:o", &fields);
+    for (namespace, wanted) in [
+        ("urn:q", r#"<b:a xmlns:b="urn:p" xmlns:c="urn:q">c:l</b:a><b:b xmlns:b="urn:p">x</b:b>"#),
+        ("urn:p", r#"<b:a xmlns:b="urn:p" xmlns:c="urn:p">c:l</b:a><b:b xmlns:b="urn:p">x</b:b>"#),
+    ] {
+        let name = said(&format!("{{{namespace}}}l"));
+        let value = record(vec![("o", record(vec![("a", name), ("b", said("x"))]))]);
+        for form in FORMS {
+            let (bytes, told, _) = written(form, &layout, &fields, &value);
+            assert!(told.contains(wanted), "{form:?}: {told}");
+            assert_eq!(decode(form, &bytes, &Words::default(), &fields), value, "{form:?}");
+        }
+    }
+}
+
 /// What Mono's XmlSerializer writes of a class whose members have `Form = Unqualified`, or a namespace: read, and written so.
 #[test]
 fn items_and_members_are_where_mono_has_them() {
@@ -144,6 +166,7 @@ fn items_and_members_are_where_mono_has_them() {
     }
 }
 
+/// What stands around parameters may be of one namespace, and they of another.
 #[test]
 fn parameters_are_in_the_namespace_that_is_theirs() {
     let fields = structure(

@@ -185,7 +185,6 @@ impl Sink for ElementSink<'_> {
         }
         self.check_word(value)?;
         let begun = self.begin()?;
-        self.leave(begun);
         match self.notation(begun) {
             None => self.output.chars(value),
             Some(Notation::QName) if self.output.is_apart() && value.starts_with('{') => {
@@ -196,6 +195,8 @@ impl Sink for ElementSink<'_> {
             Some(notation) => self.typed_text(notation, value),
         }
         self.output.end();
+        // Not before: a qualified name may need a prefix of its own, or the one that was declared.
+        self.leave(begun);
         Ok(())
     }
 

@@ -339,6 +339,9 @@ impl Exchange {
             return Ok(());
         }
         let answered = wanted && !plan.oneway;
+        if !answered {
+            self.owe_nothing(head);
+        }
         let asked = Bytes::from(asked);
         know(&mut self.reading, &mut self.beside, &plan);
         let (index, displaced) = self.plans.asked(Arc::clone(&plan));
@@ -460,7 +463,15 @@ impl Exchange {
         trimmed(&path) == trimmed(key)
     }
 
+    /// The request gets no answer in the reliable session.
+    fn owe_nothing(&mut self, head: &Head<'_>) {
+        if let (Some(reliable), Some(id)) = (&mut self.reliable, &head.message_id) {
+            reliable.answers_not(id);
+        }
+    }
+
     fn refuse_request(&mut self, head: &Head<'_>, said: Said, not_understood: Vec<(String, String)>) {
+        self.owe_nothing(head);
         if head.message_id.is_some() || !self.dialect.addressing || self.is_http() {
             let relates_to = head.message_id.clone();
             self.own.push_back(Own::Fault { said, relates_to, not_understood });

@@ -9,7 +9,7 @@ use everywire_model::{
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The identifier of the message whose answer a call by this way waits for.
+/// What the call that goes on by this way is known by.
 pub(super) fn question(way: &Profile) -> Option<[u8; 16]> {
     way.component(UNDER_WAY)?.as_ref().try_into().ok()
 }

@@ -158,6 +158,11 @@ impl Reliable {
         lock(&self.session).receive(now, came, &mut self.desk)
     }
 
+    /// There will be no answer to this message, which came.
+    pub(in crate::soap) fn answers_not(&mut self, id: &MessageId) {
+        self.session().answers_not(id);
+    }
+
     /// Nobody waits for a call any more; once it has its number it is repeated all the same.
     pub(in crate::soap) fn cancel(&mut self, call: CallId) {
         self.session().cancel(call);

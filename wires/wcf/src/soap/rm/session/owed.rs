@@ -45,6 +45,7 @@ impl Session {
         waker: Option<&Waker>,
     ) -> Option<Next> {
         let is_over = self.is_over();
+        let begun = owed.number.is_none_or(|number| self.came.is_whole(number));
         if let Some(id) = &owed.id {
             // When all is over there is no window any more: nobody asks again.
             if let Some((number, message)) = self.out.answer_to(id, now, is_over) {
@@ -53,14 +54,14 @@ impl Session {
             // Its answer waits for room, or for a message before it: to WCF's clients an acknowledgement would be all the
             // answer that comes. What gets none is asked again, after a while. Where all is over, what waited for a message
             // before it is not begun any more.
-            let begun = owed.number.is_none_or(|number| self.came.is_whole(number));
             if self.will_answer(id) && (begun || !is_over) {
                 desk.owed = Some(owed).filter(|_| self.awaits(waker));
                 return None;
             }
         }
         if is_over {
-            desk.refused = Some(owed.id);
+            // Whoever is refused calls again: not for what has begun.
+            desk.refused = (!begun).then_some(owed.id);
             return None;
         }
         let message = control::empty(self.version, "SequenceAcknowledgement");
@@ -70,6 +71,12 @@ impl Session {
     /// The message that gets no answer because the session is over, and why.
     pub(in crate::soap::rm) fn refused(&self, desk: &mut Desk) -> Option<(Said, Option<MessageId>)> {
         desk.refused.take().map(|id| (self.unknown(), id))
+    }
+
+    /// There will be no answer to this message, which came: it was one-way, or refused.
+    pub(in crate::soap::rm) fn answers_not(&mut self, id: &MessageId) {
+        self.asked_of_us.retain(|held| held != id);
+        self.wake();
     }
 
     /// Whether there will be an answer to a message that came.
