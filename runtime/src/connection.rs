@@ -37,7 +37,7 @@ use everywire_model::{
     Body, BoxFuture, CallId, Capabilities, Completed, Config, Endpoint, Event, Failure, Handle, Initiator,
     Kind, Link, Object, Outcome, Peer, Resolver, Session, Wire,
 };
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -57,7 +57,7 @@ const KEEP: usize = 64 << 10;
 
 thread_local! {
     /// A buffer for connections that hold no bytes of their own: thousands of idle ones share it.
-    static SCRATCH: RefCell<BytesMut> = RefCell::new(BytesMut::new());
+    static SCRATCH: Cell<BytesMut> = Cell::new(BytesMut::new());
     /// The connection whose calls this thread is serving, by address: its replies are sent in one go afterwards.
     static SERVING: Cell<usize> = const { Cell::new(0) };
 }
@@ -367,19 +367,20 @@ impl Connection {
             core.input = input;
             return result;
         }
-        SCRATCH.with_borrow_mut(|scratch| {
-            if scratch.capacity() < 16 << 10 {
-                scratch.reserve(KEEP);
-            }
-            let result = self.read_into(core, scratch, wanted);
-            if !scratch.is_empty() {
-                // The beginning of a message stays with its connection, in a buffer of its own.
-                let rest = scratch.split();
-                core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
-                core.input.extend_from_slice(&rest);
-            }
-            result
-        })
+        // Taken and not borrowed: a session may ask others, who may call somewhere on this thread.
+        let mut scratch = SCRATCH.take();
+        if scratch.capacity() < 16 << 10 {
+            scratch.reserve(KEEP);
+        }
+        let result = self.read_into(core, &mut scratch, wanted);
+        if !scratch.is_empty() {
+            // The beginning of a message stays with its connection, in a buffer of its own.
+            let rest = scratch.split();
+            core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
+            core.input.extend_from_slice(&rest);
+        }
+        SCRATCH.set(scratch);
+        result
     }
 
     #[inline]
