@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{GUID, GUID_TEXT, Hears};
 use bytes::BytesMut;
 use everywire_auth::sasl::{
     Client, ClientOptions, MAX_LINE, MAX_LINES, Mechanism, Progress, SaslError, Server, ServerOptions,
 };
-use support::{GUID, GUID_TEXT, Hears};
 
 fn server() -> Server {
     Server::new(ServerOptions { peer_uid: Some(0), ..ServerOptions::new(GUID) })

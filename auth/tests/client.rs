@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{GUID, GUID_TEXT, Hears, Scratch, chmod, fixed, hex};
 use everywire_auth::own_uid;
 use everywire_auth::sasl::{
     Authenticated, Client, ClientOptions, Guid, Keyring, KeyringError, Mechanism, Progress, SaslError,
 };
-use support::{GUID, GUID_TEXT, Hears, Scratch, chmod, fixed, hex};
 
 fn options(mechanisms: &[Mechanism]) -> ClientOptions {
     ClientOptions { mechanisms: mechanisms.to_vec(), uid: Some(1000), ..ClientOptions::default() }

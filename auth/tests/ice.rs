@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Scratch, broken, chmod, here, mode, unhex};
 use everywire_auth::ice::{
     AuthorityError, AuthorityFile, COOKIE_LEN, Entry, MAGIC_COOKIE, MAX_ENTRIES, MAX_FILE, NotEntries, parse,
     print,
@@ -14,7 +13,6 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use support::{Scratch, broken, chmod, here, mode, unhex};
 
 const NETID: &str = "local/vm:/tmp/.ICE-unix/dcop21227-1795227108";
 

@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Scratch, chmod, fixed, mode};
 use everywire_auth::sasl::{Keyring, KeyringError};
 use everywire_auth::{Untrusted, system_random};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use support::{Scratch, chmod, fixed, mode};
 
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()

@@ -2,15 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support;
+use crate::support::{GUID, Scratch, capture};
 use bytes::BytesMut;
 use everywire_auth::own_uid;
 use everywire_auth::sasl::{
     Accept, Admitted, Authenticated, Client, ClientOptions, Identity, Keyring, Mechanism, Progress,
     SaslError, Server, ServerOptions,
 };
-use support::{GUID, Scratch, capture};
 
 /// Lets both talk, in pieces of this many bytes, until both are done or one fails.
 fn talk(

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{GUID, Scratch, here};
 use bytes::BytesMut;
 use everywire_auth::own_uid;
 use everywire_auth::sasl::{Admitted, Identity, Keyring, Mechanism, Progress, Server, ServerOptions};
@@ -12,7 +11,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{GUID, Scratch, here};
 
 /// Lets the program connect, and says how it was let in and what its first message begins with.
 fn serve(program: &str, arguments: &[&str], mechanisms: &[Mechanism]) -> (Admitted, u8) {
@@ -137,8 +135,8 @@ fn scripts_of_libdbus() {
 }
 
 mod script {
-    use super::support::{Hears, hex};
     use super::{GUID, Keyring, Mechanism, Path, Scratch, Server, ServerOptions, own_uid};
+    use crate::support::{Hears, hex};
     use bytes::BytesMut;
     use everywire_auth::sasl::{Accept, Client, ClientOptions, Progress, SaslError};
 

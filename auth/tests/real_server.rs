@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Scratch, capture, here};
 use bytes::BytesMut;
 use everywire_auth::sasl::{Authenticated, Client, ClientOptions, Keyring, Mechanism, Progress, SaslError};
 use everywire_auth::{own_uid, system_random};
@@ -13,7 +12,6 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use support::{Scratch, capture, here};
 
 /// A bus of its own, with its own home directory.
 struct Bus {

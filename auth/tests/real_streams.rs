@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Scratch, chmod, here};
 use bytes::BytesMut;
 use everywire_auth::nns::{Channel, ProtectionLevel};
 use everywire_auth::security::{Credentials, Mechanism, Options, Secret, UserTable};
@@ -14,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-use support::{Scratch, chmod, here};
 
 /// The version is in scripts/setup.sh, too.
 const PYSPNEGO: &str = "everywire/pyspnego-0.12.4/bin/python";

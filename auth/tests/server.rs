@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{GUID, GUID_TEXT, Hears, Scratch, broken, fixed, hex};
 use everywire_auth::own_uid;
 use everywire_auth::sasl::{
     Accept, Admitted, Identity, Keyring, KeyringError, Mechanism, Progress, SaslError, Server, ServerOptions,
 };
-use support::{GUID, GUID_TEXT, Hears, Scratch, broken, fixed, hex};
 
 const ALL: [Mechanism; 3] = [Mechanism::External, Mechanism::CookieSha1, Mechanism::Anonymous];
 

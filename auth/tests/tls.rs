@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Scratch, chmod};
 use bytes::BytesMut;
 use everywire_auth::tls::{Channel, ClientSettings, ServerSettings};
 use everywire_model::{Failure, Kind, Rope};
@@ -12,7 +11,6 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use support::{Scratch, chmod};
 
 /// A certificate authority, a server's and a client's certificate by it, and a certificate that nobody signed.
 struct Papers(Scratch);

@@ -1,13 +1,11 @@
 //! Programs served and called as COM objects.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{PROGRAM, Running, Said, Scratch, data, run, run_in};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use support::{PROGRAM, Running, Said, Scratch, data, run, run_in};
 
 const LAMP: &str = "606de2c5-1a8c-11d3-b68f-00c04f8b7214";
 const LEDGER: &str = "606de2c5-1a8c-11d3-b68f-00c04f8b7216";

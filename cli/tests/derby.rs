@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Running, Scratch, run};
 use serde_json::{Value as Json, json};
 use std::path::Path;
-use support::{Running, Scratch, run};
 
 #[test]
 fn the_interfaces_of_the_races_are_served() {

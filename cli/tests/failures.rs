@@ -1,11 +1,10 @@
 //! Every exit code, the three lines of each failure, and the envelope.
 
-mod support;
-
+use crate::support;
+use crate::support::{Bank, Scratch, data, run};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use support::{Bank, Scratch, data, run};
 
 fn call<'a>(reference: &'a str, words: &[&'a str], contract: &'a str) -> support::Said {
     run(&[&["call", reference], words, &["-c", contract, "--interface", "Account"]].concat())

@@ -1,9 +1,7 @@
 //! What needs no server: contracts, generated code, captures, help.
 
-mod support;
-
+use crate::support::{Bank, Scratch, data, run};
 use serde_json::{Value as Json, json};
-use support::{Bank, Scratch, data, run};
 
 #[test]
 fn a_contract_is_printed_back() {

@@ -1,9 +1,7 @@
 //! The relay of `trace`: calls pass, and are explained.
 
-mod support;
-
+use crate::support::{Bank, Running, Scratch, run};
 use serde_json::{Value as Json, json};
-use support::{Bank, Running, Scratch, run};
 
 #[test]
 fn calls_pass_and_are_told() {

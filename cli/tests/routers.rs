@@ -1,9 +1,7 @@
 //! Objects behind a router, on a D-Bus bus and a DCOP server of the test's own.
 
-mod support;
-
+use crate::support::{Bus, Running, Said, Scratch, data, here, run_in};
 use serde_json::json;
-use support::{Bus, Running, Said, Scratch, data, here, run_in};
 
 /// A player that is served behind a router.
 struct Player {

@@ -1,9 +1,7 @@
 //! A program served, and called, over every transport.
 
-mod support;
-
+use crate::support::{Bank, Scratch, data, run, run_with_input};
 use serde_json::json;
-use support::{Bank, Scratch, data, run, run_with_input};
 
 #[test]
 fn every_transport_carries_calls() {

@@ -1,13 +1,11 @@
 //! Programs served and called as WCF services.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Running, Said, Scratch, data, run};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use support::{Running, Said, Scratch, data, run};
 
 /// A contract as .NET tells it.
 fn contract() -> String {

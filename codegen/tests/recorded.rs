@@ -1,6 +1,6 @@
-//! The recorded files are what is generated today; the test `generated` compiles and runs them.
+//! The recorded files are what is generated today; the other modules compile and run them.
 //!
-//! Record anew with `EVERYWIRE_RECORD=1 cargo test -p everywire-codegen --test recorded`, and read the difference.
+//! Record anew with `EVERYWIRE_RECORD=1 cargo test -p everywire-codegen recorded`, and read the difference.
 
 #![allow(clippy::unwrap_used)]
 

@@ -2,15 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod plain;
-
+use crate::plain;
+use crate::plain::{Honest, LONG, Plain, Probe, Ticked, probe_at, until};
 use everywire_model::signal::Listener;
 use everywire_model::{
     Ambient, Emission, Failure, Hold, Initiator, Interface, Kind, Object, Objects, Ref, Servant, Signal,
     Subscription,
 };
 use everywire_runtime::{Builder, Node};
-use plain::{Honest, LONG, Plain, Probe, Ticked, probe_at, until};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -2,11 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod plain;
-
+use crate::plain;
+use crate::plain::{Does, Honest, LONG, Probe, Raw, addresses, call, name, node, probe_at};
 use everywire_model::Ref;
 use everywire_runtime::{blocking, caller};
-use plain::{Does, Honest, LONG, Probe, Raw, addresses, call, name, node, probe_at};
 use std::sync::{Arc, Mutex, mpsc};
 
 /// A servant that has its caller add to what it was asked, twice.

@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod plain;
-
+use crate::plain::{Does, Frame, Honest, LONG, Probe, Raw, Router, call, name, node};
 use everywire_model::Ref;
 use everywire_runtime::{Node, blocking};
-use plain::{Does, Frame, Honest, LONG, Probe, Raw, Router, call, name, node};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;

@@ -2,12 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod plain;
-
+use crate::plain;
+use crate::plain::{Does, Honest, LONG, PLAIN, Probe, addresses, block_on, call, interface, probe_at};
 use everywire_model::visit::Nothing;
 use everywire_model::{Failure, Kind, Outcome, Ref};
 use everywire_runtime::{Builder, Latency, Node};
-use plain::{Does, Honest, LONG, PLAIN, Probe, addresses, block_on, call, interface, probe_at};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;

@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod plain;
-
+use crate::plain::{Honest, LONG, PLAINHUB, Probe, Raw, Router, Ticked, call, name, until};
 use everywire_model::Kind;
 use everywire_runtime::{Builder, Node, Notice};
-use plain::{Honest, LONG, PLAINHUB, Probe, Raw, Router, Ticked, call, name, until};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 

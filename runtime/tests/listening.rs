@@ -2,14 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod plain;
-
-use everywire_model::{Outcome, Ref, Sink, Subscription};
-use everywire_runtime::{Builder, Latency, Node, blocking};
-use plain::{
+use crate::plain;
+use crate::plain::{
     Does, Frame, Honest, LONG, PLAIN, Probe, Router, Ticked, addresses, block_on, interface, name, node,
     serve, ticked, until,
 };
+use everywire_model::{Outcome, Ref, Sink, Subscription};
+use everywire_runtime::{Builder, Latency, Node, blocking};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;

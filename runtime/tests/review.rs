@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod plain;
-
+use crate::plain::{Honest, Plain, Probe, until};
 use everywire_model::{Ambient, Objects, Servant};
 use everywire_runtime::Builder;
-use plain::{Honest, Plain, Probe, until};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;

@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod plain;
-
+use crate::plain::{Frame, LONG, Probe, Router, name, node};
 use everywire_model::{Completed, Kind};
-use plain::{Frame, LONG, Probe, Router, name, node};
 use std::sync::mpsc;
 use std::time::Duration;
 

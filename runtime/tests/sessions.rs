@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod plain;
-
+use crate::plain::{Frame, LONG, PLAIN, Plain, Probe, Raw, Router, block_on, interface, name};
 use bytes::Bytes;
 use everywire_model::*;
 use everywire_runtime::{Builder, Node};
-use plain::{Frame, LONG, PLAIN, Plain, Probe, Raw, Router, block_on, interface, name};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};

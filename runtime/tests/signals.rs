@@ -2,11 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod plain;
-
+use crate::plain;
+use crate::plain::{Honest, LONG, Probe, Ticked, addresses, probe_at};
 use everywire_model::{Ref, Tidings};
 use everywire_runtime::Node;
-use plain::{Honest, LONG, Probe, Ticked, addresses, probe_at};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;

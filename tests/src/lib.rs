@@ -2,6 +2,7 @@
 
 #![warn(unsafe_op_in_unsafe_fn)]
 
+pub mod again;
 pub mod peers;
 pub mod servants;
 

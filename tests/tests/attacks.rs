@@ -1,8 +1,6 @@
 //! Peers that are idle, slow, broken or hostile: none of them may harm anybody else.
 
-mod common;
-
-use common::{Server, scratch};
+use crate::common::{Server, scratch};
 use everywire::model::Kind;
 use everywire::{Latency, Node};
 use everywire_tests::bench::{Benchmarking, IRemoteObject};

@@ -1,10 +1,8 @@
 //! Peers of D-Bus that are silent, slow, broken or hostile: none of them may harm anybody else.
 
-mod common;
-
-use common::foreign::{BUSES, DBUS_TOOLS, bus, run, until};
-use common::galley::{self, NAME};
-use common::{Server, scratch};
+use crate::common::foreign::{BUSES, DBUS_TOOLS, bus, run, until};
+use crate::common::galley::{self, NAME};
+use crate::common::{Server, scratch};
 use everywire::Node;
 use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
 use everywire_tests::peers::{here, peak};

@@ -1,9 +1,7 @@
 //! Peers of DCOP that are silent, slow, broken or hostile: none of them may harm anybody else.
 
-mod common;
-
-use common::dcopserver::DcopServer;
-use common::foreign::until;
+use crate::common::dcopserver::DcopServer;
+use crate::common::foreign::until;
 use everywire::Node;
 use everywire_tests::dcop_kitchen::Kitchen;
 use everywire_tests::servants::Scullery;

@@ -1,9 +1,7 @@
 //! D-Bus among ourselves: over both real buses and peer to peer, with everything that the wire can carry.
 
-mod common;
-
-use common::foreign::{bus, socket};
-use common::galley::{self, NAME};
+use crate::common::foreign::{bus, socket};
+use crate::common::galley::{self, NAME};
 use everywire::{Kind, Node};
 use everywire_derby::buses::Program;
 use everywire_tests::servants::Galley;

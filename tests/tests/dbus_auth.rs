@@ -1,10 +1,10 @@
 //! Ways to a bus or a peer: authentication, transports, and what the environment says. Programs of their own, because what
 //! they do hangs on their environment.
 
-mod common;
-
-use common::foreign::{BUSES, Beside, DBUS_TOOLS, Said, bus, bus_with, everywire, run, run_with, socket};
-use common::scratch;
+use crate::common::foreign::{
+    BUSES, Beside, DBUS_TOOLS, Said, bus, bus_with, everywire, run, run_with, socket,
+};
+use crate::common::scratch;
 use everywire::Node;
 use everywire_derby::buses::{Bus, Program, Settings};
 use everywire_tests::peers::here;

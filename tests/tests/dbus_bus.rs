@@ -1,10 +1,8 @@
 //! Living on a bus: names and their queues, the loss of whom one listens to, monitors, and what everybody expects of
 //! everybody.
 
-mod common;
-
-use common::foreign::{BUSES, Beside, DBUS_TOOLS, bus, socket, until};
-use common::galley::{self, NAME, PATH};
+use crate::common::foreign::{BUSES, Beside, DBUS_TOOLS, bus, socket, until};
+use crate::common::galley::{self, NAME, PATH};
 use everywire::model::describe::{Shape, TEXT};
 use everywire::model::shape::Field;
 use everywire::model::{Direction, Hold, Operation, Parameter, Tidings};

@@ -1,9 +1,8 @@
 //! D-Bus from the command line, as a user has it.
 
-mod common;
-
-use common::foreign::{BUSES, Beside, bus, contract, everywire, run, run_with, socket, until};
-use common::galley::{NAME, PATH};
+use crate::common;
+use crate::common::foreign::{BUSES, Beside, bus, contract, everywire, run, run_with, socket, until};
+use crate::common::galley::{NAME, PATH};
 use everywire::Node;
 use everywire_derby::buses::Bus;
 use everywire_tests::peers::here;

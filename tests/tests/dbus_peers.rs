@@ -1,10 +1,10 @@
 //! Programs that use other libraries of D-Bus, and one that uses none: GLib's GDBus, Python's dbus-fast, and messages made
 //! by hand in both byte orders.
 
-mod common;
-
-use common::foreign::{BUSES, Beside, bus, contract, dbus_fast, glib_peer, run, script, socket, until};
-use common::galley::{self, NAME, PATH};
+use crate::common::foreign::{
+    BUSES, Beside, bus, contract, dbus_fast, glib_peer, run, script, socket, until,
+};
+use crate::common::galley::{self, NAME, PATH};
 use everywire::{Node, Ref};
 use everywire_derby::buses::{Bus, Program};
 use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};

@@ -1,10 +1,8 @@
 //! The programs that everybody uses to look at D-Bus: systemd's `busctl`, GLib's `gdbus`, and those of the reference
 //! implementation, against our servers and beside our clients.
 
-mod common;
-
-use common::foreign::{BUSES, Beside, DBUS_TOOLS, bus, run, run_with, socket, until};
-use common::galley::{self, NAME, PATH};
+use crate::common::foreign::{BUSES, Beside, DBUS_TOOLS, bus, run, run_with, socket, until};
+use crate::common::galley::{self, NAME, PATH};
 use everywire::model::Hold;
 use everywire::{Kind, Node};
 use everywire_derby::buses::Bus;

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::dcom::{Samba, alone, impacket};
-use common::dcom_pantry::{self, CLASS};
-use common::foreign::{Beside, Said, everywire, run, run_with, until};
-use common::kdc::{PASSWORD, REALM, Realm, SERVICE, USER, realm};
+use crate::common::dcom::{Samba, alone, impacket};
+use crate::common::dcom_pantry::{self, CLASS};
+use crate::common::foreign::{Beside, Said, everywire, run, run_with, until};
+use crate::common::kdc::{PASSWORD, REALM, Realm, SERVICE, USER, realm};
 use everywire::Node;
 use everywire_tests::peers::root;
 use std::fs;

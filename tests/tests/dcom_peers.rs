@@ -1,14 +1,12 @@
 //! Programs that use other libraries of DCOM: impacket for Python, j-Interop for Java, node-dcom for Node. tshark looks on.
 
-mod common;
-
-use common::dcom::{
+use crate::common::dcom::{
     OURS, OURS_TO_PEERS, PASSWORD, address, alone, impacket, j_interop, judged, listening, node_dcom, serving,
 };
-use common::dcom_pantry::contract::{Pantry, PantryNoted, PantryTicked};
-use common::dcom_pantry::serve_one;
-use common::foreign::{Beside, PATIENCE, run, until};
-use common::scratch;
+use crate::common::dcom_pantry::contract::{Pantry, PantryNoted, PantryTicked};
+use crate::common::dcom_pantry::serve_one;
+use crate::common::foreign::{Beside, PATIENCE, run, until};
+use crate::common::scratch;
 use everywire::Node;
 use std::process::Command;
 use std::sync::atomic::Ordering::SeqCst;

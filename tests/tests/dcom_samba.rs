@@ -1,10 +1,8 @@
 //! Samba: its tests of our server, message by message and as a whole, and its servers for our client.
 
-mod common;
-
-use common::dcom::{DOMAIN, PASSWORD, SAMBA_DOMAIN, SAMBA_USER, Samba, USER, alone, serving};
-use common::dcom_torture;
-use common::foreign::{run_with, script};
+use crate::common::dcom::{DOMAIN, PASSWORD, SAMBA_DOMAIN, SAMBA_USER, Samba, USER, alone, serving};
+use crate::common::dcom_torture;
+use crate::common::foreign::{run_with, script};
 use everywire::model::describe::*;
 use everywire::{Failure, Interface, Kind, Node};
 use std::collections::BTreeSet;

@@ -1,12 +1,8 @@
 //! Our client and a COM server under Wine that listens on TCP (`?dialect=wine`).
 
-mod common;
-#[path = "common/wine.rs"]
-#[allow(unreachable_pub)]
-mod wine;
-
-use common::dcom_torture;
-use common::foreign::{contract, everywire, run, run_with, until};
+use crate::common::dcom_torture;
+use crate::common::foreign::{contract, everywire, run, run_with, until};
+use crate::common::wine;
 use everywire::model::Variant;
 use everywire::model::describe::{TextKind, text};
 use everywire::model::shape::Shape;

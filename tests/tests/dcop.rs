@@ -1,10 +1,9 @@
 //! DCOP through our own server: applications of ours, the command line, and a peer that was written from the description
 //! of the protocol alone.
 
-mod common;
-
-use common::dcopserver::DcopServer;
-use common::foreign::{Beside, run, run_with, until};
+use crate::common;
+use crate::common::dcopserver::DcopServer;
+use crate::common::foreign::{Beside, run, run_with, until};
 use everywire::model::describe::{Shape, TEXT, WIDE_TEXT};
 use everywire::model::{Tidings, Variant};
 use everywire::{Bytes, Kind, Node, Notice, Ref, Value};

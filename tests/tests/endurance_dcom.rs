@@ -2,20 +2,16 @@
 //!
 //! `EVERYWIRE_CYCLES` says how many cycles are made (3000 unless set); the promise is about 100 000.
 
-#[path = "common/dcom_pantry.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod pantry;
-#[path = "attacks_dcom/target.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod target;
-
+use crate::attacks_dcom::target;
+use crate::common::dcom_pantry as pantry;
 use everywire::model::{Hold, Signal};
 use everywire::{Failure, Node};
+use everywire_tests::again::{only, this_program};
 use pantry::{PANTRY, PANTRY_CLASS};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -31,16 +27,11 @@ const CLIENTS: usize = 3;
 /// What a server may grow by, whatever the number of cycles.
 const GROWTH: u64 = 12 << 20;
 
-/// The server's part of the test.
-#[test]
-fn serve() {
-    target::serve();
-}
-
 /// The clients' part of the test: cycles until it is killed, and says after each that it was made.
 #[test]
-fn client() {
-    let Ok(address) = std::env::var(CLIENT) else { return };
+#[ignore = "a client that other tests start"]
+fn a_client_that_cycles() {
+    let address = std::env::var(CLIENT).expect("other tests start it");
     let node = Node::new();
     // Without a number it goes on until it is killed.
     let cycles = std::env::var(LEAVES).ok().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
@@ -81,8 +72,8 @@ struct Client {
 impl Client {
     fn start(address: &str, number: usize, made: &Arc<AtomicU64>) -> Self {
         let errors = std::env::temp_dir().join(format!("everywire-client-{}-{number}", std::process::id()));
-        let mut child = Command::new(std::env::current_exe().expect("a program"))
-            .args(["--exact", "client", "--nocapture", "--test-threads=1"])
+        let mut child = this_program()
+            .args(only("a_client_that_cycles"))
             .env(CLIENT, address)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -187,8 +178,8 @@ fn clients_that_leave_leave_nothing_behind() {
     one_client(&server, &address, 1000);
     let before = (server.threads(), server.descriptors());
     for _ in 0..CLIENTS {
-        let output = Command::new(std::env::current_exe().expect("a program"))
-            .args(["--exact", "client", "--nocapture", "--test-threads=1"])
+        let output = this_program()
+            .args(only("a_client_that_cycles"))
             .envs([(CLIENT, address.as_str()), (LEAVES, "3")])
             .output()
             .expect("a client");

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::kdc::{OTHER_SERVICE, PASSWORD, REALM, SERVICE, USER, realm};
+use crate::common::kdc::{OTHER_SERVICE, PASSWORD, REALM, SERVICE, USER, realm};
 use everywire::Kind;
 use everywire_auth::security::{
     Acceptor, Credentials, Established, Initiator, Mechanism, Options, Protection, Secret, UserTable,

@@ -1,10 +1,9 @@
 //! omniORB, a CORBA broker that none of us wrote: its client against our server, our client against its server, over TCP
 //! and over Unix sockets; and a capture of it all in which tshark finds nothing malformed.
 
-mod common;
-
-use common::foreign::PATIENCE;
-use common::{Server, capture, omniorb, scratch};
+use crate::common;
+use crate::common::foreign::PATIENCE;
+use crate::common::{Server, capture, omniorb, scratch};
 use everywire::model::shape::{Alias, Struct};
 use everywire::model::{Hold, Shape, Value, Variant};
 use everywire::{Bytes, Kind, Node, Ref};

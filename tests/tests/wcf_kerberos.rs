@@ -1,10 +1,8 @@
 //! Windows authentication on net.tcp by Kerberos, with a key distribution centre of MIT's.
 
-mod common;
-
-use common::hello::bench::IRemoteObject;
-use common::hello::{Remote, use_bench};
-use common::kdc::{PASSWORD, REALM, USER, realm};
+use crate::common::hello::bench::IRemoteObject;
+use crate::common::hello::{Remote, use_bench};
+use crate::common::kdc::{PASSWORD, REALM, USER, realm};
 use everywire::{Kind, Node, Ref};
 use std::sync::Arc;
 

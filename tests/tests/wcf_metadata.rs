@@ -1,13 +1,11 @@
 //! Services tell their contracts: ours to us and to Mono's tools, Mono's to us.
 
-mod common;
-
-use common::cellar::Cellar;
-use common::cellar::contract::cellar::ICellar;
-use common::foreign::run;
-use common::hello::Remote;
-use common::hello::bench::IRemoteObject;
-use common::mono::{BASIC, Mono};
+use crate::common::cellar::Cellar;
+use crate::common::cellar::contract::cellar::ICellar;
+use crate::common::foreign::run;
+use crate::common::hello::Remote;
+use crate::common::hello::bench::IRemoteObject;
+use crate::common::mono::{BASIC, Mono};
 use everywire::model::contract::note;
 use everywire::model::{Contract, Discovery, Interface, Remote as _};
 use everywire::{Kind, Node};

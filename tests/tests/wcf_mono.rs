@@ -1,14 +1,12 @@
 //! Mono's WCF calls our services, and we call Mono's: every binding and every feature of contracts that Mono has.
 
-mod common;
-
-use common::cellar::contract::cellar::ICellar;
-use common::cellar::{Cellar, use_all};
-use common::hello::bench::IRemoteObject;
-use common::hello::duplex::IHello;
-use common::hello::{Hello, Remote, use_bench, use_hello};
-use common::mono::{BASIC, BASICS, BINARY, BINARYS, Binding, Mono, STREAMED, TCP, TEXT, WS, WSS};
-use common::papers::Papers;
+use crate::common::cellar::contract::cellar::ICellar;
+use crate::common::cellar::{Cellar, use_all};
+use crate::common::hello::bench::IRemoteObject;
+use crate::common::hello::duplex::IHello;
+use crate::common::hello::{Hello, Remote, use_bench, use_hello};
+use crate::common::mono::{BASIC, BASICS, BINARY, BINARYS, Binding, Mono, STREAMED, TCP, TEXT, WS, WSS};
+use crate::common::papers::Papers;
 use everywire::{Node, Ref};
 use std::sync::Arc;
 

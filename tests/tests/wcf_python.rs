@@ -1,12 +1,10 @@
 //! Python's clients of WCF use our services: pynettcp over net.tcp, zeep over HTTP.
 
-mod common;
-
-use common::foreign::{Beside, script};
-use common::hello::bench::IRemoteObject;
-use common::hello::bytes;
-use common::papers::{PASSWORD, Papers, USER};
-use common::python::{nettcp, nettcp_windows, serving, succeeds, zeep};
+use crate::common::foreign::{Beside, script};
+use crate::common::hello::bench::IRemoteObject;
+use crate::common::hello::bytes;
+use crate::common::papers::{PASSWORD, Papers, USER};
+use crate::common::python::{nettcp, nettcp_windows, serving, succeeds, zeep};
 use everywire::{Node, Ref};
 use everywire_tests::peers::here;
 use std::process::Command;

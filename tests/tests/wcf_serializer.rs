@@ -1,12 +1,10 @@
 //! Contracts of XmlSerializer (`[XmlSerializerFormat]`): attributes, texts beside them, lists without an element around them,
 //! choices. Mono calls our service, and we call Mono's.
 
-mod common;
-
-use common::foreign::{everywire, run};
-use common::mill::contract::mill::IMill;
-use common::mill::{Mill, use_mill};
-use common::mono::{BASIC, BINARY, Binding, Mono, TCP, WS};
+use crate::common::foreign::{everywire, run};
+use crate::common::mill::contract::mill::IMill;
+use crate::common::mill::{Mill, use_mill};
+use crate::common::mono::{BASIC, BINARY, Binding, Mono, TCP, WS};
 use everywire::{Node, Ref};
 use std::sync::Arc;
 

@@ -1,11 +1,9 @@
 //! One-way calls and reliable sessions over real connections, against services that do as they are told here.
 
-mod common;
-
-use common::foreign::until;
-use common::hello::bench::IRemoteObject;
-use common::hello::duplex::IHelloCallback;
-use common::waiting::{Waiting, place};
+use crate::common::foreign::until;
+use crate::common::hello::bench::IRemoteObject;
+use crate::common::hello::duplex::IHelloCallback;
+use crate::common::waiting::{Waiting, place};
 use everywire::model::shape::Hold;
 use everywire::model::visit::Nothing;
 use everywire::model::{Completed, Outcome};

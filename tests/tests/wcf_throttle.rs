@@ -1,11 +1,10 @@
 //! Places that bound what they serve at once: whoever comes beyond waits for its turn, over every binding.
 
-mod common;
-
-use common::foreign::{PATIENCE, until};
-use common::hello::bench::IRemoteObject;
-use common::python::{nettcp, serving, succeeds};
-use common::waiting::place;
+use crate::common;
+use crate::common::foreign::{PATIENCE, until};
+use crate::common::hello::bench::IRemoteObject;
+use crate::common::python::{nettcp, serving, succeeds};
+use crate::common::waiting::place;
 use everywire::{Node, Ref};
 use std::io::{Read, Write};
 use std::net::TcpStream;

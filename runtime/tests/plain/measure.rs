@@ -1,7 +1,8 @@
 //! Waiting without hanging, and what a test process holds and spends.
 
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::process::Command;
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -18,10 +19,20 @@ pub fn until(what: &str, mut check: impl FnMut() -> bool) {
     }
 }
 
-/// Tests that measure the whole process go one after the other.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Whether the test has this process for itself, as a test has that measures what the process holds or spends. If not, the test
+/// runs to its end in a process of its own now, and the caller returns. `cargo nextest` gives each test a process anyway.
+pub fn alone() -> bool {
+    const MARK: &str = "EVERYWIRE_TEST_ALONE";
+    if [MARK, "NEXTEST"].iter().any(|name| std::env::var_os(name).is_some()) {
+        return true;
+    }
+    let thread = std::thread::current();
+    let test = thread.name().unwrap();
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    let output = again.args(["--exact", test, "--nocapture"]).env(MARK, test).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains("1 passed"), "{test}: {}\n{out}\n{err}", output.status);
+    false
 }
 
 /// CPU time of this process so far.

@@ -8,6 +8,7 @@ use everywire::model::{
 use everywire::{Builder, Bytes, Failure, Interface, Node, Notice, Quotas, Reference};
 use everywire_dcom::DCOM;
 use everywire_dcom::exporter::{Counts, Exporter};
+use everywire_tests::again::{only, this_program};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -164,7 +165,7 @@ impl Target {
         Self::with(&Settings::default())
     }
 
-    /// Runs [`serve`] of the calling test program, which must have a test of that name.
+    /// Runs [`serve`] in another process of this test program.
     pub fn with(settings: &Settings) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -178,12 +179,11 @@ impl Target {
         fs::set_permissions(&users, fs::Permissions::from_mode(0o600)).expect("our file");
         let address =
             format!("dcom://{}127.0.0.1:0?users={}{}", settings.own, users.display(), settings.options);
-        let program = std::env::current_exe().expect("a program");
         let limit = settings.descriptors.map_or(String::new(), |most| format!("ulimit -n {most}; "));
         let mut child = Command::new("sh")
             .args(["-c", &format!("{limit}exec \"$0\" \"$@\"")])
-            .arg(program)
-            .args(["--exact", "serve", "--nocapture", "--test-threads=1"])
+            .arg(this_program().get_program())
+            .args(only("a_server_to_attack"))
             .env(ADDRESS, &address)
             .env(PERIOD, settings.period.as_millis().to_string())
             .env(FIRST_MESSAGE, settings.first_message.as_millis().to_string())
@@ -322,9 +322,9 @@ fn entries(pid: u32, what: &str) -> usize {
     fs::read_dir(format!("/proc/{pid}/{what}")).expect("it runs").count()
 }
 
-/// The server's part: does nothing unless the process was started for it.
+/// The server's part, in the process that was started for it.
 pub fn serve() {
-    let Ok(address) = std::env::var(ADDRESS) else { return };
+    let address = std::env::var(ADDRESS).expect("other tests start it");
     let millis = |name: &str| {
         let text = std::env::var(name).expect("a setting");
         Duration::from_millis(text.parse().expect("a number"))

@@ -3,6 +3,7 @@
 use super::foreign::{Beside, run, script};
 use super::{capture, dcom_pantry, scratch};
 use everywire::Node;
+use everywire_tests::again::{only, this_program};
 use everywire_tests::peers::{here, root};
 use std::fs;
 use std::net::TcpStream;
@@ -56,8 +57,8 @@ pub fn alone(test: &str) -> bool {
     }
     let output = unshare()
         .args(["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"])
-        .arg(std::env::current_exe().expect("a program"))
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .arg(this_program().get_program())
+        .args(only(test))
         .env(MARK, test)
         .output()
         .expect("unshare runs");

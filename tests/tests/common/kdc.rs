@@ -2,6 +2,7 @@
 
 use super::foreign::{PATIENCE, run, run_with, until};
 use super::scratch;
+use everywire_tests::again::{only, this_program};
 use everywire_tests::peers::{find, here};
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -43,8 +44,8 @@ pub fn realm(test: &str) -> Option<Realm> {
         return None;
     }
     let realm = Realm::start(test);
-    let mut again = realm.command(std::env::current_exe().expect("a program"));
-    again.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(MARK, &realm.dir);
+    let mut again = realm.command(this_program().get_program());
+    again.args(only(test)).env(MARK, &realm.dir);
     let output = again.output().expect("it starts");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}\n{out}\n{err}\n{}", output.status, realm.said());

@@ -17,6 +17,7 @@ pub mod mono;
 pub mod papers;
 pub mod python;
 pub mod waiting;
+pub mod wine;
 
 use everywire_derby::contestants::omniorb::{Built, build};
 use std::fs;

@@ -1,10 +1,8 @@
 //! What hostile peers have done to others: each is a test by its name, at the level of the session.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::*;
 use bytes::Bytes;
-use common::*;
 use everywire_dbus::{DBUS, limits};
 use everywire_model::describe::*;
 use everywire_model::{

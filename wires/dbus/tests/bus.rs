@@ -1,10 +1,9 @@
 //! Real buses: whatever of dbus-daemon is installed lets us in, gives us a name, routes calls and signals.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common;
+use crate::common::{EXAMPLE, SIGNALS, operation};
 use bytes::BytesMut;
-use common::{EXAMPLE, SIGNALS, operation};
 use everywire_dbus::DBUS;
 use everywire_model::{
     Answer, Call, Config, Emission, Endpoint, Event, Expects, Failure, Handle, Initiator, Interest, Kind,

@@ -1,10 +1,8 @@
 //! Messages of other implementations: 10,000 that dbus-monitor wrote, and greetings of four clients.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::*;
 use bytes::Bytes;
-use common::*;
 use everywire_dbus::frame::{Fields, HEADER, Header};
 use everywire_dbus::{DBUS, VALUES, Values};
 use everywire_model::wire::Sniff;

@@ -1,10 +1,8 @@
 //! Two sessions of this crate with each other: greeting, calls, errors, properties, signals, handles.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::*;
 use bytes::Bytes;
-use common::*;
 use everywire_dbus::DBUS;
 use everywire_model::describe::*;
 use everywire_model::{

@@ -1,10 +1,8 @@
 //! What others on a bus can send, and what a bus says late: none of it ends the connection, or counts as what it is not.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::*;
 use bytes::Bytes;
-use common::*;
 use everywire_dbus::{DBUS, TAG_NAME, limits};
 use everywire_model::describe::*;
 use everywire_model::{

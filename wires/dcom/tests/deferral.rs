@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{
+use crate::common::{
     array, bstr, decode, encode, enumeration, integers, ordered, parameters, pointer, record, sequence,
     structure, unhex, union, unique, unnamed, variant, wide,
 };

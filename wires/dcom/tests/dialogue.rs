@@ -2,15 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod support;
-
+use crate::support;
+use crate::support::*;
 use everywire_auth::security::Mechanism;
 use everywire_dcom::Level;
 use everywire_dcom::frame;
 use everywire_dcom::pdu::Pdu;
 use everywire_model::shape::{Field, Struct};
 use everywire_model::*;
-use support::*;
 
 /// A connection with the counter made, and the way to it.
 fn counter(terms: Terms) -> (Pair, Profile, Interface) {

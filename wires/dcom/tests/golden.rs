@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{decode, encode, shape_of, stubs};
+use crate::common;
+use crate::common::{decode, encode, shape_of, stubs};
 use everywire_dcom::{NDR, NdrSink, NdrSource};
 use everywire_model::{Budget, Codec, Shape, Value};
 

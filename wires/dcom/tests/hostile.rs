@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{
+use crate::common;
+use crate::common::{
     body, bstr, code, decode, parameters, pointer, record, sequence, shape_of, structure, stubs, unhex,
     unique, unnamed, variant, wide,
 };

@@ -3,13 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use bytes::Bytes;
-use common::{
+use crate::common;
+use crate::common::{
     alias, bstr, decimal, decode, encode, integers, interface, parameters, record, sequence, structure,
     unhex, union, unique, unnamed, variant,
 };
+use bytes::Bytes;
 use everywire_dcom::NdrSink;
 use everywire_dcom::ndr::{Hook, References};
 use everywire_model::shape::Shape;

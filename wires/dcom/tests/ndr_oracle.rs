@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{
+use crate::common;
+use crate::common::{
     array, decode, encode, enumeration, ordered, parameters, pointer, record, sequence, sized, structure,
     unhex, union, unique, unnamed, variant, wide,
 };

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{
+use crate::common::{
     code, decode, encode, integers, parameters, pointer, record, sized, structure, unhex, unique, unnamed,
 };
 use everywire_dcom::NdrSink;

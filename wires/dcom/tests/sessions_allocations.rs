@@ -2,36 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::*;
+use allocation_counter::measure;
 use bytes::BytesMut;
 use everywire_dcom::Level;
 use everywire_model::*;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use support::*;
-
-struct Counting;
-
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every request goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as above; the place came from `alloc`.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Moves what one session sent into the other's input buffer, as a link does.
 fn carry(from: &mut dyn Session, input: &mut BytesMut) {
@@ -44,7 +20,7 @@ fn carry(from: &mut dyn Session, input: &mut BytesMut) {
 }
 
 /// Allocations of a thousand calls, both sides together.
-fn thousand(level: Level) -> usize {
+fn thousand(level: Level) -> u64 {
     let terms = Terms::at(level);
     let mut pair = Pair::new(terms);
     let counter = interface("Counter", COUNTER);
@@ -83,9 +59,7 @@ fn thousand(level: Level) -> usize {
         }
     };
     (0..300).for_each(|_| round());
-    let before = COUNT.load(Ordering::Relaxed);
-    (0..1000).for_each(|_| round());
-    COUNT.load(Ordering::Relaxed) - before
+    measure(|| (0..1000).for_each(|_| round())).count_total
 }
 
 #[test]

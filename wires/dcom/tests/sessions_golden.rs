@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod support;
-
+use crate::support::*;
 use everywire_dcom::frame::{self, PduKind};
 use everywire_dcom::pdu::{ContextResult, Pdu};
 use everywire_dcom::{DCOM, hresult};
 use everywire_model::*;
 use std::collections::BTreeMap;
-use support::*;
 
 /// What the clients of the captured connections sent, PDU by PDU.
 fn clients() -> BTreeMap<(String, String), Vec<Vec<u8>>> {

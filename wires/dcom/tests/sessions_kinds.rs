@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod support;
-
+use crate::support::*;
 use everywire_dcom::exporter::Correspondence;
 use everywire_dcom::frame::{self, FIRST, LAST, PduKind};
 use everywire_dcom::pdu::{Fault, Pdu};
@@ -14,7 +13,6 @@ use everywire_model::value::{TypedShape, Value};
 use everywire_model::variant::Variant;
 use everywire_model::*;
 use std::any::Any;
-use support::*;
 
 /// A contract of both kinds.
 fn contract(name: &str) -> Interface {

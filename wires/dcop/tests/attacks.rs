@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::*;
 use bytes::BytesMut;
 use everywire_dcop::{DCOP, limits};
 use everywire_model::visit::Nothing;
 use everywire_model::*;
 use std::time::{Duration, Instant};
-use support::*;
 
 fn refused(session: &mut dyn Session, bytes: &[u8]) -> &'static str {
     feed(session, bytes).unwrap_err().name

@@ -2,15 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support;
+use crate::support::{COOKIE, config, operation, profile, shape};
 use bytes::{Bytes, BytesMut};
 use everywire_dcop::server::{Server, Settings};
 use everywire_dcop::{DATA_STREAM, DCOP};
 use everywire_model::visit::Nothing;
 use everywire_model::*;
 use std::time::Instant;
-use support::{COOKIE, config, operation, profile, shape};
 
 /// A server and the sessions connected to it.
 struct Desk {

@@ -3,14 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::*;
 use everywire_dcop::ice::Core;
 use everywire_dcop::{DATA_STREAM, DCOP};
 use everywire_model::visit::Nothing;
 use everywire_model::*;
 use std::time::Instant;
-use support::*;
 
 /// With the bytes that mean nothing, and the key, cleared.
 fn plain(message: &[u8]) -> Vec<u8> {

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{body, operation};
 use bytes::Bytes;
 use everywire_dcop::{ANY_SUFFIX, APPLICATION, DATA_STREAM, DCOP};
 use everywire_model::*;
-use support::{body, operation};
 
 #[test]
 fn references_survive_a_round_trip() {

@@ -2,36 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "server/net.rs"]
-#[allow(dead_code)]
-mod net;
-
+use crate::server::net;
+use allocation_counter::measure;
 use bytes::BytesMut;
 use everywire_model::{Hub, HubEvent, PeerId};
 use net::{Net, call, reply};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-struct Counting;
-
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every request goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as above; the place came from `alloc`.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn a_call_takes_no_memory_on_its_way() {
@@ -57,9 +32,7 @@ fn a_call_takes_no_memory_on_its_way() {
         }
     };
     (0..100).for_each(|_| round(&mut input));
-    let before = COUNT.load(Ordering::Relaxed);
-    (0..1000).for_each(|_| round(&mut input));
-    let taken = COUNT.load(Ordering::Relaxed) - before;
+    let taken = measure(|| (0..1000).for_each(|_| round(&mut input))).count_total;
     assert_eq!(passed, 2 * 1100);
     // The test's own buffer is made anew a few times.
     assert!(taken <= 20, "{taken} allocations in 1000 rounds");

@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::*;
 use everywire_dcop::{DCOP, limits};
 use everywire_model::visit::Nothing;
 use everywire_model::*;
 use std::time::Instant;
-use support::*;
 
 fn taken(session: &mut dyn Session) -> Vec<CallId> {
     let id = |event| match event {

@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{body, shape, unhex};
 use bytes::Bytes;
 use everywire_dcop::DATA_STREAM;
 use everywire_model::shape::{Enum, Field, Hold, Map, Pointer, PointerKind, Struct, Text};
 use everywire_model::*;
-use support::{body, shape, unhex};
 
 /// The shape of one value of this type.
 fn one(name: &str) -> Shape {

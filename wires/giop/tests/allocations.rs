@@ -2,36 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::*;
+use allocation_counter::measure;
 use bytes::BytesMut;
 use everywire_giop::GIOP;
 use everywire_model::*;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use support::*;
-
-struct Counting;
-
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every request goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as above; the place came from `alloc`.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Moves what one session sent into the other's input buffer, as a link does.
 fn carry(from: &mut dyn Session, input: &mut BytesMut) {
@@ -75,9 +51,7 @@ fn a_warm_call_takes_the_memory_it_is_handed_on_in() {
         }
     };
     (0..300).for_each(|_| round());
-    let before = COUNT.load(Ordering::Relaxed);
-    (0..1000).for_each(|_| round());
-    let taken = COUNT.load(Ordering::Relaxed) - before;
+    let taken = measure(|| (0..1000).for_each(|_| round())).count_total;
     // One piece for each call that comes in, which goes on to the servant; the input buffers wrap round now and then.
     assert!(taken < 1050, "{taken} allocations for 1000 calls");
 }

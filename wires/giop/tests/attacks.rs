@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::*;
 use bytes::BytesMut;
 use everywire_giop::codesets::Dialect;
 use everywire_giop::{Cdr, GIOP};
 use everywire_model::*;
 use std::time::{Duration, Instant};
-use support::*;
 
 fn message(kind: u8, flags: u8, content: &[u8]) -> Vec<u8> {
     let mut all = b"GIOP\x01\x02".to_vec();

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::*;
 use everywire_giop::codesets::{Dialect, Narrow, Wide};
 use everywire_giop::{CDR, GIOP};
 use everywire_model::shape::{
@@ -12,7 +11,6 @@ use everywire_model::shape::{
 use everywire_model::value::TypedShape;
 use everywire_model::visit::{Numbers, NumbersMut};
 use everywire_model::*;
-use support::*;
 
 fn hex(text: &str) -> Vec<u8> {
     let digits: String = text.split_whitespace().collect();

@@ -2,14 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support;
+use crate::support::*;
 use everywire_giop::Giop;
 use everywire_model::rope::SPLICE;
 use everywire_model::shape::{Field, Struct};
 use everywire_model::*;
 use std::time::Instant;
-use support::*;
 
 #[test]
 fn a_call_is_as_small_as_it_can_be() {

@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::*;
 use bytes::BytesMut;
 use everywire_giop::GIOP;
 use everywire_model::*;
 use std::time::Instant;
-use support::*;
 
 fn config() -> Config {
     Config::default()

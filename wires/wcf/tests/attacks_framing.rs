@@ -2,11 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod channels;
-mod shelf;
-
+use crate::channels::*;
 use bytes::BytesMut;
-use channels::*;
 use everywire_model::*;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;

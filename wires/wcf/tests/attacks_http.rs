@@ -1,11 +1,8 @@
 //! Attacks on HTTP sessions, each by name: smuggling, slow senders, floods, packages.
 
-mod http_support;
-mod shelf;
-
+use crate::http_support::*;
 use everywire_model::{Event, Session, Violation};
 use everywire_wcf::http::{HEAD_TIME, MAX_HEAD, MAX_PIPELINED};
-use http_support::*;
 use std::io::Write;
 use std::time::{Duration, Instant};
 

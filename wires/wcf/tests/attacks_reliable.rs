@@ -2,14 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod shelf;
-mod soap_support;
-
+use crate::soap_support::strangers::*;
+use crate::soap_support::*;
 use everywire_model::*;
 use everywire_wcf::settings::Binding;
 use everywire_wcf::soap::Dialect;
-use soap_support::strangers::*;
-use soap_support::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -2,14 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-mod shelf;
-mod soap_support;
-
+use crate::common;
+use crate::soap_support::*;
 use bytes::Bytes;
 use everywire_model::*;
 use everywire_wcf::soap::Dialect;
-use soap_support::*;
 
 const SOAP: &str = "http://www.w3.org/2003/05/soap-envelope";
 const ACTION: &str = "http://tempuri.org/IRemoteObject/VoidCall";

@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{arguments, body_in, decode, encode, unhex};
+use crate::common;
+use crate::common::{arguments, body_in, decode, encode, unhex};
 use everywire_model::shape::{Hold, Struct};
 use everywire_model::{Body, Budget, Definition, Failure, Interface, Rope, Shape, Sink, Value};
 use everywire_wcf::dictionary::{Outgoing, Words, static_word};

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{each_document, records, written};
+use crate::common::{each_document, records, written};
 use everywire_wcf::dictionary::Outgoing;
 use everywire_wcf::nbfx::{Record, Text, Word, xml};
 

@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod channels;
-mod shelf;
-
-use channels::*;
+use crate::channels::*;
 use everywire_model::*;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder};

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{arguments, body, body_in, decode, encode, results, unhex};
+use crate::common::{arguments, body, body_in, decode, encode, results, unhex};
 use everywire_model::shape::{Arm, Array, Field, Hold, Map, Pointer, PointerKind, Struct, Text, Union};
 use everywire_model::{Budget, Bytes, Codec, Failure, Kind, Rope, Shape, Sink, Value, value::TypedShape};
 use everywire_wcf::dictionary::{Outgoing, Words, static_word};

@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod channels;
-mod shelf;
-
-use channels::{connections, streams};
+use crate::channels::{connections, streams};
 use everywire_model::wire::Explained;
 use everywire_wcf::explain::explain;
 

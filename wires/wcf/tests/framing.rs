@@ -2,11 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod channels;
-mod shelf;
-
+use crate::channels::*;
 use bytes::BytesMut;
-use channels::*;
 use everywire_model::visit::Nothing;
 use everywire_model::*;
 use std::time::{Duration, Instant};

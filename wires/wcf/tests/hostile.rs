@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{body, body_with, each_document, records, unhex, vectors, violation, written};
+use crate::common;
+use crate::common::{body, body_with, each_document, records, unhex, vectors, violation, written};
 use everywire_model::shape::{Field, Hold, Struct, Text};
 use everywire_model::{Budget, Failure, Shape, Value};
 use everywire_wcf::dictionary::{Outgoing, Words};

@@ -3,13 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod http_support;
-mod shelf;
-
+use crate::http_support::*;
 use bytes::{Bytes, BytesMut};
 use everywire_model::*;
 use everywire_wcf::http;
-use http_support::*;
 use std::time::Instant;
 
 const BINDINGS: [&str; 4] = ["basic", "wshttp", "binhttp", "http?binding=mtom"];

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{arguments, body_in, decode, encode, results};
+use crate::common::{arguments, body_in, decode, encode, results};
 use everywire_idl::wsdl::marks::{Attribute, Mark};
 use everywire_model::shape::{Enum, Field, Hold, Struct, Text};
 use everywire_model::{Budget, Failure, Kind, Rope, Shape, Sink, Value};

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{records, vectors, written};
+use crate::common::{records, vectors, written};
 use everywire_wcf::dictionary::{static_id, static_word};
 use everywire_wcf::nbfx::{Prefix, Record, Word, Writer, xml};
 

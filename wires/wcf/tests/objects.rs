@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use everywire_model::shape::{Field, Hold, Struct, Text};
 use everywire_model::{Budget, Shape, Value};
 use everywire_wcf::limits::MAX_REFERENCES;

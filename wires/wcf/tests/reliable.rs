@@ -3,13 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod shelf;
-mod soap_support;
-
+use crate::soap_support::*;
 use everywire_model::visit::Nothing;
 use everywire_model::*;
 use everywire_wcf::soap::Dialect;
-use soap_support::*;
 use std::collections::VecDeque;
 use std::time::Duration;
 

@@ -2,14 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod shelf;
-mod soap_support;
-
+use crate::soap_support::*;
 use everywire_model::visit::Nothing;
 use everywire_model::*;
 use everywire_wcf::settings::Binding;
 use everywire_wcf::soap::Dialect;
-use soap_support::*;
 
 const FEBRUARY: &str = "http://schemas.xmlsoap.org/ws/2005/02/rm";
 const OASIS: &str = "http://docs.oasis-open.org/ws-rx/wsrm/200702";

@@ -3,15 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod http_support;
-mod shelf;
-mod soap_support;
-
+use crate::http_support;
+use crate::soap_support::strangers::between;
+use crate::soap_support::*;
 use everywire_model::*;
 use everywire_wcf::http;
 use everywire_wcf::soap::Dialect;
-use soap_support::strangers::between;
-use soap_support::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

@@ -3,17 +3,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod http_support;
-mod shelf;
-mod soap_support;
-
+use crate::http_support;
+use crate::soap_support::strangers::*;
+use crate::soap_support::*;
 use everywire_model::visit::Nothing;
 use everywire_model::*;
 use everywire_wcf::http;
 use everywire_wcf::settings::Binding;
 use everywire_wcf::soap::Dialect;
-use soap_support::strangers::*;
-use soap_support::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

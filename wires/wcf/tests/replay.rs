@@ -3,11 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod channels;
-mod shelf;
-
+use crate::channels::*;
 use bytes::BytesMut;
-use channels::*;
 use everywire_model::*;
 use everywire_wcf::explain::explain;
 use std::time::Instant;

@@ -2,13 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod http_support;
-mod shelf;
-mod soap_support;
-
+use crate::http_support;
+use crate::soap_support::*;
 use everywire_model::*;
 use everywire_wcf::soap::Dialect;
-use soap_support::*;
 
 const RM: &str = "http://schemas.xmlsoap.org/ws/2005/02/rm";
 

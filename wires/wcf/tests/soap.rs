@@ -2,15 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-mod shelf;
-mod soap_support;
-
+use crate::common;
+use crate::soap_support::*;
 use bytes::Bytes;
 use everywire_model::visit::{Nothing, Sink};
 use everywire_model::*;
 use everywire_wcf::soap::Dialect;
-use soap_support::*;
 
 /// The identifiers of two messages are whatever each side made of chance.
 fn without_ids(payload: &[u8]) -> Vec<u8> {

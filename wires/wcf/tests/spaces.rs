@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{arguments, decode};
+use crate::common::{arguments, decode};
 use everywire_idl::wsdl::marks::{Mark, within};
 use everywire_model::shape::{Alias, Field, Hold, Struct, Text};
 use everywire_model::{Rope, Shape, Sink, Value};

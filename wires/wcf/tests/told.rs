@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod channels;
-mod http_support;
-mod shelf;
-
+use crate::channels;
+use crate::http_support;
+use crate::http_support::{Values, interface, replies, sent, way};
 use everywire_model::*;
-use http_support::{Values, interface, replies, sent, way};
 use std::time::Instant;
 
 fn gone() -> Failure {

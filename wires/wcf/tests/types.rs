@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{arguments, body_with, each_document, results};
+use crate::common::{arguments, body_with, each_document, results};
 use everywire_model::shape::{Alias, Arm, Enum, Field, Hold, Map, Struct, Text, Union};
 use everywire_model::{Budget, Rope, Shape, Sink, Value, value::TypedShape};
 use everywire_wcf::dictionary::{Outgoing, Words, static_word};

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{arguments, body, body_with, each_document, encode, records, results, unhex};
+use crate::common::{arguments, body, body_with, each_document, encode, records, results, unhex};
 use everywire_model::shape::{
     Array, Enum, Field, Hold, Order, Pointer, PointerKind, Sequence, Shape, Struct, Text,
 };

@@ -1,7 +1,7 @@
 //! What is agreed on before a call: headers, sizes, interfaces.
 
+use super::*;
 use crate::support::*;
-use crate::*;
 
 #[test]
 fn headers_that_are_none_end_the_connection() {

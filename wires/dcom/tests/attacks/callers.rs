@@ -1,7 +1,7 @@
 //! Who calls: strangers, tokens that are none, signatures that are wrong.
 
+use super::*;
 use crate::support::*;
-use crate::*;
 use everywire_auth::security::{Credentials, Secret, UserTable};
 use everywire_dcom::Security;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Calls and their fragments.
 
+use super::*;
 use crate::support::*;
-use crate::*;
 
 #[test]
 fn fragments_are_as_small_as_the_peer_wants_them() {

@@ -1,7 +1,7 @@
 //! A client believes a server no more than a server believes a client.
 
+use super::*;
 use crate::support::*;
-use crate::*;
 
 /// R8: a client believes a server no more than a server believes a client.
 #[test]

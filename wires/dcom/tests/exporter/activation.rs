@@ -1,7 +1,7 @@
 //! Activation through both interfaces.
 
-use crate::house::{Net, Node};
-use crate::lamp::{CLASS_ID, LAMP, LAMP_CLASS, Lamp};
+use super::house::{Net, Node};
+use super::lamp::{CLASS_ID, LAMP, LAMP_CLASS, Lamp};
 use everywire_dcom::activation::{Activated, Activation, remote, scm};
 use everywire_dcom::exporter::Counts;
 use everywire_dcom::hresult::{E_NOINTERFACE, REGDB_E_CLASSNOTREG, S_OK};
@@ -113,7 +113,7 @@ fn class_objects_make_objects() {
     ask.class_object = true;
     let (got, again) = (activate(&server, &ask), activate(&server, &ask));
     assert_eq!(refs(&got), refs(&again));
-    let via = address::system(vec![server.store.endpoint.clone()], &crate::house::security(), None);
+    let via = address::system(vec![server.store.endpoint.clone()], &super::house::security(), None);
     let factory = client.exporter.adopt_activated(&got, &via).unwrap();
     assert_eq!(factory.type_id, CLASS_FACTORY_ID.to_string());
     let factory = client.store.resolver().resolve(&factory).unwrap();

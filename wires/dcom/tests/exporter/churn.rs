@@ -1,7 +1,7 @@
 //! Many objects, one after the other: nothing stays.
 
-use crate::house::Net;
-use crate::lamp::{LAMP, Lamp};
+use super::house::Net;
+use super::lamp::{LAMP, Lamp};
 use everywire_dcom::exporter::Counts;
 use everywire_dcom::iid_of;
 use everywire_dcom::ndr::References;

@@ -1,7 +1,7 @@
 //! Reference counts of exported objects, as IRemUnknown changes them.
 
-use crate::house::{Net, Node};
-use crate::lamp::{LAMP_ID, Lamp, SWITCH_ID};
+use super::house::{Net, Node};
+use super::lamp::{LAMP_ID, Lamp, SWITCH_ID};
 use everywire_dcom::exporter::Counts;
 use everywire_dcom::hresult::{E_NOINTERFACE, S_OK};
 use everywire_dcom::remunknown::{self, Query, Refs};

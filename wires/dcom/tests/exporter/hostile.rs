@@ -1,7 +1,7 @@
 //! Stubs that no honest client sends to the system interfaces.
 
-use crate::house::Net;
-use crate::lamp::{LAMP, Lamp};
+use super::house::Net;
+use super::lamp::{LAMP, Lamp};
 use everywire_dcom::activation::{Activation, remote, scm};
 use everywire_dcom::exporter::Counts;
 use everywire_dcom::hresult::S_OK;

@@ -1,7 +1,7 @@
 //! References that come in and are passed on.
 
-use crate::house::{Net, Node};
-use crate::lamp::{LAMP, Lamp, SWITCH};
+use super::house::{Net, Node};
+use super::lamp::{LAMP, Lamp, SWITCH};
 use everywire_dcom::exporter::{Counts, Proxy};
 use everywire_dcom::iid_of;
 use everywire_dcom::ndr::References;
@@ -235,7 +235,7 @@ fn sockets_of_this_machine_are_believed_within_it_only() {
     let std = everywire_dcom::objref::StdObjRef { oxid: 5, oid: 6, public_refs: 1, ..Default::default() };
     let objref = ObjRef::Standard { iid: iid_of(&LAMP), std, resolver }.write();
     let far = client.correspondence().unmarshal(objref.clone(), 0).unwrap();
-    let security = crate::house::security();
+    let security = super::house::security();
     let near = everywire_dcom::exporter::Correspondence::new(Arc::clone(&client.exporter), security, "");
     let near = near.with_local(true).unmarshal(objref, 0).unwrap();
     assert_eq!((far.profiles[0].endpoints.len(), &near.profiles[0].endpoints), (0, &vec![socket]));

@@ -1,7 +1,7 @@
 //! Ping sets and rundown, with a clock of the test's own.
 
-use crate::house::{Net, Node};
-use crate::lamp::{LAMP, Lamp};
+use super::house::{Net, Node};
+use super::lamp::{LAMP, Lamp};
 use everywire_dcom::exporter::{Counts, PING_PERIOD};
 use everywire_dcom::hresult::{OR_INVALID_OID, OR_INVALID_SET, S_OK};
 use everywire_dcom::objref::StdObjRef;

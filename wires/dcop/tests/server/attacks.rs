@@ -1,6 +1,6 @@
 //! Clients that mean no good, by the numbers of the list of attacks (C1 to C6).
 
-use crate::net::{COOKIE, KEY, Net, arguments, call, frame, keyed_reply, send, text};
+use crate::server::net::{COOKIE, KEY, Net, arguments, call, frame, keyed_reply, send, text};
 use bytes::BytesMut;
 use everywire_dcop::ice::{Initiator, minor};
 use everywire_dcop::server::Settings;

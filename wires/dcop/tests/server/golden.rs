@@ -3,7 +3,7 @@
 //! the capture has what was left in a buffer; padding; the keys that the server chooses (it counts from 42, and had
 //! counted before); the order of `registeredApplications()`.
 
-use crate::net::{COOKIE, Net, arguments, call, frame, framed, text};
+use crate::server::net::{COOKIE, Net, arguments, call, frame, framed, text};
 use bytes::BytesMut;
 use everywire_dcop::ice::{Core, Initiator, NATIVE_LITTLE, Progress, minor};
 use std::collections::HashMap;
@@ -186,7 +186,7 @@ fn the_raw_clients_calls_are_answered_as_captured() {
 
     net.feed(first, &call("pyclient", "benchserver", "bench", "in_out_int_call(int)", &[0, 0, 0, 7]));
     assert_eq!(net.one(bench).fields()[..4], ["pyclient", "benchserver", "bench", "in_out_int_call(int)"]);
-    net.feed(bench, &crate::net::reply("benchserver", "pyclient", "int", &[0, 0, 0, 7]));
+    net.feed(bench, &crate::server::net::reply("benchserver", "pyclient", "int", &[0, 0, 0, 7]));
     let expected =
         [text("benchserver"), text("pyclient"), text("int"), vec![0, 0, 0, 4, 0, 0, 0, 7]].concat();
     assert_eq!(net.one(first).payload, expected);
@@ -258,7 +258,10 @@ fn a_big_endian_client_is_served() {
     net.feed(id, &framed(false, minor::CALL, 0x0102_0304, &arguments));
     let call = net.one(bench);
     assert_eq!((call.key.to_ne_bytes(), call.payload), ([1, 2, 3, 4], arguments));
-    net.feed(bench, &crate::net::keyed_reply(call.key, "benchserver", "bigend", "int", &[0, 0, 0, 7]));
+    net.feed(
+        bench,
+        &crate::server::net::keyed_reply(call.key, "benchserver", "bigend", "int", &[0, 0, 0, 7]),
+    );
     let reply = net.one(id);
     assert_eq!(reply.key.to_ne_bytes(), [1, 2, 3, 4]);
 }

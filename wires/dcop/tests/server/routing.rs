@@ -1,6 +1,6 @@
 //! Who gets which message.
 
-use crate::net::{KEY, Net, arguments, call, frame, keyed_reply, reply, send, text};
+use crate::server::net::{KEY, Net, arguments, call, frame, keyed_reply, reply, send, text};
 use everywire_dcop::ice::minor;
 
 #[test]

@@ -1,6 +1,6 @@
 //! Signal connections.
 
-use crate::net::{Net, Received, send, text};
+use crate::server::net::{Net, Received, send, text};
 use everywire_dcop::ice::minor;
 
 const CONNECT: &str = "connectSignal(QCString,QCString,QCString,QCString,QCString,bool)";

@@ -1,6 +1,6 @@
 //! How a server ends.
 
-use crate::net::{COOKIE, Net, text};
+use crate::server::net::{COOKIE, Net, text};
 use everywire_dcop::server::{Server, Settings};
 use everywire_model::Hub;
 use std::time::Duration;

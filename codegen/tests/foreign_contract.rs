@@ -1,6 +1,6 @@
 //! Shapes that OMG IDL cannot say, and types without a name, generated, compiled and carried.
 
-#[path = "../contracts/foreign.rs"]
+#[path = "contracts/foreign.rs"]
 mod made;
 
 use crate::foreign::deep::{Archive, ArchiveBurnt};

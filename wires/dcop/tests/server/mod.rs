@@ -4,7 +4,7 @@
 
 mod attacks;
 mod golden;
-mod net;
+pub(crate) mod net;
 mod routing;
 mod signals;
 mod world;

@@ -1,4 +1,4 @@
-//! Generated code: that the recorded files compile without a warning, and that they work.
+//! Generated code: that the recorded files are what is generated today, compile without a warning, and work.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,76 +10,77 @@ pub use everywire_model as model;
 /// The contract of the races.
 #[deny(warnings)]
 pub mod bench {
-    include!("../golden/bench.rs");
+    include!("golden/bench.rs");
 }
 
 /// Every construct that code is generated for.
 #[deny(warnings)]
 pub mod everything {
-    include!("../golden/everything.rs");
+    include!("golden/everything.rs");
 }
 
 /// Shapes that other contract languages have.
 #[deny(warnings)]
 pub mod foreign {
-    include!("../golden/foreign.rs");
+    include!("golden/foreign.rs");
 }
 
 /// The contract of the races in introspection XML.
 #[deny(warnings)]
 pub mod bench_dbus_xml {
-    include!("../golden/bench_dbus_xml.rs");
+    include!("golden/bench_dbus_xml.rs");
 }
 
 /// Every type and construct of introspection XML.
 #[deny(warnings)]
 pub mod gallery_xml {
-    include!("../golden/gallery_xml.rs");
+    include!("golden/gallery_xml.rs");
 }
 
 /// The contract of the races in kidl.
 #[deny(warnings)]
 pub mod bench_kidl {
-    include!("../golden/bench_kidl.rs");
+    include!("golden/bench_kidl.rs");
 }
 
 /// Types of kidl, as its tool writes them.
 #[deny(warnings)]
 pub mod types_kidl {
-    include!("../golden/types_kidl.rs");
+    include!("golden/types_kidl.rs");
 }
 
 /// The contract of the first race.
 #[deny(warnings)]
 pub mod derby_midl {
-    include!("../golden/derby_midl.rs");
+    include!("golden/derby_midl.rs");
 }
 
 /// What contracts of COM are made of.
 #[deny(warnings)]
 pub mod plant_midl {
-    include!("../golden/plant_midl.rs");
+    include!("golden/plant_midl.rs");
 }
 
-mod build;
 /// The contracts of the races in WSDL.
 #[deny(warnings)]
 pub mod bench_wsdl {
-    include!("../golden/bench_wsdl.rs");
+    include!("golden/bench_wsdl.rs");
 }
 
 /// What .NET has in descriptions: sessions, callbacks, headers, types that extend others and themselves.
 #[deny(warnings)]
 pub mod clock_wsdl {
-    include!("../golden/clock_wsdl.rs");
+    include!("golden/clock_wsdl.rs");
 }
 
+mod build;
 mod calls;
 mod foreign_contract;
 mod introspected;
 mod kidl;
 mod memory;
 mod midl;
+mod recorded;
 mod tape;
 mod values;
 mod wsdl;

@@ -6,14 +6,12 @@ mod binding;
 mod callers;
 mod calls;
 mod servers;
-#[path = "../support/mod.rs"]
-mod support;
 
+use crate::support::*;
 use everywire_dcom::frame::{self, FIRST, LAST, MULTIPLEX, PduKind};
 use everywire_dcom::pdu::{Pdu, Syntax};
 use everywire_dcom::{DCOM, Level, MANAGEMENT, OBJECT_EXPORTER, hresult};
 use everywire_model::*;
-use support::*;
 use uuid::Uuid;
 
 const COUNTER_ID: Uuid = uuid::uuid!("5b0ae6c1-33a2-4a60-9c4c-5d60d2b1a001");

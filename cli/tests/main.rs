@@ -1,0 +1,13 @@
+//! The tests of the `everywire` program: one test program, a module a subject.
+
+#![allow(clippy::unwrap_used)]
+
+mod dcom;
+mod derby;
+mod failures;
+mod offline;
+mod relay;
+mod routers;
+mod serve_and_call;
+mod support;
+mod wcf;

@@ -1,0 +1,20 @@
+//! The tests of the runtime: one program, a module a subject.
+
+#![allow(clippy::unwrap_used)]
+
+mod ambient;
+mod backward;
+mod callbacks;
+mod calls;
+mod hub;
+mod hub_memory;
+mod joining;
+mod leaks;
+mod listening;
+mod plain;
+mod review;
+mod serial;
+mod sessions;
+mod signals;
+mod slow_peers;
+mod starved;

@@ -1,0 +1,31 @@
+//! The tests that span rooms: one program, a module a subject. Attacks need no foreign program; most other modules do.
+
+#![allow(clippy::unwrap_used)]
+
+mod architecture;
+mod attacks;
+mod attacks_dbus;
+mod attacks_dcom;
+mod attacks_dcop;
+mod common;
+mod dbus;
+mod dbus_auth;
+mod dbus_bus;
+mod dbus_cli;
+mod dbus_peers;
+mod dbus_tools;
+mod dcom_kerberos;
+mod dcom_peers;
+mod dcom_samba;
+mod dcom_wine;
+mod dcop;
+mod endurance_dcom;
+mod kerberos;
+mod omniorb;
+mod wcf_kerberos;
+mod wcf_metadata;
+mod wcf_mono;
+mod wcf_python;
+mod wcf_serializer;
+mod wcf_sessions;
+mod wcf_throttle;

@@ -1,0 +1,11 @@
+//! The tests of the D-Bus wire: one program, a module a subject.
+
+#![allow(clippy::unwrap_used)]
+
+mod attacks;
+mod bus;
+mod captures;
+mod common;
+mod sessions;
+mod strangers;
+mod values;

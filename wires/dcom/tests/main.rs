@@ -1,0 +1,21 @@
+//! The tests of the DCOM wire: one program, a module a subject.
+
+#![allow(clippy::unwrap_used)]
+
+mod attacks;
+mod captures;
+mod common;
+mod deferral;
+mod dialogue;
+mod exporter;
+mod golden;
+mod hostile;
+mod ndr_automation;
+mod ndr_oracle;
+mod ndr_sizes;
+mod review;
+mod sessions_allocations;
+mod sessions_golden;
+mod sessions_kinds;
+mod standard;
+mod support;

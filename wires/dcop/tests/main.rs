@@ -1,0 +1,14 @@
+//! The tests of the DCOP wire: one program, a module a subject.
+
+#![allow(clippy::unwrap_used)]
+
+mod allocations;
+mod attacks;
+mod dialogue;
+mod golden;
+mod references;
+mod server;
+mod server_allocations;
+mod support;
+mod trees;
+mod values;

@@ -1,0 +1,11 @@
+//! The tests of the CORBA wire: one program, a module a subject.
+
+#![allow(clippy::unwrap_used)]
+
+mod allocations;
+mod attacks;
+mod cdr;
+mod dialogue;
+mod golden;
+mod references;
+mod support;
