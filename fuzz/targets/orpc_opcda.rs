@@ -1,12 +1,2 @@
-//! Calls after authentication, of each interface of `opcda.idl`: OPC Data Access.
 #![no_main]
-
-mod orpc;
-
-use libfuzzer_sys::fuzz_target;
-use std::sync::LazyLock;
-
-static CONTRACT: LazyLock<Vec<everywire_model::shape::Hold<everywire_model::Interface>>> =
-    LazyLock::new(|| orpc::interfaces(include_str!("../../idl/tests/contracts/opcda.idl")));
-
-fuzz_target!(|data: &[u8]| orpc::exercise(&CONTRACT, data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| everywire_fuzz_cases::orpc_opcda(data));

@@ -1,16 +1,2 @@
-//! References in all notations: any text yields a reference or a failure; what is printed reads the same.
 #![no_main]
-
-use everywire_giop::GIOP;
-use everywire_model::Wire;
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|data: &[u8]| {
-    let text = String::from_utf8_lossy(data);
-    let Ok(reference) = GIOP.parse(&text) else { return };
-    let printed = GIOP.print(&reference);
-    let again = GIOP.parse(&printed).unwrap_or_else(|failure| panic!("{printed}: {failure}"));
-    assert_eq!(GIOP.print(&again), printed);
-    // Friendly text is for people; it only must not panic.
-    assert!(!GIOP.print_friendly(&reference).is_empty());
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| everywire_fuzz_cases::references(data));
