@@ -1,8 +1,6 @@
 //! Shapes that OMG IDL cannot say, and types without a name, generated, compiled and carried.
 
-#[path = "contracts/foreign.rs"]
-mod made;
-
+use crate::contracts::foreign as made;
 use crate::foreign::deep::{Archive, ArchiveBurnt};
 use crate::foreign::{
     Inventory, InventoryAsync, InventoryClosed, InventoryFind2ResultItem, InventorySold, Item, describe,

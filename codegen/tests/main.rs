@@ -75,6 +75,9 @@ pub mod clock_wsdl {
 
 mod build;
 mod calls;
+mod contracts {
+    pub(crate) mod foreign;
+}
 mod foreign_contract;
 mod introspected;
 mod kidl;

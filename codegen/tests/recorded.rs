@@ -4,9 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "contracts/foreign.rs"]
-mod foreign;
-
+use crate::contracts::foreign;
 use everywire_codegen::{Options, rust};
 use everywire_model::Contract;
 use std::path::Path;
