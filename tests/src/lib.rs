@@ -5,6 +5,7 @@
 pub mod again;
 pub mod peers;
 pub mod servants;
+pub mod workshop;
 
 /// `bench.idl`, the contract of the races.
 #[allow(missing_docs)]

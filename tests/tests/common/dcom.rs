@@ -5,6 +5,7 @@ use super::{capture, dcom_pantry, scratch};
 use everywire::Node;
 use everywire_tests::again::{only, this_program};
 use everywire_tests::peers::{here, root};
+use everywire_tests::workshop::once;
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// The versions that the checks are made with; they are also in `scripts/setup.sh`.
 const IMPACKET: &str = "impacket-0.13.1";
@@ -154,26 +155,18 @@ pub fn j_interop(test: &str) -> Option<impl Fn(&str, &str) -> Command> {
     })
 }
 
-/// The program for j-Interop, compiled once by whoever is first: other threads wait, and other processes find it whole.
+/// The program for j-Interop.
 fn classes(libraries: &str) -> &'static Path {
     static COMPILED: OnceLock<PathBuf> = OnceLock::new();
     COMPILED.get_or_init(|| {
         let source = script("dcom_JInterop.java");
-        let changed = fs::metadata(&source).and_then(|data| data.modified()).expect("a source");
-        let age = changed.duration_since(UNIX_EPOCH).expect("a time").as_nanos();
-        let classes = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("j-interop-{age}"));
-        if !classes.exists() {
-            let fresh = classes.with_extension(std::process::id().to_string());
+        once(env!("CARGO_TARGET_TMPDIR"), "j-interop", &[source.clone()], |fresh| {
+            fs::create_dir_all(fresh).expect("a directory");
             run(Command::new("javac")
                 .args(["-nowarn", "-encoding", "UTF-8", "-cp", libraries, "-d"])
-                .arg(&fresh)
+                .arg(fresh)
                 .arg(&source));
-            // Somebody else may have been quicker, with the same.
-            if fs::rename(&fresh, &classes).is_err() {
-                fs::remove_dir_all(&fresh).expect("ours");
-            }
-        }
-        classes
+        })
     })
 }
 

@@ -3,6 +3,7 @@
 use super::{scratch, shelf};
 use everywire_derby::buses::{Bus, Program, Settings};
 use everywire_tests::peers::{here, root};
+use everywire_tests::workshop::once;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -198,18 +199,13 @@ pub fn glib_peer(test: &str) -> Option<PathBuf> {
         let flags = Command::new("pkg-config").args(["--cflags", "--libs", "gio-unix-2.0"]).output().ok()?;
         let flags = String::from_utf8(flags.stdout).ok().filter(|_| flags.status.success())?;
         let source = script("glib_peer.c");
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("glib_peer");
-        let age = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-        if age(&program) <= age(&source) {
-            // Several test programs may build at once.
-            let fresh = program.with_extension(std::process::id().to_string());
+        let program = once(env!("CARGO_TARGET_TMPDIR"), "glib_peer", &[source.clone()], |fresh| {
             run(Command::new("cc")
                 .args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"])
-                .arg(&fresh)
+                .arg(fresh)
                 .arg(&source)
                 .args(flags.split_whitespace()));
-            fs::rename(&fresh, &program).expect("a program");
-        }
+        });
         Some(program)
     });
     if built.is_none() {
@@ -248,10 +244,13 @@ fn missing(test: &str, what: &str, install: &str) {
     assert!(!here(test, &[&format!("({what})")], install));
 }
 
-/// The `everywire` program.
+/// The `everywire` program: the one that `EVERYWIRE_PROGRAM` names, as the scripts do that have built it, or else built now.
 pub fn everywire() -> Command {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let program = BUILT.get_or_init(|| {
+        if let Some(program) = std::env::var_os("EVERYWIRE_PROGRAM") {
+            return program.into();
+        }
         let profile = Path::new(env!("CARGO_BIN_EXE_peer")).parent().expect("a directory");
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         // The program of another crate: built here, if the tests of this one run alone.

@@ -4,6 +4,7 @@ use super::dcom::cached;
 use super::foreign::{Beside, run, run_with, script};
 use super::papers::Papers;
 use everywire_tests::peers::here;
+use everywire_tests::workshop::once;
 use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
@@ -184,13 +185,9 @@ fn build() -> PathBuf {
         .map(|entry| entry.expect("a source").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "cs"))
         .collect();
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mono-peer.exe");
-    let age = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    if sources.iter().any(|source| age(&program) <= age(source)) {
-        // Several test programs may build at once.
-        let fresh = program.with_extension(std::process::id().to_string());
+    once(env!("CARGO_TARGET_TMPDIR"), "mono-peer.exe", &sources, |fresh| {
         let mut out = OsString::from("-out:");
-        out.push(&fresh);
+        out.push(fresh);
         let libraries = [
             "System.ServiceModel",
             "System.Runtime.Serialization",
@@ -203,7 +200,5 @@ fn build() -> PathBuf {
             .args(libraries.map(|library| format!("-r:{library}")))
             .arg(out)
             .args(&sources));
-        fs::rename(&fresh, &program).expect("a program");
-    }
-    program
+    })
 }

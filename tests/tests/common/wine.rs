@@ -3,6 +3,7 @@
 use crate::common::foreign::{Beside, contract, run, script};
 use crate::common::scratch;
 use everywire_tests::peers::here;
+use everywire_tests::workshop::once;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -151,26 +152,23 @@ fn built(libraries: &Path) -> PathBuf {
 
 fn build(libraries: &Path) -> PathBuf {
     let sources = ["server.cc", "proxies.h", "caller.c"].map(|name| script("wine").join(name));
-    let contracts = ["pantry", "cupboard"];
     let used = ["pantry", "cupboard", "torture"].map(|name| contract(&format!("{name}.midl")));
-    let all = || sources.iter().chain(&used).cloned();
-    let age = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wine");
-    let program = dir.join("server.exe");
-    if all().all(|source| age(&program) > age(&source)) {
-        return dir;
-    }
-    // Several test programs may build at once.
-    let fresh = dir.with_extension(std::process::id().to_string());
-    fs::create_dir_all(&fresh).expect("a directory");
-    for source in all() {
-        let text = fs::read_to_string(&source).expect("a source");
+    let all: Vec<PathBuf> = sources.iter().chain(&used).cloned().collect();
+    once(env!("CARGO_TARGET_TMPDIR"), "wine", &all, |fresh| programs(fresh, libraries, &all))
+}
+
+/// Builds the programs in this directory, which is new.
+fn programs(fresh: &Path, libraries: &Path, sources: &[PathBuf]) {
+    let contracts = ["pantry", "cupboard"];
+    fs::create_dir_all(fresh).expect("a directory");
+    for source in sources {
+        let text = fs::read_to_string(source).expect("a source");
         // The interface compiler knows automation's arrays by the name of their type only.
         let text = text.replace("SAFEARRAY(BSTR)", "LPSAFEARRAY").replace("SAFEARRAY(long)", "LPSAFEARRAY");
         fs::write(fresh.join(source.file_name().expect("a name")), text).expect("a file");
     }
     let tool = |program: &str, arguments: &[&str]| {
-        run(Command::new(program).args(arguments).current_dir(&fresh));
+        run(Command::new(program).args(arguments).current_dir(fresh));
     };
     let imports = format!("-L{}", libraries.display());
     for name in contracts {
@@ -190,14 +188,7 @@ fn build(libraries: &Path) -> PathBuf {
     arguments.extend(objects.iter().map(String::as_str));
     arguments.extend(["-lole32", "-loleaut32", "-lrpcrt4", "-luuid", "-lws2_32"]);
     tool(CXX, &arguments);
-    caller(&fresh, &tool);
-    // The server last: it says that the rest is there.
-    fs::create_dir_all(&dir).expect("a directory");
-    for name in ["pantry.tlb", "cupboard.tlb", "caller.exe", "server.exe"] {
-        fs::rename(fresh.join(name), dir.join(name)).expect("a file");
-    }
-    fs::remove_dir_all(&fresh).expect("a directory");
-    dir
+    caller(fresh, &tool);
 }
 
 /// Builds the caller of procedures, in this directory.
