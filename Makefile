@@ -5,16 +5,21 @@
 
 CARGO ?= cargo
 RACE  ?= callbacks calls bytes
+# All races together end within so many seconds after the build, the building of rivals included.
+DERBY_SECONDS ?= 570
 
 .PHONY: derby test setup build check fuzz instructions layout clean
 
 derby: setup
 	$(CARGO) build --release --locked -p everywire-cli
 	@mkdir -p build
-	@for race in $(RACE); do \
-	  ./target/release/everywire derby $$race --json build/derby-$$race.json --html build/derby-$$race.html || exit $$?; \
+	@end=$$(($$(date +%s) + $(DERBY_SECONDS))); races=$(words $(RACE)); \
+	for race in $(RACE); do \
+	  time=$$(((end - $$(date +%s)) / races)); races=$$((races - 1)); [ $$time -ge 20 ] || time=20; report=build/derby-$$race; \
+	  ./target/release/everywire derby $$race --time $${time}s --json $$report.json --html $$report.html --text $$report.txt || exit $$?; \
 	done
-	@echo "report: build/derby-callbacks.html, build/derby-calls.html, build/derby-bytes.html"
+	@echo; grep -h '^verdict: ' $(RACE:%=build/derby-%.txt) || true
+	@echo "reports: $(RACE:%=build/derby-%.html)"
 
 test:
 	bash scripts/test.sh

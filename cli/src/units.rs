@@ -29,6 +29,11 @@ pub(crate) fn deadline(text: &str) -> Result<Deadline, String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadline(pub(crate) Option<Duration>);
 
+/// A time that something may take: `90s`, `10m`.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    deadline(text)?.0.ok_or_else(|| "a time such as 90s or 10m is expected".to_owned())
+}
+
 /// A number of octets: `4096`, `64MiB`, `10kB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text);
@@ -64,6 +69,8 @@ mod tests {
         assert_eq!(deadline("none"), Ok(Deadline(None)));
         assert!(deadline("5 fortnights").unwrap_err().contains("fortnights"));
         assert!(deadline("0s").is_err() && deadline("s").is_err() && deadline("1e").is_err());
+        assert_eq!(time("10m"), Ok(Duration::from_secs(600)));
+        assert!(time("none").is_err());
         assert_eq!(size("64MiB"), Ok(64 << 20));
         assert_eq!(size("10kB"), Ok(10_000));
         assert!(

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_capture_is_read_by_those_who_read_captures() {
-        let dir = crate::process::Fresh::new().unwrap();
+        let dir = crate::fresh::Fresh::new().unwrap();
         let path = dir.path().join("x.pcap");
         // An Ethernet frame with a TCP segment that opens a connection.
         let mut frame = vec![2; 12];

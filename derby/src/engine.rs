@@ -1,142 +1,236 @@
 //! The coordinator: who runs when, where and how often.
 //!
-//! All servers of a placement are up at once and idle but for one; the clients come in turn (A B C, A B C), a new process
-//! each time, and the first round is dropped. So whatever changes in the machine meanwhile befalls everybody.
+//! Contestants come in *waves*: first all that are ready at once, then those whose processes start slowly, then those that have
+//! to be built for minutes. A wave is prepared while nobody races, and then races at one placement after the other. At a
+//! placement all of its servers are up at once and idle but for one; the clients come in turn (A B C, A B C), a new process each
+//! time, and the first round is dropped. So whatever changes in the machine meanwhile befalls everybody. The raw ones race in
+//! every wave, because everybody is put in relation to them.
+//!
+//! States of a contestant: *waiting* for its wave, *ready*, or *out*, with the reason in `failed`, in `Report::absent` or in
+//! `Report::left_out`. States of the derby: *going on*; *over*, when its time has ended; *interrupted*. From either of the last two
+//! it goes on to the report with what it has.
+//!
+//! Invariant: whatever was asked for and is not in the rows of the report is named in it, with the reason.
 
+mod cells;
+mod counting;
+mod heats;
 mod traces;
 
-use crate::broken;
-use crate::contestants::published::{self, CALLBACKS_DCOM};
-use crate::contestants::{self, Contestant, Stand, ours};
-use crate::link::Link;
+use crate::contestants::{self, Contestant, Missing};
+use crate::load::Account;
 use crate::machine::Machine;
-use crate::measure::{Line, Plan};
 use crate::options::Options;
+use crate::pace::{self, Course, Load, Pace, Rest};
 use crate::placement::{self, Placement};
-use crate::process::{Fresh, complete};
 use crate::progress::Progress;
-use crate::race::{self, Operation, Race};
-use crate::relay::{Passed, Place, Relay, free_port};
-use crate::report::{Absent, Entered, Report, Row, Split};
-use crate::sides::{READY, Server, client};
-use crate::stats::{Times, confidence, median, us};
+use crate::race::{self, Race};
+use crate::report::{Absent, Entered, LeftOut, Report};
+use crate::{broken, fresh, interrupted};
+use cells::Cell;
 use everywire_model::Failure;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// A quick derby races no longer than this; the rest of its time is for starting and counting.
-const QUICK: Duration = Duration::from_secs(18);
-/// Who starts slowly gets so much for an operation at the least: its first calls are the slowest.
-const WARM: Duration = Duration::from_millis(60);
-/// Large transfers are done so many times fewer.
-const LARGE_DIVISOR: u64 = 20;
+/// What is put by for the report.
+const WRITING: Duration = Duration::from_secs(1);
+/// Whoever has to be built for minutes is not begun with less time than this.
+const BUILDING: Duration = Duration::from_secs(150);
+/// The family of those that send raw bytes.
+const RAW: &str = "raw";
+/// The name of a server of somebody else's.
+const AGAINST: &str = "against";
 
-/// Runs the races, prints and writes what was asked for, and returns the report.
+/// Runs the races, prints and writes what was asked for, and returns the report: of all that was asked for, or of what was done
+/// until [`crate::interrupt`] was called.
 ///
 /// # Errors
-/// The options ask for something unknown, nobody can race, or a result cannot be written. A contestant that fails is
-/// named in the report, and the others go on.
+/// The options ask for something unknown, nobody can race, the foreign server that was asked for fails, or a result cannot be
+/// written. Any other contestant that fails is named in the report, and the others go on.
 pub fn run(options: &Options) -> Result<Report, Failure> {
+    let begun = Instant::now();
+    fresh::sweep();
     let races = race::named(&options.races)?;
     let placements = placement::named(&options.placements)?;
     let all = contestants::all(options.against.as_deref())?;
-    let picked = contestants::picked(all, &only(options))?;
-    let rounds = options.rounds();
-    let runs = starters(options, &races, &picked, &placements).count() * rounds;
-    let progress = Progress::new(options.silent, runs);
+    let picked: Vec<Contestant> = contestants::picked(all, &only(options))?
+        .into_iter()
+        .filter(|held| foreign(held) || races.iter().any(|race| held.setup.enters(race)))
+        .collect();
+    let waves: Vec<u8> = picked.iter().map(wave).collect();
+    let ground =
+        Ground { options, races: &races, contestants: &picked, placements: &placements, waves: &waves };
 
-    let mut report = Report::new(Machine::this(), command(options), rounds, options.calls());
-    let mut ready = Vec::new();
-    for contestant in picked {
-        progress.stage(&format!("preparing {}", contestant.name));
-        match contestant.setup.prepare() {
-            Ok(version) => {
-                report.contestants.push(Entered {
-                    name: contestant.name.clone(),
-                    title: contestant.title.clone(),
-                    version,
-                });
-                ready.push(contestant);
-            }
-            Err(missing) => {
-                progress
-                    .note(&format!("{} cannot race: {}; {}", contestant.name, missing.what, missing.install));
-                report.absent.push(Absent {
-                    name: contestant.name,
-                    why: missing.what,
-                    remedy: missing.install,
-                });
-            }
-        }
-    }
-    if ready.is_empty() {
-        return Err(
-            broken("nobody can race").with_hint("ask for other contestants, or install what is missing")
-        );
-    }
-
-    let begun = Instant::now();
+    let end = options.time(&races).map(|time| begun + time.saturating_sub(WRITING));
+    let rest = ground.rest();
+    let course = match options.time(&races) {
+        Some(time) => pace::choose(time, rest, &options.rounds(), |everywhere| ground.load(everywhere)),
+        None => Course { rounds: options.rounds().first().copied().unwrap_or(2), everywhere: true },
+    };
+    let load = ground.load(course.everywhere).times(course.rounds);
+    let progress = Progress::new(options.silent, load.quick + load.slow);
     let mut derby = Derby {
         options,
-        contestants: &ready,
+        races: &races,
+        contestants: &picked,
         placements: &placements,
+        waves: &waves,
         progress: &progress,
+        course,
+        pace: Pace::new(begun, end, load, rest),
+        states: vec![State::Waiting; picked.len()],
         failed: BTreeMap::new(),
-        operations_left: starters(options, &races, &ready, &placements)
-            .map(|(race, contestant)| operations_of(race, contestant))
-            .sum::<usize>()
-            * rounds,
-        deadline: options.quick.then(|| begun + QUICK),
+        left_out: Vec::new(),
+        cells: BTreeMap::new(),
+        account: Account::default(),
+        remarks: Vec::new(),
     };
-    for race in &races {
-        let rows = derby.race(race)?;
-        report.rows.extend(rows);
-        if race.cycles && !options.no_trace {
-            progress.stage(&format!("{}: tracing single cycles", race.title));
-            report.traces.extend(derby.traces(race));
-        }
-    }
-    for (name, why) in std::mem::take(&mut derby.failed) {
-        report.absent.push(Absent {
-            name,
-            why,
-            remedy: "see the message; the other contestants are complete".into(),
-        });
-    }
-    report.split = derby.split(&report);
-    report.relate();
-    traces::conclude(&mut report);
+    let mut report = Report::new(Machine::this(), command(options), course.rounds, options.counted_calls());
+    report.time_s = options.time(&races).map(|time| time.as_secs_f64());
+    ground.leave_out(course, &mut derby.left_out);
+    derby.run(&mut report)?;
     report.seconds = begun.elapsed().as_secs_f64();
+    let failed = std::mem::take(&mut derby.failed);
+    drop(derby);
     drop(progress);
     report.deliver(options)?;
+    outcome(options, &report, &failed)?;
     Ok(report)
 }
 
-/// Who races where: a race and a contestant for each placement.
-fn starters<'a>(
+/// What is asked for: who, what and where.
+struct Ground<'a> {
     options: &'a Options,
     races: &'a [&'static Race],
     contestants: &'a [Contestant],
     placements: &'a [Placement],
-) -> impl Iterator<Item = (&'a Race, &'a Contestant)> {
-    let at = move |race: &'a Race| {
-        placements.iter().flat_map(move |placement| {
-            contestants.iter().filter(move |held| starts(options, race, held, placement))
-        })
-    };
-    races.iter().flat_map(move |race| at(race).map(move |contestant| (*race, contestant)))
+    waves: &'a [u8],
+}
+
+impl Ground<'_> {
+    /// One round of everybody everywhere.
+    fn load(&self, everywhere: bool) -> Load {
+        let at = |race: &Race, placement: &Placement, wave: u8| -> Load {
+            let all = self.contestants.iter().zip(self.waves);
+            let new = all
+                .clone()
+                .any(|(held, own)| *own == wave && starts(self.options, everywhere, race, held, placement));
+            all.filter(|(held, own)| new && races_in(held, **own, wave))
+                .filter(|(held, _)| starts(self.options, everywhere, race, held, placement))
+                .map(|(held, _)| client_of(race, held))
+                .sum()
+        };
+        let waves = 0..=self.waves.iter().copied().max().unwrap_or(0);
+        waves
+            .flat_map(|wave| {
+                let of = move |race: &&'static Race| {
+                    self.placements.iter().map(|placement| at(race, placement, wave)).sum::<Load>()
+                };
+                self.races.iter().map(of).collect::<Vec<_>>()
+            })
+            .sum()
+    }
+
+    /// What comes after the races.
+    fn rest(&self) -> Rest {
+        let mut rest = Rest::default();
+        for race in self.races {
+            for held in self.contestants {
+                if counting::counts(self.options, race, held) {
+                    rest.counted += operations_of(race, held);
+                }
+                if traces::traced(self.options, race, held) {
+                    rest.traced += operations_of(race, held);
+                }
+            }
+        }
+        rest
+    }
+
+    /// Says what this course does not have.
+    fn leave_out(&self, course: Course, left_out: &mut Vec<LeftOut>) {
+        let mut leave = |what: String, why: &str| left_out.push(LeftOut { what, why: why.to_owned() });
+        if !self.options.thorough && self.options.rounds.is_none() && course.rounds < pace::ROUNDS[0] {
+            leave(
+                format!("{} of {} rounds", pace::ROUNDS[0] - course.rounds, pace::ROUNDS[0]),
+                "they do not fit the time; give more with --time, or take all of them with --thorough",
+            );
+        }
+        for held in self.contestants {
+            let raced = |race: &&&'static Race| held.setup.enters(race);
+            let at = |everywhere: bool| -> Vec<&str> {
+                let starts = |placement: &&Placement| {
+                    self.races.iter().any(|race| starts(self.options, everywhere, race, held, placement))
+                };
+                self.placements.iter().filter(starts).map(|placement| placement.name).collect()
+            };
+            let missing: Vec<&str> =
+                at(true).into_iter().filter(|name| !at(course.everywhere).contains(name)).collect();
+            if !missing.is_empty() {
+                leave(
+                    format!("{} at {}", held.name, missing.join(", ")),
+                    "their processes start slowly, and the time is short; more --time, --thorough, or --placement has them",
+                );
+            }
+            if !self.options.thorough && held.setup.starts_slowly() && held.setup.frames().is_some() {
+                leave(format!("frames of {}", held.name), "they are counted with --thorough");
+            }
+            if foreign(held) {
+                let names: Vec<&str> = self
+                    .placements
+                    .iter()
+                    .filter(|placement| placement.is_pinned() || placement.remote)
+                    .map(|placement| placement.name)
+                    .collect();
+                if !names.is_empty() {
+                    leave(
+                        format!("the foreign server at {}", names.join(", ")),
+                        "nobody here knows where it runs, so it races unpinned only",
+                    );
+                }
+                for race in self.races.iter().filter(|race| !raced(race)) {
+                    leave(
+                        format!("the foreign server in `{}`", race.name),
+                        "a foreign server races in `calls` and `bytes` only",
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// When a contestant comes: 0 at once, 1 where its processes start slowly, 2 where it has to be built for minutes.
+fn wave(held: &Contestant) -> u8 {
+    match (held.setup.is_built(), held.setup.starts_slowly()) {
+        (false, _) => 2,
+        (true, true) => 1,
+        (true, false) => 0,
+    }
+}
+
+/// Whether somebody of wave `own` races in this one.
+fn races_in(held: &Contestant, own: u8, wave: u8) -> bool {
+    own == wave || held.family == RAW
+}
+
+fn foreign(held: &Contestant) -> bool {
+    held.family == AGAINST
 }
 
 /// Whether somebody races at this placement.
-fn starts(options: &Options, race: &Race, contestant: &Contestant, placement: &Placement) -> bool {
+fn starts(
+    options: &Options,
+    everywhere: bool,
+    race: &Race,
+    contestant: &Contestant,
+    placement: &Placement,
+) -> bool {
     let chosen = !options.placements.is_empty();
     let held = chosen || race.remote || !placement.remote;
-    let spared = options.quick && !chosen && contestant.setup.starts_slowly();
+    let spared = !everywhere && !chosen && contestant.setup.starts_slowly();
     held && contestant.setup.enters(race)
         && contestant.runs_at(placement)
-        // In another mode than the usual one a look at one race is enough.
-        && !(spared && (placement.is_pinned() || (contestant.mode != "default" && !race.transfers())))
+        && !(spared && placement.is_pinned())
 }
 
 /// Operations that a contestant has in a race.
@@ -144,12 +238,20 @@ fn operations_of(race: &Race, contestant: &Contestant) -> usize {
     race.operations.iter().filter(|operation| contestant.setup.does(race, operation.name)).count()
 }
 
+/// One client process of it.
+fn client_of(race: &Race, contestant: &Contestant) -> Load {
+    Load::client(contestant.setup.starts_slowly(), operations_of(race, contestant))
+}
+
 /// Against a foreign server only that one and the raw ones race, unless others are picked.
 fn only(options: &Options) -> Vec<String> {
-    if options.only.is_empty() && options.against.is_some() {
-        return ["raw", "against"].map(str::to_owned).into();
+    match (&options.against, options.only.as_slice()) {
+        (Some(_), []) => [RAW, AGAINST].map(str::to_owned).into(),
+        (Some(_), picked) if !picked.iter().any(|name| name == AGAINST) => {
+            picked.iter().cloned().chain([AGAINST.to_owned()]).collect()
+        }
+        (_, picked) => picked.to_vec(),
     }
-    options.only.clone()
 }
 
 fn command(options: &Options) -> String {
@@ -163,405 +265,175 @@ fn command(options: &Options) -> String {
     words.join(" ")
 }
 
+/// What a derby without a foreign server, or without anybody, failed of; a derby that was interrupted has not failed.
+fn outcome(options: &Options, report: &Report, failed: &BTreeMap<String, Failure>) -> Result<(), Failure> {
+    if report.interrupted.is_some() {
+        return Ok(());
+    }
+    if options.against.is_some() && !report.rows.iter().any(|row| row.contestant == AGAINST) {
+        let why = failed.get(AGAINST).map_or_else(
+            || {
+                let reasons = report.left_out.iter().filter(|left| left.what.contains("foreign server"));
+                reasons.map(|left| left.why.clone()).collect::<Vec<_>>().join("; ")
+            },
+            Failure::to_string,
+        );
+        return Err(broken(format!("the foreign server did not race: {why}"))
+            .with_hint("call it once by hand with `everywire call`, to see what it answers"));
+    }
+    if let Some(failure) = failed.get(AGAINST) {
+        return Err(broken(format!("the foreign server did not race to the end: {failure}")));
+    }
+    match failed.iter().next() {
+        Some((name, failure)) if report.rows.is_empty() => {
+            Err(broken(format!("nobody raced to the end; the first to fail was {name}: {failure}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Waiting,
+    Ready,
+    Out,
+}
+
 struct Derby<'a> {
     options: &'a Options,
+    races: &'a [&'static Race],
     contestants: &'a [Contestant],
     placements: &'a [Placement],
+    waves: &'a [u8],
     progress: &'a Progress,
+    course: Course,
+    pace: Pace,
+    /// Of each contestant.
+    states: Vec<State>,
     /// Contestant and what happened to it first.
-    failed: BTreeMap<String, String>,
-    /// Operations of single client processes that are still to come.
-    operations_left: usize,
-    deadline: Option<Instant>,
-}
-
-/// What is known about one operation of one contestant at one placement.
-#[derive(Default)]
-struct Cell {
-    times: Times,
-    /// Medians of the blocks of each round, in microseconds.
-    rounds: Vec<Vec<f64>>,
-    round_medians: Vec<f64>,
-    /// Means of a call, in microseconds: one for each kept round, and that of the dropped one.
-    means: Vec<f64>,
-    dropped: Option<f64>,
-    client_cpu_us: Option<f64>,
-    server_cpu_us: Option<f64>,
-}
-
-/// Frames and bytes of one call, both directions together.
-#[derive(Clone, Copy)]
-struct Traffic {
-    frames: f64,
-    bytes: f64,
+    failed: BTreeMap<String, Failure>,
+    left_out: Vec<LeftOut>,
+    /// What is known of a race, a placement, a contestant and an operation, by their numbers.
+    cells: BTreeMap<(usize, usize, usize, usize), Cell>,
+    account: Account,
+    /// What clients of a foreign server say about it.
+    remarks: Vec<String>,
 }
 
 impl Derby<'_> {
-    fn race(&mut self, race: &'static Race) -> Result<Vec<Row>, Failure> {
-        let mut cells: BTreeMap<(usize, usize, usize), Cell> = BTreeMap::new();
-        for (at, placement) in self.placements.iter().enumerate() {
-            self.progress.stage(&format!("{}: {}", race.title, placement.title));
-            self.placement(race, at, placement, &mut cells)?;
-        }
-        if !race.signals {
-            self.progress.stage(&format!("{}: counting frames and bytes", race.title));
-        }
-        let traffic: Vec<Vec<Option<Traffic>>> =
-            self.contestants.iter().map(|contestant| self.traffic(race, contestant)).collect();
-
-        let mut rows = Vec::new();
-        for (&(at, who, what), cell) in &cells {
-            let (Some(placement), Some(contestant), Some(operation)) =
-                (self.placements.get(at), self.contestants.get(who), race.operations.get(what))
-            else {
-                continue;
-            };
-            let traffic = traffic.get(who).and_then(|all| all.get(what).copied().flatten());
-            rows.push(row(race, placement, contestant, operation, cell, traffic));
-        }
-        Ok(rows)
-    }
-
-    fn placement(
-        &mut self,
-        race: &'static Race,
-        at: usize,
-        placement: &Placement,
-        cells: &mut BTreeMap<(usize, usize, usize), Cell>,
-    ) -> Result<(), Failure> {
-        if !self.contestants.iter().any(|contestant| starts(self.options, race, contestant, placement)) {
-            return Ok(());
-        }
-        let fresh = Fresh::new()?;
-        let link = if placement.remote {
-            match Link::new(self.options.link) {
-                Ok(link) => Some(Rc::new(link)),
-                Err(failure) => {
-                    self.progress.note(&format!("no remote placement: {failure}"));
-                    self.failed.insert("remote placement".into(), failure.to_string());
-                    self.operations_left = self.operations_left.saturating_sub(self.entered(race, placement));
-                    return Ok(());
-                }
+    /// All waves, what comes after them, and the conclusions.
+    fn run(&mut self, report: &mut Report) -> Result<(), Failure> {
+        let last = self.waves.iter().copied().max().unwrap_or(0);
+        for wave in 0..=last {
+            if self.waves.contains(&wave) {
+                self.prepare(wave, report);
+                self.wave(wave)?;
             }
-        } else {
-            None
-        };
-        let mut servers = Vec::new();
-        for contestant in self.contestants {
-            servers.push(
-                if starts(self.options, race, contestant, placement)
-                    && !self.failed.contains_key(&contestant.name)
-                {
-                    self.serve(&fresh, contestant, placement, link.as_ref())
-                } else {
-                    None
-                },
+        }
+        if self.states.iter().all(|state| *state == State::Out) && interrupted().is_none() {
+            return Err(
+                broken("nobody can race").with_hint("ask for other contestants, or install what is missing")
             );
         }
-        for round in 0..self.options.rounds() {
-            for (who, (contestant, server)) in self.contestants.iter().zip(&servers).enumerate() {
-                if !starts(self.options, race, contestant, placement) {
-                    continue;
-                }
-                self.operations_left = self.operations_left.saturating_sub(operations_of(race, contestant));
-                self.progress.step(|| {
-                    format!("{}, {}: {} (round {round})", race.name, placement.name, contestant.name)
-                });
-                let Some(server) = server else { continue };
-                if self.failed.contains_key(&contestant.name) {
-                    continue;
-                }
-                let plan = self.plan(race, contestant, server.processes());
-                let stand = server.stand(placement);
-                match client(&stand, server.link.as_deref(), contestant, race, &plan) {
-                    // The first round warms caches, page tables and the CPU's clock.
-                    Ok(lines) => {
-                        for (what, line) in numbered(race, &lines) {
-                            let cell = cells.entry((at, who, what)).or_default();
-                            if round == 0 { cell.dropped = Some(mean(line)) } else { cell.keep(line) }
-                        }
-                    }
-                    Err(failure) => self.fails(contestant, &failure),
-                }
+        let traffic = self.count_all();
+        report.rows = self.rows(&traffic);
+        for race in self.races.iter().filter(|race| race.cycles && !self.options.no_trace) {
+            if self.goes_on() {
+                self.progress.stage(&format!("{}: tracing single cycles", race.title));
+                let traces = self.traces(race);
+                report.traces.extend(traces);
             }
         }
+        report.relate();
+        if self.goes_on() {
+            report.split = self.split(report);
+        }
+        for (name, why) in &self.failed {
+            report.absent.push(Absent {
+                name: name.clone(),
+                why: why.to_string(),
+                remedy: "see the message; the other contestants are complete".into(),
+            });
+        }
+        traces::conclude(report);
+        report.load = self.account.close(placement::online_cpus());
+        report.left_out = LeftOut::grouped(&self.left_out);
+        report.interrupted = interrupted().map(signal_name);
+        report.remarks = std::mem::take(&mut self.remarks);
+        report.judge();
         Ok(())
     }
 
-    /// Operations of single client processes that this race has at one placement.
-    fn entered(&self, race: &Race, placement: &Placement) -> usize {
-        let held = self.contestants.iter().filter(|held| starts(self.options, race, held, placement));
-        held.map(|contestant| operations_of(race, contestant)).sum::<usize>() * self.options.rounds()
+    /// Whether there is time for more, and nobody has asked to end.
+    fn goes_on(&self) -> bool {
+        interrupted().is_none() && !self.pace.is_over(Instant::now())
     }
 
-    fn serve(
-        &mut self,
-        fresh: &Fresh,
-        contestant: &Contestant,
-        placement: &Placement,
-        link: Option<&Rc<Link>>,
-    ) -> Option<Server> {
-        let result = Server::prepare(fresh, contestant, placement, link)
-            .and_then(|server| server.start(contestant, placement, None, None));
-        result.map_err(|failure| self.fails(contestant, &failure)).ok()
+    /// Has everybody of a wave ready, or out.
+    fn prepare(&mut self, wave: u8, report: &mut Report) {
+        for (who, contestant) in self.contestants.iter().enumerate() {
+            if self.waves.get(who) != Some(&wave) {
+                continue;
+            }
+            let state = self.prepared(contestant, report);
+            if let Some(held) = self.states.get_mut(who) {
+                *held = state;
+            }
+        }
+    }
+
+    fn prepared(&mut self, contestant: &Contestant, report: &mut Report) -> State {
+        if interrupted().is_some() {
+            return State::Out;
+        }
+        let left = self.pace.remaining(Instant::now());
+        if !contestant.setup.is_built() && left.is_some_and(|left| left < BUILDING) {
+            self.left_out.push(LeftOut {
+                what: contestant.name.clone(),
+                why: "it has to be built first, which takes minutes, and the time is short; `--only` it once, or give more --time"
+                    .into(),
+            });
+            return State::Out;
+        }
+        self.show(&format!("preparing {}", contestant.name));
+        match contestant.setup.prepare() {
+            Ok(version) => {
+                report.contestants.push(Entered {
+                    name: contestant.name.clone(),
+                    title: contestant.title.clone(),
+                    version,
+                });
+                State::Ready
+            }
+            Err(_) if interrupted().is_some() => State::Out,
+            Err(Missing { what, install }) => {
+                self.progress.note(&format!("{} cannot race: {what}; {install}", contestant.name));
+                report.absent.push(Absent { name: contestant.name.clone(), why: what, remedy: install });
+                State::Out
+            }
+        }
+    }
+
+    /// Tells how far the derby is.
+    fn show(&self, what: &str) {
+        self.progress.show(what, self.pace.estimate(Instant::now()));
     }
 
     fn fails(&mut self, contestant: &Contestant, failure: &Failure) {
+        // Its processes were killed, and that is no fault of its own.
+        if interrupted().is_some() {
+            return;
+        }
         self.progress.note(&format!("{} fails: {failure}", contestant.name));
-        self.failed.entry(contestant.name.clone()).or_insert_with(|| failure.to_string());
-    }
-
-    /// A quick derby shares out the time that is left.
-    fn plan(&self, race: &Race, contestant: &Contestant, server_pids: Vec<u32>) -> Plan {
-        let longest = contestant.setup.longest();
-        let shortest = if contestant.setup.starts_slowly() { WARM } else { Duration::from_millis(1) };
-        let budget = match self.deadline {
-            Some(deadline) => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                let operations = self.operations_left.saturating_add(race.operations.len());
-                let operations = u32::try_from(operations).unwrap_or(u32::MAX).max(1);
-                // Half of a client's time goes to starting it, to warming up, and to its way out.
-                (left / operations / 2).clamp(shortest, longest)
-            }
-            None => longest,
-        };
-        let calls = self.options.calls_of(race);
-        Plan {
-            calls,
-            warmup: (calls / 20).max(20),
-            budget,
-            large_divisor: LARGE_DIVISOR,
-            server_pids,
-            operation: None,
-            pause: Duration::ZERO,
-        }
-    }
-
-    /// Frames and bytes of one call of each operation, if a relay can see them.
-    fn traffic(&self, race: &Race, contestant: &Contestant) -> Vec<Option<Traffic>> {
-        let none = || vec![None; race.operations.len()];
-        // A burst of signals is not one call; of those who meet over TCP a cycle is traced, whoever connects to whom.
-        let out = race.signals
-            || !contestant.setup.passes_a_relay(race)
-            || (self.options.quick && contestant.setup.starts_slowly())
-            || (race.cycles && contestant.transport == "tcp" && !self.options.no_trace)
-            || !contestant.setup.enters(race)
-            || self.failed.contains_key(&contestant.name);
-        let (Some(frames), false) = (contestant.setup.frames(), out) else { return none() };
-        let Some(placement) = self.placements.iter().rfind(|placement| !placement.remote) else {
-            return none();
-        };
-        let count = || -> Result<Vec<Option<Traffic>>, Failure> {
-            let fresh = Fresh::new()?;
-            let server = Server::prepare(&fresh, contestant, placement, None)?;
-            let (behind, before, port) = if contestant.transport == "tcp" {
-                let port = free_port()?;
-                (Place::Tcp(port), Place::Tcp(0), Some(port))
-            } else {
-                // The client's side of a router, or that of the server itself.
-                (Place::Unix(server.socket(placement)), Place::Unix(fresh.path().join("relay.sock")), None)
-            };
-            let relay = Relay::new(&before, behind)?;
-            let server = server.start(contestant, placement, port, Some(relay.place()))?;
-            let stand = Stand { publish: Some(relay.place()), port, ..server.stand(placement) };
-            race.operations
-                .iter()
-                .map(|operation| {
-                    if !contestant.setup.does(race, operation.name) {
-                        return Ok(None);
-                    }
-                    // What a connection costs is the same in both, and vanishes in the difference.
-                    let few = self.passed(&relay, &stand, contestant, race, operation, 2)?;
-                    let more = self.passed(&relay, &stand, contestant, race, operation, 6)?;
-                    let each = |few: usize, more: usize| difference(few, more) / 4.0;
-                    Ok(Some(Traffic {
-                        frames: each(few.frames(frames), more.frames(frames)),
-                        bytes: each(few.bytes(), more.bytes()),
-                    }))
-                })
-                .collect()
-        };
-        count().unwrap_or_else(|failure| {
-            self.progress.note(&format!("{}: frames cannot be counted: {failure}", contestant.name));
-            none()
-        })
-    }
-
-    fn passed(
-        &self,
-        relay: &Relay,
-        stand: &Stand<'_>,
-        contestant: &Contestant,
-        race: &Race,
-        operation: &Operation,
-        calls: u64,
-    ) -> Result<Passed, Failure> {
-        let plan = Plan {
-            calls,
-            warmup: 0,
-            budget: Duration::ZERO,
-            large_divisor: 1,
-            server_pids: Vec::new(),
-            operation: Some(operation.name.to_owned()),
-            pause: Duration::ZERO,
-        };
-        relay.take();
-        client(stand, None, contestant, race, &plan)?;
-        Ok(relay.take())
-    }
-
-    /// Where the time of a call of ours goes.
-    fn split(&self, report: &Report) -> Option<Split> {
-        let contestant = self.contestants.iter().find(|contestant| contestant.family == ours::FAMILY)?;
-        let placement = self.placements.first()?;
-        let fresh = Fresh::new().ok()?;
-        let launch = ours::split().ok()?;
-        let text = complete(&launch, &placement.client.into(), fresh.path(), &contestant.name, READY);
-        match text.and_then(|text| Split::read(&text, report, placement.name)) {
-            Ok(split) => Some(split),
-            Err(failure) => {
-                self.progress.note(&format!("a call cannot be split: {failure}"));
-                None
-            }
-        }
+        self.failed.entry(contestant.name.clone()).or_insert_with(|| failure.clone());
     }
 }
 
-/// Lines with the numbers of their operations.
-fn numbered<'l>(race: &Race, lines: &'l [Line]) -> impl Iterator<Item = (usize, &'l Line)> {
-    let operations = race.operations;
-    lines.iter().filter_map(|line| {
-        Some((operations.iter().position(|operation| operation.name == line.operation)?, line))
-    })
-}
-
-impl Cell {
-    /// Takes in what a round said.
-    fn keep(&mut self, line: &Line) {
-        let mut times = Times::default();
-        for &(ps, count) in &line.histogram_ps {
-            times.add(ps, count);
-        }
-        self.round_medians.push(times.median_us());
-        self.means.push(mean(line));
-        self.times.merge(&times);
-        self.rounds.push(line.blocks_ps.iter().map(|&ps| us(ps)).collect());
-        let add = |sum: &mut Option<f64>, more: Option<f64>| {
-            if let Some(more) = more {
-                *sum = Some(sum.unwrap_or(0.0) + more);
-            }
-        };
-        add(&mut self.client_cpu_us, line.client_cpu_us);
-        add(&mut self.server_cpu_us, line.server_cpu_us);
-    }
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn row(
-    race: &'static Race,
-    placement: &Placement,
-    contestant: &Contestant,
-    operation: &'static Operation,
-    cell: &Cell,
-    traffic: Option<Traffic>,
-) -> Row {
-    let calls = cell.times.len();
-    let median_us = cell.times.median_us();
-    let each = |sum: Option<f64>| sum.map(|sum| sum / calls.max(1) as f64);
-    let system = match (contestant.published, race.number) {
-        (_, 1) if contestant.wire == Some(published::CALLBACKS_WIRE) => Some(CALLBACKS_DCOM),
-        (Some([calls, _]), 2) => Some(calls),
-        (Some([_, bytes]), 4) => Some(bytes),
-        _ => None,
-    };
-    let published = system.and_then(|system| race.published_by(system, operation.name, placement.remote));
-    let (low, high) = confidence(&cell.rounds).unwrap_or((median_us, median_us));
-    let extreme =
-        |pick: fn(f64, f64) -> f64| cell.round_medians.iter().copied().reduce(pick).unwrap_or(median_us);
-    Row {
-        race: race.name,
-        contestant: contestant.family,
-        wire: contestant.wire,
-        transport: contestant.transport,
-        mode: contestant.mode,
-        route: contestant.route,
-        placement: placement.name,
-        operation: operation.name,
-        calls,
-        median_us,
-        p99_us: cell.times.percentile_us(0.99),
-        ratio_to_raw: None,
-        published_us: published.map(|figure| figure.us),
-        kb_per_s: operation.payload.map(|bytes| bytes as f64 * 1000.0 / median_us),
-        client_cpu_us: each(cell.client_cpu_us),
-        server_cpu_us: each(cell.server_cpu_us),
-        // Where none is seen, nobody can tell them apart.
-        frames: traffic.map(|traffic| traffic.frames).filter(|frames| *frames > 0.0),
-        bytes: traffic.map(|traffic| traffic.bytes),
-        name: contestant.name.clone(),
-        title: contestant.title.clone(),
-        // The interval is of the medians of blocks, the median of single calls: where times come in two heaps they may
-        // differ, and an interval without its median would be a lie.
-        median_low_us: low.min(median_us),
-        median_high_us: high.max(median_us),
-        p25_us: cell.times.percentile_us(0.25),
-        p75_us: cell.times.percentile_us(0.75),
-        rounds: cell.round_medians.len(),
-        rounds_median_us: median(&cell.round_medians).unwrap_or(median_us),
-        rounds_low_us: extreme(f64::min),
-        rounds_high_us: extreme(f64::max),
-        runs_us: cell.means.clone(),
-        dropped_us: cell.dropped,
-        round_trips: None,
-        published_by: published.map(|figure| figure.system),
-        published_kb_per_s: published.and_then(|figure| figure.kb_per_s),
-        ratio_to_published: published.map(|figure| median_us / figure.us),
-    }
-}
-
-/// A call's share of the whole time, in microseconds.
-#[allow(clippy::cast_precision_loss)]
-fn mean(line: &Line) -> f64 {
-    line.total_ns as f64 / 1e3 / line.calls.max(1) as f64
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn difference(few: usize, more: usize) -> f64 {
-    more as f64 - few as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rounds_are_merged_and_cpu_time_is_shared_out() {
-        let race = race::ALL.iter().find(|race| race.name == "calls").unwrap();
-        let line = |ps: u64, calls: u64| Line {
-            operation: "in_out_int_call".into(),
-            calls,
-            total_ns: 1,
-            client_cpu_us: Some(300.0),
-            server_cpu_us: None,
-            blocks_ps: vec![ps],
-            histogram_ps: vec![(ps, calls)],
-            began_ns: Vec::new(),
-            ended_ns: Vec::new(),
-        };
-        assert_eq!(numbered(race, &[line(1, 1)]).next().unwrap().0, 3);
-        let mut cell = Cell::default();
-        for ps in [10_000_000, 30_000_000, 20_000_000] {
-            cell.keep(&line(ps, 100));
-        }
-        let contestant =
-            contestants::all(None).unwrap().into_iter().find(|c| c.name == "omniorb-tcp").unwrap();
-        let placement = Placement { name: "unpinned", title: "", server: None, client: None, remote: false };
-        let row = row(race, &placement, &contestant, &race.operations[3], &cell, None);
-        assert_eq!((row.calls, row.rounds), (300, 3));
-        assert!((row.median_us - 20.0).abs() < 0.02 && (row.rounds_median_us - 20.0).abs() < 0.02);
-        assert_eq!(row.client_cpu_us, Some(3.0));
-        assert_eq!(row.server_cpu_us, None);
-        assert!((row.rounds_low_us - 10.0).abs() < 0.01 && (row.rounds_high_us - 30.0).abs() < 0.02);
-        assert!(row.ratio_to_published.is_some_and(|ratio| (ratio - 20.0 / 68.685).abs() < 0.001));
+/// A signal for people.
+fn signal_name(signal: i32) -> String {
+    match signal {
+        libc::SIGINT => "SIGINT".to_owned(),
+        libc::SIGTERM => "SIGTERM".to_owned(),
+        other => format!("signal {other}"),
     }
 }

@@ -13,10 +13,14 @@ pub mod child;
 pub mod contestants;
 mod emulator;
 mod engine;
+mod fresh;
+mod interruption;
 pub mod link;
+mod load;
 pub mod machine;
 pub mod measure;
 pub mod options;
+mod pace;
 pub mod placement;
 mod process;
 mod progress;
@@ -29,8 +33,10 @@ pub mod traced;
 
 pub use contestants::ours::{Serve, serve, serve_with};
 pub use engine::run;
+pub use interruption::{interrupt, interrupted};
+pub use load::Load;
 pub use options::Options;
-pub use report::{Report, Row};
+pub use report::{LeftOut, Report, Row};
 
 use everywire_model::{Failure, Initiator, Kind};
 

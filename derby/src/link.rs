@@ -1,7 +1,8 @@
 //! Two machines in one: two network namespaces and the link between them, so that client and server can only meet as they
 //! would over a wire. The link is a pair of virtual Ethernet interfaces, or, with a delay or a rate, an emulated one.
 
-use crate::process::{Fresh, Launch, Running, Spot, complete};
+use crate::fresh::Fresh;
+use crate::process::{Launch, Running, Spot, complete, end_with};
 use crate::{broken, unknown};
 use everywire_model::Failure;
 use std::fs::File;
@@ -158,12 +159,13 @@ pub(crate) fn hold(arguments: &[String]) -> Result<(), Failure> {
     let with_user = arguments.first().is_some_and(|kind| kind == "user");
     let flags = libc::CLONE_NEWNET | if with_user { libc::CLONE_NEWUSER } else { 0 };
     // SAFETY: both calls only read numbers.
-    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let (uid, gid, parent) = unsafe { (libc::geteuid(), libc::getegid(), libc::getppid()) };
     // SAFETY: the flags ask for namespaces of this process alone.
     if unsafe { libc::unshare(flags) } != 0 {
         return Err(error("a namespace cannot be made"));
     }
     if with_user {
+        end_with(u32::try_from(parent).unwrap_or(0)).map_err(|_| error("whoever asked for it has ended"))?;
         let write = |path: &str, text: String| {
             std::fs::write(path, text).map_err(|error| broken(format!("{path}: {error}")))
         };

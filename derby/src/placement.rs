@@ -115,6 +115,13 @@ pub fn allowed_cpus() -> Vec<usize> {
     (0..most).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
 }
 
+/// The CPUs of the machine, whoever may use them.
+pub(crate) fn online_cpus() -> usize {
+    // SAFETY: the call takes a number.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(online).unwrap_or(1).max(1)
+}
+
 /// A set of one CPU.
 pub(crate) fn only(cpu: usize) -> libc::cpu_set_t {
     // SAFETY: a cpu_set_t is plain bits, for which zero is valid.

@@ -1,7 +1,8 @@
 //! Children: started on a CPU, bounded in time, and never alive after the coordinator.
 
+use crate::broken;
+use crate::interruption::HERE;
 use crate::placement::only;
-use crate::{broken, unknown};
 use everywire_model::Failure;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -9,8 +10,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -95,13 +95,7 @@ impl Launch {
                 {
                     return Err(std::io::Error::last_os_error());
                 }
-                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-                    return Err(std::io::Error::last_os_error());
-                }
-                // The parent may have died before the line above.
-                if u32::try_from(libc::getppid()) != Ok(parent) {
-                    return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
-                }
+                end_with(parent)?;
                 for descriptor in &handed {
                     if libc::fcntl(*descriptor, libc::F_SETFD, 0) != 0 {
                         return Err(std::io::Error::last_os_error());
@@ -117,6 +111,51 @@ impl Launch {
         }
         command
     }
+}
+
+/// Has the kernel end this process when its parent ends, however that does. New credentials forget it: whoever enters or makes
+/// a user namespace says it again.
+///
+/// # Errors
+/// The parent is no longer this one.
+pub(crate) fn end_with(parent: u32) -> std::io::Result<()> {
+    // SAFETY: both calls only take and give numbers.
+    let (set, now) = unsafe { (libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), libc::getppid()) };
+    if set != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // The parent may have died before it was set.
+    if u32::try_from(now) != Ok(parent) {
+        return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    Ok(())
+}
+
+/// Runs a program of this machine to its end, such as a compiler. It ends with this process, and when the derby is interrupted
+/// so does all that it started.
+///
+/// # Errors
+/// It cannot be started, or the derby was interrupted.
+pub(crate) fn output(mut command: Command) -> std::io::Result<Output> {
+    let parent = std::process::id();
+    // SAFETY: between fork and exec the closure only makes system calls on numbers.
+    unsafe { command.pre_exec(move || end_with(parent)) };
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = HERE.start(&mut command)?;
+    let (mut said, mut complained) = (child.stdout.take(), child.stderr.take());
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let read = thread::scope(|scope| {
+        let complaints =
+            scope.spawn(|| complained.as_mut().map_or(Ok(0), |pipe| pipe.read_to_end(&mut stderr)));
+        let read = said.as_mut().map_or(Ok(0), |pipe| pipe.read_to_end(&mut stdout));
+        read.and(complaints.join().unwrap_or(Ok(0)))
+    });
+    let status = HERE.reap(&mut child)?;
+    read?;
+    if crate::interrupted().is_some() {
+        return Err(std::io::Error::new(std::io::ErrorKind::Interrupted, "the derby was interrupted"));
+    }
+    Ok(Output { status, stdout, stderr })
 }
 
 /// A child that is killed when this is dropped.
@@ -164,9 +203,11 @@ impl Running {
     fn spawn(launch: &Launch, spot: &Spot, dir: &Path, name: &str, output: Stdio) -> Result<Self, Failure> {
         let errors = dir.join(format!("{name}.stderr"));
         let file = File::create(&errors).map_err(|error| broken(format!("{}: {error}", errors.display())))?;
-        let child = launch.command(spot).stdin(Stdio::null()).stdout(output).stderr(file).spawn().map_err(
-            |error| broken(format!("{name}: {} cannot be started: {error}", launch.program.display())),
-        )?;
+        let mut command = launch.command(spot);
+        let child =
+            HERE.start(command.stdin(Stdio::null()).stdout(output).stderr(file)).map_err(|error| {
+                broken(format!("{name}: {} cannot be started: {error}", launch.program.display()))
+            })?;
         Ok(Self { child, name: name.to_owned(), errors })
     }
 
@@ -182,7 +223,7 @@ impl Running {
     pub(crate) fn await_file(&mut self, file: &Path, limit: Duration) -> Result<(), Failure> {
         let begun = Instant::now();
         while !file.exists() {
-            if let Ok(Some(status)) = self.child.try_wait() {
+            if let Some(status) = HERE.ended(&mut self.child) {
                 return Err(self.complaint(&format!("ended with {status}")));
             }
             if begun.elapsed() > limit {
@@ -218,7 +259,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         // Fails only if it has ended already, which is what is wanted.
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = HERE.reap(&mut self.child);
     }
 }
 
@@ -243,7 +284,7 @@ pub(crate) fn complete(
         let _ = done.send(read);
     });
     match wait.recv_timeout(limit) {
-        Ok(Ok(text)) => match running.child.wait() {
+        Ok(Ok(text)) => match HERE.reap(&mut running.child) {
             Ok(status) if status.success() => Ok(text),
             Ok(status) => Err(running.complaint(&format!("ended with {status}"))),
             Err(error) => Err(broken(format!("{name}: {error}"))),
@@ -253,45 +294,10 @@ pub(crate) fn complete(
     }
 }
 
-/// A fresh directory, removed with everything in it when this is dropped.
-pub(crate) struct Fresh(PathBuf);
-
-impl Fresh {
-    /// One that nobody else can look into. Its path is short: the names of Unix sockets are.
-    ///
-    /// # Errors
-    /// It cannot be made.
-    pub(crate) fn new() -> Result<Self, Failure> {
-        use std::os::unix::fs::DirBuilderExt;
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        for _ in 0..100 {
-            let number = COUNT.fetch_add(1, Ordering::Relaxed);
-            let path = std::env::temp_dir().join(format!("derby-{}-{number}", std::process::id()));
-            match fs::DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self(path)),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(broken(format!("{}: {error}", path.display()))),
-            }
-        }
-        Err(unknown(format!("{} is full of old derbies", std::env::temp_dir().display())))
-    }
-
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Fresh {
-    fn drop(&mut self) {
-        // What cannot be removed is left to whoever cleans the temporary directory.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fresh::Fresh;
 
     fn shell(script: &str) -> Launch {
         Launch::new("/bin/sh").with(["-c", script])

@@ -1,27 +1,37 @@
-//! How far the derby is: a bar where somebody looks, plain lines where not.
+//! How far the derby is, and how long it will take: a bar where somebody looks, where not a plain line every so often.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::cell::Cell;
 use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// Where there is no bar, a line comes no more often than this.
+const PAUSE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     lines: bool,
+    steps: usize,
+    done: Cell<usize>,
+    /// When the last line was written.
+    said: Cell<Option<Instant>>,
 }
 
 impl Progress {
     pub(crate) fn new(silent: bool, steps: usize) -> Self {
+        let new = |bar, lines| Self { bar, lines, steps, done: Cell::new(0), said: Cell::new(None) };
         if silent || !std::io::stderr().is_terminal() {
-            return Self { bar: None, lines: !silent };
+            return new(None, !silent);
         }
         let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
         let template = "{bar:32.cyan/dim} {percent:>3} %  {elapsed_precise:.dim}  {wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━━─"));
         }
-        Self { bar: Some(bar), lines: false }
+        new(Some(bar), false)
     }
 
-    /// Something that takes long begins; a line of its own where there is no bar.
+    /// A part of the derby begins; a line of its own where there is no bar.
     pub(crate) fn stage(&self, what: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(what.to_owned());
@@ -31,12 +41,28 @@ impl Progress {
         }
     }
 
-    /// One step is done.
-    pub(crate) fn step(&self, next: impl FnOnce() -> String) {
+    /// One client is done with.
+    pub(crate) fn step(&self) {
+        self.done.set(self.done.get() + 1);
         if let Some(bar) = &self.bar {
             bar.inc(1);
-            bar.set_message(next());
         }
+    }
+
+    /// What is going on, and how long all of it will still take, if that is known.
+    pub(crate) fn show(&self, what: &str, left: Option<Duration>) {
+        let left = left.map(|left| format!("{} left: ", spoken(left))).unwrap_or_default();
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{left}{what}"));
+        }
+        if self.lines && self.said.get().is_none_or(|said| said.elapsed() >= PAUSE) {
+            self.said.set(Some(Instant::now()));
+            eprintln!("{:>3} %, {left}{what}", self.percent());
+        }
+    }
+
+    fn percent(&self) -> usize {
+        (self.done.get() * 100 / self.steps.max(1)).min(100)
     }
 
     /// Something to be read, now.
@@ -49,10 +75,39 @@ impl Progress {
     }
 }
 
+/// A time for people, in minutes and seconds.
+fn spoken(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_spoken() {
+        let spoken = |seconds| spoken(Duration::from_secs(seconds));
+        assert_eq!([0, 59, 60, 185].map(spoken), ["0 s", "59 s", "1 min 0 s", "3 min 5 s"]);
+    }
+
+    #[test]
+    fn all_steps_make_a_hundred() {
+        let progress = Progress::new(true, 4);
+        progress.step();
+        assert_eq!(progress.percent(), 25);
+        (0..9).for_each(|_| progress.step());
+        assert_eq!(progress.percent(), 100);
+        assert_eq!(Progress::new(true, 0).percent(), 0);
     }
 }

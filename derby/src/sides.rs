@@ -2,10 +2,11 @@
 
 use crate::broken;
 use crate::contestants::{Contestant, Router, Stand};
+use crate::fresh::Fresh;
 use crate::link::{self, Link};
 use crate::measure::{Line, Plan};
 use crate::placement::Placement;
-use crate::process::{Fresh, Running, Spot, complete};
+use crate::process::{Running, Spot, complete};
 use crate::race::Race;
 use crate::relay::Place;
 use everywire_model::Failure;
@@ -86,17 +87,27 @@ impl Server {
     }
 }
 
-/// Runs a client, and reads what it says.
+/// What a client says.
+pub(crate) struct Said {
+    /// A line for each operation.
+    pub(crate) lines: Vec<Line>,
+    /// What it has to remark, for people.
+    pub(crate) remarks: String,
+}
+
+/// Runs a client, and reads what it says. It is killed after `limit`, and after the time in which every contestant has long ended.
 pub(crate) fn client(
     stand: &Stand<'_>,
     link: Option<&Link>,
     contestant: &Contestant,
     race: &Race,
     plan: &Plan,
-) -> Result<Vec<Line>, Failure> {
+    limit: Option<Duration>,
+) -> Result<Said, Failure> {
     let launch = contestant.setup.client(stand, race, plan)?;
     let operations = u32::try_from(race.operations.len()).unwrap_or(1);
-    let limit = contestant.setup.longest().max(OPERATION) * operations + READY;
+    let longest = contestant.setup.longest().max(OPERATION) * operations + READY;
+    let limit = limit.map_or(longest, |limit| limit.min(longest));
     let spot = Spot { cpu: stand.placement.client, net: link.map(|link| link.client.descriptors()) };
     let text = complete(&launch, &spot, stand.dir, "client", limit)?;
     let read = |line: &str| {
@@ -111,6 +122,9 @@ pub(crate) fn client(
         .find(|operation| !lines.iter().any(|line| line.operation == operation.name && line.calls > 0));
     match missing {
         Some(operation) => Err(broken(format!("{} says nothing about {}", contestant.name, operation.name))),
-        None => Ok(lines),
+        None => {
+            let remarks = std::fs::read_to_string(stand.dir.join("client.stderr")).unwrap_or_default();
+            Ok(Said { lines, remarks })
+        }
     }
 }

@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 const EXAMPLES: &str = include_str!("../../help/derby.txt");
 /// Enough for the largest transfer of the races.
@@ -44,16 +45,22 @@ enum What {
 
 #[derive(Args)]
 struct Course {
-    /// Fewer calls and rounds: a race ends within 45 s, all of them within 90 s.
-    #[arg(long)]
+    /// One minute, for a race or for all of them, and three rounds.
+    #[arg(long, conflicts_with_all = ["thorough", "time"])]
     quick: bool,
+    /// As many calls as were published, six rounds, every placement: it takes as long as it takes, some hours for all.
+    #[arg(long, conflicts_with = "time")]
+    thorough: bool,
+    /// All of it ends within this time, such as 90s or 10m; three minutes for a race, nine for all, unless given.
+    #[arg(long, value_name = "DURATION", value_parser = units::time)]
+    time: Option<Duration>,
     /// Contestants, by name, by wire, or by the beginning of names up to a `-`.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
     /// Rounds; the first is dropped.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..))]
     rounds: Option<u16>,
-    /// Calls of each operation in a round.
+    /// The most calls of each operation in a round; without it the time decides.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     calls: Option<u64>,
     /// Where client and server run: same, different (CPUs), unpinned, or remote (two network namespaces).
@@ -74,6 +81,9 @@ struct Course {
     /// Write the results as one self-contained page with charts.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Write the table that is printed to a file too.
+    #[arg(long, value_name = "FILE")]
+    text: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -127,6 +137,8 @@ fn race(races: Vec<String>, course: &Course) -> Done {
     let options = Options {
         races,
         quick: course.quick,
+        thorough: course.thorough,
+        time: course.time,
         only: course.only.clone(),
         rounds: course.rounds.map(usize::from),
         calls: course.calls,
@@ -136,12 +148,36 @@ fn race(races: Vec<String>, course: &Course) -> Done {
         against: course.against.clone(),
         json: if to_stdout { Some("/dev/stdout".into()) } else { course.json.clone() },
         html: course.html.clone(),
+        text: course.text.clone(),
         silent: to_stdout,
         command: String::new(),
     };
-    everywire_derby::run(&options)
-        .map_err(|failure| Trouble::failure("the race did not take place", &failure))?;
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    // The first signal ends the derby with what it has; whoever does not want to wait for that sends another.
+    let watch = move || {
+        for (at, signal) in signals.forever().enumerate() {
+            if at > 0 {
+                std::process::exit(exit_of(signal).into());
+            }
+            everywire_derby::interrupt(signal);
+        }
+    };
+    let watching = std::thread::Builder::new().name("signals".into()).spawn(watch);
+    watching.map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    let done = everywire_derby::run(&options);
+    if let Some(signal) = everywire_derby::interrupted() {
+        return Err(Trouble::usage("the derby was interrupted", format!("signal {signal} came"))
+            .hint("the results so far have been printed and written")
+            .as_kind(exit_of(signal), "interrupted"));
+    }
+    done.map_err(|failure| Trouble::failure("the derby did not end as it should", &failure))?;
     Ok(())
+}
+
+/// The exit code of a program that a signal ended, as shells count it.
+fn exit_of(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
 fn serve(served: &Served) -> Done {

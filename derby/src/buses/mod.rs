@@ -7,7 +7,8 @@ mod controller;
 
 use crate::broken;
 use crate::contestants::Missing;
-use crate::process::{Fresh, Launch, Running};
+use crate::fresh::Fresh;
+use crate::process::{Launch, Running};
 use everywire_model::Failure;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};

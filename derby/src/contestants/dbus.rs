@@ -111,6 +111,12 @@ impl Setup for Rival {
             .with(plan.arguments()))
     }
 
+    fn is_built(&self) -> bool {
+        // Only those with a package compile in seconds.
+        self.library.package().is_some()
+            || self.library.workshop().version_is_built(|workshop| self.library.version(workshop))
+    }
+
     fn frames(&self) -> Option<fn(&[u8]) -> usize> {
         Some(super::ours::dbus_frames)
     }

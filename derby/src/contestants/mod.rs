@@ -74,9 +74,17 @@ pub trait Setup {
     fn runs_at(&self, _: &Placement) -> bool {
         true
     }
-    /// Whether each of its processes takes long to start: a quick derby races it where the kernel puts it, and between two
-    /// machines, and does not count its frames.
+    /// Whether each of its processes takes long to start: it races after the others, and where the time is short only where the
+    /// kernel puts it and between two machines, and its frames are not counted.
     fn starts_slowly(&self) -> bool {
+        false
+    }
+    /// Whether it can race without being built for minutes first.
+    fn is_built(&self) -> bool {
+        true
+    }
+    /// Whether it has processes that nobody here started, and whose CPU time nobody can tell from that of others.
+    fn leaves_helpers(&self) -> bool {
         false
     }
     /// One operation of one client takes no longer, where there is a call that long.

@@ -238,10 +238,10 @@ impl Setup for Against {
     }
 
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
-        Ok(Launch::own("race")?
+        Ok(Launch::own("race-foreign")?
             .with([DEFAULT])
             .with([&stand.ref_file])
-            .with([self.course.wire(), NOWHERE, race.name])
+            .with([self.course.wire(), race.name])
             .with(plan.arguments()))
     }
 
@@ -304,6 +304,10 @@ pub(crate) fn child(kind: &str, arguments: &[String]) -> Result<(), Failure> {
             let plan = Plan::parse(plan)?;
             let home = Some(home.as_str()).filter(|home| *home != NOWHERE);
             client::remote(&node(mode), Path::new(ref_file), taken(course)?, home, known(race)?, &plan)
+        }
+        ("race-foreign", [mode, ref_file, course, race, plan @ ..]) => {
+            let plan = Plan::parse(plan)?;
+            client::foreign(&node(mode), Path::new(ref_file), taken(course)?, known(race)?, &plan)
         }
         ("race-in-process", [mode, _, _, _, race, plan @ ..]) => {
             client::in_process(&node(mode), known(race)?, &Plan::parse(plan)?)

@@ -5,7 +5,7 @@ use super::workshop::Workshop;
 use super::{Contestant, Missing, Route, Setup, Stand};
 use crate::measure::Plan;
 use crate::placement::Placement;
-use crate::process::Launch;
+use crate::process::{Launch, output};
 use crate::race::Race;
 use everywire_model::Failure;
 use std::fs;
@@ -54,6 +54,11 @@ impl Setup for Wine {
     }
 
     fn starts_slowly(&self) -> bool {
+        true
+    }
+
+    /// Its server of all things, and the services of that.
+    fn leaves_helpers(&self) -> bool {
         true
     }
 
@@ -132,8 +137,9 @@ fn build() -> Result<Built, Missing> {
     if !prefix.join("system.reg").exists() {
         let failed = |what: String| WORKSHOP.missing(format!("Wine cannot make its prefix: {what}"));
         fs::create_dir_all(&prefix).map_err(|error| failed(error.to_string()))?;
-        let made = Command::new("wineboot").arg("--init").envs(environment()).output();
-        let made = made.map_err(|error| failed(error.to_string()))?;
+        let mut boot = Command::new("wineboot");
+        boot.arg("--init").envs(environment());
+        let made = output(boot).map_err(|error| failed(error.to_string()))?;
         if !made.status.success() {
             return Err(failed(String::from_utf8_lossy(&made.stderr).trim().to_owned()));
         }

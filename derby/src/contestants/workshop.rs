@@ -2,7 +2,8 @@
 //! rival's library, into the user's cache directory.
 
 use super::Missing;
-use crate::process::Fresh;
+use crate::fresh::Fresh;
+use crate::process::output;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,7 +53,7 @@ impl Workshop {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
 
-        let dir = cache().join(format!("{}-{:016x}", self.name, self.hash(version)));
+        let dir = self.dir(version);
         if products.iter().all(|product| dir.join(product).exists()) {
             return Ok(dir);
         }
@@ -77,6 +78,18 @@ impl Workshop {
         Ok(dir)
     }
 
+    /// Whether the programs have been built for this version, if there is one.
+    pub(super) fn version_is_built(&self, version: impl FnOnce(&Self) -> Result<String, Missing>) -> bool {
+        let Ok(version) = version(self) else { return false };
+        let dir = self.dir(&version);
+        PROGRAMS.iter().all(|program| dir.join(program).exists())
+    }
+
+    /// Where the programs are kept.
+    fn dir(&self, version: &str) -> PathBuf {
+        cache().join(format!("{}-{:016x}", self.name, self.hash(version)))
+    }
+
     /// It cannot be built, because of this.
     pub(super) fn missing(&self, what: impl Into<String>) -> Missing {
         Missing { what: what.into(), install: self.install.to_owned() }
@@ -90,11 +103,10 @@ impl Workshop {
     /// Runs a program of the build, and returns its standard output.
     pub(super) fn run(&self, dir: &Path, program: &str, arguments: &[&str]) -> Result<String, Missing> {
         let cannot = format!("{} cannot be built", self.rival);
-        let output = Command::new(program)
-            .args(arguments)
-            .current_dir(dir)
-            .output()
-            .map_err(|error| self.missing(format!("{cannot}: `{program}`: {error}")))?;
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(dir);
+        let output =
+            output(command).map_err(|error| self.missing(format!("{cannot}: `{program}`: {error}")))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
         }

@@ -1,17 +1,20 @@
 //! Single cycles of those who meet over TCP, captured on a link of their own; and what follows from them.
 
-use super::Derby;
-use crate::broken;
+use super::{Derby, operations_of};
 use crate::capture::Capture;
 use crate::contestants::{Contestant, Route};
+use crate::fresh::Fresh;
 use crate::link::{self, INTERFACE, Link};
 use crate::measure::Plan;
+use crate::options::Options;
+use crate::pace::Rest;
 use crate::placement::Placement;
-use crate::process::{Fresh, Spot};
+use crate::process::Spot;
 use crate::race::{CALLBACK, CONNECTION_POINT, Operation, Race};
-use crate::report::{Report, Row};
+use crate::report::{LeftOut, Report, Row};
 use crate::sides::{Server, client};
 use crate::traced::{CYCLES, Cycle, Rider, cycles, why};
+use crate::{broken, interrupted};
 use everywire_model::Failure;
 use everywire_trace::Trace;
 use std::net::IpAddr;
@@ -23,19 +26,26 @@ const PAUSE: Duration = Duration::from_millis(40);
 /// The kernel hands the last frames to the capture within this time.
 const SETTLING: Duration = Duration::from_millis(25);
 
+/// Whether the cycles of somebody are traced: of those who meet over TCP. Other modes say the same on the wire, other levels
+/// nearly: only a thorough derby has them.
+pub(super) fn traced(options: &Options, race: &Race, contestant: &Contestant) -> bool {
+    race.cycles
+        && !options.no_trace
+        && contestant.wire.is_some()
+        && contestant.transport == "tcp"
+        && contestant.route == Route::Direct
+        && contestant.setup.enters(race)
+        && (options.thorough || contestant.mode == "default")
+}
+
 impl Derby<'_> {
     /// The cycles of all who can be traced.
-    pub(super) fn traces(&self, race: &Race) -> Vec<Cycle> {
-        let traced = |contestant: &&Contestant| {
-            contestant.wire.is_some()
-                && contestant.transport == "tcp"
-                && contestant.route == Route::Direct
-                && contestant.setup.enters(race)
-                && !self.failed.contains_key(&contestant.name)
-                // Other modes say the same on the wire, other levels nearly: a look does without.
-                && (!self.options.quick || contestant.mode == "default")
-        };
-        let contestants: Vec<&Contestant> = self.contestants.iter().filter(traced).collect();
+    pub(super) fn traces(&mut self, race: &Race) -> Vec<Cycle> {
+        let contestants: Vec<&Contestant> = self
+            .contestants
+            .iter()
+            .filter(|held| traced(self.options, race, held) && self.raced(held))
+            .collect();
         if contestants.is_empty() {
             return Vec::new();
         }
@@ -48,7 +58,18 @@ impl Derby<'_> {
         };
         let mut all = Vec::new();
         for contestant in contestants {
-            match self.trace(race, contestant, &placement, &link) {
+            if !self.goes_on() {
+                self.left_out.push(LeftOut {
+                    what: format!("the wire trace of {}", contestant.name),
+                    why: "the time was over; give more with --time".into(),
+                });
+                continue;
+            }
+            self.show(&format!("{}: tracing {}", race.name, contestant.name));
+            let cycles = self.trace(race, contestant, &placement, &link);
+            self.pace.rested(Rest { counted: 0, traced: operations_of(race, contestant) });
+            match cycles {
+                Err(_) if interrupted().is_some() => {}
                 Ok(cycles) => all.extend(cycles),
                 Err(failure) => {
                     self.progress.note(&format!("{} cannot be traced: {failure}", contestant.name));
@@ -75,7 +96,7 @@ impl Derby<'_> {
             let spot = Spot { cpu: None, net: Some(link.server.descriptors()) };
             let capture = Capture::start(&spot, INTERFACE, &file, &server.dir)?;
             let plan = plan(operation, PAUSE + delay * 10);
-            let lines = client(&server.stand(placement), Some(link), contestant, race, &plan)?;
+            let lines = client(&server.stand(placement), Some(link), contestant, race, &plan, None)?.lines;
             std::thread::sleep(SETTLING + delay * 2);
             drop(capture);
             let line = lines

@@ -1,8 +1,8 @@
 //! A race as it was published: a line for each function, a column for each system, and beside its published figures those of
 //! today's contestants of the same kind.
 
-use super::table::PLACEMENTS;
-use super::{Report, Row};
+use super::table::{PLACEMENTS, median};
+use super::{Report, Row, short};
 use crate::contestants::Route;
 use crate::race::{Published, Race};
 
@@ -12,8 +12,8 @@ pub(super) struct Column {
     pub(super) title: String,
     /// Whether they were published.
     pub(super) past: bool,
-    /// Microseconds, one for each operation of the race.
-    pub(super) us: Vec<Option<f64>>,
+    /// Microseconds, one for each operation of the race, and the words that belong to them.
+    pub(super) us: Vec<Option<String>>,
 }
 
 /// The columns of a race; none if nobody of today raced beside a published system. Of today's contestants over Unix
@@ -30,7 +30,7 @@ pub(super) fn of(report: &Report, race: &Race) -> Vec<Column> {
     let Some(placement) = placement else { return Vec::new() };
     let mut columns = Vec::new();
     for system in systems(race) {
-        let figures = |figure: &'static Published| Some(figure.us);
+        let figures = |figure: &'static Published| Some(short(figure.us));
         columns.push(Column {
             title: format!("{system}, published"),
             past: true,
@@ -62,7 +62,7 @@ pub(super) fn of(report: &Report, race: &Race) -> Vec<Column> {
             columns.push(Column {
                 title: fastest.title.clone(),
                 past: false,
-                us: race.operations.iter().map(|o| find(o.name).map(|row| row.median_us)).collect(),
+                us: race.operations.iter().map(|o| find(o.name).map(|row| median(row))).collect(),
             });
         }
     }
@@ -112,8 +112,8 @@ mod tests {
                 "D-Bus (GLib), published"
             ]
         );
-        assert_eq!(columns[1].us[3], Some(11.0));
-        assert_eq!(columns[1].us[0], None);
+        assert_eq!(columns[1].us[3].as_deref(), Some("11.0"));
+        assert_eq!(columns[1].us[0].as_deref(), None);
         assert!(columns[2].us.iter().all(Option::is_some));
     }
 }

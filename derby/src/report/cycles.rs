@@ -2,14 +2,14 @@
 //! one won.
 
 use super::chart::escape;
-use super::table::Grid;
+use super::table::{Grid, median};
 use super::{Report, Row, grouped, short};
 use crate::race::Race;
 use crate::traced::{Cycle, Frame};
 use std::fmt::Write;
 
 /// What the columns of a table are called.
-const HEAD: [&str; 13] = [
+const HEAD: [&str; 14] = [
     "ms per 1000 cycles",
     "way",
     "median",
@@ -23,6 +23,7 @@ const HEAD: [&str; 13] = [
     "round trips",
     "frames",
     "bytes",
+    "cycles",
 ];
 
 /// A line for each way of each contestant.
@@ -40,7 +41,7 @@ fn line(race: &Race, row: &Row) -> Vec<String> {
     vec![
         row.title.clone(),
         way.map_or(row.operation, |operation| operation.short).to_owned(),
-        short(row.median_us),
+        median(row),
         format!("{}..{}", short(row.median_low_us), short(row.median_high_us)),
         row.runs_us.iter().map(|run| short(*run)).collect::<Vec<_>>().join(" "),
         row.dropped_us.map_or_else(dash, |run| format!("({})", short(run))),
@@ -51,6 +52,7 @@ fn line(race: &Race, row: &Row) -> Vec<String> {
         whole(row.round_trips),
         whole(row.frames),
         whole(row.bytes),
+        grouped(row.calls as f64),
     ]
 }
 

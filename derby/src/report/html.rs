@@ -1,7 +1,7 @@
 //! The page: self-contained, readable in light and in dark, and on paper. No network, no script.
 
 use super::chart::{Strip, bars, dots, escape};
-use super::table::PLACEMENTS;
+use super::table::{PLACEMENTS, few};
 use super::{Report, Row, columns, cycles, grouped, short, transfers};
 use crate::contestants::Route;
 use crate::race::{ALL, Operation, Race};
@@ -19,7 +19,11 @@ pub(super) fn page(report: &Report) -> String {
         escape(&report.machine.cpu),
         escape(&report.machine.date)
     );
+    for warning in report.warnings() {
+        let _ = write!(body, "<p class=\"over\">{}</p>", escape(&warning));
+    }
     body.push_str(&cards(report));
+    body.push_str(&verdicts(report));
     body.push_str(&absent(report));
     for race in races {
         body.push_str(&section(report, race));
@@ -59,7 +63,8 @@ fn names(row: &Row, traffic: bool) -> (String, String) {
     let way = ALL.iter().any(|race| race.cycles && race.name == row.race).then(|| row.operation.to_owned());
     let traffic = row.frames.zip(row.bytes).filter(|_| traffic);
     let traffic = traffic.map(|(frames, bytes)| format!("{frames} frames, {} bytes", grouped(bytes)));
-    (label, way.into_iter().chain(mode).chain(traffic).collect::<Vec<_>>().join(" · "))
+    let few = row.too_few.then(|| format!("too few: {} calls", row.calls));
+    (label, few.into_iter().chain(way).chain(mode).chain(traffic).collect::<Vec<_>>().join(" · "))
 }
 
 /// What a visitor wants to know first: ours, beside the rival and beside the machine.
@@ -101,6 +106,7 @@ fn cards(report: &Report) -> String {
                 .map(|ratio| format!("{ratio:.2} × raw"))
                 .or_else(|| (row.transport == "in-process").then(|| "nothing is copied".to_owned()))
                 .unwrap_or_else(|| row.route.title().to_owned());
+            let beside = format!("{beside}{}", few(row));
             let _ = write!(
                 out,
                 "<div class=\"card {}\"><span>{}</span><b>{number} <small>{unit}</small></b><span>{}<br>{placement} CPU, {beside}</span></div>",
@@ -117,6 +123,16 @@ fn cards(report: &Report) -> String {
     )
 }
 
+/// Who won, sentence by sentence.
+fn verdicts(report: &Report) -> String {
+    if report.verdicts.is_empty() {
+        return String::new();
+    }
+    let items: String =
+        report.verdicts.iter().map(|verdict| format!("<li>{}</li>", escape(verdict))).collect();
+    format!("<h2>Verdicts</h2><ul>{items}</ul>")
+}
+
 fn absent(report: &Report) -> String {
     let one = |absent: &super::Absent| {
         format!(
@@ -126,7 +142,11 @@ fn absent(report: &Report) -> String {
             escape(&absent.remedy)
         )
     };
-    report.absent.iter().map(one).collect()
+    let left = |left: &super::LeftOut| {
+        format!("<div class=\"absent\"><b>Left out:</b> {}: {}.</div>", escape(&left.what), escape(&left.why))
+    };
+    let remarks = report.remarks.iter().map(|remark| format!("<p>{}</p>", escape(remark)));
+    report.absent.iter().map(one).chain(report.left_out.iter().map(left)).chain(remarks).collect()
 }
 
 fn section(report: &Report, race: &Race) -> String {
@@ -186,8 +206,8 @@ fn then_and_now(report: &Report, race: &Race) -> String {
     for (i, operation) in race.operations.iter().enumerate() {
         let _ = write!(out, "<tr><td>{}</td>", escape(operation.name));
         for column in &columns {
-            let us = column.us.get(i).copied().flatten();
-            let _ = write!(out, "<td>{}</td>", us.map_or_else(|| "–".to_owned(), short));
+            let us = column.us.get(i).cloned().flatten();
+            let _ = write!(out, "<td>{}</td>", us.unwrap_or_else(|| "–".to_owned()));
         }
         out.push_str("</tr>");
     }
@@ -367,7 +387,7 @@ fn cells(row: &Row, transfers: bool) -> Vec<String> {
     cells.push(or_dash(row.client_cpu_us.map(|us| format!("{}{server}", short(us)))));
     cells.push(or_dash(row.frames.map(|frames| format!("{frames}"))));
     cells.push(or_dash(row.bytes.map(grouped)));
-    cells.push(grouped(row.calls as f64));
+    cells.push(if row.too_few { format!("too few: {}", row.calls) } else { grouped(row.calls as f64) });
     cells
 }
 
@@ -524,13 +544,18 @@ fn method(report: &Report) -> String {
     format!(
         "<h2>How it was measured</h2>{debug}<p>Client and server are two processes for everybody but the contestants in process. They are placed \
          on the same CPU, on different CPUs, or nowhere in particular, because a wake-up across CPUs costs more than a call. The \
-         contestants come in turn, {} rounds of {} calls each (large transfers fewer), a new client process each time; the first \
+         contestants come in turn, {} rounds of {} each, a new client process each time; the first \
          round is dropped. Percentiles are of the merged histograms of all kept rounds. Confidence intervals come from a \
          bootstrap over rounds and over blocks of calls within them. Raw bytes are requests and replies of the same size through plain \
          blocking I/O. Frames and bytes were counted by a relay in between, in a run of their own. A kilobyte has 1000 bytes.</p>\
          <p>The same again:</p><pre>{}</pre><dl class=\"facts\">{facts}</dl>",
         report.rounds,
-        grouped(report.calls as f64),
+        match (report.calls, report.time_s) {
+            (Some(calls), None) => format!("{} calls (large transfers fewer)", grouped(calls as f64)),
+            (Some(calls), Some(_)) =>
+                format!("an equal time, and {} calls at the most", grouped(calls as f64)),
+            (None, _) => "an equal time".to_owned(),
+        },
         escape(&report.command)
     )
 }

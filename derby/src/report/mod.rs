@@ -6,9 +6,11 @@ mod cycles;
 mod html;
 mod table;
 mod transfers;
+mod verdict;
 
 use crate::broken;
 use crate::contestants::Route;
+use crate::load::Load;
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::race::ALL;
@@ -17,25 +19,42 @@ use everywire_model::Failure;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
+/// With fewer calls than this a row says that they are too few.
+pub(crate) const FEW: u64 = 100;
+/// So many calls are aimed at where they take long: a little more, since no round is like another.
+pub(crate) const ENOUGH: u64 = 110;
+
 /// The results of a derby.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// What it ran on.
     pub machine: Machine,
+    /// Who won, a sentence for each kind of contest.
+    pub verdicts: Vec<String>,
+    /// What others did on this machine while the races ran; none if nobody raced.
+    pub load: Option<Load>,
+    /// The signal that ended the derby before its time: what follows is what had been found out until then.
+    pub interrupted: Option<String>,
     /// A row for each race, contestant, placement and operation.
     pub rows: Vec<Row>,
     /// The command that makes such a report.
     pub command: String,
     /// Rounds, the dropped first one included.
     pub rounds: usize,
-    /// Calls of each small operation in a round.
-    pub calls: u64,
+    /// The most calls of each small operation in a round, where they were counted; otherwise the time decided.
+    pub calls: Option<u64>,
+    /// The time that the derby had, in seconds; none if it took as long as it took.
+    pub time_s: Option<f64>,
     /// How long the races took.
     pub seconds: f64,
     /// Who raced, with versions.
     pub contestants: Vec<Entered>,
     /// Who could not, why, and what to do about it.
     pub absent: Vec<Absent>,
+    /// What was asked for and not done, and why.
+    pub left_out: Vec<LeftOut>,
+    /// What clients of a foreign server say about it.
+    pub remarks: Vec<String>,
     /// Where the time of one of our calls goes.
     pub split: Option<Split>,
     /// The wire trace of single cycles.
@@ -65,6 +84,8 @@ pub struct Row {
     pub operation: &'static str,
     /// Calls that were timed, in all kept rounds.
     pub calls: u64,
+    /// Whether those are fewer than 100: too few to be quoted.
+    pub too_few: bool,
     /// Median of all calls of all kept rounds, in microseconds.
     pub median_us: f64,
     /// 99th percentile of the same.
@@ -137,6 +158,30 @@ pub struct Absent {
     pub why: String,
     /// What to do about it.
     pub remedy: String,
+}
+
+/// Something that was asked for, by name or because nothing else was, and is not in the rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// What it is.
+    pub what: String,
+    /// Why, and what to do about it.
+    pub why: String,
+}
+
+impl LeftOut {
+    /// One for each reason, with everything that was left out for it.
+    pub(crate) fn grouped(all: &[Self]) -> Vec<Self> {
+        let mut grouped: Vec<Self> = Vec::new();
+        for one in all {
+            match grouped.iter_mut().find(|known| known.why == one.why) {
+                Some(known) if known.what.split("; ").any(|what| what == one.what) => {}
+                Some(known) => known.what = format!("{}; {}", known.what, one.what),
+                None => grouped.push(one.clone()),
+            }
+        }
+        grouped
+    }
 }
 
 /// Where the time of one call goes. The parts are measured alone, in one process; the transport is what raw bytes take.
@@ -215,16 +260,22 @@ impl Split {
 }
 
 impl Report {
-    pub(crate) fn new(machine: Machine, command: String, rounds: usize, calls: u64) -> Self {
+    pub(crate) fn new(machine: Machine, command: String, rounds: usize, calls: Option<u64>) -> Self {
         Self {
             machine,
+            verdicts: Vec::new(),
+            load: None,
+            interrupted: None,
             rows: Vec::new(),
             command,
             rounds,
             calls,
+            time_s: None,
             seconds: 0.0,
             contestants: Vec::new(),
             absent: Vec::new(),
+            left_out: Vec::new(),
+            remarks: Vec::new(),
             split: None,
             traces: Vec::new(),
             reasons: Vec::new(),
@@ -238,6 +289,27 @@ impl Report {
         for (row, ratio) in self.rows.iter_mut().zip(ratios) {
             row.ratio_to_raw = ratio;
         }
+    }
+
+    /// Says who won.
+    pub(crate) fn judge(&mut self) {
+        self.verdicts = verdict::verdicts(self);
+    }
+
+    /// Who won in these rows, while more are still to come.
+    pub(crate) fn verdicts_of(rows: Vec<Row>) -> Vec<String> {
+        let mut report = Self { rows, ..Self::new(Machine::default(), String::new(), 0, None) };
+        report.relate();
+        verdict::verdicts(&report)
+    }
+
+    /// What has to be known before any figure: a derby that did not end, a machine that was busy.
+    pub fn warnings(&self) -> Vec<String> {
+        let interrupted = self.interrupted.iter().map(|signal| {
+            format!("The derby was interrupted by {signal}: this is what had been found out until then.")
+        });
+        let busy = self.load.iter().filter_map(|load| load.warning.clone());
+        interrupted.chain(busy).collect()
     }
 
     /// The raw row of the same transport, placement and operation, or of what raw bytes do instead of it.
@@ -277,8 +349,17 @@ impl Report {
         if let Some(path) = &options.html {
             write(path, &self.to_html())?;
         }
+        let table = self.to_table();
+        if let Some(path) = &options.text {
+            write(path, &format!("{table}\n"))?;
+        }
         if !options.silent {
-            println!("{}", self.to_table());
+            println!("{table}");
+            let written = [&options.html, &options.json, &options.text].into_iter().flatten();
+            let written: Vec<String> = written.map(|path| path.display().to_string()).collect();
+            if !written.is_empty() {
+                println!("report: {}", written.join(", "));
+            }
         }
         Ok(())
     }
@@ -318,7 +399,7 @@ pub(crate) mod tests {
 
     /// A report of made-up rows, for the tests of its forms.
     pub(crate) fn sample() -> Report {
-        let mut report = Report::new(Machine::this(), "everywire derby calls --only <raw>".into(), 3, 100);
+        let mut report = Report::new(Machine::this(), "everywire derby calls --only <raw>".into(), 3, None);
         let row = |contestant, name: &str, transport, operation, median: f64| Row {
             race: if operation == "GetBytes 1 MB" { "bytes" } else { "calls" },
             contestant,
@@ -329,6 +410,7 @@ pub(crate) mod tests {
             placement: "same",
             operation,
             calls: 200,
+            too_few: false,
             median_us: median,
             p99_us: median * 2.0,
             ratio_to_raw: None,
@@ -403,6 +485,41 @@ pub(crate) mod tests {
             assert!(json["rows"][0].get(key).is_some(), "{key}");
         }
         assert!(json["rows"][2]["ratio_to_raw"].is_null());
+    }
+
+    #[test]
+    fn what_was_left_out_for_one_reason_stands_together() {
+        let left = |what: &str, why: &str| LeftOut { what: what.into(), why: why.into() };
+        let all = [left("a", "late"), left("b", "far"), left("c", "late"), left("a", "late")];
+        assert_eq!(LeftOut::grouped(&all), [left("a; c", "late"), left("b", "far")]);
+    }
+
+    #[test]
+    fn few_calls_a_busy_machine_and_an_interruption_are_told_in_every_form() {
+        let mut report = sample();
+        (report.rows[1].calls, report.rows[1].too_few) = (37, true);
+        let warning = "The machine was busy: other programs used 40 % of its CPUs".to_owned();
+        report.load = Some(Load { others_share: 0.4, busy: true, warning: Some(warning), ..Load::default() });
+        report.interrupted = Some("SIGINT".into());
+        report.left_out.push(LeftOut { what: "half of it".into(), why: "time".into() });
+        report.judge();
+        let (text, page, json) = (report.to_table(), report.to_html(), report.to_json().unwrap());
+        for part in ["too few: 37", "used 40 % of its CPUs", "interrupted by SIGINT", "half of it"] {
+            assert!(text.contains(part) && page.contains(part), "{part}: {text}");
+        }
+        // On top, before any figure.
+        assert!(
+            text.find("used 40 %") < text.find("us a call")
+                && page.find("used 40 %") < page.find("class=\"card")
+        );
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!((&json["rows"][1]["too_few"], &json["rows"][0]["too_few"]), (&true.into(), &false.into()));
+        assert_eq!(json["load"]["busy"], true);
+        assert_eq!(json["interrupted"], "SIGINT");
+        let quiet = sample();
+        for form in [quiet.to_table(), quiet.to_html()] {
+            assert!(!form.contains("too few") && !form.contains("busy"), "{form}");
+        }
     }
 
     #[test]

@@ -6,6 +6,9 @@ use crate::race::{ALL, Race};
 /// The whole report.
 pub(super) fn text(report: &Report) -> String {
     let mut out = String::new();
+    for warning in report.warnings() {
+        out.push_str(&format!("\n{warning}\n"));
+    }
     for race in ALL {
         for (placement, title) in PLACEMENTS {
             let rows: Vec<&Row> = report
@@ -31,6 +34,12 @@ pub(super) fn text(report: &Report) -> String {
         }
     }
     out.push_str(&split(report));
+    for left in &report.left_out {
+        out.push_str(&format!("\nleft out: {}\n          {}\n", left.what, left.why));
+    }
+    for remark in &report.remarks {
+        out.push_str(&format!("\n{remark}\n"));
+    }
     for absent in &report.absent {
         out.push_str(&format!("\nabsent: {}: {}\n        {}\n", absent.name, absent.why, absent.remedy));
     }
@@ -47,6 +56,12 @@ pub(super) fn text(report: &Report) -> String {
     ));
     if machine.build == "debug" {
         out.push_str("\nA debug build: these are no figures to quote.");
+    }
+    if !report.verdicts.is_empty() {
+        out.push('\n');
+    }
+    for verdict in &report.verdicts {
+        out.push_str(&format!("\nverdict: {verdict}"));
     }
     out
 }
@@ -98,7 +113,7 @@ fn then_and_now(report: &Report, race: &Race) -> String {
     grid.head.extend(race.operations.iter().map(|operation| operation.short.to_owned()));
     for column in columns {
         let mut line = vec![if column.past { column.title } else { format!("  {}", column.title) }];
-        line.extend(column.us.iter().map(|us| us.map_or_else(dash, short)));
+        line.extend(column.us.iter().map(|us| us.clone().unwrap_or_else(dash)));
         grid.lines.push(line);
     }
     format!("\n{grid}")
@@ -167,7 +182,7 @@ impl Grid {
             head.push(format!("x raw ({about})"));
         }
         head.extend(
-            ["95 % interval", "p99", "x published", "CPU client", "server", "frames", "bytes"]
+            ["95 % interval", "p99", "x published", "CPU client", "server", "frames", "bytes", "calls"]
                 .map(String::from),
         );
 
@@ -184,7 +199,7 @@ impl Grid {
             let mut line = vec![find(race.headline).map_or_else(|| name.to_owned(), |row| row.title.clone())];
             for operation in race.operations {
                 let row = find(operation.name);
-                line.push(row.map_or_else(dash, |row| short(row.median_us)));
+                line.push(row.map_or_else(dash, |row| median(row)));
                 if transfers {
                     // In process nothing is transferred.
                     let rate = row.filter(|row| row.transport != "in-process").and_then(|row| row.kb_per_s);
@@ -206,6 +221,7 @@ impl Grid {
             line.push(number(row.and_then(|row| row.server_cpu_us)));
             line.push(row.and_then(|row| row.frames).map_or_else(dash, |n| format!("{n}")));
             line.push(row.and_then(|row| row.bytes).map_or_else(dash, |n| format!("{n}")));
+            line.push(row.map_or_else(dash, |row| grouped(row.calls as f64)));
             lines.push(line);
         }
         Self { head, lines }
@@ -220,21 +236,33 @@ impl Grid {
             "95 % interval",
             "CPU client",
             "server",
+            "signals",
         ];
         let number = |value: Option<f64>| value.map_or_else(dash, short);
         let line = |row: &&&Row| {
             vec![
                 row.title.clone(),
                 grouped(1e6 / row.median_us),
-                short(row.median_us),
+                median(row),
                 format!("{}..{}", short(row.median_low_us), short(row.median_high_us)),
                 number(row.client_cpu_us),
                 number(row.server_cpu_us),
+                grouped(row.calls as f64),
             ]
         };
         let rows = rows.iter().filter(|row| row.operation == race.headline);
         Self { head: head.map(String::from).into(), lines: rows.map(|row| line(&row)).collect() }
     }
+}
+
+/// The median, with a word of warning where it is that of few calls.
+pub(super) fn median(row: &Row) -> String {
+    format!("{}{}", short(row.median_us), few(row))
+}
+
+/// The words that stand beside every figure of too few calls.
+pub(super) fn few(row: &Row) -> String {
+    if row.too_few { format!(" (too few: {})", row.calls) } else { String::new() }
 }
 
 fn dash() -> String {

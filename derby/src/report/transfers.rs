@@ -1,7 +1,7 @@
 //! The fourth race as it was published: kilobytes a second of each system, on one machine and between two, and beneath its line
 //! those of today's contestants of the same kind.
 
-use super::table::Grid;
+use super::table::{Grid, few};
 use super::{Report, Row, chart::escape, columns, grouped, short};
 use crate::race::Race;
 use std::fmt::Write;
@@ -10,13 +10,29 @@ use std::fmt::Write;
 const LOCAL: [&str; 3] = ["unpinned", "different", "same"];
 const REMOTE: &str = "remote";
 
+/// One transfer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Figure {
+    kb_per_s: f64,
+    us: f64,
+    /// The words that belong to it.
+    few: String,
+}
+
 /// A line: a system of then or a contestant of today, and its figures.
 pub(super) struct Line {
     pub(super) title: String,
     /// The colour of a contestant; `past` of a system.
     pub(super) class: &'static str,
-    /// For each distance and each operation: kilobytes a second, and microseconds.
-    pub(super) cells: Vec<Option<(f64, f64)>>,
+    /// For each distance and each operation.
+    pub(super) cells: Vec<Option<Figure>>,
+}
+
+impl Figure {
+    /// Both units.
+    fn shown(&self) -> [String; 2] {
+        [grouped(self.kb_per_s), format!("{}{}", short(self.us), self.few)]
+    }
 }
 
 /// The lines of a race; none unless somebody of today raced.
@@ -45,7 +61,7 @@ pub(super) fn lines(report: &Report, race: &Race) -> Vec<Line> {
                 class: "past",
                 cells: cells(race, |operation, remote| {
                     let figure = race.published_by(system, operation, remote)?;
-                    Some((figure.kb_per_s?, figure.us))
+                    Some(Figure { kb_per_s: figure.kb_per_s?, us: figure.us, few: String::new() })
                 }),
             });
         }
@@ -62,7 +78,7 @@ pub(super) fn lines(report: &Report, race: &Race) -> Vec<Line> {
                         && other.operation == operation
                         && Some(other.placement) == placement
                 })?;
-                Some((found.kb_per_s?, found.median_us))
+                Some(Figure { kb_per_s: found.kb_per_s?, us: found.median_us, few: few(found) })
             };
             lines.push(Line {
                 title: row.title.clone(),
@@ -74,7 +90,7 @@ pub(super) fn lines(report: &Report, race: &Race) -> Vec<Line> {
     if taken.is_empty() { Vec::new() } else { lines }
 }
 
-fn cells(race: &Race, find: impl Fn(&str, bool) -> Option<(f64, f64)>) -> Vec<Option<(f64, f64)>> {
+fn cells(race: &Race, find: impl Fn(&str, bool) -> Option<Figure>) -> Vec<Option<Figure>> {
     let of = |remote: bool| race.operations.iter().map(move |operation| (operation.name, remote));
     race.distances().into_iter().flat_map(of).map(|(operation, remote)| find(operation, remote)).collect()
 }
@@ -99,8 +115,7 @@ pub(super) fn text(report: &Report, race: &Race) -> String {
     let dash = || ["-".to_owned(), "-".to_owned()];
     let cells = |line: &Line| {
         let title = if line.class == "past" { line.title.clone() } else { format!("  {}", line.title) };
-        let figures =
-            line.cells.iter().flat_map(|cell| cell.map_or_else(dash, |(kb, us)| [grouped(kb), short(us)]));
+        let figures = line.cells.iter().flat_map(|cell| cell.as_ref().map_or_else(dash, Figure::shown));
         std::iter::once(title).chain(figures).collect()
     };
     format!("\n{}", Grid { head, lines: lines.iter().map(cells).collect() })
@@ -120,8 +135,8 @@ pub(super) fn html(report: &Report, race: &Race) -> String {
     for line in &lines {
         let _ = write!(out, "<tr class=\"{}\"><td>{}</td>", line.class, escape(&line.title));
         for cell in &line.cells {
-            let dash = || ("–".to_owned(), "–".to_owned());
-            let (kb, us) = cell.map_or_else(dash, |(kb, us)| (grouped(kb), short(us)));
+            let dash = || ["–".to_owned(), "–".to_owned()];
+            let [kb, us] = cell.as_ref().map_or_else(dash, Figure::shown);
             let _ = write!(out, "<td>{kb}</td><td>{us}</td>");
         }
         out.push_str("</tr>");
@@ -173,9 +188,10 @@ mod tests {
             ]
         );
         let at = race.operations.iter().position(|operation| operation.name == LARGE).unwrap();
-        assert_eq!(lines[3].cells[at], Some((2_000_000.0, 500.0)));
-        assert_eq!(lines[3].cells[at + race.operations.len()], Some((1_000_000.0, 1000.0)));
-        assert_eq!(lines[2].cells[at + race.operations.len()].unwrap().0, 80_219.0);
+        let figure = |kb_per_s, us| Some(Figure { kb_per_s, us, few: String::new() });
+        assert_eq!(lines[3].cells[at], figure(2_000_000.0, 500.0));
+        assert_eq!(lines[3].cells[at + race.operations.len()], figure(1_000_000.0, 1000.0));
+        assert_eq!(lines[2].cells[at + race.operations.len()].as_ref().unwrap().kb_per_s, 80_219.0);
         assert_eq!(lines[4].cells[at + race.operations.len()], None);
     }
 

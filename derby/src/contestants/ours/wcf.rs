@@ -141,7 +141,7 @@ mod tests {
     /// Two nodes, and a megabyte, which no quota lets through unless it is raised.
     #[test]
     fn every_way_carries_a_megabyte() {
-        let dir = crate::process::Fresh::new().unwrap();
+        let dir = crate::fresh::Fresh::new().unwrap();
         for way in super::super::courses::Course::Wcf.ways() {
             let (server, client) = (Node::new(), Node::new());
             let place = if way.transport == "tcp" {

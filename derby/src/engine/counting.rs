@@ -1,0 +1,161 @@
+//! What is found out beside the races: the frames and the bytes of a call, and where the time of a call goes.
+
+use super::{Derby, State, operations_of};
+use crate::contestants::{Contestant, Stand, ours};
+use crate::fresh::Fresh;
+use crate::measure::Plan;
+use crate::options::Options;
+use crate::pace::Rest;
+use crate::process::complete;
+use crate::race::{Operation, Race};
+use crate::relay::{Passed, Place, Relay, free_port};
+use crate::report::{LeftOut, Report, Split};
+use crate::sides::{READY, Server, client};
+use everywire_model::Failure;
+use std::time::Duration;
+
+/// Frames and bytes of one call, both directions together.
+#[derive(Clone, Copy)]
+pub(super) struct Traffic {
+    pub(super) frames: f64,
+    pub(super) bytes: f64,
+}
+
+/// Whether a relay counts the frames of somebody in a race. A burst of signals is not one call; of those who meet over TCP a cycle
+/// is traced, whoever connects to whom; and who starts slowly would take too long.
+pub(super) fn counts(options: &Options, race: &Race, contestant: &Contestant) -> bool {
+    contestant.setup.frames().is_some()
+        && contestant.setup.enters(race)
+        && contestant.setup.passes_a_relay(race)
+        && !race.signals
+        && (options.thorough || !contestant.setup.starts_slowly())
+        && !(race.cycles && contestant.transport == "tcp" && !options.no_trace)
+}
+
+impl Derby<'_> {
+    /// Frames and bytes of everybody in every race.
+    pub(super) fn count_all(&mut self) -> Vec<Vec<Vec<Option<Traffic>>>> {
+        let (races, contestants) = (self.races, self.contestants);
+        let mut all = Vec::new();
+        for race in races {
+            if !race.signals && self.goes_on() {
+                self.progress.stage(&format!("{}: counting frames and bytes", race.title));
+            }
+            let of = |contestant: &Contestant, derby: &mut Self| {
+                let traffic = derby.traffic(race, contestant);
+                if counts(derby.options, race, contestant) {
+                    derby.pace.rested(Rest { counted: operations_of(race, contestant), traced: 0 });
+                }
+                traffic
+            };
+            all.push(contestants.iter().map(|contestant| of(contestant, self)).collect());
+        }
+        all
+    }
+
+    /// Frames and bytes of one call of each operation, if a relay can see them.
+    fn traffic(&mut self, race: &Race, contestant: &Contestant) -> Vec<Option<Traffic>> {
+        let none = || vec![None; race.operations.len()];
+        if !counts(self.options, race, contestant) || !self.raced(contestant) {
+            return none();
+        }
+        if !self.goes_on() {
+            self.left_out.push(LeftOut {
+                what: format!("frames of {} in `{}`", contestant.name, race.name),
+                why: "the time was over; give more with --time".into(),
+            });
+            return none();
+        }
+        self.show(&format!("{}: frames of {}", race.name, contestant.name));
+        let Some(frames) = contestant.setup.frames() else { return none() };
+        let Some(placement) = self.placements.iter().rfind(|placement| !placement.remote) else {
+            return none();
+        };
+        let count = |derby: &Self| -> Result<Vec<Option<Traffic>>, Failure> {
+            let fresh = Fresh::new()?;
+            let server = Server::prepare(&fresh, contestant, placement, None)?;
+            let (behind, before, port) = if contestant.transport == "tcp" {
+                let port = free_port()?;
+                (Place::Tcp(port), Place::Tcp(0), Some(port))
+            } else {
+                // The client's side of a router, or that of the server itself.
+                (Place::Unix(server.socket(placement)), Place::Unix(fresh.path().join("relay.sock")), None)
+            };
+            let relay = Relay::new(&before, behind)?;
+            let server = server.start(contestant, placement, port, Some(relay.place()))?;
+            let stand = Stand { publish: Some(relay.place()), port, ..server.stand(placement) };
+            race.operations
+                .iter()
+                .map(|operation| {
+                    if !contestant.setup.does(race, operation.name) {
+                        return Ok(None);
+                    }
+                    // What a connection costs is the same in both, and vanishes in the difference.
+                    let few = derby.passed(&relay, &stand, contestant, race, operation, 2)?;
+                    let more = derby.passed(&relay, &stand, contestant, race, operation, 6)?;
+                    let each = |few: usize, more: usize| difference(few, more) / 4.0;
+                    Ok(Some(Traffic {
+                        frames: each(few.frames(frames), more.frames(frames)),
+                        bytes: each(few.bytes(), more.bytes()),
+                    }))
+                })
+                .collect()
+        };
+        count(self).unwrap_or_else(|failure| {
+            self.progress.note(&format!("{}: frames cannot be counted: {failure}", contestant.name));
+            none()
+        })
+    }
+
+    /// Whether somebody has raced, and can be asked for more.
+    pub(super) fn raced(&self, contestant: &Contestant) -> bool {
+        let at = self.contestants.iter().position(|other| other.name == contestant.name);
+        at.and_then(|at| self.states.get(at)) == Some(&State::Ready)
+            && !self.failed.contains_key(&contestant.name)
+    }
+
+    fn passed(
+        &self,
+        relay: &Relay,
+        stand: &Stand<'_>,
+        contestant: &Contestant,
+        race: &Race,
+        operation: &Operation,
+        calls: u64,
+    ) -> Result<Passed, Failure> {
+        let plan = Plan {
+            calls,
+            warmup: 0,
+            budget: Duration::ZERO,
+            large_divisor: 1,
+            server_pids: Vec::new(),
+            operation: Some(operation.name.to_owned()),
+            pause: Duration::ZERO,
+        };
+        relay.take();
+        client(stand, None, contestant, race, &plan, None)?;
+        Ok(relay.take())
+    }
+
+    /// Where the time of a call of ours goes.
+    pub(super) fn split(&self, report: &Report) -> Option<Split> {
+        let contestant =
+            self.contestants.iter().find(|held| held.family == ours::FAMILY && self.raced(held))?;
+        let placement = self.placements.first()?;
+        let fresh = Fresh::new().ok()?;
+        let launch = ours::split().ok()?;
+        let text = complete(&launch, &placement.client.into(), fresh.path(), &contestant.name, READY);
+        match text.and_then(|text| Split::read(&text, report, placement.name)) {
+            Ok(split) => Some(split),
+            Err(failure) => {
+                self.progress.note(&format!("a call cannot be split: {failure}"));
+                None
+            }
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn difference(few: usize, more: usize) -> f64 {
+    more as f64 - few as f64
+}

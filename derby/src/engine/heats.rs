@@ -1,0 +1,257 @@
+//! One wave: at one placement after the other its servers are started, and its clients come in turn, round after round.
+
+use super::cells::{Cell, mean, numbered, row};
+use super::counting::Traffic;
+use super::{Derby, State, client_of, races_in, starts};
+use crate::contestants::Contestant;
+use crate::fresh::Fresh;
+use crate::interrupted;
+use crate::link::Link;
+use crate::load::Account;
+use crate::measure::{Line, Plan};
+use crate::placement::Placement;
+use crate::race::Race;
+use crate::report::{ENOUGH, LeftOut, Report, Row};
+use crate::sides::{Server, client};
+use everywire_model::Failure;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Large transfers are done so many times fewer where calls are counted.
+const LARGE_DIVISOR: u64 = 20;
+/// A client that says nothing has this long beyond the end of the derby.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// Where and what: the numbers of a race and of a placement, and themselves.
+#[derive(Clone, Copy)]
+struct Heat<'h> {
+    wave: u8,
+    race_at: usize,
+    race: &'static Race,
+    placement_at: usize,
+    placement: &'h Placement,
+}
+
+impl Derby<'_> {
+    /// Everybody of this wave, in every race and at every placement.
+    pub(super) fn wave(&mut self, wave: u8) -> Result<(), Failure> {
+        let (races, placements) = (self.races, self.placements);
+        for (race_at, race) in races.iter().enumerate() {
+            for (placement_at, placement) in placements.iter().enumerate() {
+                if interrupted().is_some() {
+                    return Ok(());
+                }
+                let heat = Heat { wave, race_at, race, placement_at, placement };
+                self.heat(heat)?;
+                self.tell(heat);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a contestant is in this heat.
+    fn has(&self, heat: Heat<'_>, who: usize, contestant: &Contestant) -> bool {
+        let own = self.waves.get(who).copied().unwrap_or(0);
+        races_in(contestant, own, heat.wave)
+            && starts(self.options, self.course.everywhere, heat.race, contestant, heat.placement)
+    }
+
+    fn is_ready(&self, who: usize, contestant: &Contestant) -> bool {
+        self.states.get(who) == Some(&State::Ready) && !self.failed.contains_key(&contestant.name)
+    }
+
+    fn heat(&mut self, heat: Heat<'_>) -> Result<(), Failure> {
+        let Heat { race, placement, .. } = heat;
+        let contestants = self.contestants;
+        let own = |at: usize| self.waves.get(at) == Some(&heat.wave);
+        let held: Vec<usize> = contestants
+            .iter()
+            .enumerate()
+            .filter(|(who, c)| self.has(heat, *who, c))
+            .map(|(at, _)| at)
+            .collect();
+        if !held.iter().any(|at| own(*at)) {
+            return Ok(());
+        }
+        let fresh = Fresh::new()?;
+        let mut link = None;
+        if placement.remote && !self.failed.contains_key(REMOTE) {
+            match Link::new(self.options.link) {
+                Ok(made) => link = Some(Rc::new(made)),
+                Err(_) if interrupted().is_some() => return Ok(()),
+                Err(failure) => {
+                    self.progress.note(&format!("no remote placement: {failure}"));
+                    self.failed.insert(REMOTE.into(), failure);
+                }
+            }
+        }
+        if placement.remote && link.is_none() {
+            for contestant in held.iter().filter_map(|at| contestants.get(*at)) {
+                self.pace.done(client_of(race, contestant).times(self.course.rounds));
+            }
+            return Ok(());
+        }
+        self.progress.stage(&format!("{}: {}", race.title, placement.title));
+        let mut servers = Vec::new();
+        for (who, contestant) in held.iter().filter_map(|at| Some((*at, contestants.get(*at)?))) {
+            let server = if self.is_ready(who, contestant) && self.goes_on() {
+                self.serve(&fresh, contestant, placement, link.as_ref())
+            } else {
+                None
+            };
+            servers.push((who, contestant, server));
+        }
+        for round in 0..self.course.rounds {
+            for (who, contestant, server) in &servers {
+                if interrupted().is_some() {
+                    return Ok(());
+                }
+                self.run_client(heat, round, *who, contestant, server.as_ref());
+                self.pace.done(client_of(race, contestant));
+            }
+        }
+        Ok(())
+    }
+
+    fn run_client(
+        &mut self,
+        heat: Heat<'_>,
+        round: usize,
+        who: usize,
+        contestant: &Contestant,
+        server: Option<&Server>,
+    ) {
+        let Heat { race, placement, .. } = heat;
+        self.progress.step();
+        if !self.is_ready(who, contestant) {
+            return;
+        }
+        let now = Instant::now();
+        let longest = contestant.setup.longest();
+        let need = self.need(heat, who);
+        let slot = self.pace.allot(now, client_of(race, contestant), need, longest);
+        let (Some(slot), Some(server)) = (slot, server) else {
+            self.left_out.push(LeftOut {
+                what: format!("{} in `{}` at {}", contestant.name, race.name, placement.name),
+                why: format!(
+                    "the time was over before all {} rounds had been run; give more with --time",
+                    self.course.rounds
+                ),
+            });
+            return;
+        };
+        self.show(&format!("{}, {}: {} (round {round})", race.name, placement.name, contestant.name));
+        let servers = server.processes();
+        let plan = self.plan(race, slot, servers.clone());
+        let stand = server.stand(placement);
+        let limit = self.pace.remaining(now).map(|left| left + GRACE);
+        let before = Account::begin(&servers);
+        let result = client(&stand, server.link.as_deref(), contestant, race, &plan, limit);
+        if !contestant.setup.leaves_helpers() {
+            self.account.end(&before, &servers);
+        }
+        match result {
+            // The first round warms caches, page tables and the CPU's clock.
+            Ok(said) => {
+                let calls = said.lines.iter().map(|line| Duration::from_nanos(line.total_ns)).sum();
+                self.pace.took(client_of(race, contestant), now.elapsed(), calls);
+                for (what, line) in numbered(race, &said.lines) {
+                    let cell = self.cells.entry((heat.race_at, heat.placement_at, who, what)).or_default();
+                    cell.take(round, line);
+                }
+                self.remark(contestant, &said.remarks);
+            }
+            Err(failure) => self.fails(contestant, &failure),
+        }
+    }
+
+    /// What a client of a foreign server has to say about it.
+    fn remark(&mut self, contestant: &Contestant, remarks: &str) {
+        for remark in remarks.lines().filter(|_| super::foreign(contestant)) {
+            if !self.remarks.iter().any(|known| known == remark) {
+                self.progress.note(remark);
+                self.remarks.push(remark.to_owned());
+            }
+        }
+    }
+
+    fn serve(
+        &mut self,
+        fresh: &Fresh,
+        contestant: &Contestant,
+        placement: &Placement,
+        link: Option<&Rc<Link>>,
+    ) -> Option<Server> {
+        let result = Server::prepare(fresh, contestant, placement, link)
+            .and_then(|server| server.start(contestant, placement, None, None));
+        result.map_err(|failure| self.fails(contestant, &failure)).ok()
+    }
+
+    fn plan(&self, race: &Race, slot: Duration, server_pids: Vec<u32>) -> Plan {
+        let calls = self.options.calls_of(race);
+        Plan {
+            calls,
+            warmup: (calls / 20).max(20),
+            budget: slot,
+            // Where the time decides, so it does for them.
+            large_divisor: if self.options.thorough { LARGE_DIVISOR } else { 1 },
+            server_pids,
+            operation: None,
+            pause: Duration::ZERO,
+        }
+    }
+
+    /// How long the slowest operation would need in this round for enough calls in all, as far as that is known.
+    fn need(&self, heat: Heat<'_>, who: usize) -> Duration {
+        let kept = self.course.rounds.saturating_sub(1).max(1);
+        let all =
+            (heat.race_at, heat.placement_at, who, 0)..=(heat.race_at, heat.placement_at, who, usize::MAX);
+        let slowest = self.cells.range(all).filter_map(|(_, cell)| cell.latest()).fold(0.0, f64::max);
+        #[allow(clippy::cast_precision_loss)]
+        let calls = (ENOUGH as f64 / kept as f64).ceil();
+        Duration::from_secs_f64((slowest * calls / 1e6).min(3600.0))
+    }
+
+    /// Says who won at this placement, as soon as that is known.
+    fn tell(&self, heat: Heat<'_>) {
+        let new = |who: &usize| self.waves.get(*who) == Some(&heat.wave);
+        let told = |(race, placement, who, _): &(usize, usize, usize, usize)| {
+            (*race, *placement) == (heat.race_at, heat.placement_at) && new(who)
+        };
+        if !self.cells.keys().any(told) {
+            return;
+        }
+        let here = |row: &Row| row.race == heat.race.name && row.placement == heat.placement.name;
+        let rows = self.rows(&[]).into_iter().filter(here).collect();
+        for verdict in Report::verdicts_of(rows) {
+            self.progress.note(&verdict);
+        }
+    }
+
+    /// A row for each cell that has calls; `traffic` is that of each race and each contestant, as far as it is known.
+    pub(super) fn rows(&self, traffic: &[Vec<Vec<Option<Traffic>>>]) -> Vec<Row> {
+        let row = |(&(race_at, at, who, what), cell): (&(usize, usize, usize, usize), &Cell)| {
+            let race = *self.races.get(race_at)?;
+            let (placement, contestant, operation) =
+                (self.placements.get(at)?, self.contestants.get(who)?, race.operations.get(what)?);
+            let traffic = traffic.get(race_at).and_then(|all| all.get(who)?.get(what).copied().flatten());
+            (!cell.times.is_empty()).then(|| row(race, placement, contestant, operation, cell, traffic))
+        };
+        self.cells.iter().filter_map(row).collect()
+    }
+}
+
+/// The name under which a placement that cannot be had is noted.
+const REMOTE: &str = "remote placement";
+
+impl Cell {
+    /// Takes in what a round said; the first is dropped.
+    fn take(&mut self, round: usize, line: &Line) {
+        if round == 0 { self.dropped = Some(mean(line)) } else { self.keep(line) }
+    }
+
+    /// The mean of a call in the latest round, in microseconds.
+    fn latest(&self) -> Option<f64> {
+        self.means.last().copied().or(self.dropped)
+    }
+}
