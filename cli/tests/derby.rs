@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::support::{Running, Scratch, run};
+use crate::support::{Running, Scratch, data, run, run_in};
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
@@ -145,5 +145,218 @@ fn connection_points_and_callbacks_are_traced_frame_by_frame() {
                 && reason.contains("IConnectionPointContainer.FindConnectionPoint")
         }),
         "{reasons:?}"
+    );
+}
+
+/// What processes there are whose environment has this variable: those that a derby started, and itself.
+fn processes_with(variable: &str) -> Vec<u32> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|id| {
+            // A process that has ended but was not waited for has none.
+            let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+            environment.split(|octet| *octet == 0).any(|one| one == variable.as_bytes())
+        })
+        .collect()
+}
+
+/// A derby that would go on for an hour, in a temporary directory of its own, after its first clients have raced.
+struct Endless {
+    derby: Running,
+    mark: String,
+    scratch: Scratch,
+}
+
+impl Endless {
+    fn begin() -> Self {
+        let scratch = Scratch::new();
+        let (temporary, json) = (scratch.path("t"), scratch.path("derby.json"));
+        std::fs::create_dir(&temporary).unwrap();
+        let mark = format!("DERBY_OF_A_TEST={temporary}");
+        let (name, value) = mark.split_once('=').unwrap();
+        let mut derby = Running::start_in(
+            &[("TMPDIR", temporary.clone()), (name, value.to_owned())],
+            &[
+                "derby",
+                "calls",
+                "--time",
+                "1h",
+                "--only",
+                "everywire-unix,raw-unix",
+                "--placement",
+                "same,unpinned",
+                "--calls",
+                "200",
+                "--rounds",
+                "30000",
+                "--json",
+                &json,
+            ],
+        );
+        // Its servers are up and it has begun to count rounds.
+        derby.tells("(round 0)");
+        let endless = Self { derby, mark: mark.clone(), scratch };
+        assert!(endless.processes().len() > 2 && !endless.left().is_empty());
+        endless
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        processes_with(&self.mark)
+    }
+
+    /// What lies in its temporary directory.
+    fn left(&self) -> Vec<std::path::PathBuf> {
+        std::fs::read_dir(self.scratch.path("t")).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// Waits until all of its processes have ended.
+    fn end(&self) {
+        while !self.processes().is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until some rounds have certainly been kept: clients have come and gone.
+    fn race(&mut self) {
+        let first = self.processes();
+        let seen = |endless: &Self| endless.processes().into_iter().filter(|id| !first.contains(id)).max();
+        let mut clients = Vec::new();
+        while clients.len() < 10 {
+            if let Some(client) = seen(self)
+                && !clients.contains(&client)
+            {
+                clients.push(client);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_derby_keeps_what_it_has_and_leaves_nothing_behind() {
+    for (signal, code, name) in [("-INT", 130, "SIGINT"), ("-TERM", 143, "SIGTERM")] {
+        let mut endless = Endless::begin();
+        endless.race();
+        let (ended, said) = endless.derby.end(signal);
+        assert_eq!(ended, code, "{said}");
+        let report: Json =
+            serde_json::from_str(&std::fs::read_to_string(endless.scratch.path("derby.json")).unwrap())
+                .unwrap();
+        assert_eq!(report["interrupted"], name);
+        let rows = report["rows"].as_array().unwrap();
+        assert!(rows.iter().any(|row| row["name"] == "everywire-unix"), "{said}");
+        // Whoever was killed for it is not said to have failed.
+        assert_eq!(report["absent"], json!([]), "{said}");
+        let table = endless.derby.rest();
+        assert!(table.contains(&format!("interrupted by {name}")) && table.contains("us a call"), "{table}");
+        endless.end();
+        assert_eq!(endless.left(), Vec::<std::path::PathBuf>::new());
+    }
+}
+
+#[test]
+fn the_children_of_a_killed_derby_end_and_the_next_one_removes_its_folders() {
+    let mut endless = Endless::begin();
+    endless.derby.end("-KILL");
+    endless.end();
+    assert!(!endless.left().is_empty());
+    let next = run_in(
+        &[("TMPDIR", endless.scratch.path("t"))],
+        &["derby", "calls", "--time", "20s", "--only", "raw-unix", "--placement", "same", "--calls", "5"],
+    );
+    assert!(next.good().contains("too few"), "{}", next.out);
+    assert_eq!(endless.left(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_derby_ends_in_its_time_and_says_what_it_left_out() {
+    // Far too little for thirty contestants.
+    let words = "derby calls --time 3s --only everywire,raw --placement same --json -";
+    let report = run(&words.split(' ').collect::<Vec<_>>()).json();
+    assert_eq!(report["time_s"], 3.0);
+    let left: Vec<&str> =
+        report["left_out"].as_array().unwrap().iter().filter_map(|left| left["why"].as_str()).collect();
+    assert!(left.iter().any(|why| why.contains("--time")), "{left:?}");
+    // Whoever is in no row is named.
+    let told = report["left_out"].to_string();
+    for contestant in report["contestants"].as_array().unwrap() {
+        let name = contestant["name"].as_str().unwrap();
+        let raced = report["rows"].as_array().unwrap().iter().any(|row| row["name"] == name);
+        assert!(raced || told.contains(name), "{name}: {told}");
+    }
+}
+
+#[test]
+fn a_foreign_server_is_raced_and_one_that_does_not_answer_is_a_failure() {
+    let scratch = Scratch::new();
+    let references = scratch.path("refs");
+    let on = format!("iiop+unix://{}", scratch.path("derby"));
+    let mut server = Running::start(&["derby", "serve", "--on", &on, "--ref-file", &references]);
+    while !server.line().contains("FiringSource\t") {}
+    let race = |race: &str, against: &str, more: &[&str]| {
+        let words =
+            ["derby", race, "--only", "against", "--rounds", "2", "--calls", "5", "--against", against];
+        run(&[&words, more].concat())
+    };
+    let said = race("calls", &references, &["--json", "-"]);
+    let report = said.json();
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(report["rows"].as_array().unwrap().len(), 7);
+    let left = report["left_out"].to_string();
+    assert!(
+        left.contains("foreign server at same, different, remote") && left.contains("unpinned only"),
+        "{left}"
+    );
+    // It has no such race, and nobody pretends that it had.
+    let none = race("callbacks", &references, &[]);
+    assert!(none.code != 0 && none.err.contains("did not race"), "{}", none.err);
+    // Another object than the race asks for: what the server said to that is told.
+    let text = std::fs::read_to_string(&references).unwrap();
+    let factory = text.lines().find_map(|line| line.strip_prefix("Factory\t")).unwrap();
+    let wrong = race("calls", factory, &[]);
+    assert!(wrong.code != 0 && wrong.err.contains("the foreign server did not race"), "{}", wrong.err);
+    assert!(wrong.err.contains("void_call") || wrong.err.contains("BAD_OPERATION"), "{}", wrong.err);
+    assert_eq!(server.end("-TERM").0, 0);
+    let gone = race("calls", &references, &[]);
+    assert!(gone.code != 0 && gone.err.contains("the foreign server did not race"), "{}", gone.err);
+}
+
+#[test]
+fn a_foreign_server_may_answer_what_it_likes_and_the_report_says_what() {
+    let scratch = Scratch::new();
+    let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../derby/contracts/bench.idl");
+    let servant = data("odd_bench.py");
+    let on = format!("iiop+unix://{}", scratch.path("odd"));
+    let mut server = Running::start(&[
+        "serve",
+        &contract.to_string_lossy(),
+        "--interface",
+        "benchmarking",
+        "--exec",
+        &format!("python3 {servant}"),
+        "--on",
+        &on,
+    ]);
+    server.line();
+    let reference = server.line();
+    let said = run(&[
+        "derby",
+        "calls",
+        "--only",
+        "against",
+        "--rounds",
+        "2",
+        "--calls",
+        "5",
+        "--against",
+        &reference,
+        "--json",
+        "-",
+    ]);
+    let report = said.json();
+    assert_eq!((said.code, report["rows"].as_array().unwrap().len()), (0, 7), "{}", said.err);
+    let remarks = report["remarks"].to_string();
+    assert!(
+        remarks.contains("out_string_call answered") && remarks.contains("quite another text"),
+        "{remarks}"
     );
 }

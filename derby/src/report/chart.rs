@@ -24,14 +24,43 @@ pub(super) struct Strip {
     pub(super) text: String,
 }
 
-const WIDTH: f64 = 1100.0;
-const LEFT: f64 = 290.0;
-const RIGHT: f64 = 160.0;
+/// Between the labels and the values.
+const PLOT: f64 = 650.0;
+/// A letter of a label, of a note and of a value is at the most this wide, nearly always: as wide as in the style sheet's fonts.
+const LETTER: f64 = 7.4;
+const SMALL_LETTER: f64 = 6.1;
+const GAP: f64 = 16.0;
 const LINE: f64 = 33.0;
 const TOP: f64 = 26.0;
 
-/// Values on a logarithmic scale: a mark for each, its interval as a bar, a thin line to the tail.
-pub(super) fn dots(title: &str, unit: &str, strips: &[Strip]) -> String {
+/// How wide the parts of a chart are: no label and no value is cut off.
+#[derive(Clone, Copy)]
+struct Frame {
+    left: f64,
+    width: f64,
+}
+
+impl Frame {
+    #[allow(clippy::cast_precision_loss)]
+    fn of(strips: &[Strip]) -> Self {
+        let wide = |text: &str, letter: f64| text.chars().count() as f64 * letter + GAP;
+        let widest = |least: f64, all: &mut dyn Iterator<Item = f64>| all.fold(least, f64::max);
+        let labels =
+            &mut strips.iter().map(|strip| wide(&strip.label, LETTER).max(wide(&strip.note, SMALL_LETTER)));
+        let left = widest(120.0, labels);
+        let right = widest(80.0, &mut strips.iter().map(|strip| wide(&strip.text, LETTER) + GAP));
+        Self { left, width: left + PLOT + right }
+    }
+
+    /// Where the values stand.
+    fn end(self) -> f64 {
+        self.left + PLOT
+    }
+}
+
+/// Values on a logarithmic scale: a mark for each, its interval as a bar, a thin line to the tail; a dashed line at `reference`.
+pub(super) fn dots(title: &str, unit: &str, reference: Option<f64>, strips: &[Strip]) -> String {
+    let frame = Frame::of(strips);
     let all = strips.iter().flat_map(|strip| {
         let interval = strip.interval.map(|(low, high)| [low, high]).unwrap_or([strip.value; 2]);
         strip
@@ -41,20 +70,23 @@ pub(super) fn dots(title: &str, unit: &str, strips: &[Strip]) -> String {
             .chain(interval)
             .chain([strip.value, strip.tail.unwrap_or(strip.value)])
     });
-    let positive: Vec<f64> = all.filter(|value| *value > 0.0 && value.is_finite()).collect();
+    let positive: Vec<f64> = all.chain(reference).filter(|value| *value > 0.0 && value.is_finite()).collect();
     let low = positive.iter().copied().fold(f64::INFINITY, f64::min).log10();
     let high = positive.iter().copied().fold(0.0, f64::max).log10();
     if !low.is_finite() || !high.is_finite() {
         return String::new();
     }
     let (low, high) = (low - 0.05, (high + 0.05).max(low + 0.3));
-    let x = |value: f64| LEFT + (value.max(1e-9).log10() - low) / (high - low) * (WIDTH - LEFT - RIGHT);
-    let mut out = open(title, strips.len());
+    let x = |value: f64| frame.left + (value.max(1e-9).log10() - low) / (high - low) * PLOT;
+    let mut out = open(title, frame, strips.len());
     for tick in ticks(low, high) {
         axis(&mut out, x(tick), &format!("{}{unit}", plain(tick)), strips.len());
     }
+    if let Some(reference) = reference {
+        dashed(&mut out, x(reference), strips.len());
+    }
     for (i, strip) in strips.iter().enumerate() {
-        let y = label(&mut out, i, strip);
+        let y = label(&mut out, frame, i, strip);
         if let Some(tail) = strip.tail {
             let _ = write!(
                 out,
@@ -97,32 +129,31 @@ pub(super) fn dots(title: &str, unit: &str, strips: &[Strip]) -> String {
             strip.class,
             x(strip.value)
         );
-        aside(&mut out, y, &strip.text);
+        aside(&mut out, frame, y, &strip.text);
     }
     out.push_str("</svg>");
     out
 }
 
-/// Values as bars from zero, with a mark at `reference`.
-pub(super) fn bars(title: &str, unit: &str, reference: Option<f64>, strips: &[Strip]) -> String {
-    let most = strips
-        .iter()
-        .map(|strip| strip.interval.map_or(strip.value, |(_, high)| high))
-        .fold(reference.unwrap_or(0.0), f64::max);
+/// Values as bars from zero.
+pub(super) fn bars(title: &str, unit: &str, strips: &[Strip]) -> String {
+    let frame = Frame::of(strips);
+    let most =
+        strips.iter().map(|strip| strip.interval.map_or(strip.value, |(_, high)| high)).fold(0.0, f64::max);
     if most <= 0.0 || !most.is_finite() {
         return String::new();
     }
     let step = nice(most / 5.0);
     let most = (most / step).ceil() * step;
-    let x = |value: f64| LEFT + value / most * (WIDTH - LEFT - RIGHT);
-    let mut out = open(title, strips.len());
+    let x = |value: f64| frame.left + value / most * PLOT;
+    let mut out = open(title, frame, strips.len());
     let mut tick = 0.0;
     while tick <= most + step / 2.0 {
         axis(&mut out, x(tick), &format!("{}{unit}", plain(tick)), strips.len());
         tick += step;
     }
     for (i, strip) in strips.iter().enumerate() {
-        let y = label(&mut out, i, strip);
+        let y = label(&mut out, frame, i, strip);
         let mut from = 0.0;
         // With companions a bar is made of parts: the value is their sum.
         let parts: Vec<f64> =
@@ -146,15 +177,7 @@ pub(super) fn bars(title: &str, unit: &str, reference: Option<f64>, strips: &[St
                 x(high)
             );
         }
-        aside(&mut out, y, &strip.text);
-    }
-    if let Some(reference) = reference {
-        let bottom = height(strips.len()) - 4.0;
-        let _ = write!(
-            out,
-            r#"<line class="reference" x1="{0:.1}" y1="{TOP}" x2="{0:.1}" y2="{bottom:.1}"/>"#,
-            x(reference)
-        );
+        aside(&mut out, frame, y, &strip.text);
     }
     out.push_str("</svg>");
     out
@@ -165,12 +188,18 @@ fn height(strips: usize) -> f64 {
     TOP + LINE * strips as f64 + 8.0
 }
 
-fn open(title: &str, strips: usize) -> String {
+fn open(title: &str, frame: Frame, strips: usize) -> String {
     format!(
-        r#"<svg viewBox="0 0 {WIDTH} {:.0}" role="img" aria-label="{title}"><title>{title}</title>"#,
+        r#"<svg viewBox="0 0 {:.0} {:.0}" role="img" aria-label="{title}"><title>{title}</title>"#,
+        frame.width,
         height(strips),
         title = escape(title)
     )
+}
+
+fn dashed(out: &mut String, x: f64, strips: usize) {
+    let bottom = height(strips) - 4.0;
+    let _ = write!(out, r#"<line class="reference" x1="{x:.1}" y1="{TOP}" x2="{x:.1}" y2="{bottom:.1}"/>"#);
 }
 
 fn axis(out: &mut String, x: f64, text: &str, strips: usize) {
@@ -180,13 +209,13 @@ fn axis(out: &mut String, x: f64, text: &str, strips: usize) {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn label(out: &mut String, i: usize, strip: &Strip) -> f64 {
+fn label(out: &mut String, frame: Frame, i: usize, strip: &Strip) -> f64 {
     let y = TOP + LINE * (i as f64 + 0.5);
     let up = if strip.note.is_empty() { 4.0 } else { -1.0 };
     let _ = write!(
         out,
         r#"<text class="label" x="{:.1}" y="{:.1}">{}</text>"#,
-        LEFT - 14.0,
+        frame.left - GAP + 2.0,
         y + up,
         escape(&strip.label)
     );
@@ -194,7 +223,7 @@ fn label(out: &mut String, i: usize, strip: &Strip) -> f64 {
         let _ = write!(
             out,
             r#"<text class="note" x="{:.1}" y="{:.1}">{}</text>"#,
-            LEFT - 14.0,
+            frame.left - GAP + 2.0,
             y + 12.0,
             escape(&strip.note)
         );
@@ -202,11 +231,11 @@ fn label(out: &mut String, i: usize, strip: &Strip) -> f64 {
     y
 }
 
-fn aside(out: &mut String, y: f64, text: &str) {
+fn aside(out: &mut String, frame: Frame, y: f64, text: &str) {
     let _ = write!(
         out,
         r#"<text class="value" x="{:.1}" y="{:.1}">{}</text>"#,
-        WIDTH - RIGHT + 16.0,
+        frame.end() + GAP,
         y + 4.0,
         escape(text)
     );
@@ -260,18 +289,29 @@ mod tests {
 
     #[test]
     fn marks_stay_inside_the_drawing() {
-        let svg = dots("x", " us", &[strip(0.003), strip(68.0)]);
+        let strips = [strip(0.003), strip(68.0)];
+        let (svg, frame) = (dots("x", " us", Some(1.0), &strips), Frame::of(&strips));
         for part in svg.split("cx=\"").skip(1) {
             let x: f64 = part.split('"').next().unwrap().parse().unwrap();
-            assert!((LEFT..=WIDTH - RIGHT).contains(&x), "{x}");
+            assert!((frame.left..=frame.end()).contains(&x), "{x}");
         }
-        assert!(svg.contains("a &lt; b"));
+        assert!(svg.contains("a &lt; b") && svg.contains("class=\"reference\""));
+    }
+
+    #[test]
+    fn the_longest_label_has_room() {
+        let mut long = strip(1.0);
+        long.label = "Mono WCF, BasicHttp, as shipped (sleeps up to 100 ms before each accept)".into();
+        long.text = "123 us, 1,234,567 signals/s, and then some".into();
+        let frame = Frame::of(&[strip(2.0), long]);
+        assert!(frame.left > 72.0 * 7.0 && frame.width - frame.end() > 42.0 * 7.0, "{}", frame.width);
+        assert!(Frame::of(&[strip(2.0)]).left < 200.0);
     }
 
     #[test]
     fn nothing_is_drawn_of_nothing() {
-        assert_eq!(dots("x", "", &[]), "");
-        assert_eq!(bars("x", "", None, &[]), "");
+        assert_eq!(dots("x", "", None, &[]), "");
+        assert_eq!(bars("x", "", &[]), "");
     }
 
     #[test]

@@ -260,7 +260,7 @@ fn times(race: &Race, title: &str, rows: &[&Row]) -> String {
         return format!(
             "<figure><h3>Time of a cycle</h3>{}<figcaption>Logarithmic scale: microseconds for one, which is milliseconds for 1000. \
              Dot: median; bar: the middle half of the cycles; thin line: up to the 99th percentile.</figcaption></figure>",
-            dots(&format!("{}, {title}", subject(race)), " µs", &strips)
+            dots(&format!("{}, {title}", subject(race)), " µs", None, &strips)
         );
     }
     let others: Vec<&str> = race.operations.iter().map(|operation| operation.short).collect();
@@ -268,7 +268,7 @@ fn times(race: &Race, title: &str, rows: &[&Row]) -> String {
         "<figure><h3>Time of a call: {}</h3>{}<figcaption>Logarithmic scale. Dot: median of {}; bar: the middle half of the \
          calls; thin line: up to the 99th percentile. Pale dots: the medians of {}.</figcaption></figure>",
         escape(race.headline),
-        dots(&format!("{}, {title}", race.headline), " µs", &strips),
+        dots(&format!("{}, {title}", race.headline), " µs", None, &strips),
         escape(race.headline),
         escape(&others.join(", "))
     )
@@ -300,9 +300,9 @@ fn ratios(race: &Race, title: &str, rows: &[&Row]) -> String {
     strips.sort_by(|a, b| a.value.total_cmp(&b.value));
     format!(
         "<figure><h3>Beside raw bytes on the same transport</h3>{}<figcaption>Median of {} over that of raw bytes of the same size on the \
-         same transport, at the same placement, in the same rounds. Dashed: as fast as raw blocking I/O. Thin lines: 95 % \
-         confidence intervals.</figcaption></figure>",
-        bars(&format!("{}, ratio to raw, {title}", subject(race)), " ×", Some(1.0), &strips),
+         same transport, at the same placement. Logarithmic scale. Dashed: as fast as raw blocking I/O. Bars: 95 % confidence \
+         intervals.</figcaption></figure>",
+        dots(&format!("{}, ratio to raw, {title}", subject(race)), " ×", Some(1.0), &strips),
         escape(subject(race))
     )
 }
@@ -334,7 +334,7 @@ fn cpu(race: &Race, title: &str, rows: &[&Row]) -> String {
     format!(
         "<figure><h3>CPU time</h3>{}<figcaption>{}: the client's part and, paler, the server's; user and system \
          together. Who spins spends the time of the call, whatever it does.</figcaption></figure>",
-        bars(&format!("{}, CPU time, {title}", subject(race)), " µs", None, &strips),
+        bars(&format!("{}, CPU time, {title}", subject(race)), " µs", &strips),
         escape(subject(race))
     )
 }
@@ -431,7 +431,7 @@ fn past(race: &Race, report: &Report, remote: bool) -> String {
         "<figure><h3>Then and now, {}</h3>{}<figcaption>{}: the published figures, on the machines of their time, and today's medians \
          ({placement}).</figcaption></figure>",
         if remote { "two machines" } else { "one machine" },
-        dots(&format!("{}, then and now", subject(race)), " µs", &strips),
+        dots(&format!("{}, then and now", subject(race)), " µs", None, &strips),
         escape(subject(race))
     )
 }
@@ -501,7 +501,7 @@ fn split(report: &Report) -> String {
          <th>session</th><th>transport</th><th>rest</th></tr></thead><tbody>{rows}</tbody></table></div>",
         escape(&split.operation),
         split.placement,
-        bars("Where a call goes", " µs", None, &strips)
+        bars("Where a call goes", " µs", &strips)
     )
 }
 
