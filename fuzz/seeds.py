@@ -291,6 +291,42 @@ def wcf():
                 write("xml_text", bytes([choice, 0]) + octets)
 
 
+def runtime():
+    """Several connections at once: each sends what a peer sent, in turns; and calls that are well formed."""
+    peers, pieces_at = 6, 5
+
+    def act(action, peer, argument, octets=b""):
+        return bytes([action * peers + peer, argument]) + octets
+
+    said = []
+    for path in sorted((ROOT / "wires/giop/tests/golden").glob("*-in_out_int_call.pcap"))[:3]:
+        said += [(0, b"".join(payload for client, payload in parts if client)) for _, parts in streams(path)]
+    for path in sorted((ROOT / "wires/dbus/tests/data").glob("connect-*.txt"))[:2]:
+        dialogue = hex_dialogue(path.read_text(), r"[CS]->[CS] ")
+        said.append((1, b"".join(octets for heading, octets in dialogue if heading.startswith("C"))))
+    sessions = {}
+    for line in (ROOT / "wires/wcf/tests/golden/sessions.tsv").read_text().splitlines():
+        capture, number, direction, segment = line.split("\t")
+        if direction == "C":
+            sessions[capture, number] = sessions.get((capture, number), b"") + bytes.fromhex(segment)
+    said += [(2, octets) for _, octets in sorted(sessions.items())[:3]]
+    for shift in range(3):
+        chosen = (said[shift:] + said[:shift])[:peers]
+        out = b"".join(act(0, peer, wire) for peer, (wire, _) in enumerate(chosen))
+        for at in range(0, 1200, 150):
+            for peer, (_, octets) in enumerate(chosen):
+                piece = octets[at:at + 150]
+                if piece:
+                    out += act(pieces_at, peer, len(piece), piece)
+            out += act(2, at // 150 % peers, 0)
+        out += act(3, 1, shift) + act(1, 0, 0)
+        write("runtime_connections", out)
+    calls = b"".join(act(0, peer, 0) for peer in range(peers))
+    for number in range(24):
+        calls += act(4, number % peers, number % 8) + (act(2, number % 4, 16) if number % 3 == 0 else b"")
+    write("runtime_connections", calls)
+
+
 def security():
     """Tokens of NTLM and SPNEGO as Windows and others sent them."""
     for line in (ROOT / "wires/dcom/tests/golden/captures.tsv").read_text().splitlines():
@@ -304,6 +340,6 @@ def security():
                 write("security", b"\x0c\x00" + pdu[at:][:200])
 
 
-for make in (giop, dbus, dcop, dcom, wcf_http, wcf, security):
+for make in (giop, dbus, dcop, dcom, wcf_http, wcf, runtime, security):
     make()
 print(f"{made} inputs from recorded conversations")

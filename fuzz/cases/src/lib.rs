@@ -15,7 +15,7 @@ macro_rules! with_targets {
         $then! {
             activation cdr dbus_session dbus_values dbus_xml dcerpc_session dcop_server dcop_session dcop_values
             explain giop_session iceauthority idl kidl midl nbfx ndr objref orpc_derby orpc_opcda orpc_pantry
-            orpc_plant references sasl security soap_envelope wcf_compressed wcf_framing wcf_http wcf_members
+            orpc_plant references runtime_connections sasl security soap_envelope wcf_compressed wcf_framing wcf_http wcf_members
             wcf_mtom wcf_objects wine_session wsdl xml_text
         }
     };
@@ -50,6 +50,7 @@ mod orpc_opcda;
 mod orpc_pantry;
 mod orpc_plant;
 mod references;
+mod runtime_connections;
 mod sasl;
 mod security;
 mod shapes;
