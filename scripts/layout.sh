@@ -20,7 +20,7 @@ finish() {
 }
 trap finish EXIT
 
-command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install valgrind" >&2; exit 2; }
+command -v valgrind >/dev/null || { echo "valgrind is missing: $(bash "$root/scripts/peers.sh" hint valgrind)" >&2; exit 2; }
 [ -x "$everywire" ] || { echo "$everywire is missing: cargo build --release -p everywire-cli" >&2; exit 2; }
 
 serve() { # COURSE SCHEME REFS [PREFIX...]

@@ -1,180 +1,151 @@
 #!/usr/bin/env bash
-# Installs what building and testing need on Debian: a compiler, Rust, and the real peers. Changes nothing that is there.
-# With the name of a library or of a program below, only that: they go to the user's cache and need no installation.
+# Installs on Debian what building, racing and testing need: everything of the list of peers, peers/peers.tsv. What is there is not
+# touched.
+#
+#   scripts/setup.sh                    everything
+#   scripts/setup.sh derby              what `make derby` needs
+#   scripts/setup.sh PEER...            these; those of the user's cache need no rights
+#   scripts/setup.sh --check [derby | PEER...]
+#                                       installs nothing: says what is here, and fails if something is not
+#
+# What cannot be installed is named at the end; tests that need it are skipped, and say so. With CI=true it is an error.
 set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/peers.sh
 
-need() { command -v "$1" >/dev/null 2>&1; }
+check=no
+if [ "${1:-}" = --check ]; then
+  check=yes
+  shift
+fi
+[ "$*" = derby ] || peers_known "$@"
+if [ $check = yes ]; then
+  peers_check "$@"
+  exit
+fi
 
-# The versions are also in tests/tests/common/foreign.rs and tests/tests/common/dcom.rs.
-cache="${XDG_CACHE_HOME:-$HOME/.cache}/everywire"
-
-# A library of Python's in an environment of its own: its name, its version, what to import.
-python_library() {
-  local dir="$cache/$1-$2"
-  if "$dir/bin/python" -c "import $3" 2>/dev/null; then return; fi
-  rm -rf "$dir"
-  { python3 -m venv "$dir" && "$dir/bin/pip" install --quiet --disable-pip-version-check "$1==$2"; } ||
-    echo "setup: $1 cannot be installed; what needs it is skipped, and says so" >&2
+# A library or program of Python's, in an environment of its own. Debian's Python: others come and go.
+from_pypi() { # FOLDER PEER VERSION PACKAGE
+  local python=python3
+  [ ! -x /usr/bin/python3 ] || python=/usr/bin/python3
+  [ -x "$1/bin/python" ] || rm -rf "$1"
+  "$python" -m venv "$1" && "$1/bin/python" -m pip install --quiet --disable-pip-version-check "$4==$3"
 }
 
-dbus_fast() { python_library dbus-fast 5.2.0 dbus_fast; }
-
-impacket() { python_library impacket 0.13.1 impacket; }
-
-pynettcp() { python_library pynettcp 0.1.0 pynettcp; }
-
-pyspnego() { python_library pyspnego 0.12.4 spnego; }
-
-zeep() { python_library zeep 4.3.3 zeep; }
-
-# A copy of Mono's WCF without the sleeps that its dispatchers make before each call.
-mono_without_sleeps() {
-  local version
-  version=$(mono --version | sed -n '1s/.*version \([0-9.]*\).*/\1/p')
-  local dir="$cache/mono-without-sleeps-$version"
-  if [ -e "$dir/System.ServiceModel.dll" ]; then return; fi
-  rm -rf "$dir"
-  mkdir -p "$dir"
-  {
-    local cecil
-    cecil=$(find /usr/lib/mono/gac/Mono.Cecil -name Mono.Cecil.dll | sort -V | tail -1) && [ -n "$cecil" ] &&
-      mcs "-r:$cecil" "-out:$dir/unsleep.exe" "$(dirname "$0")/../derby/rivals/mono/unsleep.cs" &&
-      MONO_PATH=$(dirname "$cecil") mono "$dir/unsleep.exe" /usr/lib/mono/4.5/System.ServiceModel.dll "$dir/fresh.dll" &&
-      mv "$dir/fresh.dll" "$dir/System.ServiceModel.dll"
-  } || echo "setup: Mono's WCF cannot be had without its sleeps; what needs it is skipped, and says so" >&2
+# A program of Rust's, built.
+from_cargo() { # FOLDER PEER VERSION
+  cargo install --quiet --locked --root "$1" "$2@$3"
 }
 
-# j-Interop, DCOM for Java. The library it names for its ciphers does not exist in that version.
-j_interop() {
-  local version=2.1.8
-  local dir="$cache/j-interop-$version"
-  if [ -e "$dir/done" ]; then return; fi
-  rm -rf "$dir"
-  mkdir -p "$dir"
-  cat >"$dir/pom.xml" <<EOF
+from_npm() { # FOLDER PEER VERSION PACKAGE
+  npm install --prefix "$1" --silent --no-audit --no-fund "$4@$3"
+}
+
+# The first package has the peer's version; each other one has its own, and replaces what the first one names.
+from_maven() { # FOLDER PEER VERSION PACKAGE PACKAGE:VERSION...
+  local folder=$1 first="$4:$3" coordinates parts others='' exclusions=''
+  shift 4
+  for coordinates in "$@"; do
+    IFS=: read -r -a parts <<<"$coordinates"
+    exclusions+="<exclusion><groupId>${parts[0]}</groupId><artifactId>${parts[1]}</artifactId></exclusion>"
+    others+="<dependency><groupId>${parts[0]}</groupId><artifactId>${parts[1]}</artifactId><version>${parts[2]}</version></dependency>"
+  done
+  IFS=: read -r -a parts <<<"$first"
+  cat >"$folder/pom.xml" <<POM
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>everywire</groupId><artifactId>peers</artifactId><version>1</version>
   <dependencies>
     <dependency>
-      <groupId>org.openscada.jinterop</groupId><artifactId>org.openscada.jinterop.core</artifactId><version>$version</version>
-      <exclusions><exclusion><groupId>org.bouncycastle</groupId><artifactId>bcprov-jdk15on</artifactId></exclusion></exclusions>
+      <groupId>${parts[0]}</groupId><artifactId>${parts[1]}</artifactId><version>${parts[2]}</version>
+      <exclusions>$exclusions</exclusions>
     </dependency>
-    <dependency><groupId>org.bouncycastle</groupId><artifactId>bcprov-jdk15on</artifactId><version>1.50</version></dependency>
+    $others
   </dependencies>
 </project>
-EOF
-  { (cd "$dir" && mvn -q -B dependency:copy-dependencies -DoutputDirectory=lib) >"$dir/log" 2>&1 </dev/null && touch "$dir/done"; } ||
-    echo "setup: j-Interop cannot be had from Maven; what needs it is skipped, and says so" >&2
+POM
+  (cd "$folder" && mvn -q -B dependency:copy-dependencies -DoutputDirectory=lib)
 }
 
-# DCOM for Node.
-node_dcom() {
-  local version=1.0.9
-  local dir="$cache/node-dcom-$version"
-  if [ -e "$dir/done" ]; then return; fi
-  rm -rf "$dir"
-  mkdir -p "$dir"
-  { npm install --prefix "$dir" --silent --no-audit --no-fund "node-dcom@$version" </dev/null >"$dir/log" 2>&1 && touch "$dir/done"; } ||
-    echo "setup: node-dcom cannot be had from npm; what needs it is skipped, and says so" >&2
+unpacked() { # FOLDER PEER VERSION PACKAGE...
+  local folder=$1 package
+  shift 3
+  (cd "$folder" && apt-get download -qq "$@") &&
+    for package in "$folder"/*.deb; do dpkg-deb -x "$package" "$folder"; done && rm "$folder"/*.deb
 }
 
-# Samba's RPC server and its tests, unpacked: installed, they would bring up file servers.
-samba() {
-  local dir="$cache/samba"
-  if [ -e "$dir/done" ]; then return; fi
-  rm -rf "$dir"
-  mkdir -p "$dir"
+# A copy of Mono's WCF without the sleeps that its dispatchers make before each call.
+made_mono_without_sleeps() { # FOLDER
+  local cecil
+  cecil=$(find /usr/lib/mono/gac/Mono.Cecil -name Mono.Cecil.dll | sort -V | tail -1) && [ -n "$cecil" ] &&
+    mcs "-r:$cecil" "-out:$1/unsleep.exe" derby/rivals/mono/unsleep.cs &&
+    MONO_PATH=$(dirname "$cecil") mono "$1/unsleep.exe" /usr/lib/mono/4.5/System.ServiceModel.dll "$1/fresh.dll" &&
+    mv "$1/fresh.dll" "$1/System.ServiceModel.dll"
+}
+
+# Puts a peer into the user's cache. Two who want the same come one after the other, and the second finds it there.
+into_cache() { # the columns
+  local folder packages
+  folder=$(peers_folder "$1" "$4")
+  mkdir -p "$peers_cache"
+  exec 9>"$peers_cache/.$1.lock"
+  flock 9
+  if peers_here "$@"; then return; fi
+  rm -f "$folder/done"
+  mkdir -p "$folder"
+  IFS=' ' read -r -a packages <<<"$5"
   {
-    (cd "$dir" && apt-get download -qq samba samba-testsuite samba-common-bin winbind) >"$dir/log" 2>&1 </dev/null &&
-      for package in "$dir"/*.deb; do dpkg-deb -x "$package" "$dir"; done && rm "$dir"/*.deb && touch "$dir/done"
-  } || echo "setup: Samba's programs cannot be had; what needs them is skipped, and says so" >&2
+    case "$3" in
+      pypi) from_pypi "$folder" "$1" "$4" "${packages[@]}" ;;
+      pypi,cargo) from_pypi "$folder" "$1" "$4" "${packages[@]}" || from_cargo "$folder" "$1" "$4" ;;
+      npm) from_npm "$folder" "$1" "$4" "${packages[@]}" ;;
+      maven) from_maven "$folder" "$1" "$4" "${packages[@]}" ;;
+      unpacked) unpacked "$folder" "$1" "$4" "${packages[@]}" ;;
+      made) "made_${1//-/_}" "$folder" ;;
+    esac
+  } </dev/null >"$peers_cache/.$1.log" 2>&1 && touch "$folder/done" ||
+    echo "setup: $1 cannot be had from $3: see $peers_cache/.$1.log" >&2
 }
 
-case "${1:-}" in
-  dbus-fast) dbus_fast && exit ;;
-  impacket) impacket && exit ;;
-  j-interop) j_interop && exit ;;
-  node-dcom) node_dcom && exit ;;
-  samba) samba && exit ;;
-  pynettcp) pynettcp && exit ;;
-  pyspnego) pyspnego && exit ;;
-  zeep) zeep && exit ;;
-  mono-without-sleeps) mono_without_sleeps && exit ;;
-esac
-
-missing=()
-need g++ || missing+=(g++)
-need make || missing+=(make)
-need python3 || missing+=(python3)
-need omniidl || missing+=(omniidl omniorb)
-[ -d /usr/share/idl/omniORB/COS ] || missing+=(omniorb-idl)
-[ -e /usr/include/omniORB4/CORBA.h ] || missing+=(libomniorb4-dev)
-need omniNames || missing+=(omniorb-nameserver)
-need tshark || missing+=(tshark)
-need tcpdump || missing+=(tcpdump)
-need valgrind || missing+=(valgrind)
-need pkg-config || missing+=(pkg-config)
-need dbus-daemon || missing+=(dbus)
-need dbus-send || missing+=(dbus-bin)
-need dbus-test-tool || missing+=(dbus-tests)
-need dbus-broker || missing+=(dbus-broker)
-need busctl || missing+=(systemd)
-need gdbus || missing+=(libglib2.0-bin)
-pkg-config --exists libsystemd 2>/dev/null || missing+=(libsystemd-dev)
-pkg-config --exists dbus-1 2>/dev/null || missing+=(libdbus-1-dev)
-pkg-config --exists gio-unix-2.0 2>/dev/null || missing+=(libglib2.0-dev)
-python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
-need ip || missing+=(iproute2)
-need unshare || missing+=(util-linux)
-need javac || missing+=(default-jdk-headless)
-need mvn || missing+=(maven)
-need node || missing+=(nodejs)
-need npm || missing+=(npm)
-# Mono: the runtime, the compiler, WCF, and what rewrites assemblies.
-need mono && need mcs && [ -e /usr/lib/mono/4.5/System.ServiceModel.dll ] && [ -d /usr/lib/mono/gac/Mono.Cecil ] ||
-  missing+=(mono-runtime mono-mcs libmono-system-servicemodel4.0a-cil libmono-system-runtime-serialization4.0-cil libmono-cecil-private-cil)
-# A key distribution centre of Kerberos; its programs for administrators are not on everybody's search path.
-for centre in krb5kdc kadmin.local; do
-  need "$centre" || [ -x "/usr/sbin/$centre" ] || missing+=(krb5-kdc krb5-admin-server)
-done
-need kinit || missing+=(krb5-user)
-[ -n "$(find /usr/lib /lib -name 'libgssapi_krb5.so.2' -print -quit 2>/dev/null)" ] || missing+=(libgssapi-krb5-2)
-# What Samba's programs are linked with.
-/usr/bin/python3 -c 'import samba' 2>/dev/null || missing+=(python3-samba)
-[ -n "$(find /usr/lib -name 'libsmbclient.so.0' -print -quit 2>/dev/null)" ] || missing+=(libsmbclient)
-[ -n "$(find /usr/lib -name 'libcups.so.2' -print -quit 2>/dev/null)" ] || missing+=(libcups2)
-
-# Wine's COM, and what builds a server for it: without what it recommends, which is as much again, and by itself, since not every
-# machine has it.
-wine=()
-{ need wine && need wineserver; } || wine+=(wine wine64)
-[ -e /usr/include/wine/wine/windows/oaidl.idl ] || wine+=(libwine-dev)
-need x86_64-w64-mingw32-widl || wine+=(mingw-w64-tools)
-need x86_64-w64-mingw32-g++-posix || wine+=(g++-mingw-w64-x86-64-posix)
+debian=() pending=()
+note() {
+  if peers_here "$@"; then return; fi
+  local columns
+  if [ "$3" = debian ]; then
+    debian+=("$5")
+  else
+    printf -v columns '%q ' "$@"
+    pending+=("$columns")
+  fi
+}
+peers_each note "$@"
 
 sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo"
+apt_install() { # PACKAGE...
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@" >/dev/null
+}
 
-# Packages, or options before them.
-install() {
-  echo "setup: installing $*"
-  if need apt-get; then
+if [ ${#debian[@]} -gt 0 ]; then
+  echo "setup: installing ${debian[*]}"
+  if peers_program apt-get; then
     # A source that cannot be reached does not keep the others from being used.
     $sudo apt-get update -qq || true
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null ||
-      echo "setup: some packages could not be installed; what needs them is skipped, and says so" >&2
+    # All at once is quickest; where one is not to be had, each line of the list by itself.
+    # shellcheck disable=SC2068,SC2086 # several packages in one word
+    apt_install ${debian[@]} || for packages in "${debian[@]}"; do
+      apt_install $packages || echo "setup: $packages: cannot be installed" >&2
+    done
   else
-    echo "setup: this is no Debian; install these by hand: $*" >&2
+    echo "setup: this is no Debian; install these by hand: ${debian[*]}" >&2
   fi
-}
-[ ${#missing[@]} -eq 0 ] || install "${missing[@]}"
-[ ${#wine[@]} -eq 0 ] || install --no-install-recommends "${wine[@]}"
+fi
 
-if ! need cargo; then
+if ! peers_program cargo; then
   if [ -x "$HOME/.cargo/bin/cargo" ]; then
     echo "setup: cargo is in ~/.cargo/bin; add it to PATH" >&2
-  elif need apt-get && apt-cache show rustup >/dev/null 2>&1; then
+    PATH="$HOME/.cargo/bin:$PATH"
+  elif peers_program apt-get && apt-cache show rustup >/dev/null 2>&1; then
     $sudo apt-get install -y -qq rustup >/dev/null && rustup default stable
   else
     echo "setup: Rust 1.88 or newer is needed; see https://rustup.rs" >&2
@@ -182,13 +153,20 @@ if ! need cargo; then
   fi
 fi
 
-dbus_fast
-impacket
-pynettcp
-zeep
-pyspnego
-need mono && need mcs && mono_without_sleeps
-need mvn && j_interop
-need npm && node_dcom
-need apt-get && samba
-true
+# Side by side: they wait for the network.
+if [ ${#pending[@]} -gt 0 ]; then
+  for columns in "${pending[@]}"; do
+    eval "set_of=($columns)"
+    echo "setup: ${set_of[0]} from ${set_of[2]}"
+    into_cache "${set_of[@]}" &
+  done
+  wait
+fi
+
+if [ ${#debian[@]} -gt 0 ] || [ ${#pending[@]} -gt 0 ]; then
+  said=$(peers_check "$@") || {
+    grep ^MISSING <<<"$said" >&2
+    echo "setup: what needs these is skipped, and says so" >&2
+    [ "${CI:-}" != true ]
+  }
+fi

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::support::{Scratch, broken, chmod, here, mode, unhex};
+use crate::support::{Scratch, broken, chmod, mode, unhex};
 use everywire_auth::ice::{
     AuthorityError, AuthorityFile, COOKIE_LEN, Entry, MAGIC_COOKIE, MAX_ENTRIES, MAX_FILE, NotEntries, parse,
     print,
@@ -205,7 +205,7 @@ fn many_at_once_lose_nothing() {
 
 #[test]
 fn together_with_iceauth() {
-    if !here("together_with_iceauth", "iceauth", "x11-xserver-utils") {
+    if !everywire_peers::here("together_with_iceauth", &["iceauth"]) {
         return;
     }
     let scratch = Scratch::new();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::support::{Scratch, capture, here};
+use crate::support::{Scratch, capture};
 use bytes::BytesMut;
 use everywire_auth::sasl::{Authenticated, Client, ClientOptions, Keyring, Mechanism, Progress, SaslError};
 use everywire_auth::{own_uid, system_random};
@@ -98,7 +98,7 @@ impl Drop for Bus {
 }
 
 fn installed(test: &str) -> bool {
-    here(test, "dbus-daemon", "dbus-daemon")
+    everywire_peers::here(test, &["dbus-daemon"])
 }
 
 #[test]

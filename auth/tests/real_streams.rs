@@ -2,43 +2,25 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::support::{Scratch, chmod, here};
+use crate::support::{Scratch, chmod};
 use bytes::BytesMut;
 use everywire_auth::nns::{Channel, ProtectionLevel};
 use everywire_auth::security::{Credentials, Mechanism, Options, Secret, UserTable};
 use everywire_model::{Failure, Kind, Rope};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The version is in scripts/setup.sh, too.
-const PYSPNEGO: &str = "everywire/pyspnego-0.12.4/bin/python";
 
 const LEVELS: [ProtectionLevel; 3] =
     [ProtectionLevel::None, ProtectionLevel::Sign, ProtectionLevel::EncryptAndSign];
 
 /// Python with pyspnego, installed into this user's cache; or nothing, said loudly.
 fn python(test: &str) -> Option<Command> {
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-    let python = cache.join(PYSPNEGO);
-    let works =
-        || Command::new(&python).args(["-c", "import spnego"]).output().is_ok_and(|out| out.status.success());
+    let mut command = Command::new(everywire_peers::cached(test, "pyspnego")?.join("bin/python"));
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    if !works() {
-        // What happens is told by whether it works afterwards.
-        let _ = Command::new("bash").arg(root.join("../scripts/setup.sh")).arg("pyspnego").status();
-    }
-    if !works() {
-        // No program has such a name, so this says what is missing, and fails where everything must be there.
-        assert!(!here(test, "(pyspnego)", "scripts/setup.sh"));
-        return None;
-    }
-    let mut command = Command::new(python);
     command.arg(root.join("tests/peers/negotiate_stream.py")).env("PYTHONDONTWRITEBYTECODE", "1");
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     Some(command)

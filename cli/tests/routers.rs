@@ -1,6 +1,6 @@
 //! Objects behind a router, on a D-Bus bus and a DCOP server of the test's own.
 
-use crate::support::{Bus, Running, Said, Scratch, data, here, run_in};
+use crate::support::{Bus, Running, Said, Scratch, data, run_in};
 use serde_json::json;
 
 /// A player that is served behind a router.
@@ -23,7 +23,7 @@ enum Router {
 
 impl Player {
     fn on_dbus(test: &str) -> Option<Self> {
-        if !here(test, "dbus-daemon", "apt-get install dbus-daemon") {
+        if !everywire_peers::here(test, &["dbus-daemon"]) {
             return None;
         }
         let scratch = Scratch::new();

@@ -105,7 +105,10 @@ impl Namespace {
         let launch = Launch::new("ip").with(words.split(' '));
         complete(&launch, &Spot { cpu: None, net: Some(self.descriptors()) }, dir, "ip", PATIENCE)
             .map(drop)
-            .map_err(|failure| failure.with_hint("the program `ip` of the package iproute2 sets up the link"))
+            .map_err(|failure| {
+                failure
+                    .with_hint(format!("`ip` sets up the link: {}", everywire_peers::install_hint(&["ip"])))
+            })
     }
 }
 

@@ -1,40 +1,9 @@
-//! Real peers: where they are, and what to do when they are not.
-//!
-//! A peer that is not installed makes its tests skip, loudly and counted, on a user's machine; where `CI=true` it fails
-//! them.
+//! Real peers: where they are, what to do when they are not (see [`everywire_peers`]), and what their processes take.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The program, if it is on the search path.
-#[must_use]
-pub fn find(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|candidate| candidate.is_file())
-}
-
-/// Whether all of these programs are here. If not, says so on stderr in one countable line (`SKIPPED: ...`).
-///
-/// # Panics
-/// Under `CI=true`, where every peer must be installed.
-#[must_use]
-pub fn here(test: &str, programs: &[&str], install: &str) -> bool {
-    let missing: Vec<_> = programs.iter().filter(|program| find(program).is_none()).collect();
-    if missing.is_empty() {
-        return true;
-    }
-    let why = format!("SKIPPED: {test}: {missing:?} not found; install with: {install}");
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
-    eprintln!("{why}");
-    if let Ok(list) = std::env::var("EVERYWIRE_SKIPS") {
-        use std::io::Write;
-        if let Ok(mut file) = std::fs::OpenOptions::new().append(true).create(true).open(list) {
-            // The count is a service to the reader of the test run; the line above was printed anyway.
-            let _ = writeln!(file, "{why}");
-        }
-    }
-    false
-}
+pub use everywire_peers::{cached, find, here, skip};
 
 /// The root of the project.
 #[must_use]

@@ -15,6 +15,7 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         "runtime",
         "derby",
         "trace",
+        "peers",
         "giop",
         "dbus",
         "dcop",
@@ -30,6 +31,8 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("gss", vec![]),
         ("runtime", vec!["model"]),
         ("trace", vec!["model"]),
+        // A list that every room may ask in its tests.
+        ("peers", vec![]),
         ("giop", vec!["model"]),
         // Their types have names of their own, which contracts share, and they authenticate.
         ("dbus", vec!["model", "idl", "auth"]),
@@ -38,7 +41,7 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("wcf", vec!["model", "idl", "auth"]),
         // The façade is the one place that knows the wires.
         ("everywire", vec!["model", "runtime", "giop", "dbus", "dcop", "dcom", "wcf"]),
-        ("derby", vec!["everywire", "model", "idl", "codegen", "trace"]),
+        ("derby", vec!["everywire", "model", "idl", "codegen", "trace", "peers"]),
         ("cli", vec!["everywire", "model", "idl", "codegen", "derby", "trace"]),
         ("tests", stands_on_top),
     ])
@@ -59,6 +62,7 @@ fn manifests() -> Vec<(String, String)> {
         "wires/dcop",
         "wires/dcom",
         "wires/wcf",
+        "peers",
         "derby",
         "cli",
         "everywire",

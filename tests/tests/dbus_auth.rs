@@ -1,9 +1,7 @@
 //! Ways to a bus or a peer: authentication, transports, and what the environment says. Programs of their own, because what
 //! they do hangs on their environment.
 
-use crate::common::foreign::{
-    BUSES, Beside, DBUS_TOOLS, Said, bus, bus_with, everywire, run, run_with, socket,
-};
+use crate::common::foreign::{BUSES, Beside, Said, bus, bus_with, everywire, run, run_with, socket};
 use crate::common::scratch;
 use everywire::Node;
 use everywire_derby::buses::{Bus, Program, Settings};
@@ -172,7 +170,7 @@ fn port(address: &str) -> String {
 
 #[test]
 fn our_tcp_listeners_want_a_cookie() {
-    if !here("our_tcp_listeners_want_a_cookie", &["dbus-send"], DBUS_TOOLS) {
+    if !here("our_tcp_listeners_want_a_cookie", &["dbus-send"]) {
         return;
     }
     let home = home("tcp-cookie");
@@ -194,7 +192,7 @@ fn our_tcp_listeners_want_a_cookie() {
 
 #[test]
 fn our_listeners_take_what_they_are_told_to() {
-    if !here("our_listeners_take_what_they_are_told_to", &["dbus-send", "busctl"], DBUS_TOOLS) {
+    if !here("our_listeners_take_what_they_are_told_to", &["dbus-send", "busctl"]) {
         return;
     }
     let (home, stranger) = (home("told"), self::home("told-stranger"));

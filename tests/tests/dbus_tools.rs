@@ -1,7 +1,7 @@
 //! The programs that everybody uses to look at D-Bus: systemd's `busctl`, GLib's `gdbus`, and those of the reference
 //! implementation, against our servers and beside our clients.
 
-use crate::common::foreign::{BUSES, Beside, DBUS_TOOLS, bus, run, run_with, socket, until};
+use crate::common::foreign::{BUSES, Beside, bus, run, run_with, socket, until};
 use crate::common::galley::{self, NAME, PATH};
 use everywire::model::Hold;
 use everywire::{Kind, Node};
@@ -23,7 +23,7 @@ fn serving(bus: &Bus) -> Node {
 }
 
 fn tools(test: &str, programs: &[&str]) -> bool {
-    here(test, programs, DBUS_TOOLS)
+    here(test, programs)
 }
 
 fn busctl(bus: &Bus, arguments: &[&str]) -> String {

@@ -81,11 +81,7 @@ fn our_client_calls_our_server() {
 #[test]
 fn a_capture_has_no_malformed_frame() {
     let Some(peer) = omniorb("a_capture_has_no_malformed_frame") else { return };
-    let tools = everywire_tests::peers::here(
-        "a_capture_has_no_malformed_frame",
-        &["tshark", "tcpdump"],
-        "apt-get install tshark tcpdump",
-    );
+    let tools = everywire_tests::peers::here("a_capture_has_no_malformed_frame", &["tshark", "tcpdump"]);
     if !tools {
         return;
     }

@@ -1,4 +1,4 @@
-//! What the tests share: a directory that goes away, predictable "random" numbers, captures, and whether peers are here.
+//! What the tests share: a directory that goes away, predictable "random" numbers, captures.
 #![allow(dead_code, unreachable_pub)]
 
 use bytes::BytesMut;
@@ -122,21 +122,4 @@ pub(crate) fn capture(name: &str) -> Vec<(bool, Vec<u8>)> {
         }
     }
     turns
-}
-
-/// Whether a program is installed. If not, says so on stderr in one countable line; fails where `CI=true`.
-pub(crate) fn here(test: &str, program: &str, package: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    if std::env::split_paths(&path).any(|directory| directory.join(program).is_file()) {
-        return true;
-    }
-    let why = format!("SKIPPED: {test}: {program} not found; install with: {package}");
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
-    eprintln!("{why}");
-    if let Ok(list) = std::env::var("EVERYWIRE_SKIPS") {
-        use std::io::Write;
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
-        writeln!(file, "{why}").unwrap();
-    }
-    false
 }

@@ -70,23 +70,6 @@ impl Said {
     }
 }
 
-/// Whether a program is installed. If not, says so in one countable line; under `CI=true` that is a failure.
-pub(crate) fn here(test: &str, program: &str, install: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    if std::env::split_paths(&path).any(|dir| dir.join(program).is_file()) {
-        return true;
-    }
-    let why = format!("SKIPPED: {test}: {program:?} not found; install with: {install}");
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
-    eprintln!("{why}");
-    if let Ok(list) = std::env::var("EVERYWIRE_SKIPS") {
-        use std::io::Write;
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
-        writeln!(file, "{why}").unwrap();
-    }
-    false
-}
-
 /// Runs the program to its end.
 pub(crate) fn run(arguments: &[&str]) -> Said {
     run_with_input(arguments, "")

@@ -44,10 +44,7 @@ impl Program {
     pub fn version(self) -> Result<String, Missing> {
         let missing = || Missing {
             what: format!("`{}` is not installed", self.name()),
-            install: match self {
-                Self::Daemon => "apt-get install dbus-daemon".to_owned(),
-                Self::Broker => "apt-get install dbus-broker".to_owned(),
-            },
+            install: everywire_peers::install_hint(&[self.name()]),
         };
         let output = Command::new(self.name()).arg("--version").output().map_err(|_| missing())?;
         let text = String::from_utf8_lossy(&output.stdout);

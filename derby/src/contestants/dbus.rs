@@ -182,7 +182,7 @@ impl Library {
                     ("server.cc", include_str!("../../rivals/dbus/sdbus_server.cc")),
                 ],
                 flags: FLAGS,
-                install: "apt-get install g++ pkg-config libsystemd-dev",
+                peers: &["g++", "pkg-config", "sd-bus"],
             },
             Self::LibDbus => Workshop {
                 rival: "libdbus",
@@ -194,7 +194,7 @@ impl Library {
                     ("server.cc", include_str!("../../rivals/dbus/libdbus_server.cc")),
                 ],
                 flags: FLAGS,
-                install: "apt-get install g++ pkg-config libdbus-1-dev",
+                peers: &["g++", "pkg-config", "libdbus"],
             },
             Self::GDbus => Workshop {
                 rival: "GDBus",
@@ -206,7 +206,7 @@ impl Library {
                     ("server.cc", include_str!("../../rivals/dbus/gdbus_server.cc")),
                 ],
                 flags: FLAGS,
-                install: "apt-get install g++ pkg-config libglib2.0-dev",
+                peers: &["g++", "pkg-config", "gio"],
             },
             Self::Zbus => Workshop {
                 rival: "zbus",
@@ -220,7 +220,7 @@ impl Library {
                     ("src/server.rs", include_str!("../../rivals/zbus/src/server.rs")),
                 ],
                 flags: &["--release"],
-                install: "install Rust with cargo, and let it reach its registry once",
+                peers: &[],
             },
         }
     }

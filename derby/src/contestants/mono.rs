@@ -179,7 +179,7 @@ const WORKSHOP: Workshop = Workshop {
         ("unsleep.cs", include_str!("../../rivals/mono/unsleep.cs")),
     ],
     flags: &["-optimize"],
-    install: "scripts/setup.sh, or apt-get install mono-devel libmono-cecil-private-cil",
+    peers: &["mono"],
 };
 
 /// What the build leaves: two programs, and the library, which no program may find by chance.

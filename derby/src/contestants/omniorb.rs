@@ -150,7 +150,7 @@ const WORKSHOP: Workshop = Workshop {
     name: "omniorb",
     sources: SOURCES,
     flags: FLAGS,
-    install: "apt-get install g++ omniidl libomniorb4-dev",
+    peers: &["g++", "omniorb"],
 };
 
 /// Builds client and server, once for these sources and this version of the broker: later calls find them in the user's

@@ -89,7 +89,7 @@ const WORKSHOP: Workshop = Workshop {
         ("server.cc", include_str!("../../rivals/wine/server.cc")),
     ],
     flags: &[],
-    install: "apt-get install wine wine64 libwine-dev mingw-w64-tools g++-mingw-w64-x86-64-posix (150 MB to fetch, 1 GB on disk)",
+    peers: &["wine", "wine-contracts", "mingw"],
 };
 
 const IDL: &str = "x86_64-w64-mingw32-widl";

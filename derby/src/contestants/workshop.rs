@@ -19,8 +19,8 @@ pub(super) struct Workshop {
     pub(super) sources: &'static [(&'static str, &'static str)],
     /// What else the programs depend on: the compiler's arguments.
     pub(super) flags: &'static [&'static str],
-    /// What to do if it cannot be built.
-    pub(super) install: &'static str,
+    /// What has to be installed for it: names of the list of peers.
+    pub(super) peers: &'static [&'static str],
 }
 
 /// Most rivals come as two programs of these names.
@@ -92,7 +92,7 @@ impl Workshop {
 
     /// It cannot be built, because of this.
     pub(super) fn missing(&self, what: impl Into<String>) -> Missing {
-        Missing { what: what.into(), install: self.install.to_owned() }
+        Missing { what: what.into(), install: everywire_peers::install_hint(self.peers) }
     }
 
     /// Runs a C++ compiler.

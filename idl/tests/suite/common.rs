@@ -4,7 +4,6 @@ use everywire_model::{Contract, Definition, Shape};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// A folder of the corpus.
 pub(crate) fn corpus(folder: &str) -> PathBuf {
@@ -30,20 +29,7 @@ pub(crate) fn contracts(folder: &Path) -> Vec<PathBuf> {
 
 /// Whether omniidl is here; says so if not, and fails where it must be.
 pub(crate) fn omniidl() -> bool {
-    let here = Command::new("omniidl").arg("-V").output().is_ok();
-    here || skipped("omniidl is missing; install the package omniidl")
-}
-
-/// Says and counts that a test was skipped; fails where it must not be. Returns false.
-pub(crate) fn skipped(why: &str) -> bool {
-    assert!(std::env::var_os("CI").is_none(), "{why}");
-    eprintln!("SKIPPED: {why}");
-    if let Ok(list) = std::env::var("EVERYWIRE_SKIPS") {
-        use std::io::Write;
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
-        writeln!(file, "SKIPPED: {why}").unwrap();
-    }
-    false
+    everywire_peers::here("omniidl as a judge", &["omniidl"])
 }
 
 /// Identity of every named thing.

@@ -1,6 +1,6 @@
 //! MIDL: what published contracts mean, what comes back when they are printed, what is refused.
 
-use crate::common::{outline, skipped};
+use crate::common::outline;
 use everywire_idl::midl::{self, clsid_of_key, iid, is_midl, parse, print, sink_iid};
 use everywire_model::shape::{Order, PointerKind, TextKind};
 use everywire_model::{Contract, Definition, Direction, Interface, InterfaceKind, Operation, Shape};
@@ -572,15 +572,10 @@ fn hostile_texts_cost_no_more_than_their_size() {
 /// The compiler of Wine takes what is printed: a referee of its own kind.
 #[test]
 fn another_compiler_takes_what_is_printed() {
-    let includes = ["/usr/include/wine/wine/windows", "/usr/include/wine/windows"];
-    let Some(includes) = includes.into_iter().find(|folder| Path::new(folder).is_dir()) else {
-        skipped("the headers of Wine are missing; install the package libwine-dev");
-        return;
-    };
-    if Command::new("widl-stable").arg("-V").output().is_err() {
-        skipped("widl is missing; install the package wine64-tools");
+    if !everywire_peers::here("another_compiler_takes_what_is_printed", &["widl", "wine-contracts"]) {
         return;
     }
+    let includes = "/usr/include/wine/wine/windows";
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("widl");
     std::fs::create_dir_all(&folder).unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

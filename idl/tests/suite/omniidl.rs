@@ -87,16 +87,7 @@ fn printed_contracts_are_accepted() {
 #[test]
 fn shipped_contracts_are_read() {
     let root = Path::new("/usr/share/idl/omniORB");
-    if !omniidl() {
-        return;
-    }
-    if !root.is_dir() {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "no contracts under {}; install the package omniorb-idl",
-            root.display()
-        );
-        eprintln!("SKIPPED: no contracts under {}; install the package omniorb-idl", root.display());
+    if !omniidl() || !everywire_peers::here("shipped_contracts_are_read", &["omniorb-contracts"]) {
         return;
     }
     let include = [root.to_owned(), root.join("COS")];

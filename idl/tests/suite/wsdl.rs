@@ -1,7 +1,7 @@
 //! Descriptions as .NET and Mono write them, what other languages become, what other programs make of ours, mistakes with
 //! their places, and hostile texts.
 
-use crate::common::{contracts, corpus, data, outline, skipped};
+use crate::common::{contracts, corpus, data, outline};
 use everywire_idl::wsdl::{self, Port, imports, names, parse, parse_all, parse_file, print};
 use everywire_model::contract::note;
 use everywire_model::{Contract, Definition, Direction, Interface, Operation, Shape};
@@ -292,8 +292,7 @@ fn what_does_not_go_is_said() {
 /// Mono's tool for web services makes code of ours.
 #[test]
 fn printed_contracts_are_accepted_by_mono() {
-    if Command::new("wsdl").arg("-?").output().is_err() {
-        skipped("Mono's wsdl is missing; install mono-devel");
+    if !everywire_peers::here("printed_contracts_are_accepted_by_mono", &["wsdl"]) {
         return;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wsdl");

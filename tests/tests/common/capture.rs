@@ -29,9 +29,7 @@ pub fn start(file: &Path) -> Option<Recording> {
     // The file header is written when the capture is running.
     while fs::metadata(file).map_or(0, |data| data.len()) < 24 {
         if child.try_wait().expect("it can be asked").is_some() || Instant::now() > end {
-            let why = "SKIPPED: capture: this user may not capture on the loopback interface";
-            assert!(std::env::var("CI").as_deref() != Ok("true"), "{why}");
-            eprintln!("{why}");
+            everywire_tests::peers::skip("capture", "this user may not capture on the loopback interface");
             return None;
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -4,7 +4,7 @@ use super::foreign::{Beside, run, script};
 use super::{capture, dcom_pantry, scratch};
 use everywire::Node;
 use everywire_tests::again::{only, this_program};
-use everywire_tests::peers::{here, root};
+use everywire_tests::peers::{cached, here, skip};
 use everywire_tests::workshop::once;
 use std::fs;
 use std::net::TcpStream;
@@ -15,11 +15,6 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-
-/// The versions that the checks are made with; they are also in `scripts/setup.sh`.
-const IMPACKET: &str = "impacket-0.13.1";
-const J_INTEROP: &str = "j-interop-2.1.8";
-const NODE_DCOM: &str = "node-dcom-1.0.9";
 
 /// Who may call us.
 pub const USER: &str = "cook";
@@ -41,7 +36,7 @@ pub fn alone(test: &str) -> bool {
     if std::env::var(MARK).as_deref() == Ok(test) {
         return true;
     }
-    if !here(test, &["unshare", "ip"], "apt-get install util-linux iproute2") {
+    if !here(test, &["unshare", "ip"]) {
         return false;
     }
     // SAFETY: it has no preconditions.
@@ -53,7 +48,7 @@ pub fn alone(test: &str) -> bool {
     };
     let works = unshare().arg("true").stderr(Stdio::null()).status().is_ok_and(|status| status.success());
     if !works {
-        missing(test, "a network of its own", "sysctl kernel.unprivileged_userns_clone=1, or be root");
+        skip(test, "no network of its own; be root, or sysctl kernel.unprivileged_userns_clone=1");
         return false;
     }
     let output = unshare()
@@ -94,41 +89,9 @@ pub fn address(options: &str) -> String {
     format!("dcom://{DOMAIN};{USER}:{password}@127.0.0.1/{}{options}", dcom_pantry::CLASS)
 }
 
-pub fn cache() -> PathBuf {
-    std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))
-        .unwrap_or_else(std::env::temp_dir)
-        .join("everywire")
-}
-
-/// Says loudly that a test is skipped for want of something that is no program on the search path.
-fn missing(test: &str, what: &str, install: &str) {
-    // No program has such a name, so this says what is missing, and fails where everything must be there.
-    assert!(!here(test, &[&format!("({what})")], install));
-}
-
-/// What `scripts/setup.sh` puts into the cache, made now if it is not there; or nothing, said loudly.
-pub fn cached(test: &str, what: &str, directory: &str, works: impl Fn(&Path) -> bool) -> Option<PathBuf> {
-    let directory = cache().join(directory);
-    if !works(&directory) {
-        // What happens is told by whether it works afterwards.
-        let _ = Command::new("bash").arg(root().join("scripts/setup.sh")).arg(what).status();
-    }
-    if works(&directory) {
-        return Some(directory);
-    }
-    missing(test, what, "scripts/setup.sh");
-    None
-}
-
 /// impacket does this deed to the server on port 135; or nothing, said loudly.
 pub fn impacket(test: &str) -> Option<impl Fn(&str) -> Command> {
-    let works = |directory: &Path| {
-        let import = Command::new(directory.join("bin/python")).args(["-c", "import impacket"]).output();
-        import.is_ok_and(|output| output.status.success())
-    };
-    let directory = cached(test, "impacket", IMPACKET, works)?;
+    let directory = cached(test, "impacket")?;
     Some(move |deed: &str| {
         let mut command = Command::new(directory.join("bin/python"));
         command.arg(script("dcom_impacket.py")).args([deed, "127.0.0.1", DOMAIN, USER, PASSWORD]);
@@ -139,10 +102,10 @@ pub fn impacket(test: &str) -> Option<impl Fn(&str) -> Command> {
 
 /// j-Interop does this deed, and answers a challenge in this way (`session` or `ntlmv2`); or nothing, said loudly.
 pub fn j_interop(test: &str) -> Option<impl Fn(&str, &str) -> Command> {
-    if !here(test, &["java", "javac", "mvn"], "apt-get install default-jdk-headless maven") {
+    if !here(test, &["java", "javac", "mvn"]) {
         return None;
     }
-    let directory = cached(test, "j-interop", J_INTEROP, |directory| directory.join("done").exists())?;
+    let directory = cached(test, "j-interop")?;
     let libraries = format!("{}/lib/*", directory.display());
     let classes = classes(&libraries);
     Some(move |deed: &str, ntlm: &str| {
@@ -172,10 +135,10 @@ fn classes(libraries: &str) -> &'static Path {
 
 /// node-dcom calls the server on port 135; or nothing, said loudly.
 pub fn node_dcom(test: &str) -> Option<Command> {
-    if !here(test, &["node", "npm"], "apt-get install nodejs npm") {
+    if !here(test, &["node", "npm"]) {
         return None;
     }
-    let directory = cached(test, "node-dcom", NODE_DCOM, |directory| directory.join("done").exists())?;
+    let directory = cached(test, "node-dcom")?;
     let mut command = Command::new("node");
     // Its NTLM is made of ciphers that are no longer on by default.
     command.arg("--openssl-legacy-provider").arg(script("dcom_node.js"));
@@ -192,12 +155,10 @@ pub struct Samba {
 impl Samba {
     /// Where they are; or nothing, said loudly.
     pub fn find(test: &str) -> Option<Self> {
-        static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-        let works = |directory: &Path| {
-            let library = || Command::new("/usr/bin/python3").args(["-c", "import samba"]).output();
-            directory.join("done").exists() && library().is_ok_and(|output| output.status.success())
-        };
-        let unpacked = FOUND.get_or_init(|| cached(test, "samba", "samba", works)).clone()?;
+        if !here(test, &["samba-libraries"]) {
+            return None;
+        }
+        let unpacked = cached(test, "samba")?;
         let dir = scratch("samba");
         let settings: String =
             ["lock directory", "state directory", "cache directory", "private dir", "pid directory"]
@@ -268,7 +229,7 @@ pub const OURS: &str = "tcp";
 /// Lets tshark judge what our side, told by `ours`, sends meanwhile. With the password it reads what was sealed, too, unless
 /// several messages came in one segment.
 pub fn judged(test: &str, ours: &str, password: Option<&str>, deeds: impl FnOnce()) {
-    if !here(test, &["tcpdump", "tshark"], "apt-get install tcpdump tshark") {
+    if !here(test, &["tcpdump", "tshark"]) {
         return;
     }
     let file = scratch("judged").join("capture");

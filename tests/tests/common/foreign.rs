@@ -2,7 +2,7 @@
 
 use super::{scratch, shelf};
 use everywire_derby::buses::{Bus, Program, Settings};
-use everywire_tests::peers::{here, root};
+use everywire_tests::peers::{cached, here, root};
 use everywire_tests::workshop::once;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,12 +14,6 @@ use std::time::{Duration, Instant};
 
 /// Whatever a test waits for comes within this time, or it fails: foreign compilers may have to be read from a busy disk first.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The version of dbus-fast that the checks are made with.
-pub const DBUS_FAST: &str = "5.2.0";
-
-/// How to get the programs of D-Bus.
-pub const DBUS_TOOLS: &str = "apt-get install dbus dbus-bin dbus-tests dbus-broker systemd libglib2.0-bin";
 
 /// A contract of these tests.
 pub fn contract(name: &str) -> PathBuf {
@@ -38,7 +32,7 @@ pub fn bus(test: &str, program: Program) -> Option<Bus> {
 
 /// The same, set up otherwise.
 pub fn bus_with(test: &str, program: Program, settings: &Settings) -> Option<Bus> {
-    here(test, &[program.name()], DBUS_TOOLS).then(|| Bus::start(program, settings).expect("the bus starts"))
+    here(test, &[program.name()]).then(|| Bus::start(program, settings).expect("the bus starts"))
 }
 
 /// Both of them.
@@ -191,13 +185,12 @@ impl Drop for Beside {
 
 /// The program with GLib's D-Bus, built; or nothing, said loudly.
 pub fn glib_peer(test: &str) -> Option<PathBuf> {
-    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    if !here(test, &["cc", "pkg-config"], "apt-get install gcc pkg-config libglib2.0-dev") {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    if !here(test, &["cc", "pkg-config", "gio"]) {
         return None;
     }
     let built = BUILT.get_or_init(|| {
-        let flags = Command::new("pkg-config").args(["--cflags", "--libs", "gio-unix-2.0"]).output().ok()?;
-        let flags = String::from_utf8(flags.stdout).ok().filter(|_| flags.status.success())?;
+        let flags = run(Command::new("pkg-config").args(["--cflags", "--libs", "gio-unix-2.0"]));
         let source = script("glib_peer.c");
         let program = once(env!("CARGO_TARGET_TMPDIR"), "glib_peer", &[source.clone()], |fresh| {
             run(Command::new("cc")
@@ -206,42 +199,14 @@ pub fn glib_peer(test: &str) -> Option<PathBuf> {
                 .arg(&source)
                 .args(flags.split_whitespace()));
         });
-        Some(program)
+        program
     });
-    if built.is_none() {
-        missing(test, "gio-unix-2.0", "apt-get install libglib2.0-dev");
-    }
-    built.clone()
+    Some(built.clone())
 }
 
 /// A Python with dbus-fast, installed into this user's cache; or nothing, said loudly.
 pub fn dbus_fast(test: &str) -> Option<PathBuf> {
-    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let found = FOUND.get_or_init(|| {
-        let cache = std::env::var_os("XDG_CACHE_HOME")
-            .map(PathBuf::from)
-            .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-        let python = cache.join(format!("everywire/dbus-fast-{DBUS_FAST}/bin/python"));
-        let works = |python: &Path| {
-            let import = Command::new(python).args(["-c", "import dbus_fast"]).stderr(Stdio::null()).status();
-            import.is_ok_and(|status| status.success())
-        };
-        if !works(&python) {
-            // What happens is told by whether it works afterwards.
-            let _ = Command::new("bash").arg(root().join("scripts/setup.sh")).arg("dbus-fast").status();
-        }
-        works(&python).then_some(python)
-    });
-    if found.is_none() {
-        missing(test, "dbus-fast", "scripts/setup.sh");
-    }
-    found.clone()
-}
-
-/// Says loudly that a test is skipped for want of something that is no program on the search path.
-fn missing(test: &str, what: &str, install: &str) {
-    // No program has such a name, so this says what is missing, and fails where everything must be there.
-    assert!(!here(test, &[&format!("({what})")], install));
+    Some(cached(test, "dbus-fast")?.join("bin/python"))
 }
 
 /// The `everywire` program: the one that `EVERYWIRE_PROGRAM` names, as the scripts do that have built it, or else built now.

@@ -1,21 +1,16 @@
 //! Mono's WCF as client and server: programs of ours in C# (`peers/mono/`), built where Mono is installed.
 
-use super::dcom::cached;
 use super::foreign::{Beside, run, run_with, script};
 use super::papers::Papers;
-use everywire_tests::peers::here;
+use everywire_tests::peers::{cached, here};
 use everywire_tests::workshop::once;
 use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// How to get what is needed.
-const INSTALL: &str = "apt-get install mono-runtime mono-mcs libmono-system-servicemodel4.0a-cil \
-                       libmono-system-runtime-serialization4.0-cil libmono-cecil-private-cil";
 
 /// A binding: Mono's name for it, and how our addresses say the same.
 #[derive(Debug, Clone, Copy)]
@@ -104,20 +99,15 @@ pub struct Mono {
 impl Mono {
     /// Without the sleeps of its dispatchers; or nothing, said loudly.
     pub fn awake(test: &str) -> Option<Self> {
-        static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
         let mut mono = Self::shipped(test)?;
-        let found = FOUND.get_or_init(|| {
-            let works = |directory: &Path| directory.join("System.ServiceModel.dll").exists();
-            cached(test, "mono-without-sleeps", &format!("mono-without-sleeps-{}", version()), works)
-        });
-        mono.awake = Some(found.clone()?);
+        mono.awake = Some(cached(test, "mono-without-sleeps")?);
         Some(mono)
     }
 
     /// As it is installed; or nothing, said loudly.
     pub fn shipped(test: &str) -> Option<Self> {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
-        if !here(test, &["mono", "mcs"], INSTALL) {
+        if !here(test, &["mono"]) {
             return None;
         }
         Some(Self { program: BUILT.get_or_init(build).clone(), awake: None, papers: None })
@@ -171,12 +161,6 @@ impl Mono {
         );
         lines
     }
-}
-
-fn version() -> String {
-    let said = run(Command::new("mono").arg("--version"));
-    let word = said.split_whitespace().skip_while(|word| *word != "version").nth(1);
-    word.expect("mono tells its version").to_owned()
 }
 
 fn build() -> PathBuf {

@@ -22,7 +22,7 @@ impl Papers {
     /// The same ones for all tests of a program; or nothing, said loudly.
     pub fn get(test: &str) -> Option<&'static Self> {
         static MADE: OnceLock<Papers> = OnceLock::new();
-        here(test, &["openssl"], "apt-get install openssl").then(|| MADE.get_or_init(Self::make))
+        here(test, &["openssl"]).then(|| MADE.get_or_init(Self::make))
     }
 
     fn make() -> Self {

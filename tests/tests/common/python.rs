@@ -2,21 +2,16 @@
 
 use super::cellar::Cellar;
 use super::cellar::contract::cellar::ICellar;
-use super::dcom::cached;
 use super::foreign::{run, script};
 use super::hello::Remote;
 use super::hello::bench::IRemoteObject;
 use super::mill::Mill;
 use super::mill::contract::mill::IMill;
 use everywire::Node;
+use everywire_tests::peers::cached;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-
-/// The versions that the checks are made with; they are also in `scripts/setup.sh`.
-const PYNETTCP: &str = "pynettcp-0.1.0";
-const ZEEP: &str = "zeep-4.3.3";
-const PYSPNEGO: &str = "pyspnego-0.12.4";
 
 /// A server of ours, and where it listens: `HOST:PORT`.
 pub fn serving(scheme: &str, options: &str) -> (Node, String) {
@@ -34,12 +29,12 @@ pub fn serving(scheme: &str, options: &str) -> (Node, String) {
 
 /// The script that uses pynettcp; or nothing, said loudly.
 pub fn nettcp(test: &str) -> Option<Command> {
-    python(test, "pynettcp", "pynettcp", PYNETTCP, "nettcp.py")
+    python(test, "pynettcp", "nettcp.py")
 }
 
 /// The same, with the library that it takes for Windows authentication.
 pub fn nettcp_windows(test: &str) -> Option<Command> {
-    let known = python(test, "pyspnego", "spnego", PYSPNEGO, "nettcp.py")?;
+    let known = python(test, "pyspnego", "nettcp.py")?;
     let environment = Path::new(known.get_program()).parent().and_then(Path::parent).expect("an environment");
     let mut command = nettcp(test)?;
     command.env("PYSPNEGO", environment);
@@ -48,7 +43,7 @@ pub fn nettcp_windows(test: &str) -> Option<Command> {
 
 /// The script that uses zeep; or nothing, said loudly.
 pub fn zeep(test: &str) -> Option<Command> {
-    python(test, "zeep", "zeep", ZEEP, "zeep_client.py")
+    python(test, "zeep", "zeep_client.py")
 }
 
 /// It ends well.
@@ -59,13 +54,8 @@ pub fn succeeds(command: &mut Command) -> String {
 }
 
 /// A Python with this library runs this script; or nothing, said loudly.
-fn python(test: &str, library: &str, module: &str, directory: &str, program: &str) -> Option<Command> {
-    let works = |directory: &Path| {
-        let import =
-            Command::new(directory.join("bin/python")).args(["-c", &format!("import {module}")]).output();
-        import.is_ok_and(|output| output.status.success())
-    };
-    let directory = cached(test, library, directory, works)?;
+fn python(test: &str, library: &str, program: &str) -> Option<Command> {
+    let directory = cached(test, library)?;
     let mut command = Command::new(directory.join("bin/python"));
     command.arg(script(program)).env("PYTHONDONTWRITEBYTECODE", "1");
     Some(command)

@@ -20,10 +20,8 @@ pub mod cupboard {
 const WIDL: &str = "x86_64-w64-mingw32-widl";
 const CC: &str = "x86_64-w64-mingw32-gcc-posix";
 const CXX: &str = "x86_64-w64-mingw32-g++-posix";
-const INSTALL: &str = "apt-get install --no-install-recommends wine wine64 libwine-dev mingw-w64-tools g++-mingw-w64-x86-64-posix";
 /// Where Wine's contracts are.
 const CONTRACTS: &str = "-I/usr/include/wine/wine/windows";
-const TYPES: &str = "/usr/include/wine/wine/windows/oaidl.idl";
 /// Where its libraries may be.
 const LIBRARIES: [&str; 2] =
     ["/usr/lib/x86_64-linux-gnu/wine/x86_64-windows", "/usr/lib/wine/x86_64-windows"];
@@ -90,18 +88,11 @@ pub struct Wine {
 impl Wine {
     /// Makes one; or nothing, said loudly.
     pub fn find(test: &str) -> Option<Self> {
-        if !here(test, &["wine", "wineserver", WIDL, CC, CXX], INSTALL) {
+        if !here(test, &["wine", "wine-contracts", "mingw"]) {
             return None;
         }
         let libraries = LIBRARIES.iter().map(Path::new).find(|path| path.join("oleaut32.dll").exists());
-        let Some(libraries) = libraries else {
-            assert!(!here(test, &["(Wine's libraries)"], INSTALL));
-            return None;
-        };
-        if !Path::new(TYPES).exists() {
-            assert!(!here(test, &["(Wine's contracts)"], INSTALL));
-            return None;
-        }
+        let libraries = libraries.expect("Wine's libraries are where the list of peers says");
         let programs = built(libraries);
         Some(Self { prefix: prefix(test, libraries), programs })
     }

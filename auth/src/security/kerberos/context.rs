@@ -198,7 +198,7 @@ pub(super) fn failed(what: &str, error: &Error) -> Failure {
     if error.reason() == Reason::NoLibrary {
         let missing = format!("Kerberos needs the library {LIBRARY}, which is not here: {error}");
         return Failure::new(Kind::Unsupported, Cause::Here, missing)
-            .with_hint("install MIT Kerberos (Debian: libgssapi-krb5-2), or use mech=ntlm");
+            .with_hint("install the GSS-API library of MIT Kerberos, or use mech=ntlm");
     }
     Failure::new(Kind::Refused, Cause::Here, format!("Kerberos failed at {what}: {error}"))
 }
