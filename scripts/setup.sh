@@ -28,8 +28,9 @@ fi
 from_pypi() { # FOLDER PEER VERSION PACKAGE
   local python=python3
   [ ! -x /usr/bin/python3 ] || python=/usr/bin/python3
-  [ -x "$1/bin/python" ] || rm -rf "$1"
-  "$python" -m venv "$1" && "$1/bin/python" -m pip install --quiet --disable-pip-version-check "$4==$3"
+  # An environment that works is kept: somebody may be using it.
+  "$1/bin/python" -m pip --version >/dev/null 2>&1 || { rm -rf "$1" && "$python" -m venv "$1"; } || return
+  "$1/bin/python" -m pip install --quiet --disable-pip-version-check "$4==$3"
 }
 
 # A program of Rust's, built.
