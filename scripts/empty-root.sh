@@ -55,6 +55,13 @@ shift
 here=$(realpath "$(dirname "$0")/..")
 rust=$(cd "$here" && rustc --print sysroot)
 
+# Held until the command ends: each run replaces the files of the one before.
+exec 8>"$root.lock"
+flock -n 8 || {
+  say "another run is using $root"
+  exit 2
+}
+
 if [ ! -e "$root/etc/debian_version" ]; then
   command -v debootstrap >/dev/null || {
     say "debootstrap is missing: Debian has it under that name"
