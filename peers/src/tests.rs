@@ -208,7 +208,7 @@ fn no_other_file_says_what_to_install() {
             let order = orders.iter().find(|order| line.contains(***order));
             let package = packages.iter().find(|package| names(line, package));
             let version = fixed.iter().find(|peer| line.contains(peer.name) && line.contains(peer.version));
-            let what = order.or(package).map(|name| **name).or(version.map(|peer| peer.version));
+            let what = order.or(package).map(|name| **name).or_else(|| version.map(|peer| peer.version));
             wrong.extend(what.map(|what| format!("{}:{}: {what}", file.display(), number + 1)));
         }
     }
