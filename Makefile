@@ -2,13 +2,14 @@
 #
 #   make derby   the main job: build, and race Everywire beside raw sockets and omniORB on this machine
 #   make test    every test, with real peers; installs what it needs
+#   make quick   the check while you work: what has changed, without foreign programs
 
 CARGO ?= cargo
 RACE  ?= callbacks calls bytes
 # All races together end within so many seconds after the build, the building of rivals included.
 DERBY_SECONDS ?= 570
 
-.PHONY: derby test setup build check fuzz instructions layout clean
+.PHONY: derby test quick setup build check fuzz instructions layout clean
 
 # The rivals come while the program is built, which needs none of them.
 derby:
@@ -26,6 +27,9 @@ derby:
 
 test:
 	bash scripts/test.sh
+
+quick:
+	bash scripts/quick.sh
 
 setup:
 	bash scripts/setup.sh

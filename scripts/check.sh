@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Format, lints, documentation, dependencies (advisories, licences): the gates that need no peer.
+# Format, lints, dependencies (advisories, licences), documents: the gates that run no test of ours.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/stages.sh
 
-cargo fmt --all --check
-cargo clippy --locked --workspace --all-targets -- -D warnings
-RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
-scripts/deny.sh
-scripts/deny.sh --self-test
+tools
+stage "format" cargo fmt --all --check
+stage "dependencies" dependencies
+stage "lints" lints
+stage "documents" documents
+finish

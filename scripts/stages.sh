@@ -11,7 +11,7 @@ begun=$SECONDS
 
 # Puts cargo's own tools on the search path, and says how to get them where they are missing.
 tools() {
-  PATH="$(bash scripts/setup.sh path):$PATH"
+  PATH="$(bash scripts/peers.sh path):$PATH"
   export PATH
   local tool
   for tool in nextest deny; do
@@ -31,6 +31,9 @@ stage() {
   report+=("$(printf '%5d s  %s' $((SECONDS - start)) "$name")")
 }
 
+# Advisories, licences, bans; and that the check for them refuses what it should.
+dependencies() { bash scripts/deny.sh && bash scripts/deny.sh --self-test; }
+
 lints() { cargo clippy --locked --workspace --all-targets --quiet -- -D warnings; }
 
 # rustdoc needs what the compiler knows of each crate. Clippy has made that already: rustdoc uses it if it is called the same way.
@@ -49,11 +52,11 @@ build_tests() {
 
 # The tests of each program that has not passed as it is now.
 run_tests() {
-  local passed=0
-  python3 scripts/changed.py choose "$@" >"$target/chosen"
-  cargo nextest run --locked --workspace --cargo-quiet --no-tests=pass -E "$(cat "$target/chosen")" || passed=$?
-  [ "$passed" = 0 ] || return "$passed"
-  python3 scripts/changed.py passed "$@"
+  local chosen failed=0
+  chosen=$(python3 scripts/changed.py choose "$@")
+  cargo nextest run --locked --workspace --cargo-quiet --no-tests=pass -E "$chosen" || failed=$?
+  python3 scripts/changed.py passed
+  return "$failed"
 }
 
 # Says what was skipped and how long each stage took.
@@ -69,5 +72,5 @@ finish() {
     sort -u "$EVERYWIRE_SKIPS"
     [ "${CI:-}" != true ] || exit 1
   fi
-  echo "all tests passed, $skipped skipped"
+  echo "all passed, $skipped skipped"
 }

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 stage "install peers" bash scripts/setup.sh
 tools
 stage "format" cargo fmt --all --check
-stage "advisories, licences" bash scripts/deny.sh
+stage "dependencies" dependencies
 stage "lints" lints
 stage "build tests" build_tests
 stage "tests" run_tests

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Chooses the test programs that have not passed as they are now, so that a test of unchanged code does not run twice.
+
+    changed.py choose [--without-peers]   prints a filter for cargo-nextest
+    changed.py passed                     remembers which programs passed in the run that just ended
+
+A program is the same if its file and the data files of its crate are the same. What other crates gave it is in its file, so a
+change of a crate runs the tests of all that stand on it. With CI=true everything runs.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+# These read files of other crates, or start programs of other crates: their own files do not tell what has changed.
+ALWAYS = {"everywire-tests", "everywire-cli", "everywire-peers", "everywire-fuzz-cases"}
+
+# What needs no foreign program, of the tests that span rooms.
+NO_PEERS = "test(/^(architecture|attacks|attacks_dbus|attacks_dcop|attacks_dcom|faults)::/)"
+
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target"))
+PASSED = TARGET / "passed"
+# Where .config/nextest.toml has the results written.
+RESULTS = TARGET / "nextest/default/junit.xml"
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def programs():
+    """The test programs: name -> (package, fingerprint)."""
+    listed = json.loads(
+        run("cargo", "nextest", "list", "--locked", "--workspace", "--cargo-quiet", "--list-type", "binaries-only",
+            "--message-format", "json")
+    )
+    packages = {p["id"]: p for p in json.loads(run("cargo", "metadata", "--locked", "--no-deps", "--format-version", "1"))["packages"]}
+    found = {}
+    for name, program in listed["rust-binaries"].items():
+        package = packages[program["package-id"]]
+        hasher = hashlib.sha256(pathlib.Path(program["binary-path"]).read_bytes())
+        folder = pathlib.Path(package["manifest_path"]).parent
+        files = run("git", "ls-files", "-co", "--exclude-standard", "--deduplicate", str(folder)).splitlines()
+        for file in sorted(files):
+            path = pathlib.Path(file)
+            if path.suffix != ".rs" and path.is_file():
+                hasher.update(file.encode() + b"\0" + path.read_bytes())
+        found[name] = (package["name"], hasher.hexdigest())
+    return found
+
+
+def mark(name):
+    return PASSED / name.replace("::", "+").replace("/", "+")
+
+
+def choose(without_peers):
+    same = []
+    if os.environ.get("CI") != "true":
+        for name, (package, fingerprint) in programs().items():
+            if package not in ALWAYS and mark(name).is_file() and mark(name).read_text() == fingerprint:
+                same.append(name)
+    if same:
+        print(f"unchanged since they passed, not run again: {' '.join(sorted(same))}", file=sys.stderr)
+    parts = [f"not binary_id(={name})" for name in sorted(same)]
+    if without_peers:
+        parts.append(f"(not package(=everywire-tests) or {NO_PEERS})")
+    print(" and ".join(parts) or "all()")
+
+
+def remember():
+    suites = {suite.get("name"): suite for suite in xml.parse(RESULTS).getroot().iter("testsuite")}
+    PASSED.mkdir(exist_ok=True)
+    for name, (package, fingerprint) in programs().items():
+        suite = suites.get(name)
+        if suite is None:
+            continue
+        if int(suite.get("failures", 0)) + int(suite.get("errors", 0)):
+            mark(name).unlink(missing_ok=True)
+        else:
+            mark(name).write_text(fingerprint)
+
+
+def main():
+    if sys.argv[1:2] == ["choose"]:
+        choose("--without-peers" in sys.argv)
+    elif sys.argv[1:] == ["passed"]:
+        remember()
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
