@@ -193,8 +193,8 @@ impl Endless {
                 &json,
             ],
         );
-        // Its servers are up and it has begun to count rounds.
-        derby.tells("(round 0)");
+        // Its servers are up, and clients come.
+        derby.tells("(round ");
         let endless = Self { derby, mark: mark.clone(), scratch };
         assert!(endless.processes().len() > 2 && !endless.left().is_empty());
         endless
@@ -227,6 +227,8 @@ impl Endless {
             {
                 clients.push(client);
             }
+            // Leave the CPU to them.
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 }

@@ -89,7 +89,7 @@ impl Options {
 
     /// Calls of a small operation in a round, where they are counted.
     pub(crate) fn counted_calls(&self) -> Option<u64> {
-        self.calls.or(self.thorough.then_some(PUBLISHED_CALLS))
+        self.calls.or_else(|| self.thorough.then_some(PUBLISHED_CALLS))
     }
 }
 

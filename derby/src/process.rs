@@ -148,7 +148,9 @@ pub(crate) fn output(mut command: Command) -> std::io::Result<Output> {
         let complaints =
             scope.spawn(|| complained.as_mut().map_or(Ok(0), |pipe| pipe.read_to_end(&mut stderr)));
         let read = said.as_mut().map_or(Ok(0), |pipe| pipe.read_to_end(&mut stdout));
-        read.and(complaints.join().unwrap_or(Ok(0)))
+        // Its words are read to their end whatever became of the results.
+        let complained = complaints.join().unwrap_or(Ok(0));
+        read.and(complained)
     });
     let status = HERE.reap(&mut child)?;
     read?;

@@ -62,7 +62,7 @@ pub(super) fn of(report: &Report, race: &Race) -> Vec<Column> {
             columns.push(Column {
                 title: fastest.title.clone(),
                 past: false,
-                us: race.operations.iter().map(|o| find(o.name).map(|row| median(row))).collect(),
+                us: race.operations.iter().map(|o| find(o.name).map(median)).collect(),
             });
         }
     }

@@ -123,7 +123,7 @@ fn classes(libraries: &str) -> &'static Path {
     static COMPILED: OnceLock<PathBuf> = OnceLock::new();
     COMPILED.get_or_init(|| {
         let source = script("dcom_JInterop.java");
-        once(env!("CARGO_TARGET_TMPDIR"), "j-interop", &[source.clone()], |fresh| {
+        once(env!("CARGO_TARGET_TMPDIR"), "j-interop", std::slice::from_ref(&source), |fresh| {
             fs::create_dir_all(fresh).expect("a directory");
             run(Command::new("javac")
                 .args(["-nowarn", "-encoding", "UTF-8", "-cp", libraries, "-d"])

@@ -192,14 +192,13 @@ pub fn glib_peer(test: &str) -> Option<PathBuf> {
     let built = BUILT.get_or_init(|| {
         let flags = run(Command::new("pkg-config").args(["--cflags", "--libs", "gio-unix-2.0"]));
         let source = script("glib_peer.c");
-        let program = once(env!("CARGO_TARGET_TMPDIR"), "glib_peer", &[source.clone()], |fresh| {
+        once(env!("CARGO_TARGET_TMPDIR"), "glib_peer", std::slice::from_ref(&source), |fresh| {
             run(Command::new("cc")
                 .args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"])
                 .arg(fresh)
                 .arg(&source)
                 .args(flags.split_whitespace()));
-        });
-        program
+        })
     });
     Some(built.clone())
 }
