@@ -8,7 +8,7 @@ use everywire_model::Failure;
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where the server is.
 pub(crate) const SERVER: &str = "10.77.0.1";
@@ -100,15 +100,29 @@ impl Namespace {
         (self.user.as_ref().map(AsRawFd::as_raw_fd), self.net.as_raw_fd())
     }
 
-    /// Runs `ip` in it.
-    fn ip(&self, dir: &Path, words: &str) -> Result<(), Failure> {
+    /// Runs `ip` in it, and returns what it says.
+    fn ip(&self, dir: &Path, words: &str) -> Result<String, Failure> {
         let launch = Launch::new("ip").with(words.split(' '));
-        complete(&launch, &Spot { cpu: None, net: Some(self.descriptors()) }, dir, "ip", PATIENCE)
-            .map(drop)
-            .map_err(|failure| {
-                failure
-                    .with_hint(format!("`ip` sets up the link: {}", everywire_peers::install_hint(&["ip"])))
-            })
+        let spot = Spot { cpu: None, net: Some(self.descriptors()) };
+        complete(&launch, &spot, dir, "ip", PATIENCE).map_err(|failure| {
+            failure.with_hint(format!("`ip` sets up the link: {}", everywire_peers::install_hint(&["ip"])))
+        })
+    }
+
+    /// Waits until the interface passes packets: on a busy machine the kernel takes seconds to notice that the other side is up,
+    /// and until then it throws away even the questions for the neighbour's address.
+    fn wait_for_the_link(&self, dir: &Path) -> Result<(), Failure> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let said = self.ip(dir, &format!("-oneline link show dev {INTERFACE}"))?;
+            if said.contains("LOWER_UP") && ["state UP", "state UNKNOWN"].iter().any(|up| said.contains(up)) {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                return Err(broken(format!("the link between the namespaces does not come up: {said}")));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
@@ -137,6 +151,8 @@ impl Link {
             side.ip(dir.path(), &format!("address add {address}/24 dev {INTERFACE}"))?;
             side.ip(dir.path(), &format!("link set {INTERFACE} up"))?;
         }
+        server.wait_for_the_link(dir.path())?;
+        client.wait_for_the_link(dir.path())?;
         Ok(Self { server, client, _emulator: emulator, _dir: dir })
     }
 }

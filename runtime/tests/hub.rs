@@ -137,7 +137,7 @@ fn open(test: &str, settings: Settings) -> Stage {
         .stack_size(STACK)
         .spawn(move || hub::run(&mut room, &settings, &bell))
         .unwrap();
-    is_open.recv_timeout(Duration::from_secs(10)).unwrap();
+    is_open.recv_timeout(Duration::from_secs(60)).unwrap();
     Stage { name, stop, thread, ends }
 }
 
@@ -145,7 +145,7 @@ impl Stage {
     fn enter(&self) -> BufReader<UnixStream> {
         let address = SocketAddr::from_abstract_name(&self.name).unwrap();
         let stream = UnixStream::connect_addr(&address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         BufReader::new(stream)
     }
 }
