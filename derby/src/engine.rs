@@ -26,7 +26,7 @@ use crate::placement::{self, Placement};
 use crate::progress::Progress;
 use crate::race::{self, Race};
 use crate::report::{Absent, Entered, LeftOut, Report};
-use crate::{broken, fresh, interrupted};
+use crate::{broken, fresh, interrupted, process};
 use cells::Cell;
 use everywire_model::Failure;
 use std::collections::BTreeMap;
@@ -34,8 +34,8 @@ use std::time::{Duration, Instant};
 
 /// What is put by for the report.
 const WRITING: Duration = Duration::from_secs(1);
-/// Whoever has to be built for minutes is not begun with less time than this.
-const BUILDING: Duration = Duration::from_secs(150);
+/// Whoever takes longer to be built comes last of all.
+const LONG_BUILDING: Duration = Duration::from_secs(60);
 /// The family of those that send raw bytes.
 const RAW: &str = "raw";
 /// The name of a server of somebody else's.
@@ -133,7 +133,7 @@ impl Ground<'_> {
 
     /// What comes after the races.
     fn rest(&self) -> Rest {
-        let mut rest = Rest::default();
+        let mut rest = Rest { building: pending(self.contestants, self.waves, 1), ..Rest::default() };
         for race in self.races {
             for held in self.contestants {
                 if counting::counts(self.options, race, held) {
@@ -199,12 +199,26 @@ impl Ground<'_> {
     }
 }
 
+/// How long the building of these waves will take, from this one on. Of one family the first is built for all of them.
+fn pending(contestants: &[Contestant], waves: &[u8], from: u8) -> Duration {
+    let mut families: Vec<&str> = Vec::new();
+    let mut sum = Duration::ZERO;
+    for (held, _) in contestants.iter().zip(waves).filter(|(_, wave)| **wave >= from.max(1)) {
+        let building = held.setup.building();
+        if !building.is_zero() && !families.contains(&held.family) {
+            families.push(held.family);
+            sum += building;
+        }
+    }
+    sum
+}
+
 /// When a contestant comes: 0 at once, 1 where its processes start slowly, 2 where it has to be built for minutes.
 fn wave(held: &Contestant) -> u8 {
-    match (held.setup.is_built(), held.setup.starts_slowly()) {
-        (false, _) => 2,
-        (true, true) => 1,
-        (true, false) => 0,
+    match (held.setup.building() >= LONG_BUILDING, held.setup.starts_slowly()) {
+        (true, _) => 2,
+        (false, true) => 1,
+        (false, false) => 0,
     }
 }
 
@@ -379,23 +393,31 @@ impl Derby<'_> {
             if let Some(held) = self.states.get_mut(who) {
                 *held = state;
             }
+            self.pace.built(self.pending(wave));
         }
+    }
+
+    /// How long what is still to be built after this wave has begun will take.
+    fn pending(&self, wave: u8) -> Duration {
+        pending(self.contestants, self.waves, wave + 1)
     }
 
     fn prepared(&mut self, contestant: &Contestant, report: &mut Report) -> State {
         if interrupted().is_some() {
             return State::Out;
         }
-        let left = self.pace.remaining(Instant::now());
-        if !contestant.setup.is_built() && left.is_some_and(|left| left < BUILDING) {
+        let (left, building) = (self.pace.remaining(Instant::now()), contestant.setup.building());
+        if !building.is_zero() && left.is_some_and(|left| left < building) {
             self.left_out.push(LeftOut {
                 what: contestant.name.clone(),
-                why: "it has to be built first, which takes minutes, and the time is short; `--only` it once, or give more --time"
+                why: "it has to be built first, and the time is too short for that; race it with --only once, or give more --time"
                     .into(),
             });
             return State::Out;
         }
         self.show(&format!("preparing {}", contestant.name));
+        // What comes from slow networks must not take the time of the report.
+        process::build_until(self.pace.end());
         match contestant.setup.prepare() {
             Ok(version) => {
                 report.contestants.push(Entered {

@@ -82,6 +82,14 @@ impl Interruption {
         child.wait()
     }
 
+    /// Kills a child and whatever it started that stayed in its process group, unless it has been reaped.
+    pub(crate) fn kill(&self, child: u32) {
+        let state = self.state();
+        if state.children.contains(&child) {
+            kill_group(child);
+        }
+    }
+
     /// How a child ended, if it has.
     pub(crate) fn ended(&self, child: &mut Child) -> Option<ExitStatus> {
         if has_ended(child.id(), libc::WNOHANG) { self.reap(child).ok() } else { None }

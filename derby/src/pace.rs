@@ -21,6 +21,8 @@ const START: Duration = Duration::from_millis(30);
 const SLOW_START: Duration = Duration::from_millis(900);
 /// The share of an operation's time that its warming up takes.
 const WARM_UP: f64 = 0.2;
+/// The part of the first share that is kept for the last.
+const SPARED: f64 = 0.9;
 /// Counting an operation's frames starts so many clients.
 const COUNTING: u32 = 2;
 /// A trace of one operation takes so long: four cycles with pauses, a capture, and two processes.
@@ -77,6 +79,8 @@ pub(crate) struct Rest {
     pub(crate) counted: usize,
     /// Operations that are traced.
     pub(crate) traced: usize,
+    /// The building of those that come later.
+    pub(crate) building: Duration,
 }
 
 impl Rest {
@@ -100,7 +104,7 @@ pub(crate) struct Course {
 pub(crate) fn choose(time: Duration, rest: Rest, rounds: &[usize], load: impl Fn(bool) -> Load) -> Course {
     let fits = |course: &Course| {
         let load = load(course.everywhere).times(course.rounds);
-        share(time.saturating_sub(rest.takes(START)), load, START, SLOW_START) >= GOOD
+        share(time.saturating_sub(rest.building + rest.takes(START)), load, START, SLOW_START) >= GOOD
     };
     let fewest = rounds.last().copied().unwrap_or(2);
     let many = rounds.iter().copied().filter(|n| *n > fewest || rounds.len() == 1);
@@ -132,18 +136,29 @@ pub(crate) struct Pace {
     rest: Rest,
     start: Duration,
     slow_start: Duration,
+    /// The share of the first: whoever needs longer gets more only as long as the others still get nearly as much as that.
+    first: Option<Duration>,
 }
 
 impl Pace {
     /// A derby of this load, which is to be over at `end`.
     pub(crate) fn new(begun: Instant, end: Option<Instant>, load: Load, rest: Rest) -> Self {
-        Self { begun, end, left: load, done: Load::default(), rest, start: START, slow_start: SLOW_START }
+        Self {
+            begun,
+            end,
+            left: load,
+            done: Load::default(),
+            rest,
+            start: START,
+            slow_start: SLOW_START,
+            first: None,
+        }
     }
 
     /// The time of each operation of a client that starts now, no longer than `longest`; `None` if it does not fit any more.
-    /// Who needs longer for enough calls, `need`, gets up to four times the share of the others.
+    /// Who needs longer for enough calls, `need`, gets up to four times the share of the others, if those do not suffer.
     pub(crate) fn allot(
-        &self,
+        &mut self,
         now: Instant,
         client: Load,
         need: Duration,
@@ -162,7 +177,9 @@ impl Pace {
             operations: self.left.operations.max(client.operations),
         };
         let share = share(left, load, self.start, self.slow_start);
-        Some(share.max(need.min(share * 4)).max(least).min(longest))
+        let first = *self.first.get_or_insert(share);
+        let more = if share >= first.mul_f64(SPARED) { need.min(share * 4) } else { Duration::ZERO };
+        Some(share.max(more).max(least).min(longest))
     }
 
     /// A client is done with, or left out.
@@ -183,6 +200,16 @@ impl Pace {
     pub(crate) fn rested(&mut self, done: Rest) {
         self.rest.counted = self.rest.counted.saturating_sub(done.counted);
         self.rest.traced = self.rest.traced.saturating_sub(done.traced);
+    }
+
+    /// So much is still to be built.
+    pub(crate) fn built(&mut self, left: Duration) {
+        self.rest.building = left;
+    }
+
+    /// When all is over.
+    pub(crate) fn end(&self) -> Option<Instant> {
+        self.end
     }
 
     /// Whether all of the time is over, also that which was put by for what comes after the races.
@@ -209,7 +236,8 @@ impl Pace {
     fn left_of(&self, end: Instant, now: Instant) -> Duration {
         // Of a race without its frames more is left than of frames without a race.
         let most = end.saturating_duration_since(self.begun) / 4;
-        end.saturating_duration_since(now).saturating_sub(self.rest.takes(self.start).min(most))
+        let rest = self.rest.building + self.rest.takes(self.start).min(most);
+        end.saturating_duration_since(now).saturating_sub(rest)
     }
 }
 
@@ -246,7 +274,12 @@ mod tests {
         let begun = Instant::now();
         let client = Load::client(false, 7);
         let end = begun + Duration::from_secs(30);
-        let mut pace = Pace::new(begun, Some(end), client.times(100), Rest { counted: 50, traced: 2 });
+        let mut pace = Pace::new(
+            begun,
+            Some(end),
+            client.times(100),
+            Rest { counted: 50, traced: 2, building: Duration::ZERO },
+        );
         let (mut now, mut ran) = (begun, 0);
         for _ in 0..100 {
             if let Some(slot) = pace.allot(now, client, Duration::ZERO, LONG) {
@@ -267,16 +300,48 @@ mod tests {
         let begun = Instant::now();
         let end = begun + Duration::from_secs(10);
         let load = Load::client(false, 2).times(50);
-        let pace = Pace::new(begun, Some(end), load, Rest::default());
-        let allot = |client, need| pace.allot(begun, client, need, LONG).unwrap();
+        let mut pace = Pace::new(begun, Some(end), load, Rest::default());
+        let mut allot = |client, need| pace.allot(begun, client, need, LONG).unwrap();
         let usual = allot(Load::client(false, 2), Duration::ZERO);
         assert_eq!(allot(Load::client(false, 2), usual * 3), usual * 3);
         assert_eq!(allot(Load::client(false, 2), usual * 100), usual * 4);
-        let crowded = Pace::new(begun, Some(end), load.times(100), Rest::default());
+        let mut crowded = Pace::new(begun, Some(end), load.times(100), Rest::default());
         let slow = crowded.allot(begun, Load::client(true, 2), Duration::ZERO, LONG).unwrap();
         let quick = crowded.allot(begun, Load::client(false, 2), Duration::ZERO, LONG).unwrap();
         assert_eq!((slow, quick), (WARM, FLOOR));
         assert_eq!(pace.allot(begun, Load::client(false, 2), LONG, 5 * MS), Some(5 * MS));
+    }
+
+    #[test]
+    fn those_who_need_more_leave_enough_for_the_last() {
+        let begun = Instant::now();
+        let client = Load::client(false, 2);
+        let mut pace =
+            Pace::new(begun, Some(begun + Duration::from_secs(10)), client.times(50), Rest::default());
+        let (mut now, mut slots) = (begun, Vec::new());
+        for _ in 0..50 {
+            // Everybody needs more than there is.
+            let slot = pace.allot(now, client, LONG, LONG).unwrap();
+            now += START + slot.mul_f64(1.0 + WARM_UP) * 2;
+            pace.done(client);
+            slots.push(slot);
+        }
+        let usual = Duration::from_secs_f64((10.0 - 50.0 * 0.03) / 100.0 / 1.2);
+        assert!(slots.iter().all(|slot| *slot > usual.mul_f64(0.8)), "{slots:?}");
+        assert!(slots[0] > usual * 3);
+        assert!(now <= begun + Duration::from_secs(10));
+    }
+
+    #[test]
+    fn the_time_of_building_is_kept() {
+        let begun = Instant::now();
+        let client = Load::client(false, 2);
+        let rest = Rest { building: Duration::from_secs(8), ..Rest::default() };
+        let mut pace = Pace::new(begun, Some(begun + Duration::from_secs(10)), client.times(10), rest);
+        let before = pace.allot(begun, client, Duration::ZERO, LONG).unwrap();
+        pace.built(Duration::ZERO);
+        let after = pace.allot(begun, client, Duration::ZERO, LONG).unwrap();
+        assert!(after > before * 5, "{before:?} {after:?}");
     }
 
     #[test]

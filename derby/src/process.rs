@@ -6,12 +6,12 @@ use crate::placement::only;
 use everywire_model::Failure;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
-use std::os::fd::{AsRawFd, RawFd};
+use std::io::{BufRead, BufReader, Read, Seek};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -131,6 +131,14 @@ pub(crate) fn end_with(parent: u32) -> std::io::Result<()> {
     Ok(())
 }
 
+/// When what is built now has to be done with.
+static BUILD_UNTIL: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// From now on a program that builds something, see [`output`], is killed at this moment.
+pub(crate) fn build_until(end: Option<Instant>) {
+    *BUILD_UNTIL.lock().unwrap_or_else(PoisonError::into_inner) = end;
+}
+
 /// Runs a program of this machine to its end, such as a compiler. It ends with this process, and when the derby is interrupted
 /// so does all that it started.
 ///
@@ -140,24 +148,50 @@ pub(crate) fn output(mut command: Command) -> std::io::Result<Output> {
     let parent = std::process::id();
     // SAFETY: between fork and exec the closure only makes system calls on numbers.
     unsafe { command.pre_exec(move || end_with(parent)) };
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // No pipes: what it leaves running in the background, as Wine does, holds their ends for minutes.
+    let (mut said, mut complained) = (memory()?, memory()?);
+    command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(complained.try_clone()?);
     let mut child = HERE.start(&mut command)?;
-    let (mut said, mut complained) = (child.stdout.take(), child.stderr.take());
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let read = thread::scope(|scope| {
-        let complaints =
-            scope.spawn(|| complained.as_mut().map_or(Ok(0), |pipe| pipe.read_to_end(&mut stderr)));
-        let read = said.as_mut().map_or(Ok(0), |pipe| pipe.read_to_end(&mut stdout));
-        // Its words are read to their end whatever became of the results.
-        let complained = complaints.join().unwrap_or(Ok(0));
-        read.and(complained)
-    });
-    let status = HERE.reap(&mut child)?;
-    read?;
+    let end = *BUILD_UNTIL.lock().unwrap_or_else(PoisonError::into_inner);
+    let (done, wait) = mpsc::channel::<()>();
+    let id = child.id();
+    let status = thread::scope(|scope| {
+        if let Some(end) = end {
+            let left = end.saturating_duration_since(Instant::now());
+            scope.spawn(move || {
+                if wait.recv_timeout(left) == Err(mpsc::RecvTimeoutError::Timeout) {
+                    HERE.kill(id);
+                }
+            });
+        }
+        let status = HERE.reap(&mut child);
+        drop(done);
+        status
+    })?;
     if crate::interrupted().is_some() {
         return Err(std::io::Error::new(std::io::ErrorKind::Interrupted, "the derby was interrupted"));
     }
-    Ok(Output { status, stdout, stderr })
+    if end.is_some_and(|end| Instant::now() >= end) && !status.success() {
+        return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "the time of the derby was over"));
+    }
+    let text = |file: &mut File| -> std::io::Result<Vec<u8>> {
+        file.rewind()?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
+        Ok(text)
+    };
+    Ok(Output { status, stdout: text(&mut said)?, stderr: text(&mut complained)? })
+}
+
+/// A file without a name, in memory.
+fn memory() -> std::io::Result<File> {
+    // SAFETY: the name is a constant C string; the call returns a new descriptor or -1.
+    let descriptor = unsafe { libc::memfd_create(c"output".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just made, and nobody else owns it.
+    Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 
 /// A child that is killed when this is dropped.
@@ -323,6 +357,20 @@ mod tests {
         let failure =
             complete(&shell("exec sleep 60"), &Spot::default(), dir.path(), "child", limit).unwrap_err();
         assert!(failure.message().contains("still running"), "{failure}");
+    }
+
+    #[test]
+    fn a_compiler_is_heard_and_not_what_it_leaves_behind() {
+        let run = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            output(command)
+        };
+        let begun = Instant::now();
+        let heard = run("sleep 60 & echo done; echo oh >&2; exit 3").unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(50));
+        assert_eq!((heard.stdout.as_slice(), heard.stderr.as_slice()), (&b"done\n"[..], &b"oh\n"[..]));
+        assert_eq!(heard.status.code(), Some(3));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::race::{CONNECTION_POINT, Race};
 use crate::relay::Place;
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The wire's name.
 pub(super) const WIRE: &str = "dbus";
@@ -111,10 +112,11 @@ impl Setup for Rival {
             .with(plan.arguments()))
     }
 
-    fn is_built(&self) -> bool {
-        // Only those with a package compile in seconds.
-        self.library.package().is_some()
-            || self.library.workshop().version_is_built(|workshop| self.library.version(workshop))
+    fn building(&self) -> Duration {
+        // Those with a package compile in seconds.
+        let built = self.library.package().is_some()
+            || self.library.workshop().version_is_built(|workshop| self.library.version(workshop));
+        if built { Duration::ZERO } else { Duration::from_secs(75) }
     }
 
     fn frames(&self) -> Option<fn(&[u8]) -> usize> {

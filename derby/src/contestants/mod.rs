@@ -79,9 +79,9 @@ pub trait Setup {
     fn starts_slowly(&self) -> bool {
         false
     }
-    /// Whether it can race without being built for minutes first.
-    fn is_built(&self) -> bool {
-        true
+    /// About how long [`Setup::prepare`] will take on two CPUs, where that is long and was not done before.
+    fn building(&self) -> Duration {
+        Duration::ZERO
     }
     /// Whether it has processes that nobody here started, and whose CPU time nobody can tell from that of others.
     fn leaves_helpers(&self) -> bool {

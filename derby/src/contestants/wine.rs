@@ -57,6 +57,11 @@ impl Setup for Wine {
         true
     }
 
+    /// The prefix is the last that is made.
+    fn building(&self) -> Duration {
+        if prefix_is_made() { Duration::ZERO } else { Duration::from_secs(25) }
+    }
+
     /// Its server of all things, and the services of that.
     fn leaves_helpers(&self) -> bool {
         true
@@ -126,6 +131,11 @@ fn built() -> Result<Built, Failure> {
     build().map_err(|missing| crate::broken(missing.what).with_hint(missing.install))
 }
 
+fn prefix_is_made() -> bool {
+    let [(_, prefix), ..] = environment();
+    prefix.join("system.reg").exists()
+}
+
 /// Builds the programs and makes the prefix, once.
 fn build() -> Result<Built, Missing> {
     for program in ["wine", IDL, CC, CXX] {
@@ -134,7 +144,7 @@ fn build() -> Result<Built, Missing> {
     let version = WORKSHOP.run(Path::new("/"), "wine", &["--version"])?;
     let programs = WORKSHOP.programs(&version, compile)?;
     let [(_, prefix), ..] = environment();
-    if !prefix.join("system.reg").exists() {
+    if !prefix_is_made() {
         let failed = |what: String| WORKSHOP.missing(format!("Wine cannot make its prefix: {what}"));
         fs::create_dir_all(&prefix).map_err(|error| failed(error.to_string()))?;
         let mut boot = Command::new("wineboot");

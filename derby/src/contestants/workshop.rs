@@ -85,6 +85,13 @@ impl Workshop {
         PROGRAMS.iter().all(|program| dir.join(program).exists())
     }
 
+    /// Whether any version of these programs has been built.
+    pub(super) fn was_used(&self) -> bool {
+        let all = fs::read_dir(cache()).into_iter().flatten().flatten();
+        let begins = format!("{}-", self.name);
+        all.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with(&begins))
+    }
+
     /// Where the programs are kept.
     fn dir(&self, version: &str) -> PathBuf {
         cache().join(format!("{}-{:016x}", self.name, self.hash(version)))

@@ -44,7 +44,7 @@ impl Derby<'_> {
             let of = |contestant: &Contestant, derby: &mut Self| {
                 let traffic = derby.traffic(race, contestant);
                 if counts(derby.options, race, contestant) {
-                    derby.pace.rested(Rest { counted: operations_of(race, contestant), traced: 0 });
+                    derby.pace.rested(Rest { counted: operations_of(race, contestant), ..Rest::default() });
                 }
                 traffic
             };

@@ -67,7 +67,7 @@ impl Derby<'_> {
             }
             self.show(&format!("{}: tracing {}", race.name, contestant.name));
             let cycles = self.trace(race, contestant, &placement, &link);
-            self.pace.rested(Rest { counted: 0, traced: operations_of(race, contestant) });
+            self.pace.rested(Rest { traced: operations_of(race, contestant), ..Rest::default() });
             match cycles {
                 Err(_) if interrupted().is_some() => {}
                 Ok(cycles) => all.extend(cycles),

@@ -120,18 +120,24 @@ fn wine(prefix: &Path) -> Command {
     command
 }
 
-/// A drive and a registry with what COM needs. Made by Wine itself it would have a copy of every library, and take ten times
-/// as long.
+/// A drive and a registry with what COM needs: Wine starts once to make them, and each test has a copy. Made by Wine itself they
+/// would have a copy of every library, and take ten times as long.
 fn prefix(test: &str, libraries: &Path) -> PathBuf {
+    let first = once(env!("CARGO_TARGET_TMPDIR"), "wine-prefix", &[script("wine/server.cc")], |fresh| {
+        for dir in ["dosdevices", "drive_c/windows"] {
+            fs::create_dir_all(fresh.join(dir)).expect("a directory");
+        }
+        symlink("../drive_c", fresh.join("dosdevices/c:")).expect("a drive");
+        symlink("/", fresh.join("dosdevices/z:")).expect("a drive");
+        symlink(libraries, fresh.join("drive_c/windows/system32")).expect("libraries");
+        fs::write(fresh.join(".update-timestamp"), "disable\n").expect("a file");
+        run(wine(fresh).args(["regsvr32", "/s", "ole32.dll", "oleaut32.dll"]));
+        // The registry is written when its server ends.
+        run(Command::new("wineserver").arg("-k").env("WINEPREFIX", fresh));
+        run(Command::new("wineserver").arg("-w").env("WINEPREFIX", fresh));
+    });
     let prefix = scratch(&format!("wine-{test}"));
-    for dir in ["dosdevices", "drive_c/windows"] {
-        fs::create_dir_all(prefix.join(dir)).expect("a directory");
-    }
-    symlink("../drive_c", prefix.join("dosdevices/c:")).expect("a drive");
-    symlink("/", prefix.join("dosdevices/z:")).expect("a drive");
-    symlink(libraries, prefix.join("drive_c/windows/system32")).expect("libraries");
-    fs::write(prefix.join(".update-timestamp"), "disable\n").expect("a file");
-    run(wine(&prefix).args(["regsvr32", "/s", "ole32.dll", "oleaut32.dll"]));
+    run(Command::new("cp").arg("-a").arg(first.join(".")).arg(&prefix));
     prefix
 }
 
