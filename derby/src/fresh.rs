@@ -147,7 +147,9 @@ mod tests {
             assert!(kept.exists(), "{}", kept.display());
         }
         drop(lock);
-        sweep_in(parent.path());
-        assert!(!locked.exists());
+        // A child that another test starts at this moment has the descriptor until it becomes another program.
+        while locked.exists() {
+            sweep_in(parent.path());
+        }
     }
 }
