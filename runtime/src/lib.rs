@@ -33,6 +33,7 @@ mod supervisor;
 mod sync;
 mod target;
 mod tasks;
+mod terms;
 mod transport;
 mod view;
 

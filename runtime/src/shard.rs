@@ -13,6 +13,7 @@ use crate::shared::Shared;
 use crate::supervisor::Supervisor;
 use crate::sync::lock;
 use crate::tasks::Task;
+use crate::terms::{Successor, Terms};
 use crate::transport::listener::Listener;
 use everywire_model::{Failure, Initiator, Kind};
 use rustix::buffer::spare_capacity;
@@ -25,15 +26,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Busy connections that are looked at directly; with more of them the kernel is asked which are ready.
 const HOT: usize = 4;
 /// Direct looks between two questions to the kernel.
 const LOOKS: u32 = 16;
-/// Threads that wait to take over.
-const SPARES: usize = 4;
 /// The least time between two looks at all connections' deadlines.
 const TICK: Duration = Duration::from_millis(10);
 /// Marks an event of a stream's control socket.
@@ -50,8 +49,8 @@ pub(crate) struct Shard {
     pub(crate) epoll: OwnedFd,
     bell: OwnedFd,
     watched: Mutex<Slab<(u32, Watched)>>,
-    /// Grows each time another thread takes the lead.
-    term: AtomicU64,
+    /// Which thread leads.
+    terms: Terms,
     /// The number of the servant call that is running, 0 for none: what the supervisor watches.
     running: AtomicU64,
     calls: AtomicU64,
@@ -68,20 +67,9 @@ pub(crate) struct Shard {
     has_tasks: AtomicBool,
     /// The earliest deadline of any connection.
     reminder: Mutex<Option<Instant>>,
-    bench: Mutex<Bench>,
-    called_up: Condvar,
-    over: AtomicBool,
     generations: AtomicU64,
-    blocked_threads: usize,
     latency: Latency,
     supervisor: Supervisor,
-}
-
-#[derive(Default)]
-struct Bench {
-    threads: usize,
-    idle: usize,
-    wanted: bool,
 }
 
 #[derive(Clone)]
@@ -92,6 +80,7 @@ enum Watched {
 
 /// How a shard is doing.
 pub(crate) struct Pulse {
+    pub(crate) term: u64,
     pub(crate) running: u64,
     pub(crate) calls: u64,
     pub(crate) leader: i32,
@@ -111,7 +100,7 @@ impl Shard {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             watched: Mutex::default(),
-            term: AtomicU64::new(1),
+            terms: Terms::new(blocked_threads),
             running: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             leader: AtomicI32::new(0),
@@ -122,16 +111,12 @@ impl Shard {
             tasks: Mutex::default(),
             has_tasks: AtomicBool::new(false),
             reminder: Mutex::new(None),
-            bench: Mutex::default(),
-            called_up: Condvar::new(),
-            over: AtomicBool::new(false),
             generations: AtomicU64::new(0),
-            blocked_threads,
             latency,
             supervisor: Supervisor::default(),
         });
         epoll::add(&shard.epoll, &shard.bell, EventData::new_u64(BELL), EventFlags::IN)?;
-        shard.spawn()?;
+        shard.spawn(1)?;
         let watched = Arc::downgrade(&shard);
         std::thread::Builder::new()
             .name("everywire-watch".into())
@@ -223,7 +208,7 @@ impl Shard {
 
     /// Stops watching everything and ends all threads.
     pub(crate) fn stop(&self, why: &Failure) {
-        self.over.store(true, Ordering::Release);
+        self.terms.end();
         // What serves points to its node and the node to its shards: here the circle is cut.
         let serving = self.put_serving(&mut lock(&self.serving), None);
         let held = (serving, lock(&self.inherited).take());
@@ -237,7 +222,6 @@ impl Shard {
         let tasks = std::mem::take(&mut *lock(&self.tasks));
         // Without the lock: they may hold what is the user's.
         drop(tasks);
-        self.called_up.notify_all();
         self.supervisor.wake();
         self.ring();
     }
@@ -246,7 +230,7 @@ impl Shard {
     pub(crate) fn enqueue(&self, task: Arc<Task>) {
         {
             let mut tasks = lock(&self.tasks);
-            if self.over.load(Ordering::Acquire) {
+            if self.terms.are_over() {
                 // Nobody will run it; dropped here, without the lock below.
                 drop(tasks);
                 return;
@@ -276,53 +260,38 @@ impl Shard {
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    fn spawn(self: &Arc<Self>) -> io::Result<()> {
+    /// Starts a thread that leads this term. If there is none to be had, whoever led before leads on, if it still can.
+    fn spawn(self: &Arc<Self>, term: u64) -> io::Result<()> {
         let shard = Arc::clone(self);
-        lock(&self.bench).threads += 1;
         let spawned =
-            std::thread::Builder::new().name("everywire-shard".into()).spawn(move || shard.thread());
+            std::thread::Builder::new().name("everywire-shard".into()).spawn(move || shard.thread(term));
         if spawned.is_err() {
-            lock(&self.bench).threads -= 1;
+            self.terms.take_back(term);
         }
         spawned.map(drop)
     }
 
-    /// A thread's life: leads until deposed, then waits on the bench for a while.
-    fn thread(self: Arc<Self>) {
-        loop {
-            let lead = Rc::new(Lead { shard: Arc::clone(&self), term: self.term.load(Ordering::Acquire) });
+    /// A thread's life: leads until deposed, then waits for a while to be called up.
+    fn thread(self: Arc<Self>, term: u64) {
+        let mut term = Some(term);
+        while let Some(led) = term {
+            let lead = Rc::new(Lead { shard: Arc::clone(&self), term: led });
             LEADING.set(Some(Rc::clone(&lead)));
             lead.run();
             LEADING.set(None);
-            let mut bench = lock(&self.bench);
-            if bench.idle >= SPARES || self.over.load(Ordering::Acquire) {
-                bench.threads -= 1;
-                return;
-            }
-            bench.idle += 1;
-            while !bench.wanted {
-                let (back, timeout) = self
-                    .called_up
-                    .wait_timeout(bench, Duration::from_secs(10))
-                    .unwrap_or_else(PoisonError::into_inner);
-                bench = back;
-                if (timeout.timed_out() || self.over.load(Ordering::Acquire)) && !bench.wanted {
-                    bench.idle -= 1;
-                    bench.threads -= 1;
-                    return;
-                }
-            }
-            bench.wanted = false;
+            term = self.terms.rest();
         }
     }
 
     /// What the supervisor watches: the call that is running, calls so far, the leading thread, and whether it is all over.
     pub(crate) fn pulse(&self) -> Pulse {
         Pulse {
+            // First of all: what runs is of this term, or of a later one.
+            term: self.terms.now(),
             running: self.running.load(Ordering::Relaxed),
             calls: self.calls.load(Ordering::SeqCst),
             leader: self.leader.load(Ordering::Relaxed),
-            over: self.over.load(Ordering::Acquire),
+            over: self.terms.are_over(),
         }
     }
 
@@ -331,37 +300,22 @@ impl Shard {
         &self.supervisor
     }
 
-    /// Another thread takes the lead from the one that has it now.
-    pub(crate) fn depose(self: &Arc<Self>) {
-        self.hand_over(self.term.load(Ordering::Acquire));
-    }
-
-    /// Another thread takes the lead from the one whose term is `term`.
-    fn hand_over(self: &Arc<Self>, term: u64) {
-        let mut bench = lock(&self.bench);
-        if self.term.load(Ordering::Acquire) != term || self.over.load(Ordering::Acquire) {
+    /// Another thread takes the lead from the one whose term is `term`, if it still has it.
+    pub(crate) fn hand_over(self: &Arc<Self>, term: u64) {
+        // Let go without any lock: it may be the last that holds a node, whose end stops this shard.
+        let (mut blocked, mut _forgotten) = (None, None);
+        let successor = self.terms.hand_over(
+            term,
+            || {
+                blocked = self.put_serving(&mut lock(&self.serving), None);
+                _forgotten = std::mem::replace(&mut *lock(&self.inherited), blocked.clone());
+            },
+            || self.running.store(0, Ordering::Relaxed),
+        );
+        if let Successor::New(next) = successor
+            && self.spawn(next).is_err()
+        {
             return;
-        }
-        let spare = bench.idle > 0 && !bench.wanted;
-        if !spare && bench.threads > self.blocked_threads {
-            return;
-        }
-        let blocked = self.put_serving(&mut lock(&self.serving), None);
-        lock(&self.inherited).clone_from(&blocked);
-        self.term.store(term + 1, Ordering::Release);
-        self.running.store(0, Ordering::Relaxed);
-        if spare {
-            bench.idle -= 1;
-            bench.wanted = true;
-            self.called_up.notify_one();
-            drop(bench);
-        } else {
-            drop(bench);
-            if self.spawn().is_err() {
-                // No thread to be had: the old one leads on, if it still can.
-                self.term.store(term, Ordering::Release);
-                return;
-            }
         }
         if let Some(connection) = blocked {
             flush_before_blocking(&connection);
@@ -401,7 +355,7 @@ impl Shard {
 
 impl Lead {
     fn leads(&self) -> bool {
-        self.shard.term.load(Ordering::Acquire) == self.term && !self.shard.over.load(Ordering::Relaxed)
+        self.shard.terms.is(self.term)
     }
 
     /// A servant begins to serve a call of this connection.
@@ -409,7 +363,7 @@ impl Lead {
         let shard = &self.shard;
         // It is mostly the one that was served last. If the lead is lost just now, whoever took it has sent what was to be sent.
         if shard.serving_at.load(Ordering::Relaxed) != Arc::as_ptr(connection).addr()
-            && !shard.over.load(Ordering::Relaxed)
+            && !shard.terms.are_over()
         {
             let before = shard.put_serving(&mut lock(&shard.serving), Some(Arc::clone(connection)));
             drop(before);
@@ -465,7 +419,7 @@ impl Lead {
         let mut events: Vec<epoll::Event> = Vec::with_capacity(64);
         let mut looks = 0;
         shard.leader.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
-        if self.term > 1 {
+        if self.term > 1 && self.leads() {
             shard.recall_bells();
             hot.extend(lock(&shard.inherited).take());
         }

@@ -34,7 +34,7 @@ impl Supervisor {
         let (mut quiet, mut stuck) = (0, 0);
         loop {
             let Some(shard) = shard.upgrade() else { return };
-            let Pulse { running, calls, leader, over } = shard.pulse();
+            let Pulse { term, running, calls, leader, over } = shard.pulse();
             if over {
                 return;
             }
@@ -42,7 +42,8 @@ impl Supervisor {
             stuck = if running != 0 && running == last.0 { stuck + 1 } else { 0 };
             // A thread that merely waits for a CPU, or computes, is given more time than one that sleeps.
             if stuck >= BUSY || (stuck > 0 && sleeps(leader)) {
-                shard.depose();
+                // Not whoever leads by now: that one may have just begun.
+                shard.hand_over(term);
             }
             quiet = if running == 0 && calls == last.1 { quiet + 1 } else { 0 };
             last = (running, calls);

@@ -1,6 +1,11 @@
 //! Locks that outlive a panic: a servant that panics must not take its connection's neighbours with it.
+//!
+//! What the model checker runs (`transport/ring.rs`, `terms.rs`) takes atomics, locks and conditions from here; there
+//! (`runtime/loom`) this module is another one, which tries every order of their steps.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use std::sync::atomic;
+pub(crate) use std::sync::{Condvar, Mutex};
+use std::sync::{MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -3,6 +3,7 @@
 pub(crate) mod handshake;
 pub(crate) mod listener;
 mod rights;
+mod ring;
 pub(crate) mod shm;
 
 use bytes::BytesMut;

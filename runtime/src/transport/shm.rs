@@ -6,7 +6,8 @@
 //! flag and rings only then, so that two busy sides make no system call at all.
 //!
 //! The peer may write anything anywhere at any time. So indices are read once, checked, and used as numbers only; bytes
-//! are copied out before anybody looks at them; the seals keep the peer from shrinking the memory under us.
+//! are copied out before anybody looks at them; the seals keep the peer from shrinking the memory under us. The protocol
+//! itself is in [`super::ring`].
 //!
 //! ```text
 //! 0    ring 0 tail     64   ring 0 head     128  side 0 asleep     (the accepting side writes ring 0)
@@ -14,6 +15,7 @@
 //! 4096 bytes of ring 0                      4096 + RING bytes of ring 1
 //! ```
 
+use super::ring::{Ring, Side};
 use bytes::BytesMut;
 use everywire_model::Rope;
 use rustix::event::{EventfdFlags, eventfd};
@@ -22,12 +24,10 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes in each ring. A power of two, so that an index is masked and not divided.
 pub(crate) const RING: usize = 512 << 10;
-/// Looks in one glance; with the CPU's pause between two, about a microsecond.
-const GLANCES: u32 = 32;
 const HEADER: usize = 4096;
 const TOTAL: usize = HEADER + 2 * RING;
 
@@ -92,34 +92,28 @@ impl Channel {
 
     /// Takes what has arrived, at most `room` bytes.
     pub(crate) fn read(&self, into: &mut BytesMut, room: usize) -> io::Result<usize> {
-        let ring = 1 - self.side;
-        let head = self.head(ring).load(Ordering::Relaxed);
-        let tail = self.tail(ring).load(Ordering::Acquire);
-        let ready = distance(head, tail)?;
+        let side = self.protocol();
+        let (head, ready) = side.arrived()?;
         if ready == 0 {
             return Err(ErrorKind::WouldBlock.into());
         }
         let n = ready.min(room);
         into.reserve(n);
-        self.memory.copy_out(ring, head, n, into);
-        self.head(ring).store(head.wrapping_add(n as u64), Ordering::Release);
-        if ready >= RING / 2 {
-            // Only a nearly full ring can have a producer waiting for room.
-            self.ring_if_asleep()?;
+        self.memory.copy_out(1 - self.side, head, n, into);
+        if side.took(head, n, ready) {
+            self.ring_peer()?;
         }
         Ok(n)
     }
 
     /// Puts as much as there is room for.
     pub(crate) fn write(&self, rope: &Rope) -> io::Result<usize> {
-        let ring = self.side;
-        let tail = self.tail(ring).load(Ordering::Relaxed);
-        let head = self.head(ring).load(Ordering::Acquire);
-        let mut room = RING - distance(head, tail)?;
+        let side = self.protocol();
+        let (tail, mut room) = side.room()?;
         let mut at = tail;
         let mut put = |mut part: &[u8]| {
             part = &part[..part.len().min(room)];
-            self.memory.copy_in(ring, at, part);
+            self.memory.copy_in(self.side, at, part);
             at = at.wrapping_add(part.len() as u64);
             room -= part.len();
         };
@@ -131,43 +125,25 @@ impl Channel {
         if n == 0 {
             return Err(ErrorKind::WouldBlock.into());
         }
-        self.tail(ring).store(at, Ordering::Release);
-        self.ring_if_asleep()?;
+        if side.put(at) {
+            self.ring_peer()?;
+        }
         Ok(usize::try_from(n).unwrap_or(RING))
     }
 
     /// Looks for incoming bytes for about a microsecond, without a system call.
     pub(crate) fn glance(&self) -> bool {
-        let ring = 1 - self.side;
-        let head = self.head(ring).load(Ordering::Relaxed);
-        for _ in 0..GLANCES {
-            if self.tail(ring).load(Ordering::Acquire) != head {
-                return true;
-            }
-            std::hint::spin_loop();
-        }
-        false
+        self.protocol().glance()
     }
 
     /// Raises the flag that asks the peer to ring. Returns whether something has arrived meanwhile: then do not sleep.
     pub(crate) fn before_sleep(&self, wants_room: bool) -> bool {
-        self.asleep(self.side).store(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        let incoming = 1 - self.side;
-        let ready =
-            self.head(incoming).load(Ordering::Relaxed) != self.tail(incoming).load(Ordering::Acquire);
-        let own = self.side;
-        let full = || {
-            let used =
-                self.tail(own).load(Ordering::Relaxed).wrapping_sub(self.head(own).load(Ordering::Acquire));
-            used >= RING as u64
-        };
-        ready || (wants_room && !full())
+        self.protocol().before_sleep(wants_room)
     }
 
     /// Lowers the flag and empties the bell.
     pub(crate) fn after_sleep(&self, rung: bool) {
-        self.asleep(self.side).store(0, Ordering::Relaxed);
+        self.protocol().after_sleep();
         if rung {
             let mut count = [0u8; 8];
             // Nothing to read means that nobody rang: that is fine.
@@ -175,17 +151,12 @@ impl Channel {
         }
     }
 
-    fn ring_if_asleep(&self) -> io::Result<()> {
-        fence(Ordering::SeqCst);
-        let peer = self.asleep(1 - self.side);
-        if peer.load(Ordering::Relaxed) != 0 && peer.swap(0, Ordering::AcqRel) != 0 {
-            match rustix::io::write(&self.peer_bell, &1u64.to_ne_bytes()) {
-                // A bell that cannot be rung any louder has been heard.
-                Ok(_) | Err(rustix::io::Errno::AGAIN) => {}
-                Err(error) => return Err(error.into()),
-            }
+    fn ring_peer(&self) -> io::Result<()> {
+        match rustix::io::write(&self.peer_bell, &1u64.to_ne_bytes()) {
+            // A bell that cannot be rung any louder has been heard.
+            Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
         }
-        Ok(())
     }
 
     /// Whether the peer closed its end. A system call: asked only before and after sleeping.
@@ -202,24 +173,24 @@ impl Channel {
         }
     }
 
-    fn tail(&self, ring: usize) -> &AtomicU64 {
-        self.memory.word(ring * 192)
-    }
-
-    fn head(&self, ring: usize) -> &AtomicU64 {
-        self.memory.word(ring * 192 + 64)
+    /// What is in the memory, as this side's protocol sees it.
+    #[inline]
+    fn protocol(&self) -> Side<'_> {
+        let ring = |number: usize| Ring {
+            tail: self.memory.word(number * 192),
+            head: self.memory.word(number * 192 + 64),
+        };
+        Side {
+            own: ring(self.side),
+            incoming: ring(1 - self.side),
+            asleep: self.asleep(self.side),
+            peer_asleep: self.asleep(1 - self.side),
+            capacity: RING,
+        }
     }
 
     fn asleep(&self, side: usize) -> &AtomicU32 {
         self.memory.flag(side * 192 + 128)
-    }
-}
-
-/// Bytes between two indices; a peer that claims more than a ring holds is lying.
-fn distance(head: u64, tail: u64) -> io::Result<usize> {
-    match usize::try_from(tail.wrapping_sub(head)) {
-        Ok(n) if n <= RING => Ok(n),
-        _ => Err(io::Error::new(ErrorKind::InvalidData, "the peer's ring indices are impossible")),
     }
 }
 

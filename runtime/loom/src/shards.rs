@@ -1,0 +1,124 @@
+//! The lead of a shard: each term has one leader, whoever calls for the next one, and all threads end in the end.
+
+use crate::explore;
+use crate::terms::{Successor, Terms};
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::sync::{Arc, Mutex};
+use loom::thread::{self, JoinHandle};
+
+/// A shard, as far as its lead is concerned.
+struct House {
+    terms: Terms,
+    /// Terms that a thread has led, each once.
+    led: Mutex<Vec<u64>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    running: AtomicU64,
+}
+
+impl House {
+    fn new(blocked: usize) -> Arc<Self> {
+        Arc::new(Self {
+            terms: Terms::new(blocked),
+            led: Mutex::new(Vec::new()),
+            threads: Mutex::new(Vec::new()),
+            running: AtomicU64::new(1),
+        })
+    }
+
+    /// As `Shard::hand_over`.
+    fn hand_over(house: &Arc<Self>, term: u64) {
+        let successor = house.terms.hand_over(term, || {}, || house.running.store(0, Ordering::Relaxed));
+        if let Successor::New(next) = successor {
+            let next_house = Arc::clone(house);
+            let thread = thread::spawn(move || Self::thread(&next_house, next));
+            house.threads.lock().unwrap().push(thread);
+        }
+    }
+
+    /// As `Shard::thread`.
+    fn thread(house: &Arc<Self>, term: u64) {
+        let mut term = Some(term);
+        while let Some(led) = term {
+            house.lead(led);
+            term = house.terms.rest();
+        }
+    }
+
+    fn lead(&self, term: u64) {
+        if self.terms.is(term) {
+            let mut led = self.led.lock().unwrap();
+            assert!(!led.contains(&term), "two threads lead term {term}");
+            led.push(term);
+        }
+    }
+
+    /// Ends, and waits for all threads.
+    fn end(&self) {
+        self.terms.end();
+        loop {
+            let Some(thread) = self.threads.lock().unwrap().pop() else { break };
+            thread.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_leader_that_blocks_and_a_supervisor_that_sees_it_call_one_successor() {
+    explore(3, || {
+        let house = House::new(8);
+        house.lead(1);
+        let watched = Arc::clone(&house);
+        let supervisor = thread::spawn(move || {
+            let term = watched.terms.now();
+            if watched.running.load(Ordering::Relaxed) != 0 {
+                House::hand_over(&watched, term);
+            }
+        });
+        House::hand_over(&house, 1);
+        supervisor.join().unwrap();
+        house.end();
+        // A successor that had begun when all was over has led nothing.
+        assert!(house.led.lock().unwrap().len() <= 3);
+        assert_eq!(house.terms.threads(), 1, "whoever led first has not come to rest");
+    });
+}
+
+#[test]
+fn a_thread_that_waits_is_called_up_or_sent_home() {
+    explore(3, || {
+        let house = House::new(8);
+        let waiting = Arc::clone(&house);
+        // Deposed: its servant has returned, and it waits for a term of its own.
+        House::hand_over(&house, 1);
+        let first = thread::spawn(move || {
+            waiting.lead(1);
+            if let Some(term) = waiting.terms.rest() {
+                House::thread(&waiting, term);
+            }
+        });
+        House::hand_over(&house, 2);
+        house.end();
+        first.join().unwrap();
+        assert_eq!(house.terms.threads(), 0);
+    });
+}
+
+#[test]
+fn the_end_is_heard_by_those_who_are_about_to_wait() {
+    explore(3, || {
+        let house = House::new(8);
+        let waiting = Arc::clone(&house);
+        let thread = thread::spawn(move || assert_eq!(waiting.terms.rest(), None));
+        house.terms.end();
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn threads_are_not_more_than_may_be_blocked() {
+    explore(2, || {
+        let house = House::new(0);
+        assert_eq!(house.terms.hand_over(1, || {}, || {}), Successor::Nobody);
+        assert!(house.terms.is(1));
+    });
+}

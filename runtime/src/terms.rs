@@ -1,0 +1,157 @@
+//! Terms: which thread leads a shard, and which ones wait to take over.
+//!
+//! A term is led by one thread: the one that was started for it, or called up from the bench. Handing over begins the next term;
+//! only whoever names the present one can do that, so that a leader that is about to block and a supervisor that has seen it
+//! block call one successor, not two. A thread learns its term from whoever called it: the present one may be another's by the
+//! time it looks.
+//!
+//! The model checker runs this in every order of its steps (`runtime/loom`).
+
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Condvar, Mutex, lock};
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// Threads that wait to take over.
+const SPARES: usize = 4;
+/// How long one waits before it ends.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Who leads, and who waits.
+pub(crate) struct Terms {
+    /// Grows each time another thread takes the lead.
+    term: AtomicU64,
+    over: AtomicBool,
+    bench: Mutex<Bench>,
+    called_up: Condvar,
+    /// Threads that may be blocked at a time.
+    blocked: usize,
+}
+
+struct Bench {
+    /// All threads, the leading, the blocked and the waiting ones.
+    threads: usize,
+    idle: usize,
+    /// The term that a waiting thread is called up for.
+    wanted: Option<u64>,
+}
+
+/// Who takes over.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Successor {
+    /// Nobody: the term was over already, or there are threads enough that block.
+    Nobody,
+    /// One that was waiting, and knows.
+    Spare,
+    /// A thread that is to be started for this term; it is counted already.
+    New(u64),
+}
+
+impl Terms {
+    /// The first term, with the thread that is to be started for it.
+    pub(crate) fn new(blocked: usize) -> Self {
+        Self {
+            term: AtomicU64::new(1),
+            over: AtomicBool::new(false),
+            bench: Mutex::new(Bench { threads: 1, idle: 0, wanted: None }),
+            called_up: Condvar::new(),
+            blocked,
+        }
+    }
+
+    /// The present term.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.term.load(Ordering::Acquire)
+    }
+
+    /// Whether it is this one, and not all over.
+    #[inline]
+    pub(crate) fn is(&self, term: u64) -> bool {
+        self.term.load(Ordering::Acquire) == term && !self.over.load(Ordering::Relaxed)
+    }
+
+    /// Whether all threads are to end.
+    #[inline]
+    pub(crate) fn are_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Ends the present term, if it is this one. `before` runs when it is certain, and still in this term, `after` in the next
+    /// one; both before the successor can lead.
+    pub(crate) fn hand_over(&self, term: u64, before: impl FnOnce(), after: impl FnOnce()) -> Successor {
+        let mut bench = lock(&self.bench);
+        if !self.is(term) {
+            return Successor::Nobody;
+        }
+        let spare = bench.idle > 0 && bench.wanted.is_none();
+        if !spare && bench.threads > self.blocked {
+            return Successor::Nobody;
+        }
+        before();
+        self.term.store(term + 1, Ordering::Release);
+        after();
+        if spare {
+            bench.idle -= 1;
+            bench.wanted = Some(term + 1);
+            self.called_up.notify_one();
+            return Successor::Spare;
+        }
+        bench.threads += 1;
+        Successor::New(term + 1)
+    }
+
+    /// No thread was to be had for a term: whoever led before leads on, if it still can.
+    pub(crate) fn take_back(&self, term: u64) {
+        let mut bench = lock(&self.bench);
+        bench.threads -= 1;
+        if self.now() == term {
+            self.term.store(term - 1, Ordering::Release);
+        }
+    }
+
+    /// A thread that does not lead any more waits for a while. Returns the term that it is called up for, or nothing: then it
+    /// ends, and does not count any more.
+    pub(crate) fn rest(&self) -> Option<u64> {
+        let mut bench = lock(&self.bench);
+        if bench.idle >= SPARES {
+            bench.threads -= 1;
+            return None;
+        }
+        bench.idle += 1;
+        loop {
+            // Whoever calls up has counted it out.
+            if let Some(term) = bench.wanted.take() {
+                return Some(term);
+            }
+            if self.over.load(Ordering::Acquire) {
+                break;
+            }
+            let (back, timeout) =
+                self.called_up.wait_timeout(bench, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+            bench = back;
+            if timeout.timed_out() && bench.wanted.is_none() {
+                break;
+            }
+        }
+        bench.idle -= 1;
+        bench.threads -= 1;
+        None
+    }
+
+    /// All threads end.
+    pub(crate) fn end(&self) {
+        // Under the lock: one that has looked and is about to wait would not hear of it.
+        let bench = lock(&self.bench);
+        self.over.store(true, Ordering::Release);
+        self.called_up.notify_all();
+        drop(bench);
+    }
+
+    /// Threads that count; the models ask.
+    #[cfg(test)]
+    #[allow(dead_code)]
+    pub(crate) fn threads(&self) -> usize {
+        lock(&self.bench).threads
+    }
+}
