@@ -153,6 +153,10 @@ fn build() -> Result<Built, Missing> {
         if !made.status.success() {
             return Err(failed(String::from_utf8_lossy(&made.stderr).trim().to_owned()));
         }
+        // The rest of it is made in the background: until that is done no class can be found, and nothing is on disk.
+        let mut server = Command::new("wineserver");
+        server.arg("--wait").envs(environment());
+        output(server).map_err(|error| failed(error.to_string()))?;
     }
     Ok(Built { programs, version })
 }

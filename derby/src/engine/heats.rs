@@ -70,7 +70,13 @@ impl Derby<'_> {
             .filter(|(who, c)| self.has(heat, *who, c))
             .map(|(at, _)| at)
             .collect();
-        if !held.iter().any(|at| own(*at)) {
+        let ready =
+            |at: &usize| contestants.get(*at).is_some_and(|contestant| self.is_ready(*at, contestant));
+        if !held.iter().any(|at| own(*at) && ready(at)) {
+            // The raw ones have nobody to be the measure for.
+            for contestant in held.iter().filter_map(|at| contestants.get(*at)) {
+                self.pace.done(client_of(race, contestant).times(self.course.rounds));
+            }
             return Ok(());
         }
         let fresh = Fresh::new()?;
