@@ -1,6 +1,7 @@
 //! Time: when a connection is to be looked at, and what has become due by then.
 
-use super::{Connection, Core, Waiter, timed_out};
+use super::{After, Connection, Core, Waiter, timed_out};
+use crate::builder::Notice;
 use crate::sync::lock;
 use bytes::BytesMut;
 use everywire_model::{Failure, Initiator, Kind, Outcome};
@@ -32,6 +33,12 @@ impl Connection {
             && deadline <= now
         {
             let what = if core.served { "was silent for too long" } else { "sent no whole message in time" };
+            if !core.served {
+                // Slow or silent peers hold a connection each: whoever runs the server wants to know of them.
+                let why = "it sent no whole message in the time of the quota `first_message`".to_owned();
+                let peer = self.stream.peer(self.endpoint.transport()).text;
+                core.after.push(After::Notice(Notice::Refused { peer, why }));
+            }
             core.session.close();
             let _ = self.flush(&mut core);
             self.fail(&mut core, Failure::new(Kind::TimedOut, Initiator::Peer, format!("the peer {what}")));
