@@ -49,11 +49,17 @@ pub fn peak(pid: u32) -> u64 {
     line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
-/// Clock ticks of CPU that a process has used.
+/// How long the threads of a process have run, in nanoseconds, and how many times the system had one of them run.
+///
+/// # Panics
+/// When the process is gone, or the system does not count.
 #[must_use]
-pub fn cpu_ticks(pid: u32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name in parentheses may hold spaces; user and system time are the 12th and 13th field after it.
-    let after = text.rsplit(')').next().unwrap_or("");
-    after.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
+pub fn scheduled(pid: u32) -> (u64, u64) {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    threads.flatten().fold((0, 0), |(time, times), thread| {
+        // A thread that ends meanwhile does not count.
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+        let mut numbers = text.split_whitespace().map(|number| number.parse::<u64>().expect("a number"));
+        (time + numbers.next().unwrap_or_default(), times + numbers.nth(1).unwrap_or_default())
+    })
 }

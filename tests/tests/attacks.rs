@@ -1,5 +1,7 @@
 //! Peers that are idle, slow, broken or hostile: none of them may harm anybody else.
 
+use crate::common::foreign::{PATIENCE, until};
+use crate::common::slow::{IMPATIENT, trickle, until_cut_off};
 use crate::common::{Server, scratch};
 use everywire::model::Kind;
 use everywire::{Latency, Node};
@@ -7,8 +9,6 @@ use everywire_tests::bench::{Benchmarking, IRemoteObject};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 /// A header that announces `size` bytes: magic, version 1.2, little-endian, Request.
 fn header(size: u32) -> Vec<u8> {
@@ -39,7 +39,7 @@ fn server(name: &str, mebibytes: u32) -> Server {
 
 fn connect(server: &Server) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     stream
 }
 
@@ -63,15 +63,20 @@ fn last_words(mut stream: TcpStream) -> Vec<u8> {
     words
 }
 
+/// The reply to [`request`] comes.
+fn assert_answered(stream: &mut TcpStream) {
+    let mut reply = [0; 24];
+    stream.read_exact(&mut reply).expect("a reply");
+    assert_eq!(&reply[..8], b"GIOP\x01\x02\x01\x01");
+    assert_eq!(&reply[16..20], [0; 4], "no exception");
+}
+
 #[test]
 fn the_request_of_these_tests_is_a_good_one() {
     let server = server("good", 4);
     let mut stream = connect(&server);
     stream.write_all(&request()).expect("sent");
-    let mut reply = [0; 24];
-    stream.read_exact(&mut reply).expect("a reply");
-    assert_eq!(&reply[..8], b"GIOP\x01\x02\x01\x01");
-    assert_eq!(&reply[16..20], [0; 4], "no exception");
+    assert_answered(&mut stream);
 }
 
 #[test]
@@ -93,8 +98,7 @@ fn ten_thousand_idle_connections_cost_little_and_harm_nobody() {
             2 => stream.write_all(&request()[..40]).expect("sent"),
             _ => {
                 stream.write_all(&request()).expect("sent");
-                let mut reply = [0; 24];
-                stream.read_exact(&mut reply).expect("a reply");
+                assert_answered(&mut stream);
             }
         }
         idle.push(stream);
@@ -110,24 +114,30 @@ fn ten_thousand_idle_connections_cost_little_and_harm_nobody() {
 #[test]
 fn slow_senders_harm_nobody() {
     let server = server("slow", 4);
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut slow: Vec<_> = (0..200).map(|_| connect(&server)).collect();
-            for byte in request() {
-                for stream in &mut slow {
-                    // Whoever was cut off by a quota has lost, as it should be.
-                    let _ = stream.write_all(&[byte]);
-                }
-                if over.load(Ordering::Relaxed) {
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(50));
-            }
-        });
-        honest(&server, 2000);
-        over.store(true, Ordering::Relaxed);
+    let node = Node::new();
+    let object = node.connect::<dyn Benchmarking>(&server.reference("benchmarking")).expect("it parses");
+    let mut slow: Vec<_> = (0..200).map(|_| connect(&server)).collect();
+    trickle(&mut slow, &request(), || {
+        for v in 0..20 {
+            assert_eq!(object.in_out_int_call(v).expect("an honest call"), v + 1);
+        }
     });
+    // All of them were in the middle of a request, and nothing of it was lost.
+    for stream in &mut slow {
+        assert_answered(stream);
+    }
+}
+
+#[test]
+fn slow_senders_are_cut_off_in_time() {
+    let dir = scratch("too-slow");
+    let server = Server::impatient("iiop://127.0.0.1:0", &dir, 4, IMPATIENT);
+    let slow: Vec<_> = (0..10).map(|_| connect(&server)).collect();
+    until_cut_off(slow, |at| header(1 << 20).get(at).copied().unwrap_or_default());
+    for _ in 0..10 {
+        server.refuses_by("first_message");
+    }
+    honest(&server, 50);
 }
 
 #[test]
@@ -140,9 +150,16 @@ fn a_message_that_announces_too_much_is_refused_by_name() {
         stream.shutdown(std::net::Shutdown::Write).expect("shut");
         let words = last_words(stream);
         assert!(words.starts_with(b"GIOP"), "size {size}: {words:?}");
+        if size > 64 << 20 {
+            assert_eq!(words[7], 6, "a MessageError");
+            server.complains("OverLimit");
+        } else {
+            // It could have been let pass and thrown away, had it been sent to its end: this call alone is refused.
+            assert_eq!(words[7], 1, "a reply");
+            assert!(words.windows(14).any(|part| part == b"limit-exceeded"), "{words:?}");
+        }
     }
-    // The last one could have been let pass and thrown away, had it been sent to its end.
-    assert_eq!(server.log().matches("violation OverLimit").count(), 3, "{}", server.log());
+    assert_eq!(server.log().matches("violation ").count(), 3, "{}", server.log());
     honest(&server, 50);
 }
 
@@ -214,50 +231,24 @@ fn random_bytes_harm_nobody() {
         let _ = stream.write_all(&bytes);
     }
     honest(&server, 50);
-    let end = Instant::now() + Duration::from_secs(20);
-    loop {
+    // A few spare threads may wait for work; descriptors must all be back.
+    until("threads and descriptors are given back", || {
         let now = server.threads_and_descriptors();
-        // A few spare threads may wait for work; descriptors must all be back.
-        if now.1 <= before.1 && now.0 <= before.0 + 4 {
-            break;
-        }
-        assert!(Instant::now() < end, "threads and descriptors: {before:?} before, {now:?} after");
-        std::thread::sleep(Duration::from_millis(100));
+        now.1 <= before.1 && now.0 <= before.0 + 4
+    });
+    // What was refused was refused by name.
+    for violation in ["NotGiop", "Version", "OverLimit"] {
+        assert!(server.log().contains(&format!("violation {violation}\n")), "{violation}: {}", server.log());
     }
 }
 
 #[test]
 fn a_server_out_of_descriptors_recovers() {
-    let dir = scratch("starved");
-    let file = dir.join("refs");
-    let mut child = Command::new("sh")
-        .args(["-c", "ulimit -n 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_peer"), "iiop://127.0.0.1:0"])
-        .arg(&file)
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .expect("it starts");
-    let end = Instant::now() + Duration::from_secs(20);
-    while !file.exists() || std::fs::read_to_string(&file).map_or(0, |text| text.lines().count()) < 8 {
-        assert!(Instant::now() < end, "the server did not come up");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let text = std::fs::read_to_string(&file).expect("references");
-    let reference = text.lines().find_map(|line| line.strip_prefix("benchmarking\t")).expect("a reference");
-    let node = Node::new();
-    let everywire::model::Endpoint::Tcp { port, .. } =
-        node.parse(reference).expect("it parses").profiles[0].endpoints[0]
-    else {
-        panic!("a TCP endpoint")
-    };
-    let crowd: Vec<_> = (0..120).filter_map(|_| TcpStream::connect(("127.0.0.1", port)).ok()).collect();
-    std::thread::sleep(Duration::from_millis(300));
+    let server = Server::starved("iiop://127.0.0.1:0", &scratch("starved"), 64);
+    let crowd: Vec<_> = (0..120).map(|_| connect(&server)).collect();
+    until("the server wants descriptors", || server.log().contains("starved accepting at"));
     drop(crowd);
-    let object = node.connect::<dyn Benchmarking>(reference).expect("it parses");
-    assert_eq!(object.in_out_int_call(1).expect("it recovered"), 2);
-    // Ours, and it may have ended.
-    let _ = child.kill();
-    let _ = child.wait();
+    honest(&server, 1);
 }
 
 #[test]
@@ -302,11 +293,7 @@ fn callers_that_die_leave_nothing_behind() {
         drop(stream);
     }
     honest(&server, 50);
-    let end = Instant::now() + Duration::from_secs(20);
-    while server.threads_and_descriptors().1 > before.1 {
-        assert!(Instant::now() < end, "{before:?} before, {:?} after", server.threads_and_descriptors());
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    until("descriptors are given back", || server.threads_and_descriptors().1 <= before.1);
 }
 
 #[test]
@@ -318,9 +305,5 @@ fn an_idle_server_uses_no_cpu() {
         object.in_out_int_call(v).expect("a call");
     }
     // Patience ends, the supervisor falls asleep.
-    std::thread::sleep(Duration::from_secs(1));
-    let before = everywire_tests::peers::cpu_ticks(server.pid());
-    std::thread::sleep(Duration::from_secs(2));
-    let used = everywire_tests::peers::cpu_ticks(server.pid()) - before;
-    assert!(used <= 1, "an idle server used {used} clock ticks in two seconds");
+    server.rests();
 }

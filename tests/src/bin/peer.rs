@@ -1,6 +1,6 @@
 //! Serves both shared contracts for foreign clients and for attackers.
 //!
-//! `peer ADDRESS REF-FILE [MAX-MESSAGE-MIB]`; ends when its standard input does.
+//! `peer ADDRESS REF-FILE [MAX-MESSAGE-MIB [FIRST-MESSAGE-MILLISECONDS]]`; writes what it refuses to standard error; ends when its standard input does.
 
 use everywire::{Failure, Initiator, Kind, Node, Notice, Quotas};
 use everywire_tests::servants;
@@ -10,15 +10,19 @@ use std::time::Duration;
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().collect();
-    let wrong =
-        || Failure::new(Kind::BadArgument, Initiator::User, "peer ADDRESS REF-FILE [MAX-MESSAGE-MIB]");
+    let usage = "peer ADDRESS REF-FILE [MAX-MESSAGE-MIB [FIRST-MESSAGE-MILLISECONDS]]";
+    let wrong = || Failure::new(Kind::BadArgument, Initiator::User, usage);
     let (Some(address), Some(file)) = (arguments.get(1), arguments.get(2)) else { return Err(wrong()) };
-    let mebibytes: u64 = arguments.get(3).map_or(Ok(4), |text| text.parse()).map_err(|_| wrong())?;
-    let quotas = Quotas { first_message: Duration::from_secs(120), ..Quotas::default() };
-    let observer = Arc::new(|notice: &Notice| {
-        if let Notice::Violation { violation, .. } = notice {
-            eprintln!("violation {}", violation.name);
-        }
+    let number = |at: usize, unless: u64| {
+        arguments.get(at).map_or(Ok(unless), |text| text.parse()).map_err(|_| wrong())
+    };
+    let (mebibytes, first_message) = (number(3, 4)?, number(4, 120_000)?);
+    let quotas = Quotas { first_message: Duration::from_millis(first_message), ..Quotas::default() };
+    let observer = Arc::new(|notice: &Notice| match notice {
+        Notice::Violation { violation, .. } => eprintln!("violation {}", violation.name),
+        Notice::Refused { why, .. } => eprintln!("refused {why}"),
+        Notice::Starved { why } => eprintln!("starved {why}"),
+        _ => {}
     });
     let node: Node =
         Node::builder().max_message(mebibytes << 20).quotas(quotas).observer(observer).build().into();

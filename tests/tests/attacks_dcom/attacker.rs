@@ -2,18 +2,18 @@
 
 use super::pantry;
 use super::target::{DOMAIN, PASSWORD, Target};
+use crate::common::foreign::PATIENCE;
 use everywire::Bytes;
 use everywire_auth::security::{Credentials, Mechanism, Options, Protection, Secret, initiator};
-use everywire_dcom::Level;
 use everywire_dcom::activation::{Activated, Activation, scm};
 use everywire_dcom::frame::{self, FIRST, HEADER, LAST, MULTIPLEX, OBJECT, PduKind};
 use everywire_dcom::objref::{ObjRef, StdObjRef};
 use everywire_dcom::pdu::{Bind, BindAck, ContextElement, NDR, Pdu, Request, Syntax};
 use everywire_dcom::standard::activation::REMOTE_SCM_ACTIVATOR_ID;
 use everywire_dcom::stub::Get;
+use everywire_dcom::{Level, hresult};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 use uuid::Uuid;
 
 /// The mechanism NTLM, in trailers.
@@ -47,6 +47,21 @@ impl Answer {
         stub[8..].to_vec()
     }
 
+    /// The name of the refusal: of a fault's status, or of the HRESULT that a call reports.
+    #[track_caller]
+    pub fn refusal(self) -> &'static str {
+        let code = match self {
+            Self::Fault(status) => status,
+            Self::Done(_) => {
+                let code = self.hresult();
+                assert!(hresult::is_failure(code), "it is not refused");
+                code
+            }
+            other => panic!("a refusal was expected, not {other:?}"),
+        };
+        hresult::name(code).unwrap_or_else(|| panic!("{code:#x} has no name")).0
+    }
+
     /// The HRESULT at the end of the results.
     pub fn hresult(self) -> u32 {
         let stub = self.done();
@@ -71,8 +86,13 @@ impl Attacker {
     /// Connects, and says nothing.
     pub fn silent(target: &Target) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", target.port)).expect("it listens");
-        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_nodelay(true).expect("an option");
+        Self::on(stream)
+    }
+
+    /// On a connection that is there.
+    pub fn on(stream: TcpStream) -> Self {
         Self {
             stream,
             protection: None,

@@ -1,6 +1,9 @@
 //! A server of the class `Pantry` in a process of its own, which says what it holds.
 
 use super::pantry;
+use crate::common::complaints::Complaints;
+use crate::common::foreign::PATIENCE;
+pub use crate::common::foreign::until;
 use everywire::model::wire::{Capabilities, Discovery, Listing, Presence, Sniff};
 use everywire::model::{
     Ambient, Codec, Config, Hold, Incoming, Limits, Object, Objects, Place, Profile, Resolver, Session, Wire,
@@ -15,6 +18,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -127,6 +131,9 @@ impl Held {
     }
 }
 
+/// Longer than any test: unless pings or time limits are its subject, no test depends on how fast the machine is.
+const LONG: Duration = Duration::from_secs(600);
+
 /// How a server is started.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -145,8 +152,8 @@ impl Default for Settings {
         Self {
             options: String::new(),
             own: String::new(),
-            period: Duration::from_millis(500),
-            first_message: Duration::from_secs(20),
+            period: LONG,
+            first_message: LONG,
             descriptors: None,
         }
     }
@@ -157,6 +164,7 @@ pub struct Target {
     child: Child,
     talk: Mutex<(ChildStdin, BufReader<ChildStdout>)>,
     dir: PathBuf,
+    complaints: Complaints,
     pub port: u16,
 }
 
@@ -198,7 +206,7 @@ impl Target {
         let port = address.split('?').next().and_then(|text| text.rsplit(':').next());
         let port = port.map(|text| text.trim_matches('/')).and_then(|text| text.parse().ok());
         let port = port.unwrap_or_else(|| panic!("no port in {address}"));
-        Self { child, talk: Mutex::new((stdin, lines)), dir, port }
+        Self { child, talk: Mutex::new((stdin, lines)), dir, complaints: Complaints::default(), port }
     }
 
     fn ask(&self, what: &str) -> String {
@@ -263,22 +271,43 @@ impl Target {
         }
     }
 
-    /// Someone with credentials is served as ever, and afterwards the server holds nothing at all.
+    /// Someone with credentials is served as ever, and afterwards the server holds nothing at all, once the ping periods are
+    /// over that it waits for those who do not ping. They pass as virtual time.
     pub fn recovers(&self) {
         self.honest();
+        self.forgets(|| {
+            self.ask("pass");
+        });
+    }
+
+    /// The same in real time, for a server with a short period.
+    pub fn recovers_by_itself(&self) {
+        self.honest();
+        self.forgets(|| {});
+    }
+
+    fn forgets(&self, pass: impl Fn()) {
         let mut held = self.held();
         let nothing = Held::nothing();
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = Instant::now() + PATIENCE;
         while held != nothing {
             assert!(Instant::now() < end, "the server still holds {held:?}\n{}", self.log());
-            std::thread::sleep(Duration::from_millis(20));
+            pass();
+            std::thread::sleep(Duration::from_millis(5));
             held = self.held();
         }
     }
 
-    /// Waits until it says that somebody broke the rules in this way.
+    /// Waits until it says that somebody broke the rules in this way. Each complaint counts once.
+    #[track_caller]
     pub fn complains(&self, violation: &str) {
-        until(violation, || self.log().contains(&format!("violation {violation}\n")));
+        self.complaints.hear(&format!("violation {violation}\n"), || self.log());
+    }
+
+    /// Waits until it says that it closed a connection because of this quota.
+    #[track_caller]
+    pub fn refuses_by(&self, quota: &str) {
+        self.complaints.hear(&format!("`{quota}`"), || self.log());
     }
 }
 
@@ -302,15 +331,6 @@ fn answer(lines: &mut BufReader<ChildStdout>, what: &str) -> String {
     }
 }
 
-/// Waits for something to become true.
-pub fn until(what: &str, done: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while !done() {
-        assert!(Instant::now() < end, "never: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 /// Bytes of memory that a process has.
 pub fn resident(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("it runs");
@@ -320,6 +340,31 @@ pub fn resident(pid: u32) -> u64 {
 
 fn entries(pid: u32, what: &str) -> usize {
     fs::read_dir(format!("/proc/{pid}/{what}")).expect("it runs").count()
+}
+
+/// The clock of the server's ping periods: the exporter knows no other time than what its keeper tells it.
+struct VirtualTime(SyncSender<()>);
+
+impl VirtualTime {
+    fn new(wire: &'static Observed) -> Self {
+        let (tell, told) = sync_channel(1);
+        std::thread::spawn(move || {
+            let mut now = Instant::now();
+            for () in told {
+                now = now.max(Instant::now()) + wire.period;
+                if let Some(exporter) = wire.exporter.get() {
+                    exporter.tend(now);
+                }
+            }
+        });
+        Self(tell)
+    }
+
+    /// Has a period pass.
+    fn pass(&self) {
+        // Two that have not passed yet are enough: who waits asks again.
+        let _ = self.0.try_send(());
+    }
 }
 
 /// The server's part, in the process that was started for it.
@@ -334,18 +379,24 @@ pub fn serve() {
     let observer = Arc::new(|notice: &Notice| match notice {
         Notice::Violation { violation, .. } => eprintln!("violation {}", violation.name),
         Notice::Refused { why, .. } => eprintln!("refused {why}"),
+        Notice::Starved { why } => eprintln!("starved {why}"),
         _ => {}
     });
     let wires: &[&'static dyn Wire] = &[wire];
     let node: Node = Builder::new(wires).quotas(quotas).observer(observer).build().into();
     let listening = node.listen(&address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
     let living = pantry::serve(&node);
+    let time = VirtualTime::new(wire);
     println!("#: {listening}");
     for line in std::io::stdin().lines() {
         match line.expect("text").as_str() {
             "held" => {
                 let counts = wire.exporter.get().map(|exporter| exporter.counts()).unwrap_or_default();
                 println!("#: {} {} {counts:?}", living.load(Ordering::SeqCst), node.connections());
+            }
+            "pass" => {
+                time.pass();
+                println!("#: passed");
             }
             other => panic!("{other}?"),
         }

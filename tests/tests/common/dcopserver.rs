@@ -1,5 +1,6 @@
 //! Our DCOP server as a process of its own, with files of its own.
 
+use super::complaints::Complaints;
 use super::foreign::{Beside, PATIENCE, everywire, script};
 use super::{scratch, shelf};
 use std::fs;
@@ -14,6 +15,7 @@ pub struct DcopServer {
     dir: PathBuf,
     socket: PathBuf,
     process: Option<Beside>,
+    complaints: Complaints,
 }
 
 /// Where all servers of this process, and this process itself, keep their cookies.
@@ -33,7 +35,8 @@ impl DcopServer {
         });
         let dir = scratch(name);
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).expect("it is ours");
-        let mut server = Self { socket: dir.join("socket"), dir, process: None };
+        let mut server =
+            Self { socket: dir.join("socket"), dir, process: None, complaints: Complaints::default() };
         server.begin(options);
         server
     }
@@ -42,6 +45,8 @@ impl DcopServer {
         let mut command = everywire();
         command.args(["dcopserver", "-v", "--socket"]).arg(&self.socket).args(options);
         let process = Beside::start(self.environment(&mut command));
+        // Its log is a new one.
+        self.complaints = Complaints::default();
         process.hear("local/");
         self.process = Some(process);
     }
@@ -114,6 +119,12 @@ impl DcopServer {
     /// What it said about peers that break the protocol.
     pub fn log(&self) -> String {
         self.process.as_ref().map(Beside::errors).unwrap_or_default()
+    }
+
+    /// Waits until it says that a peer broke the rules in this way. Each complaint counts once.
+    #[track_caller]
+    pub fn complains(&self, violation: &str) {
+        self.complaints.hear(&format!("({violation}, at byte "), || self.log());
     }
 
     /// Its process.

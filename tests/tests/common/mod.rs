@@ -4,6 +4,7 @@
 
 pub mod capture;
 pub mod cellar;
+pub mod complaints;
 pub mod dcom;
 pub mod dcom_pantry;
 pub mod dcom_torture;
@@ -16,10 +17,13 @@ pub mod mill;
 pub mod mono;
 pub mod papers;
 pub mod python;
+pub mod slow;
 pub mod waiting;
 pub mod wine;
 
+use complaints::Complaints;
 use everywire_derby::contestants::omniorb::{Built, build};
+use everywire_tests::peers::scheduled;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -76,17 +80,45 @@ pub struct Server {
     child: Child,
     file: PathBuf,
     pub address: String,
+    complaints: Complaints,
 }
+
+/// How long a peer may take for its first message, unless a test says otherwise: longer than any test.
+const FIRST_MESSAGE: Duration = Duration::from_secs(600);
 
 impl Server {
     /// Our server of both contracts.
     pub fn ours(address: &str, dir: &Path, mebibytes: u32) -> Self {
+        Self::impatient(address, dir, mebibytes, FIRST_MESSAGE)
+    }
+
+    /// The same, where a peer must have sent a whole message after this time.
+    pub fn impatient(address: &str, dir: &Path, mebibytes: u32, first_message: Duration) -> Self {
+        Self::run(&mut Command::new(env!("CARGO_BIN_EXE_peer")), address, dir, mebibytes, first_message)
+    }
+
+    /// The same, where the process may have only so many descriptors.
+    pub fn starved(address: &str, dir: &Path, descriptors: u32) -> Self {
+        let limited = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &limited, env!("CARGO_BIN_EXE_peer")]);
+        Self::run(&mut command, address, dir, 4, FIRST_MESSAGE)
+    }
+
+    fn run(
+        command: &mut Command,
+        address: &str,
+        dir: &Path,
+        mebibytes: u32,
+        first_message: Duration,
+    ) -> Self {
         fs::create_dir_all(dir).expect("a directory");
         let file = dir.join("refs");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_peer"))
+        let mut child = command
             .arg(address)
             .arg(&file)
             .arg(mebibytes.to_string())
+            .arg(first_message.as_millis().to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(fs::File::create(dir.join("stderr")).expect("a log"))
@@ -95,7 +127,7 @@ impl Server {
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let address = lines.next().expect("an address").expect("text");
         assert_eq!(lines.next().expect("a second line").expect("text"), "ready");
-        Self { child, file, address }
+        Self { child, file, address, complaints: Complaints::default() }
     }
 
     /// omniORB's.
@@ -114,7 +146,7 @@ impl Server {
             .stdin(Stdio::null())
             .spawn()
             .expect("omniORB's server starts");
-        let mut server = Self { child, file, address: endpoint };
+        let mut server = Self { child, file, address: endpoint, complaints: Complaints::default() };
         server.wait_for_references();
         server
     }
@@ -164,12 +196,29 @@ impl Server {
         fs::read_to_string(self.file.with_file_name("stderr")).unwrap_or_default()
     }
 
+    /// Waits until it says that a peer broke the rules in this way. Each complaint counts once.
+    #[track_caller]
+    pub fn complains(&self, violation: &str) {
+        self.complaints.hear(&format!("violation {violation}\n"), || self.log());
+    }
+
+    /// Waits until it says that it closed a connection because of this quota.
+    #[track_caller]
+    pub fn refuses_by(&self, quota: &str) {
+        self.complaints.hear(&format!("`{quota}`"), || self.log());
+    }
+
     /// Bytes of memory it holds now.
     pub fn resident(&self) -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.pid())).expect("it runs");
         let line = text.lines().find(|line| line.starts_with("Rss:")).expect("a size");
         let kib: u64 = line.split_whitespace().nth(1).expect("a number").parse().expect("a number");
         kib * 1024
+    }
+
+    /// Waits until it rests.
+    pub fn rests(&self) {
+        rests(self.pid());
     }
 
     /// Its threads and its descriptors.
@@ -186,4 +235,16 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Waits until a process has nothing to do any more: for half a second none of its threads is woken more than once, and
+/// together they run for less than a millisecond. What else the machine does changes neither.
+pub fn rests(pid: u32) {
+    let mut last = scheduled(pid);
+    foreign::until("the process rests", || {
+        std::thread::sleep(Duration::from_millis(500));
+        let (before, now) = (last, scheduled(pid));
+        last = now;
+        now.0.saturating_sub(before.0) < 1_000_000 && now.1.saturating_sub(before.1) <= 1
+    });
 }
