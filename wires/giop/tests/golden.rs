@@ -300,7 +300,10 @@ fn no_damage_to_a_capture_does_more_than_end_its_connection() {
             continue;
         }
         for stream in streams {
-            for at in 0..stream.bytes.len() {
+            // Each octet of what is short, and of the beginning of what is long; then every seventh, which is now the first
+            // octet of a word, now the last one. All of them would cost the square of the length.
+            let dense = stream.bytes.len().min(300);
+            for at in (0..dense).chain((dense..stream.bytes.len()).step_by(7)) {
                 outcome(accepting(), &[&stream.bytes[..at]]);
                 GIOP.explain(&stream.bytes[..at]);
                 for octet in [0x00, 0x7f, 0x80, 0xff] {
