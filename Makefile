@@ -3,13 +3,14 @@
 #   make derby   the main job: build, and race Everywire beside raw sockets and omniORB on this machine
 #   make test    every test, with real peers; installs what it needs
 #   make quick   the check while you work: what has changed, without foreign programs
+#   make soak    fuzzing, faults, endurance, models, sanitizers: hours, apart from the tests
 
 CARGO ?= cargo
 RACE  ?= callbacks calls bytes
 # All races together end within so many seconds after the build, the building of rivals included.
 DERBY_SECONDS ?= 570
 
-.PHONY: derby test quick setup build check fuzz instructions layout clean
+.PHONY: derby test quick soak setup build check fuzz instructions layout clean
 
 # The rivals come while the program is built, which needs none of them.
 derby:
@@ -27,6 +28,10 @@ derby:
 
 test:
 	bash scripts/test.sh
+
+# What takes hours: HOURS=2 PARTS="fuzz loom" for less.
+soak:
+	bash scripts/soak.sh $(or $(HOURS),24) $(PARTS)
 
 quick:
 	bash scripts/quick.sh

@@ -20,7 +20,7 @@ import xml.etree.ElementTree as xml
 ALWAYS = {"everywire-tests", "everywire-cli", "everywire-peers", "everywire-fuzz-cases"}
 
 # What needs no foreign program, of the tests that span rooms.
-NO_PEERS = "test(/^(architecture|attacks|attacks_dbus|attacks_dcop|attacks_dcom|faults)::/)"
+NO_PEERS = "test(/^(architecture|attacks|attacks_dbus|attacks_dcop|attacks_dcom)::/)"
 
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target"))
 PASSED = TARGET / "passed"

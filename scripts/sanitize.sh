@@ -9,4 +9,4 @@ export RUSTC_BOOTSTRAP=1
 export RUSTFLAGS="-Zsanitizer=address"
 target="${CARGO_TARGET_DIR:-target}/sanitize"
 cargo test --locked -p everywire-runtime --target "$host" --target-dir "$target" --tests
-cargo test --locked -p everywire-tests --target "$host" --target-dir "$target" --test kerberos
+cargo test --locked -p everywire-tests --target "$host" --target-dir "$target" --test all kerberos::

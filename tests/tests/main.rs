@@ -20,6 +20,8 @@ mod dcom_samba;
 mod dcom_wine;
 mod dcop;
 mod endurance_dcom;
+#[allow(unreachable_pub)]
+mod faults;
 mod kerberos;
 mod omniorb;
 mod wcf_kerberos;

@@ -68,7 +68,10 @@ pub fn awake(test: impl Fn()) {
     for _ in 1..ATTEMPTS {
         let Err(panic) = catch_unwind(AssertUnwindSafe(&test)) else { return };
         let said = panic.downcast_ref::<String>().map_or("", String::as_str);
-        if !["no reply came before the deadline", " hangs: "].iter().any(|part| said.contains(part)) {
+        if !["no reply came before the deadline", " hangs: ", "in vain: they die"]
+            .iter()
+            .any(|part| said.contains(part))
+        {
             resume_unwind(panic);
         }
         eprintln!("AGAIN: Wine did not answer");

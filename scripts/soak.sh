@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# What takes hours and finds what short tests cannot: run it apart from `make test`, overnight or before a release.
+#
+#   scripts/soak.sh [HOURS] [PART ...]            24 hours unless said, shared by the parts
+#   scripts/soak.sh --minutes 2 fuzz              one part for a short time
+#
+# Parts, in this order:
+#   fuzz       each fuzz target with a new seed, from the kept corpora (fuzz/run.sh); what is new is kept (fuzz/keep.sh)
+#   faults     each wire through a relay that breaks connections, and with servers that are killed (tests/tests/faults.rs)
+#   endurance  clients that call, listen, and are killed at random; nothing of them stays (tests/tests/endurance_dcom.rs)
+#   loom       the protocols of the shared-memory rings and of the hand-over of shards, in every order of their steps
+#   address    the rooms with `unsafe` under the address sanitizer (scripts/sanitize.sh)
+#   thread     the runtime's tests under the thread sanitizer
+#   miri       `model` and the codecs under Miri
+#
+# A part that cannot run on this machine says so in the table and counts as left out; with CI=true that is a failure. The seed
+# is printed; SOAK_SEED repeats a run. Logs are in build/soak. The exit code is 1 when anything was found.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+all=(fuzz faults endurance loom address thread miri)
+minutes=$((24 * 60))
+if [ "${1:-}" = --minutes ]; then
+  minutes=${2:?--minutes needs a number}
+  shift 2
+elif [[ ${1:-} =~ ^[0-9]+$ ]]; then
+  minutes=$(($1 * 60))
+  shift
+fi
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=("${all[@]}")
+for part in "${parts[@]}"; do
+  [[ " ${all[*]} " == *" $part "* ]] || { echo "scripts/soak.sh: no part is called \`$part\`; there are: ${all[*]}" >&2; exit 2; }
+done
+
+# A number that other parts can begin at; each run takes another one.
+seed=${SOAK_SEED:-$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
+logs=build/soak
+mkdir -p "$logs"
+host=$(rustc -vV | sed -n 's/^host: //p')
+target=$PWD/${CARGO_TARGET_DIR:-target}
+sources=$(rustc --print sysroot)/lib/rustlib/src/rust/library
+
+# Parts whose length can be chosen share the time; the others take what they need.
+long=0
+for part in "${parts[@]}"; do
+  [[ $part != fuzz && $part != faults && $part != endurance ]] || long=$((long + 1))
+done
+seconds=$((minutes * 60 / (long > 0 ? long : 1)))
+echo "soak: seed $seed (SOAK_SEED=$seed repeats it), ${seconds} s for each of the $long parts that have no end of their own"
+
+# Each part prints one line for the table. It returns 0 when all is well, 1 when it found something, 77 when it cannot run here.
+
+soak_fuzz() {
+  local count each
+  count=$(grep -c '^\[\[bin\]\]' fuzz/Cargo.toml)
+  each=$((seconds / count > 0 ? seconds / count : 1))
+  FUZZ_SEED=$seed bash fuzz/run.sh "$each" >"$logs/fuzz.log" 2>&1
+  local result=$?
+  local runs
+  runs=$(sed -n 's/^fuzz [a-z_0-9]*: \([0-9]*\) runs.*/\1/p' "$logs/fuzz.log" | awk '{ all += $1 } END { print all + 0 }')
+  echo "$count targets, $each s each, $runs runs, $(grep -c FAILED "$logs/fuzz.log") failed"
+  return $((result > 0))
+}
+
+soak_faults() {
+  # Nine tests, two at a time, and the four that kill together.
+  local each=$((seconds / 5 > 0 ? seconds / 5 : 1))
+  EVERYWIRE_FAULTS_SEED=$seed EVERYWIRE_FAULTS_SECONDS=$each \
+    cargo test --locked -p everywire-tests faults -- --ignored --skip serve_until_killed --nocapture --test-threads=2 >"$logs/faults.log" 2>&1
+  local result=$?
+  local calls
+  calls=$(grep -ao '"acknowledged": [0-9]*' "$logs/faults.log" | awk '{ all += $2 } END { print all + 0 }')
+  echo "$calls calls acknowledged, $(grep -acE '^(faults|kills) ' "$logs/faults.log") runs"
+  [ "$result" = 0 ] && [ "$calls" -gt 0 ]
+}
+
+soak_endurance() {
+  # About 100 cycles a second: the number is what fits, and the test tells how many it made.
+  EVERYWIRE_CYCLES=$((seconds * 60)) cargo test --locked -p everywire-tests killed_at_random -- --nocapture \
+    >"$logs/endurance.log" 2>&1
+  local result=$?
+  grep -aoE '^[0-9]+ cycles and .*' "$logs/endurance.log" | cut -c1-110 | head -n 1
+  return $((result > 0))
+}
+
+soak_loom() {
+  (cd runtime/loom && cargo test --release --locked --target-dir "$target/loom" -- --nocapture) >"$logs/loom.log" 2>&1
+  local result=$?
+  grep -aE '^test result' "$logs/loom.log" | sort -r | head -n 1
+  return $((result > 0))
+}
+
+soak_address() {
+  bash scripts/sanitize.sh >"$logs/address.log" 2>&1
+  local result=$?
+  echo "$(grep -acE '^test .* ok$' "$logs/address.log") tests, $(grep -ac 'ERROR: AddressSanitizer' "$logs/address.log") reports"
+  return $((result > 0))
+}
+
+# The standard library of the toolchain is built without instrumentation. Then the sanitizer cannot see what its atomics order,
+# and reports races that are none; so it has to be built as well, which needs its source.
+soak_thread() {
+  if [ ! -d "$sources" ]; then
+    echo "needs the component rust-src (rustup component add rust-src), to build the standard library with it"
+    return 77
+  fi
+  RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="halt_on_error=0 exitcode=66" \
+    cargo test --locked -Zbuild-std -p everywire-runtime --target "$host" --target-dir "$target/thread" --tests \
+    >"$logs/thread.log" 2>&1
+  local result=$?
+  echo "$(grep -acE '^test .* ok$' "$logs/thread.log") tests, $(grep -ac 'WARNING: ThreadSanitizer' "$logs/thread.log") reports"
+  return $((result > 0))
+}
+
+soak_miri() {
+  if ! cargo miri --version >/dev/null 2>&1; then
+    echo "needs the components miri and rust-src (rustup component add miri rust-src)"
+    return 77
+  fi
+  if [ ! -d "$sources" ]; then
+    echo "needs the component rust-src (rustup component add rust-src), to build the standard library for Miri"
+    return 77
+  fi
+  # Isolation keeps tests from files and from the clock; what needs them is left to the other parts.
+  RUSTC_BOOTSTRAP=1 MIRIFLAGS="-Zmiri-disable-isolation" \
+    cargo miri test --locked --target-dir "$target/miri" --lib -p everywire-model -p everywire-giop -p everywire-dbus \
+    -p everywire-dcop -p everywire-dcom -p everywire-wcf >"$logs/miri.log" 2>&1
+  local result=$?
+  echo "$(grep -acE '^test .* ok$' "$logs/miri.log") tests, $(grep -ac 'Undefined Behavior' "$logs/miri.log") reports"
+  return $((result > 0))
+}
+
+found=0
+left_out=0
+table=()
+for part in "${parts[@]}"; do
+  begun=$SECONDS
+  echo "soak: $part"
+  line=$("soak_$part")
+  case $? in
+  0) state="ok" ;;
+  77) state="LEFT OUT" left_out=$((left_out + 1)) ;;
+  *) state="FOUND" found=$((found + 1)) ;;
+  esac
+  table+=("$(printf '%-10s %-9s %6d s  %s' "$part" "$state" $((SECONDS - begun)) "$line")")
+  printf '%s\n' "${table[-1]}"
+done
+
+echo
+echo "soak, seed $seed; what each part said is in $logs"
+printf '%s\n' "${table[@]}"
+echo "$found part(s) found something, $left_out left out"
+[ "$found" = 0 ] || exit 1
+[ "$left_out" = 0 ] || [ "${CI:-}" != true ] || exit 1
