@@ -15,14 +15,40 @@ mod ring;
 #[path = "../../src/terms.rs"]
 mod terms;
 
+mod limits;
 mod rings;
 mod shards;
 
 /// What stands for the runtime's module of this name.
 mod sync {
-    pub(crate) use loom::sync::atomic;
     pub(crate) use loom::sync::{Condvar, Mutex};
     use std::sync::PoisonError;
+
+    pub(crate) mod atomic {
+        pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+
+        /// The flags that a peer exchanges. A store is an exchange here, since loom forgets stores beside an exchange
+        /// ([`crate::limits`]): it would find sleepers that nobody wakes, in orders that no machine has.
+        pub(crate) struct AtomicU32(loom::sync::atomic::AtomicU32);
+
+        impl AtomicU32 {
+            pub(crate) fn new(value: u32) -> Self {
+                Self(loom::sync::atomic::AtomicU32::new(value))
+            }
+
+            pub(crate) fn load(&self, order: Ordering) -> u32 {
+                self.0.load(order)
+            }
+
+            pub(crate) fn store(&self, value: u32, order: Ordering) {
+                self.0.swap(value, order);
+            }
+
+            pub(crate) fn swap(&self, value: u32, order: Ordering) -> u32 {
+                self.0.swap(value, order)
+            }
+        }
+    }
 
     pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -2,10 +2,10 @@
 
 use crate::explore;
 use crate::ring::{Ring, Side};
+use crate::sync::atomic::{AtomicU32, AtomicU64};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::Notify;
-use loom::sync::atomic::{AtomicU32, AtomicU64};
 use loom::thread;
 
 /// Octets that a ring holds here: few, so that it fills.
@@ -130,10 +130,7 @@ fn a_full_ring_wakes_its_producer_when_there_is_room() {
     }
 }
 
-/// Not settled: loom finds an order in which the caller sleeps while its answer lies in the ring. Either the protocol loses a
-/// wake-up when a bell was rung for room just before, or the model of the bell differs from the machine's.
 #[test]
-#[ignore = "finds a caller that is not woken; whether the ring or the model is wrong is not known yet"]
 fn a_call_and_its_answer_wake_both_sides() {
     explore(3, || {
         let memory = Memory::new(1);

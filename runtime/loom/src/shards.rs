@@ -122,3 +122,38 @@ fn threads_are_not_more_than_may_be_blocked() {
         assert!(house.terms.is(1));
     });
 }
+
+/// What the test below runs: as the runtime was, whose threads looked for their term themselves, and whose supervisor deposed
+/// whoever led by the time that it acted.
+#[test]
+#[ignore = "it fails, as it should, and takes its process along"]
+fn careless() {
+    explore(3, || {
+        let house = House::new(8);
+        house.lead(1);
+        let call_up = |house: &Arc<House>| {
+            let term = house.terms.now();
+            if let Successor::New(_) = house.terms.hand_over(term, || {}, || {}) {
+                let next = Arc::clone(house);
+                let thread = thread::spawn(move || next.lead(next.terms.now()));
+                house.threads.lock().unwrap().push(thread);
+            }
+        };
+        let watched = Arc::clone(&house);
+        let supervisor = thread::spawn(move || call_up(&watched));
+        call_up(&house);
+        supervisor.join().unwrap();
+        house.end();
+    });
+}
+
+/// The models would notice.
+#[test]
+fn threads_that_look_for_their_term_lead_one_together() {
+    let said = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "shards::careless", "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&said.stderr);
+    assert!(!said.status.success() && text.contains("two threads lead term"), "{text}");
+}
