@@ -6,10 +6,14 @@ use crate::violations::Wrong;
 use everywire_model::{Completed, Event, Failure, Initiator, Kind};
 
 impl GiopSession {
-    /// Tells the peer that this side closes.
+    /// Tells the peer that this side closes: to the peer that means that nothing of what was not answered has begun, and it may
+    /// ask again elsewhere (sections 9.4.7 and 9.5.1.1). So it is not said while a call is served: then the connection ends
+    /// without a word, and nobody knows whether that call ran.
     pub(crate) fn say_goodbye(&mut self) {
         if self.state == State::Open {
-            frame::put(self.out.flat(), 2, MessageKind::CloseConnection);
+            if self.serving.is_empty() {
+                frame::put(self.out.flat(), 2, MessageKind::CloseConnection);
+            }
             self.state = State::Closed;
             self.due = None;
             self.missing = 0;

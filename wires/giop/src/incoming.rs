@@ -169,6 +169,13 @@ impl GiopSession {
         discarding.left -= here as u64;
         if discarding.left == 0 {
             let violation = discarding.violation.clone();
+            if !self.serving.is_empty() {
+                // Other calls are under way here, and a goodbye would say that they never began. The refusal was the answer to
+                // this one, its bytes have passed, and the next message can be read.
+                self.discarding = None;
+                self.due = None;
+                return Ok(true);
+            }
             // The refusal was the answer; a goodbye after it lets the peer try its next call on a new connection.
             self.say_goodbye();
             return Err(violation);

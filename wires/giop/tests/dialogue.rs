@@ -273,8 +273,17 @@ fn answers_come_back_in_any_order_and_cancelled_ones_not_at_all() {
 
 #[test]
 fn goodbye_lets_calls_be_tried_again_and_a_lost_connection_does_not() {
+    // The server says goodbye while the call is on its way.
     let mut pair = Pair::new(Limits::default());
-    pair.call(&profile(b"k"), &int(), &put_int(1));
+    let (profile_of, operation, value) = (profile(b"k"), int(), put_int(1));
+    let call = Call {
+        profile: &profile_of,
+        interface: None,
+        operation: &operation,
+        arguments: &value,
+        expects: Expects::Reply,
+    };
+    pair.client.start(Instant::now(), &call).unwrap();
     pair.server.close();
     let events = pair.back().unwrap();
     match &events[..] {
@@ -292,6 +301,23 @@ fn goodbye_lets_calls_be_tried_again_and_a_lost_connection_does_not() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn no_goodbye_is_said_while_a_call_is_under_way() {
+    let mut pair = Pair::new(Limits::default());
+    let (_, incoming) = pair.call(&profile(b"k"), &int(), &put_int(1));
+    pair.server.close();
+    // Nothing: to the peer a goodbye would mean that the call never began.
+    assert!(pair.server.transmit().is_empty());
+    pair.server.answer(incoming.id, Answer::Done(&put_int(2))).unwrap();
+    assert!(pair.server.transmit().is_empty());
+
+    let mut pair = Pair::new(Limits::default());
+    let (id, incoming) = pair.call(&profile(b"k"), &int(), &put_int(1));
+    pair.outcome(id, &incoming, Answer::Done(&put_int(2)));
+    pair.server.close();
+    assert!(matches!(&pair.back().unwrap()[..], [Event::Closed]));
 }
 
 #[test]
