@@ -64,6 +64,7 @@ pub struct Builder {
     pub(crate) limits: Option<Limits>,
     pub(crate) quotas: Quotas,
     pub(crate) deadline: Option<Duration>,
+    pub(crate) grace: Duration,
     pub(crate) shards: usize,
     pub(crate) observer: Option<Observer>,
 }
@@ -77,6 +78,7 @@ impl Builder {
             limits: None,
             quotas: Quotas::default(),
             deadline: Some(Duration::from_secs(30)),
+            grace: Duration::from_secs(30),
             shards: std::thread::available_parallelism().map_or(1, usize::from),
             observer: None,
         }
@@ -114,6 +116,13 @@ impl Builder {
     #[must_use]
     pub fn deadline(mut self, deadline: Option<Duration>) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// How long calls under way may take when the node is stopped, 30 s unless set.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
         self
     }
 

@@ -29,6 +29,7 @@ mod seat;
 mod shard;
 mod shared;
 mod signals;
+mod stopping;
 mod supervisor;
 mod sync;
 mod target;

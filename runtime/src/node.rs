@@ -13,9 +13,10 @@ use everywire_model::{
 };
 use std::any::Any;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// A process's place among others. Clones are the same node; when the last is dropped, it stops listening and its
-/// connections end (typed references keep working as callers).
+/// connections end at once (typed references keep working as callers); [`Node::stop`] lets calls end before.
 #[derive(Clone)]
 pub struct Node {
     guard: Arc<Guard>,
@@ -235,8 +236,20 @@ impl Node {
         self.guard.shared.accepted_now()
     }
 
-    /// Stops listening and ends all connections.
+    /// Stops listening, and refuses every call from now on in its wire's words, as one that was not executed. Calls that are under
+    /// way go on. Returns at once; [`Node::stop`] has the end of it.
+    pub fn drain(&self) {
+        self.guard.shared.drain();
+    }
+
+    /// Stops: drains, lets calls under way end and be answered for the time that [`Builder::grace`] gives, then says goodbye on
+    /// all connections and ends them. Calls that take longer end without an answer, and nobody is told that they did not run.
     pub fn stop(&self) {
-        self.guard.shared.stop();
+        self.stop_within(self.guard.shared.grace);
+    }
+
+    /// The same with another time for the calls that are under way.
+    pub fn stop_within(&self, grace: Duration) {
+        self.guard.shared.stop_within(grace);
     }
 }

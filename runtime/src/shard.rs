@@ -206,6 +206,25 @@ impl Shard {
         }
     }
 
+    /// Closes all listening sockets.
+    pub(crate) fn close_listeners(&self) {
+        let mut slab = lock(&self.watched);
+        let listening = |(at, (_, watched)): (usize, &(u32, Watched))| match watched {
+            Watched::Listener(listener, _) => Some((at, Arc::clone(listener))),
+            Watched::Connection(_) => None,
+        };
+        let found: Vec<_> = slab.iter().filter_map(listening).collect();
+        let mut closed = Vec::with_capacity(found.len());
+        for (at, listener) in found {
+            // It is watched no longer, also while somebody accepts from it at this moment.
+            let _ = epoll::delete(&self.epoll, listener.watched());
+            closed.push(slab.remove(at));
+        }
+        drop(slab);
+        // Without the lock: they hold the node.
+        drop(closed);
+    }
+
     /// Stops watching everything and ends all threads.
     pub(crate) fn stop(&self, why: &Failure) {
         self.terms.end();

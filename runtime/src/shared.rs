@@ -55,6 +55,10 @@ pub(crate) struct Shared {
     ambient: RwLock<Vec<StandBy>>,
     /// Connections that serve and carry signals.
     audience: Mutex<Vec<Weak<Connection>>>,
+    /// New calls are refused.
+    pub(crate) draining: AtomicBool,
+    /// How long calls under way may take when the node is stopped.
+    pub(crate) grace: Duration,
     stopped: AtomicBool,
 }
 
@@ -92,6 +96,8 @@ impl Shared {
             places: Mutex::default(),
             ambient: RwLock::default(),
             audience: Mutex::default(),
+            draining: AtomicBool::new(false),
+            grace: builder.grace,
             stopped: AtomicBool::new(false),
         })
     }

@@ -18,6 +18,24 @@ impl Connection {
         self.fail(&mut core, why.clone());
     }
 
+    /// Ends it with a goodbye if no call is under way on it, beside one that `stops` the node itself. Whether nobody has to wait for
+    /// it any more.
+    pub(crate) fn retire(&self, why: &Failure, stops: bool) -> bool {
+        let mut core = self.enter();
+        if core.failed.is_some() {
+            return true;
+        }
+        if !core.session.transmit().is_empty() || core.session.outstanding() > usize::from(stops) {
+            return false;
+        }
+        // Where it serves behind a router it is known there until the node is gone.
+        if !stops && self.is_accepted() {
+            self.part(&mut core);
+            self.fail(&mut core, why.clone());
+        }
+        true
+    }
+
     /// Says goodbye. It is a courtesy: who does not take it is left without.
     fn part(&self, core: &mut Core) {
         core.session.close();

@@ -5,6 +5,7 @@ use super::{Connection, Core, Held, SERVING, Watch};
 use crate::clock::lately;
 use crate::directory::{Found, Remembered};
 use crate::shard::Lead;
+use crate::stopping::ending;
 use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, visit::Nothing};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -61,6 +62,9 @@ impl Connection {
                 }
             };
             match event {
+                Event::Call(incoming) if self.node.is_draining() => {
+                    let _ = core.session.answer(incoming.id, Answer::Failed(&ending()));
+                }
                 Event::Call(incoming) => {
                     core.served = true;
                     let (back, deposed) = self.call(core, incoming, lead);

@@ -1,0 +1,58 @@
+//! The end of a node: calls under way end and are answered, new ones are refused in the wire's words, then connections end with
+//! their goodbyes.
+//!
+//! States: *serving*, *draining* (nothing is listened at, every new call is refused, connections without a call end one by one),
+//! *stopped*. There is no way back.
+//!
+//! Invariant: a call that is refused has not begun, and says so; nobody says goodbye while a call of that connection is under way.
+
+use crate::connection::{Connection, serves_here};
+use crate::shared::Shared;
+use everywire_model::{Failure, Initiator, Kind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Between two looks at the calls that are under way.
+const STEP: Duration = Duration::from_millis(2);
+
+impl Shared {
+    /// Stops listening, and refuses every call from now on.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::SeqCst);
+        self.shards().iter().for_each(|shard| shard.close_listeners());
+    }
+
+    /// Whether new calls are refused.
+    #[inline]
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Drains, waits for so long at the most until no call is under way, and stops. A servant may do this: nobody waits for its own
+    /// call.
+    pub(crate) fn stop_within(&self, grace: Duration) {
+        self.drain();
+        // This thread may be the one that has to serve the others.
+        crate::shard::about_to_block();
+        let until = Instant::now().checked_add(grace);
+        while self.under_way() > 0 && until.is_none_or(|until| Instant::now() < until) {
+            std::thread::sleep(STEP);
+        }
+        self.stop();
+    }
+
+    /// Connections with calls under way; those without any end.
+    fn under_way(&self) -> usize {
+        let why = Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped");
+        let serving = |connection: &Arc<Connection>| connection.is_serving() && !connection.is_over();
+        let all = self.shards().iter().flat_map(|shard| shard.connections());
+        all.filter(serving).filter(|connection| !connection.retire(&why, serves_here(connection))).count()
+    }
+}
+
+/// What a call hears that comes when its server ends.
+pub(crate) fn ending() -> Failure {
+    Failure::new(Kind::Busy, Initiator::Peer, "the server is about to end and takes no new calls")
+        .with_hint("try again: the call was not executed, and a successor may be there by then")
+}
