@@ -113,6 +113,36 @@ fn answers_come_in_any_order() {
 }
 
 #[test]
+fn a_server_that_is_told_to_end_answers_the_calls_it_has() {
+    for signal in ["-TERM", "-INT"] {
+        let mut bank = Bank::open();
+        let (address, contract) = (bank.addresses[0].clone(), bank.contract.clone());
+        let waiting =
+            std::thread::spawn(move || run(&["call", &address, "hangs", "-c", &contract, "--json"]));
+        while bank.call(&["title"]).good() != "Parked" {
+            assert!(!waiting.is_finished());
+        }
+        // The program hears of it first, and answers.
+        let (code, err) = bank.server.end(signal);
+        assert_eq!((code, waiting.join().unwrap().json()["value"].clone()), (0, json!({})), "{err}");
+    }
+}
+
+#[test]
+fn a_server_that_ends_waits_no_longer_than_its_grace() {
+    let mut bank = Bank::at(&["tcp"], &["--grace", "1ms"]);
+    let (address, contract) = (bank.addresses[0].clone(), bank.contract.clone());
+    let waiting = std::thread::spawn(move || run(&["call", &address, "hangs", "-c", &contract]));
+    while bank.call(&["title"]).good() != "Parked" {
+        assert!(!waiting.is_finished());
+    }
+    assert_eq!(bank.server.end("-TERM").0, 0);
+    let told = waiting.join().unwrap();
+    // Its answer may have been quicker than the end.
+    assert!(told.code == 0 || told.err.contains("may have been executed"), "{}", told.err);
+}
+
+#[test]
 fn answers_that_do_not_fit_are_failures() {
     let mut bank = Bank::open();
     let lies = bank.call(&["lies"]);

@@ -63,6 +63,13 @@ impl ProgramServant {
         })
     }
 
+    /// Tells the program that no calls come any more, by closing its input; it still answers those that it has.
+    pub(crate) fn tell_end(&self) {
+        if let Some(process) = &*lock(&self.process) {
+            process.tell_end();
+        }
+    }
+
     /// Ends the program: first kindly, by closing its input.
     pub(crate) fn stop(&self) {
         let process = lock(&self.process).take();

@@ -107,10 +107,15 @@ impl Process {
         }
     }
 
-    pub(super) fn stop(&self) {
+    /// Closes the program's input once what is queued has been written.
+    pub(super) fn tell_end(&self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
         // The writing thread ends with its queue, and with it the program's input.
         lock(&self.input).take();
+    }
+
+    pub(super) fn stop(&self) {
+        self.tell_end();
         let until = Instant::now() + FAREWELL;
         while Instant::now() < until && !self.is_over() {
             std::thread::sleep(Duration::from_millis(5));

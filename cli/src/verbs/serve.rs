@@ -19,6 +19,7 @@ use signal_hook::iterator::Signals;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 const EXAMPLES: &str = include_str!("../../help/serve.txt");
 
@@ -54,6 +55,9 @@ pub(crate) struct Arguments {
     /// Largest message to accept or to send, such as 64MiB (4 MiB unless raised).
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     max_message: Option<u64>,
+    /// How long calls under way may take when the server is told to end (SIGTERM or SIGINT), such as 5s; `none` waits for ever.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::deadline)]
+    grace: units::Deadline,
     /// Write the reference to this file, as a line of the interface's name, a tab and the reference.
     #[arg(long, value_name = "FILE")]
     ref_file: Option<PathBuf>,
@@ -114,7 +118,10 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     if announced.is_ok() {
         signals.forever().next();
     }
-    node.stop();
+    // Nothing new comes in. The programs hear it first: they answer what they have, and end.
+    node.drain();
+    programs.iter().for_each(|program| program.tell_end());
+    node.stop_within(arguments.grace.0.unwrap_or(Duration::MAX));
     programs.iter().for_each(|program| program.stop());
     announced
 }

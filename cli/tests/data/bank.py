@@ -53,5 +53,10 @@ for line in sys.stdin:
         sys.exit(3)
     elif operation == "hangs":
         state["parked"] = call
+        state["title"] = "Parked"
     elif operation == "lies":
         results(call, nonsense=1)
+
+# The server ends: what it has asked is still answered.
+if state["parked"]:
+    results(state["parked"])
