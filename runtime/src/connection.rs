@@ -25,7 +25,7 @@ use turns::Turns;
 use crate::builder::Notice;
 use crate::clock::lately;
 use crate::directory::Remembered;
-use crate::patience::Patience;
+use crate::patience::{Patience, make_way};
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::signals::{Courier, Heeder};
@@ -341,15 +341,14 @@ impl Connection {
                     vain = 0;
                     if !rope.is_empty() {
                         // A peer on this CPU takes the piece while it is in the cache.
-                        rustix::thread::sched_yield();
+                        make_way();
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     vain += 1;
-                    if vain > YIELDS || rope.len() < PIECE / 2 {
+                    if vain > YIELDS || rope.len() < PIECE / 2 || !make_way() {
                         break;
                     }
-                    rustix::thread::sched_yield();
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),

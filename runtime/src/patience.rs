@@ -8,8 +8,17 @@
 //! from it. Behind a router, a look in vain after the CPU went to somebody else is the last one; a caller then spends its next
 //! waits asleep from the start, and now and then one look tells whether the CPU is still shared. A server goes on to look
 //! once each time: a CPU that falls idle between the router's messages would wake for each of them.
+//!
+//! On a CPU that other programs keep busy, a yield gives away a whole time slice, some milliseconds, where a sleeper is woken
+//! at once. So each yield is timed. One that took longer than a peer needs means that somebody else ran: then this wait and the
+//! next ones sleep at once, twice as many with each such yield, half as many after many good ones ([`Crowd`]). That is known of a
+//! CPU, not of a connection, so each thread remembers it for itself.
+//!
+//! States of a wait: *begun* by the first look or by what was sent, *looking* or *asleep*, ended by [`Patience::rewarded`] or
+//! [`Patience::slept`].
 
 use crate::transport::Stream;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// How eagerly to wait.
@@ -41,8 +50,13 @@ pub(crate) struct Patience {
     routed: bool,
     /// Whether the last yield gave the CPU to somebody, or is known to.
     gave_way: bool,
-    /// Waits to be spent asleep before the next look.
+    /// Waits behind a router to be spent asleep before the next look.
     crowded: u8,
+    /// Whether a wait has begun, and whether it is one to sleep through from the start.
+    waiting: bool,
+    asleep: bool,
+    /// Whether the last yield took so long that somebody else must have run, unless it brought what is waited for.
+    doubt: bool,
     /// Whether it is a caller's.
     calling: bool,
     /// Whether glances have paid lately, and how many chances were let pass since they last did not.
@@ -52,10 +66,82 @@ pub(crate) struct Patience {
 
 /// A yield that gave the CPU to somebody took at least so long.
 const SWITCH: Duration = Duration::from_nanos(1500);
+/// A yield to a peer that has little to do is over by then.
+const SHARED: Duration = Duration::from_micros(40);
+/// A yield that takes so long has cost a time slice, whatever it brought.
+const SLICE: Duration = Duration::from_micros(500);
 /// Waits asleep after a look that was in vain because the CPU is shared.
 const CROWDED: u8 = 64;
 /// A glance that never paid is tried again after this many chances.
 const CHANCES: u8 = 64;
+
+thread_local! {
+    /// That of the CPU on which this thread runs, as far as it has seen.
+    static CROWD: Cell<Crowd> = const { Cell::new(Crowd { waits: 0, step: 0, good: 0 }) };
+}
+
+/// What the yields of a thread have told about the others on its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Crowd {
+    /// Waits that are to be slept through before the next look.
+    waits: u16,
+    /// How many it was the last time: 1 to [`Crowd::MOST`], or 0 if nobody was ever there.
+    step: u16,
+    /// Yields since then that came back soon.
+    good: u32,
+}
+
+impl Crowd {
+    /// The most waits between two looks.
+    const MOST: u16 = 4096;
+    /// So many good yields for each wait of a step halve it.
+    const GOOD: u32 = 64;
+
+    /// A yield was lost to somebody else.
+    fn lost(&mut self) {
+        self.step = (self.step * 2).clamp(1, Self::MOST);
+        (self.waits, self.good) = (self.step, 0);
+    }
+
+    /// A yield came back soon.
+    fn came_back(&mut self) {
+        if self.step == 0 {
+            return;
+        }
+        self.good += 1;
+        if self.good >= u32::from(self.step) * Self::GOOD {
+            (self.step, self.good) = (self.step / 2, 0);
+        }
+    }
+
+    /// A wait begins. Whether it is to be slept through.
+    fn wait(&mut self) -> bool {
+        let asleep = self.waits > 0;
+        self.waits = self.waits.saturating_sub(1);
+        asleep
+    }
+
+    /// Does something with that of this thread.
+    fn with<T>(work: impl FnOnce(&mut Self) -> T) -> T {
+        let mut crowd = CROWD.get();
+        let result = work(&mut crowd);
+        CROWD.set(crowd);
+        result
+    }
+}
+
+/// Lets a peer on this CPU have it for a moment, unless others have been found there. Whether it was let.
+pub(crate) fn make_way() -> bool {
+    if CROWD.get().waits > 0 {
+        return false;
+    }
+    let before = Instant::now();
+    rustix::thread::sched_yield();
+    if before.elapsed() >= SLICE {
+        Crowd::with(Crowd::lost);
+    }
+    true
+}
 
 impl Patience {
     pub(crate) fn new(latency: Latency) -> Self {
@@ -67,6 +153,9 @@ impl Patience {
             routed: false,
             gave_way: false,
             crowded: 0,
+            waiting: false,
+            asleep: false,
+            doubt: false,
             calling: false,
             glances: 4,
             passed: 0,
@@ -76,6 +165,15 @@ impl Patience {
     /// Something came: the next wait starts anew.
     pub(crate) fn rewarded(&mut self) {
         self.since = None;
+        (self.waiting, self.asleep, self.doubt) = (false, false, false);
+    }
+
+    /// A wait begins, if none has.
+    fn begin(&mut self) {
+        if !self.waiting {
+            self.waiting = true;
+            self.asleep = Crowd::with(Crowd::wait);
+        }
     }
 
     /// Whether waits are for somebody behind a router, and whether by a caller for its reply.
@@ -85,12 +183,21 @@ impl Patience {
     }
 
     fn give_way(&mut self) {
-        if self.routed {
-            let before = Instant::now();
-            rustix::thread::sched_yield();
-            self.gave_way = before.elapsed() >= SWITCH;
+        let before = Instant::now();
+        rustix::thread::sched_yield();
+        self.gave(before.elapsed());
+    }
+
+    /// A yield took this long.
+    fn gave(&mut self, took: Duration) {
+        self.gave_way = self.routed && took >= SWITCH;
+        if took < SHARED {
+            Crowd::with(Crowd::came_back);
+        } else if took < SLICE {
+            self.doubt = true;
         } else {
-            rustix::thread::sched_yield();
+            Crowd::with(Crowd::lost);
+            self.asleep = true;
         }
     }
 
@@ -114,7 +221,10 @@ impl Patience {
                 self.glances = self.glances.saturating_sub(1);
             }
         }
-        if self.crowded > 1 {
+        self.begin();
+        if self.asleep {
+            self.gave_way = false;
+        } else if self.crowded > 1 {
             self.crowded -= 1;
             self.gave_way = true;
         } else {
@@ -126,6 +236,16 @@ impl Patience {
 
     /// Nothing came. Returns whether to look again, after yielding the CPU to whoever wants it.
     pub(crate) fn look_again(&mut self) -> bool {
+        self.begin();
+        if std::mem::take(&mut self.doubt) {
+            Crowd::with(Crowd::lost);
+            self.asleep = true;
+        }
+        if self.asleep {
+            self.gave_way = false;
+            self.since.get_or_insert_with(Instant::now);
+            return false;
+        }
         if self.budget.is_zero() || self.gave_way {
             if self.gave_way && self.calling && self.crowded == 0 {
                 self.crowded = CROWDED;
@@ -145,6 +265,7 @@ impl Patience {
 
     /// A sleep ended because something came; adapts the budget to how long the whole wait was.
     pub(crate) fn slept(&mut self) {
+        (self.waiting, self.asleep, self.doubt) = (false, false, false);
         let Some(since) = self.since.take() else { return };
         self.budget = if since.elapsed() < self.limit * 5 {
             self.limit
@@ -153,5 +274,76 @@ impl Patience {
         } else {
             self.budget / 2
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUICK: Duration = Duration::from_micros(3);
+    const PEER: Duration = Duration::from_micros(100);
+    const HOG: Duration = Duration::from_millis(3);
+
+    fn forget() {
+        CROWD.set(Crowd { waits: 0, step: 0, good: 0 });
+    }
+
+    /// A wait in which the first yield takes this long; whether it looked at all.
+    fn wait(patience: &mut Patience, took: Duration, answered: bool) -> bool {
+        patience.begin();
+        let looks = !patience.asleep;
+        if looks {
+            patience.gave(took);
+        }
+        if !answered {
+            // What comes after a yield that was lost is slept for.
+            assert_eq!(patience.look_again(), looks && took < SHARED);
+        }
+        patience.rewarded();
+        looks
+    }
+
+    #[test]
+    fn a_cpu_of_ones_own_is_looked_at_in_every_wait() {
+        forget();
+        let mut patience = Patience::new(Latency::Default);
+        assert!((0..10_000).all(|_| wait(&mut patience, QUICK, true)));
+        // A peer that works for a while on this CPU and answers is nobody else.
+        assert!((0..100).all(|_| wait(&mut patience, PEER, true)));
+    }
+
+    #[test]
+    fn time_slices_are_lost_rarely() {
+        for (took, answered) in [(HOG, true), (HOG, false), (PEER, false)] {
+            forget();
+            let mut patience = Patience::new(Latency::Default);
+            let lost = (0..8_000).filter(|_| wait(&mut patience, took, answered)).count();
+            assert_eq!(lost, 13, "waits of 1, 2, 4, ... 4096 between them");
+        }
+    }
+
+    #[test]
+    fn what_one_connection_learns_the_others_of_its_thread_know() {
+        forget();
+        let (mut one, mut other) = (Patience::new(Latency::Default), Patience::new(Latency::Default));
+        assert!(wait(&mut one, HOG, true));
+        assert!(!wait(&mut other, QUICK, true));
+        assert!(wait(&mut other, QUICK, true));
+        std::thread::spawn(|| assert_eq!(CROWD.get().step, 0)).join().unwrap();
+    }
+
+    #[test]
+    fn when_the_others_have_gone_it_is_forgotten() {
+        forget();
+        let mut patience = Patience::new(Latency::Default);
+        for _ in 0..8_000 {
+            wait(&mut patience, HOG, true);
+        }
+        assert_eq!(CROWD.get().step, Crowd::MOST);
+        for _ in 0..u32::from(Crowd::MOST) * Crowd::GOOD * 2 + u32::from(Crowd::MOST) {
+            wait(&mut patience, QUICK, true);
+        }
+        assert!(CROWD.get().step <= 1, "{:?}", CROWD.get());
     }
 }
