@@ -20,7 +20,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use slab::Slab;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -51,8 +51,6 @@ pub(crate) struct Shard {
     watched: Mutex<Slab<(u32, Watched)>>,
     /// Which thread leads.
     terms: Terms,
-    /// The number of the servant call that is running, 0 for none: what the supervisor watches.
-    running: AtomicU64,
     calls: AtomicU64,
     /// The thread that leads, by the kernel's number.
     leader: AtomicI32,
@@ -91,6 +89,8 @@ pub(crate) struct Pulse {
 pub(crate) struct Lead {
     shard: Arc<Shard>,
     term: u64,
+    /// The call that it began last.
+    call: Cell<u64>,
 }
 
 impl Shard {
@@ -101,7 +101,6 @@ impl Shard {
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             watched: Mutex::default(),
             terms: Terms::new(blocked_threads),
-            running: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             leader: AtomicI32::new(0),
             serving: Mutex::default(),
@@ -294,7 +293,7 @@ impl Shard {
     fn thread(self: Arc<Self>, term: u64) {
         let mut term = Some(term);
         while let Some(led) = term {
-            let lead = Rc::new(Lead { shard: Arc::clone(&self), term: led });
+            let lead = Rc::new(Lead { shard: Arc::clone(&self), term: led, call: Cell::new(0) });
             LEADING.set(Some(Rc::clone(&lead)));
             lead.run();
             LEADING.set(None);
@@ -307,7 +306,7 @@ impl Shard {
         Pulse {
             // First of all: what runs is of this term, or of a later one.
             term: self.terms.now(),
-            running: self.running.load(Ordering::Relaxed),
+            running: self.terms.running(),
             calls: self.calls.load(Ordering::SeqCst),
             leader: self.leader.load(Ordering::Relaxed),
             over: self.terms.are_over(),
@@ -319,18 +318,14 @@ impl Shard {
         &self.supervisor
     }
 
-    /// Another thread takes the lead from the one whose term is `term`, if it still has it.
-    pub(crate) fn hand_over(self: &Arc<Self>, term: u64) {
+    /// Another thread takes the lead from the one whose term is `term`, if it still has it and serves this call.
+    pub(crate) fn hand_over(self: &Arc<Self>, term: u64, call: u64) {
         // Let go without any lock: it may be the last that holds a node, whose end stops this shard.
         let (mut blocked, mut _forgotten) = (None, None);
-        let successor = self.terms.hand_over(
-            term,
-            || {
-                blocked = self.put_serving(&mut lock(&self.serving), None);
-                _forgotten = std::mem::replace(&mut *lock(&self.inherited), blocked.clone());
-            },
-            || self.running.store(0, Ordering::Relaxed),
-        );
+        let successor = self.terms.hand_over(term, call, || {
+            blocked = self.put_serving(&mut lock(&self.serving), None);
+            _forgotten = std::mem::replace(&mut *lock(&self.inherited), blocked.clone());
+        });
         if let Successor::New(next) = successor
             && self.spawn(next).is_err()
         {
@@ -419,16 +414,13 @@ impl Lead {
     fn begin_call(&self) {
         let call = self.shard.calls.load(Ordering::Relaxed) + 1;
         self.shard.calls.store(call, Ordering::Relaxed);
-        self.shard.running.store(call, Ordering::Relaxed);
+        self.call.set(call);
+        self.shard.terms.begin(call);
     }
 
     /// A servant ended. Returns whether this thread lost the lead meanwhile.
     pub(crate) fn leave_servant(&self) -> bool {
-        if !self.leads() {
-            return true;
-        }
-        self.shard.running.store(0, Ordering::Relaxed);
-        false
+        !self.shard.terms.finish(self.term, self.call.get())
     }
 
     fn run(&self) {
@@ -636,10 +628,9 @@ pub(crate) fn leads_here() -> bool {
 pub(crate) fn about_to_block() {
     LEADING.with_borrow(|leading| {
         if let Some(lead) = leading
-            && lead.shard.running.load(Ordering::Relaxed) != 0
             && lead.leads()
         {
-            lead.shard.hand_over(lead.term);
+            lead.shard.hand_over(lead.term, lead.call.get());
         }
     });
 }

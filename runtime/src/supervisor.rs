@@ -42,8 +42,8 @@ impl Supervisor {
             stuck = if running != 0 && running == last.0 { stuck + 1 } else { 0 };
             // A thread that merely waits for a CPU, or computes, is given more time than one that sleeps.
             if stuck >= BUSY || (stuck > 0 && sleeps(leader)) {
-                // Not whoever leads by now: that one may have just begun.
-                shard.hand_over(term);
+                // Nothing happens if the call has ended by now.
+                shard.hand_over(term, running);
             }
             quiet = if running == 0 && calls == last.1 { quiet + 1 } else { 0 };
             last = (running, calls);

@@ -5,6 +5,10 @@
 //! block call one successor, not two. A thread learns its term from whoever called it: the present one may be another's by the
 //! time it looks.
 //!
+//! A leader is deposed for one call of its servants, which goes by its number, and only while that call runs: handing over and the
+//! end of the call both claim the number, and one of them gets it. So nobody is deposed who serves another call by then, or
+//! sleeps until something comes: two threads would wait for the same events, and the one that was told of them would leave.
+//!
 //! The model checker runs this in every order of its steps (`runtime/loom`).
 
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,6 +26,8 @@ pub(crate) struct Terms {
     /// Grows each time another thread takes the lead.
     term: AtomicU64,
     over: AtomicBool,
+    /// The call whose servant runs on the leading thread, 0 for none.
+    running: AtomicU64,
     bench: Mutex<Bench>,
     called_up: Condvar,
     /// Threads that may be blocked at a time.
@@ -53,6 +59,7 @@ impl Terms {
         Self {
             term: AtomicU64::new(1),
             over: AtomicBool::new(false),
+            running: AtomicU64::new(0),
             bench: Mutex::new(Bench { threads: 1, idle: 0, wanted: None }),
             called_up: Condvar::new(),
             blocked,
@@ -77,9 +84,32 @@ impl Terms {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Ends the present term, if it is this one. `before` runs when it is certain, and still in this term, `after` in the next
-    /// one; both before the successor can lead.
-    pub(crate) fn hand_over(&self, term: u64, before: impl FnOnce(), after: impl FnOnce()) -> Successor {
+    /// The call whose servant runs on the leading thread, 0 for none.
+    #[inline]
+    pub(crate) fn running(&self) -> u64 {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    /// The leader begins a call; no other had this number.
+    #[inline]
+    pub(crate) fn begin(&self, call: u64) {
+        self.running.store(call, Ordering::Relaxed);
+    }
+
+    /// The call has ended that the leader of this term began. Whether that one still leads: then nobody deposes it before its next
+    /// call.
+    #[inline]
+    pub(crate) fn finish(&self, term: u64, call: u64) -> bool {
+        if self.running.compare_exchange(call, 0, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            // Whoever has claimed it holds the lock until the next term has begun.
+            drop(lock(&self.bench));
+        }
+        self.is(term)
+    }
+
+    /// Ends the present term, if it is this one and this call of its leader still runs. `before` runs when that is certain, and
+    /// before the successor can lead.
+    pub(crate) fn hand_over(&self, term: u64, call: u64, before: impl FnOnce()) -> Successor {
         let mut bench = lock(&self.bench);
         if !self.is(term) {
             return Successor::Nobody;
@@ -88,9 +118,11 @@ impl Terms {
         if !spare && bench.threads > self.blocked {
             return Successor::Nobody;
         }
+        if call == 0 || self.running.compare_exchange(call, 0, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return Successor::Nobody;
+        }
         before();
         self.term.store(term + 1, Ordering::Release);
-        after();
         if spare {
             bench.idle -= 1;
             bench.wanted = Some(term + 1);

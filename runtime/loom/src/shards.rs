@@ -2,7 +2,6 @@
 
 use crate::explore;
 use crate::terms::{Successor, Terms};
-use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread::{self, JoinHandle};
 
@@ -12,7 +11,6 @@ struct House {
     /// Terms that a thread has led, each once.
     led: Mutex<Vec<u64>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    running: AtomicU64,
 }
 
 impl House {
@@ -21,13 +19,12 @@ impl House {
             terms: Terms::new(blocked),
             led: Mutex::new(Vec::new()),
             threads: Mutex::new(Vec::new()),
-            running: AtomicU64::new(1),
         })
     }
 
     /// As `Shard::hand_over`.
-    fn hand_over(house: &Arc<Self>, term: u64) {
-        let successor = house.terms.hand_over(term, || {}, || house.running.store(0, Ordering::Relaxed));
+    fn hand_over(house: &Arc<Self>, term: u64, call: u64) {
+        let successor = house.terms.hand_over(term, call, || {});
         if let Successor::New(next) = successor {
             let next_house = Arc::clone(house);
             let thread = thread::spawn(move || Self::thread(&next_house, next));
@@ -52,6 +49,14 @@ impl House {
         }
     }
 
+    /// As `Supervisor::run`, once it has seen the same call for long.
+    fn watch(house: &Arc<Self>) {
+        let (term, call) = (house.terms.now(), house.terms.running());
+        if call != 0 {
+            Self::hand_over(house, term, call);
+        }
+    }
+
     /// Ends, and waits for all threads.
     fn end(&self) {
         self.terms.end();
@@ -67,14 +72,10 @@ fn a_leader_that_blocks_and_a_supervisor_that_sees_it_call_one_successor() {
     explore(3, || {
         let house = House::new(8);
         house.lead(1);
+        house.terms.begin(1);
         let watched = Arc::clone(&house);
-        let supervisor = thread::spawn(move || {
-            let term = watched.terms.now();
-            if watched.running.load(Ordering::Relaxed) != 0 {
-                House::hand_over(&watched, term);
-            }
-        });
-        House::hand_over(&house, 1);
+        let supervisor = thread::spawn(move || House::watch(&watched));
+        House::hand_over(&house, 1, 1);
         supervisor.join().unwrap();
         house.end();
         // A successor that had begun when all was over has led nothing.
@@ -84,19 +85,37 @@ fn a_leader_that_blocks_and_a_supervisor_that_sees_it_call_one_successor() {
 }
 
 #[test]
+fn nobody_is_deposed_for_a_call_that_has_ended() {
+    explore(3, || {
+        let house = House::new(8);
+        house.lead(1);
+        house.terms.begin(1);
+        let watched = Arc::clone(&house);
+        let supervisor = thread::spawn(move || House::watch(&watched));
+        let leads = house.terms.finish(1, 1);
+        assert_eq!(house.terms.is(1), leads, "deposed after it was told to lead on");
+        supervisor.join().unwrap();
+        assert_eq!(house.terms.is(1), leads, "deposed after it was told to lead on");
+        house.end();
+    });
+}
+
+#[test]
 fn a_thread_that_waits_is_called_up_or_sent_home() {
     explore(3, || {
         let house = House::new(8);
         let waiting = Arc::clone(&house);
         // Deposed: its servant has returned, and it waits for a term of its own.
-        House::hand_over(&house, 1);
+        house.terms.begin(1);
+        House::hand_over(&house, 1, 1);
         let first = thread::spawn(move || {
             waiting.lead(1);
             if let Some(term) = waiting.terms.rest() {
                 House::thread(&waiting, term);
             }
         });
-        House::hand_over(&house, 2);
+        house.terms.begin(2);
+        House::hand_over(&house, 2, 2);
         house.end();
         first.join().unwrap();
         assert_eq!(house.terms.threads(), 0);
@@ -118,7 +137,8 @@ fn the_end_is_heard_by_those_who_are_about_to_wait() {
 fn threads_are_not_more_than_may_be_blocked() {
     explore(2, || {
         let house = House::new(0);
-        assert_eq!(house.terms.hand_over(1, || {}, || {}), Successor::Nobody);
+        house.terms.begin(1);
+        assert_eq!(house.terms.hand_over(1, 1, || {}), Successor::Nobody);
         assert!(house.terms.is(1));
     });
 }
@@ -133,7 +153,8 @@ fn careless() {
         house.lead(1);
         let call_up = |house: &Arc<House>| {
             let term = house.terms.now();
-            if let Successor::New(_) = house.terms.hand_over(term, || {}, || {}) {
+            house.terms.begin(term);
+            if let Successor::New(_) = house.terms.hand_over(term, term, || {}) {
                 let next = Arc::clone(house);
                 let thread = thread::spawn(move || next.lead(next.terms.now()));
                 house.threads.lock().unwrap().push(thread);

@@ -368,6 +368,10 @@ impl Connection {
         let mut core = Held::new(self, core);
         if !core.reading && core.waiting.is_empty() {
             self.make_progress(&mut core);
+            // What came all the same is somebody's who listens.
+            while let Some(event) = core.session.poll() {
+                self.deliver(&mut core, event);
+            }
         }
     }
 
