@@ -59,7 +59,7 @@ pub type Notes = Cow<'static, [(Name, Name)]>;
 pub const LEFT_OUT: &str = "left out";
 
 /// What an interface lacks of what its contract has, and why: its notes [`LEFT_OUT`].
-pub fn left_out<'n>(notes: &'n [(Name, Name)]) -> impl Iterator<Item = &'n str> {
+pub fn left_out(notes: &[(Name, Name)]) -> impl Iterator<Item = &str> {
     notes.iter().filter(|(name, _)| name == LEFT_OUT).map(|(_, what)| what.as_ref())
 }
 

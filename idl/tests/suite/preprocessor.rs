@@ -9,7 +9,7 @@ fn constant(contract: &Contract, name: &str) -> i128 {
         _ => None,
     });
     match found {
-        Some(Value::Integer(value)) => (*value).into(),
+        Some(Value::Integer(value)) => *value,
         other => panic!("{name}: {other:?}"),
     }
 }

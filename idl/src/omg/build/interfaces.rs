@@ -260,11 +260,9 @@ impl Builder<'_> {
                     self.report.add(Problem::new(name.span, format!("`{}` is named twice", name.text())));
                 }
                 // By another name it may be there already: generated contracts do that.
-                Some(What::Exception(exception)) => {
-                    if !raises.iter().any(|known| known.name == exception.name) {
-                        raises.push(exception);
-                    }
-                }
+                Some(What::Exception(exception))
+                    if raises.iter().any(|known| known.name == exception.name) => {}
+                Some(What::Exception(exception)) => raises.push(exception),
                 Some(other) => {
                     let message = format!("`{}` is {}, not an exception", name.text(), other.noun());
                     self.report.add(Problem::new(name.span, message).expected(["an exception"]));
