@@ -1,16 +1,47 @@
 //! Contracts from files, and the interface that is meant.
 
 use crate::operation;
+use crate::output::note;
 use crate::trouble::{Done, Trouble};
+use everywire::model::contract::left_out;
 use everywire::model::shape::Name;
 use everywire::model::{Contract, Definition, Hold, Wire};
 use everywire::{Failure, Initiator, Interface, Kind, Object, Reference};
+use everywire_idl::Preprocessing;
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Reads a contract.
-pub(crate) fn load(path: &Path) -> Done<Contract> {
-    everywire_idl::read(path).map_err(|diagnostics| Trouble::contract(diagnostics.to_string()))
+/// What the preprocessor of a contract's language is given, where it has one.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Preprocess {
+    /// Where files that the contract includes or imports are looked for, after its own directory.
+    #[arg(short = 'I', long = "include", value_name = "DIR")]
+    directories: Vec<PathBuf>,
+    /// A macro for the contract's preprocessor; it stands for 1 unless a value is given.
+    #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
+    macros: Vec<String>,
+}
+
+/// Reads a contract. What it has and cannot be used is told on standard error.
+pub(crate) fn load(path: &Path, given: &Preprocess) -> Done<Contract> {
+    let given =
+        given.macros.iter().fold(
+            Preprocessing { directories: given.directories.clone(), macros: Vec::new() },
+            |all, option| all.define(option),
+        );
+    let contract = everywire_idl::read_with(path, &given)
+        .map_err(|diagnostics| Trouble::contract(diagnostics.to_string()))?;
+    warn(&contract, &path.display().to_string());
+    Ok(contract)
+}
+
+/// Tells what the interfaces of a contract lack of what their source has.
+fn warn(contract: &Contract, source: &str) {
+    for interface in contract.interfaces() {
+        for what in left_out(&interface.notes) {
+            note(&format!("warning: {source}: {} is used without {what}", interface.name));
+        }
+    }
 }
 
 /// A contract, and where it is from.
@@ -26,8 +57,8 @@ pub(crate) struct Known {
 
 impl Known {
     /// A contract from a file.
-    pub(crate) fn of_file(path: &Path) -> Done<Self> {
-        let contract = load(path)?;
+    pub(crate) fn of_file(path: &Path, given: &Preprocess) -> Done<Self> {
+        let contract = load(path, given)?;
         let own = contract.interfaces().count();
         Ok(Self { contract, source: path.display().to_string(), own, children: Vec::new() })
     }
@@ -38,6 +69,7 @@ impl Known {
         somebody(object.reference())?;
         let told = wire.discover(object)?;
         let source = "the object".to_owned();
+        warn(&told.contract, &source);
         Ok(Self { contract: told.contract, source, own: told.own, children: told.children })
     }
 
@@ -53,9 +85,9 @@ impl Known {
     }
 
     /// From a file if one is given, else from the object itself.
-    pub(crate) fn of(object: &Object, path: Option<&Path>) -> Done<Self> {
+    pub(crate) fn of(object: &Object, path: Option<&Path>, given: &Preprocess) -> Done<Self> {
         match path {
-            Some(path) => Self::of_file(path),
+            Some(path) => Self::of_file(path, given),
             None => Self::of_object(object).map_err(|failure| {
                 let what = match failure.kind() {
                     // Who is not let in, or finds nobody, has not asked yet.

@@ -27,7 +27,12 @@ pub(crate) fn declares(interface: &Interface, word: &str) -> bool {
         interface.attributes.iter().any(|attribute| attribute.name == word && attribute.getter == index)
     };
     own.iter().enumerate().any(|(index, operation)| {
-        operation.name == word || operation.label == word || attribute(index + inherited.len())
+        let accessor =
+            operation.label.strip_prefix("_get_").or_else(|| operation.label.strip_prefix("_set_"));
+        operation.name == word
+            || operation.label == word
+            || accessor == Some(word)
+            || attribute(index + inherited.len())
     })
 }
 
@@ -67,6 +72,11 @@ pub(crate) fn find<'i>(
         }
     }
     if let Some(operation) = interface.operations.iter().find(|operation| operation.label == name) {
+        return Ok((operation, given));
+    }
+    // Wires without attributes tell of their accessors.
+    let accessor = format!("{}{name}", if given.is_empty() { "_get_" } else { "_set_" });
+    if let Some(operation) = interface.operations.iter().find(|operation| operation.label == accessor) {
         return Ok((operation, given));
     }
     Err(unknown(name, &[interface]))
@@ -276,6 +286,24 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn accessors_have_the_name_of_their_attribute_where_nobody_tells_of_attributes() {
+        // As an object of WCF or DCOM tells of what another language's contract calls an attribute.
+        let text = "<DCOP-IDL><CLASS><NAME>Boiler</NAME><FUNC><TYPE>int</TYPE><NAME>_get_Target</NAME></FUNC>
+            <FUNC><TYPE>void</TYPE><NAME>_set_Target</NAME><ARG><TYPE>int</TYPE></ARG></FUNC></CLASS></DCOP-IDL>";
+        let contract = everywire_idl::kidl::parse(text, "told.kidl").unwrap();
+        let boiler = contract.interface("Boiler").unwrap();
+        assert!(boiler.attributes.is_empty() && declares(boiler, "Target") && !declares(boiler, "target"));
+        let found = |word: &str, given: &[&str]| {
+            let given: Vec<String> = given.iter().map(|word| (*word).to_owned()).collect();
+            find(boiler, word, &given).map(|(operation, words)| (operation.name.to_string(), words)).ok()
+        };
+        assert_eq!(found("Target", &[]), Some(("_get_Target()".to_owned(), vec![])));
+        assert_eq!(found("Target=5", &[]), Some(("_set_Target(int)".to_owned(), vec!["5".to_owned()])));
+        assert_eq!(found("Target", &["6"]), Some(("_set_Target(int)".to_owned(), vec!["6".to_owned()])));
+        assert_eq!(found("Other", &[]), None);
+    }
 
     #[test]
     fn the_nearest_word_is_found() {

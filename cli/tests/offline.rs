@@ -140,3 +140,39 @@ fn help_tells_exit_codes_and_examples() {
     }
     assert!(run(&["--version"]).good().starts_with("everywire "));
 }
+
+#[test]
+fn contracts_are_preprocessed_as_the_command_line_says() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.path("common")).unwrap();
+    std::fs::write(scratch.path("common/base.idl"), "const long SIZE = WIDTH;\n").unwrap();
+    let main = scratch.path("main.idl");
+    std::fs::write(&main, "#include \"base.idl\"\n#ifdef WITH\ninterface I { void f(); };\n#endif\n")
+        .unwrap();
+    let common = scratch.path("common");
+    let given = ["-I", &common, "-D", "WIDTH=64", "-DWITH"];
+    let told = run(&[&["describe", &main], &given[..]].concat());
+    assert!(told.good().contains("SIZE = 64") && told.out.contains("interface I"), "{}", told.out);
+    assert!(run(&[&["gen", "rust", &main], &given[..]].concat()).good().contains("trait I"));
+    let without = run(&["describe", &main]);
+    assert!(without.code == 2 && without.err.contains("`base.idl` is not found"), "{}", without.err);
+    // Every verb that takes a contract takes them: none stops at the options.
+    let nowhere = "iiop://127.0.0.1:1/x";
+    for verb in [&["call", nowhere, "f", "-c", &main][..], &["describe", nowhere, "-c", &main]] {
+        assert_eq!(run(&[verb, &given[..]].concat()).code, 3);
+    }
+    let serve = ["serve", &main, "--interface", "J", "--exec", "true", "--on", "iiop://127.0.0.1:0"];
+    assert!(run(&[&serve, &given[..]].concat()).failed(2).join("\n").contains("no interface `J`"));
+}
+
+#[test]
+fn what_a_contract_has_and_nobody_can_use_is_told() {
+    let scratch = Scratch::new();
+    let file = scratch.path("icons.kidl");
+    let text = "<DCOP-IDL><CLASS><NAME>Icons</NAME><FUNC><TYPE>QPixmap</TYPE><NAME>icon</NAME></FUNC>
+        <FUNC><TYPE>int</TYPE><NAME>size</NAME></FUNC></CLASS></DCOP-IDL>";
+    std::fs::write(&file, text).unwrap();
+    let told = run(&["describe", &file]);
+    assert!(told.good().contains("size") && !told.out.contains("icon<"), "{}", told.out);
+    assert!(told.err.contains("warning: ") && told.err.contains("QPixmap icon()"), "{}", told.err);
+}

@@ -1,6 +1,6 @@
 //! A program served, and called, over every transport.
 
-use crate::support::{Bank, Scratch, data, run, run_with_input};
+use crate::support::{Bank, Running, Scratch, data, run, run_with_input};
 use serde_json::json;
 
 #[test]
@@ -200,4 +200,16 @@ fn a_contract_with_one_interface_needs_no_name() {
     assert_eq!(call(&["Bank::Account.title"]).good(), "a.b");
     let other = call(&["Bank::Branch.deposit", "1"]);
     assert!(other.failed(2)[1].contains("Bank::Branch has name"), "{}", other.err);
+}
+
+#[test]
+fn a_program_may_be_any_command_line_of_the_shell() {
+    let (contract, program) = (data("bank.idl"), data("bank.py"));
+    let (folder, file) = program.rsplit_once('/').unwrap();
+    let exec = format!("cd {folder} && python3 {file}");
+    let on = "iiop://127.0.0.1:0";
+    let mut server =
+        Running::start(&["serve", &contract, "--interface", "Account", "--exec", &exec, "--on", on]);
+    let address = server.line();
+    assert_eq!(run(&["call", &address, "title", "-c", &contract]).good(), "Savings");
 }

@@ -1,6 +1,7 @@
 //! For build scripts: contracts in, source files out.
 
 use crate::rust::{self, Options};
+use everywire_idl::Preprocessing;
 use everywire_model::Contract;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -30,7 +31,7 @@ pub fn compile(contract: impl AsRef<Path>) {
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
     contracts: Vec<PathBuf>,
-    includes: Vec<PathBuf>,
+    given: Preprocessing,
     out: Option<PathBuf>,
     options: Options,
 }
@@ -52,7 +53,14 @@ impl Builder {
     /// One more directory to look for included files in; the contract's own comes first.
     #[must_use]
     pub fn include(mut self, directory: impl AsRef<Path>) -> Self {
-        self.includes.push(directory.as_ref().to_owned());
+        self.given.directories.push(directory.as_ref().to_owned());
+        self
+    }
+
+    /// One more macro for the preprocessor of OMG IDL and MIDL: `NAME`, or `NAME=VALUE`.
+    #[must_use]
+    pub fn define(mut self, option: &str) -> Self {
+        self.given = self.given.define(option);
         self
     }
 
@@ -95,7 +103,7 @@ impl Builder {
         };
         let (mut written, mut problems) = (Vec::new(), Vec::new());
         for path in &self.contracts {
-            for watched in included(path, &self.includes) {
+            for watched in included(path, &self.given.directories) {
                 println!("cargo::rerun-if-changed={}", watched.display());
             }
             match self.one(path, &out) {
@@ -113,6 +121,11 @@ impl Builder {
 
     fn one(&self, path: &Path, out: &Path) -> Result<PathBuf, Problem> {
         let contract = self.read(path)?;
+        for interface in contract.interfaces() {
+            for what in everywire_model::contract::left_out(&interface.notes) {
+                println!("cargo::warning={}: {} lacks {what}", path.display(), interface.name);
+            }
+        }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let options = match self.options.source.as_str() {
             "" => Options { source: name.into_owned(), ..self.options.clone() },
@@ -128,15 +141,7 @@ impl Builder {
     }
 
     fn read(&self, path: &Path) -> Result<Contract, Problem> {
-        let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let language = everywire_idl::languages()
-            .iter()
-            .find(|language| language.extensions.contains(&extension.as_str()));
-        match language {
-            Some(language) => (language.read)(path, &self.includes),
-            None => everywire_idl::read(path),
-        }
-        .map_err(|diagnostics| Problem(diagnostics.to_string()))
+        everywire_idl::read_with(path, &self.given).map_err(|diagnostics| Problem(diagnostics.to_string()))
     }
 }
 

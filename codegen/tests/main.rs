@@ -75,6 +75,7 @@ pub mod clock_wsdl {
 
 mod build;
 mod calls;
+mod cycles;
 mod contracts {
     pub(crate) mod foreign;
 }

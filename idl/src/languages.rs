@@ -15,10 +15,36 @@ pub struct Language {
     pub title: &'static str,
     /// File extensions, without the dot.
     pub extensions: &'static [&'static str],
-    /// Reads a file; included files are looked for beside it and in these directories.
-    pub read: fn(&Path, &[PathBuf]) -> Result<Contract, Diagnostics>,
+    /// Reads a file; what is given to the preprocessor matters to the languages that have one.
+    pub read: fn(&Path, &Preprocessing) -> Result<Contract, Diagnostics>,
     /// Prints a contract of any language in this one.
     pub print: fn(&Contract) -> Result<String, Unprintable>,
+}
+
+/// What the preprocessor of OMG IDL and MIDL is given beside a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Preprocessing {
+    /// Where included and imported files are looked for, after the directory of the file that names them (`-I`).
+    pub directories: Vec<PathBuf>,
+    /// Macros that are defined before the first line: name, or name and parameters, and what it stands for (`-D`).
+    pub macros: Vec<(String, String)>,
+}
+
+impl Preprocessing {
+    /// One more directory.
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directories.push(directory.into());
+        self
+    }
+
+    /// One more macro, as a compiler's option `-D` gives it: `NAME` stands for 1, `NAME=VALUE` for the value.
+    #[must_use]
+    pub fn define(mut self, option: &str) -> Self {
+        let (name, value) = option.split_once('=').unwrap_or((option, "1"));
+        self.macros.push((name.to_owned(), value.to_owned()));
+        self
+    }
 }
 
 /// What a contract says that the language it should be printed in cannot.
@@ -68,7 +94,7 @@ pub fn languages() -> &'static [Language] {
             name: "midl",
             title: "MIDL",
             extensions: &["midl", "odl"],
-            read: |path, directories| midl::parse_file(path, directories),
+            read: midl::parse_with,
             print: midl::print,
         },
         Language {
@@ -82,10 +108,10 @@ pub fn languages() -> &'static [Language] {
 }
 
 /// Reads a file of the extension that OMG IDL and MIDL share; the text tells which of them it is.
-fn read_idl(path: &Path, directories: &[PathBuf]) -> Result<Contract, Diagnostics> {
+fn read_idl(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     match std::fs::read(path) {
-        Ok(bytes) if midl::is_midl(&String::from_utf8_lossy(&bytes)) => midl::parse_file(path, directories),
-        _ => omg::parse_file(path, directories),
+        Ok(bytes) if midl::is_midl(&String::from_utf8_lossy(&bytes)) => midl::parse_with(path, given),
+        _ => omg::parse_with(path, given),
     }
 }
 
@@ -94,10 +120,18 @@ fn read_idl(path: &Path, directories: &[PathBuf]) -> Result<Contract, Diagnostic
 /// # Errors
 /// What is wrong with the contract; or that the file cannot be read, or that no language has this extension.
 pub fn read(path: impl AsRef<Path>) -> Result<Contract, Diagnostics> {
+    read_with(path, &Preprocessing::default())
+}
+
+/// Reads the contract in a file with what its preprocessor is given; languages that have none do not mind.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(path: impl AsRef<Path>, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     let path = path.as_ref();
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     match languages().iter().find(|language| language.extensions.contains(&extension.as_str())) {
-        Some(language) => (language.read)(path, &[]),
+        Some(language) => (language.read)(path, given),
         None => {
             let known: Vec<String> = languages()
                 .iter()

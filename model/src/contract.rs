@@ -54,6 +54,15 @@ pub struct Constant {
 /// What a contract says for one wire only: (what, value), in that wire's words; nobody else minds.
 pub type Notes = Cow<'static, [(Name, Name)]>;
 
+/// The note of an interface that names a function or signal which its contract has and the interface lacks, and says why.
+/// There is one for each.
+pub const LEFT_OUT: &str = "left out";
+
+/// What an interface lacks of what its contract has, and why: its notes [`LEFT_OUT`].
+pub fn left_out(notes: &[(Name, Name)]) -> impl Iterator<Item = &str> {
+    notes.iter().filter(|(name, _)| name == LEFT_OUT).map(|(_, what)| what.as_ref())
+}
+
 /// The note with this name.
 pub fn note<'n>(notes: &'n [(Name, Name)], what: &str) -> Option<&'n str> {
     notes.iter().find(|(name, _)| name == what).map(|(_, value)| value.as_ref())

@@ -36,6 +36,12 @@ struct Shared {
     key: String,
 }
 
+/// What the shell is given: a program takes the shell's place, so that it is what is ended; of several commands none can.
+fn line(command: &str) -> String {
+    let several = command.contains(['&', '|', ';', '\n', '(', '{']);
+    if several { command.to_owned() } else { format!("exec {command}") }
+}
+
 impl Process {
     pub(super) fn start(
         command: &str,
@@ -45,7 +51,7 @@ impl Process {
     ) -> io::Result<Self> {
         let mut child = Command::new("/bin/sh")
             .arg("-c")
-            .arg(format!("exec {command}"))
+            .arg(line(command))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;

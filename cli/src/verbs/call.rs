@@ -1,6 +1,6 @@
 //! `everywire call`: calls an operation whose types are known no earlier than now.
 
-use crate::contract::Known;
+use crate::contract::{Known, Preprocess};
 use crate::json::Notation;
 use crate::output::{self, Envelope, Style, line, tinted};
 use crate::trouble::{Done, Trouble};
@@ -31,6 +31,8 @@ pub(crate) struct Arguments {
     /// The contract that describes the object; not needed where objects tell it themselves.
     #[arg(short, long, value_name = "FILE")]
     contract: Option<PathBuf>,
+    #[command(flatten)]
+    preprocess: Preprocess,
     /// The object's interface, if its reference does not tell.
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
@@ -64,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         .map_err(|f| Trouble::failure(format!("`{}` is no reference", short(&text)), &f))?;
     contract::somebody(object.reference())
         .map_err(|failure| Trouble::failure(format!("cannot call `{}`", arguments.operation), &failure))?;
-    let known = Known::of(&object, arguments.contract.as_deref())?;
+    let known = Known::of(&object, arguments.contract.as_deref(), &arguments.preprocess)?;
     let asked = arguments.interface.as_deref();
     let type_id = &object.reference().type_id;
     let word = &arguments.operation;

@@ -3,6 +3,7 @@
 mod document;
 mod reference;
 
+use crate::contract::Preprocess;
 use crate::output::{self, Envelope, line};
 use crate::trouble::{Done, Trouble};
 use crate::units::{self, Deadline};
@@ -28,6 +29,8 @@ pub(crate) struct Arguments {
     /// For a reference: the contract that describes the object's interface.
     #[arg(short, long, value_name = "FILE")]
     contract: Option<PathBuf>,
+    #[command(flatten)]
+    preprocess: Preprocess,
     /// For a reference: do not ask whether the object answers.
     #[arg(long)]
     offline: bool,
@@ -76,6 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         &text,
         &reference::Asked {
             with: arguments.contract.as_deref(),
+            preprocess: &arguments.preprocess,
             ask: !arguments.offline,
             form: arguments.form,
             deadline: arguments.deadline.0,
@@ -85,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 }
 
 fn describe_contract(arguments: &Arguments, path: &Path) -> Done {
-    let mut contract = contract::load(path)?;
+    let mut contract = contract::load(path, &arguments.preprocess)?;
     if let Some(name) = &arguments.name {
         contract = pick(contract, name, path)?;
     }

@@ -1,6 +1,6 @@
 //! `everywire gen`: stubs and skeletons from contracts.
 
-use crate::contract::{self, Known};
+use crate::contract::{self, Known, Preprocess};
 use crate::output::{self, Envelope, line, note};
 use crate::secrets::hidden;
 use crate::target;
@@ -33,6 +33,8 @@ struct Files {
     /// Contract files, or references of objects that tell their contracts.
     #[arg(required = true, value_name = "CONTRACT")]
     contracts: Vec<String>,
+    #[command(flatten)]
+    preprocess: Preprocess,
     /// Directory for the generated files: one for each contract, of the same name.
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -56,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let Language::Rust(files) = &arguments.language;
     let mut made = Vec::new();
     for given in &files.contracts {
-        let (contract, source, stem) = contract_of(given)?;
+        let (contract, source, stem) = contract_of(given, &files.preprocess)?;
         let options = everywire_codegen::rust::Options { source, ..Default::default() };
         made.push((given.as_str(), stem, everywire_codegen::rust::generate(&contract, &options)));
     }
@@ -89,19 +91,19 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 }
 
 /// A contract, what it was made of, and the name of the file that is made of it.
-fn contract_of(given: &str) -> Done<(Contract, String, String)> {
+fn contract_of(given: &str, preprocess: &Preprocess) -> Done<(Contract, String, String)> {
     let path = Path::new(given);
     let is_file = path.exists() || !(given.contains(':') || given.starts_with('@'));
     if is_file {
         let source = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        return Ok((contract::load(path)?, source, stem));
+        return Ok((contract::load(path, preprocess)?, source, stem));
     }
     let node = Node::from(Node::builder().shards(1).build());
     let object = node.object(&target::text(given)?).map_err(|failure| {
         Trouble::failure(format!("`{given}` is neither a file nor a reference"), &failure)
     })?;
-    let known = Known::of(&object, None)?;
+    let known = Known::of(&object, None, preprocess)?;
     let contract = known.alone();
     // Whoever listens to an interface comes with it.
     let listens = |held: &Interface| {

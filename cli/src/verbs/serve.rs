@@ -2,7 +2,7 @@
 
 mod classes;
 
-use crate::contract;
+use crate::contract::{self, Preprocess};
 use crate::json::Notation;
 use crate::output::{Envelope, line, note};
 use crate::program::ProgramServant;
@@ -30,6 +30,8 @@ pub(crate) struct Arguments {
     /// The contract.
     #[arg(required_unless_present = "classes")]
     contract: Option<PathBuf>,
+    #[command(flatten)]
+    preprocess: Preprocess,
     /// The interface to serve.
     #[arg(long, value_name = "NAME", required_unless_present = "classes")]
     interface: Option<String>,
@@ -129,7 +131,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 /// What to serve, and the program of a single object.
 fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
     if let Some(file) = &arguments.classes {
-        return Ok((classes::read(file)?, String::new()));
+        return Ok((classes::read(file, &arguments.preprocess)?, String::new()));
     }
     // The parser of the command line sees to it that all of these are there.
     let (Some(path), Some(name), Some(command)) =
@@ -140,7 +142,7 @@ fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
             "a contract, --interface and --exec are needed",
         ));
     };
-    let contract = contract::load(path)?;
+    let contract = contract::load(path, &arguments.preprocess)?;
     let interface = contract::interface(&contract, name, &path.display().to_string())?.clone();
     let usual = if interface.kind == InterfaceKind::Class {
         interface.id.as_ref()

@@ -1,6 +1,6 @@
 //! `everywire watch`: prints the signals of an object as they come.
 
-use crate::contract::{self, Known, last_part};
+use crate::contract::{self, Known, Preprocess, last_part};
 use crate::json::{self, Notation};
 use crate::operation::nearest;
 use crate::output::{Style, line, note, tinted};
@@ -38,6 +38,8 @@ pub(crate) struct Arguments {
     /// The contract that describes the object; not needed where objects tell it themselves.
     #[arg(short, long, value_name = "FILE")]
     contract: Option<PathBuf>,
+    #[command(flatten)]
+    preprocess: Preprocess,
     /// Only signals of this interface.
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
@@ -69,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     }
     // What a signal's fields are called is good to know, but not needed.
     let known = match &arguments.contract {
-        Some(path) => Ok(Known::of_file(path)?),
+        Some(path) => Ok(Known::of_file(path, &arguments.preprocess)?),
         None => Known::of_object(&object),
     };
     let mut signals = Signals::new([SIGINT, SIGTERM])

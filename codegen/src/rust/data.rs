@@ -2,7 +2,7 @@
 
 use super::interface::COMPLEX;
 use super::plan::{field_names, member_names};
-use super::types::{Types, comparable};
+use super::types::Types;
 use super::unions;
 use crate::page::Page;
 use everywire_model::shape::{Alias, Enum, Field, Shape, Struct};
@@ -69,8 +69,7 @@ pub(super) fn define_record(types: &Types<'_, '_>, shape: &Struct, page: &mut Pa
 /// Writes a struct with these fields under another name.
 pub(super) fn define_fields(types: &Types<'_, '_>, name: &str, fields: &Struct, doc: &str, page: &mut Page) {
     let names = field_names(fields);
-    let comparable =
-        fields.fields.iter().all(|field| comparable(&field.shape, &mut vec![fields.name.to_string()]));
+    let comparable = fields.fields.iter().all(|field| types.plan.graph.comparable(&field.shape));
     page.gap();
     page.doc(doc);
     page.line(format!("#[derive(Debug, Clone{})]", if comparable { ", PartialEq" } else { "" }));

@@ -4,6 +4,7 @@ mod data;
 mod describe;
 mod errors;
 mod gather;
+mod graph;
 mod interface;
 mod plan;
 mod signals;

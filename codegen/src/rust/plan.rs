@@ -1,6 +1,7 @@
 //! The plan: which module each definition goes to, and what everything is called.
 
 use super::gather::{Found, fingerprint, gather};
+use super::graph::TypeGraph;
 use crate::names::{self, Taken, camel, distinct, screaming, snake};
 use everywire_model::shape::{Alias, Enum, Shape, Struct, Union};
 use everywire_model::{Contract, Definition, Hold, Interface, InterfaceKind, Operation};
@@ -71,12 +72,14 @@ pub(super) struct Plan<'c> {
     errors: HashMap<(String, String), Place>,
     interfaces: HashMap<String, (&'c Interface, Family)>,
     scopes: HashMap<String, usize>,
+    /// Which types hold one another, and which can be compared.
+    pub(super) graph: TypeGraph,
 }
 
 impl<'c> Plan<'c> {
     /// Plans a contract.
     pub(super) fn new(contract: &'c Contract) -> Self {
-        let mut plan = Self::default();
+        let mut plan = Self { graph: TypeGraph::new(shapes(contract)), ..Self::default() };
         plan.scope("");
         let mut pending = Vec::new();
         // Primary names first, so that what follows from them gives way.
@@ -415,6 +418,22 @@ pub(super) fn arm_names(shape: &Union) -> (Vec<String>, String) {
     let mut names = distinct(shape.arms.iter().map(|arm| arm.field.name.as_ref()).chain(["Empty"]), camel);
     let empty = names.pop().unwrap_or_default();
     (names, empty)
+}
+
+/// All shapes that stand in a contract.
+fn shapes(contract: &Contract) -> impl Iterator<Item = &Shape> {
+    contract.definitions.iter().flat_map(|definition| match definition {
+        Definition::Type(shape) => vec![shape],
+        Definition::Exception(exception) => exception.fields.iter().map(|field| &field.shape).collect(),
+        Definition::Constant(constant) => vec![&constant.shape],
+        Definition::Interface(interface) => {
+            let operations = interface.operations.iter();
+            let lists = operations.flat_map(|operation| [&operation.arguments, &operation.results]);
+            let attributes = interface.attributes.iter().map(|attribute| &attribute.shape);
+            let signals = interface.signals.iter().map(|signal| &signal.fields);
+            lists.chain(attributes).chain(signals).collect()
+        }
+    })
 }
 
 /// The scoped name of a definition.

@@ -65,7 +65,7 @@ impl Types<'_, '_> {
     pub(super) fn member(&self, of: &str, shape: &Shape) -> String {
         match shape {
             Shape::Alias(alias) if alias.name.is_empty() => self.member(of, &alias.target),
-            Shape::Optional(target) if !of.is_empty() && contains(target, of, &mut Vec::new()) => {
+            Shape::Optional(target) if !of.is_empty() && self.plan.graph.contains(target, of) => {
                 format!("Option<Box<{}>>", self.owned(target))
             }
             _ => self.owned(shape),
@@ -159,53 +159,6 @@ fn is_octet(shape: &Shape) -> bool {
 /// A type that the contract uses and does not define: the compiler will say so in these words.
 fn unknown(name: &str) -> String {
     format!("{}NotInThisContract", crate::names::camel(name))
-}
-
-/// Whether a value of this shape can hold one of the struct with this name, within itself: not in a list or behind a pointer.
-fn contains(shape: &Shape, name: &str, within: &mut Vec<String>) -> bool {
-    let mut any = |own: &str, parts: Vec<&Shape>| {
-        if own == name {
-            return true;
-        }
-        if !own.is_empty() && within.iter().any(|outer| outer == own) {
-            return false;
-        }
-        within.push(own.to_owned());
-        let any = parts.into_iter().any(|part| contains(part, name, within));
-        within.pop();
-        any
-    };
-    match shape.resolved() {
-        Shape::Struct(shape) => any(&shape.name, shape.fields.iter().map(|field| &field.shape).collect()),
-        Shape::Union(shape) => any(&shape.name, shape.arms.iter().map(|arm| &arm.field.shape).collect()),
-        Shape::Array(shape) => contains(&shape.element, name, within),
-        Shape::Optional(target) => contains(target, name, within),
-        _ => false,
-    }
-}
-
-/// Whether values of this shape can be compared: all but operating-system handles.
-pub(super) fn comparable(shape: &Shape, within: &mut Vec<String>) -> bool {
-    let mut all = |name: &str, shapes: Vec<&Shape>| {
-        if !name.is_empty() && within.iter().any(|outer| outer == name) {
-            return true;
-        }
-        within.push(name.to_owned());
-        let all = shapes.into_iter().all(|shape| comparable(shape, within));
-        within.pop();
-        all
-    };
-    match shape.resolved() {
-        Shape::Handle => false,
-        Shape::Struct(shape) => all(&shape.name, shape.fields.iter().map(|field| &field.shape).collect()),
-        Shape::Union(shape) => all(&shape.name, shape.arms.iter().map(|arm| &arm.field.shape).collect()),
-        Shape::Sequence(shape) => comparable(&shape.element, within),
-        Shape::Array(shape) => comparable(&shape.element, within),
-        Shape::Map(shape) => comparable(&shape.key, within) && comparable(&shape.value, within),
-        Shape::Optional(target) => comparable(target, within),
-        Shape::Pointer(pointer) => comparable(&pointer.target, within),
-        _ => true,
-    }
 }
 
 /// Whether values of this shape have an order, and so can be keys.

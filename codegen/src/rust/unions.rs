@@ -2,7 +2,7 @@
 
 use super::data::{marshal_fn, unmarshal_fn};
 use super::plan::arm_names;
-use super::types::{Types, comparable};
+use super::types::Types;
 use crate::page::Page;
 use everywire_model::Hold;
 use everywire_model::shape::{Shape, Union};
@@ -17,7 +17,7 @@ pub(super) fn define(types: &Types<'_, '_>, union: &Union, page: &mut Page) {
     page.doc(&format!("`{}` of the contract.", union.name));
     page.line(format!(
         "#[derive(Debug, Clone{})]",
-        if comparable(&shape, &mut Vec::new()) { ", PartialEq" } else { "" }
+        if types.plan.graph.comparable(&shape) { ", PartialEq" } else { "" }
     ));
     page.line("#[allow(missing_docs)]");
     page.block(&format!("pub enum {name}"), |page| {

@@ -6,6 +6,7 @@ use super::types;
 use crate::report::{Problem, Report, Span};
 use crate::unique::Unique;
 use crate::xml::shown;
+use everywire_model::contract::LEFT_OUT;
 use everywire_model::shape::{Field, Name};
 use everywire_model::{
     Contract, Definition, Direction, Hold, Interface, Operation, Parameter, Shape, Signal,
@@ -52,6 +53,8 @@ struct Builder<'r> {
 /// A class while it is read.
 #[derive(Default)]
 struct Draft {
+    /// What was left out, and why.
+    left_out: Vec<String>,
     operations: Vec<Operation>,
     signals: Vec<Signal>,
     /// The signatures so far.
@@ -99,7 +102,7 @@ impl Builder<'_> {
             id: name.clone(),
             name,
             identities: Cow::Borrowed(&[]),
-            notes: Cow::Borrowed(&[]),
+            notes: draft.left_out.into_iter().map(|what| (Name::from(LEFT_OUT), Name::from(what))).collect(),
             kind: everywire_model::InterfaceKind::Plain,
             bases: Cow::Owned(bases),
             operations: Cow::Owned(draft.operations),
@@ -136,6 +139,11 @@ impl Builder<'_> {
             _ => self.shape(&member.returns, place.returns),
         };
         let fields = self.fields(member, place);
+        if let Some(unknown) = unknown(member) {
+            let what = format!("{} {}: {unknown}", member.returns.name, signature(member));
+            draft.left_out.push(what);
+            return None;
+        }
         let (returns, fields) = (returns?, fields?);
         let parameters =
             fields.into_iter().map(|field| Parameter { direction: Direction::In, field }).collect();
@@ -151,7 +159,12 @@ impl Builder<'_> {
     }
 
     fn signal(&mut self, member: &Member, place: &MemberPlace, draft: &mut Draft) -> Option<()> {
-        let fields = self.fields(member, place)?;
+        let fields = self.fields(member, place);
+        if let Some(unknown) = unknown(member) {
+            draft.left_out.push(format!("signal {}: {unknown}", signature(member)));
+            return None;
+        }
+        let fields = fields?;
         let name = signature(member);
         if draft.emitted.insert(name.clone()) {
             let mut signal = Signal::new(name, fields);
@@ -173,16 +186,7 @@ impl Builder<'_> {
     }
 
     fn shape(&mut self, kind: &Type, span: Span) -> Option<Shape> {
-        let Some(shape) = types::shape(&kind.name) else {
-            let message = format!("the type {} is not known", shown(&kind.name));
-            let problem = Problem::new(span, message);
-            self.report.add(problem.help(
-                "only types whose encoding is known can be called: numbers, `QString`, \
-                `QCString`, `QByteArray`, `QStringList`, `QVariant`, `DCOPRef`, `KURL`, `QValueList<...>`, \
-                `QMap<...>` and the like",
-            ));
-            return None;
-        };
+        let shape = types::shape(&kind.name)?;
         self.shapes += 1 + kind.name.matches(['<', ',']).count();
         if self.shapes > SHAPES {
             self.report.add(Problem::new(span, "the file has too many types"));
@@ -217,6 +221,16 @@ impl Builder<'_> {
             self.report.add(Problem::new(span, "the file has too many functions"));
         }
     }
+}
+
+/// Why a function or signal cannot be called: the first of its types whose encoding is not known. Other types of KDE's
+/// programs are private to them: the rest of the class can be called all the same.
+fn unknown(member: &Member) -> Option<String> {
+    let returns = (!member.signal && !matches!(member.returns.name.as_str(), "ASYNC" | "void"))
+        .then_some(&member.returns.name);
+    let mut names = returns.into_iter().chain(member.arguments.iter().map(|argument| &argument.kind.name));
+    let unknown = names.find(|name| types::shape(name).is_none())?;
+    Some(format!("the type {} is not known", shown(unknown)))
 }
 
 /// What a message names a function or signal by.

@@ -23,10 +23,11 @@ use std::sync::Arc;
 
 pub use document::{Argument, Class, Document, Member, Type};
 
-/// Reads a contract; `file_name` is for messages only.
+/// Reads a contract; `file_name` is for messages only. Functions and signals with types whose encoding is not known are
+/// left out; a note of the interface, [`LEFT_OUT`](everywire_model::contract::LEFT_OUT), names each.
 ///
 /// # Errors
-/// All that is wrong with the text; types whose encoding is not known are wrong.
+/// All that is wrong with the text.
 pub fn parse(text: &str, file_name: &str) -> Result<Contract, Diagnostics> {
     let mut report = Report::default();
     let contract = document(text, file_name, &mut report).map(|found| build::contract(&found, &mut report));

@@ -96,15 +96,18 @@ fn named(shape: &Shape) -> Result<String, String> {
 
 /// The headers of all types that are used, and that of every DCOP object.
 fn includes(classes: &[Class]) -> Vec<String> {
-    let mut headers = BTreeSet::from(["dcopobject.h"]);
+    let mut headers = BTreeSet::from(["dcopobject.h".to_owned()]);
     let members = classes.iter().flat_map(|class| &class.members);
     let kinds = members
         .flat_map(|member| member.arguments.iter().map(|argument| &argument.kind).chain([&member.returns]));
     for word in kinds.flat_map(|kind| kind.name.split(|c: char| !c.is_ascii_alphanumeric())) {
-        let word = if word == "QDateTime" { "QDate" } else { word };
-        headers.extend(HEADERS.iter().find(|(name, _)| *name == word).map(|(_, header)| header));
+        let kde = types::of_kde(word);
+        let known = if kde == "QDateTime" { "QDate" } else { kde.as_str() };
+        let Some((_, header)) = HEADERS.iter().find(|(name, _)| *name == known) else { continue };
+        // `tqstring.h` declares `TQString`.
+        headers.insert(if kde == word { (*header).to_owned() } else { format!("t{header}") });
     }
-    headers.into_iter().map(str::to_owned).collect()
+    headers.into_iter().collect()
 }
 
 fn unprintable(place: String, reason: String) -> Unprintable {

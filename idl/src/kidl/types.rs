@@ -4,6 +4,9 @@
 //! text as a `QCString`, wide text as a `QString`, octets as a `QByteArray`, sequences as a `QValueList`, maps as a
 //! `QMap`, structs field by field. Where several names share a shape, one of them stands for the bare shape and the
 //! others are aliases with the Qt name, so that a signature keeps the name it was written with.
+//!
+//! Trinity's Qt has other names: `TQString` for `QString`, `TQ_INT64` for `Q_INT64`, `TQMap<...>` for `QMap<...>`, and so
+//! on for every class. They are aliases, too; [`of_trinity`] and [`of_kde`] turn one spelling into the other.
 
 use everywire_model::shape::{Alias, Field, Map, Name, Struct, Text, TextKind};
 use everywire_model::{Hold, Shape};
@@ -73,7 +76,7 @@ const ALIASES: &[(&str, Shape)] = &[
     ("QTime", Shape::U32),
 ];
 
-/// Structs: the names and types of their fields.
+/// Structs: the names and types of their fields; `?` marks text that may be null.
 const STRUCTS: &[(&str, &[(&str, &str)])] = &[
     ("DCOPRef", &[("app", "QCString"), ("obj", "QCString"), ("type", "QCString")]),
     ("QPoint", &[("x", "int"), ("y", "int")]),
@@ -84,14 +87,14 @@ const STRUCTS: &[(&str, &[(&str, &str)])] = &[
         "KURL",
         &[
             ("protocol", "QString"),
-            ("user", "QString"),
-            ("pass", "QString"),
-            ("host", "QString"),
+            // A URL without one of these has a null string, which is not the same as an empty one: `#` and nothing behind.
+            ("user", "QString?"),
+            ("pass", "QString?"),
+            ("host", "QString?"),
             ("path", "QString"),
-            ("path_encoded", "QString"),
-            // With its question mark.
-            ("query", "QString"),
-            ("ref", "QString"),
+            ("path_encoded", "QString?"),
+            ("query", "QString?"),
+            ("ref", "QString?"),
             ("malformed", "Q_INT8"),
             ("port", "ushort"),
         ],
@@ -144,10 +147,90 @@ pub fn normal(text: &str) -> String {
     out
 }
 
+/// A signature or a type as Trinity writes it: `find(QString)` becomes `find(TQString)`. Names that Trinity has kept
+/// (`QCStringList`, `DCOPRef`, `KURL`) stay, and so does a function's own name.
+///
+/// ```
+/// use everywire_idl::kidl::types;
+/// assert_eq!(types::of_trinity("QMap<QString,int>"), "TQMap<TQString,int>");
+/// assert_eq!(types::of_trinity("Q(QCStringList)"), "Q(QCStringList)");
+/// ```
+pub fn of_trinity(text: &str) -> String {
+    respelled(text, |word, out| {
+        if word != "QCStringList" && is_of_qt(word) {
+            out.push('T');
+        }
+        out.push_str(word);
+    })
+}
+
+/// A signature or a type as KDE writes it: `find(TQString)` becomes `find(QString)`.
+pub fn of_kde(text: &str) -> String {
+    respelled(text, |word, out| out.push_str(kde_word(word)))
+}
+
+/// Whether a signature or a type has a name that only Trinity writes.
+pub fn is_of_trinity(text: &str) -> bool {
+    types_in(text).split(|c: char| !is_word(c)).any(is_trinity_word)
+}
+
+/// The name that KDE has for a word of Trinity's.
+fn kde_word(word: &str) -> &str {
+    word.strip_prefix('T').filter(|rest| is_of_qt(rest)).unwrap_or(word)
+}
+
+/// Whether only Trinity has this word for a type.
+fn is_trinity_word(word: &str) -> bool {
+    kde_word(word).len() < word.len()
+}
+
+/// Whether a word is the name of a type of Qt: `QString`, `Q_INT64`.
+fn is_of_qt(word: &str) -> bool {
+    let next = word.strip_prefix('Q').and_then(|rest| rest.chars().next());
+    next.is_some_and(|next| next == '_' || next.is_ascii_uppercase())
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// The part of a signature in which types stand; a type stands for itself.
+fn types_in(text: &str) -> &str {
+    text.split_once('(').map_or(text, |(_, list)| list)
+}
+
+/// A text with each word of its types written anew.
+fn respelled(text: &str, word: impl Fn(&str, &mut String)) -> String {
+    let list = types_in(text);
+    let head = text.get(..text.len() - list.len()).unwrap_or_default();
+    let mut out = String::with_capacity(text.len() + 8);
+    out.push_str(head);
+    let mut rest = list;
+    while let Some(first) = rest.chars().next() {
+        let end = match is_word(first) {
+            true => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            false => first.len_utf8(),
+        };
+        let (part, after) = rest.split_at(end);
+        if is_word(first) {
+            word(part, &mut out)
+        } else {
+            out.push_str(part)
+        }
+        rest = after;
+    }
+    out
+}
+
 /// The shape of a normal name.
 fn parse(name: &str, depth: usize) -> Option<Shape> {
     if depth > NESTING {
         return None;
+    }
+    // What is another spelling as a whole; the arguments of a template keep theirs.
+    let (head, rest) = name.split_at(name.find('<').unwrap_or(name.len()));
+    if is_trinity_word(head) {
+        return Some(alias(name, parse(&format!("{}{rest}", kde_word(head)), depth)?));
     }
     let bare = |(known, shape): &(&str, Shape)| (*known == name).then(|| shape.clone());
     if let Some(shape) = BARE.iter().find_map(bare) {
@@ -208,7 +291,11 @@ fn alias(name: &str, target: Shape) -> Shape {
 
 fn structure(name: &'static str, fields: &'static [(&str, &str)], depth: usize) -> Option<Shape> {
     let field = |(name, kind): &(&'static str, &'static str)| {
-        Some(Field { name: Name::from(*name), shape: parse(kind, depth + 1)? })
+        let shape = match kind.strip_suffix('?') {
+            Some(kind) => Shape::Optional(Hold::new(parse(kind, depth + 1)?)),
+            None => parse(kind, depth + 1)?,
+        };
+        Some(Field { name: Name::from(*name), shape })
     };
     let fields = Cow::Owned(fields.iter().map(field).collect::<Option<Vec<Field>>>()?);
     Some(Shape::Struct(Hold::new(Struct { name: Name::from(name), id: Cow::Borrowed(""), fields })))
@@ -238,6 +325,10 @@ fn write(shape: &Shape, out: &mut String, depth: usize) -> Option<()> {
         Shape::Reference(_) => out.push_str("DCOPRef"),
         Shape::Sequence(list) => sequence(&list.element, out, depth)?,
         Shape::Array(list) => sequence(&list.element, out, depth)?,
+        // A text that may be null: every string of Qt may.
+        Shape::Optional(target) if matches!(target.resolved(), Shape::Text(_)) => {
+            write(target, out, depth + 1)?;
+        }
         Shape::Optional(target) => sequence(target, out, depth)?,
         Shape::Map(map) => {
             out.push_str("QMap<");
@@ -274,4 +365,5 @@ fn is_known(name: &str) -> bool {
     ALIASES.iter().any(|(known, _)| *known == name)
         || name.starts_with("QValueList<")
         || name.starts_with("QValueVector<")
+        || is_trinity_word(name.split('<').next().unwrap_or_default())
 }

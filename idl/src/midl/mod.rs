@@ -17,6 +17,7 @@ mod parser;
 mod print;
 
 use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::languages::Preprocessing;
 use crate::omg::preprocess::Preprocessor;
 use crate::report::Report;
 use everywire_model::Contract;
@@ -41,9 +42,16 @@ pub fn parse(text: &str, file_name: &str) -> Result<Contract, Diagnostics> {
 /// # Errors
 /// All that is wrong with the files, or that one cannot be read.
 pub fn parse_file(path: impl AsRef<Path>, include_dirs: &[PathBuf]) -> Result<Contract, Diagnostics> {
-    let path = path.as_ref();
+    parse_with(path.as_ref(), &Preprocessing { directories: include_dirs.to_vec(), macros: Vec::new() })
+}
+
+/// Reads a contract from a file as [`parse_file`] does, with directories and macros for the preprocessor.
+///
+/// # Errors
+/// As [`parse_file`]; or a macro that is none.
+pub fn parse_with(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     let mut report = Report::default();
-    match Preprocessor::of_file(path, include_dirs, &mut report) {
+    match Preprocessor::of_file(path, given, &mut report) {
         Ok(source) => read(source.midl(known::file), report),
         Err(error) => {
             Err(Diagnostic::of_file(&path.to_string_lossy(), format!("cannot be read: {error}")).into())

@@ -1,10 +1,12 @@
-//! The preprocessor: included files, conditions, macros without parameters, pragmas.
+//! The preprocessor: included files, conditions, macros, pragmas.
 //!
 //! Included files are read once each, however often they are named. Text read by [`super::parse`] includes nothing.
 
 use super::conditions::Conditions;
 use super::lexer::{Directive, Kind, Lexer, Token};
 use super::limits;
+use super::macros::{self, Function};
+use crate::languages::Preprocessing;
 use crate::report::{Problem, Report, Span};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::Read;
@@ -27,11 +29,14 @@ module CORBA {
 
 /// Makes one stream of tokens from a file and what it includes.
 pub(crate) struct Preprocessor {
-    frames: Vec<Frame>,
-    macros: HashMap<String, Vec<Token>>,
+    pub(super) frames: Vec<Frame>,
+    /// What each macro stands for; nothing for those with parameters.
+    pub(super) macros: HashMap<String, Vec<Token>>,
+    /// Macros with parameters.
+    pub(super) functions: HashMap<String, Function>,
     /// Tokens made by macros, next first.
-    expanded: VecDeque<Token>,
-    expansions: usize,
+    pub(super) expanded: VecDeque<Token>,
+    pub(super) expansions: usize,
     /// Where included files are looked for; nothing if no file may be opened.
     directories: Option<Vec<PathBuf>>,
     included: HashSet<PathBuf>,
@@ -41,8 +46,8 @@ pub(crate) struct Preprocessor {
 }
 
 /// A file that is being read.
-struct Frame {
-    lexer: Lexer,
+pub(super) struct Frame {
+    pub(super) lexer: Lexer,
     conditions: Conditions,
     directory: PathBuf,
 }
@@ -61,17 +66,18 @@ impl Preprocessor {
         new
     }
 
-    /// For a file, and what it includes from beside it and from these directories.
-    pub(crate) fn of_file(
-        path: &Path,
-        directories: &[PathBuf],
-        report: &mut Report,
-    ) -> std::io::Result<Self> {
-        let mut new = Self::empty(Some(directories.to_vec()));
+    /// For a file, and what it includes from beside it and from the directories given, with the macros given.
+    pub(crate) fn of_file(path: &Path, given: &Preprocessing, report: &mut Report) -> std::io::Result<Self> {
+        let mut new = Self::empty(Some(given.directories.clone()));
         let text = new.load(path)?;
         new.included.insert(path.canonicalize()?);
         let directory = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
         new.push(&path.to_string_lossy(), &text, directory, report);
+        for (name, value) in &given.macros {
+            let text: Arc<str> = Arc::from(format!("{name} {value}"));
+            let file = report.add_file(&format!("-D {name}"), Arc::clone(&text));
+            new.define(&mut Lexer::new(file, text), report);
+        }
         Ok(new)
     }
 
@@ -79,6 +85,7 @@ impl Preprocessor {
         Self {
             frames: Vec::new(),
             macros: HashMap::new(),
+            functions: HashMap::new(),
             expanded: VecDeque::new(),
             expansions: 0,
             directories,
@@ -101,6 +108,9 @@ impl Preprocessor {
     pub(crate) fn next(&mut self, report: &mut Report) -> Token {
         loop {
             if let Some(token) = self.expanded.pop_front() {
+                if self.invoke(&token, report) {
+                    continue;
+                }
                 return token;
             }
             let depth = self.frames.len();
@@ -123,12 +133,13 @@ impl Preprocessor {
                 Kind::Word(word) if self.macros.get(word).is_some_and(|body| !body.is_empty()) => {
                     self.expand(&token, 0, report);
                 }
+                _ if self.invoke(&token, report) => {}
                 _ => return token,
             }
         }
     }
 
-    fn expand(&mut self, token: &Token, depth: usize, report: &mut Report) {
+    pub(super) fn expand(&mut self, token: &Token, depth: usize, report: &mut Report) {
         let body = match &token.kind {
             Kind::Word(word) if depth < limits::MACRO_DEPTH && self.expansions <= limits::EXPANSION => {
                 self.macros.get(word).filter(|body| !body.is_empty())
@@ -172,6 +183,7 @@ impl Preprocessor {
             "undef" => {
                 if let Kind::Word(word) = line.next(report).kind {
                     self.macros.remove(&word);
+                    self.functions.remove(&word);
                 }
             }
             "include" => return self.include(&mut line, report),
@@ -196,14 +208,21 @@ impl Preprocessor {
             report.add(Problem::new(name.span, "a macro needs a name").expected(["a name"]));
             return;
         };
-        if line.rest().starts_with('(') {
-            // Headers of C are full of these; it is their uses that would matter.
-            if self.known.is_some() {
+        let parameters = if line.rest().starts_with('(') {
+            // Pieces that are glued together or made text are for C, whose headers MIDL may include.
+            if line.rest().contains('#') {
+                if self.known.is_none() {
+                    report.add(Problem::new(name.span, "`#` and `##` in macros are not supported"));
+                }
                 return;
             }
-            report.add(Problem::new(name.span, "macros with parameters are not supported"));
-            return;
-        }
+            match macros::parameters(line, report) {
+                Some(parameters) => Some(parameters),
+                None => return,
+            }
+        } else {
+            None
+        };
         line.plain = false;
         let mut body = Vec::new();
         loop {
@@ -215,6 +234,11 @@ impl Preprocessor {
                 }
                 token => body.push(token),
             }
+        }
+        self.functions.remove(&word);
+        if let Some(parameters) = parameters {
+            self.functions.insert(word.clone(), Function { parameters, body });
+            body = Vec::new();
         }
         self.macros.insert(word, body);
     }

@@ -8,6 +8,7 @@ mod dbus_xml;
 mod kidl;
 mod midl;
 mod omniidl;
+mod preprocessor;
 mod signature;
 mod wsdl;
 mod wsdl_members;

@@ -48,8 +48,8 @@ impl DcopSession {
     }
 
     /// Asks the server on this side's own account.
-    pub(crate) fn ask(&mut self, function: &[u8], arguments: &[u8], asks: Asks) {
-        let way = Way::new(&self.name, address::SERVER, b"", function);
+    pub(crate) fn ask(&mut self, function: &str, arguments: &[u8], asks: Asks) {
+        let way = Way::new(&self.name, address::SERVER, b"", self.spelled(function).as_bytes());
         let key = self.take_key();
         self.put_small(minor::CALL, key, &way, arguments);
         self.expect((key, false), Arc::new(way), asks);

@@ -43,7 +43,7 @@ impl DcopSession {
         for app in &apps {
             let mut arguments = Vec::new();
             put_name(&mut arguments, app);
-            self.ask(b"isApplicationRegistered(QCString)", &arguments, Asks::Alive(app.clone()));
+            self.ask("isApplicationRegistered(QCString)", &arguments, Asks::Alive(app.clone()));
         }
         self.round = Some(Round { left: apps.len(), again: false });
     }

@@ -5,6 +5,7 @@ use crate::standard::{BASE, CLIENT};
 use crate::{address, types};
 use bytes::Bytes;
 use everywire_idl::kidl;
+use everywire_model::contract::LEFT_OUT;
 use everywire_model::describe::TEXT;
 use everywire_model::shape::Field;
 use everywire_model::visit::Nothing;
@@ -86,26 +87,21 @@ fn contract(interfaces: &[String], functions: &[String]) -> Contract {
                 }
                 operations.push(operation);
             }
-            None => left_out.push(text.as_str()),
+            None => left_out.push(format!("{text}: it has a type of unknown shape")),
         }
     }
-    let doc = if left_out.is_empty() {
-        Cow::Borrowed("")
-    } else {
-        Cow::Owned(format!("Left out, as they have types of unknown shape: {}", left_out.join("; ")))
-    };
     let interface = Interface {
         id: name.clone().into(),
         name: name.into(),
         identities: Cow::Borrowed(&[]),
-        notes: Cow::Borrowed(&[]),
+        notes: left_out.into_iter().map(|what| (LEFT_OUT.into(), what.into())).collect(),
         kind: everywire_model::InterfaceKind::Plain,
         bases: Cow::Borrowed(&[]),
         inherited: 0,
         operations: Cow::Owned(operations),
         attributes: Cow::Borrowed(&[]),
         signals: Cow::Borrowed(&[]),
-        doc,
+        doc: Cow::Borrowed(""),
     };
     Contract { definitions: vec![Definition::Interface(Hold::new(interface))] }
 }
@@ -200,6 +196,7 @@ mod tests {
         let interface = contract.interface("X").unwrap();
         let labels: Vec<_> = interface.operations.iter().map(|operation| operation.label.as_ref()).collect();
         assert_eq!(labels, ["a", "a_2"]);
-        assert!(interface.doc.contains("b(KFileItem u)"));
+        let left_out: Vec<&str> = everywire_model::contract::left_out(&interface.notes).collect();
+        assert_eq!(left_out, ["void b(KFileItem u): it has a type of unknown shape"]);
     }
 }

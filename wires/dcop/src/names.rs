@@ -3,6 +3,7 @@
 use crate::limits::REMEMBERED;
 use crate::{strings, types};
 use bytes::Bytes;
+use everywire_idl::kidl;
 use everywire_model::shape::{Hold, Struct};
 use everywire_model::{Rope, Shape, Visit};
 
@@ -37,26 +38,35 @@ impl Head {
 /// Names by shapes.
 #[derive(Debug, Default)]
 pub(crate) struct TypeNames {
-    /// Holding the shape keeps its address from being used for another.
-    known: Vec<(Hold<Struct>, Bytes)>,
+    /// Whether the next name is to be spelled as Trinity does.
+    pub(crate) trinity: bool,
+    /// Shape, spelling and name. Holding the shape keeps its address from being used for another.
+    known: Vec<(Hold<Struct>, bool, Bytes)>,
     next: usize,
 }
 
 impl TypeNames {
+    fn spelled(&self, name: String) -> String {
+        if self.trinity { kidl::types::of_trinity(&name) } else { name }
+    }
+
     /// Appends the type of these results, and room for the length of the data.
     #[inline]
     pub(crate) fn put_head(&mut self, results: &Shape, rope: &mut Rope, head: &mut Head) -> Visit<()> {
         let Shape::Struct(results) = results.resolved() else {
-            head.put(rope, types::name(results)?.as_bytes());
+            head.put(rope, self.spelled(types::name(results)?).as_bytes());
             return Ok(());
         };
-        if let Some((_, name)) = self.known.iter().find(|(held, _)| std::ptr::eq(&**held, &**results)) {
+        let same = |(held, trinity, _): &&(Hold<Struct>, bool, Bytes)| {
+            std::ptr::eq(&**held, &**results) && *trinity == self.trinity
+        };
+        if let Some((_, _, name)) = self.known.iter().find(same) {
             head.put(rope, name);
             return Ok(());
         }
-        let name = Bytes::from(types::results(&results.fields)?);
+        let name = Bytes::from(self.spelled(types::results(&results.fields)?));
         head.put(rope, &name);
-        let entry = (results.clone(), name);
+        let entry = (results.clone(), self.trinity, name);
         match self.known.get_mut(self.next) {
             Some(place) => *place = entry,
             None => self.known.push(entry),

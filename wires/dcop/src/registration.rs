@@ -1,4 +1,5 @@
-//! Getting in: the handshake, and a name (`registerAs`).
+//! Getting in: the handshake, and a name (`registerAs`). A server of Trinity knows that function by its own types only;
+//! from then on this side speaks as Trinity's programs do.
 
 use crate::address::SERVER;
 use crate::ice::{self, Framing, Progress, minor};
@@ -8,7 +9,9 @@ use crate::strings::{Walk, put_name};
 use crate::violations::Wrong;
 use crate::ways::Way;
 use bytes::{Bytes, BytesMut};
+use everywire_idl::kidl::types;
 use everywire_model::{Event, Peer, Violation};
+use std::borrow::Cow;
 use std::time::Instant;
 
 impl DcopSession {
@@ -52,16 +55,26 @@ impl DcopSession {
     /// Asks for a name. The key is 0, as this side has none yet; any key may come back.
     fn register(&mut self) {
         self.phase = Phase::Registration;
-        let way = Way::new(b"", SERVER, b"", b"registerAs(QCString)");
+        let way = Way::new(b"", SERVER, b"", self.spelled("registerAs(QCString)").as_bytes());
         let mut arguments = Vec::new();
         put_name(&mut arguments, &self.wanted);
         self.put_small(minor::CALL, 0, &way, &arguments);
+    }
+
+    /// A signature in the spelling of the server.
+    pub(crate) fn spelled<'a>(&self, signature: &'a str) -> Cow<'a, str> {
+        if self.trinity { Cow::Owned(types::of_trinity(signature)) } else { Cow::Borrowed(signature) }
     }
 
     /// The server answers.
     pub(crate) fn registered(&mut self, kind: u8, payload: &Bytes) -> Result<(), Wrong> {
         match kind {
             minor::REPLY => {}
+            minor::REPLY_FAILED if !self.trinity => {
+                self.trinity = true;
+                self.register();
+                return Ok(());
+            }
             minor::REPLY_FAILED => return Err(Wrong::NotRegistered),
             // News for everybody.
             minor::SEND => return Ok(()),
@@ -81,6 +94,11 @@ impl DcopSession {
             return Err(Wrong::NameTaken { wanted: text(&self.wanted), granted: text(&granted) });
         }
         self.name = Bytes::copy_from_slice(&granted);
+        self.ways.trinity = self.trinity;
+        self.emitted.trinity = self.trinity;
+        if let Some(tree) = self.tree {
+            tree.set_trinity(self.trinity);
+        }
         self.phase = Phase::Open;
         self.due = None;
         let authentication = if self.without_cookie.is_empty() { "MIT-MAGIC-COOKIE-1" } else { "none" };

@@ -257,6 +257,7 @@ impl DcopSession {
             if let Some(number) = served.announced {
                 out.extend_from_slice(&number.to_be_bytes());
             }
+            session.names.trinity = session.trinity || served.came.trinity;
             let mut head = Head::default();
             let lead = Lead::Reply(&mut session.names, &mut head);
             results.encode(&mut StreamSink::new(&mut session.out, start, limit, lead))?;

@@ -36,6 +36,8 @@ pub(crate) struct DcopSession {
     pub(crate) suffix: bool,
     /// What was wrong with the authority file; empty if a cookie was found.
     pub(crate) without_cookie: String,
+    /// Whether the server is one of Trinity: types have that spelling then.
+    pub(crate) trinity: bool,
     /// The id that the server gave.
     pub(crate) name: Bytes,
     pub(crate) framing: Option<Framing>,
@@ -147,6 +149,7 @@ impl DcopSession {
             wanted,
             suffix: !exact,
             without_cookie,
+            trinity: false,
             name: Bytes::new(),
             framing: None,
             out: Rope::new(),

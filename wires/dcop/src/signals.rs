@@ -85,7 +85,8 @@ impl DcopSession {
                 limit,
             ));
         }
-        let signatures = signals.iter().map(|signal| types::signal(signal)).collect::<Result<Vec<_>, _>>()?;
+        let signature = |signal: &&Signal| Ok(self.spelled(&types::signal(signal)?).into_owned());
+        let signatures = signals.iter().map(signature).collect::<Result<Vec<String>, Failure>>()?;
         let app = Bytes::copy_from_slice(address::application(interest.profile));
         let id = u64::from(self.take_key());
         let mut numbers = Vec::with_capacity(signals.len());
@@ -104,7 +105,7 @@ impl DcopSession {
             arguments.push(0);
             self.slots.insert(number, slot);
             numbers.push(number);
-            let function = b"connectSignal(QCString,QCString,QCString,QCString,QCString,bool)";
+            let function = "connectSignal(QCString,QCString,QCString,QCString,QCString,bool)";
             self.ask(function, &arguments, Asks::Connect(number));
         }
         self.subs.insert(id, Sub { app, unconfirmed: numbers.len(), slots: numbers });
@@ -117,7 +118,7 @@ impl DcopSession {
         let wanted = self.subs.values().any(|sub| !sub.app.is_empty());
         if wanted != self.notified {
             self.notified = wanted;
-            self.ask(b"setNotifications(bool)", &[wanted.into()], Asks::Quiet);
+            self.ask("setNotifications(bool)", &[wanted.into()], Asks::Quiet);
         }
     }
 
@@ -153,7 +154,7 @@ impl DcopSession {
             let Some(slot) = self.slots.remove(&number) else { continue };
             if open {
                 let arguments = connection(number, &slot);
-                let function = b"disconnectSignal(QCString,QCString,QCString,QCString,QCString)";
+                let function = "disconnectSignal(QCString,QCString,QCString,QCString,QCString)";
                 self.ask(function, &arguments, Asks::Quiet);
             }
         }
@@ -187,7 +188,7 @@ impl DcopSession {
 
     /// The server tells who came or went.
     pub(crate) fn notified_of(&mut self, function: &[u8], data: &[u8]) {
-        if function != b"applicationRemoved(QCString)" {
+        if !matches!(function, b"applicationRemoved(QCString)" | b"applicationRemoved(TQCString)") {
             return;
         }
         let Some(app) = Walk::new(data).name().ok().and_then(|name| data.get(name)) else { return };

@@ -236,6 +236,12 @@ impl Sink for StreamSink<'_> {
             }
             Lead::Note(_) => self.learn(shape)?,
         }
+        if let Some(null) = strings::null(shape.resolved()) {
+            if len == 0 {
+                self.put(null);
+            }
+            return Ok(());
+        }
         match shape.resolved() {
             Shape::Struct(_) | Shape::Variant => Ok(()),
             Shape::Sequence(_) | Shape::Array(_) => {

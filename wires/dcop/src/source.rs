@@ -1,6 +1,6 @@
 //! Reading values as `QDataStream` wrote them.
 
-use crate::{address, variants};
+use crate::{address, strings, variants};
 use bytes::Bytes;
 use everywire_model::shape::{Enum, Text, TextKind};
 use everywire_model::visit::NumbersMut;
@@ -254,6 +254,13 @@ impl<'a> Source<'a> for StreamSource<'a> {
 
     fn open(&mut self, shape: &Shape) -> Visit<usize> {
         self.budget.enter()?;
+        if let Some(null) = strings::null(shape.resolved()) {
+            let is_null = self.body.bytes.get(self.pos..).is_some_and(|rest| rest.starts_with(&null));
+            if is_null {
+                self.pos += null.len();
+            }
+            return Ok(usize::from(!is_null));
+        }
         match shape.resolved() {
             Shape::Struct(shape) => {
                 self.budget.charge_elements(1)?;

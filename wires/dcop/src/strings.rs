@@ -1,6 +1,8 @@
 //! The counted strings that name things in every message: `QCString`s, with their NUL counted.
 
 use crate::limits::NAME;
+use everywire_model::Shape;
+use everywire_model::shape::{Text, TextKind};
 
 /// A walk over the front of a message's payload.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +73,18 @@ impl<'a> Walk<'a> {
         let start = self.pos;
         self.pos += len;
         Ok(start..start + len)
+    }
+}
+
+/// What stands for no text, where a shape is a text that may be null: a `QString` without a length, or a `QCString`
+/// without even its NUL. Every string of Qt's may be null; where that matters, its shape is optional.
+#[inline]
+pub(crate) fn null(shape: &Shape) -> Option<[u8; 4]> {
+    let Shape::Optional(target) = shape else { return None };
+    match target.resolved() {
+        Shape::Text(Text { kind: TextKind::Wide | TextKind::Counted, .. }) => Some([0xff; 4]),
+        Shape::Text(_) => Some([0; 4]),
+        _ => None,
     }
 }
 

@@ -6,12 +6,12 @@
 //! have it.
 
 use crate::limits::FIRST_KEY;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The calls of a server's clients that this process serves: their number in the upper half, in the lower one the key
-/// that all of them have, or 0.
+/// that all of them have, or 0. And whether the server is one of Trinity.
 #[derive(Debug, Default)]
-pub(crate) struct Tree(AtomicU64);
+pub(crate) struct Tree(AtomicU64, AtomicBool);
 
 /// A call that is open, as long as this lives.
 #[derive(Debug)]
@@ -27,6 +27,16 @@ impl Tree {
             Some(join(open + 1, if open == 0 || common == key { key } else { 0 }))
         });
         Turn(self)
+    }
+
+    /// Notes whether the server is one of Trinity.
+    pub(crate) fn set_trinity(&self, trinity: bool) {
+        self.1.store(trinity, Ordering::Relaxed);
+    }
+
+    /// Whether the server is one of Trinity.
+    pub(crate) fn is_of_trinity(&self) -> bool {
+        self.1.load(Ordering::Relaxed)
     }
 
     /// The key of all calls that are open.
@@ -64,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_key_counts_as_long_as_all_open_calls_have_it() {
-        static TREE: Tree = Tree(AtomicU64::new(0));
+        static TREE: Tree = Tree(AtomicU64::new(0), AtomicBool::new(false));
         assert_eq!(TREE.key(), None);
         let one = TREE.enter(50);
         assert_eq!(TREE.key(), Some(50));

@@ -26,6 +26,9 @@ fn write(shape: &Shape, out: &mut String, depth: u32) -> Visit<()> {
             write(shape.element().unwrap_or(&Shape::Void), out, depth + 1)?;
             out.push('>');
         }
+        Shape::Optional(target) if matches!(target.resolved(), Shape::Text(_)) => {
+            write(target, out, depth + 1)?;
+        }
         Shape::Optional(target) => {
             out.push_str("QValueList<");
             write(target, out, depth + 1)?;
@@ -169,9 +172,9 @@ pub(crate) fn operation(interface: &Interface, asked: &[u8]) -> Option<usize> {
 }
 
 /// A signature in which types with the same bytes have the same name: `uint` is `unsigned int`, `long` as wide as a
-/// `Q_INT64`.
+/// `Q_INT64`, Trinity's `TQString` is a `QString`.
 pub(crate) fn canonical(signature: &str) -> String {
-    let normal = types::normal(signature);
+    let normal = types::of_kde(&types::normal(signature));
     let Some((name, rest)) = normal.split_once('(') else { return normal };
     let Some(list) = rest.strip_suffix(')') else { return normal.clone() };
     let mut out = format!("{name}(");

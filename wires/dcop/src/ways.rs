@@ -4,8 +4,10 @@ use crate::limits::REMEMBERED;
 use crate::strings::{Bad, Walk, put_name, put_nullable};
 use crate::{address, signals, types};
 use bytes::Bytes;
+use everywire_idl::kidl;
 use everywire_model::shape::{Hold, Struct};
 use everywire_model::{Context, Failure, Initiator, Kind, Operation, Profile, Shape, Signal};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A way to ask something of an object: the front of the message, up to the length of the data.
@@ -76,6 +78,8 @@ impl Way {
 /// The ways that were used last.
 #[derive(Debug, Default)]
 pub(crate) struct WayBook {
+    /// Whether signatures are written as Trinity does.
+    pub(crate) trinity: bool,
     known: Vec<Arc<Way>>,
     last: usize,
     next: usize,
@@ -115,7 +119,7 @@ impl WayBook {
             )
             .with_hint("write dcop:APPLICATION/OBJECT; `everywire list dcop:` shows who is there"));
         }
-        let function = types::function(operation)?;
+        let function = self.spelled(types::function(operation)?);
         if function.as_bytes().contains(&0) {
             return Err(Failure::new(Kind::BadArgument, Initiator::User, "a signature has a NUL inside"));
         }
@@ -139,13 +143,17 @@ impl WayBook {
                 return Ok(Arc::clone(way));
             }
         }
-        let function = [emitter, b"#", types::signal(signal)?.as_bytes()].concat();
+        let function = [emitter, b"#", self.spelled(types::signal(signal)?).as_bytes()].concat();
         if function.contains(&0) {
             return Err(Failure::new(Kind::BadArgument, Initiator::User, "a signal's name has a NUL inside"));
         }
         let mut way = Way::new(from, address::SERVER, b"emit", &function);
         way.emitter = Bytes::copy_from_slice(emitter);
         Ok(self.keep(way.made_for(&signal.name, &signal.fields)))
+    }
+
+    fn spelled<'a>(&self, signature: Cow<'a, str>) -> Cow<'a, str> {
+        if self.trinity { Cow::Owned(kidl::types::of_trinity(&signature)) } else { signature }
     }
 
     fn keep(&mut self, way: Way) -> Arc<Way> {
@@ -171,6 +179,8 @@ pub(crate) struct Came {
     pub(crate) context: Context,
     /// The slot that it is for, if it is a signal.
     pub(crate) slot: Option<u64>,
+    /// Whether its types are spelled as Trinity does.
+    pub(crate) trinity: bool,
     /// From this side to the sender: the front of an answer.
     pub(crate) back: Vec<u8>,
 }
@@ -217,6 +227,7 @@ impl CameBook {
         put_name(&mut back, &sender);
         let came = Arc::new(Came {
             slot: signals::slot_of(&object),
+            trinity: std::str::from_utf8(&function).is_ok_and(kidl::types::is_of_trinity),
             front: front.to_vec().into_boxed_slice(),
             context: (&*function).into(),
             sender,

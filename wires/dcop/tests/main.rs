@@ -11,4 +11,5 @@ mod server;
 mod server_allocations;
 mod support;
 mod trees;
+mod trinity;
 mod values;

@@ -326,3 +326,39 @@ fn random_values_come_back_and_broken_ones_never_panic() {
         }
     }
 }
+
+#[test]
+fn texts_that_are_null_stay_null() {
+    let wide = |text: Option<&str>| match text {
+        None => vec![0xff; 4],
+        Some(text) => {
+            let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+            [&u32::try_from(units.len()).unwrap().to_be_bytes()[..], &units].concat()
+        }
+    };
+    // http://a.b/c?d, as KDE writes it: no user, no password, no `#`; and with an empty `#`.
+    for reference in [None, Some("")] {
+        let mut url = wide(Some("http"));
+        for text in [None, None, Some("a.b"), Some("/c"), None, Some("d"), reference] {
+            url.extend(wide(text));
+        }
+        url.extend([0, 0, 0]);
+        let kind = one("KURL");
+        assert_eq!(encode(&kind, &decode(&kind, &url).unwrap()).unwrap(), url);
+    }
+    for (text, null) in [(Text::WIDE, &[0xff; 4][..]), (Text::NARROW, &[0; 4][..])] {
+        let kind = Shape::Optional(Hold::new(Shape::Text(text)));
+        assert_eq!(decode(&kind, null).unwrap(), Value::Nothing);
+        assert_eq!(encode(&kind, &Value::Nothing).unwrap(), null);
+        for value in ["", "x"] {
+            let value = Value::Text(value.into());
+            let bytes = encode(&kind, &value).unwrap();
+            assert_ne!(bytes, null);
+            assert_eq!(decode(&kind, &bytes).unwrap(), value);
+        }
+    }
+    assert_eq!(
+        everywire_idl::kidl::types::name(&Shape::Optional(Hold::new(Shape::Text(Text::WIDE)))).unwrap(),
+        "QString"
+    );
+}

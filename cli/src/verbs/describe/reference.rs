@@ -1,7 +1,7 @@
 //! What a reference says, and whether its object answers.
 
 use super::{Form, document};
-use crate::contract::{self, Known};
+use crate::contract::{self, Known, Preprocess};
 use crate::output::{self, Envelope, line};
 use crate::people;
 use crate::trouble::{Done, Trouble};
@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 pub(super) struct Asked<'a> {
     /// The contract of the object.
     pub(super) with: Option<&'a Path>,
+    /// What the contract's preprocessor is given.
+    pub(super) preprocess: &'a Preprocess,
     /// Whether to ask the object itself.
     pub(super) ask: bool,
     /// How to print a contract that it tells.
@@ -28,14 +30,14 @@ pub(super) struct Asked<'a> {
 /// Describes the object behind a reference. If it does not answer, the exit code says how: 1 no such object, 3 no such
 /// server, 5 no answer in time.
 pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
-    let Asked { with, ask, form, deadline, json } = *asked;
+    let Asked { with, preprocess, ask, form, deadline, json } = *asked;
     let node = Node::from(Node::builder().deadline(deadline).shards(1).build());
     let object = node
         .object(text)
         .map_err(|failure| Trouble::failure("this is neither a file nor a reference", &failure))?;
     let reference = object.reference();
     let known = match with {
-        Some(path) => Some(Known::of_file(path)?),
+        Some(path) => Some(Known::of_file(path, preprocess)?),
         None if ask => match Known::of_object(&object) {
             Ok(known) => Some(known),
             // Not to tell is one thing, not to be there another: that shows below.

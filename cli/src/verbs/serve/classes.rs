@@ -9,7 +9,7 @@
 //! A class is named as in its address; `-` stands for the identity that the contract gives it. A contract's file is looked for
 //! beside the table.
 
-use crate::contract;
+use crate::contract::{self, Preprocess};
 use crate::trouble::{Done, Trouble};
 use everywire::Interface;
 use everywire::model::Hold;
@@ -26,7 +26,7 @@ pub(super) struct Class {
 }
 
 /// Reads a table; tells of all lines that are wrong at once.
-pub(super) fn read(file: &Path) -> Done<Vec<Class>> {
+pub(super) fn read(file: &Path, given: &Preprocess) -> Done<Vec<Class>> {
     let what = || format!("the table of classes in {} cannot be used", file.display());
     let text = std::fs::read_to_string(file).map_err(|error| Trouble::local(what(), &error))?;
     let beside = file.parent().unwrap_or_else(|| Path::new(""));
@@ -36,7 +36,7 @@ pub(super) fn read(file: &Path) -> Done<Vec<Class>> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        match class(line, beside) {
+        match class(line, beside, given) {
             Ok(class) => match classes.iter().find(|(_, held)| held.key.eq_ignore_ascii_case(&class.key)) {
                 Some((first, _)) => {
                     wrong
@@ -58,7 +58,7 @@ pub(super) fn read(file: &Path) -> Done<Vec<Class>> {
 
 const LINE: &str = "CLASS CONTRACT INTERFACE COMMAND..., with blanks between";
 
-fn class(line: &str, beside: &Path) -> Result<Class, String> {
+fn class(line: &str, beside: &Path, given: &Preprocess) -> Result<Class, String> {
     let mut rest = line;
     let mut word = || {
         let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -70,7 +70,7 @@ fn class(line: &str, beside: &Path) -> Result<Class, String> {
         return Err(format!("`{line}` is not {LINE}"));
     }
     let path = beside.join(file);
-    let contract = contract::load(&path).map_err(|trouble| trouble.why())?;
+    let contract = contract::load(&path, given).map_err(|trouble| trouble.why())?;
     let interface = contract::interface(&contract, name, file).map_err(|trouble| trouble.whole())?.clone();
     let key = if class == "-" { interface.id.to_string() } else { class.to_owned() };
     Ok(Class { key, interface, command: rest.to_owned() })

@@ -16,6 +16,12 @@ use std::collections::{HashMap, HashSet};
 /// The most interfaces that one is derived from.
 const ANCESTORS: usize = 64;
 
+/// Whether an interface is for callers in the same process alone. One for Automation is not, whatever it says: `local` has
+/// no proxy made for it, and Automation brings its own.
+fn is_local(attributes: &[Attribute]) -> bool {
+    has(attributes, "local") && !["dual", "oleautomation"].iter().any(|name| has(attributes, name))
+}
+
 /// What an interface has so far.
 #[derive(Default)]
 struct Draft {
@@ -43,7 +49,7 @@ impl Builder<'_> {
         let hold = Hold::new(built);
         self.interfaces.insert(ident.name.clone(), hold.clone());
         // Nobody calls a local interface from elsewhere; its types and its name are of use.
-        if !has(attributes, "local") {
+        if !is_local(attributes) {
             self.definitions.push(Definition::Interface(hold));
         }
     }
@@ -75,7 +81,7 @@ impl Builder<'_> {
         if let Some(wraps) = &interface.wraps {
             self.wrap(wraps, &mut draft)?;
         }
-        self.methods(interface, has(attributes, "local"), style, &mut draft);
+        self.methods(interface, is_local(attributes), style, &mut draft);
         properties(&mut draft);
         let kind = if style == Style::Procedure {
             InterfaceKind::Procedures

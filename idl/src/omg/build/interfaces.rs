@@ -256,9 +256,12 @@ impl Builder<'_> {
         let mut seen = HashSet::new();
         for name in names {
             match self.resolve(name) {
-                Some(What::Exception(exception)) if !seen.insert(exception.name.to_string()) => {
+                Some(What::Exception(_)) if !seen.insert(name.text()) => {
                     self.report.add(Problem::new(name.span, format!("`{}` is named twice", name.text())));
                 }
+                // By another name it may be there already: generated contracts do that.
+                Some(What::Exception(exception))
+                    if raises.iter().any(|known| known.name == exception.name) => {}
                 Some(What::Exception(exception)) => raises.push(exception),
                 Some(other) => {
                     let message = format!("`{}` is {}, not an exception", name.text(), other.noun());

@@ -226,6 +226,11 @@ impl Builder<'_> {
             };
             let ancestors = match &symbol.what {
                 What::Interface(Some(built)) => Rc::clone(&built.ancestors),
+                // One that is being read names what it inherits by its own name, too.
+                What::Interface(None) => {
+                    let open = self.scopes.iter().find(|scope| scope.name == symbol.name);
+                    open.map(|scope| Rc::clone(&scope.ancestors)).unwrap_or_default()
+                }
                 What::Broken => return None,
                 _ => Rc::default(),
             };

@@ -1,5 +1,6 @@
 //! The functions of the server itself, at the id `DCOPServer`. They are found by name alone, whatever the object, apart
-//! from the object `emit`, on which every function is a signal.
+//! from the object `emit`, on which every function is a signal. Programs of KDE and of Trinity spell the types of their
+//! arguments differently; each is answered, and told of others, in its own spelling.
 
 use super::fields::{Fields, put_len, put_name, put_text};
 use super::peers::Slot;
@@ -23,11 +24,13 @@ impl Router {
         }
         let mut arguments = Fields::new(data);
         match function {
-            b"registerAs(QCString)" => {
+            b"registerAs(QCString)" | b"registerAs(TQCString)" => {
                 let wanted = arguments.text("an id").ok()?.bytes();
+                let trinity = function == b"registerAs(TQCString)";
+                self.peers.get_mut(slot)?.trinity = trinity;
                 self.register(slot, wanted);
                 put_name(reply, &self.peers.get(slot)?.name);
-                Some(b"QCString")
+                Some(if trinity { b"TQCString" } else { b"QCString" })
             }
             b"registeredApplications()" => {
                 let mut names: Vec<&[u8]> = self.names.keys().map(Vec::as_slice).collect();
@@ -36,7 +39,7 @@ impl Router {
                 names.iter().for_each(|name| put_text(reply, name));
                 Some(b"QCStringList")
             }
-            b"isApplicationRegistered(QCString)" => {
+            b"isApplicationRegistered(QCString)" | b"isApplicationRegistered(TQCString)" => {
                 let name = arguments.text("an id").ok()?.bytes();
                 let known = u32::from(self.names.contains_key(name));
                 // The type says one byte; every client there is expects four.
@@ -53,13 +56,15 @@ impl Router {
                 self.set_daemon(slot, daemon != 0);
                 Some(b"void")
             }
-            b"connectSignal(QCString,QCString,QCString,QCString,QCString,bool)" => {
+            b"connectSignal(QCString,QCString,QCString,QCString,QCString,bool)"
+            | b"connectSignal(TQCString,TQCString,TQCString,TQCString,TQCString,bool)" => {
                 let wish = wish(&mut arguments).ok()?;
                 let [volatile] = arguments.take("a boolean").ok()?;
                 reply.push(u8::from(self.connect(slot, &wish, volatile != 0)));
                 Some(b"bool")
             }
-            b"disconnectSignal(QCString,QCString,QCString,QCString,QCString)" => {
+            b"disconnectSignal(QCString,QCString,QCString,QCString,QCString)"
+            | b"disconnectSignal(TQCString,TQCString,TQCString,TQCString,TQCString)" => {
                 let wish = wish(&mut arguments).ok()?;
                 reply.push(u8::from(self.signals.disconnect(slot, &wish, &self.peers)));
                 Some(b"bool")
@@ -92,13 +97,13 @@ impl Router {
         peer.renamed |= !old.is_empty() && old != name;
         self.names.insert(name.clone(), slot);
         if !old.is_empty() {
-            self.notify(slot, b"applicationRemoved(QCString)", &old);
+            self.notify(slot, "applicationRemoved", &old);
         }
-        self.notify(slot, b"applicationRegistered(QCString)", &name);
+        self.notify(slot, "applicationRegistered", &name);
     }
 
     /// Tells everybody who wants to know, but the connection that it is about.
-    pub(super) fn notify(&mut self, about: Slot, function: &[u8], name: &[u8]) {
+    pub(super) fn notify(&mut self, about: Slot, function: &str, name: &[u8]) {
         if self.listening == 0 {
             return;
         }
@@ -106,11 +111,12 @@ impl Router {
             if peer.notifications == 0 || slot == about || peer.out.len() > self.post.quota {
                 continue;
             }
+            let function = format!("{function}({})", if peer.trinity { "TQCString" } else { "QCString" });
             self.post.message(slot, peer, minor::SEND, NO_TREE, |out| {
                 put_text(out, SERVER);
                 put_text(out, b"");
                 put_text(out, b"");
-                put_text(out, function);
+                put_text(out, function.as_bytes());
                 put_len(out, 4 + name.len() + 1);
                 put_text(out, name);
             });

@@ -1,7 +1,7 @@
 //! The connections of a server, and what is to be done about them.
 
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, put_message, set_length};
-use bytes::Bytes;
+use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{HubEvent, PeerId, Rope};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -53,6 +53,10 @@ pub(super) struct Peer {
     /// How often it asked to be told of registrations, less how often it declined.
     pub(super) notifications: u32,
     pub(super) daemon: bool,
+    /// Whether it writes types as Trinity does: `TQCString`.
+    pub(super) trinity: bool,
+    /// Bytes still to come of a message over the limit: they are read and dropped.
+    pub(super) skip: u64,
     /// Bytes missing from the message that has begun.
     pub(super) wanted: usize,
     /// When that message must be whole.
@@ -72,6 +76,16 @@ impl Peer {
             State::Up(framing) => framing.my_opcode,
             _ => 0,
         }
+    }
+
+    /// Drops what has come of a message over the limit; whether that is the whole rest of it.
+    pub(super) fn drop_rest(&mut self, input: &mut BytesMut) -> bool {
+        let len = input.len().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
+        input.advance(len);
+        self.skip -= len as u64;
+        self.received += len as u64;
+        self.wanted = 0;
+        self.skip == 0
     }
 
     /// Whether it takes messages.
@@ -120,6 +134,8 @@ impl Peers {
             calling: Vec::new(),
             notifications: 0,
             daemon: false,
+            trinity: false,
+            skip: 0,
             wanted: 0,
             due: None,
             renamed: false,

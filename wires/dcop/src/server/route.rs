@@ -37,6 +37,73 @@ impl Router {
         Ok(())
     }
 
+    /// A message over the limit: the call that it belongs to fails, and nothing else does. Its front, which tells whose
+    /// call that is, is awaited; the rest is dropped as it comes.
+    #[cold]
+    pub(super) fn oversized(&mut self, slot: Slot, size: u64, input: &mut BytesMut) -> Result<bool, Wrong> {
+        // Two ids and the number of a reply.
+        let front = FRAME_HEADER + 2 * (4 + self.settings.name + 1) + 4;
+        let front = front.min(usize::try_from(size).unwrap_or(usize::MAX));
+        let Some(peer) = self.peers.get_mut(slot) else { return Ok(false) };
+        if let Some(missing) = front.checked_sub(input.len()).filter(|missing| *missing > 0) {
+            peer.wanted = missing;
+            return Ok(false);
+        }
+        let head = input.split_to(front);
+        peer.skip = size - front as u64;
+        peer.received += front as u64;
+        peer.sequence = peer.sequence.wrapping_add(1);
+        if let (Some([_, kind]), Some(key)) =
+            (head.first_chunk(), head.get(8..).and_then(<[u8]>::first_chunk))
+        {
+            self.fail_oversized(
+                slot,
+                *kind,
+                u32::from_ne_bytes(*key),
+                head.get(FRAME_HEADER..).unwrap_or_default(),
+            )?;
+        }
+        Ok(self.peers.get_mut(slot).is_some_and(|peer| peer.drop_rest(input)))
+    }
+
+    /// Tells whoever waits for what a message over the limit would have brought.
+    fn fail_oversized(&mut self, slot: Slot, kind: u8, key: u32, payload: &[u8]) -> Result<(), Wrong> {
+        let mut fields = Fields::new(payload);
+        let ends = Ends { from: fields.text("the sender's id")?, to: fields.text("the receiver's id")? };
+        let head = Head { minor: kind, key, len: payload.len() };
+        match kind {
+            minor::CALL | minor::FIND => self.fail(slot, key, ends),
+            minor::REPLY | minor::REPLY_FAILED => {
+                if let Some(caller) = self.reply(slot, head, ends.to)
+                    && let Some(peer) = self.peers.get_mut(caller)
+                {
+                    self.post.message(caller, peer, minor::REPLY_FAILED, key, |out| {
+                        out.extend_from_slice(ends.from.raw());
+                        out.extend_from_slice(ends.to.raw());
+                    });
+                }
+            }
+            minor::REPLY_DELAYED => {
+                let id = fields.take("the number of a reply")?;
+                if let Some(caller) = self.reply_delayed(slot, head, ends.to, id)
+                    && let Some(peer) = self.peers.get_mut(caller)
+                {
+                    // A reply that was announced fails by having no type.
+                    self.post.message(caller, peer, minor::REPLY_DELAYED, key, |out| {
+                        out.extend_from_slice(ends.from.raw());
+                        out.extend_from_slice(ends.to.raw());
+                        out.extend_from_slice(&id);
+                        put_text(out, b"");
+                        put_data(out, b"");
+                    });
+                }
+            }
+            // Nobody waits for anything.
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// To whom the message is to be passed on as it is; everything else is done here.
     #[inline]
     fn route(&mut self, slot: Slot, head: Head, payload: &[u8]) -> Result<Option<Slot>, Wrong> {

@@ -14,6 +14,9 @@ use std::time::Instant;
 /// The first key that is given to a call which came without one.
 const FIRST_KEY: u32 = 42;
 
+/// The longest message that a program of Qt's can write, in bytes. A header that says more lies.
+const LONGEST: u64 = i32::MAX.unsigned_abs() as u64;
+
 /// All that a server knows of its peers.
 #[derive(Debug)]
 pub(super) struct Router {
@@ -152,7 +155,16 @@ impl Router {
     /// One message; `false` if none is whole.
     #[inline]
     fn message(&mut self, slot: Slot, framing: Framing, input: &mut BytesMut) -> Result<bool, Wrong> {
-        let peek = framing.peek(input)?;
+        let Some(peer) = self.peers.get_mut(slot) else { return Ok(false) };
+        if peer.skip > 0 {
+            return Ok(peer.drop_rest(input));
+        }
+        let peek = match framing.peek(input) {
+            Err(Wrong::OverLimit { size, .. }) if size <= LONGEST && input.first() != Some(&0) => {
+                return self.oversized(slot, size, input);
+            }
+            other => other?,
+        };
         let Some(peer) = self.peers.get_mut(slot) else { return Ok(false) };
         let len = match peek {
             Peek::Missing(missing) => {
@@ -252,7 +264,7 @@ impl Router {
         }
         if !name.is_empty() {
             self.names.remove(&name);
-            self.notify(slot, b"applicationRemoved(QCString)", &name);
+            self.notify(slot, "applicationRemoved", &name);
         }
     }
 
@@ -292,7 +304,9 @@ impl Router {
     /// Tells everybody who listens that the session ends.
     pub(super) fn terminate(&mut self) {
         let Self { signals, peers, post, .. } = self;
-        signals.emit(None, b"terminateKDE()", &[], peers, post);
+        for signal in [&b"terminateKDE()"[..], b"terminateTDE()"] {
+            signals.emit(None, signal, &[], peers, post);
+        }
         self.settle();
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Quotas of a server. Each has a default; the program's options raise some.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// The largest message, in bytes, header included.
+    /// The largest message, in bytes, header included. The call that a larger one belongs to fails.
     pub message: u64,
     /// Connections at a time; the next one is closed at once.
     pub connections: usize,

@@ -6,7 +6,9 @@ use super::peers::{Peers, Post, Slot};
 use crate::ice::minor;
 use crate::limits::NAME;
 use bytes::Bytes;
+use everywire_idl::kidl::types;
 use everywire_model::rope::SPLICE;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The id under which the server itself sends.
@@ -86,7 +88,8 @@ impl Signals {
         holder: Option<Slot>,
         limits: &Settings,
     ) -> bool {
-        let Some(bytes) = wish.bytes().filter(|_| fits(wish.signal.bytes(), wish.function.bytes())) else {
+        let signal = spelled(wish.signal.bytes());
+        let Some(bytes) = wish.bytes().filter(|_| fits(&signal, &spelled(wish.function.bytes()))) else {
             return false;
         };
         let (held, held_bytes) = self.parts.get(&receiver).map_or((0, 0), |part| (part.receives, part.bytes));
@@ -105,7 +108,7 @@ impl Signals {
         }
         let mut function = Vec::new();
         put_text(&mut function, &normalized(wish.function.bytes()));
-        self.rules.entry(wish.signal.bytes().to_vec()).or_default().push(Rule {
+        self.rules.entry(signal.to_vec()).or_default().push(Rule {
             sender: wish.sender.bytes().to_vec(),
             object: wish.object.bytes().to_vec(),
             holder,
@@ -121,9 +124,9 @@ impl Signals {
         self.bytes += bytes;
         for slot in ends(receiver, holder) {
             let part = self.parts.entry(slot).or_default();
-            match part.signals.get_mut(wish.signal.bytes()) {
+            match part.signals.get_mut(&*signal) {
                 Some(rules) => *rules += 1,
-                None => drop(part.signals.insert(wish.signal.bytes().to_vec(), 1)),
+                None => drop(part.signals.insert(signal.to_vec(), 1)),
             }
         }
         true
@@ -161,7 +164,8 @@ impl Signals {
             return true;
         }
         let any_or = |wanted: Text<'_>, held: &[u8]| wanted.bytes().is_empty() || wanted.bytes() == held;
-        let ended = self.end(receiver, wish.signal.bytes(), |rule| {
+        let function = spelled(wish.function.bytes());
+        let ended = self.end(receiver, &spelled(wish.signal.bytes()), |rule| {
             let sender = match rule.holder {
                 Some(holder) => peers.get(holder).map(|peer| peer.name.as_slice()).unwrap_or_default(),
                 None => rule.sender.as_slice(),
@@ -170,7 +174,7 @@ impl Signals {
                 && sender == wish.sender.bytes()
                 && any_or(wish.object, &rule.object)
                 && any_or(wish.target, &rule.target.1)
-                && any_or(wish.function, &rule.function.1)
+                && (function.is_empty() || function == spelled(&rule.function.1))
         });
         ended > 0
     }
@@ -201,7 +205,7 @@ impl Signals {
         let mut parts = signal.splitn(2, |byte| *byte == b'#');
         let first = parts.next().unwrap_or_default();
         let (object, signal) = parts.next().map_or((&[][..], first), |second| (first, second));
-        let Some(rules) = self.rules.get(signal) else { return };
+        let Some(rules) = self.rules.get(&*spelled(signal)) else { return };
         let shared = (data.len() >= SPLICE).then(|| Bytes::copy_from_slice(data));
         let (slot, name) = emitter.map_or((None, SERVER), |(slot, name)| (Some(slot), name));
         for rule in rules {
@@ -232,6 +236,16 @@ impl Signals {
             post.message_and(rule.receiver, peer, minor::SEND, NO_TREE, write, shared.clone());
             peer.name = to;
         }
+    }
+}
+
+/// A signature as KDE spells it: programs of Trinity and of KDE hear one another's signals.
+fn spelled(signature: &[u8]) -> Cow<'_, [u8]> {
+    let text = || std::str::from_utf8(signature).ok().filter(|text| types::is_of_trinity(text));
+    // Most have nothing of Trinity's.
+    match signature.windows(2).any(|pair| pair == b"TQ").then(text).flatten() {
+        Some(text) => Cow::Owned(types::of_kde(text).into_bytes()),
+        None => Cow::Borrowed(signature),
     }
 }
 

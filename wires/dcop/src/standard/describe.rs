@@ -1,6 +1,7 @@
 //! What an object can be asked, in the words of KDE's library.
 
 use crate::types;
+use everywire_idl::kidl;
 use everywire_model::{Direction, Interface, Operation, Servant, Shape};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -27,13 +28,26 @@ fn add(interface: &Interface, all: &mut Vec<String>) {
 }
 
 /// The functions of an object, first those that every object has.
-pub(super) fn functions(servants: &[Arc<dyn Servant>]) -> Vec<String> {
+pub(super) fn functions(servants: &[Arc<dyn Servant>], trinity: bool) -> Vec<String> {
     let mut all = vec!["QCStringList interfaces()".to_owned(), "QCStringList functions()".to_owned()];
     for servant in servants {
         // What cannot be called on this wire is not told.
         all.extend(servant.interface().operations.iter().filter_map(function));
     }
+    if trinity {
+        all.iter_mut().for_each(|told| *told = spelled(told));
+    }
     all
+}
+
+/// What is told of a function, as programs of Trinity write it.
+fn spelled(told: &str) -> String {
+    match told.split_once('(').and_then(|(head, list)| Some((head.rsplit_once(' ')?, list))) {
+        Some(((kind, name), list)) => {
+            format!("{} {name}({}", kidl::types::of_trinity(kind), kidl::types::of_trinity(list))
+        }
+        None => told.to_owned(),
+    }
 }
 
 /// `TYPE name(TYPE argument,TYPE argument)`.
@@ -55,4 +69,18 @@ fn function(operation: &Operation) -> Option<String> {
     out.push(')');
     // A shape without a type name travels nowhere.
     operation.arguments.fields().iter().all(|field| !matches!(field.shape, Shape::Handle)).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn functions_are_told_in_the_spelling_of_trinity() {
+        for (told, trinity) in [
+            ("QString find(QMap<QString,int> all,bool b)", "TQString find(TQMap<TQString,int> all,bool b)"),
+            ("QCStringList functions()", "QCStringList functions()"),
+            ("unsigned int Q(KURL url)", "unsigned int Q(KURL url)"),
+        ] {
+            assert_eq!(super::spelled(told), trinity);
+        }
+    }
 }

@@ -7,6 +7,8 @@ mod forward;
 #[cfg(test)]
 mod tests;
 
+use crate::servers;
+use crate::trees::Tree;
 use bytes::Bytes;
 pub(crate) use describe::BASE;
 use describe::{functions, interfaces};
@@ -111,7 +113,7 @@ struct Tells {
 
 impl Tells {
     /// The result of an operation about the object with this id.
-    fn tell(&self, index: usize, id: &[u8]) -> Result<Vec<String>, Failure> {
+    fn tell(&self, index: usize, id: &[u8], trinity: bool) -> Result<Vec<String>, Failure> {
         let objects = &self.shared.objects;
         if id == CLIENT {
             if index != 2 {
@@ -135,7 +137,7 @@ impl Tells {
         let servants = objects.servants(&key);
         match index {
             0 => Ok(interfaces(&servants)),
-            1 => Ok(functions(&servants)),
+            1 => Ok(functions(&servants, trinity)),
             _ => Err(Failure::new(Kind::NoOperation, Initiator::User, "only DCOPClient has objects()")),
         }
     }
@@ -148,7 +150,9 @@ impl Servant for Tells {
 
     fn dispatch(&self, request: Request) {
         request.run(|request| {
-            let told = self.tell(request.index(), request.key());
+            // As the programs at the server that asks spell their types.
+            let trinity = servers::tree(request.body().dialect).is_some_and(Tree::is_of_trinity);
+            let told = self.tell(request.index(), request.key(), trinity);
             request.reply(told.map(|told| (told,)))
         });
     }

@@ -7,4 +7,5 @@ mod golden;
 pub(crate) mod net;
 mod routing;
 mod signals;
+mod trinity;
 mod world;

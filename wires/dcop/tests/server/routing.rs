@@ -208,3 +208,43 @@ fn many_calls_under_one_key_are_no_loop() {
     }
     assert!(net.messages(a).iter().all(|message| message.minor == minor::REPLY));
 }
+
+#[test]
+fn messages_over_the_limit_fail_their_call_and_nothing_else() {
+    let limit = 1 << 16;
+    let mut net = Net::with(everywire_dcop::server::Settings::default().with_message(limit));
+    let (a, b) = (net.application("a"), net.application("b"));
+    let large = vec![7; usize::try_from(limit).unwrap()];
+    // A reply.
+    net.feed(a, &call("a", "b", "o", "f()", b""));
+    net.one(b);
+    let bytes = reply("b", "a", "QByteArray", &large);
+    for piece in bytes.chunks(1000) {
+        net.feed(b, piece);
+    }
+    let failed = net.one(a);
+    assert_eq!((failed.minor, failed.key), (minor::REPLY_FAILED, KEY));
+    assert_eq!(failed.fields(), ["b", "a"]);
+    assert!(net.works((a, "a"), (b, "b")) && net.works((b, "b"), (a, "a")));
+    // A reply that was announced: a result without a type.
+    net.feed(a, &call("a", "b", "o", "f()", b""));
+    net.one(b);
+    net.feed(b, &frame(minor::REPLY_WAIT, KEY, &[text("b"), text("a"), vec![0, 0, 0, 5]].concat()));
+    net.one(a);
+    let delayed = [text("b"), text("a"), vec![0, 0, 0, 5], text("x"), large.clone()].concat();
+    net.feed(b, &frame(minor::REPLY_DELAYED, KEY, &delayed));
+    let failed = net.one(a);
+    assert_eq!((failed.minor, failed.key), (minor::REPLY_DELAYED, KEY));
+    assert_eq!(failed.fields()[..2], ["b", "a"]);
+    assert!(failed.payload.ends_with(&[0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0]));
+    // A call: its caller hears that it failed. A send: nobody waits for anything.
+    net.feed(a, &[call("a", "b", "o", "f(QByteArray)", &large), call("a", "b", "o", "g()", b"")].concat());
+    let failed = net.one(a);
+    assert_eq!((failed.minor, failed.fields()), (minor::REPLY_FAILED, vec!["b".to_owned(), "a".to_owned()]));
+    assert_eq!(net.one(b).fields()[3], "g()");
+    net.feed(b, &reply("b", "a", "void", b""));
+    net.one(a);
+    net.feed(a, &send("a", "b", "o", "f(QByteArray)", &large));
+    assert!(net.messages(b).is_empty() && net.closed.is_empty());
+    assert!(net.works((a, "a"), (b, "b")));
+}

@@ -13,11 +13,18 @@ use crate::violations::Breach;
 
 /// What the first bytes of a connection say if they are of another protocol, which people meet by a wrong scheme.
 fn foreign(input: &[u8]) -> Option<Breach> {
-    let (protocol, schemes) = match input.first()? {
+    let (protocol, schemes) = match input {
+        [] => return None,
+        // GET begins with the same letter.
+        [b'G', b'I', ..] => ("GIOP", "use iiop:// or corbaloc:"),
         // A method, or a status line.
-        b'P' | b'G' | b'H' | b'O' => ("HTTP", "use basic://, wshttp:// or binhttp://"),
+        [b'P' | b'G' | b'H' | b'O', ..] => ("HTTP", "use basic://, wshttp:// or binhttp://"),
+        // What a bus answers while it knows nobody yet: REJECTED, ERROR.
+        [b'R', b'E', ..] | [b'E', b'R', ..] => ("D-Bus", "use dbus:"),
+        // Version 5.0 of DCE/RPC. The record with this number begins nothing.
+        [5, 0, ..] => ("DCE/RPC", "use dcom://"),
         // A handshake's record.
-        0x16 => ("TLS", "use basics://, wshttps:// or binhttps://, or net.tcp with ?security=tls"),
+        [0x16, ..] => ("TLS", "use basics://, wshttps:// or binhttps://, or net.tcp with ?security=tls"),
         _ => return None,
     };
     Some(Breach::Foreign { protocol, schemes })

@@ -136,7 +136,7 @@ pub(in crate::soap) fn failure(fault: &Fault, dialect: Dialect) -> Failure {
         .with_completed(completed);
     match &**name {
         "InternalServiceFault" => failure.with_hint(
-            "the service tells more if it is set to (IncludeExceptionDetailInFaults, `detail=on`)",
+            "the service tells more if it is set to (IncludeExceptionDetailInFaults, `details=on`)",
         ),
         "InvalidSecurity" | "FailedAuthentication" if namespace == SECURITY => failure.with_hint(
             "the service wants a user and a password in each message: write USER:PASSWORD@ before the host and add security=username; the clocks of both sides may differ by five minutes",
