@@ -85,7 +85,7 @@ fn middle(values: &mut [f64]) -> Option<f64> {
 /// fewer draws are made: the work is bounded, and the interval is narrow anyhow.
 pub fn confidence(rounds: &[Vec<f64>]) -> Option<(f64, f64)> {
     const DRAWS: std::ops::RangeInclusive<usize> = 200..=1000;
-    const WORK: usize = 2_000_000;
+    const WORK: usize = 200_000;
     let rounds: Vec<&Vec<f64>> = rounds.iter().filter(|blocks| !blocks.is_empty()).collect();
     if rounds.is_empty() {
         return None;
