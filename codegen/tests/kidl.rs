@@ -105,13 +105,14 @@ fn types_that_have_names_from_elsewhere() {
     assert_eq!(object.b(Bytes::from_static(b"a")).unwrap(), ["a", "b"]);
     let url = Kurl {
         protocol: "http".into(),
-        user: String::new(),
-        pass: String::new(),
-        host: "example.org".into(),
+        user: None,
+        pass: None,
+        host: Some("example.org".into()),
         path: "/".into(),
-        path_encoded: String::new(),
-        query: String::new(),
-        r#ref: String::new(),
+        path_encoded: None,
+        // Empty is not null.
+        query: Some(String::new()),
+        r#ref: None,
         malformed: 0,
         port: 8080,
     };

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 #[allow(missing_docs)]
 pub struct Kurl {
     pub protocol: String,
-    pub user: String,
-    pub pass: String,
-    pub host: String,
+    pub user: Option<String>,
+    pub pass: Option<String>,
+    pub host: Option<String>,
     pub path: String,
-    pub path_encoded: String,
-    pub query: String,
-    pub r#ref: String,
+    pub path_encoded: Option<String>,
+    pub query: Option<String>,
+    pub r#ref: Option<String>,
     pub malformed: i8,
     pub port: u16,
 }
@@ -278,13 +278,13 @@ pub mod describe {
 
     pub static KURL: Struct = record!("KURL", "", {
         "protocol": WIDE_TEXT,
-        "user": WIDE_TEXT,
-        "pass": WIDE_TEXT,
-        "host": WIDE_TEXT,
+        "user": optional!(WIDE_TEXT),
+        "pass": optional!(WIDE_TEXT),
+        "host": optional!(WIDE_TEXT),
         "path": WIDE_TEXT,
-        "path_encoded": WIDE_TEXT,
-        "query": WIDE_TEXT,
-        "ref": WIDE_TEXT,
+        "path_encoded": optional!(WIDE_TEXT),
+        "query": optional!(WIDE_TEXT),
+        "ref": optional!(WIDE_TEXT),
         "malformed": alias(&Q_INT8),
         "port": Shape::U16,
     });
