@@ -83,7 +83,9 @@ impl Preprocessor {
         self.expansions += made.len() + 1;
         let rest = std::mem::take(&mut self.expanded);
         made.iter().for_each(|part| self.expand(part, 0, report));
-        self.expanded.extend(rest);
+        // What waits is not moved: there may be much of it each time.
+        let made = std::mem::replace(&mut self.expanded, rest);
+        made.into_iter().rev().for_each(|part| self.expanded.push_front(part));
         true
     }
 
