@@ -81,6 +81,9 @@ impl GiopSession {
         input: &mut BytesMut,
     ) -> Result<bool, Violation> {
         let prefix = prefix(header.minor);
+        if header.len() < prefix as u64 {
+            return Err(self.wrong(Wrong::FragmentLength { size: header.size }));
+        }
         let Some(seen) = input.get(..prefix) else {
             self.wait(now, input.len(), prefix)?;
             return Ok(false);
@@ -89,8 +92,12 @@ impl GiopSession {
             1 => 0,
             _ => Get { bytes: seen, pos: HEADER, base: 0, little: header.little }.u32().unwrap_or(0),
         };
-        let checked = self.check_fragment(header, id);
-        let (first, left) = checked.map_err(|wrong| self.wrong(wrong))?;
+        let checked = self.check_fragment(header, id).map_err(|wrong| self.wrong(wrong))?;
+        let Some((first, left)) = checked else {
+            // Of a message that is finished, or of which the beginning was lost: nobody waits for it.
+            self.pass_over(now, header.len(), None);
+            return Ok(true);
+        };
         self.charge(left as u64, &first, id)?;
         input.advance(prefix);
         self.received += prefix as u64;
@@ -103,11 +110,9 @@ impl GiopSession {
         Ok(true)
     }
 
-    /// Header of the message that a fragment continues, and how many bytes it brings.
-    fn check_fragment(&self, header: &Header, id: u32) -> Result<(Header, usize), Wrong> {
-        let Some(open) = self.assemblies.iter().find(|open| open.id == id) else {
-            return Err(Wrong::StrayFragment { id });
-        };
+    /// Header of the message that a fragment continues, and how many bytes it brings; nothing if it continues none.
+    fn check_fragment(&self, header: &Header, id: u32) -> Result<Option<(Header, usize)>, Wrong> {
+        let Some(open) = self.assemblies.iter().find(|open| open.id == id) else { return Ok(None) };
         if open.header.minor != header.minor || open.header.little != header.little {
             return Err(Wrong::FragmentDiffers { id });
         }
@@ -117,7 +122,7 @@ impl GiopSession {
         }
         let data = usize::try_from(header.len()).ok().and_then(|len| len.checked_sub(prefix(header.minor)));
         match data {
-            Some(left) => Ok((open.header, left)),
+            Some(left) => Ok(Some((open.header, left))),
             None => Err(Wrong::FragmentLength { size }),
         }
     }

@@ -155,10 +155,15 @@ impl GiopSession {
             self.refuse(id, header.minor, &failure);
         }
         // The connection ends when the request has passed: then nothing unread makes the transport drop the refusal.
-        self.discarding = Some(Discarding { left: size, violation: violation.violation(self.received) });
+        self.pass_over(now, size, Some(violation.violation(self.received)));
+        Ok(true)
+    }
+
+    /// Begins to throw away the message at the front of the input.
+    pub(crate) fn pass_over(&mut self, now: Instant, size: u64, violation: Option<Violation>) {
+        self.discarding = Some(Discarding { left: size, violation });
         let time = limits::message_time(&self.limits, size);
         self.due = now.checked_add(time).map(|due| (due, time.as_secs()));
-        Ok(true)
     }
 
     /// Throws bytes away; whether to go on.
@@ -167,15 +172,16 @@ impl GiopSession {
         let here = usize::try_from(discarding.left).unwrap_or(usize::MAX).min(input.len());
         input.advance(here);
         discarding.left -= here as u64;
+        self.received += here as u64;
         if discarding.left == 0 {
-            let violation = discarding.violation.clone();
-            if !self.serving.is_empty() {
-                // Other calls are under way here, and a goodbye would say that they never began. The refusal was the answer to
-                // this one, its bytes have passed, and the next message can be read.
+            // Other calls may be under way here, and a goodbye would say that they never began. The refusal was the answer to
+            // this one, its bytes have passed, and the next message can be read.
+            let violation = discarding.violation.take().filter(|_| self.serving.is_empty());
+            let Some(violation) = violation else {
                 self.discarding = None;
                 self.due = None;
                 return Ok(true);
-            }
+            };
             // The refusal was the answer; a goodbye after it lets the peer try its next call on a new connection.
             self.say_goodbye();
             return Err(violation);

@@ -40,7 +40,7 @@ pub(crate) struct GiopSession {
     pub(crate) assembled: u64,
     /// A fragment whose bytes are moved to their assembly as they come.
     pub(crate) filling: Option<Filling>,
-    /// A refused request whose bytes are thrown away as they come.
+    /// A refused request, or a fragment of none, whose bytes are thrown away as they come.
     pub(crate) discarding: Option<Discarding>,
     /// Bytes of whole messages received so far.
     pub(crate) received: u64,
@@ -107,7 +107,8 @@ pub(crate) struct Filling {
 #[derive(Debug, Clone)]
 pub(crate) struct Discarding {
     pub(crate) left: u64,
-    pub(crate) violation: Violation,
+    /// What ends the connection when all of them have passed, if anything does.
+    pub(crate) violation: Option<Violation>,
 }
 
 impl GiopSession {

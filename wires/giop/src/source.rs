@@ -30,15 +30,6 @@ impl<'a> CdrSource<'a> {
         }
     }
 
-    /// What is left after the visit must be nothing.
-    pub(crate) fn finish(&self) -> Visit<()> {
-        match self.get.left() {
-            0 => Ok(()),
-            left => Err(Failure::malformed(format_args!("{left} bytes follow the last value"), self.get.pos)
-                .with_hint("compare the contract of both sides")),
-        }
-    }
-
     /// Reads the count of a sequence and charges for its elements, or those of an array.
     fn elements(&mut self, shape: &Shape) -> Visit<usize> {
         let (element, len) = match shape.resolved() {

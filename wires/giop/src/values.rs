@@ -15,10 +15,10 @@ pub struct Cdr;
 pub static CDR: Cdr = Cdr;
 
 impl Codec for Cdr {
+    /// What follows the last value is passed over, as most ORBs do: the arguments and results of a message have no count
+    /// (CORBA 3.3 part 2, sections 9.4.2.2 and 9.4.3.2), and some senders pad them.
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
-        let mut source = CdrSource::new(body);
-        visit(&mut source)?;
-        source.finish()
+        visit(&mut CdrSource::new(body))
     }
 
     fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {

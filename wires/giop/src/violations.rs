@@ -56,7 +56,7 @@ pub enum Wrong {
         /// Minor version.
         minor: u8,
     },
-    /// A fragment continues nothing.
+    /// A fragment stands where none can; those of unknown requests are passed over.
     StrayFragment {
         /// The request it names; 0 in GIOP 1.1, which names none.
         id: u32,

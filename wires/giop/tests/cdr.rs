@@ -39,10 +39,10 @@ fn is(shape: Shape, value: Value, big: &str, little: &str) {
             let short = Body { bytes: body.bytes.slice(..cut), ..body.clone() };
             assert!(read(&short, &shape).is_err(), "{value:?} cut at {cut} still decodes");
         }
+        // What follows the last value concerns nobody.
         let mut long = body.bytes.to_vec();
         long.push(0);
-        let trailing = read(&Body { bytes: long.into(), ..body }, &shape).unwrap_err();
-        assert!(trailing.message().contains("follow the last value"), "{trailing}");
+        assert_eq!(read(&Body { bytes: long.into(), ..body }, &shape).unwrap(), value);
     }
 }
 
