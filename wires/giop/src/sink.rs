@@ -277,7 +277,12 @@ impl Sink for CdrSink<'_> {
     }
 
     fn content(&mut self, shape: &Shape) -> Visit<()> {
-        typecodes::put(shape, &mut self.put(), &mut Enclosing::default(), limits::TYPECODE_DEPTH)
+        let mut put = self.put();
+        typecodes::put(shape, &mut put, &mut Enclosing::default(), limits::TYPECODE_DEPTH)?;
+        if let Some(exception) = typecodes::exception(shape) {
+            put.string(exception.id.as_bytes());
+        }
+        Ok(())
     }
 
     #[inline]

@@ -85,6 +85,22 @@ impl<'a> CdrSource<'a> {
         Ok(taken)
     }
 
+    /// Opens a value box (CORBA 3.3 part 2, section 9.3.4): whether there is a value in it.
+    fn boxed(&mut self) -> Visit<bool> {
+        match self.get.u32()? {
+            0 => return Ok(false),
+            0x7fff_ff00 => {}
+            0x7fff_ff02 => {
+                self.get.string()?;
+            }
+            u32::MAX | 0x7fff_ff01..=0x7fff_ffff => {
+                return Err(unsupported("a value box in chunks, with several types, or sent before"));
+            }
+            tag => return Err(self.wrong(format_args!("{tag:#010x} is no tag of a value"))),
+        }
+        Ok(true)
+    }
+
     fn wide_text(&mut self) -> Visit<String> {
         let at = self.get.pos;
         let text = match self.dialect.minor {
@@ -272,7 +288,15 @@ impl<'a> Source<'a> for CdrSource<'a> {
     }
 
     fn content(&mut self) -> Visit<Shape> {
-        typecodes::get(&mut self.get, &mut self.budget)
+        let shape = typecodes::get(&mut self.get, &mut self.budget)?;
+        if typecodes::exception(&shape).is_some() {
+            self.get.string()?;
+        }
+        match typecodes::boxed(&shape) {
+            Some(target) if self.boxed()? => Ok(target.clone()),
+            Some(_) => Ok(Shape::Void),
+            None => Ok(shape),
+        }
     }
 
     #[inline]

@@ -41,6 +41,42 @@ mod kind {
     pub(super) const ULONGLONG: u32 = 24;
     pub(super) const WCHAR: u32 = 26;
     pub(super) const WSTRING: u32 = 27;
+    pub(super) const FIXED: u32 = 28;
+    pub(super) const BOX: u32 = 30;
+}
+
+/// Remarks on shapes, which only this wire reads: exceptions, fixed-point numbers, opened value boxes.
+const EXCEPTION: &str = "#exception";
+const FIXED: &str = "#fixed ";
+const BOXED: &str = "#boxed";
+
+fn remark(id: impl Into<Name>, target: Shape) -> Shape {
+    Shape::Alias(Hold::new(Alias { name: Name::default(), id: id.into(), target }))
+}
+
+/// The exception that a shape was remarked to be: its value in an `any` begins with its repository id (9.3.5.2).
+pub(crate) fn exception(shape: &Shape) -> Option<&Struct> {
+    match shape {
+        Shape::Alias(held) if held.name.is_empty() && held.id == EXCEPTION => match &held.target {
+            Shape::Struct(held) => Some(held),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What a value box that an `any` holds has in it.
+pub(crate) fn boxed(shape: &Shape) -> Option<&Shape> {
+    match shape {
+        Shape::Alias(held) if held.name.is_empty() && held.id == BOXED => Some(&held.target),
+        _ => None,
+    }
+}
+
+/// Digits and scale of a fixed-point number, as a remark says them.
+fn fixed(held: &Alias) -> Option<(u16, u16)> {
+    let (digits, scale) = held.id.strip_prefix(FIXED).filter(|_| held.name.is_empty())?.split_once(' ')?;
+    Some((digits.parse().ok()?, scale.parse().ok()?))
 }
 
 /// Structs and unions whose type codes are being written: (address of the description, index of the code).
@@ -117,6 +153,19 @@ pub(crate) fn put(shape: &Shape, put: &mut Put<'_>, enclosing: &mut Enclosing, d
                 let id = if held.id.is_empty() { "IDL:omg.org/CORBA/Object:1.0" } else { &held.id };
                 names(id, if held.name.is_empty() { "Object" } else { &held.name }, put);
                 Ok(())
+            });
+        }
+        Shape::Alias(held) if let Some((digits, scale)) = fixed(held) => {
+            put.u32(kind::FIXED);
+            put.u16(digits);
+            put.u16(scale);
+        }
+        Shape::Alias(_) if let Some(held) = exception(shape) => {
+            let address = std::ptr::from_ref::<Struct>(held).addr();
+            return compound(kind::EXCEPT, address, put, enclosing, |put, enclosing| {
+                names(&held.id, &held.name, put);
+                put.count(held.fields.len());
+                held.fields.iter().try_for_each(|field| member(field, put, enclosing, depth))
             });
         }
         // Without a name it is another language's remark on a shape; compact type codes have none either, but an identifier.
@@ -256,6 +305,14 @@ impl Reader<'_> {
             self.finished.push((at, shape.clone(), 1));
             return Ok((shape, 1));
         }
+        // These have no parameters: what follows is the value.
+        if matches!(code, 12 | 13 | 25) {
+            return Err(Failure::new(
+                Kind::Unsupported,
+                Initiator::Here,
+                format!("an `any` holds a value of kind {code}, which this side does not know"),
+            ));
+        }
         let content = get.octets()?;
         let inner_origin = origin + get.pos - content.len();
         self.budget.charge_bytes(content.len() as u64)?;
@@ -314,7 +371,15 @@ impl Reader<'_> {
                     height = height.max(below);
                     fields.push(Field { name, shape });
                 }
-                (Shape::Struct(Hold::new(Struct { name, id, fields: Cow::Owned(fields) })), height)
+                let shape = Shape::Struct(Hold::new(Struct { name, id, fields: Cow::Owned(fields) }));
+                match code {
+                    kind::STRUCT => (shape, height),
+                    // No type has an exception as its part.
+                    _ if self.open.len() > 1 => {
+                        return Err(get.bad("an exception inside another type").into());
+                    }
+                    _ => (remark(EXCEPTION, shape), height),
+                }
             }
             kind::UNION => return self.union(get, origin, depth),
             kind::ENUM => {
@@ -348,7 +413,13 @@ impl Reader<'_> {
                 let (target, height) = self.node(get, origin, depth)?;
                 (Shape::Alias(Hold::new(Alias { name, id, target })), height)
             }
-            12 | 13 | 25 | 28..=33 => {
+            // A box inside another type is one of many values that share each other.
+            kind::BOX if self.open.len() == 1 => {
+                self.names(get)?;
+                let (target, height) = self.node(get, origin, depth)?;
+                (remark(BOXED, target), height)
+            }
+            29..=33 => {
                 return Err(Failure::new(
                     Kind::Unsupported,
                     Initiator::Here,
@@ -437,6 +508,17 @@ fn simple(code: u32, get: &mut Get<'_>) -> Result<Option<Shape>, Bad> {
         kind::WCHAR => Shape::WideChar,
         kind::STRING => Shape::Text(Text { kind: TextKind::Narrow, bound: some(get.u32()?) }),
         kind::WSTRING => Shape::Text(Text { kind: TextKind::Wide, bound: some(get.u32()?) }),
+        kind::FIXED => {
+            let (digits, scale) = (get.u16()?, get.u16()?);
+            if digits == 0 || digits > 31 {
+                return Err(get.bad("a fixed-point number has no digits, or more than 31"));
+            }
+            let len = u32::from(digits) / 2 + 1;
+            remark(
+                format!("{FIXED}{digits} {scale}"),
+                Shape::Array(Hold::new(Array { element: Shape::U8, len })),
+            )
+        }
         _ => return Ok(None),
     }))
 }

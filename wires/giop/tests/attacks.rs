@@ -286,7 +286,7 @@ fn g6_references_received_are_data() {
 
 #[test]
 fn g7_value_types_are_never_made() {
-    for kind in [28u32, 29, 30, 31, 32, 33] {
+    for kind in [29u32, 31, 32, 33] {
         let raw =
             [&kind.to_le_bytes()[..], &12u32.to_le_bytes(), &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
         let failure = body(&raw).read(|source| Value::decode(&Shape::Variant, source)).unwrap_err();

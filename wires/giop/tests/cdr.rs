@@ -404,3 +404,78 @@ fn the_type_code_of_an_enumeration_is_an_encapsulation() {
     expected.extend(2u32.to_be_bytes());
     assert_eq!(body.bytes, expected);
 }
+
+/// An `any` may hold an exception, whose value begins with its repository id again (CORBA 3.3 part 2, 9.3.5.2).
+#[test]
+fn an_any_with_an_exception_is_read_and_written_back() {
+    let code = "00000016 00000000 00 000000 0000000c 49444c3a6d2f453a312e3000 00000002 4500 0000 00000001 \
+        00000002 6e00 0000 00000003";
+    let mut raw = hex(code);
+    raw[7] = u8::try_from(raw.len() - 8).unwrap();
+    raw.extend(hex("0000000c 49444c3a6d2f453a312e3000 00000007"));
+    let body = everywire_giop::Cdr::body(raw.clone().into(), 0, false, Dialect::OURS, Budget::default());
+    let value = read(&body, &Shape::Variant).unwrap();
+    match &value {
+        Value::Variant(held) => {
+            assert_eq!(held.1, Value::Struct(vec![("n".into(), Value::Integer(7))]));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(write(false, Dialect::OURS, 0, &Shape::Variant, &value).unwrap().bytes, raw);
+    for cut in 0..raw.len() {
+        let short = Body { bytes: body.bytes.slice(..cut), ..body.clone() };
+        assert!(read(&short, &Shape::Variant).is_err(), "cut at {cut}");
+    }
+}
+
+/// A fixed-point number is its decimal digits, two in an octet, and a sign (9.3.2.7); what follows it is read as well.
+#[test]
+fn an_any_with_a_fixed_is_read_and_written_back() {
+    let raw = hex("0000001c 0005 0002 01234d");
+    let body = everywire_giop::Cdr::body(raw.clone().into(), 0, false, Dialect::OURS, Budget::default());
+    let value = read(&body, &Shape::Variant).unwrap();
+    assert!(matches!(&value, Value::Variant(held) if held.1 == Value::Bytes(bytes(&[0x01, 0x23, 0x4d]))));
+    assert_eq!(write(false, Dialect::OURS, 0, &Shape::Variant, &value).unwrap().bytes, raw);
+    let two = structure("", vec![("a", Shape::Variant), ("b", Shape::U8)]);
+    let mut more = raw;
+    more.push(9);
+    let body = everywire_giop::Cdr::body(more.into(), 0, false, Dialect::OURS, Budget::default());
+    assert!(matches!(read(&body, &two).unwrap(), Value::Struct(fields) if fields[1].1 == Value::Integer(9)));
+}
+
+/// IIOP.NET boxes strings and arrays (9.3.4, value tags): the box is opened.
+#[test]
+fn value_boxes_in_an_any_are_opened() {
+    let id = "00000023 49444c3a6f6d672e6f72672f434f5242412f57537472696e6756616c75653a312e3000 00";
+    let code = |bare: &str| {
+        let mut code = hex(&format!("0000001e 00000000 00 000000 {id} 00000001 00 000000 {bare}"));
+        code[7] = u8::try_from(code.len() - 8).unwrap();
+        code
+    };
+    let said = |raw: Vec<u8>| {
+        let body = everywire_giop::Cdr::body(raw.into(), 0, false, Dialect::OURS, Budget::default());
+        read(&body, &Shape::Variant)
+    };
+    let boxed = |bare: &str, value: &str| said([code(bare), hex(value)].concat());
+    let wide = "0000001b 00000000";
+    let text = any(wide_text(), Value::Text("hi".into()));
+    assert_eq!(boxed(wide, &format!("7fffff02 {id} 00000004 0068 0069")).unwrap(), text);
+    assert_eq!(boxed(wide, "7fffff00 00000004 0068 0069").unwrap(), text, "without an id");
+    assert_eq!(boxed(wide, "00000000").unwrap(), any(Shape::Void, Value::Nothing), "null");
+    let array = "00000013 00000010 00 000000 00000003 00000000 00000000";
+    let array = array.replace("00000010", "0000000c").replacen(" 00000000 00000000", " 00000000", 1);
+    let numbers = Value::List(vec![Value::Integer(1), Value::Integer(2)]);
+    assert_eq!(
+        boxed(&array, &format!("7fffff02 {id} 00000002 00000001 00000002")).unwrap(),
+        any(Shape::sequence(Shape::I32), numbers)
+    );
+    // Chunks, lists of ids and values that were sent before are refused, a tag that is none as well.
+    for (tag, kind) in [
+        ("7fffff0a 00000000", Kind::Unsupported),
+        ("7fffff06 00000000", Kind::Unsupported),
+        ("ffffffff fffffff0", Kind::Unsupported),
+        ("12345678 00000000", Kind::Malformed),
+    ] {
+        assert_eq!(boxed(wide, tag).unwrap_err().kind(), kind, "{tag}");
+    }
+}
