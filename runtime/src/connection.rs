@@ -552,11 +552,6 @@ impl Core {
     }
 }
 
-/// Whether the calling thread runs a servant for a call of this connection.
-pub(crate) fn serves_here(connection: &Arc<Connection>) -> bool {
-    SERVING.get() == Arc::as_ptr(connection).addr()
-}
-
 fn timed_out(endpoint: &Endpoint) -> Failure {
     Failure::new(Kind::TimedOut, Initiator::User, "no reply came before the deadline")
         .with_completed(Completed::Maybe)

@@ -6,7 +6,7 @@
 //!
 //! Invariant: a call that is refused has not begun, and says so; nobody says goodbye while a call of that connection is under way.
 
-use crate::connection::{Connection, serves_here};
+use crate::connection::Connection;
 use crate::shared::Shared;
 use everywire_model::{Failure, Initiator, Kind};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Shared {
         let why = Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped");
         let serving = |connection: &Arc<Connection>| connection.is_serving() && !connection.is_over();
         let all = self.shards().iter().flat_map(|shard| shard.connections());
-        all.filter(serving).filter(|connection| !connection.retire(&why, serves_here(connection))).count()
+        all.filter(serving).filter(|connection| !connection.retire(&why)).count()
     }
 }
 

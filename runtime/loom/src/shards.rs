@@ -49,6 +49,16 @@ impl House {
         }
     }
 
+    /// A first leader in its first call, and a supervisor beside it.
+    fn watched() -> (Arc<Self>, JoinHandle<()>) {
+        let house = Self::new(8);
+        house.lead(1);
+        house.terms.begin(1);
+        let watched = Arc::clone(&house);
+        let supervisor = thread::spawn(move || Self::watch(&watched));
+        (house, supervisor)
+    }
+
     /// As `Supervisor::run`, once it has seen the same call for long.
     fn watch(house: &Arc<Self>) {
         let (term, call) = (house.terms.now(), house.terms.running());
@@ -70,11 +80,7 @@ impl House {
 #[test]
 fn a_leader_that_blocks_and_a_supervisor_that_sees_it_call_one_successor() {
     explore(3, || {
-        let house = House::new(8);
-        house.lead(1);
-        house.terms.begin(1);
-        let watched = Arc::clone(&house);
-        let supervisor = thread::spawn(move || House::watch(&watched));
+        let (house, supervisor) = House::watched();
         House::hand_over(&house, 1, 1);
         supervisor.join().unwrap();
         house.end();
@@ -87,11 +93,7 @@ fn a_leader_that_blocks_and_a_supervisor_that_sees_it_call_one_successor() {
 #[test]
 fn nobody_is_deposed_for_a_call_that_has_ended() {
     explore(3, || {
-        let house = House::new(8);
-        house.lead(1);
-        house.terms.begin(1);
-        let watched = Arc::clone(&house);
-        let supervisor = thread::spawn(move || House::watch(&watched));
+        let (house, supervisor) = House::watched();
         let leads = house.terms.finish(1, 1);
         assert_eq!(house.terms.is(1), leads, "deposed after it was told to lead on");
         supervisor.join().unwrap();

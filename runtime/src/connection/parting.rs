@@ -1,6 +1,6 @@
 //! Goodbyes: whoever ends a connection says so, and where the peer has to answer, hears it out for a moment.
 
-use super::{Connection, Core, Role};
+use super::{Connection, Core, Role, SERVING};
 use crate::sync::lock;
 use everywire_model::Failure;
 use std::time::{Duration, Instant};
@@ -18,9 +18,10 @@ impl Connection {
         self.fail(&mut core, why.clone());
     }
 
-    /// Ends it with a goodbye if no call is under way on it, beside one that `stops` the node itself. Whether nobody has to wait for
-    /// it any more.
-    pub(crate) fn retire(&self, why: &Failure, stops: bool) -> bool {
+    /// Ends it with a goodbye if no call is under way on it, beside that of the servant which runs on this thread: that one stops the
+    /// node. Whether nobody has to wait for it any more.
+    pub(crate) fn retire(&self, why: &Failure) -> bool {
+        let stops = SERVING.get() == std::ptr::from_ref(self).addr();
         let mut core = self.enter();
         if core.failed.is_some() {
             return true;
