@@ -80,6 +80,20 @@ pub trait Session: Send {
     /// Says goodbye, in the peer's terms; the link then sends what is left and closes.
     fn close(&mut self);
 
+    /// Tells a peer that has just connected that there is no place for it, in its terms. Returns whether the words for that answer
+    /// the peer's first message: then the link goes on until that has come and was answered. Otherwise it sends what is left and
+    /// closes.
+    fn turn_away(&mut self, _why: &Failure) -> bool {
+        self.close();
+        false
+    }
+
+    /// Bytes that it holds of messages that are not whole yet, and of whole ones that were not polled, beside what the link reads
+    /// into: they count against the memory that all peers may hold.
+    fn held(&self) -> usize {
+        0
+    }
+
     /// Whether a goodbye is under way to which the peer has to answer before the rest of it can go: the link reads on for a
     /// moment before it closes.
     fn is_parting(&self) -> bool {

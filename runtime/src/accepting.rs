@@ -1,20 +1,33 @@
 //! Accepting connections, and making room when there are too many.
 
 use crate::builder::Notice;
+use crate::clock::lately;
 use crate::connection::{Connection, Role};
 use crate::seat::Seat;
 use crate::shared::Shared;
+use crate::shares::Source;
 use crate::transport::listener::Listener;
 use everywire_model::{Failure, Initiator, Kind};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::ErrorKind;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+/// Newcomers beyond the quota that are told why at one time; more of them are closed without a word.
+const MANNERS: usize = 64;
+/// How long a connection has been quiet before it makes room for another one.
+const REST: Duration = Duration::from_secs(1);
+/// Connections that end in one go for want of memory.
+const EVICTED: usize = 64;
+/// Descriptors that a process needs beside those of its connections.
+const SPARE: usize = 128;
 
 impl Shared {
     /// Accepts what waits at a listener. No single failure ends it.
     pub(crate) fn accept(&self, listener: &Listener) {
-        let begun = Instant::now();
+        // Whoever comes now gets a moment to speak before it makes room.
+        let begun = self.shares.number();
         for _ in 0..64 {
             let stream = match listener.accept() {
                 Ok(stream) => stream,
@@ -29,34 +42,41 @@ impl Shared {
                         why: format!("accepting at {}: {error}", listener.endpoint()),
                     });
                     // Out of descriptors or memory. The listener stays readable: give others a moment to let go.
-                    self.make_room(begun);
-                    std::thread::sleep(Duration::from_millis(1));
+                    if !self.make_way(Source::Unknown, begun) {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
                     return;
                 }
             };
-            let peer = stream.peer(listener.endpoint().transport()).text;
-            if self.accepted.fetch_add(1, Ordering::Relaxed) >= self.quotas.connections {
-                let now = self.accepted_now();
-                self.accepted.store(now + 1, Ordering::Relaxed);
-                if now >= self.quotas.connections && !self.make_room(begun) {
-                    self.accepted.fetch_sub(1, Ordering::Relaxed);
-                    let why = format!(
-                        "{now} connections are open, the quota `connections`; raise it if they are wanted"
-                    );
-                    self.notice(&Notice::Refused { peer, why });
-                    continue;
-                }
+            let address = stream.peer(listener.endpoint().transport());
+            let source = stream.source(&address);
+            let full = self.shares.open() >= self.shares.most() && !self.make_way(source, begun);
+            if full && self.turned_away.load(Ordering::Relaxed) >= MANNERS {
+                // Too many are being told so already.
+                self.notice(&Notice::Refused {
+                    peer: address.text,
+                    why: self.crowded().message().to_owned(),
+                });
+                continue;
             }
             let Some(node) = self.arc() else { return };
             let connection =
                 Connection::new(stream, listener.profile(), node, listener.wire(), Role::Accepted);
+            if full {
+                connection.turn_away(&self.crowded());
+            } else {
+                self.shares.enter(connection.number(), source, Arc::downgrade(&connection));
+            }
             let seated = self.shard().and_then(|shard| shard.adopt(&connection));
             match seated {
                 Ok(()) => {
-                    if let Some(seat) = connection.seat() {
-                        seat.remind(connection.first_deadline().unwrap_or_else(Instant::now));
+                    connection.remind_first();
+                    if full {
+                        let why = self.crowded().message().to_owned();
+                        self.notice(&Notice::Refused { peer: address.text, why });
+                    } else {
+                        self.notice(&Notice::Accepted { peer: address.text });
                     }
-                    self.notice(&Notice::Accepted { peer });
                 }
                 Err(error) => {
                     self.notice(&Notice::Starved { why: format!("watching a connection: {error}") })
@@ -65,31 +85,54 @@ impl Shared {
         }
     }
 
-    /// Connections that were accepted and are open.
-    pub(crate) fn accepted_now(&self) -> usize {
-        self.shards()
-            .iter()
-            .flat_map(|shard| shard.connections())
-            .filter(|connection| connection.is_accepted() && !connection.is_over())
-            .count()
+    /// Why a newcomer finds no place.
+    fn crowded(&self) -> Failure {
+        let most = self.shares.most();
+        let what =
+            format!("{most} connections are open, the quota `connections`; raise it if they are wanted");
+        Failure::new(Kind::Busy, Initiator::Peer, what)
+            .with_hint("try again later: the call was not executed")
     }
 
-    /// Ends the oldest connection that has not sent a whole message yet, of those that were there before.
-    fn make_room(&self, before: Instant) -> bool {
-        let oldest = self
-            .shards()
-            .iter()
-            .flat_map(|shard| shard.connections())
-            .filter(|connection| {
-                !connection.is_over() && connection.is_half_open() && connection.begun() < before
+    /// Ends a connection in favour of one of this source: the oldest that has not sent a whole message yet, of those that came before
+    /// this number; else one that has been quiet for a while.
+    fn make_way(&self, newcomer: Source, before: u64) -> bool {
+        let quiet = || {
+            let now = lately();
+            let found = self.shares.maybe_quiet(newcomer);
+            found.into_iter().find_map(|of_one| {
+                let resting = of_one.into_iter().filter(|held| held.is_quiet() && now >= held.used() + REST);
+                resting.min_by_key(|held| held.used())
             })
-            .min_by_key(|connection| connection.begun());
-        let Some(oldest) = oldest else { return false };
-        oldest.cut(&Failure::new(Kind::Busy, Initiator::Here, "made room for another connection"));
-        if let Some(shard) = oldest.seat().and_then(Seat::shard) {
-            shard.forget(&oldest);
+        };
+        let Some(leaving) = self.shares.oldest_fresh(before).or_else(quiet) else { return false };
+        leaving.cut(&Failure::new(Kind::Busy, Initiator::Here, "made room for another connection"));
+        if let Some(shard) = leaving.seat().and_then(Seat::shard) {
+            shard.forget(&leaving);
         }
         true
+    }
+
+    /// Ends connections until all together hold no more memory than they may.
+    pub(crate) fn make_room(&self) {
+        for _ in 0..EVICTED {
+            if self.shares.used() <= self.shares.memory() {
+                return;
+            }
+            let Some(heaviest) = self.shares.heaviest() else { return };
+            heaviest.make_room();
+        }
+    }
+
+    /// Takes all descriptors that the system allows, and no more connections than there are descriptors for.
+    pub(crate) fn take_descriptors(&self) {
+        raise_descriptor_limit();
+        let most =
+            getrlimit(Resource::Nofile).current.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+        // Of very few nobody can say what else they are for.
+        if let Some(most) = most.filter(|most| *most > 2 * SPARE) {
+            self.shares.at_most(most - SPARE);
+        }
     }
 }
 
@@ -97,7 +140,7 @@ impl Shared {
 pub(crate) fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     if limit.current < limit.maximum {
-        // Refused: then fewer connections fit, and the quota tells.
+        // Refused: then fewer connections fit.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     }
 }

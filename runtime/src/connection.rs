@@ -13,6 +13,7 @@ mod parting;
 mod resuming;
 mod serving;
 mod turns;
+mod weighing;
 
 use held::{After, Held};
 use knock::Knock;
@@ -85,6 +86,8 @@ pub(crate) struct Connection {
     node: Arc<Shared>,
     wire: &'static dyn Wire,
     role: Role,
+    /// Its number among the accepted connections of the node; 0: it was not accepted.
+    number: u64,
     /// What the wire carries.
     capabilities: Capabilities,
     /// Whether operating-system handles may come along.
@@ -102,6 +105,8 @@ pub(crate) struct Connection {
     over: AtomicBool,
     routed: AtomicBool,
     left: AtomicBool,
+    /// It is told that there is no place for it.
+    turned_away: AtomicBool,
 }
 
 struct Core {
@@ -138,6 +143,16 @@ struct Core {
     begun: Instant,
     used: Instant,
     served: bool,
+    turned_away: bool,
+    /// It waits for signals, and may be silent for ever.
+    listens: bool,
+    /// Bytes that the node knows it to hold.
+    weight: usize,
+    /// Memory is short since it was weighed.
+    heavy: bool,
+    /// Large bodies of calls under way, and their bytes together.
+    under_way: Vec<(CallId, usize)>,
+    bodies: usize,
     /// What its event loop was last reminded of: a deadline that moves back needs no other reminder.
     reminded: Option<Instant>,
 }
@@ -197,6 +212,7 @@ impl Connection {
         let serial = session.is_serial();
         let handles = capabilities.handles && matches!(endpoint, Endpoint::Unix { .. });
         let now = Instant::now();
+        let number = if role == Role::Accepted { node.shares.number() } else { 0 };
         let core = Core {
             session,
             input: BytesMut::new(),
@@ -220,6 +236,12 @@ impl Connection {
             begun: now,
             used: now,
             served: false,
+            turned_away: false,
+            listens: false,
+            weight: 0,
+            heavy: false,
+            under_way: Vec::new(),
+            bodies: 0,
             reminded: None,
         };
         let connection = Arc::new_cyclic(|this| Self {
@@ -230,6 +252,7 @@ impl Connection {
             node,
             wire,
             role,
+            number,
             capabilities,
             handles,
             serial,
@@ -241,6 +264,7 @@ impl Connection {
             over: AtomicBool::new(false),
             routed: AtomicBool::new(false),
             left: AtomicBool::new(false),
+            turned_away: AtomicBool::new(false),
         });
         knock.lead_to(&connection);
         connection
@@ -290,14 +314,9 @@ impl Connection {
         }
     }
 
-    /// When it was made.
-    pub(crate) fn begun(&self) -> Instant {
-        lock(&self.core).begun
-    }
-
-    /// Whether it was accepted and has not sent a whole message yet.
-    pub(crate) fn is_half_open(&self) -> bool {
-        self.is_accepted() && !lock(&self.core).served
+    /// Its number among the accepted connections of the node; 0: it was not accepted.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     pub(crate) fn stream(&self) -> &Stream {
@@ -438,16 +457,20 @@ impl Connection {
             self.deliver(core, event);
         }
         if self.is_accepted() && core.draining.is_none() && self.flush(core).is_ok() {
-            // Closing now would discard what the peer has not read yet; so it may finish talking first.
-            core.draining = Some(Instant::now() + LINGER);
-            core.input.clear();
-            if let Stream::Socket(fd) = &self.stream
-                && core.session.transmit().is_empty()
-            {
-                let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
-            }
+            self.linger(core);
         } else {
             self.fail(core, failure);
+        }
+    }
+
+    /// Closing now would discard what the peer has not read yet; so it may finish talking first.
+    fn linger(&self, core: &mut Core) {
+        core.draining = Some(Instant::now() + LINGER);
+        core.input = BytesMut::new();
+        if let Stream::Socket(fd) = &self.stream
+            && core.session.transmit().is_empty()
+        {
+            let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
         }
     }
 
@@ -458,6 +481,7 @@ impl Connection {
         }
         core.failed = Some(failure.clone());
         self.over.store(true, Ordering::Release);
+        self.unload(core);
         core.session.disconnected(&failure);
         while let Some(event) = core.session.poll() {
             self.deliver(core, event);
@@ -470,6 +494,10 @@ impl Connection {
         }
         self.rouse();
         self.stream.shutdown();
+        if let Some(seat) = self.seat() {
+            // Its place is given up soon, also if nothing that is watched tells of its end.
+            seat.remind(lately(), None);
+        }
         if self.role == Role::Joined && core.peer.is_some() {
             core.after.push(After::Left(failure));
         }
@@ -562,6 +590,7 @@ fn timed_out(endpoint: &Endpoint) -> Failure {
 impl Link for Connection {
     fn answer(&self, id: CallId, answer: Answer<'_>) {
         let mut core = self.enter();
+        self.let_go(&mut core, id);
         // A result that does not encode has become a failure for the caller; here it is only worth a notice.
         if let Err(failure) = core.session.answer(id, answer) {
             core.after.push(After::Notice(Notice::Unanswered { failure }));
@@ -575,6 +604,7 @@ impl Link for Connection {
                 self.await_room(&mut core);
             }
             self.remind(&mut core);
+            self.weigh(&mut core);
         }
     }
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use everywire_model::{Failure, Hold, Incoming, Interface, Servant, Wire, same_bytes};
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock, RwLockWriteGuard};
 
 /// What an exported object is, as far as one of its interfaces goes.
@@ -35,6 +35,8 @@ pub(crate) struct Directory {
     entries: RwLock<HashMap<Bytes, Vec<Entry>>>,
     /// How many there are: whoever only asks for that needs no lock.
     count: AtomicUsize,
+    /// Whether any of them ever had something to tell that nobody asked for: signals, or news of attributes.
+    tells: AtomicBool,
     classes: RwLock<HashMap<Bytes, Arc<Class>>>,
     /// Grows with each change, so that what connections remember of look-ups goes stale.
     version: AtomicU64,
@@ -67,6 +69,9 @@ pub(crate) enum Found {
 impl Directory {
     /// Adds an interface to an object, in place of an earlier one of the same identity.
     pub(crate) fn insert(&self, key: Bytes, entry: Entry) {
+        if tells(entry.servant.interface()) {
+            self.tells.store(true, Ordering::Relaxed);
+        }
         let mut entries = write(&self.entries);
         let held = entries.entry(key).or_default();
         let before = match held
@@ -144,6 +149,11 @@ impl Directory {
         }
     }
 
+    /// Whether anything that is or was served has signals or attributes: peers may wait for those for ever.
+    pub(crate) fn tells(&self) -> bool {
+        self.tells.load(Ordering::Relaxed)
+    }
+
     /// Whether nothing is served.
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Acquire) == 0
@@ -202,4 +212,10 @@ impl Directory {
             None => Found::NoObject,
         }
     }
+}
+
+/// Whether an interface has something to tell that nobody asked for.
+fn tells(interface: &Interface) -> bool {
+    let own = !interface.signals.is_empty() || !interface.attributes.is_empty();
+    own || interface.bases.iter().any(|base| tells(base))
 }

@@ -14,6 +14,7 @@
 #![warn(unsafe_op_in_unsafe_fn)]
 
 mod accepting;
+mod alarms;
 mod builder;
 mod clock;
 mod connection;
@@ -28,6 +29,7 @@ mod quotas;
 mod seat;
 mod shard;
 mod shared;
+mod shares;
 mod signals;
 mod stopping;
 mod supervisor;

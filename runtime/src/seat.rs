@@ -15,10 +15,10 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// Reminds the shard of a deadline.
-    pub(crate) fn remind(&self, when: Instant) {
+    /// Has the shard look at the connection by `when`, and no longer at `before`.
+    pub(crate) fn remind(&self, when: Instant, before: Option<Instant>) {
         if let Some(shard) = self.shard.upgrade() {
-            shard.remind(when);
+            shard.remind(self.token, when, before);
         }
     }
 

@@ -6,6 +6,7 @@
 //! is noticed at once when it happens in a stub of ours or in [`blocking`], and by a supervisor within some 20 ms
 //! otherwise.
 
+use crate::alarms::Alarms;
 use crate::connection::{Connection, Served, flush_before_blocking};
 use crate::patience::{Latency, Patience};
 use crate::seat::Seat;
@@ -33,8 +34,6 @@ use std::time::{Duration, Instant};
 const HOT: usize = 4;
 /// Direct looks between two questions to the kernel.
 const LOOKS: u32 = 16;
-/// The least time between two looks at all connections' deadlines.
-const TICK: Duration = Duration::from_millis(10);
 /// Marks an event of a stream's control socket.
 pub(crate) const CONTROL: u64 = 1 << 63;
 /// The token of the shard's own bell.
@@ -63,8 +62,10 @@ pub(crate) struct Shard {
     asleep: AtomicBool,
     tasks: Mutex<VecDeque<Arc<Task>>>,
     has_tasks: AtomicBool,
-    /// The earliest deadline of any connection.
-    reminder: Mutex<Option<Instant>>,
+    /// When which connection is to be looked at.
+    alarms: Alarms,
+    /// Connections by shared memory: a new leader has them ring.
+    bells: AtomicUsize,
     generations: AtomicU64,
     latency: Latency,
     supervisor: Supervisor,
@@ -109,7 +110,8 @@ impl Shard {
             asleep: AtomicBool::new(false),
             tasks: Mutex::default(),
             has_tasks: AtomicBool::new(false),
-            reminder: Mutex::new(None),
+            alarms: Alarms::default(),
+            bells: AtomicUsize::new(0),
             generations: AtomicU64::new(0),
             latency,
             supervisor: Supervisor::default(),
@@ -146,6 +148,7 @@ impl Shard {
         let (stream, control) = connection.stream().watched();
         epoll::add(&self.epoll, stream, EventData::new_u64(token), flags)?;
         if let Some(control) = control {
+            self.bells.fetch_add(1, Ordering::Relaxed);
             epoll::add(&self.epoll, control, EventData::new_u64(token | CONTROL), flags)?;
         }
         Ok(())
@@ -202,6 +205,9 @@ impl Shard {
             let removed = slab.remove(index);
             drop(slab);
             drop(removed);
+            if control.is_some() {
+                self.bells.fetch_sub(1, Ordering::Relaxed);
+            }
         }
     }
 
@@ -261,15 +267,10 @@ impl Shard {
         }
     }
 
-    /// Wakes the loop by `when` at the latest.
-    pub(crate) fn remind(&self, when: Instant) {
-        let mut reminder = lock(&self.reminder);
-        if reminder.is_none_or(|earlier| when < earlier) {
-            *reminder = Some(when);
-            drop(reminder);
-            if self.asleep.load(Ordering::SeqCst) {
-                self.ring();
-            }
+    /// Has a connection looked at by `when`, and no longer at `before`.
+    pub(crate) fn remind(&self, token: u64, when: Instant, before: Option<Instant>) {
+        if self.alarms.set(when, token, before) && self.asleep.load(Ordering::SeqCst) {
+            self.ring();
         }
     }
 
@@ -346,24 +347,17 @@ impl Shard {
         std::mem::replace(serving, next)
     }
 
-    /// Looks at deadlines if one has come. Returns when the next one does.
-    fn tick(&self, now: Instant) -> Option<Instant> {
-        {
-            let mut reminder = lock(&self.reminder);
-            match *reminder {
-                Some(when) if when <= now => *reminder = None,
-                other => return other,
-            }
-        }
-        for connection in self.connections() {
+    /// Looks at the connections of which a deadline has come.
+    fn tick(&self, now: Instant) {
+        for token in self.alarms.due(now) {
+            let Some(Watched::Connection(connection)) = self.find(token) else { continue };
             if let Some(when) = connection.tick(now) {
-                self.remind(when.max(now + TICK));
+                self.remind(token, when, None);
             }
             if connection.is_over() {
                 self.forget(&connection);
             }
         }
-        *lock(&self.reminder)
     }
 }
 
@@ -509,7 +503,7 @@ impl Lead {
     fn sleep(&self, events: &mut Vec<epoll::Event>) {
         let shard = &self.shard;
         shard.asleep.store(true, Ordering::SeqCst);
-        let until = *lock(&shard.reminder);
+        let until = shard.alarms.next();
         if !shard.has_tasks.load(Ordering::SeqCst) {
             let timeout = until.map(|until| {
                 let rest = until.saturating_duration_since(Instant::now()) + Duration::from_micros(500);
@@ -594,6 +588,9 @@ impl Lead {
 impl Shard {
     /// A new leader does not know which connections the old one was looking at: all are to ring from now on.
     fn recall_bells(&self) {
+        if self.bells.load(Ordering::Relaxed) == 0 {
+            return;
+        }
         for connection in self.connections() {
             if connection.is_serving()
                 && let (bell, Some(_)) = connection.stream().watched()
@@ -606,8 +603,7 @@ impl Shard {
     }
 
     fn tick_if_due(&self) {
-        let due = lock(&self.reminder).is_some();
-        if due {
+        if self.alarms.next().is_some() {
             self.tick(Instant::now());
         }
     }

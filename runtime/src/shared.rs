@@ -8,6 +8,7 @@ use crate::patience::Latency;
 use crate::quotas::Quotas;
 use crate::seat::Seat;
 use crate::shard::Shard;
+use crate::shares::Shares;
 use crate::signals::{Listeners, stopped};
 use crate::sync::{lock, read, write};
 use crate::target::Remote;
@@ -48,7 +49,10 @@ pub(crate) struct Shared {
     links: Mutex<HashMap<Way, Arc<Connection>>>,
     shards: OnceLock<Vec<Arc<Shard>>>,
     next_shard: AtomicUsize,
-    pub(crate) accepted: AtomicUsize,
+    /// What peers hold.
+    pub(crate) shares: Shares,
+    /// Newcomers that are being told that there is no place for them.
+    pub(crate) turned_away: AtomicUsize,
     /// Where this node serves, in this process too, and the address as it was given.
     places: Mutex<Vec<(Place, String)>>,
     /// What stands by for every object, on the wires that are served here and have such servants.
@@ -77,6 +81,9 @@ struct StandBy {
 
 impl Shared {
     pub(crate) fn new(builder: Builder) -> Arc<Self> {
+        let limits = |wire: &&dyn Wire| builder.limits.clone().unwrap_or_else(|| wire.default_limits());
+        let largest = builder.wires.iter().map(|wire| limits(wire).message).max().unwrap_or(0);
+        let shares = Shares::new(builder.quotas.budget(largest), builder.quotas.connections);
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             limits: builder.limits,
@@ -92,7 +99,8 @@ impl Shared {
             links: Mutex::default(),
             shards: OnceLock::new(),
             next_shard: AtomicUsize::new(0),
-            accepted: AtomicUsize::new(0),
+            shares,
+            turned_away: AtomicUsize::new(0),
             places: Mutex::default(),
             ambient: RwLock::default(),
             audience: Mutex::default(),
@@ -162,7 +170,7 @@ impl Shared {
         match wire.listen(address)? {
             Place::Listen(profile) => {
                 let listener = Arc::new(Listener::bind(wire, profile)?);
-                crate::accepting::raise_descriptor_limit();
+                self.take_descriptors();
                 let place = Place::Listen(listener.profile().clone());
                 self.shard().and_then(|shard| shard.listen(listener, node)).map_err(no_loop)?;
                 lock(&self.places).push((place.clone(), address.to_owned()));

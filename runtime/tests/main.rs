@@ -15,6 +15,7 @@ mod plain;
 mod review;
 mod serial;
 mod sessions;
+mod shares;
 mod signals;
 mod slow_peers;
 mod starved;

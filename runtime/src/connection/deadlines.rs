@@ -1,12 +1,14 @@
 //! Time: when a connection is to be looked at, and what has become due by then.
 
-use super::{After, Connection, Core, Waiter, timed_out};
+use super::{After, Connection, Core, LINGER, Waiter, timed_out};
 use crate::builder::Notice;
-use crate::sync::lock;
 use bytes::BytesMut;
 use everywire_model::{Failure, Initiator, Kind, Outcome};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// The least time between two looks at the deadlines of a connection.
+const TICK: Duration = Duration::from_millis(10);
 
 impl Connection {
     /// Time has passed. Returns when to be asked again.
@@ -33,7 +35,7 @@ impl Connection {
             && deadline <= now
         {
             let what = if core.served { "was silent for too long" } else { "sent no whole message in time" };
-            if !core.served {
+            if !core.served && !core.turned_away {
                 // Slow or silent peers hold a connection each: whoever runs the server wants to know of them.
                 let why = "it sent no whole message in the time of the quota `first_message`".to_owned();
                 let peer = self.stream.peer(self.endpoint.transport()).text;
@@ -64,7 +66,8 @@ impl Connection {
             core.large = false;
             core.session.transmit().shrink();
         }
-        core.reminded = self.next_deadline(&core);
+        self.weigh(&mut core);
+        core.reminded = self.next_deadline(&core).map(|next| next.max(now + TICK));
         core.reminded
     }
 
@@ -74,21 +77,28 @@ impl Connection {
             && core.reminded.is_none_or(|reminded| deadline < reminded)
             && let Some(seat) = self.seat()
         {
-            core.reminded = Some(deadline);
-            seat.remind(deadline);
+            seat.remind(deadline, core.reminded.replace(deadline));
         }
     }
 
-    /// When a connection that was just accepted wants to be looked at.
-    pub(crate) fn first_deadline(&self) -> Option<Instant> {
-        self.next_deadline(&lock(&self.core))
+    /// A connection that was just accepted wants to be looked at in time.
+    pub(crate) fn remind_first(&self) {
+        self.remind(&mut self.enter());
     }
 
     fn silence_deadline(&self, core: &Core) -> Option<Instant> {
-        if !self.is_accepted() || core.session.outstanding() > 0 {
+        // Where calls come back on the connection, the wire has a limit of its own for silence.
+        let listens =
+            (core.listens && self.node.directory.tells()) || self.capabilities.callbacks_on_connection;
+        let quiet = core.session.outstanding() == 0 && !listens;
+        if !self.is_accepted() {
             None
-        } else if core.served {
-            self.node.quotas.idle.map(|idle| core.used + idle)
+        } else if core.turned_away {
+            Some(core.begun + LINGER)
+        } else if core.served || core.session.outstanding() > 0 {
+            // Whoever takes nothing of what was answered is as good as silent.
+            let silent = quiet || core.watched.writing;
+            self.node.quotas.idle.filter(|_| silent).map(|idle| core.used + idle)
         } else {
             Some(core.begun + self.node.quotas.first_message)
         }

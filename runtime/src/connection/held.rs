@@ -18,6 +18,8 @@ pub(super) enum After {
     Left(Failure),
     /// Somebody to be forgotten.
     Forget(#[allow(dead_code)] Arc<Heeder>),
+    /// The connections hold more memory than they may.
+    MakeRoom,
     /// A look-up that is not remembered any more: it may be the last that holds a servant.
     Stale(#[allow(dead_code)] Box<Remembered>),
 }
@@ -67,6 +69,10 @@ impl Drop for Held<'_> {
         if !self.core.after.is_empty() {
             self.put_off.list = std::mem::take(&mut self.core.after);
         }
+        if self.core.heavy {
+            self.core.heavy = false;
+            self.put_off.list.push(After::MakeRoom);
+        }
     }
 }
 
@@ -89,6 +95,7 @@ impl PutOff<'_> {
                 After::Notice(notice) => self.connection.node.notice(&notice),
                 After::Left(failure) => self.connection.left(&failure),
                 After::Forget(heeder) => drop(heeder),
+                After::MakeRoom => self.connection.node.make_room(),
                 After::Stale(found) => drop(found),
             }
         }

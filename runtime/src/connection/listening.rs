@@ -117,6 +117,7 @@ impl Connection {
         } else if !core.session.transmit().is_empty() && !later {
             self.await_room(&mut core);
         }
+        self.weigh(&mut core);
         Ok(core.failed.is_none() && core.session.transmit().len() > self.node.quotas.unsent)
     }
 

@@ -3,6 +3,7 @@
 use super::{Connection, Core, Role, SERVING};
 use crate::sync::lock;
 use everywire_model::Failure;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long the peer may take to answer a goodbye.
@@ -16,6 +17,20 @@ impl Connection {
             self.part(&mut core);
         }
         self.fail(&mut core, why.clone());
+    }
+
+    /// It finds no place here: it is told so in the wire's words, and ends.
+    pub(crate) fn turn_away(&self, why: &Failure) {
+        self.node.turned_away.fetch_add(1, Ordering::Relaxed);
+        self.turned_away.store(true, Ordering::Relaxed);
+        let mut core = self.enter();
+        let answers_first = core.session.turn_away(why);
+        core.turned_away = true;
+        if answers_first {
+            return;
+        }
+        let _ = self.flush(&mut core);
+        self.linger(&mut core);
     }
 
     /// Ends it with a goodbye if no call is under way on it, beside that of the servant which runs on this thread: that one stops the
@@ -58,6 +73,12 @@ impl Connection {
 impl Drop for Connection {
     /// Nobody calls on it any more. Its peer learns that from itself, not from the silence behind it.
     fn drop(&mut self) {
+        if self.number != 0 {
+            self.node.shares.leave(self.number);
+        }
+        if self.turned_away.load(Ordering::Relaxed) {
+            self.node.turned_away.fetch_sub(1, Ordering::Relaxed);
+        }
         let mut core = lock(&self.core);
         if self.role == Role::Calling && core.failed.is_none() && core.peer.is_some() {
             self.part(&mut core);

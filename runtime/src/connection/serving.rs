@@ -33,12 +33,24 @@ impl Connection {
         let mut core = self.enter();
         let mut reads = 0;
         let unsent = core.session.transmit().len();
-        // Everything that was read is served before this ends: nobody would be told of a call left in the session.
+        // Everything that was read is served before this ends, unless the peer does not read its answers: nobody would be told of a
+        // call left in the session.
         loop {
+            if core.session.transmit().len() > self.node.quotas.unsent && !self.send_replies(&mut core, true)
+            {
+                // It goes on when there is room.
+                break;
+            }
             let Some(event) = core.session.poll() else {
                 if core.session.is_full() {
                     // It reads on when it was woken.
-                    if self.send_replies(&mut core, false) && self.stream.has_ended() {
+                    let waited = !core.session.transmit().is_empty();
+                    let fits = self.send_replies(&mut core, false);
+                    if fits && waited && core.session.transmit().is_empty() {
+                        // It may have waited for this only.
+                        continue;
+                    }
+                    if fits && self.stream.has_ended() {
                         // Nobody is there any more: its place is that of the next who waits.
                         self.fail(&mut core, self.closed());
                     }
@@ -66,7 +78,8 @@ impl Connection {
                     let _ = core.session.answer(incoming.id, Answer::Failed(&ending()));
                 }
                 Event::Call(incoming) => {
-                    core.served = true;
+                    self.settle(&mut core);
+                    self.hold_body(&mut core, &incoming);
                     let (back, deposed) = self.call(core, incoming, lead);
                     core = back;
                     if deposed {
@@ -76,7 +89,7 @@ impl Connection {
                     }
                 }
                 Event::Probe { id, key, type_id } => {
-                    core.served = true;
+                    self.settle(&mut core);
                     let answer = match self.present(&key, type_id.as_deref()) {
                         Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
                         Err(failure) => core.session.answer(id, Answer::Failed(&failure)),
@@ -89,7 +102,8 @@ impl Connection {
                     if self.capabilities.signals && !self.capabilities.signals_are_calls && !self.is_serial()
                     {
                         // Whoever only listens may be silent for ever.
-                        core.served = true;
+                        self.settle(&mut core);
+                        core.listens = true;
                         self.node.join_audience(self);
                     }
                 }
@@ -106,12 +120,14 @@ impl Connection {
         }
         if served == Served::Nothing && core.session.transmit().len() < unsent {
             // A large reply goes on its way: that is progress, too.
+            core.used = lately();
             served = Served::Something;
         }
         if core.failed.is_some() {
             served = Served::Over;
         } else {
             self.remind(&mut core);
+            self.weigh(&mut core);
         }
         served
     }
@@ -201,6 +217,7 @@ impl Connection {
             }
             Err(failure) => failure,
         };
+        self.let_go(&mut core, incoming.id);
         let _ = core.session.answer(incoming.id, Answer::Failed(&failure));
         (core, false)
     }

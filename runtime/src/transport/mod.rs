@@ -6,13 +6,14 @@ mod rights;
 mod ring;
 pub(crate) mod shm;
 
+use crate::shares::Source;
 use bytes::BytesMut;
 use everywire_model::{Endpoint, Failure, Handle, Initiator, Kind, PeerAddress, Rope};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg, sockopt};
 use std::io::{self, ErrorKind};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddr, UnixStream};
@@ -251,6 +252,19 @@ impl Stream {
             _ => transport.to_owned(),
         };
         PeerAddress { text, credentials }
+    }
+
+    /// Whose share of this node's memory and connections it takes.
+    pub(crate) fn source(&self, peer: &PeerAddress) -> Source {
+        let address = match (self, peer.credentials) {
+            (_, Some((_, user))) => return Source::User(user),
+            (Self::Socket(fd), None) => rustix::net::getpeername(fd).ok().flatten(),
+            (Self::Shm(_), None) => None,
+        };
+        match address.map(SocketAddr::try_from) {
+            Some(Ok(address)) => Source::at(address.ip()),
+            _ => Source::Unknown,
+        }
     }
 }
 

@@ -38,6 +38,9 @@ pub static PLAINHUB: Plain = Plain { joins: true, ..Plain::of(&["plainhub"]) };
 /// A connection carries one call at a time.
 pub static PLAINSERIAL: Plain = Plain { serial: true, ..Plain::of(&["plainserial"]) };
 
+/// Carries no signals.
+pub static PLAINMUTE: Plain = Plain { mute: true, ..Plain::of(&["plainmute"]) };
+
 /// Makes what a wire keeps for a node.
 pub type Keep = fn(Arc<dyn Objects>) -> Arc<dyn Ambient>;
 
@@ -50,6 +53,8 @@ pub struct Plain {
     pub joins: bool,
     /// Whether a connection carries one call at a time.
     pub serial: bool,
+    /// Whether it carries no signals.
+    pub mute: bool,
     /// What it keeps for a node; then the key's first byte tells lanes apart.
     pub keeps: Option<Keep>,
     /// What a session knows of its calls when its connection ends; nothing, if it knows no more than that.
@@ -61,7 +66,16 @@ pub struct Plain {
 impl Plain {
     /// A wire for calls, of connections that carry several at once.
     pub const fn of(schemes: &'static [&'static str]) -> Self {
-        Self { schemes, callbacks: false, joins: false, serial: false, keeps: None, fate: None, times: None }
+        Self {
+            schemes,
+            callbacks: false,
+            joins: false,
+            serial: false,
+            mute: false,
+            keeps: None,
+            fate: None,
+            times: None,
+        }
     }
 }
 
@@ -104,7 +118,7 @@ impl Wire for Plain {
         Capabilities {
             oneway: true,
             probe: true,
-            signals: true,
+            signals: !self.mute,
             callbacks_on_connection: self.callbacks,
             ..Capabilities::default()
         }

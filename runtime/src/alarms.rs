@@ -1,0 +1,44 @@
+//! Alarms: when a shard has to look at which of its connections.
+
+use crate::sync::lock;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// Connections that are looked at in one go, while others wait for their turn.
+const BATCH: usize = 64;
+
+/// Times and tokens, the earliest first.
+#[derive(Default)]
+pub(crate) struct Alarms(Mutex<BTreeSet<(Instant, u64)>>);
+
+impl Alarms {
+    /// Has a connection looked at by `when`, and no longer at `before`. Returns whether it is the first to be looked at now.
+    pub(crate) fn set(&self, when: Instant, token: u64, before: Option<Instant>) -> bool {
+        let mut alarms = lock(&self.0);
+        if let Some(before) = before {
+            alarms.remove(&(before, token));
+        }
+        alarms.insert((when, token));
+        alarms.first() == Some(&(when, token))
+    }
+
+    /// When the next connection is to be looked at.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        lock(&self.0).first().map(|(when, _)| *when)
+    }
+
+    /// Some of those that are due, which are set no longer.
+    pub(crate) fn due(&self, now: Instant) -> Vec<u64> {
+        let mut alarms = lock(&self.0);
+        let mut due = Vec::new();
+        while due.len() < BATCH
+            && let Some((when, token)) = alarms.first().copied()
+            && when <= now
+        {
+            alarms.pop_first();
+            due.push(token);
+        }
+        due
+    }
+}

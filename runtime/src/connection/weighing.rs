@@ -1,0 +1,117 @@
+//! What an accepted connection holds of the node's memory, and its end when that is too much.
+
+use super::{Connection, Core};
+use crate::builder::Notice;
+use crate::shares::GRAIN;
+use crate::sync::lock;
+use bytes::BytesMut;
+use everywire_model::{CallId, Failure, Incoming, Initiator, Kind};
+
+/// Bodies of requests below this size are not counted while their call is under way.
+const SMALL: usize = 1 << 10;
+
+impl Connection {
+    /// Tells the node what this connection holds now, if that has changed by much.
+    #[inline]
+    pub(super) fn weigh(&self, core: &mut Core) {
+        if self.number == 0 {
+            return;
+        }
+        let input = if core.input.is_empty() && !core.large { 0 } else { core.input.capacity() };
+        let bytes =
+            (input + core.session.held() + core.session.transmit().len() + core.bodies) & !(GRAIN - 1);
+        if bytes != core.weight {
+            self.tell_weight(core, bytes);
+        }
+    }
+
+    #[cold]
+    fn tell_weight(&self, core: &mut Core, bytes: usize) {
+        core.weight = bytes;
+        core.heavy |= self.node.shares.weigh(self.number, bytes);
+    }
+
+    /// A call begins: what it came with is held until it is answered.
+    #[inline]
+    pub(super) fn hold_body(&self, core: &mut Core, incoming: &Incoming) {
+        if incoming.body.bytes.len() >= SMALL && self.number != 0 {
+            core.under_way.push((incoming.id, incoming.body.bytes.len()));
+            core.bodies += incoming.body.bytes.len();
+        }
+    }
+
+    /// A call was answered.
+    #[inline]
+    pub(super) fn let_go(&self, core: &mut Core, id: CallId) {
+        if let Some(at) = core.under_way.iter().position(|(held, _)| *held == id) {
+            core.bodies -= core.under_way.swap_remove(at).1;
+        }
+    }
+
+    /// It has sent a whole message: it is no stranger any more.
+    #[inline]
+    pub(super) fn settle(&self, core: &mut Core) {
+        if !core.served {
+            core.served = true;
+            if self.number != 0 {
+                self.node.shares.settle(self.number);
+            }
+        }
+    }
+
+    /// It is over, and what it held is free.
+    pub(super) fn unload(&self, core: &mut Core) {
+        core.input = BytesMut::new();
+        (core.large, core.weight, core.bodies) = (false, 0, 0);
+        core.under_way = Vec::new();
+        let rope = core.session.transmit();
+        rope.consume(rope.len());
+        rope.shrink();
+        if self.number != 0 {
+            self.node.shares.leave(self.number);
+        }
+    }
+
+    /// Memory is short, and this one holds most: it lets go of buffers that it keeps for the next message, and if there are none,
+    /// ends.
+    pub(crate) fn make_room(&self) {
+        let mut core = self.enter();
+        if core.failed.is_some() {
+            return;
+        }
+        if core.large && core.input.is_empty() {
+            core.input = BytesMut::new();
+            core.large = false;
+            core.session.transmit().shrink();
+            let before = core.weight;
+            self.weigh(&mut core);
+            if core.weight < before {
+                return;
+            }
+        }
+        let (held, memory) = (core.weight, self.node.shares.memory());
+        let why = format!(
+            "it held {held} bytes when all connections together held the {memory} that the quota `memory` allows; raise it if they \
+             are wanted"
+        );
+        let peer = self.stream.peer(self.endpoint.transport()).text;
+        core.after.push(super::After::Notice(Notice::Refused { peer, why }));
+        core.session.close();
+        let _ = self.flush(&mut core);
+        let what = "the connection made room: it held most of the memory that all connections may hold";
+        self.fail(&mut core, Failure::new(Kind::Busy, Initiator::Here, what));
+    }
+
+    /// Whether nobody misses it for the moment: no call is under way, and nothing is on its way. It may wait for signals: where
+    /// connections are short, that is no reason to have no place for others.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let Ok(mut core) = self.core.try_lock() else { return false };
+        let resting = core.failed.is_none() && core.session.outstanding() == 0 && core.input.is_empty();
+        resting && core.session.transmit().is_empty()
+    }
+
+    /// When bytes came or went last, of one that is quiet.
+    pub(crate) fn used(&self) -> std::time::Instant {
+        lock(&self.core).used
+    }
+}

@@ -1,0 +1,374 @@
+//! Shares: what each source of peers holds of a node, and who makes room when there is too little.
+//!
+//! A *source* is whoever may be one person: a user of this machine, an address of the network (of IPv6 a /64, which is what one
+//! customer gets). Of each source two things are counted: accepted connections, and the bytes that they hold: half-received
+//! messages, requests under way, answers that the peer has not read.
+//!
+//! Who makes room: where memory is short, the connection that holds most of the source that holds most; so callers behind one
+//! address translation lose the one among them that is to blame. Where connections are short, of the source with the most of
+//! them: the oldest that has not sent a whole message, else the one that has been quiet for long and has no call under way. A
+//! source gives up a connection that has been used only to sources that have no more than it has itself.
+//!
+//! Invariants: `used` is the sum of all weights; each ordered set has one entry for each source or connection that belongs in it;
+//! no look goes over all connections. A connection weighs itself under its own lock, so the lock here is the inner one: nobody
+//! takes the lock of a connection while holding this one.
+
+use crate::connection::Connection;
+use crate::sync::lock;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+/// Bytes that a connection may hold without being told of here, and the step in which more is told.
+pub(crate) const GRAIN: usize = 4 << 10;
+/// Sources and connections that are looked at for one that can make room.
+const LOOKS: usize = 16;
+
+/// Whoever may be one person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Source {
+    /// A user of this machine.
+    User(u32),
+    /// An address; of IPv6 the first 64 bits.
+    Address(IpAddr),
+    /// Somebody of whom the system says nothing.
+    Unknown,
+}
+
+impl Source {
+    /// The source at this address.
+    pub(crate) fn at(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::Address(address),
+            IpAddr::V6(long) => match long.to_ipv4_mapped() {
+                Some(short) => Self::Address(IpAddr::V4(short)),
+                None => Self::Address(IpAddr::V6((u128::from(long) >> 64 << 64).into())),
+            },
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct Shares {
+    /// Bytes that all connections may hold together.
+    memory: usize,
+    /// Accepted connections that may be open.
+    connections: AtomicUsize,
+    used: AtomicUsize,
+    numbers: AtomicU64,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    members: HashMap<u64, Member>,
+    sources: HashMap<Source, Share>,
+    by_bytes: BTreeSet<(usize, Source)>,
+    by_connections: BTreeSet<(usize, Source)>,
+}
+
+/// An accepted connection.
+struct Member {
+    source: Source,
+    connection: Weak<Connection>,
+    bytes: usize,
+    /// Its place among those of its source: of those that have sent a whole message, once it has.
+    turn: u64,
+    settled: bool,
+}
+
+/// What one source holds.
+#[derive(Default)]
+struct Share {
+    connections: usize,
+    bytes: usize,
+    /// Those that hold something, by how much.
+    heavy: BTreeSet<(usize, u64)>,
+    /// Those that have not sent a whole message, in the order of coming.
+    fresh: BTreeSet<u64>,
+    /// The others, in the order in which they were looked at last.
+    settled: BTreeMap<u64, u64>,
+}
+
+impl Shares {
+    /// With so many bytes and connections for all.
+    pub(crate) fn new(memory: usize, connections: usize) -> Self {
+        Self {
+            memory,
+            connections: AtomicUsize::new(connections),
+            used: AtomicUsize::new(0),
+            numbers: AtomicU64::new(1),
+            table: Mutex::default(),
+        }
+    }
+
+    /// A number that no connection had; those that come later have greater ones.
+    pub(crate) fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Bytes that may be held.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Bytes that are held.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Accepted connections that are open.
+    pub(crate) fn open(&self) -> usize {
+        lock(&self.table).members.len()
+    }
+
+    /// Accepted connections that may be open.
+    pub(crate) fn most(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// The system lets a process have no more than so many connections.
+    pub(crate) fn at_most(&self, connections: usize) {
+        self.connections.fetch_min(connections.max(1), Ordering::Relaxed);
+    }
+
+    /// A connection was accepted.
+    pub(crate) fn enter(&self, number: u64, source: Source, connection: Weak<Connection>) {
+        let mut table = lock(&self.table);
+        let member = Member { source, connection, bytes: 0, turn: number, settled: false };
+        table.members.insert(number, member);
+        table.change(source, |share| {
+            share.connections += 1;
+            share.fresh.insert(number);
+        });
+    }
+
+    /// A connection has sent its first whole message.
+    pub(crate) fn settle(&self, number: u64) {
+        let turn = self.number();
+        let table = &mut *lock(&self.table);
+        let Some(member) = table.members.get_mut(&number).filter(|member| !member.settled) else { return };
+        (member.settled, member.turn) = (true, turn);
+        if let Some(share) = table.sources.get_mut(&member.source) {
+            share.fresh.remove(&number);
+            share.settled.insert(turn, number);
+        }
+    }
+
+    /// A connection holds so many bytes now. Returns whether that is more than there is for all.
+    pub(crate) fn weigh(&self, number: u64, bytes: usize) -> bool {
+        let table = &mut *lock(&self.table);
+        let Some(member) = table.members.get_mut(&number) else { return false };
+        let before = std::mem::replace(&mut member.bytes, bytes);
+        let source = member.source;
+        table.change(source, |share| share.shift(number, before, bytes));
+        if bytes >= before {
+            self.used.fetch_add(bytes - before, Ordering::Relaxed) + (bytes - before) > self.memory
+        } else {
+            self.used.fetch_sub(before - bytes, Ordering::Relaxed);
+            false
+        }
+    }
+
+    /// A connection is over, and holds nothing any more.
+    pub(crate) fn leave(&self, number: u64) {
+        let mut table = lock(&self.table);
+        let Some(member) = table.members.remove(&number) else { return };
+        self.used.fetch_sub(member.bytes, Ordering::Relaxed);
+        table.change(member.source, |share| {
+            share.shift(number, member.bytes, 0);
+            share.connections -= 1;
+            share.fresh.remove(&number);
+            share.settled.remove(&member.turn);
+        });
+    }
+
+    /// The connection that holds most of the source that holds most.
+    pub(crate) fn heaviest(&self) -> Option<Arc<Connection>> {
+        let table = lock(&self.table);
+        let (_, source) = table.by_bytes.last()?;
+        let (_, number) = table.sources.get(source)?.heavy.last()?;
+        table.members.get(number)?.connection.upgrade()
+    }
+
+    /// The oldest connection that has not sent a whole message yet and came before this number, of the source with the most.
+    pub(crate) fn oldest_fresh(&self, before: u64) -> Option<Arc<Connection>> {
+        let table = lock(&self.table);
+        let found = table.by_connections.iter().rev().take(LOOKS).find_map(|(_, source)| {
+            let first = table.sources.get(source)?.fresh.first()?;
+            (*first < before).then_some(first)
+        })?;
+        table.members.get(found)?.connection.upgrade()
+    }
+
+    /// Connections that may have been quiet for long, for a newcomer of this source: those of one source together, that with the
+    /// most first. Whoever calls looks whether they have been quiet; each is the last to be looked at again.
+    pub(crate) fn maybe_quiet(&self, newcomer: Source) -> Vec<Vec<Arc<Connection>>> {
+        let mut found = Vec::new();
+        let mut left = LOOKS;
+        let table = &mut *lock(&self.table);
+        let poor = table.sources.get(&newcomer).map_or(0, |share| share.connections);
+        let rich: Vec<_> = table.by_connections.iter().rev().take(LOOKS).copied().collect();
+        for (count, source) in rich {
+            let Some(share) = table.sources.get_mut(&source) else { continue };
+            if count < poor {
+                break;
+            }
+            let looks = share.settled.len().min(left);
+            left -= looks;
+            let mut own = Vec::with_capacity(looks);
+            for _ in 0..looks {
+                let Some((_, number)) = share.settled.pop_first() else { break };
+                let turn = self.number();
+                share.settled.insert(turn, number);
+                if let Some(member) = table.members.get_mut(&number) {
+                    member.turn = turn;
+                    own.extend(member.connection.upgrade());
+                }
+            }
+            found.push(own);
+        }
+        found
+    }
+}
+
+impl Table {
+    /// Changes what a source holds, and its places in the orders with it.
+    fn change(&mut self, source: Source, change: impl FnOnce(&mut Share)) {
+        let share = self.sources.entry(source).or_default();
+        let before = (share.bytes, share.connections);
+        change(share);
+        let after = (share.bytes, share.connections);
+        if before.0 != after.0 {
+            self.by_bytes.remove(&(before.0, source));
+            if after.0 > 0 {
+                self.by_bytes.insert((after.0, source));
+            }
+        }
+        if before.1 != after.1 {
+            self.by_connections.remove(&(before.1, source));
+            if after.1 > 0 {
+                self.by_connections.insert((after.1, source));
+            } else {
+                self.sources.remove(&source);
+            }
+        }
+    }
+}
+
+impl Share {
+    fn shift(&mut self, number: u64, before: usize, after: usize) {
+        self.heavy.remove(&(before, number));
+        if after > 0 {
+            self.heavy.insert((after, number));
+        }
+        self.bytes = self.bytes - before + after;
+    }
+}
+
+/// Bytes that a node may hold for its peers unless somebody says how many: a quarter of what this process can have.
+pub(crate) fn memory_here() -> usize {
+    let most = [machine_memory(), group_memory(), address_space()].into_iter().flatten().min();
+    usize::try_from(most.unwrap_or(1 << 30) / 4).unwrap_or(usize::MAX)
+}
+
+/// Memory of the machine.
+fn machine_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+}
+
+/// The least that this process's control group, or one above it, allows.
+fn group_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = text.lines().find_map(|line| line.strip_prefix("0::"))?.trim().trim_start_matches('/');
+    let limits = std::path::Path::new(own).ancestors().filter_map(|group| {
+        let file = std::path::Path::new("/sys/fs/cgroup").join(group).join("memory.max");
+        // "max", where there is no limit.
+        std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok()
+    });
+    limits.min()
+}
+
+/// What the process may map.
+fn address_space() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::As).current
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    fn source(last: u8) -> Source {
+        Source::at(Ipv4Addr::new(10, 0, 0, last).into())
+    }
+
+    /// Numbers of the table, as nothing is connected here.
+    impl Shares {
+        fn heaviest_number(&self) -> Option<u64> {
+            let table = lock(&self.table);
+            let (_, source) = table.by_bytes.last()?;
+            table.sources.get(source)?.heavy.last().map(|(_, number)| *number)
+        }
+
+        fn is_empty(&self) -> bool {
+            let table = lock(&self.table);
+            let orders = table.by_bytes.is_empty() && table.by_connections.is_empty();
+            orders && table.members.is_empty() && table.sources.is_empty() && self.used() == 0
+        }
+    }
+
+    #[test]
+    fn the_source_that_holds_most_gives_up_its_largest() {
+        let shares = Shares::new(1000, 10);
+        for (number, last) in [(1, 1), (2, 2), (3, 2), (4, 2)] {
+            shares.enter(number, source(last), Weak::new());
+        }
+        assert!(!shares.weigh(1, 400));
+        assert!(!shares.weigh(2, 200));
+        assert!(!shares.weigh(3, 250));
+        assert_eq!(shares.heaviest_number(), Some(3), "450 bytes of the second source, 400 of the first");
+        assert!(shares.weigh(4, 200), "1050 bytes are more than 1000");
+        shares.leave(3);
+        assert_eq!((shares.used(), shares.heaviest_number()), (800, Some(4)));
+        assert!(!shares.weigh(4, 100));
+        assert_eq!(shares.heaviest_number(), Some(1));
+        for number in [1, 2, 4] {
+            shares.leave(number);
+            shares.leave(number);
+        }
+        assert!(shares.is_empty());
+    }
+
+    #[test]
+    fn addresses_of_one_customer_are_one_source() {
+        let long = |text: &str| Source::at(text.parse().unwrap());
+        assert_eq!(long("2001:db8::1"), long("2001:db8::ffff:1"));
+        assert_ne!(long("2001:db8::1"), long("2001:db8:0:1::1"));
+        assert_eq!(long("::ffff:10.0.0.7"), source(7));
+    }
+
+    #[test]
+    fn what_comes_and_goes_leaves_nothing() {
+        let shares = Shares::new(1 << 20, 10);
+        for round in 0..1000 {
+            let number = shares.number();
+            shares.enter(number, source(u8::try_from(round % 7).unwrap()), Weak::new());
+            if round % 2 == 0 {
+                shares.settle(number);
+            }
+            shares.weigh(number, round);
+            assert!(shares.maybe_quiet(source(1)).iter().all(Vec::is_empty));
+            shares.leave(number);
+        }
+        assert!(shares.is_empty());
+    }
+
+    #[test]
+    fn memory_of_this_process_is_known() {
+        assert!(memory_here() > 1 << 20);
+    }
+}

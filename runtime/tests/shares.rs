@@ -1,0 +1,206 @@
+//! What peers may hold of a node: memory, answers that are not read, connections; and who makes room.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::plain::{Honest, LONG, PLAIN, PLAINMUTE, Probe, call, node, probe_at, until};
+use everywire_model::Ref;
+use everywire_runtime::{Builder, Node, Notice, Quotas};
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The refusals of a server.
+type Refusals = Arc<Mutex<Vec<String>>>;
+
+/// A server over TCP with an object, its address, and what it refuses.
+fn server(quotas: Quotas) -> (Node, SocketAddr, Refusals) {
+    let refusals = Refusals::default();
+    let told = Arc::clone(&refusals);
+    let observer = Arc::new(move |notice: &Notice| {
+        if let Notice::Refused { why, .. } = notice {
+            told.lock().unwrap().push(why.clone());
+        }
+    });
+    let server = Builder::new(&[&PLAIN]).shards(1).quotas(quotas).observer(observer).build();
+    let bound = server.listen("plain://0.0.0.0:0").unwrap();
+    server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let port: u16 = bound.trim_end_matches('/').rsplit(':').next().unwrap().parse().unwrap();
+    (server, SocketAddr::from((Ipv4Addr::LOCALHOST, port)), refusals)
+}
+
+/// A connection from the address 127.0.0.`last`.
+fn from(last: u8, to: SocketAddr) -> TcpStream {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, last), 0)).unwrap();
+    connect(&socket, &to).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+/// Calls and waits for the answer.
+fn asks(peer: &mut TcpStream) -> bool {
+    peer.write_all(&call(1, "add_one", 41)).is_ok() && {
+        let mut reply = [0; 17];
+        peer.read_exact(&mut reply).is_ok() && reply[13] == 42
+    }
+}
+
+/// Whether the server has closed it.
+fn is_closed(peer: &mut TcpStream) -> bool {
+    peer.set_nonblocking(true).unwrap();
+    let closed = loop {
+        match peer.read(&mut [0; 4096]) {
+            Ok(0) => break true,
+            Ok(_) => {}
+            Err(error) => break error.kind() != ErrorKind::WouldBlock,
+        }
+    };
+    peer.set_nonblocking(false).unwrap();
+    closed
+}
+
+/// The beginning of a message of a megabyte, and half of the rest.
+fn half() -> Vec<u8> {
+    let mut bytes = (1u32 << 20).to_le_bytes().to_vec();
+    bytes.resize(512 << 10, 0);
+    bytes
+}
+
+#[test]
+fn peers_that_hold_back_the_end_of_large_messages_make_room_for_each_other() {
+    let quotas = Quotas { memory: Some(16 << 20), ..Quotas::default() };
+    let (server, address, refusals) = server(quotas);
+    let mut honest = from(2, address);
+    assert!(asks(&mut honest));
+    let mut hostile: Vec<TcpStream> = Vec::new();
+    let mut most = 0;
+    for _ in 0..100 {
+        let mut peer = from(1, address);
+        peer.write_all(&half()).unwrap();
+        hostile.push(peer);
+        most = most.max(server.memory_held());
+    }
+    until("some are closed", || refusals.lock().unwrap().len() >= 60);
+    assert!(most <= 20 << 20, "{most} bytes of 16 MiB were held");
+    assert!(server.memory_held() <= 16 << 20);
+    assert!(refusals.lock().unwrap().iter().all(|why| why.contains("`memory`")));
+    // One from elsewhere is served, also with a message that is larger than what each of the others holds.
+    let mut large = [&(700_009u32).to_le_bytes()[..], &[9], &[0; 700_008]].concat();
+    large.extend(call(1, "add_one", 1));
+    assert!(asks(&mut honest));
+    let kept = hostile.iter_mut().filter_map(|peer| (!is_closed(peer)).then_some(())).count();
+    assert!((10..=40).contains(&kept), "{kept} of 100 are left");
+    drop(hostile);
+    until("what they held is free", || server.memory_held() == 0);
+}
+
+#[test]
+fn a_buffer_that_an_honest_peer_does_not_need_is_free_before_it_is_closed() {
+    // The least that a node takes is room for two of the largest messages.
+    let quotas = Quotas { memory: Some(1), ..Quotas::default() };
+    let server = Builder::new(&[&PLAIN]).shards(1).max_message(1 << 20).quotas(quotas).build();
+    let bound = server.listen("plain://127.0.0.1:0").unwrap();
+    server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let clients: Vec<Node> = (0..8).map(|_| node(1)).collect();
+    let objects: Vec<Ref<dyn Probe>> =
+        clients.iter().map(|client| client.connect(&probe_at(&bound)).unwrap()).collect();
+    for _ in 0..3 {
+        for object in &objects {
+            assert_eq!(object.get_bytes(900_000).unwrap().len(), 900_000);
+        }
+    }
+    assert_eq!(server.connections(), 8, "nobody was closed");
+}
+
+#[test]
+fn requests_of_a_peer_that_reads_no_answers_are_not_served() {
+    let quotas = Quotas { unsent: 1 << 20, ..Quotas::default() };
+    let (server, address, _) = server(quotas);
+    let mut hostile = from(1, address);
+    // Together they fit into one read; their answers are 200 MB.
+    let requests: Vec<u8> = (1..=1000).flat_map(|id| call(id, "get_bytes", 200_000)).collect();
+    hostile.write_all(&requests).unwrap();
+    let mut honest = from(2, address);
+    assert!(asks(&mut honest));
+    until("answers wait", || server.memory_held() > 0);
+    for _ in 0..100 {
+        assert!(asks(&mut honest));
+        let held = server.memory_held();
+        assert!(held < 2 << 20, "{held} bytes wait for a peer that does not read");
+    }
+    // Nothing is lost by that: it reads, and gets all of them.
+    for _ in 0..1000 {
+        let mut head = [0; 13];
+        hostile.read_exact(&mut head).unwrap();
+        let mut body = vec![0; u32::from_le_bytes(*head.first_chunk().unwrap()) as usize - 9];
+        hostile.read_exact(&mut body).unwrap();
+        assert_eq!(body.len(), 200_004);
+    }
+}
+
+#[test]
+fn quiet_connections_of_the_source_with_most_make_room_for_newcomers() {
+    let quotas = Quotas { connections: 6, ..Quotas::default() };
+    let (server, address, refusals) = server(quotas);
+    let mut lonely = from(2, address);
+    assert!(asks(&mut lonely));
+    let mut many: Vec<TcpStream> = (0..5)
+        .map(|_| {
+            let mut peer = from(1, address);
+            assert!(asks(&mut peer));
+            peer
+        })
+        .collect();
+    // Whoever was busy a moment ago stays: now nobody makes room, and the newcomer is told and closed.
+    let mut early = from(3, address);
+    let mut words = Vec::new();
+    early.read_to_end(&mut words).unwrap();
+    assert_eq!(words[4], 4, "a goodbye: {words:?}");
+    assert!(refusals.lock().unwrap()[0].contains("`connections`"));
+    std::thread::sleep(Duration::from_millis(1100));
+    assert!(asks(&mut many[0]));
+    let mut newcomer = from(3, address);
+    assert!(asks(&mut newcomer));
+    assert!(asks(&mut lonely), "it has one connection only");
+    assert!(asks(&mut many[0]), "it was used just now");
+    let closed = many.iter_mut().filter_map(|peer| is_closed(peer).then_some(())).count();
+    assert_eq!((closed, server.connections()), (1, 6));
+}
+
+#[test]
+fn the_oldest_stranger_of_the_source_with_most_makes_room_first() {
+    let quotas = Quotas { connections: 5, ..Quotas::default() };
+    let (server, address, _) = server(quotas);
+    let mut alone = from(2, address);
+    until("it is accepted", || server.connections() == 1);
+    let mut crowd: Vec<TcpStream> = (0..4).map(|_| from(1, address)).collect();
+    until("all are accepted", || server.connections() == 5);
+    let mut newcomer = from(3, address);
+    assert!(asks(&mut newcomer));
+    assert!(asks(&mut alone), "the oldest of all, but of a source with few");
+    until("one of the crowd is closed", || is_closed(&mut crowd[0]));
+    assert!(!is_closed(&mut crowd[1]));
+}
+
+#[test]
+fn idle_connections_end_and_busy_ones_do_not() {
+    let quotas = Quotas { idle: Some(Duration::from_millis(300)), ..Quotas::default() };
+    let server = Builder::new(&[&PLAINMUTE]).shards(1).quotas(quotas).build();
+    let bound = server.listen("plainmute://127.0.0.1:0").unwrap();
+    server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let address = bound.trim_start_matches("plainmute://").trim_end_matches('/').parse().unwrap();
+    let (mut silent, mut busy) = (from(1, address), from(1, address));
+    assert!(asks(&mut silent) && asks(&mut busy));
+    busy.write_all(&call(2, "wait_ms", 900)).unwrap();
+    let begun = Instant::now();
+    let mut answer = [0; 17];
+    busy.read_exact(&mut answer).unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(900));
+    drop(busy);
+    drop(silent);
+    until("both are gone", || server.connections() == 0);
+}
