@@ -282,6 +282,10 @@ impl Session for GiopSession {
         }
     }
 
+    fn held(&self) -> usize {
+        self.assemblies.iter().map(|assembly| assembly.bytes.capacity()).sum()
+    }
+
     fn close(&mut self) {
         self.say_goodbye();
     }

@@ -51,6 +51,8 @@ pub enum Breach {
         /// The PDU.
         kind: &'static str,
     },
+    /// As many connections are open as may be: nothing was wrong with the message.
+    Full,
     /// More presentation contexts than a connection may have.
     Contexts {
         /// The limit.
@@ -179,6 +181,7 @@ impl Breach {
             Self::AuthLength { .. } => "AuthLength",
             Self::Unexpected { .. } => "Unexpected",
             Self::NotFragmentable { .. } => "NotFragmentable",
+            Self::Full => "Full",
             Self::Contexts { .. } => "Contexts",
             Self::SecurityContexts { .. } => "SecurityContexts",
             Self::StrayFragment { .. } => "StrayFragment",
@@ -231,6 +234,7 @@ impl fmt::Display for Breach {
             }
             Self::Unexpected { kind } => write!(f, "a {kind} came, which nobody waits for"),
             Self::NotFragmentable { kind } => write!(f, "a {kind} cannot come in fragments"),
+            Self::Full => f.write_str("as many connections are open as the quota allows"),
             Self::Contexts { limit } => write!(f, "more than {limit} presentation contexts"),
             Self::SecurityContexts { limit } => write!(f, "more than {limit} security contexts"),
             Self::StrayFragment { call } => {

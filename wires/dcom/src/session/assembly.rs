@@ -84,6 +84,11 @@ impl Assemblies {
         true
     }
 
+    /// Memory of all that are open.
+    pub(crate) fn held(&self) -> usize {
+        self.open.iter().map(|open| open.stub.capacity()).sum()
+    }
+
     /// Whether none is open.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

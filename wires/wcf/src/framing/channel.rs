@@ -345,6 +345,13 @@ impl Channel {
         self.due = due.map(|due| (due, seconds));
     }
 
+    /// Bytes of messages that are not whole yet, or not sent yet.
+    pub(super) fn kept(&self) -> usize {
+        let chunks = self.chunks.as_ref().map_or(0, |chunks| chunks.size);
+        let held = self.held.as_ref().map_or(0, Rope::len);
+        self.plain.len() + chunks + held
+    }
+
     /// When a message that has begun must be whole.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.due.map(|(due, _)| due)

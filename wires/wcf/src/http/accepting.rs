@@ -21,7 +21,7 @@ use everywire_model::{
     Answer, Call, CallId, Config, Emission, Event, Expects, Failure, Initiator, Kind, Peer, PeerAddress,
     Profile, Rope, Session, Violation, reference,
 };
-use http::header::{ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE};
+use http::header::{ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use responses::{empty, told};
 use std::collections::VecDeque;
@@ -34,6 +34,9 @@ pub const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// Bytes of a body that have to arrive in each second, once [`HEAD_TIME`] has passed.
 pub const BODY_RATE: usize = 1 << 10;
+
+/// Bytes of answers that may wait for a peer that does not read before its next request is looked at.
+const UNREAD: usize = 64 << 10;
 
 /// Bytes of further requests that may wait while one is answered.
 pub const MAX_PIPELINED: usize = 1 << 20;
@@ -83,6 +86,10 @@ pub struct Accepting {
     waker: Option<Waker>,
     /// What was found to be wrong when nobody could be told.
     doomed: Option<Breach>,
+    /// Nothing is taken before the peer has read more of its answers.
+    resting: bool,
+    /// There is no place for this peer: its request is refused, for this reason.
+    turned_away: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +131,8 @@ impl Accepting {
             closed: false,
             waker: config.waker.clone(),
             doomed: None,
+            resting: false,
+            turned_away: None,
             settings,
             dialect,
         };
@@ -172,6 +181,11 @@ impl Accepting {
     /// Serves what has arrived.
     fn work(&mut self, now: Instant) -> Result<(), Breach> {
         loop {
+            if self.out.len() + self.server.end.pipe().output.len() > UNREAD {
+                // What is left of a response is written when this goes on.
+                self.resting = true;
+                break;
+            }
             self.server.advance();
             if let Some(breach) = self.server.breach() {
                 return Err(breach);
@@ -213,6 +227,13 @@ impl Accepting {
     /// One request, whole.
     fn take(&mut self, now: Instant, received: Received) -> Result<(), Breach> {
         let Received { parts, body } = received;
+        if let Some(why) = &self.turned_away {
+            let mut response = told(StatusCode::SERVICE_UNAVAILABLE, why);
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            self.respond(response);
+            return Ok(());
+        }
         if let Some(users) = &self.settings.users
             && self.settings.basic_login
             && !login::is_known(parts.headers.get(AUTHORIZATION), users.as_ref())
@@ -437,6 +458,11 @@ impl Session for Accepting {
         if self.awaiting {
             self.look();
         }
+        if self.resting && self.out.len() <= UNREAD {
+            self.resting = false;
+            self.doomed = self.work(Instant::now()).err();
+            self.drain();
+        }
         let mut event = self.events.pop_front();
         if event.is_none() && !self.waiting.is_empty() {
             event = self.next_call();
@@ -488,7 +514,7 @@ impl Session for Accepting {
         // What came behind the request is served now.
         self.doomed = self.work(Instant::now()).err();
         self.drain();
-        if (!self.events.is_empty() || !self.waiting.is_empty() || self.doomed.is_some())
+        if (!self.events.is_empty() || !self.waiting.is_empty() || self.doomed.is_some() || self.resting)
             && let Some(waker) = &self.waker
         {
             // Whoever answers late is not the one who looks for events.
@@ -546,6 +572,24 @@ impl Session for Accepting {
     }
 
     fn is_serial(&self) -> bool {
+        true
+    }
+
+    fn is_full(&self) -> bool {
+        self.resting
+    }
+
+    fn held(&self) -> usize {
+        let pipe = self.server.end.pipe();
+        let kept = pipe.input.len() + pipe.output.len();
+        drop(pipe);
+        // While it rests, one more response is there than was written.
+        let ready = if self.resting { self.room } else { 0 };
+        kept + ready + self.server.arriving().map_or(0, |(bytes, _)| bytes)
+    }
+
+    fn turn_away(&mut self, why: &Failure) -> bool {
+        self.turned_away = Some(why.message().to_owned());
         true
     }
 

@@ -95,6 +95,8 @@ impl Server {
     /// Answers the request that came last. [`Server::advance`] sends it.
     pub(super) fn respond(&mut self, response: Response<Vec<Bytes>>) {
         let end = &self.end;
+        // Of the response before this one nothing is written any more, also if the next request came with it.
+        end.pipe().release();
         let response = response.map(|parts| Outgoing::new(parts, end));
         self.desk.papers().response = Some(response);
         // The future that waits for it is polled whenever the connection is.

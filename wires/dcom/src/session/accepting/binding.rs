@@ -367,7 +367,7 @@ pub(super) fn nak_reason(breach: &Breach) -> u16 {
     match breach {
         // A trailer that does not fit is read as that of another version.
         Breach::Version { .. } | Breach::AuthLength { .. } => nak::VERSION,
-        Breach::Contexts { .. } | Breach::SecurityContexts { .. } => nak::LOCAL_LIMIT,
+        Breach::Full | Breach::Contexts { .. } | Breach::SecurityContexts { .. } => nak::LOCAL_LIMIT,
         Breach::Authentication { level: 2..=6, .. } => nak::AUTHENTICATION_TYPE,
         Breach::Denied => nak::INVALID_CHECKSUM,
         _ => nak::NOT_SPECIFIED,

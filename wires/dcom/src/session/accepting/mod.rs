@@ -64,6 +64,8 @@ pub struct Accepting {
     next_serial: u64,
     /// What the management interface counts, not yet told to it: calls that came, and answers sent.
     counted: [u32; 2],
+    /// There is no place for this peer: its bind is refused.
+    turned_away: bool,
     /// What the last call's IPID stood for: most calls go where the last one went.
     last: Option<(Uuid, Served)>,
 }
@@ -170,12 +172,14 @@ impl Accepting {
             next_serial: 1,
             last: None,
             counted: [0; 2],
+            turned_away: false,
         }
     }
 
     #[inline]
     fn take(&mut self, now: Instant, header: &Header, message: BytesMut) -> Result<(), Breach> {
         match header.kind {
+            _ if self.turned_away => Err(Breach::Full),
             PduKind::Request => self.request_in(now, header, message),
             PduKind::Bind => self.bind_in(header, &message),
             PduKind::AlterContext => self.alter_in(header, &message),
@@ -357,6 +361,15 @@ impl Session for Accepting {
     }
 
     fn cancel(&mut self, _: CallId) {}
+
+    fn held(&self) -> usize {
+        self.channel.assemblies.held()
+    }
+
+    fn turn_away(&mut self, _: &Failure) -> bool {
+        self.turned_away = true;
+        true
+    }
 
     fn close(&mut self) {
         if self.channel.state == State::Open {

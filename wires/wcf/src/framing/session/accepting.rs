@@ -5,6 +5,7 @@ mod opening;
 mod turns;
 
 use super::super::channel::{Channel, closed};
+use super::super::faults::Fault;
 use super::super::preamble::{Mode, Preamble, Reading};
 use super::super::records::{self, Record, RecordKind, put_text};
 use super::{dialect, foreign};
@@ -507,6 +508,18 @@ impl Session for Accepting {
             self.ending = true;
         }
         result.map_err(|breach| self.broken(&breach))
+    }
+
+    fn held(&self) -> usize {
+        self.channel.kept() + self.early.len()
+    }
+
+    fn turn_away(&mut self, _: &Failure) -> bool {
+        // A fault may stand in the place of whatever the peer waits for.
+        let _ =
+            self.channel.put(|out| put_text(RecordKind::Fault, Fault::ServerTooBusy.uri().as_bytes(), out));
+        self.phase = Phase::Over;
+        false
     }
 
     fn is_full(&self) -> bool {
