@@ -1,6 +1,7 @@
 //! `everywire serve`: serves an interface that a program implements.
 
 mod classes;
+mod quotas;
 
 use crate::contract::{self, Preprocess};
 use crate::json::Notation;
@@ -60,6 +61,8 @@ pub(crate) struct Arguments {
     /// How long calls under way may take when the server is told to end (SIGTERM or SIGINT), such as 5s; `none` waits for ever.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::deadline)]
     grace: units::Deadline,
+    #[command(flatten)]
+    shares: quotas::Shares,
     /// Write the reference to this file, as a line of the interface's name, a tab and the reference.
     #[arg(long, value_name = "FILE")]
     ref_file: Option<PathBuf>,
@@ -155,7 +158,7 @@ fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
 
 /// A node that listens as was asked.
 fn listening(arguments: &Arguments) -> Done<Node> {
-    let mut builder = Node::builder().latency(arguments.latency.into());
+    let mut builder = Node::builder().latency(arguments.latency.into()).quotas(arguments.shares.quotas());
     if let Some(bytes) = arguments.max_message {
         builder = builder.max_message(bytes);
     }
