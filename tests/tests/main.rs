@@ -25,6 +25,7 @@ mod faults;
 mod kerberos;
 mod omniorb;
 mod restarts;
+mod shares;
 mod wcf_kerberos;
 mod wcf_metadata;
 mod wcf_mono;

@@ -97,6 +97,14 @@ impl Server {
         Self::run(&mut Command::new(env!("CARGO_BIN_EXE_peer")), address, dir, mebibytes, first_message)
     }
 
+    /// The same, where all connections together may hold so much memory, and there may be so many of them.
+    pub fn frugal(address: &str, dir: &Path, memory: u32, connections: u32) -> Self {
+        let mut command = Command::new("sh");
+        let limits = format!("exec \"$0\" \"$@\" {memory} {connections}");
+        command.args(["-c", &limits, env!("CARGO_BIN_EXE_peer")]);
+        Self::run(&mut command, address, dir, 4, FIRST_MESSAGE)
+    }
+
     /// The same, where the process may have only so many descriptors.
     pub fn starved(address: &str, dir: &Path, descriptors: u32) -> Self {
         let limited = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");

@@ -1,0 +1,349 @@
+//! Attacks on the memory and the places of a server, over every wire that strangers reach by TCP: what they hold stays below the
+//! budget, somebody from elsewhere is served, and whoever finds no place is told why in the words of the wire.
+
+use crate::common::foreign::{PATIENCE, until};
+use crate::common::{Server, scratch};
+use everywire::Node;
+use everywire_tests::bench::IRemoteObject;
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// Bytes of a large message that its sender ends never.
+const LARGE: u32 = (4 << 20) - 4096;
+/// Of each the last ones are held back.
+const HELD_BACK: u32 = 1 << 10;
+/// The budget of the servers, in mebibytes, and what their processes may have in memory beside what they have without peers (one of
+/// their objects holds 64 MiB).
+const BUDGET: u32 = 64;
+const MORE: u64 = 108 << 20;
+
+/// A wire, and how its peers misbehave.
+struct Attack {
+    name: &'static str,
+    address: &'static str,
+    /// What a peer sends first, and what it waits for.
+    greeting: fn(u16) -> (Vec<u8>, usize),
+    /// A message without its end.
+    unfinished: fn() -> Vec<u8>,
+}
+
+/// A connection from the address 127.0.0.`last`.
+fn from(last: u8, port: u16) -> TcpStream {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, last), 0)).expect("an address of loopback");
+    // What nobody reads waits in the server, not here.
+    sockopt::set_socket_recv_buffer_size(&socket, 4 << 10).expect("a small buffer");
+    connect(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).expect("it listens");
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    stream
+}
+
+fn filler() -> Vec<u8> {
+    vec![b' '; (LARGE - HELD_BACK) as usize]
+}
+
+fn giop() -> Vec<u8> {
+    let mut bytes = b"GIOP\x01\x02\x01\x00".to_vec();
+    bytes.extend(LARGE.to_le_bytes());
+    bytes.extend(filler());
+    bytes
+}
+
+/// Fragments of a request, all but the last: in GIOP they are joined by the session.
+fn giop_fragments() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for part in 0..60u32 {
+        let mut body = 9u32.to_le_bytes().to_vec();
+        body.resize(64 << 10, 0);
+        let kind = if part == 0 { 0 } else { 7 };
+        bytes.extend(b"GIOP\x01\x02\x03");
+        bytes.push(kind);
+        bytes.extend(u32::try_from(body.len() + 4).expect("small").to_le_bytes());
+        bytes.extend(body);
+        bytes.extend([0; 4]);
+    }
+    bytes
+}
+
+fn http() -> Vec<u8> {
+    let head = format!(
+        "POST /IRemoteObject HTTP/1.1\r\nHost: here\r\nContent-Type: text/xml; charset=utf-8\r\nContent-Length: {LARGE}\r\n\r\n"
+    );
+    [head.into_bytes(), filler()].concat()
+}
+
+/// Version 1.0, duplex, the place, binary with sessions, the end of the preamble (MC-NMF 2.2.3); then one octet of acknowledgement.
+fn preamble(port: u16) -> (Vec<u8>, usize) {
+    let via = format!("net.tcp://127.0.0.1:{port}/IRemoteObject");
+    let mut bytes = vec![0, 1, 0, 1, 2, 2, u8::try_from(via.len()).expect("short")];
+    bytes.extend(via.as_bytes());
+    bytes.extend([3, 8, 12]);
+    (bytes, 1)
+}
+
+fn envelope() -> Vec<u8> {
+    let mut bytes = vec![6];
+    let mut size = LARGE;
+    while size >= 0x80 {
+        bytes.push(u8::try_from(size & 0x7f).expect("seven bits") | 0x80);
+        size >>= 7;
+    }
+    bytes.push(u8::try_from(size).expect("seven bits"));
+    bytes.extend(filler());
+    bytes
+}
+
+/// A bind to IObjectExporter in NDR, without authentication (C706 12.6.4.3), and the length of the answer.
+fn bind_pdu(_: u16) -> (Vec<u8>, usize) {
+    const EXPORTER: [u8; 16] =
+        [0xc4, 0xfe, 0xfc, 0x99, 0x60, 0x52, 0x1b, 0x10, 0xbb, 0xcb, 0x00, 0xaa, 0x00, 0x21, 0x34, 0x7a];
+    const NDR: [u8; 16] =
+        [0x04, 0x5d, 0x88, 0x8a, 0xeb, 0x1c, 0xc9, 0x11, 0x9f, 0xe8, 0x08, 0x00, 0x2b, 0x10, 0x48, 0x60];
+    let mut bytes = vec![5, 0, 11, 3, 0x10, 0, 0, 0, 72, 0, 0, 0, 1, 0, 0, 0];
+    bytes.extend([0xd0, 0x16, 0xd0, 0x16, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0]);
+    bytes.extend(EXPORTER);
+    bytes.extend([0, 0, 0, 0]);
+    bytes.extend(NDR);
+    bytes.extend([2, 0, 0, 0]);
+    (bytes, 60)
+}
+
+/// Fragments of a request, the first and all but the last.
+fn dcom_fragments() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for part in 0..680u32 {
+        let len = 5840u16;
+        bytes.extend([5, 0, 0, u8::from(part == 0), 0x10, 0, 0, 0]);
+        bytes.extend(len.to_le_bytes());
+        bytes.extend([0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.resize(bytes.len() + usize::from(len) - 24, 0);
+    }
+    bytes
+}
+
+fn nothing(_: u16) -> (Vec<u8>, usize) {
+    (Vec::new(), 0)
+}
+
+const ATTACKS: [Attack; 5] = [
+    Attack { name: "giop", address: "iiop://127.0.0.1:0", greeting: nothing, unfinished: giop },
+    Attack {
+        name: "giop-fragments",
+        address: "iiop://127.0.0.1:0",
+        greeting: nothing,
+        unfinished: giop_fragments,
+    },
+    Attack {
+        name: "http",
+        address: "basic://127.0.0.1:0?MaxReceivedMessageSize=4194304",
+        greeting: nothing,
+        unfinished: http,
+    },
+    Attack {
+        name: "net.tcp",
+        address: "net.tcp://127.0.0.1:0?security=none&MaxReceivedMessageSize=4194304",
+        greeting: preamble,
+        unfinished: envelope,
+    },
+    Attack {
+        name: "dcom",
+        address: "dcom://127.0.0.1:0?level=none",
+        greeting: bind_pdu,
+        unfinished: dcom_fragments,
+    },
+];
+
+/// Somebody from another address than the attackers, whose calls must succeed.
+fn honest(server: &Server) {
+    let node = Node::new();
+    let object = node.connect::<dyn IRemoteObject>(&server.reference("IRemoteObject")).expect("it parses");
+    for _ in 0..20 {
+        assert_eq!(object.get_bytes(100).expect("an honest call").len(), 100);
+    }
+}
+
+/// The server does not hold much more than before.
+fn bounded(name: &str, server: &Server, before: u64) {
+    let more = server.resident().saturating_sub(before);
+    println!("{name}: {} MiB more in memory", more >> 20);
+    assert!(more < MORE, "{name}: {} MiB more in memory", more >> 20);
+}
+
+/// Where it listens.
+fn port(server: &Server) -> u16 {
+    let place = server.address.split(['?', '#']).next().expect("an address").trim_end_matches('/');
+    place.rsplit(':').next().expect("a port").parse().expect("a number")
+}
+
+/// 400 peers hold back the end of a large message each.
+fn hold_back(attack: &Attack) {
+    let server = Server::frugal(attack.address, &scratch(&format!("shares-{}", attack.name)), BUDGET, 16_000);
+    let port = port(&server);
+    honest(&server);
+    let before = server.resident();
+    let crowd: Vec<TcpStream> = thread::scope(|scope| {
+        let senders: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let message = (attack.unfinished)();
+                    let mut peers = Vec::new();
+                    for _ in 0..100 {
+                        let mut peer = from(3, port);
+                        let (greeting, answer) = (attack.greeting)(port);
+                        // Whoever has lost its place is of no use, but stays.
+                        if peer.write_all(&greeting).is_ok() && peer.read_exact(&mut vec![0; answer]).is_ok()
+                        {
+                            let _ = peer.write_all(&message);
+                        }
+                        peers.push(peer);
+                    }
+                    peers
+                })
+            })
+            .collect();
+        senders.into_iter().flat_map(|sender| sender.join().expect("a sender")).collect()
+    });
+    until("the budget is asked for", || server.log().contains("`memory`"));
+    honest(&server);
+    bounded(attack.name, &server, before);
+    drop(crowd);
+    honest(&server);
+}
+
+macro_rules! held_back {
+    ($($name:ident: $at:literal,)*) => {$(
+        #[test]
+        fn $name() {
+            hold_back(&ATTACKS[$at]);
+        }
+    )*};
+}
+
+held_back! {
+    ends_of_large_messages_held_back_cost_no_more_than_the_budget_over_iiop: 0,
+    ends_of_fragmented_messages_held_back_cost_no_more_than_the_budget_over_iiop: 1,
+    ends_of_large_messages_held_back_cost_no_more_than_the_budget_over_http: 2,
+    ends_of_large_messages_held_back_cost_no_more_than_the_budget_over_net_tcp: 3,
+    ends_of_fragmented_messages_held_back_cost_no_more_than_the_budget_over_dcom: 4,
+}
+
+/// Peers pipeline requests and read none of the answers.
+fn pipeline(name: &str, address: &str, peers: usize, requests: &[u8]) {
+    let server = Server::frugal(address, &scratch(&format!("unread-{name}")), BUDGET, 16_000);
+    let port = port(&server);
+    honest(&server);
+    let before = server.resident();
+    // The requests are good ones: whoever reads gets a large answer.
+    let mut reader = from(2, port);
+    reader.write_all(requests.get(..requests.len() / 2).expect("some")).expect("sent");
+    let mut answer = [0; 100_000];
+    reader.read_exact(&mut answer).expect("answers");
+    assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n"), "{}", String::from_utf8_lossy(&answer[..200]));
+    drop(reader);
+    let crowd: Vec<TcpStream> = (0..peers)
+        .map(|_| {
+            let mut peer = from(3, port);
+            peer.set_write_timeout(Some(std::time::Duration::from_millis(200))).expect("a timeout");
+            // It is not read to the end.
+            let _ = peer.write_all(requests);
+            peer
+        })
+        .collect();
+    for _ in 0..5 {
+        honest(&server);
+    }
+    bounded(name, &server, before);
+    drop(crowd);
+    honest(&server);
+}
+
+#[test]
+fn answers_that_nobody_reads_cost_no_more_than_the_budget_over_http() {
+    let call = |operation: &str, body: &str| {
+        let envelope = format!(
+            "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body>{body}</s:Body></s:Envelope>"
+        );
+        format!(
+            "POST /IRemoteObject HTTP/1.1\r\nHost: here\r\nContent-Type: text/xml; charset=utf-8\r\nSOAPAction: \"{operation}\"\r\n\
+             Content-Length: {}\r\n\r\n{envelope}",
+            envelope.len()
+        )
+    };
+    let bytes = call(
+        "http://tempuri.org/IRemoteObject/GetBytes",
+        "<GetBytes xmlns=\"http://tempuri.org/\"><n>200000</n></GetBytes>",
+    );
+    pipeline("http-calls", "basic://127.0.0.1:0", 100, bytes.repeat(200).as_bytes());
+}
+
+#[test]
+fn pages_that_nobody_reads_cost_no_more_than_the_budget_over_http() {
+    let page = "GET /IRemoteObject?wsdl HTTP/1.1\r\nHost: here\r\n\r\n";
+    pipeline("http-pages", "basic://127.0.0.1:0", 20, page.repeat(2000).as_bytes());
+}
+
+/// Two clients hold both places that there are, and call all the time. Who comes beside them is told why in these words.
+fn turned_away(attack: &Attack, says: &[u8], told: impl Fn(&[u8]) -> bool) {
+    let server = Server::frugal(attack.address, &scratch(&format!("places-{}", attack.name)), BUDGET, 2);
+    let port = port(&server);
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let node = Node::new();
+                let object =
+                    node.connect::<dyn IRemoteObject>(&server.reference("IRemoteObject")).expect("it parses");
+                while !over.load(Ordering::Relaxed) {
+                    // One that has lost its place is told so, too.
+                    let _ = object.get_bytes(100);
+                }
+            });
+        }
+        // On a busy machine one of them may have been quiet for too long, and lose its place.
+        until("somebody is told that there is no place", || {
+            let mut newcomer = from(3, port);
+            let mut said = Vec::new();
+            let _ = newcomer.write_all(says).and_then(|()| newcomer.read_to_end(&mut said));
+            told(&said) && server.log().contains("`connections`")
+        });
+        over.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn newcomers_without_a_place_are_told_why_over_iiop() {
+    // A goodbye: nothing was executed, and they may ask again.
+    turned_away(&ATTACKS[0], b"", |said| {
+        said == b"GIOP\x01\x02\x01\x05\0\0\0\0" || said == b"GIOP\x01\x02\0\x05\0\0\0\0"
+    });
+}
+
+#[test]
+fn newcomers_without_a_place_are_told_why_over_http() {
+    let page = b"GET /IRemoteObject?wsdl HTTP/1.1\r\nHost: here\r\n\r\n";
+    turned_away(&ATTACKS[2], page, |said| {
+        let said = String::from_utf8_lossy(said).to_lowercase();
+        said.starts_with("http/1.1 503 ") && said.contains("retry-after: 1") && said.contains("`connections`")
+    });
+}
+
+#[test]
+fn newcomers_without_a_place_are_told_why_over_net_tcp() {
+    turned_away(&ATTACKS[3], &preamble(1).0, |said| {
+        let fault = b"http://schemas.microsoft.com/ws/2006/05/framing/faults/ServerTooBusy";
+        said.first() == Some(&8) && said.ends_with(fault)
+    });
+}
+
+#[test]
+fn newcomers_without_a_place_are_told_why_over_dcom() {
+    // bind_nak, for a limit of this side (C706 12.6.4.5).
+    turned_away(&ATTACKS[4], &bind_pdu(0).0, |said| {
+        said.get(2) == Some(&13) && said.get(16..18) == Some(&[2, 0])
+    });
+}
