@@ -26,6 +26,7 @@ use turns::Turns;
 use crate::builder::Notice;
 use crate::clock::lately;
 use crate::directory::Remembered;
+use crate::habits::Habits;
 use crate::patience::{Patience, make_way};
 use crate::seat::Seat;
 use crate::shared::Shared;
@@ -102,6 +103,9 @@ pub(crate) struct Connection {
     contenders: AtomicUsize,
     /// Where an event loop watches it, once one does.
     seat: OnceLock<Seat>,
+    /// The operation whose servant runs, or ran last: its habits and number, and where they are in memory.
+    running: Mutex<Option<(Habits, usize)>>,
+    running_at: AtomicUsize,
     over: AtomicBool,
     routed: AtomicBool,
     left: AtomicBool,
@@ -261,6 +265,8 @@ impl Connection {
             core: Mutex::new(core),
             contenders: AtomicUsize::new(0),
             seat: OnceLock::new(),
+            running: Mutex::default(),
+            running_at: AtomicUsize::new(0),
             over: AtomicBool::new(false),
             routed: AtomicBool::new(false),
             left: AtomicBool::new(false),

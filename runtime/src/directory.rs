@@ -1,5 +1,6 @@
 //! The object directory: which servants answer for which key.
 
+use crate::habits::{Habit, Habits, habits};
 use crate::sync::{read, write};
 use bytes::Bytes;
 use everywire_model::{Failure, Hold, Incoming, Interface, Servant, Wire, same_bytes};
@@ -15,6 +16,16 @@ pub(crate) struct Entry {
     pub(crate) servant: Arc<dyn Servant>,
     /// The typed servant (an `Arc<dyn Trait>`), for callers in this process.
     pub(crate) local: Option<Arc<dyn Any + Send + Sync>>,
+    /// Which of its operations block.
+    pub(crate) habits: Habits,
+}
+
+impl Entry {
+    /// A servant, and its typed face.
+    pub(crate) fn new(servant: Arc<dyn Servant>, local: Option<Arc<dyn Any + Send + Sync>>) -> Self {
+        let habits = habits(servant.interface().operations.len());
+        Self { servant, local, habits }
+    }
 }
 
 /// Makes objects when somebody asks for one.
@@ -54,6 +65,16 @@ pub(crate) struct Remembered {
     pub(crate) servant: Arc<dyn Servant>,
     /// The number of the operation.
     pub(crate) index: usize,
+    /// Which of the servant's operations block; nothing of one that stands by for every object.
+    pub(crate) habits: Option<Habits>,
+}
+
+impl Remembered {
+    /// Whether the operation blocks.
+    #[inline]
+    pub(crate) fn habit(&self) -> Option<&Habit> {
+        self.habits.as_ref()?.get(self.index)
+    }
 }
 
 /// What a look-up found.
@@ -191,12 +212,12 @@ impl Directory {
         }
         let own = self.spelled(wire, &asked.key);
         let here = !own.is_empty();
-        let answers = |servant: Arc<dyn Servant>| {
-            wire.operation(servant.interface(), asked).map(|index| (servant, index))
+        let answers = |servant: Arc<dyn Servant>, habits: Option<Habits>| {
+            wire.operation(servant.interface(), asked).map(|index| (servant, index, habits))
         };
-        let found = own.into_iter().map(|entry| entry.servant).find_map(answers);
-        match found.or_else(|| ambient().into_iter().find_map(answers)) {
-            Some((servant, index)) => {
+        let found = own.into_iter().find_map(|entry| answers(entry.servant, Some(entry.habits)));
+        match found.or_else(|| ambient().into_iter().find_map(|servant| answers(servant, None))) {
+            Some((servant, index, habits)) => {
                 // Copies: what came with the message would keep the whole of it in memory.
                 let own = |bytes: &Bytes| Bytes::copy_from_slice(bytes);
                 Found::Operation(Box::new(Remembered {
@@ -206,6 +227,7 @@ impl Directory {
                     operation: own(&asked.operation),
                     servant,
                     index,
+                    habits,
                 }))
             }
             None if here => Found::NoOperation,

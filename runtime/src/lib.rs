@@ -19,6 +19,7 @@ mod builder;
 mod clock;
 mod connection;
 mod directory;
+mod habits;
 pub mod hub;
 mod joining;
 mod keeper;

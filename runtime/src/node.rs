@@ -65,7 +65,7 @@ impl Node {
         let skeleton = I::skeleton(Arc::clone(&servant));
         let local: Arc<dyn Any + Send + Sync> = Arc::new(Arc::clone(&servant));
         let type_id = I::interface().id.clone();
-        self.guard.shared.insert(&key, Entry { servant: skeleton, local: Some(local) });
+        self.guard.shared.insert(&key, Entry::new(skeleton, Some(local)));
         let emitter = Arc::clone(&self.guard.shared) as Arc<dyn Emitter>;
         Ref::local(servant, self.guard.shared.publish(&type_id, &key), key, emitter)
     }
@@ -79,7 +79,7 @@ impl Node {
     pub fn export_servant(&self, key: impl AsRef<[u8]>, servant: Arc<dyn Servant>) -> Reference {
         let key = Bytes::copy_from_slice(key.as_ref());
         let type_id = servant.interface().id.clone();
-        self.guard.shared.insert(&key, Entry { servant, local: None });
+        self.guard.shared.insert(&key, Entry::new(servant, None));
         self.guard.shared.publish(&type_id, &key)
     }
 
@@ -97,7 +97,7 @@ impl Node {
     ) {
         let entry = move |servant: Arc<I>| {
             let local: Arc<dyn Any + Send + Sync> = Arc::new(Arc::clone(&servant));
-            vec![Entry { servant: I::skeleton(servant), local: Some(local) }]
+            vec![Entry::new(I::skeleton(servant), Some(local))]
         };
         let make = Box::new(move |key: &Bytes| make(key).map(&entry));
         self.add_class(key.as_ref(), Class { interface: Hold::Static(I::interface()), make });
@@ -110,7 +110,7 @@ impl Node {
         interface: Hold<Interface>,
         make: impl Fn(&Bytes) -> Result<Vec<Arc<dyn Servant>>, Failure> + Send + Sync + 'static,
     ) {
-        let entry = |servant| Entry { servant, local: None };
+        let entry = |servant| Entry::new(servant, None);
         let make = Box::new(move |key: &Bytes| Ok(make(key)?.into_iter().map(entry).collect()));
         self.add_class(key.as_ref(), Class { interface, make });
     }

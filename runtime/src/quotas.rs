@@ -22,7 +22,8 @@ pub struct Quotas {
     pub idle: Option<Duration>,
     /// Bytes of replies that may wait for a peer that does not read; beyond that its requests are neither read nor served.
     pub unsent: usize,
-    /// Threads that blocked servants may tie up in each shard.
+    /// Threads that servants which block may tie up: in the pool of the node, where operations run that were seen to block, and in
+    /// each shard.
     pub blocked_threads: usize,
 }
 
@@ -42,7 +43,7 @@ impl Default for Quotas {
             first_message: Duration::from_secs(60),
             idle: Some(Duration::from_secs(600)),
             unsent: 8 << 20,
-            blocked_threads: 256,
+            blocked_threads: 1024,
         }
     }
 }

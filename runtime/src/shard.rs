@@ -319,8 +319,9 @@ impl Shard {
         &self.supervisor
     }
 
-    /// Another thread takes the lead from the one whose term is `term`, if it still has it and serves this call.
-    pub(crate) fn hand_over(self: &Arc<Self>, term: u64, call: u64) {
+    /// Another thread takes the lead from the one whose term is `term`, if it still has it and serves this call. Returns the
+    /// connection whose call that is, if it happened.
+    pub(crate) fn hand_over(self: &Arc<Self>, term: u64, call: u64) -> Option<Arc<Connection>> {
         // Let go without any lock: it may be the last that holds a node, whose end stops this shard.
         let (mut blocked, mut _forgotten) = (None, None);
         let successor = self.terms.hand_over(term, call, || {
@@ -330,11 +331,12 @@ impl Shard {
         if let Successor::New(next) = successor
             && self.spawn(next).is_err()
         {
-            return;
+            return None;
         }
-        if let Some(connection) = blocked {
-            flush_before_blocking(&connection);
+        if let Some(connection) = &blocked {
+            flush_before_blocking(connection);
         }
+        blocked
     }
 
     /// Changes which connection is being served; returns the one before, to be dropped without the lock.
@@ -626,7 +628,7 @@ pub(crate) fn about_to_block() {
         if let Some(lead) = leading
             && lead.leads()
         {
-            lead.shard.hand_over(lead.term, lead.call.get());
+            let _blocked = lead.shard.hand_over(lead.term, lead.call.get());
         }
     });
 }

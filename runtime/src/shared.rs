@@ -3,6 +3,7 @@
 use crate::builder::{Builder, Notice, Observer};
 use crate::connection::{Connection, Role, Turn};
 use crate::directory::{Directory, Entry};
+use crate::habits::Pool;
 use crate::keeper::Keeper;
 use crate::patience::Latency;
 use crate::quotas::Quotas;
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) directory: Directory,
     pub(crate) listeners: Listeners,
     pub(crate) keeper: Keeper,
+    /// Threads for operations that block.
+    pub(crate) pool: Pool,
     links: Mutex<HashMap<Way, Arc<Connection>>>,
     shards: OnceLock<Vec<Arc<Shard>>>,
     next_shard: AtomicUsize,
@@ -83,6 +86,7 @@ impl Shared {
     pub(crate) fn new(builder: Builder) -> Arc<Self> {
         let limits = |wire: &&dyn Wire| builder.limits.clone().unwrap_or_else(|| wire.default_limits());
         let largest = builder.wires.iter().map(|wire| limits(wire).message).max().unwrap_or(0);
+        let blocked = builder.quotas.blocked_threads;
         let shares = Shares::new(builder.quotas.budget(largest), builder.quotas.connections);
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
@@ -96,6 +100,7 @@ impl Shared {
             directory: Directory::default(),
             listeners: Listeners::default(),
             keeper: Keeper::default(),
+            pool: Pool::new(blocked),
             links: Mutex::default(),
             shards: OnceLock::new(),
             next_shard: AtomicUsize::new(0),
@@ -473,6 +478,7 @@ impl Shared {
             }
         }
         self.shards().iter().for_each(|shard| shard.stop(&why));
+        self.pool.stop();
     }
 
     /// Whether this node is meant to serve at this address, behind a router.

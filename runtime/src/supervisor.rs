@@ -43,7 +43,9 @@ impl Supervisor {
             // A thread that merely waits for a CPU, or computes, is given more time than one that sleeps.
             if stuck >= BUSY || (stuck > 0 && sleeps(leader)) {
                 // Nothing happens if the call has ended by now.
-                shard.hand_over(term, running);
+                if let Some(connection) = shard.hand_over(term, running) {
+                    connection.has_blocked();
+                }
             }
             quiet = if running == 0 && calls == last.1 { quiet + 1 } else { 0 };
             last = (running, calls);

@@ -48,7 +48,7 @@ impl Objects for View {
     fn export(&self, servants: Vec<Arc<dyn Servant>>) -> Bytes {
         let Some(node) = self.node.upgrade() else { return Bytes::new() };
         let key = node.directory.fresh_key();
-        servants.into_iter().for_each(|servant| node.insert(&key, Entry { servant, local: None }));
+        servants.into_iter().for_each(|servant| node.insert(&key, Entry::new(servant, None)));
         key
     }
 

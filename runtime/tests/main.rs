@@ -4,6 +4,7 @@
 
 mod ambient;
 mod backward;
+mod blocking;
 mod callbacks;
 mod calls;
 mod hub;

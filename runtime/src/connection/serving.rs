@@ -4,11 +4,14 @@ use super::backward::Calling;
 use super::{Connection, Core, Held, SERVING, Watch};
 use crate::clock::lately;
 use crate::directory::{Found, Remembered};
+use crate::habits::{Habit, Job};
 use crate::shard::Lead;
 use crate::stopping::ending;
-use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, visit::Nothing};
+use crate::sync::lock;
+use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, Servant, visit::Nothing};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 /// Reads for one connection in one go, while a message is incomplete, before others get their turn.
 const READS: u32 = 64;
@@ -204,11 +207,22 @@ impl Connection {
         lead: &Lead,
     ) -> (Held<'c>, bool) {
         let failure = match self.look_up(&mut core, &incoming) {
+            Ok(found) if found.habit().is_some_and(Habit::blocks) => {
+                if let Err(incoming) = self.begin_apart(incoming, &found) {
+                    // No thread is to be had: nobody else is served while this one is.
+                    drop(core);
+                    self.dispatch(incoming, &found.servant, found.index);
+                    core = self.enter();
+                }
+                core.remember(found);
+                return (core, false);
+            }
             Ok(found) => {
                 drop(core);
+                self.note_running(&found);
                 SERVING.set(std::ptr::from_ref(&**self).addr());
                 lead.enter_servant(self);
-                self.dispatch(incoming, &found);
+                self.dispatch(incoming, &found.servant, found.index);
                 let deposed = lead.leave_servant();
                 SERVING.set(0);
                 let mut core = self.enter();
@@ -237,9 +251,55 @@ impl Connection {
         }
     }
 
-    fn dispatch(self: &Arc<Self>, incoming: Box<Incoming>, found: &Remembered) {
-        let Remembered { servant, index, .. } = found;
-        let request = Request::new(*index, incoming, Arc::clone(self) as _, Arc::clone(servant));
+    /// Has a call begin on a thread of the pool, because its operation was seen to block. Given back, if there is none.
+    #[cold]
+    fn begin_apart(
+        self: &Arc<Self>,
+        incoming: Box<Incoming>,
+        found: &Remembered,
+    ) -> Result<(), Box<Incoming>> {
+        let Some(habits) = found.habits.clone() else { return Err(incoming) };
+        let (this, servant, index) = (Arc::clone(self), Arc::clone(&found.servant), found.index);
+        // Kept where it can be taken back from a job that nobody runs.
+        let kept = Arc::new(Mutex::new(Some(incoming)));
+        let taken = Arc::clone(&kept);
+        let run = Box::new(move || {
+            if let Some(incoming) = lock(&taken).take() {
+                // A servant that stops its node must not wait for its own call.
+                SERVING.set(std::ptr::from_ref(&*this).addr());
+                this.dispatch(incoming, &servant, index);
+                SERVING.set(0);
+            }
+        });
+        match self.node.pool.run(Job { run, habits, index }) {
+            Ok(()) => Ok(()),
+            Err(_) => lock(&kept).take().map_or(Ok(()), Err),
+        }
+    }
+
+    /// The supervisor wants to know which operation runs.
+    #[inline]
+    fn note_running(&self, found: &Remembered) {
+        let at = found.habit().map_or(0, |habit| std::ptr::from_ref(habit).addr());
+        if self.running_at.load(Ordering::Relaxed) != at {
+            let running = found.habits.clone().map(|habits| (habits, found.index));
+            let before = std::mem::replace(&mut *lock(&self.running), running);
+            drop(before);
+            self.running_at.store(at, Ordering::Relaxed);
+        }
+    }
+
+    /// The operation that runs was seen to block.
+    pub(crate) fn has_blocked(&self) {
+        if let Some((habits, index)) = &*lock(&self.running)
+            && let Some(habit) = habits.get(*index)
+        {
+            habit.mark();
+        }
+    }
+
+    fn dispatch(self: &Arc<Self>, incoming: Box<Incoming>, servant: &Arc<dyn Servant>, index: usize) {
+        let request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(servant));
         let _caller = self.capabilities.callbacks_on_connection.then(|| Calling::on(self));
         // A servant that panics drops its request, which answers the caller; the panic hook has told the log.
         let _ = catch_unwind(AssertUnwindSafe(|| servant.dispatch(request)));
@@ -251,7 +311,7 @@ impl Connection {
         match self.look_up(&mut core, &incoming) {
             Ok(found) => {
                 drop(core);
-                self.dispatch(incoming, &found);
+                self.dispatch(incoming, &found.servant, found.index);
                 self.enter().remember(found);
             }
             Err(failure) => {

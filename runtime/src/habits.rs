@@ -1,0 +1,219 @@
+//! Habits: which operations of a servant block, and the threads that those run on.
+//!
+//! An operation begins on the thread that leads a shard. When the supervisor sees it block there, it is marked, and its next calls go
+//! to the pool at once: hundreds of them may sleep at a time, and nobody waits 20 ms for each to be noticed. A marked operation that
+//! ends quickly time after time is unmarked again.
+//!
+//! Invariants of the pool: a job that is taken has a thread that is idle, or that is started for it, as long as there may be more
+//! threads; otherwise it waits for the next thread that is done. Jobs begin in the order in which they came.
+
+use crate::sync::lock;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Calls that have to end quickly before an operation is taken for one that does not block.
+const PROBATION: u32 = 64;
+/// What is quick.
+const QUICK: Duration = Duration::from_millis(1);
+/// How long a thread waits for work before it ends.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Whether the calls of one operation block: above 0, they did, and so many have to end quickly until that is forgotten.
+#[derive(Debug, Default)]
+pub(crate) struct Habit(AtomicU32);
+
+/// The habits of a servant's operations, by their numbers.
+pub(crate) type Habits = Arc<[Habit]>;
+
+/// The habits of a servant with so many operations.
+pub(crate) fn habits(operations: usize) -> Habits {
+    (0..operations).map(|_| Habit::default()).collect()
+}
+
+impl Habit {
+    /// Whether calls go to the pool.
+    #[inline]
+    pub(crate) fn blocks(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    /// A call was seen to block.
+    pub(crate) fn mark(&self) {
+        self.0.store(PROBATION, Ordering::Relaxed);
+    }
+
+    /// A call that ran in the pool took so long.
+    fn took(&self, time: Duration) {
+        if time >= QUICK {
+            self.mark();
+        } else {
+            // Nothing is below nothing.
+            let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        }
+    }
+}
+
+/// A call to be run.
+pub(crate) struct Job {
+    pub(crate) run: Box<dyn FnOnce() + Send>,
+    pub(crate) habits: Habits,
+    pub(crate) index: usize,
+}
+
+/// Threads for operations that block; one pool for each node.
+pub(crate) struct Pool {
+    state: Arc<(Mutex<State>, Condvar)>,
+    most: usize,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+    over: bool,
+}
+
+impl Pool {
+    /// At most so many threads.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { state: Arc::default(), most }
+    }
+
+    /// Runs a call on a thread of the pool. Given back, if there is none to be had.
+    pub(crate) fn run(&self, job: Job) -> Result<(), Job> {
+        let (mutex, bell) = &*self.state;
+        let mut state = lock(mutex);
+        if state.over || self.most == 0 {
+            return Err(job);
+        }
+        state.jobs.push_back(job);
+        if state.idle >= state.jobs.len() {
+            drop(state);
+            bell.notify_one();
+            return Ok(());
+        }
+        if state.threads >= self.most {
+            return Ok(());
+        }
+        state.threads += 1;
+        drop(state);
+        let own = Arc::clone(&self.state);
+        let spawned =
+            std::thread::Builder::new().name("everywire-blocks".into()).spawn(move || work(&own.0, &own.1));
+        if spawned.is_ok() {
+            return Ok(());
+        }
+        let mut state = lock(mutex);
+        state.threads -= 1;
+        // Others will come to it, unless there are none.
+        match state.threads {
+            0 => state.jobs.pop_back().map_or(Ok(()), Err),
+            _ => Ok(()),
+        }
+    }
+
+    /// Its threads end; what has not begun is dropped.
+    pub(crate) fn stop(&self) {
+        let (mutex, bell) = &*self.state;
+        let mut state = lock(mutex);
+        state.over = true;
+        let dropped = std::mem::take(&mut state.jobs);
+        drop(state);
+        bell.notify_all();
+        // Without the lock: they hold what is the user's.
+        drop(dropped);
+    }
+}
+
+fn work(mutex: &Mutex<State>, bell: &Condvar) {
+    let mut state = lock(mutex);
+    loop {
+        if let Some(Job { run, habits, index }) = state.jobs.pop_front() {
+            drop(state);
+            let begun = Instant::now();
+            // What panics has told the log.
+            let _ = catch_unwind(AssertUnwindSafe(run));
+            if let Some(habit) = habits.get(index) {
+                habit.took(begun.elapsed());
+            }
+            drop(habits);
+            state = lock(mutex);
+            continue;
+        }
+        if state.over {
+            break;
+        }
+        state.idle += 1;
+        let (back, waited) = bell.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+        state = back;
+        state.idle -= 1;
+        if waited.timed_out() && state.jobs.is_empty() {
+            break;
+        }
+    }
+    state.threads -= 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    fn job(habits: &Habits, run: impl FnOnce() + Send + 'static) -> Job {
+        Job { run: Box::new(run), habits: Arc::clone(habits), index: 0 }
+    }
+
+    #[test]
+    fn jobs_wait_for_a_thread_and_begin_in_order() {
+        let pool = Pool::new(1);
+        let habits = habits(1);
+        let (tell, told) = mpsc::channel();
+        for n in 0..100 {
+            let tell = tell.clone();
+            assert!(pool.run(job(&habits, move || tell.send(n).unwrap())).is_ok());
+        }
+        drop(tell);
+        assert_eq!(told.iter().collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+        pool.stop();
+        assert!(pool.run(job(&habits, || {})).is_err());
+    }
+
+    #[test]
+    fn as_many_sleep_at_a_time_as_there_may_be_threads() {
+        let pool = Pool::new(50);
+        let habits = habits(1);
+        let all = Arc::new(std::sync::Barrier::new(50));
+        let (tell, told) = mpsc::channel();
+        for _ in 0..50 {
+            let (all, tell) = (Arc::clone(&all), tell.clone());
+            assert!(
+                pool.run(job(&habits, move || {
+                    all.wait();
+                    tell.send(()).unwrap();
+                }))
+                .is_ok()
+            );
+        }
+        drop(tell);
+        assert_eq!(told.iter().count(), 50);
+    }
+
+    #[test]
+    fn what_ends_quickly_is_taken_for_blocking_no_longer() {
+        let habit = Habit::default();
+        habit.mark();
+        (0..PROBATION - 1).for_each(|_| habit.took(Duration::ZERO));
+        assert!(habit.blocks());
+        habit.took(QUICK);
+        (0..PROBATION - 1).for_each(|_| habit.took(Duration::ZERO));
+        assert!(habit.blocks());
+        habit.took(Duration::ZERO);
+        assert!(!habit.blocks());
+        habit.took(Duration::ZERO);
+        assert!(!habit.blocks());
+    }
+}

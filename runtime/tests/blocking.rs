@@ -1,0 +1,158 @@
+//! Servants that block without saying so: all their callers are served at a time, and nobody beside them waits.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::plain::{Does, LONG, PLAIN, Probe, Raw, alone, call, name, node, until};
+use everywire_runtime::{Builder, Node, Quotas};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+/// Callers at a time.
+const CALLERS: usize = 600;
+
+/// Where servants wait until somebody lets them go.
+#[derive(Default)]
+struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+    inside: AtomicUsize,
+}
+
+impl Gate {
+    fn pass(&self) {
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        let mut open = self.open.lock().unwrap();
+        while !*open {
+            let (back, waited) = self.opened.wait_timeout(open, LONG).unwrap();
+            assert!(!waited.timed_out(), "nobody opens");
+            open = back;
+        }
+    }
+
+    fn set(&self, open: bool) {
+        *self.open.lock().unwrap() = open;
+        self.opened.notify_all();
+    }
+
+    fn inside(&self) -> usize {
+        self.inside.load(Ordering::SeqCst)
+    }
+}
+
+/// A server whose `add_one` waits at a gate.
+fn server(name: &str) -> (Node, Arc<Gate>) {
+    let server = Builder::new(&[&PLAIN]).shards(2).build();
+    server.listen(&format!("plain+unix://@{name}")).unwrap();
+    let gate = Arc::new(Gate::default());
+    let passed = Arc::clone(&gate);
+    server.export::<dyn Probe>(
+        "probe",
+        Arc::new(Does(move |n| {
+            passed.pass();
+            n + 1
+        })),
+    );
+    (server, gate)
+}
+
+/// Somebody who asks for something else is answered while all of them wait.
+fn echoes(name: &str) {
+    let client = node(1);
+    let object = client.connect::<dyn Probe>(&format!("plain+unix://@{name}#probe")).unwrap();
+    for n in 0..50 {
+        assert_eq!(object.get_bytes(n).unwrap().len(), usize::try_from(n).unwrap());
+    }
+}
+
+#[test]
+fn all_callers_of_one_connection_are_inside_at_once() {
+    let name = name("blocking-one");
+    let (_server, gate) = server(&name);
+    let mut peer = Raw::connect(&name);
+    for round in 1..=2 {
+        gate.set(false);
+        for id in 0..CALLERS {
+            peer.send(&call(u64::try_from(id).unwrap(), "add_one", 1));
+        }
+        until("all of them are inside", || gate.inside() == round * CALLERS);
+        echoes(&name);
+        gate.set(true);
+        for _ in 0..CALLERS {
+            assert_eq!(peer.read().number(), 2);
+        }
+    }
+}
+
+#[test]
+fn callers_of_as_many_connections_are_inside_at_once() {
+    if !alone() {
+        return;
+    }
+    let name = name("blocking-many");
+    let (_server, gate) = server(&name);
+    let mut peers: Vec<Raw> = (0..CALLERS).map(|_| Raw::connect(&name)).collect();
+    for peer in &mut peers {
+        peer.send(&call(1, "add_one", 1));
+    }
+    until("all of them are inside", || gate.inside() == CALLERS);
+    echoes(&name);
+    gate.set(true);
+    for peer in &mut peers {
+        assert_eq!(peer.read().number(), 2);
+    }
+}
+
+#[test]
+fn more_callers_than_threads_wait_for_their_turn() {
+    let name = name("blocking-few");
+    let quotas = Quotas { blocked_threads: 3, ..Quotas::default() };
+    let server = Builder::new(&[&PLAIN]).shards(1).quotas(quotas).build();
+    server.listen(&format!("plain+unix://@{name}")).unwrap();
+    let (inside, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&most);
+    server.export::<dyn Probe>(
+        "probe",
+        Arc::new(Does(move |n| {
+            seen.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(40));
+            inside.fetch_sub(1, Ordering::SeqCst);
+            n + 1
+        })),
+    );
+    let mut peer = Raw::connect(&name);
+    for id in 0..20 {
+        peer.send(&call(id, "add_one", 1));
+    }
+    for _ in 0..20 {
+        assert_eq!(peer.read().number(), 2);
+    }
+    // Beside the pool, the shard itself has one thread more than may be blocked.
+    assert!(most.load(Ordering::SeqCst) <= 3 + 4, "{most:?} at a time");
+}
+
+#[test]
+fn a_servant_of_the_pool_may_stop_its_node() {
+    let name = name("blocking-stops");
+    let server = Builder::new(&[&PLAIN]).shards(1).build();
+    server.listen(&format!("plain+unix://@{name}")).unwrap();
+    let held = Arc::new(Mutex::new(Some(server.clone())));
+    server.export::<dyn Probe>(
+        "probe",
+        Arc::new(Does(move |n| {
+            if n < 0 {
+                // Nobody waits for this call: the node would be stopped after its grace only.
+                held.lock().unwrap().take().unwrap().stop_within(LONG * 10);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+            n + 1
+        })),
+    );
+    let mut peer = Raw::connect(&name);
+    for n in [1, 1, 1] {
+        peer.send(&call(1, "add_one", n));
+        assert_eq!(peer.read().number(), 2);
+    }
+    peer.send(&call(2, "add_one", -1));
+    peer.drain();
+}
