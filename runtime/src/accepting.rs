@@ -63,6 +63,9 @@ impl Shared {
             let connection =
                 Connection::new(stream, listener.profile(), node, listener.wire(), Role::Accepted);
             if full {
+                // First whoever runs the server hears of it.
+                let why = self.crowded().message().to_owned();
+                self.notice(&Notice::Refused { peer: address.text.clone(), why });
                 connection.turn_away(&self.crowded());
             } else {
                 self.shares.enter(connection.number(), source, Arc::downgrade(&connection));
@@ -71,10 +74,7 @@ impl Shared {
             match seated {
                 Ok(()) => {
                     connection.remind_first();
-                    if full {
-                        let why = self.crowded().message().to_owned();
-                        self.notice(&Notice::Refused { peer: address.text, why });
-                    } else {
+                    if !full {
                         self.notice(&Notice::Accepted { peer: address.text });
                     }
                 }
