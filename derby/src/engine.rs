@@ -240,7 +240,9 @@ fn starts(
     placement: &Placement,
 ) -> bool {
     let chosen = !options.placements.is_empty();
-    let held = chosen || race.remote || !placement.remote;
+    // A busy machine says most about calls; elsewhere whoever has the time asks for it.
+    let crowd = options.thorough || (race.name == "calls" && !options.quick);
+    let held = chosen || ((race.remote || !placement.remote) && (crowd || !placement.busy));
     let spared = !everywhere && !chosen && contestant.setup.starts_slowly();
     held && contestant.setup.enters(race)
         && contestant.runs_at(placement)

@@ -3,6 +3,9 @@
 
 use everywire_model::Failure;
 use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 /// CPUs of a server and of its client; `None`: wherever the kernel likes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,12 +20,17 @@ pub struct Placement {
     pub client: Option<usize>,
     /// Whether the two are in network namespaces of their own, and meet over a link.
     pub remote: bool,
+    /// Whether a program that never rests shares each CPU with them.
+    pub busy: bool,
 }
 
 const SAME: &str = "same";
 const DIFFERENT: &str = "different";
 const UNPINNED: &str = "unpinned";
 const REMOTE: &str = "remote";
+const BUSY: &str = "busy";
+const BUSY_APART: &str = "busy-different";
+const ALL: [&str; 6] = [SAME, DIFFERENT, UNPINNED, REMOTE, BUSY, BUSY_APART];
 
 /// The placements with these names that this machine has CPUs for; without names all of them.
 ///
@@ -34,9 +42,9 @@ pub fn named(names: &[String]) -> Result<Vec<Placement>, Failure> {
 
 fn choose(names: &[String], cpus: &[usize]) -> Result<Vec<Placement>, Failure> {
     for name in names {
-        if ![SAME, DIFFERENT, UNPINNED, REMOTE].contains(&name.as_str()) {
+        if !ALL.contains(&name.as_str()) {
             return Err(crate::unknown(format!("there is no placement `{name}`"))
-                .with_hint(format!("placements are {SAME}, {DIFFERENT}, {UNPINNED} and {REMOTE}")));
+                .with_hint(format!("placements are {}", ALL.join(", "))));
         }
     }
     // The last CPUs: the first serves most of the machine's interrupts.
@@ -50,6 +58,7 @@ fn choose(names: &[String], cpus: &[usize]) -> Result<Vec<Placement>, Failure> {
             server: client,
             client,
             remote: false,
+            busy: false,
         });
     }
     if server.is_some() {
@@ -59,6 +68,7 @@ fn choose(names: &[String], cpus: &[usize]) -> Result<Vec<Placement>, Failure> {
             server,
             client,
             remote: false,
+            busy: false,
         });
     }
     all.push(Placement {
@@ -67,8 +77,16 @@ fn choose(names: &[String], cpus: &[usize]) -> Result<Vec<Placement>, Failure> {
         server: None,
         client: None,
         remote: false,
+        busy: false,
     });
     all.push(Placement::remote());
+    let crowded = |name, title, server| Placement { name, title, server, client, remote: false, busy: true };
+    if client.is_some() {
+        all.push(crowded(BUSY, "client and server on the same CPU, a busy loop on each CPU", client));
+    }
+    if server.is_some() {
+        all.push(crowded(BUSY_APART, "client and server on different CPUs, a busy loop on each", server));
+    }
     all.retain(|placement| names.is_empty() || names.iter().any(|name| name == placement.name));
     Ok(all)
 }
@@ -82,6 +100,7 @@ impl Placement {
             server: None,
             client: None,
             remote: true,
+            busy: false,
         }
     }
 
@@ -115,6 +134,43 @@ pub fn allowed_cpus() -> Vec<usize> {
     (0..most).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
 }
 
+/// Loops that never rest, one kept on each CPU, until they are dropped.
+pub(crate) struct Loops {
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Loops {
+    /// Starts them. They are threads of this process, so that whoever counts what others use does not count them.
+    pub(crate) fn start() -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let spin = |cpu: usize| {
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || {
+                let set = only(cpu);
+                // SAFETY: the pointer and the size are those of `set`; 0 is the calling thread. Refused: it runs anywhere.
+                let _ =
+                    unsafe { libc::sched_setaffinity(0, mem::size_of::<libc::cpu_set_t>(), &raw const set) };
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+        };
+        let threads = allowed_cpus().into_iter().map(spin).collect();
+        Self { over, threads }
+    }
+}
+
+impl Drop for Loops {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // It has nothing to say.
+            let _ = thread.join();
+        }
+    }
+}
+
 /// The CPUs of the machine, whoever may use them.
 pub(crate) fn online_cpus() -> usize {
     // SAFETY: the call takes a number.
@@ -140,8 +196,8 @@ mod tests {
     #[test]
     fn one_cpu_has_no_different_placement() {
         let names = |cpus: &[usize]| choose(&[], cpus).unwrap().iter().map(|p| p.name).collect::<Vec<_>>();
-        assert_eq!(names(&[3]), ["same", "unpinned", "remote"]);
-        assert_eq!(names(&[0, 1]), ["same", "different", "unpinned", "remote"]);
+        assert_eq!(names(&[3]), ["same", "unpinned", "remote", "busy"]);
+        assert_eq!(names(&[0, 1]), ["same", "different", "unpinned", "remote", "busy", "busy-different"]);
         assert_eq!(names(&[]), ["unpinned", "remote"]);
     }
 
@@ -153,6 +209,16 @@ mod tests {
         assert!(different[0].parts_the_sides());
         assert!(only("same").unwrap()[0].shares_a_cpu());
         assert!(only("elsewhere").unwrap_err().hint().unwrap().contains("unpinned"));
+    }
+
+    #[test]
+    fn busy_loops_use_every_cpu_and_end() {
+        let used = || crate::measure::cpu_us(None).unwrap_or_default();
+        let (before, loops) = (used(), Loops::start());
+        while used() - before < 20_000.0 {
+            std::thread::yield_now();
+        }
+        drop(loops);
     }
 
     #[test]

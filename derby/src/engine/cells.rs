@@ -148,7 +148,8 @@ mod tests {
         }
         let contestant =
             contestants::all(None).unwrap().into_iter().find(|c| c.name == "omniorb-tcp").unwrap();
-        let placement = Placement { name: "unpinned", title: "", server: None, client: None, remote: false };
+        let placement =
+            Placement { name: "unpinned", title: "", server: None, client: None, remote: false, busy: false };
         let row = row(race, &placement, &contestant, &race.operations[3], &cell, None);
         assert_eq!((row.calls, row.rounds), (300, 3));
         assert!((row.median_us - 20.0).abs() < 0.02 && (row.rounds_median_us - 20.0).abs() < 0.02);

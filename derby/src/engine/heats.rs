@@ -9,7 +9,7 @@ use crate::interrupted;
 use crate::link::Link;
 use crate::load::Account;
 use crate::measure::{Line, Plan};
-use crate::placement::Placement;
+use crate::placement::{Loops, Placement};
 use crate::race::Race;
 use crate::report::{ENOUGH, LeftOut, Report, Row};
 use crate::sides::{Server, client};
@@ -107,6 +107,8 @@ impl Derby<'_> {
             };
             servers.push((who, contestant, server));
         }
+        // From here on until all clients have run.
+        let _loops = placement.busy.then(Loops::start);
         for round in 0..self.course.rounds {
             for (who, contestant, server) in &servers {
                 if interrupted().is_some() {

@@ -72,6 +72,8 @@ pub(super) const PLACEMENTS: &[(&str, &str)] = &[
     ("different", "different CPUs"),
     ("unpinned", "unpinned"),
     ("remote", "two network namespaces"),
+    ("busy", "same CPU, busy"),
+    ("busy-different", "different CPUs, busy"),
 ];
 
 fn published(race: &Race) -> String {
