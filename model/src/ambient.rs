@@ -49,6 +49,8 @@ pub trait Objects: Send + Sync {
     fn resolver(&self) -> Arc<dyn Resolver>;
     /// [`Ambient::due`] has changed: it is asked again.
     fn attend(&self);
+    /// A signal did not reach a listener that asked for it: whoever looks after this node is told.
+    fn undelivered(&self, _failure: &Failure) {}
 }
 
 /// What a wire's peers expect of everybody who serves, beside the exported objects: introspection, properties. A call

@@ -36,6 +36,11 @@ pub enum Notice {
         /// Why.
         failure: Failure,
     },
+    /// A signal did not reach a listener that asked for it.
+    Undelivered {
+        /// Which listener, and why.
+        failure: Failure,
+    },
     /// The router behind which this process serves is gone; it is looked for again by itself.
     Left {
         /// Why.

@@ -1,5 +1,6 @@
 //! What the ambient servants of a wire see of their node.
 
+use crate::builder::Notice;
 use crate::directory::Entry;
 use crate::shared::Shared;
 use crate::signals::stopped;
@@ -93,6 +94,12 @@ impl Objects for View {
     fn attend(&self) {
         if let Some(node) = self.node.upgrade() {
             node.keeper.attend(&node);
+        }
+    }
+
+    fn undelivered(&self, failure: &Failure) {
+        if let Some(node) = self.node.upgrade() {
+            node.notice(&Notice::Undelivered { failure: failure.clone() });
         }
     }
 }

@@ -221,6 +221,14 @@ fn we_exceed_monos_quota_over_binary_http() {
     assert_eq!(remote.put_bytes(vec![0; 900].into()).expect("PutBytes"), 900);
 }
 
+/// A message over BasicHttp that says where it goes, as routers pass it on: the header must be understood.
+#[test]
+fn mono_calls_us_with_an_address_in_the_message() {
+    let Some(mono) = Mono::awake("mono_calls_us_with_an_address_in_the_message") else { return };
+    let (_node, port) = serving(BASIC);
+    assert_eq!(mono.call("cellar", BASIC, port, &["addressed"]), ["Take 17"]);
+}
+
 macro_rules! everything {
     ($($name:ident: $does:ident($binding:expr);)*) => {$(
         #[test]

@@ -162,9 +162,13 @@ fn listening(arguments: &Arguments) -> Done<Node> {
     if let Some(bytes) = arguments.max_message {
         builder = builder.max_message(bytes);
     }
-    if arguments.verbose {
-        builder = builder.observer(Arc::new(|notice: &Notice| note(&hidden(&told(notice)))));
-    }
+    let is_verbose = arguments.verbose;
+    builder = builder.observer(Arc::new(move |notice: &Notice| {
+        // Nobody else would hear of a signal that is lost.
+        if is_verbose || matches!(notice, Notice::Undelivered { .. }) {
+            note(&hidden(&told(notice)));
+        }
+    }));
     let node = Node::from(builder.build());
     for address in &arguments.on {
         node.listen(address).map_err(|failure| {
@@ -302,6 +306,7 @@ fn told(notice: &Notice) -> String {
         Notice::Refused { peer, why } => format!("refused: {peer}: {why}"),
         Notice::Violation { peer, violation } => format!("violation: {peer}: {violation}"),
         Notice::Unanswered { failure } => format!("unanswered: {failure}"),
+        Notice::Undelivered { failure } => format!("undelivered: {failure}"),
         Notice::Left { failure } => format!("left: {failure}"),
         Notice::Joined { place } => format!("joined: {place}"),
         Notice::Starved { why } => format!("starved: {why}"),

@@ -38,6 +38,11 @@ impl Level {
         Self::ALL.into_iter().find(|level| *level as u8 == number)
     }
 
+    /// The level that the hint of a resolver says.
+    pub(crate) fn from_hint(hint: u32) -> Option<Self> {
+        u8::try_from(hint).ok().and_then(Self::from_number)
+    }
+
     /// Its name in addresses.
     pub fn name(self) -> &'static str {
         match self {
@@ -149,7 +154,7 @@ impl Security {
     /// The same at no lower level than the one that the peer says it wants, as far as there are credentials for it
     /// (the hint of ResolveOxid2, MS-DCOM 3.1.2.5.1.5).
     pub(crate) fn hinted(self: &Arc<Self>, hint: u32) -> Arc<Self> {
-        match u8::try_from(hint).ok().and_then(Level::from_number) {
+        match Level::from_hint(hint) {
             Some(level) if level > self.level && self.credentials.is_some() => {
                 Arc::new(Self { level, ..Self::clone(self) }.sealed())
             }

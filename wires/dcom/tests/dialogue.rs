@@ -481,3 +481,34 @@ fn a_probe_finds_what_is_there() {
     let id = pair.client.probe(std::time::Instant::now(), &system).unwrap();
     assert!(matches!(pair.outcome(id), Outcome::Done(_)));
 }
+
+#[test]
+fn a_servant_that_hands_out_an_interface_that_its_object_lacks_answers_e_nointerface() {
+    let mut pair = Pair::new(Terms::OPEN);
+    let object = everywire_model::describe::ANY_OBJECT;
+    let find = Operation::new(
+        "Find",
+        vec![parameter(Direction::In, "riid", Shape::I32), parameter(Direction::Out, "found", object)],
+        Shape::Void,
+    );
+    let finder = Interface { operations: vec![find].into(), ..interface("Counter", COUNTER) };
+    pair.there.serve(b"finder", finder.clone());
+    let way = Profile { key: Bytes::from_static(b"finder"), ..class_way(Terms::OPEN.way()) };
+    let way = pair.activate(&way, &finder);
+    for (wanted, offered) in [(COUNTER, true), (LEDGER, false)] {
+        let id = pair.call(&way, &finder, 0, &put_int(0));
+        let incoming = pair.incoming();
+        let reference = pair.there.exporter.local(wanted, b"finder");
+        let found = |sink: &mut dyn Sink| sink.reference(Some(&reference));
+        let put = pair.server.answer(incoming.id, Answer::Done(&found));
+        let outcome = pair.outcome(id);
+        if offered {
+            assert!(put.is_ok());
+            done(outcome);
+        } else {
+            put.unwrap_err();
+            let failure = failure(outcome);
+            assert_eq!((failure.code(), failure.completed()), (Some("0x80004002"), Completed::Yes));
+        }
+    }
+}

@@ -31,6 +31,10 @@ pub enum Violation {
     TooManyAttributes,
     /// An element has two attributes of one name.
     DuplicateAttribute,
+    /// An element comes again though its member holds one value.
+    RepeatedElement,
+    /// An array record stands for an element of which there is one.
+    ArrayForOne,
     /// An end without an element, or bytes after the last end.
     Unbalanced,
     /// An array of items that cannot be in one, or without an element of its own.
@@ -128,6 +132,8 @@ impl fmt::Display for Violation {
             Self::TooDeep => "elements are nested too deeply",
             Self::TooManyAttributes => "an element has too many attributes",
             Self::DuplicateAttribute => "an element has two attributes of one name",
+            Self::RepeatedElement => "an element comes again whose member holds one value",
+            Self::ArrayForOne => "an array record stands in place of a single element",
             Self::Unbalanced => "starts and ends of elements do not match",
             Self::BadArray => "an array record is broken",
             Self::OutOfRange => "a decimal or date is out of range",

@@ -274,7 +274,6 @@ fn unknown_elements_are_skipped_missing_ones_are_zero_and_order_does_not_matter(
         (&[("new", "x"), ("a", "1"), ("c", "true"), ("z", "")][..], value(1, Value::Nothing, true)),
         (&[("a", " 1 "), ("b", "2"), ("c", "1")], value(1, Value::Integer(2), true)),
         (&[("c", "true"), ("y", "?"), ("b", "2"), ("a", "1"), ("z", "")], value(1, Value::Integer(2), true)),
-        (&[("b", "2"), ("b", "3"), ("c", "true")], value(0, Value::Integer(2), true)),
         (&[("c", "true"), ("a", "1")], value(1, Value::Nothing, true)),
         (&[("a", "1")], value(1, Value::Nothing, false)),
         (&[], value(0, Value::Nothing, false)),
@@ -338,4 +337,121 @@ fn empty_arrays_and_comments_in_any_number_cost_no_stack() {
     let body = body(bytes, None, Budget::default());
     let (v,) = body.decode::<(Vec<i32>,)>(&shape).unwrap();
     assert_eq!(v, [7]);
+}
+
+/// Refuses an element that comes twice, and names it.
+fn refuses_repeated(elements: &[(&str, &str)], shape: &Shape, name: &str) {
+    let failure = read(elements, shape).unwrap_err();
+    let found = (failure.code().unwrap(), failure.place(), failure.kind());
+    assert_eq!(
+        found,
+        ("nbfx RepeatedElement", &*format!("element `{name}`"), Kind::Malformed),
+        "{elements:?}"
+    );
+}
+
+#[test]
+fn a_second_element_for_one_member_is_refused_by_name() {
+    let shape = parameters(&[("a", Shape::I32), ("b", optional(Shape::I32)), ("c", Shape::Bool)]);
+    for (elements, name) in [
+        (&[("a", "5"), ("a", "6")][..], "a"),
+        (&[("a", "5"), ("b", "1"), ("c", "true"), ("a", "5")], "a"),
+        (&[("a", "5"), ("b", "1"), ("b", "2"), ("c", "true")], "b"),
+        (&[("b", "2"), ("b", "3"), ("c", "true")], "b"),
+        (&[("c", "true"), ("a", "5"), ("new", ""), ("c", "true")], "c"),
+        (&[("a", "5"), ("b", "1"), ("c", "true"), ("new", ""), ("new", ""), ("c", "")], "c"),
+    ] {
+        refuses_repeated(elements, &shape, name);
+    }
+    // Members of a struct, and what an operation returns under whichever name.
+    let held = parameters(&[("return", Shape::I32), ("more", Shape::I32)]);
+    refuses_repeated(&[("AddResult", "1"), ("AddResult", "2"), ("more", "3")], &held, "AddResult");
+    refuses_repeated(&[("AddResult", "1"), ("more", "3"), ("AddResult", "2")], &held, "AddResult");
+    let result = Value::Struct(vec![field("return", Value::Integer(1)), field("more", Value::Integer(3))]);
+    for unknown in ["OtherResult", "other"] {
+        let elements = [("AddResult", "1"), ("more", "3"), (unknown, "2"), (unknown, "2")];
+        assert_eq!(read(&elements, &held).unwrap(), result, "{unknown}");
+    }
+    let inner = parameters(&[("s", structure("S", &[("x", Shape::I32), ("y", Shape::I32)]))]);
+    let document = |inside: &str| {
+        let text = format!("<Op><s>{inside}</s></Op>").into_bytes();
+        let body = body_in(Form::Text, text, &Words::default(), Budget::default());
+        body.read(|source| Value::decode(&inner, source))
+    };
+    assert!(document("<x>1</x><y>2</y> <!-- --> <z/><z/>").is_ok());
+    for inside in ["<x>1</x><x>2</x><y>2</y>", "<x>1</x><y>2</y><z/><y>2</y>", "<y>1</y><x>1</x><y>2</y>"] {
+        assert_eq!(document(inside).unwrap_err().code(), Some("nbfx RepeatedElement"), "{inside}");
+    }
+}
+
+/// A binary body `<Op>` with these records in it.
+fn of_records(records: &[u8], shape: &Shape) -> Result<Value, Failure> {
+    let document = [b"\x40\x02Op", records, b"\x01"].concat();
+    body(document, None, Budget::default()).read(|source| Value::decode(shape, source))
+}
+
+/// The array record of elements of this name, of 32-bit numbers.
+fn array_of(name: &str, items: &[i32]) -> Vec<u8> {
+    let [length, count] = [name.len(), items.len()].map(|len| u8::try_from(len).unwrap());
+    let mut record = vec![0x03, 0x40, length];
+    record.extend_from_slice(name.as_bytes());
+    record.extend_from_slice(&[0x01, 0x8d, count]);
+    items.iter().for_each(|item| record.extend_from_slice(&item.to_le_bytes()));
+    record
+}
+
+#[test]
+fn an_array_record_is_never_lost() {
+    let shape = parameters(&[("x", Shape::I32), ("y", optional(Shape::I32))]);
+    let y = b"\x40\x01y\x89\x07";
+    for records in [
+        array_of("x", &[5]),
+        array_of("x", &[5, 6]),
+        [&array_of("x", &[5]), &y[..]].concat(),
+        [&b"\x40\x01x\x89\x05"[..], &array_of("x", &[5])].concat(),
+        [&y[..], &array_of("x", &[5])].concat(),
+        [&b"\x40\x03new\x01"[..], &array_of("x", &[5])].concat(),
+    ] {
+        let failure = of_records(&records, &shape).unwrap_err();
+        let found = (failure.code(), failure.place());
+        assert_eq!(found, (Some("nbfx ArrayForOne"), "element `x`"), "{records:02x?}");
+    }
+    // Of elements that the contract does not know, and of none.
+    let x = b"\x40\x01x\x89\x05";
+    let expected = Value::Struct(vec![field("x", Value::Integer(5)), field("y", Value::Integer(7))]);
+    for records in [
+        [&array_of("new", &[1, 2]), &x[..], y].concat(),
+        [&x[..], y, &array_of("new", &[1, 2])].concat(),
+        [&y[..], &array_of("new", &[1]), x].concat(),
+        [&array_of("x", &[]), &x[..], y, &array_of("y", &[])].concat(),
+    ] {
+        assert_eq!(of_records(&records, &shape).unwrap(), expected, "{records:02x?}");
+    }
+    // The value of a pair.
+    let map = Shape::Map(Hold::new(Map { key: Shape::I32, value: Shape::I32 }));
+    let pair = [&b"\x40\x01m\x40\x01p\x40\x01k\x89\x01"[..], &array_of("v", &[5]), b"\x01\x01"].concat();
+    let failure = of_records(&pair, &parameters(&[("m", map)])).unwrap_err();
+    assert_eq!((failure.code(), failure.place()), (Some("nbfx ArrayForOne"), "element `v`"));
+}
+
+#[test]
+fn lists_and_qualified_names_read_as_the_text_that_they_stand_for() {
+    let shape = parameters(&[("t", text())]);
+    let read = |content: &[u8]| of_records(&[b"\x40\x01t", content].concat(), &shape);
+    let is = |content: &[u8], expected: &str| {
+        let expected = Value::Struct(vec![field("t", Value::Text(expected.into()))]);
+        assert_eq!(read(content).unwrap(), expected, "{content:02x?}");
+    };
+    // A list of 5 and 6, whose end ends the element, and beside other text.
+    is(b"\xa4\x88\x05\x88\x06\xa7", "5 6");
+    is(b"\xa4\x88\x05\x88\x06\xa6\x01", "5 6");
+    is(b"\xa4\x98\x01a\x86\x98\x01b\xa7", "a true b");
+    is(b"\xa4\x88\x05\xa7", "5");
+    is(b"\xa4\xa7", "");
+    // Pieces of one text have nothing between them.
+    is(b"\x98\x01a\x98\x01b\x99\x01c", "abc");
+    // A name with the prefix p, and the word 2 of the dictionary of SOAP.
+    is(b"\xbd\x0f\x02", "p:Envelope");
+    is(b"\xa4\xbc\x0f\x02\xbc\x00\x02\xa7", "p:Envelope a:Envelope");
+    assert_eq!(read(b"\xbd\x0f\xfd\x7f").unwrap_err().code(), Some("nbfx UnknownWord"));
 }

@@ -467,18 +467,18 @@ fn n5_dates_at_the_ends_of_time_and_beyond() {
     assert!(matches!(read, Ok(Value::Struct(_)) | Err(_)));
 }
 
-/// Sixty thousand members in the wrong order, and as many unknown ones: looked at a few times each, no more.
+/// Members in the wrong order with sixty thousand unknown ones between them: looked at a few times each, no more.
 #[test]
 fn n4_members_in_any_order_cost_what_they_weigh() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let fields =
         names.iter().map(|name| Field { name: (*name).into(), shape: Shape::I32 }).collect::<Vec<_>>();
     let shape = Shape::Struct(Hold::new(Struct { name: "".into(), id: "".into(), fields: fields.into() }));
-    let mut text = "<Op>".to_owned();
+    let mut text = "<Op><h>1</h>".to_owned();
     for _ in 0..20_000 {
-        text.push_str("<h>1</h><x/><a>2</a>");
+        text.push_str("<x>1</x><y/><z>2</z>");
     }
-    text.push_str("</Op>");
+    text.push_str("<a>2</a></Op>");
     let read = |budget| {
         let body = body_with(Form::Text, text.clone().into_bytes(), 0, Reading::default(), budget);
         body.read(|source| Value::decode(&shape, source))

@@ -520,3 +520,55 @@ fn too_many_calls_are_refused_on_either_side() {
     let (flushed, payload) = pair.server_says().unwrap();
     assert!(flushed.fault && position(&payload, b"EndpointUnavailable").is_some());
 }
+
+/// Routers (Mono's and WCF's) pass on where a message goes and what it asks for as headers that must be understood, in the namespace of
+/// messages without addressing.
+#[test]
+fn headers_of_messages_without_addressing_are_understood() {
+    const NONE: &str = "http://schemas.microsoft.com/ws/2005/05/addressing/none";
+    const ACTION: &str = "http://tempuri.org/IRemoteObject/InOutInt";
+    let contract = remote_object();
+    let request = |headers: &str| {
+        format!(
+            "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Header>{headers}</s:Header><s:Body>\
+             <InOutInt xmlns=\"http://tempuri.org/\"><x>5</x></InOutInt></s:Body></s:Envelope>"
+        )
+    };
+    let header =
+        |name: &str, value: &str| format!("<{name} s:mustUnderstand=\"1\" xmlns=\"{NONE}\">{value}</{name}>");
+    let to = header("To", "http://localhost:10170/ro");
+    let action = header("Action", ACTION);
+    for (headers, outside) in
+        [(&to, Some(ACTION)), (&format!("{to}{action}"), Some(ACTION)), (&action, None), (&action, Some(""))]
+    {
+        let mut pair = serving(Dialect::BASIC, &contract);
+        pair.hand_over(request(headers).as_bytes(), outside).unwrap();
+        let incoming = pair.incoming();
+        assert_eq!(incoming.operation, ACTION, "{headers}");
+        let arguments = &find(&contract, "InOutInt").arguments;
+        assert_eq!(read(&incoming.body, arguments).unwrap(), [Arg::Int(5)]);
+    }
+    // Nothing else is known of that namespace, and nothing of it where messages have addressing.
+    let mut refused = vec![(Dialect::BASIC, request(&header("ReplyTo", "x")))];
+    let ws = request(&format!(
+        "<a:Action xmlns:a=\"http://www.w3.org/2005/08/addressing\">{ACTION}</a:Action>\
+         <a:MessageID xmlns:a=\"http://www.w3.org/2005/08/addressing\">urn:m1</a:MessageID>{to}"
+    ));
+    refused.push((
+        Dialect::WS,
+        ws.replace("http://schemas.xmlsoap.org/soap/envelope/", "http://www.w3.org/2003/05/soap-envelope"),
+    ));
+    for (dialect, document) in refused {
+        let mut pair = serving(dialect, &contract);
+        pair.hand_over(document.as_bytes(), Some(ACTION)).unwrap();
+        assert!(pair.server.poll().is_none(), "{document}");
+        let (flushed, payload) = pair.server_says().expect("a fault");
+        let fault = String::from_utf8(payload).unwrap();
+        assert!(flushed.fault && fault.contains("MustUnderstand"), "{fault}");
+    }
+    // Two that say different things are not chosen from.
+    let mut pair = serving(Dialect::BASIC, &contract);
+    let two = format!("{action}{}", header("Action", "urn:other"));
+    pair.hand_over(request(&two).as_bytes(), Some(ACTION)).unwrap();
+    assert!(pair.server.poll().is_none() && pair.server_says().is_some_and(|(flushed, _)| flushed.fault));
+}

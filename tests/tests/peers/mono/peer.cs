@@ -8,7 +8,7 @@
 //       writes what it would answer to `?wsdl` and to `?xsd=`: service.wsdl, wsdl0.wsdl, xsd0.xsd, ...
 //
 // CONTRACT bench | hello | cellar | mill; BINDING see bindings.cs; CHECK bench[=LARGEST] | duplex | types | arrays | classes |
-// operations | oneway | faults | quotas | objects | mill. $EVERYWIRE_TRUST names the file of the certificate that servers must have.
+// operations | oneway | faults | quotas | objects | addressed | mill. $EVERYWIRE_TRUST names the file of the certificate that servers must have.
 using System;
 using System.Collections.Generic;
 using System.Globalization;
@@ -112,6 +112,14 @@ static class Peer
                 case "oneway": Checks.OneWay((ICellar)proxy); break;
                 case "faults": Checks.Faults((ICellar)proxy); break;
                 case "objects": Checks.Objects((ICellar)proxy); break;
+                // As routers do: the message says itself where it goes.
+                case "addressed":
+                    using (new OperationContextScope((IContextChannel)proxy))
+                    {
+                        OperationContext.Current.OutgoingMessageHeaders.To = new Uri(address);
+                        Console.WriteLine("Take " + ((ICellar)proxy).Take(0));
+                    }
+                    break;
                 case "quotas": Checks.Quotas((ICellar)proxy, () => new ChannelFactory<ICellar>(made, to).CreateChannel()); break;
                 default: throw new ArgumentException("no check " + word);
             }

@@ -79,7 +79,7 @@ impl Exporter {
                 let what = format!("no object has the key `{key}` any more");
                 return Err(Failure::new(Kind::NoObject, Initiator::User, what));
             }
-            let iid = self.iid_named(&profile.key, &reference.type_id);
+            let iid = self.iid_named(&profile.key, &reference.type_id)?;
             return Ok(self.objref(&profile.key, iid, REFS));
         }
         let what = "the reference names a class, not an object: nobody has asked for the object yet";
@@ -112,14 +112,23 @@ impl Exporter {
         own.any(|place| profile.endpoints.iter().any(|endpoint| is_at(place, endpoint)))
     }
 
-    /// The identity on this wire of the interface that an object of this node is said to have.
-    fn iid_named(&self, key: &[u8], type_id: &str) -> Uuid {
+    /// The identity on this wire of the interface that an object of this node is said to have. A type that is no IID belongs to
+    /// another contract language; then the object is passed on as what it mainly is.
+    ///
+    /// # Errors
+    /// The type is an IID that the object does not offer: whoever asked for it (`iid_is`) would call another interface.
+    fn iid_named(&self, key: &[u8], type_id: &str) -> Visit<Uuid> {
         let servants = self.objects().servants(key);
         let named = servants.iter().find_map(|servant| find(servant.interface(), &|held| held.id == type_id));
-        // What is exported first is what an object mainly is.
-        let main = || servants.first().map(|servant| iid_of(exposed(servant.interface())));
-        let stranger = || type_id.parse().ok().filter(|iid| self.offers(key, *iid));
-        named.map(|interface| iid_of(exposed(interface))).or_else(stranger).or_else(main).unwrap_or(IUNKNOWN)
+        if let Some(interface) = named {
+            return Ok(iid_of(exposed(interface)));
+        }
+        match type_id.parse() {
+            Ok(iid) if self.offers(key, iid) => Ok(iid),
+            Ok(iid) => Err(lacks(key, iid)),
+            // What is exported first is what an object mainly is.
+            Err(_) => Ok(servants.first().map_or(IUNKNOWN, |servant| iid_of(exposed(servant.interface())))),
+        }
     }
 
     /// An OBJREF that came in becomes a reference: objects of this node come back as local ones.
@@ -278,6 +287,14 @@ pub(super) fn find<'i>(interface: &'i Interface, fits: &dyn Fn(&Interface) -> bo
         return Some(interface);
     }
     interface.bases.iter().find_map(|base| find(base, fits))
+}
+
+/// An object of this node does not have an interface (MS-ERREF 2.1.1).
+fn lacks(key: &[u8], iid: Uuid) -> Failure {
+    let key = everywire_model::reference::escape(key);
+    let what = format!("the object `{key}` does not offer the interface {iid}");
+    Failure::new(Kind::NoOperation, Initiator::User, what)
+        .with_code(format!("{:#010x}", hresult::E_NOINTERFACE))
 }
 
 /// Whether an endpoint is that of a place, which may stand for all addresses of the machine.

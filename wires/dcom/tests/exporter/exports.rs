@@ -163,3 +163,21 @@ fn association_groups_belong_to_who_began_them() {
     node.exporter.leave_association(group);
     assert_eq!(node.exporter.counts().associations, 0);
 }
+
+#[test]
+fn an_object_is_passed_on_only_as_what_it_offers() {
+    let node = node();
+    let objref = |type_id: &str| node.exporter.marshal(&node.exporter.local(type_id, b"lamp"));
+    // What a caller asked for (`iid_is`), and what another contract language calls it.
+    let switch = SWITCH.to_string().to_uppercase();
+    for (type_id, iid) in [(LAMP_ID, LAMP), (&switch, SWITCH), ("IDL:Lamp:1.0", LAMP), ("", LAMP)] {
+        assert_eq!(objref(type_id).unwrap().iid(), iid, "{type_id}");
+    }
+    assert_eq!(objref(&IUNKNOWN.to_string()).unwrap().iid(), IUNKNOWN);
+    let before = node.exporter.counts();
+    let failure = objref(&Uuid::max().to_string()).unwrap_err();
+    assert_eq!(failure.code(), Some(format!("{E_NOINTERFACE:#010x}").as_str()));
+    let what = format!("the object `lamp` does not offer the interface {}", Uuid::max());
+    assert_eq!(failure.message(), what);
+    assert_eq!(node.exporter.counts(), before);
+}

@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, Element, Step};
 use super::ids::{self, MessageId};
-use super::names::{ADDRESSING, NOBODY, SECURITY, envelope};
+use super::names::{ADDRESSING, NO_ADDRESSING, NOBODY, SECURITY, envelope};
 use super::rm::Headers;
 use super::{Dialect, Form};
 use crate::dictionary::Words;
@@ -18,6 +18,7 @@ const MAX_HEADERS: usize = 64;
 /// What a message says before its body.
 #[derive(Debug, Default)]
 pub(super) struct Head<'a> {
+    /// What is asked for. Where the transport tells that, a header may tell it as well.
     pub(super) action: Option<Cow<'a, str>>,
     pub(super) to: Option<Cow<'a, str>>,
     pub(super) message_id: Option<MessageId>,
@@ -127,6 +128,14 @@ impl<'a> Head<'a> {
                         self.demanding.push((header.namespace, header.local));
                     }
                 }
+            } else if !dialect.addressing && header.namespace == NO_ADDRESSING && header.local == "Action" {
+                // As a router of Mono's or WCF's passes it on; the transport says the same.
+                let action = cursor.trimmed()?;
+                if self.action.replace(action).is_some() {
+                    self.invalid.get_or_insert("Action");
+                }
+            } else if !dialect.addressing && header.namespace == NO_ADDRESSING && header.local == "To" {
+                cursor.skip()?;
             } else if self.reliable.read(cursor, &header)? {
             } else if header.is(SECURITY, "Security") {
                 let at = header.at;

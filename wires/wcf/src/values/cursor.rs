@@ -35,6 +35,16 @@ impl<'a> Entered<'a> {
     }
 }
 
+/// An array record: one element for each of its items.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run<'a> {
+    /// The name of the elements without a prefix.
+    pub(super) name: &'a str,
+    pub(super) kind: Item,
+    /// All items, one behind the other.
+    pub(super) data: &'a [u8],
+}
+
 /// An attribute of an element, and the prefixes that the element declares.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -74,7 +84,10 @@ pub(super) trait Cursor<'a>: Sized {
     fn pass(&mut self, _: usize) {}
 
     /// Passes the array record that comes next, if one does, and gives its items.
-    fn array(&mut self) -> Visit<Option<(Item, &'a [u8])>>;
+    fn array(&mut self) -> Visit<Option<Run<'a>>>;
+
+    /// Whether the end of the open element, or that of the document, comes at once.
+    fn ends(&self) -> bool;
 
     /// Reads to the end of the open element, whatever is in it.
     fn finish(&mut self) -> Visit<()>;

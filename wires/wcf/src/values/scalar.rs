@@ -18,7 +18,7 @@ pub(super) enum Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// One record, whose word, if it is one, stands in `word`.
+    /// One record, whose word, if it has one, stands in `word`.
     #[inline]
     pub(super) fn of(text: Text<'a>, word: Option<&'a str>) -> Self {
         match text {
@@ -26,6 +26,10 @@ impl<'a> Content<'a> {
             Text::Chars(chars) => Self::Text(Cow::Borrowed(chars)),
             Text::Bytes(bytes) => Self::Octets(Cow::Borrowed(bytes)),
             Text::Word(_) => Self::Text(Cow::Borrowed(word.unwrap_or_default())),
+            Text::QName(letter, _) => {
+                let prefix = char::from(b'a' + letter.min(25));
+                Self::Text(Cow::Owned(format!("{prefix}:{}", word.unwrap_or_default())))
+            }
             other => Self::One(other),
         }
     }
@@ -47,7 +51,7 @@ impl<'a> Content<'a> {
             }
             (whole, more) => {
                 let mut text = whole.text().into_owned();
-                text.push_str(&word.map_or_else(|| xml::lexical(&more), str::to_owned));
+                text.push_str(&Self::of(more, word).text());
                 Self::Text(Cow::Owned(text))
             }
         }

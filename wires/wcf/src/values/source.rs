@@ -6,7 +6,7 @@ mod elements;
 mod referred;
 mod untyped;
 
-use super::cursor::{Cursor, Entered};
+use super::cursor::{Cursor, Entered, Run};
 use super::names::{Notation, notation, schema_shape};
 use super::scalar::Content;
 use super::{Quota, ReaderQuotas, Types};
@@ -26,7 +26,8 @@ use std::collections::HashSet;
 /// Reads the content of a body, or one value from an element.
 ///
 /// Elements are found by their local names, the expected one first. Unknown elements are skipped, as WCF does; what is
-/// missing reads as zero, empty or nothing.
+/// missing reads as zero, empty or nothing. A second element for a member that holds one value is refused: WCF's serializers take
+/// the first and skip the others, and what was meant is lost without a word.
 pub(super) struct ElementSource<'a, C> {
     cursor: C,
     /// Where the body was left, and how many frames were open, for a header or an element that another stands for.
@@ -93,7 +94,7 @@ struct Frame<'a> {
     run: Option<(Item, &'a [u8])>,
     /// Where the members are, once they turned out to be in another order.
     jumble: Option<Box<Jumble<'a>>>,
-    /// Where the element of a struct starts.
+    /// Where the element of a struct starts, or where the first parameter may be.
     at: usize,
     /// What is not in elements.
     apart: Option<Box<Apart<'a>>>,
@@ -176,7 +177,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     #[inline]
     pub(super) fn go_inside(&mut self, at: usize) {
         self.cursor.seek(at, 1);
-        (self.base.open, self.base.depth) = (true, 1);
+        (self.base.open, self.base.depth, self.base.at) = (true, 1, at);
     }
 
     fn wrong<T>(&self, violation: Violation) -> Visit<T> {
@@ -258,7 +259,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 Some(Frame { run: None, index, len, .. }) if index < len => {}
                 _ => return Ok(()),
             }
-            let Some((kind, data)) = self.cursor.array()? else { return Ok(()) };
+            let Some(Run { kind, data, .. }) = self.cursor.array()? else { return Ok(()) };
             if let Some(frame) = self.frames.last_mut().filter(|_| !data.is_empty()) {
                 frame.run = Some((kind, data));
             }
@@ -571,6 +572,8 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         let open = frame.open;
         if frame.jumble.is_some() || frame.entered.is_some() || matches!(frame.kind, Kind::Pairs(true)) {
             self.leave_inside()?;
+        } else if matches!(frame.kind, Kind::Parameters(_) | Kind::Struct(_)) && !self.cursor.ends() {
+            self.pass_rest()?;
         }
         if self.frames.pop().is_none() {
             (self.base.kind, self.base.len, self.base.index) = (Kind::Root, 0, 0);

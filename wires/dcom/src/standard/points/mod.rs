@@ -5,6 +5,8 @@
 //!   that follows from the interface which declares it ([`sources`]).
 //! * A sink is called in the order of the signals, one call at a time. Signals wait for it up to [`WAITING`]; then the
 //!   oldest is lost, so that no listener holds up an emitter.
+//! * A sink that cannot be called (it asks for another account or level) keeps its place; the node's observer is told, and what is
+//!   emitted meanwhile is lost for it: it is tried again after [`REFUSED`].
 //! * A sink that is no more is unadvised when a call says so, or when it was silent for [`SILENCE`] and does not answer.
 
 mod container;
@@ -42,6 +44,9 @@ pub const ASKED: usize = 64;
 /// How long a sink, or a source, may be silent before it is asked whether it is still there (one period of pings).
 pub const SILENCE: Duration = Duration::from_secs(120);
 
+/// How long a sink that refused a call is not called again: each try costs a connection.
+pub const REFUSED: Duration = Duration::from_secs(30);
+
 /// The connection points of a node's objects, and what this node listens to.
 #[derive(Default)]
 pub(super) struct Points {
@@ -57,6 +62,8 @@ pub(super) struct Point {
     pub(super) key: Bytes,
     pub(super) iid: Uuid,
     pub(super) interface: Hold<Interface>,
+    /// The node.
+    exporter: Weak<Exporter>,
     /// The key of the object that stands for it, as long as that is served.
     served: Mutex<Option<Bytes>>,
     sinks: Mutex<Vec<Arc<Advised>>>,
@@ -76,6 +83,7 @@ impl Points {
             key: Bytes::copy_from_slice(key),
             iid,
             interface: source.interface,
+            exporter: exporter.weak(),
             served: Mutex::default(),
             sinks: Mutex::default(),
             last_cookie: AtomicU32::new(0),

@@ -1,14 +1,16 @@
 //! A sink that was advised: calls to it, in order, and how its death is noticed.
 
-use super::Point;
+use super::{Point, REFUSED};
+use crate::exporter::Proxy;
 use crate::hresult::{E_NOINTERFACE, RPC_E_DISCONNECTED, RPC_E_INVALID_IPID, RPC_E_INVALID_OBJECT};
+use crate::security::{Level, Security};
 use crate::standard::dispatch;
 use crate::standard::serving::lock;
 use crate::standard::values::collect;
 use everywire_model::contract::InterfaceKind;
 use everywire_model::object::Method;
 use everywire_model::value::Value;
-use everywire_model::{Body, Encode, Failure, Kind, Object, Outcome, Reference, Sink};
+use everywire_model::{Body, Completed, Encode, Failure, Kind, Object, Outcome, Reference, Sink};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -49,7 +51,22 @@ struct Line {
     by_name: bool,
     gone: bool,
     last: Instant,
+    /// Signals that were given up since the last failure that was told.
     lost: u64,
+    /// It refused a call: until then it is not called.
+    refused: Option<Instant>,
+}
+
+impl Line {
+    /// Whether it is not called now.
+    fn is_refused(&mut self) -> bool {
+        let Some(until) = self.refused else { return false };
+        let is_refused = Instant::now() < until;
+        if !is_refused {
+            self.refused = None;
+        }
+        is_refused
+    }
 }
 
 /// Threads that find the way to sinks at the same time: hosts that never answer cost no thread each.
@@ -113,6 +130,7 @@ impl Advised {
                 gone: false,
                 last: Instant::now(),
                 lost: 0,
+                refused: None,
             }),
         })
     }
@@ -125,6 +143,10 @@ impl Advised {
         {
             let mut line = lock(&self.line);
             if line.gone {
+                return Ok(());
+            }
+            if line.is_refused() {
+                line.lost += 1;
                 return Ok(());
             }
             let free = line.settled && !line.by_name && !line.sending && line.waiting.is_empty();
@@ -253,6 +275,8 @@ impl Advised {
     /// A call ended. What a sink answers is of no interest, but that it is no more.
     fn ended(self: &Arc<Self>, failure: Option<Failure>, call: Option<(usize, Value)>) {
         let mut gone = false;
+        let mut told = None;
+        let mut given_up = VecDeque::new();
         {
             let mut line = lock(&self.line);
             line.under_way = line.under_way.saturating_sub(1);
@@ -267,13 +291,63 @@ impl Advised {
                     // Whoever is not even found in time has let its connection be made, and says nothing.
                     let silent = !line.settled && failure.kind() == Kind::TimedOut;
                     gone = silent || is_gone(failure) || has_code(failure, E_NOINTERFACE);
+                    // One that ran the call has heard it, whatever it answers.
+                    if gone || failure.completed() != Completed::Yes {
+                        if failure.kind() == Kind::Refused {
+                            line.refused = Some(line.last + REFUSED);
+                            given_up = std::mem::take(&mut line.waiting);
+                        }
+                        let lost = std::mem::take(&mut line.lost) + given_up.len() as u64;
+                        told = Some((failure, lost));
+                    }
                 }
             }
+        }
+        if let Some((failure, lost)) = told {
+            self.tell_failure(failure, lost, gone);
         }
         if gone {
             return self.forget();
         }
         self.pump();
+    }
+
+    /// Tells the node's observer that a call did not reach it, and how many others were given up with it.
+    #[cold]
+    fn tell_failure(&self, failure: &Failure, lost: u64, is_gone: bool) {
+        let Some(point) = self.point.upgrade() else { return };
+        let Some(exporter) = point.exporter.upgrade() else { return };
+        let who = if self.principal.is_empty() { "this process" } else { &self.principal };
+        let then = match failure.kind() {
+            _ if is_gone => "it is advised no more",
+            Kind::Refused => "nothing is sent to it for 30 s",
+            _ => "the next signal is sent again",
+        };
+        let more = if lost > 0 { format!(", {lost} more were lost") } else { String::new() };
+        let levels = if failure.kind() == Kind::Refused { self.levels() } else { String::new() };
+        let why = failure.message();
+        let message = format!("a signal did not reach the listener of {who} ({then}{more}): {why}{levels}");
+        let mut told =
+            Failure::new(failure.kind(), failure.initiator(), message).with_completed(failure.completed());
+        if let Some(code) = failure.code() {
+            told = told.with_code(code);
+        }
+        if failure.kind() == Kind::Refused {
+            told = told.with_hint(
+                "the listener lets in the account that this node calls back with: give both addresses the same account (credentials=) and level=",
+            );
+        }
+        let key = everywire_model::reference::escape(&point.key);
+        exporter.objects().undelivered(&told.at(format!("{} of `{key}`", point.interface.name)));
+    }
+
+    /// At which level it is called, and which one it asks for.
+    fn levels(&self) -> String {
+        let Some(way) = self.reference.profiles.first() else { return String::new() };
+        let proxy = way.lease.share::<Proxy>();
+        let least = proxy.and_then(|proxy| Level::from_hint(proxy.oxid().resolution()?.authn_hint));
+        let asks = least.map(|least| format!(", and asks for `{}` at least", least.name()));
+        format!(" (it is called at level `{}`{})", Security::of(way).level.name(), asks.unwrap_or_default())
     }
 
     /// It is advised no more.

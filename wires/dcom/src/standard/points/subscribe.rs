@@ -3,7 +3,7 @@
 use super::sink::is_gone;
 use super::source::{Source, sources};
 use crate::address::class_of;
-use crate::exporter::Exporter;
+use crate::exporter::{Exporter, Proxy};
 use crate::security::{Level, Security};
 use crate::standard::contracts::{
     ADVISE, CONNECTION_POINT, CONNECTION_POINT_CONTAINER, FIND_CONNECTION_POINT, UNADVISE,
@@ -14,8 +14,8 @@ use bytes::Bytes;
 use everywire_model::object::Method;
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Endpoint, Failure, Heard, Hold, Initiator, Interface, Kind, MarshalList, Object, Profile, Reference,
-    Request, Servant, Signal, Sink, Subscription, Tidings,
+    Endpoint, Failure, Heard, Hold, Initiator, Interface, Kind, MarshalList, Object, Place, Profile,
+    Reference, Request, Servant, Signal, Sink, Subscription, Tidings,
 };
 use std::collections::VecDeque;
 use std::net::UdpSocket;
@@ -76,6 +76,34 @@ fn reachable(exporter: &Exporter, object: &Object) -> Result<(), Failure> {
     let way = way.ok_or_else(|| Failure::new(Kind::BadReference, Initiator::User, "no way of this wire"))?;
     let address = listening_address(way)?;
     exporter.objects().listen(&address).map(drop).map_err(|failure| failure.at("listening for callbacks"))
+}
+
+/// Sees to it that this node lets in whoever calls back, as far as that is known: a peer that demands protection calls back with an
+/// account, and where nobody is known no account is let in.
+fn admits(exporter: &Exporter, point: &Reference) -> Result<(), Failure> {
+    let proxy = point.profiles.iter().find_map(|profile| profile.lease.share::<Proxy>());
+    let Some(proxy) = proxy else { return Ok(()) };
+    let Some(resolved) = proxy.oxid().resolution() else { return Ok(()) };
+    let level = proxy.security().level;
+    let demands = Level::from_hint(resolved.authn_hint).is_some_and(|least| least > Level::None);
+    if level == Level::None || !demands {
+        return Ok(());
+    }
+    let places = exporter.objects().places();
+    let knows = |place: &Place| {
+        let security = Security::of(place.profile());
+        security.users.is_some() || security.keytab.is_some()
+    };
+    if places.is_empty() || places.iter().any(knows) {
+        return Ok(());
+    }
+    let what = format!(
+        "the signals would not arrive: they come back at level `{}`, as the object is called, and this node listens where it knows nobody",
+        level.name()
+    );
+    Err(Failure::new(Kind::Refused, Initiator::Here, what).with_hint(
+        "listen with the account that the object is called with (credentials= or USER:PASSWORD@ in the address that this node listens at), or not at all before: then it listens so by itself",
+    ))
 }
 
 /// Where to listen: at this side's end of the way to the peer.
@@ -175,6 +203,7 @@ impl Advice {
         let point = point.ok_or_else(|| {
             Failure::new(Kind::Violation, Initiator::Peer, "a connection point was found, and is null")
         })?;
+        admits(exporter, &point)?;
         let point = resolver.resolve(&point)?.typed(Hold::Static(&CONNECTION_POINT));
         let listening = Arc::new(Listening {
             source,

@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::soap::faults::{Fault, Said, failure};
 use crate::soap::head::{self, Head};
 use crate::soap::ids::MessageId;
-use crate::soap::names::{ADDRESSING, ANONYMOUS, SECURITY, envelope};
+use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY, envelope};
 use crate::soap::rm::{Arrived, Came, Verdict};
 use crate::soap::security;
 use crate::soap::seen::{self, Meaning, Place};
@@ -17,9 +17,6 @@ use everywire_model::visit::Visit;
 use everywire_model::{Body, CallId, Completed, Event, Expects, Failure, Incoming, Initiator, Kind, Outcome};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// The namespace that Mono gives to an action in messages without addressing; it marks that header as one to understand.
-const NO_ADDRESSING: &str = "http://schemas.microsoft.com/ws/2005/05/addressing/none";
 
 /// Documents up to this many bytes are read to their end the first time.
 const SHORT: usize = 4 << 10;
@@ -298,8 +295,11 @@ impl Exchange {
             self.refuse_request(head, said, Vec::new());
             return Ok(());
         }
-        let said =
-            if self.dialect.addressing { head.action.as_deref() } else { action.filter(|a| !a.is_empty()) };
+        let said = if self.dialect.addressing {
+            head.action.as_deref()
+        } else {
+            action.filter(|a| !a.is_empty()).or(head.action.as_deref().filter(|a| !a.is_empty()))
+        };
         let asked = match said {
             Some(action) => action.to_owned(),
             None => head.first.as_ref().map(head::First::clark).unwrap_or_default(),

@@ -1,8 +1,8 @@
 //! A place in a document of binary XML.
 
-use super::{Content, Cursor, Entered, Found, Told};
+use super::{Content, Cursor, Entered, Found, Run, Told};
 use crate::dictionary::Words;
-use crate::nbfx::{Item, Prefix, Reader, Record, Text, Word};
+use crate::nbfx::{Prefix, Reader, Record, Text, Word};
 use crate::values::{Quota, ReaderQuotas};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
@@ -72,7 +72,7 @@ impl<'a> BinaryCursor<'a> {
 
     fn text_word(&self, text: &Text<'a>) -> Visit<Option<&'a str>> {
         match text {
-            Text::Word(id) => self.word(Word::Id(*id)).map(Some),
+            Text::Word(id) | Text::QName(_, id) => self.word(Word::Id(*id)).map(Some),
             _ => Ok(None),
         }
     }
@@ -182,6 +182,8 @@ impl<'a> BinaryCursor<'a> {
     ) -> Visit<Content<'a>> {
         let mut content = Content::Empty;
         let mut total = 0;
+        // In a list: whether an item of it was read.
+        let mut listed = None;
         let mut read = [first.map(|first| (Text::Bytes(first), false)), last.map(|last| (last, true))]
             .into_iter()
             .flatten();
@@ -199,6 +201,17 @@ impl<'a> BinaryCursor<'a> {
             budget.charge_bytes(cost)?;
             total += cost;
             self.check(&text, total)?;
+            match (text, &mut listed) {
+                (Text::ListStart, listed) => *listed = Some(false),
+                (Text::ListEnd, listed) => *listed = None,
+                // Between the items of a list stands a space, as in text.
+                (_, Some(has_items)) => {
+                    if std::mem::replace(has_items, true) {
+                        content = content.push(Text::Chars(" "), None);
+                    }
+                }
+                _ => {}
+            }
             let word = self.text_word(&text)?;
             content = content.push(text, word);
             if ends {
@@ -273,24 +286,36 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         self.reader.pass_start(behind);
     }
 
-    fn array(&mut self) -> Visit<Option<(Item, &'a [u8])>> {
+    fn array(&mut self) -> Visit<Option<Run<'a>>> {
         loop {
             match self.reader.peek() {
                 Some(0x02) => {
                     self.next()?;
                 }
-                Some(0x03) => loop {
-                    if let Record::Items(kind, count, data) = self.next()? {
-                        let limit = self.quotas.max_array_length;
-                        if count > limit {
-                            return Err(Quota::ArrayLength.exceeded(limit));
+                Some(0x03) => {
+                    let mut name = "";
+                    loop {
+                        match self.next()? {
+                            Record::Element(_, word) => name = self.word(word)?,
+                            Record::Items(kind, count, data) => {
+                                let limit = self.quotas.max_array_length;
+                                if count > limit {
+                                    return Err(Quota::ArrayLength.exceeded(limit));
+                                }
+                                return Ok(Some(Run { name, kind, data }));
+                            }
+                            _ => {}
                         }
-                        return Ok(Some((kind, data)));
                     }
-                },
+                }
                 _ => return Ok(None),
             }
         }
+    }
+
+    #[inline]
+    fn ends(&self) -> bool {
+        matches!(self.reader.peek(), Some(0x01) | None)
     }
 
     fn finish(&mut self) -> Visit<()> {

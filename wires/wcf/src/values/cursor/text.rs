@@ -1,7 +1,6 @@
 //! A place in a document of XML text.
 
-use super::{Content, Cursor, Entered, Found, Told};
-use crate::nbfx::Item;
+use super::{Content, Cursor, Entered, Found, Run, Told};
 use crate::text::{Event, Reader, Tag, base64};
 use crate::values::{Quota, ReaderQuotas};
 use crate::violations::Violation;
@@ -96,8 +95,12 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
         }
     }
 
-    fn array(&mut self) -> Visit<Option<(Item, &'a [u8])>> {
+    fn array(&mut self) -> Visit<Option<Run<'a>>> {
         Ok(None)
+    }
+
+    fn ends(&self) -> bool {
+        self.at_end()
     }
 
     fn finish(&mut self) -> Visit<()> {

@@ -232,7 +232,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             }
             match next {
                 Some(entered) => return self.jumble(&entered),
-                None if self.cursor.array()?.is_some() => {}
+                None if self.pass_array()? => {}
                 // The end comes next: there is nothing to come back to.
                 None => return Ok(()),
             }

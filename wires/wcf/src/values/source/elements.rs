@@ -1,9 +1,11 @@
 //! Finding the elements of values.
 
 use super::apart::{is_apart, is_choice};
-use super::{Cursor, ElementSource, Entered, Kind, Quota};
+use super::{Cursor, ElementSource, Entered, Kind, Quota, Run};
 use crate::violations::Violation;
-use everywire_model::shape::{Hold, Struct};
+use everywire_idl::wsdl::marks::Mark;
+use everywire_model::Failure;
+use everywire_model::shape::{Field, Hold, Struct};
 use everywire_model::visit::Visit;
 
 /// Where the members of a struct are, whose order is not the contract's.
@@ -43,7 +45,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 None => self.wrong(Violation::Misuse),
             },
             Kind::Derived(_) => Ok(frame.entered.take()),
-            Kind::Root => self.cursor.enter(),
+            Kind::Root => self.enter_single(),
             Kind::Items => self.enter_item(),
             Kind::Choice if !frame.open => Ok(None),
             Kind::Choice => self.enter_item(),
@@ -55,7 +57,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                     }
                     self.enter_item()?;
                 }
-                self.cursor.enter()
+                self.enter_single()
             }
         }
     }
@@ -92,6 +94,63 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
     }
 
+    /// Enters the next element, which no array record can stand for.
+    fn enter_single(&mut self) -> Visit<Option<Entered<'a>>> {
+        loop {
+            if let Some(entered) = self.cursor.enter()? {
+                return Ok(Some(entered));
+            }
+            let at = self.cursor.position();
+            match self.cursor.array()? {
+                Some(Run { data: [], .. }) => {}
+                Some(run) => return Err(named(Violation::ArrayForOne, run.name, at)),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Passes the array record that comes next, which may be of elements that the open struct does not know; `false` if none does.
+    pub(super) fn pass_array(&mut self) -> Visit<bool> {
+        let at = self.cursor.position();
+        let Some(run) = self.cursor.array()? else { return Ok(false) };
+        let frame = self.frames.last().unwrap_or(&self.base);
+        let (fields, wraps) = match &frame.kind {
+            Kind::Parameters(fields) => (fields, true),
+            Kind::Struct(fields) => (fields, false),
+            _ => return Ok(true),
+        };
+        if !run.data.is_empty() && (0..fields.fields.len()).any(|at| may_be(fields, at, run.name, wraps)) {
+            return Err(named(Violation::ArrayForOne, run.name, at));
+        }
+        self.budget.charge_elements(1)?;
+        Ok(true)
+    }
+
+    /// Passes what follows the last member of the open struct: nothing of it may be one of its members again.
+    #[cold]
+    pub(super) fn pass_rest(&mut self) -> Visit<()> {
+        let frame = self.frames.last().unwrap_or(&self.base);
+        let (fields, wraps) = match &frame.kind {
+            Kind::Parameters(fields) => (fields.clone(), true),
+            Kind::Struct(fields) => (fields.clone(), false),
+            _ => return Ok(()),
+        };
+        // An element of which only the text was read has ended; one that is not there has no rest.
+        if !frame.open && !wraps {
+            return Ok(());
+        }
+        let mut expected = Expected::new(&fields, fields.fields.len(), self.result(&fields, wraps)?);
+        loop {
+            while let Some(entered) = self.cursor.enter()? {
+                expected.take(entered.name, entered.at)?;
+                self.skip(entered.name)?;
+            }
+            if !self.pass_array()? {
+                return Ok(());
+            }
+        }
+    }
+
     /// Opens the nameless struct: the wrapper, unless the first element is the first field's already.
     pub(super) fn open_parameters(&mut self, fields: &Hold<Struct>) -> Visit<usize> {
         let len = fields.fields.len();
@@ -121,6 +180,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         };
         self.budget.enter()?;
         let depth = self.cursor.depth();
+        self.base.at = self.cursor.position();
         self.base.kind = Kind::Parameters(fields.clone());
         (self.base.index, self.base.len, self.base.open, self.base.depth) = (0, len, open, depth);
         if !open && !is_bare {
@@ -164,7 +224,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             };
             let Some(entered) = next else {
                 // After an array record there may be more.
-                if self.cursor.array()?.is_some() {
+                if self.pass_array()? {
                     continue;
                 }
                 return self.missing(index);
@@ -179,6 +239,24 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 self.skip(entered.name)?;
             }
         }
+    }
+
+    /// The name of the element of what an operation returns, which is called as it likes.
+    fn result(&mut self, fields: &Struct, wraps: bool) -> Visit<Option<&'a str>> {
+        let index = fields.fields.iter().position(|field| field.name == "return");
+        let Some(index) = index.filter(|_| wraps) else { return Ok(None) };
+        let place = (self.cursor.position(), self.cursor.depth());
+        self.cursor.seek(self.base.at, self.base.depth);
+        let mut found = None;
+        while let Some(entered) = self.cursor.enter()? {
+            if is_field(fields, index, entered.name, wraps) {
+                found = Some(entered.name);
+                break;
+            }
+            self.cursor.finish()?;
+        }
+        self.cursor.seek(place.0, place.1);
+        Ok(found)
     }
 
     /// Skips an element that the contract does not know.
@@ -197,16 +275,25 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// Notes where the members of the open struct are, from the one that was entered.
     pub(super) fn jumble(&mut self, entered: &Entered<'a>) -> Visit<()> {
-        let depth = self.frames.last().unwrap_or(&self.base).depth;
+        let frame = self.frames.last().unwrap_or(&self.base);
+        let (fields, wraps) = match &frame.kind {
+            Kind::Parameters(fields) => (fields.clone(), true),
+            Kind::Struct(fields) => (fields.clone(), false),
+            _ => return self.wrong(Violation::Misuse),
+        };
+        // The members before the one that is looked for were read.
+        let (from, depth) = (frame.index.saturating_sub(1), frame.depth);
+        let mut expected = Expected::new(&fields, from, self.result(&fields, wraps)?);
         self.cursor.seek(entered.at, depth);
         let mut members = Vec::new();
         loop {
             while let Some(entered) = self.cursor.enter()? {
                 self.budget.charge_elements(1)?;
+                expected.take(entered.name, entered.at)?;
                 members.push((entered.name, entered.at));
                 self.cursor.finish()?;
             }
-            if self.cursor.array()?.is_none() {
+            if !self.pass_array()? {
                 break;
             }
         }
@@ -284,6 +371,57 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
         Ok(())
     }
+}
+
+/// How often each member of a struct may still come.
+struct Expected<'f> {
+    fields: &'f Struct,
+    /// What the element of the result is called.
+    result: Option<&'f str>,
+    /// For each field how many elements stand for it, where only one may; those of equal names count at the first.
+    left: Vec<usize>,
+}
+
+impl<'f> Expected<'f> {
+    /// All from this one on.
+    fn new(fields: &'f Struct, from: usize, result: Option<&'f str>) -> Self {
+        let mut left = vec![0; fields.fields.len()];
+        for (at, field) in fields.fields.iter().enumerate().skip(from) {
+            let first = fields.fields.iter().position(|other| other.name == field.name).unwrap_or(at);
+            if let Some(left) = left.get_mut(first) {
+                *left += 1;
+            }
+        }
+        Self { fields, result, left }
+    }
+
+    /// An element comes.
+    fn take(&mut self, name: &str, at: usize) -> Visit<()> {
+        let fields = &self.fields.fields;
+        let is_result = |field: &Field| field.name == "return" && self.result == Some(name);
+        let found = fields.iter().position(|field| field.name == name);
+        let Some(index) = found.or_else(|| fields.iter().position(is_result)) else { return Ok(()) };
+        let Some(field) = fields.get(index) else { return Ok(()) };
+        // Of some members there may be any number, and others are no elements.
+        if is_apart(self.fields, index) || matches!(Mark::of(&field.shape), Some(Mark::Items | Mark::Choices))
+        {
+            return Ok(());
+        }
+        match self.left.get_mut(index) {
+            Some(0) => Err(named(Violation::RepeatedElement, name, at)),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The failure for an element of this name.
+#[cold]
+fn named(violation: Violation, name: &str, at: usize) -> Failure {
+    violation.at(at).at(format!("element `{name}`"))
 }
 
 /// Whether an element is that of a field, or of an item of it.

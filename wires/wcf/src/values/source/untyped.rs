@@ -135,8 +135,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                     None if !is_local(child.name) => return self.wrong(Violation::BadName),
                     None => elements.members.push((child.name.to_owned(), 1, seen)),
                 }
-            } else if let Some((item, _)) = self.cursor.array()? {
-                numbers = Some(item);
+            } else if let Some(run) = self.cursor.array()? {
+                numbers = Some(run.kind);
             } else {
                 break;
             }
@@ -145,8 +145,11 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         self.budget.leave();
         Ok(match numbers {
             Some(item) if elements.members.is_empty() => Seen::Numbers(item),
-            _ if elements.members.is_empty() => Seen::Leaf,
-            _ => Seen::Elements(elements),
+            Some(_) => {
+                return Err(unsupported("a value of unknown type that has numbers beside other members"));
+            }
+            None if elements.members.is_empty() => Seen::Leaf,
+            None => Seen::Elements(elements),
         })
     }
 }
