@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// Newcomers that are let in before others get their turn.
+const AT_ONCE: usize = 4;
 /// Newcomers beyond the quota that are told why at one time; more of them are closed without a word.
 const MANNERS: usize = 64;
 /// How long a connection has been quiet before it makes room for another one.
@@ -28,7 +30,7 @@ impl Shared {
     pub(crate) fn accept(&self, listener: &Listener) {
         // Whoever comes now gets a moment to speak before it makes room.
         let begun = self.shares.number();
-        for _ in 0..64 {
+        for _ in 0..AT_ONCE {
             let stream = match listener.accept() {
                 Ok(stream) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,

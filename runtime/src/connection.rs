@@ -6,6 +6,7 @@
 pub(crate) mod backward;
 pub(crate) mod calling;
 mod deadlines;
+mod ending;
 mod held;
 mod knock;
 mod listening;
@@ -34,10 +35,10 @@ use crate::signals::{Courier, Heeder};
 use crate::sync::lock;
 use crate::transport::Stream;
 use bytes::{Bytes, BytesMut};
-use everywire_model::{Answer, Profile, Purpose, Tidings, Violation};
+use everywire_model::{Answer, Profile, Purpose};
 use everywire_model::{
-    Body, BoxFuture, CallId, Capabilities, Completed, Config, Endpoint, Event, Failure, Handle, Initiator,
-    Kind, Link, Object, Outcome, Peer, Resolver, Session, Wire,
+    Body, BoxFuture, CallId, Capabilities, Completed, Config, Endpoint, Failure, Handle, Initiator, Kind,
+    Link, Object, Outcome, Peer, Resolver, Session, Wire,
 };
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -52,6 +53,8 @@ const LINGER: Duration = Duration::from_secs(5);
 const PIECE: usize = 1 << 20;
 /// How often a full transport is tried again, in the middle of a large message, before other connections get their turn.
 const YIELDS: u32 = 8;
+/// How often a lock that somebody else has is tried before this thread sleeps for it.
+const ENTRIES: u32 = 16;
 /// Bytes allocated for a message on the word of its header alone.
 const ANNOUNCED: usize = 256 << 10;
 /// Buffers above this size are given back when a connection has been quiet.
@@ -106,6 +109,8 @@ pub(crate) struct Connection {
     /// The operation whose servant runs, or ran last: its habits and number, and where they are in memory.
     running: Mutex<Option<(Habits, usize)>>,
     running_at: AtomicUsize,
+    /// Whether what came the last time had a whole message in it.
+    fruitful: AtomicBool,
     over: AtomicBool,
     routed: AtomicBool,
     left: AtomicBool,
@@ -267,6 +272,7 @@ impl Connection {
             seat: OnceLock::new(),
             running: Mutex::default(),
             running_at: AtomicUsize::new(0),
+            fruitful: AtomicBool::new(false),
             over: AtomicBool::new(false),
             routed: AtomicBool::new(false),
             left: AtomicBool::new(false),
@@ -279,6 +285,11 @@ impl Connection {
     /// Whether it can carry no more calls.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    /// Whether what came the last time had a whole message in it.
+    pub(crate) fn is_fruitful(&self) -> bool {
+        self.fruitful.load(Ordering::Relaxed)
     }
 
     /// Whether it carries one call at a time.
@@ -350,6 +361,16 @@ impl Connection {
             return Held::new(self, core);
         }
         self.contenders.fetch_add(1, Ordering::Relaxed);
+        // Whoever has it lets go soon, and to be woken costs more than to look again.
+        for _ in 0..ENTRIES {
+            if !make_way() {
+                break;
+            }
+            if let Ok(core) = self.core.try_lock() {
+                self.contenders.fetch_sub(1, Ordering::Relaxed);
+                return Held::new(self, core);
+            }
+        }
         let core = lock(&self.core);
         self.contenders.fetch_sub(1, Ordering::Relaxed);
         Held::new(self, core)
@@ -439,129 +460,6 @@ impl Connection {
         }
         core.large |= core.session.wanted() > KEEP;
         Ok(true)
-    }
-
-    fn closed(&self) -> Failure {
-        Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closed the connection")
-            .with_completed(Completed::Maybe)
-            .at(&self.endpoint)
-    }
-
-    fn broken(&self, error: &io::Error) -> Failure {
-        Failure::new(Kind::Unreachable, Initiator::Here, format!("the connection broke: {error}"))
-            .with_completed(Completed::Maybe)
-            .at(&self.endpoint)
-    }
-
-    /// The peer broke the protocol: tell it, tell the observer, and end.
-    fn refuse(&self, core: &mut Core, violation: Violation) {
-        let peer = self.stream.peer(self.endpoint.transport()).text;
-        core.after.push(After::Notice(Notice::Violation { peer, violation: violation.clone() }));
-        let failure = core.session.refusal().unwrap_or_else(|| violation.into()).at(&self.endpoint);
-        core.session.disconnected(&failure);
-        while let Some(event) = core.session.poll() {
-            self.deliver(core, event);
-        }
-        if self.is_accepted() && core.draining.is_none() && self.flush(core).is_ok() {
-            self.linger(core);
-        } else {
-            self.fail(core, failure);
-        }
-    }
-
-    /// Closing now would discard what the peer has not read yet; so it may finish talking first.
-    fn linger(&self, core: &mut Core) {
-        core.draining = Some(Instant::now() + LINGER);
-        core.input = BytesMut::new();
-        if let Stream::Socket(fd) = &self.stream
-            && core.session.transmit().is_empty()
-        {
-            let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
-        }
-    }
-
-    /// Ends the connection: whoever waits gets the failure.
-    fn fail(&self, core: &mut Core, failure: Failure) {
-        if core.failed.is_some() {
-            return;
-        }
-        core.failed = Some(failure.clone());
-        self.over.store(true, Ordering::Release);
-        self.unload(core);
-        core.session.disconnected(&failure);
-        while let Some(event) = core.session.poll() {
-            self.deliver(core, event);
-        }
-        for waiting in std::mem::take(&mut core.waiting) {
-            core.complete(waiting, Outcome::Failed(failure.clone()));
-        }
-        for (_, heeder) in core.listeners.drain() {
-            self.courier.post(heeder, Tidings::Ended(failure.clone()));
-        }
-        self.rouse();
-        self.stream.shutdown();
-        if let Some(seat) = self.seat() {
-            // Its place is given up soon, also if nothing that is watched tells of its end.
-            seat.remind(lately(), None);
-        }
-        if self.role == Role::Joined && core.peer.is_some() {
-            core.after.push(After::Left(failure));
-        }
-    }
-
-    /// Hands an event of the calling side to whom it concerns.
-    fn deliver(&self, core: &mut Core, event: Event) {
-        match event {
-            Event::Reply { id, outcome } => {
-                if let Some(at) = core.waiting.iter().position(|waiting| waiting.id == id) {
-                    let waiting = core.waiting.swap_remove(at);
-                    core.complete(waiting, outcome);
-                } else if core.reader == Some(id) {
-                    core.own = Some(outcome);
-                } else if let Some((_, kept)) = core.sending.iter_mut().find(|(sent, _)| *sent == id) {
-                    *kept = Some(outcome);
-                }
-            }
-            Event::Ready(peer) => core.peer = Some(peer),
-            Event::Closed => {
-                let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer said goodbye")
-                    .at(&self.endpoint);
-                self.fail(core, failure);
-            }
-            // Connections that serve do so in `serving`. On others an event loop answers callbacks.
-            Event::Call(incoming) if self.capabilities.callbacks_on_connection => {
-                let this = Weak::clone(&self.this);
-                // All on one event loop: they begin in order, and one that blocks does not block the next.
-                let seat = self.seat().cloned();
-                self.node.queue(
-                    Box::pin(async move {
-                        if let Some(connection) = this.upgrade() {
-                            connection.call_back(incoming);
-                        }
-                    }),
-                    seat.as_ref(),
-                );
-            }
-            Event::Call(incoming) => {
-                let failure =
-                    Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
-                let _ = core.session.answer(incoming.id, Answer::Failed(&failure));
-            }
-            Event::Probe { id, .. } => {
-                let failure =
-                    Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
-                let _ = core.session.answer(id, Answer::Failed(&failure));
-            }
-            Event::Signal { subscriptions, heard } => self.hear(core, &subscriptions, *heard),
-            Event::Lost { subscription, failure } => {
-                if let Some(heeder) = core.listeners.get(&subscription) {
-                    self.courier.post(Arc::clone(heeder), Tidings::Lost(failure));
-                    self.rouse();
-                }
-            }
-            Event::Overheard(message) => core.overheard.push_back(message),
-            Event::Cancelled(_) => {}
-        }
     }
 }
 

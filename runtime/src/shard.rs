@@ -6,9 +6,14 @@
 //! is noticed at once when it happens in a stub of ours or in [`blocking`], and by a supervisor within some 20 ms
 //! otherwise.
 
+mod lead;
+
+pub use lead::blocking;
+pub(crate) use lead::{Lead, about_to_block, leads_here, with_lead};
+
 use crate::alarms::Alarms;
-use crate::connection::{Connection, Served, flush_before_blocking};
-use crate::patience::{Latency, Patience};
+use crate::connection::{Connection, flush_before_blocking};
+use crate::patience::Latency;
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::supervisor::Supervisor;
@@ -16,32 +21,21 @@ use crate::sync::lock;
 use crate::tasks::Task;
 use crate::terms::{Successor, Terms};
 use crate::transport::listener::Listener;
-use everywire_model::{Failure, Initiator, Kind};
-use rustix::buffer::spare_capacity;
+use everywire_model::Failure;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::event::{EventfdFlags, eventfd};
 use slab::Slab;
-use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// Busy connections that are looked at directly; with more of them the kernel is asked which are ready.
-const HOT: usize = 4;
-/// Direct looks between two questions to the kernel.
-const LOOKS: u32 = 16;
 /// Marks an event of a stream's control socket.
 pub(crate) const CONTROL: u64 = 1 << 63;
 /// The token of the shard's own bell.
 const BELL: u64 = u64::MAX;
-
-thread_local! {
-    static LEADING: RefCell<Option<Rc<Lead>>> = const { RefCell::new(None) };
-}
 
 /// One event loop.
 pub(crate) struct Shard {
@@ -77,6 +71,18 @@ enum Watched {
     Connection(Arc<Connection>),
 }
 
+/// In which order events are handled. Whoever serves may be deposed; what is told only once must have been seen to by then. Those
+/// who call come before those who have brought nothing yet, of whom there may be thousands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// Told once: the bell, and connections of the calling side.
+    Once,
+    /// Connections whose bytes were calls the last time.
+    Calls,
+    /// The others, and listeners.
+    Strangers,
+}
+
 /// How a shard is doing.
 pub(crate) struct Pulse {
     pub(crate) term: u64,
@@ -84,14 +90,6 @@ pub(crate) struct Pulse {
     pub(crate) calls: u64,
     pub(crate) leader: i32,
     pub(crate) over: bool,
-}
-
-/// The thread that leads a shard.
-pub(crate) struct Lead {
-    shard: Arc<Shard>,
-    term: u64,
-    /// The call that it began last.
-    call: Cell<u64>,
 }
 
 impl Shard {
@@ -168,10 +166,17 @@ impl Shard {
         (u64::from(*generation) == token >> 32).then(|| watched.clone())
     }
 
-    /// Whether an event is for a connection with servants.
-    fn serves(&self, token: u64) -> bool {
-        token != BELL
-            && matches!(self.find(token & !CONTROL), Some(Watched::Connection(connection)) if connection.is_serving())
+    /// In which order events are handled.
+    fn rank(&self, token: u64) -> Rank {
+        if token == BELL {
+            return Rank::Once;
+        }
+        match self.find(token & !CONTROL) {
+            Some(Watched::Connection(connection)) if !connection.is_serving() => Rank::Once,
+            Some(Watched::Connection(connection)) if connection.is_fruitful() => Rank::Calls,
+            Some(_) => Rank::Strangers,
+            None => Rank::Once,
+        }
     }
 
     /// Connections, for quotas and for deadlines.
@@ -294,10 +299,7 @@ impl Shard {
     fn thread(self: Arc<Self>, term: u64) {
         let mut term = Some(term);
         while let Some(led) = term {
-            let lead = Rc::new(Lead { shard: Arc::clone(&self), term: led, call: Cell::new(0) });
-            LEADING.set(Some(Rc::clone(&lead)));
-            lead.run();
-            LEADING.set(None);
+            Lead::of(&self, led);
             term = self.terms.rest();
         }
     }
@@ -363,230 +365,6 @@ impl Shard {
     }
 }
 
-impl Lead {
-    fn leads(&self) -> bool {
-        self.shard.terms.is(self.term)
-    }
-
-    /// A servant begins to serve a call of this connection.
-    pub(crate) fn enter_servant(&self, connection: &Arc<Connection>) {
-        let shard = &self.shard;
-        // It is mostly the one that was served last. If the lead is lost just now, whoever took it has sent what was to be sent.
-        if shard.serving_at.load(Ordering::Relaxed) != Arc::as_ptr(connection).addr()
-            && !shard.terms.are_over()
-        {
-            let before = shard.put_serving(&mut lock(&shard.serving), Some(Arc::clone(connection)));
-            drop(before);
-        }
-        self.begin_call();
-    }
-
-    /// Continues the futures that can go on now. Returns whether there were any; the lead may be lost meanwhile.
-    fn run_tasks(&self) -> bool {
-        let shard = &self.shard;
-        if !shard.has_tasks.load(Ordering::SeqCst) {
-            return false;
-        }
-        // Those that are queued meanwhile get their turn after the connections.
-        let due = lock(&shard.tasks).len();
-        for _ in 0..due {
-            let task = {
-                let mut tasks = lock(&shard.tasks);
-                let task = tasks.pop_front();
-                // If this one blocks, the next leader must know of the others.
-                shard.has_tasks.store(!tasks.is_empty(), Ordering::SeqCst);
-                task
-            };
-            let Some(task) = task else { break };
-            self.begin_call();
-            task.run();
-            if self.leave_servant() {
-                break;
-            }
-        }
-        true
-    }
-
-    fn begin_call(&self) {
-        let call = self.shard.calls.load(Ordering::Relaxed) + 1;
-        self.shard.calls.store(call, Ordering::Relaxed);
-        self.call.set(call);
-        self.shard.terms.begin(call);
-    }
-
-    /// A servant ended. Returns whether this thread lost the lead meanwhile.
-    pub(crate) fn leave_servant(&self) -> bool {
-        !self.shard.terms.finish(self.term, self.call.get())
-    }
-
-    fn run(&self) {
-        let shard = &self.shard;
-        let mut hot: VecDeque<Arc<Connection>> = VecDeque::with_capacity(HOT + 1);
-        let mut patience = Patience::new(shard.latency);
-        let mut events: Vec<epoll::Event> = Vec::with_capacity(64);
-        let mut looks = 0;
-        shard.leader.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
-        if self.term > 1 && self.leads() {
-            shard.recall_bells();
-            hot.extend(lock(&shard.inherited).take());
-        }
-        while self.leads() {
-            let mut busy = self.run_tasks();
-            if !self.leads() {
-                break;
-            }
-            let mut index = 0;
-            while let Some(connection) = hot.get(index) {
-                match connection.serve(self) {
-                    Served::Nothing => index += 1,
-                    Served::Something => {
-                        busy = true;
-                        index += 1;
-                    }
-                    Served::Over => {
-                        if let Some(connection) = hot.remove(index) {
-                            shard.forget(&connection);
-                        }
-                    }
-                    Served::Deposed => return,
-                }
-            }
-            looks += 1;
-            if busy {
-                patience.rewarded();
-                let routed = !hot.is_empty() && hot.iter().all(|hot| hot.is_routed());
-                patience.behind_router(routed, false);
-                patience.after_sending(hot.back().map(|connection| connection.stream()));
-            }
-            let idle = !busy && !patience.look_again();
-            if !idle && looks < LOOKS && !hot.is_empty() {
-                continue;
-            }
-            looks = 0;
-            events.clear();
-            let slept = if idle {
-                if hot.iter().any(|connection| connection.before_sleep()) {
-                    hot.iter().for_each(|connection| connection.stream().after_sleep(false));
-                    continue;
-                }
-                self.sleep(&mut events);
-                true
-            } else {
-                let none = Timespec { tv_sec: 0, tv_nsec: 0 };
-                // An interrupted look found nothing.
-                let _ = epoll::wait(&shard.epoll, spare_capacity(&mut events), Some(&none));
-                false
-            };
-            if slept {
-                hot.iter().for_each(|connection| connection.stream().after_sleep(false));
-                if events.iter().any(|event| event.data.u64() != BELL) {
-                    patience.slept();
-                    shard.supervisor.wake();
-                }
-            }
-            if !events.is_empty() {
-                patience.rewarded();
-            }
-            // Whoever serves may be deposed; what is told only once must have been seen to by then.
-            if events.len() > 1 {
-                events.sort_by_cached_key(|event| shard.serves(event.data.u64()));
-            }
-            for event in &events {
-                if !self.handle(*event, &mut hot) {
-                    return;
-                }
-            }
-            if slept || looks == 0 {
-                shard.tick_if_due();
-            }
-        }
-    }
-
-    fn sleep(&self, events: &mut Vec<epoll::Event>) {
-        let shard = &self.shard;
-        shard.asleep.store(true, Ordering::SeqCst);
-        let until = shard.alarms.next();
-        if !shard.has_tasks.load(Ordering::SeqCst) {
-            let timeout = until.map(|until| {
-                let rest = until.saturating_duration_since(Instant::now()) + Duration::from_micros(500);
-                Timespec {
-                    tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
-                    tv_nsec: rest.subsec_nanos().into(),
-                }
-            });
-            // Interrupted: the loop comes back here.
-            let _ = epoll::wait(&shard.epoll, spare_capacity(events), timeout.as_ref());
-        }
-        shard.asleep.store(false, Ordering::SeqCst);
-    }
-
-    /// Handles one event. Returns whether this thread still leads.
-    fn handle(&self, event: epoll::Event, hot: &mut VecDeque<Arc<Connection>>) -> bool {
-        let shard = &self.shard;
-        let token = event.data.u64();
-        if token == BELL {
-            let mut count = [0u8; 8];
-            // Empty already: fine.
-            let _ = rustix::io::read(&shard.bell, &mut count);
-            return true;
-        }
-        match shard.find(token & !CONTROL) {
-            None => true,
-            Some(Watched::Listener(listener, node)) => {
-                node.accept(&listener);
-                true
-            }
-            Some(Watched::Connection(connection)) if !connection.is_serving() => {
-                connection.pump();
-                if connection.is_over() {
-                    shard.forget(&connection);
-                }
-                true
-            }
-            Some(Watched::Connection(connection)) => {
-                connection.stream().after_sleep(token & CONTROL == 0);
-                match connection.serve(self) {
-                    Served::Over => shard.forget(&connection),
-                    Served::Deposed => return false,
-                    Served::Nothing if token & CONTROL != 0 && connection.stream().peer_gone() => {
-                        connection.cut(&Failure::new(Kind::Unreachable, Initiator::Peer, "the peer is gone"));
-                        shard.forget(&connection);
-                    }
-                    Served::Nothing | Served::Something => {
-                        self.warm(connection, hot);
-                    }
-                }
-                true
-            }
-        }
-    }
-
-    /// Puts a connection among those looked at directly, in place of the one that was there longest.
-    fn warm(&self, connection: Arc<Connection>, hot: &mut VecDeque<Arc<Connection>>) {
-        if hot.iter().any(|held| Arc::ptr_eq(held, &connection)) {
-            return;
-        }
-        hot.push_back(connection);
-        if hot.len() > HOT
-            && let Some(cold) = hot.pop_front()
-            && cold.before_sleep()
-        {
-            // Something came at the last moment, and the peer did not ring for it.
-            cold.stream().after_sleep(false);
-            hot.push_front(cold);
-            hot.rotate_left(1);
-            if let Some(other) = hot.pop_front() {
-                // Whoever goes instead is rung for: its flag is up before it is looked at for the last time.
-                if other.before_sleep()
-                    && let (fd, Some(_)) = other.stream().watched()
-                {
-                    let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
-                }
-            }
-        }
-    }
-}
-
 impl Shard {
     /// A new leader does not know which connections the old one was looking at: all are to ring from now on.
     fn recall_bells(&self) {
@@ -609,34 +387,4 @@ impl Shard {
             self.tick(Instant::now());
         }
     }
-}
-
-/// Does something with the lead of the calling thread, if it leads a shard.
-pub(crate) fn with_lead<T>(work: impl FnOnce(&Lead) -> T) -> Option<T> {
-    let lead = LEADING.with_borrow(|leading| leading.as_ref().filter(|lead| lead.leads()).cloned());
-    lead.map(|lead| work(&lead))
-}
-
-/// Whether the calling thread leads a shard, now.
-pub(crate) fn leads_here() -> bool {
-    LEADING.with_borrow(|leading| leading.as_ref().is_some_and(|lead| lead.leads()))
-}
-
-/// Tells the runtime that the calling thread is about to block: if it leads a shard, another thread takes over.
-pub(crate) fn about_to_block() {
-    LEADING.with_borrow(|leading| {
-        if let Some(lead) = leading
-            && lead.leads()
-        {
-            let _blocked = lead.shard.hand_over(lead.term, lead.call.get());
-        }
-    });
-}
-
-/// Runs something that may take long inside a servant: its shard goes on with other connections meanwhile.
-///
-/// Stubs do so by themselves. Without it a servant that blocks is noticed too, but only after some 20 ms, or 100 ms if it computes.
-pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    about_to_block();
-    work()
 }

@@ -5,12 +5,14 @@
 
 use super::deadlines::sooner;
 use super::{Armed, Asker, Connection, Core, Held, Waiter, Waiting, timed_out};
+use crate::patience::Patience;
 use crate::shard;
 use crate::sync::lock;
 use everywire_model::{
     Body, Call, CallId, Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Profile,
 };
-use std::sync::atomic::Ordering;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,10 +23,18 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// A connection that has been quiet for this long may have been closed by the peer meanwhile.
 const QUIET: Duration = Duration::from_secs(1);
 
+thread_local! {
+    /// How eagerly this thread waits for what another one reads.
+    static WAITING: RefCell<Option<Patience>> = const { RefCell::new(None) };
+}
+
 /// Where a thread waits while another reads.
+#[derive(Default)]
 pub(crate) struct Chair {
     seat: Mutex<Served>,
     bell: Condvar,
+    /// Whether there is something for whoever sits here: looked at without the lock.
+    told: AtomicBool,
 }
 
 #[derive(Default)]
@@ -37,11 +47,13 @@ struct Served {
 impl Chair {
     pub(super) fn serve(&self, outcome: Outcome<Body>) {
         lock(&self.seat).outcome = Some(outcome);
+        self.told.store(true, Ordering::Release);
         self.bell.notify_one();
     }
 
     fn appoint(&self) {
         lock(&self.seat).appointed = true;
+        self.told.store(true, Ordering::Release);
         self.bell.notify_one();
     }
 }
@@ -114,7 +126,7 @@ impl Connection {
         until: Option<Instant>,
     ) -> Outcome<Body> {
         if core.reading {
-            let chair = Arc::new(Chair { seat: Mutex::default(), bell: Condvar::new() });
+            let chair = Arc::new(Chair::default());
             core.waiting.push(Waiting { id, until, waiter: Waiter::Thread(Arc::clone(&chair)) });
             return self.sit_and_wait(core, &chair, id, until);
         }
@@ -448,7 +460,10 @@ impl Connection {
         until: Option<Instant>,
     ) -> Outcome<Body> {
         drop(core);
-        shard::about_to_block();
+        let looked = self.look(chair);
+        if !looked {
+            shard::about_to_block();
+        }
         let mut seat = lock(&chair.seat);
         loop {
             if let Some(outcome) = seat.outcome.take() {
@@ -489,7 +504,27 @@ impl Connection {
             // Unsent bytes of ours are the reader's to send; it is woken by the room for them.
             let rest = until.map_or(Duration::from_secs(3600), |until| until - now);
             seat = self.chair_wait(chair, seat, rest);
+            if chair.told.load(Ordering::Relaxed) {
+                WAITING.with_borrow_mut(|patience| patience.as_mut().map(Patience::slept));
+            }
         }
+    }
+
+    /// Looks for a while whether there is something in the chair, before its thread sleeps: to be woken costs more than most calls do.
+    fn look(&self, chair: &Chair) -> bool {
+        WAITING.with_borrow_mut(|patience| {
+            let patience = patience.get_or_insert_with(|| Patience::new(self.node.latency));
+            patience.after_sending(None);
+            loop {
+                if chair.told.load(Ordering::Acquire) {
+                    patience.rewarded();
+                    return true;
+                }
+                if !patience.look_again() {
+                    return false;
+                }
+            }
+        })
     }
 
     fn chair_wait<'s>(

@@ -34,7 +34,7 @@ impl Connection {
     pub(crate) fn serve(self: &Arc<Self>, lead: &Lead) -> Served {
         let mut served = Served::Nothing;
         let mut core = self.enter();
-        let mut reads = 0;
+        let (mut reads, mut events) = (0, 0);
         let unsent = core.session.transmit().len();
         // Everything that was read is served before this ends, unless the peer does not read its answers: nobody would be told of a
         // call left in the session.
@@ -76,6 +76,7 @@ impl Connection {
                     Ok(false) | Err(()) => break,
                 }
             };
+            events += 1;
             match event {
                 Event::Call(incoming) if self.node.is_draining() => {
                     let _ = core.session.answer(incoming.id, Answer::Failed(&ending()));
@@ -86,6 +87,7 @@ impl Connection {
                     let (back, deposed) = self.call(core, incoming, lead);
                     core = back;
                     if deposed {
+                        self.fruitful.store(true, Ordering::Relaxed);
                         // This thread no longer leads: whatever is left belongs to the one that does.
                         self.send_replies(&mut core, true);
                         return Served::Deposed;
@@ -113,6 +115,12 @@ impl Connection {
                 other => self.deliver(&mut core, other),
             }
             served = Served::Something;
+        }
+        if events > 0 || reads > 0 {
+            let fruitful = events > 0 && core.served;
+            if self.fruitful.load(Ordering::Relaxed) != fruitful {
+                self.fruitful.store(fruitful, Ordering::Relaxed);
+            }
         }
         if served == Served::Something {
             core.used = lately();

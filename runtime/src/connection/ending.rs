@@ -1,0 +1,141 @@
+//! What comes out of a session for the calling side, and how a connection ends.
+//!
+//! States: *open*; *draining*: refused, the peer is told why and may finish talking; *failed*: whoever waits has the failure, and the
+//! event loop gives up its place.
+
+use super::{After, Connection, Core, LINGER};
+use crate::builder::Notice;
+use crate::clock::lately;
+use crate::connection::Role;
+use crate::transport::Stream;
+use bytes::BytesMut;
+use everywire_model::{Answer, Completed, Event, Failure, Initiator, Kind, Outcome, Tidings, Violation};
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+impl Connection {
+    pub(super) fn closed(&self) -> Failure {
+        Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closed the connection")
+            .with_completed(Completed::Maybe)
+            .at(&self.endpoint)
+    }
+
+    pub(super) fn broken(&self, error: &io::Error) -> Failure {
+        Failure::new(Kind::Unreachable, Initiator::Here, format!("the connection broke: {error}"))
+            .with_completed(Completed::Maybe)
+            .at(&self.endpoint)
+    }
+
+    /// The peer broke the protocol: tell it, tell the observer, and end.
+    pub(super) fn refuse(&self, core: &mut Core, violation: Violation) {
+        let peer = self.stream.peer(self.endpoint.transport()).text;
+        core.after.push(After::Notice(Notice::Violation { peer, violation: violation.clone() }));
+        let failure = core.session.refusal().unwrap_or_else(|| violation.into()).at(&self.endpoint);
+        core.session.disconnected(&failure);
+        while let Some(event) = core.session.poll() {
+            self.deliver(core, event);
+        }
+        if self.is_accepted() && core.draining.is_none() && self.flush(core).is_ok() {
+            self.linger(core);
+        } else {
+            self.fail(core, failure);
+        }
+    }
+
+    /// Closing now would discard what the peer has not read yet; so it may finish talking first.
+    pub(super) fn linger(&self, core: &mut Core) {
+        core.draining = Some(Instant::now() + LINGER);
+        core.input = BytesMut::new();
+        if let Stream::Socket(fd) = &self.stream
+            && core.session.transmit().is_empty()
+        {
+            let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
+        }
+    }
+
+    /// Ends the connection: whoever waits gets the failure.
+    pub(super) fn fail(&self, core: &mut Core, failure: Failure) {
+        if core.failed.is_some() {
+            return;
+        }
+        core.failed = Some(failure.clone());
+        self.over.store(true, Ordering::Release);
+        self.unload(core);
+        core.session.disconnected(&failure);
+        while let Some(event) = core.session.poll() {
+            self.deliver(core, event);
+        }
+        for waiting in std::mem::take(&mut core.waiting) {
+            core.complete(waiting, Outcome::Failed(failure.clone()));
+        }
+        for (_, heeder) in core.listeners.drain() {
+            self.courier.post(heeder, Tidings::Ended(failure.clone()));
+        }
+        self.rouse();
+        self.stream.shutdown();
+        if let Some(seat) = self.seat() {
+            // Its place is given up soon, also if nothing that is watched tells of its end.
+            seat.remind(lately(), None);
+        }
+        if self.role == Role::Joined && core.peer.is_some() {
+            core.after.push(After::Left(failure));
+        }
+    }
+
+    /// Hands an event of the calling side to whom it concerns.
+    pub(super) fn deliver(&self, core: &mut Core, event: Event) {
+        match event {
+            Event::Reply { id, outcome } => {
+                if let Some(at) = core.waiting.iter().position(|waiting| waiting.id == id) {
+                    let waiting = core.waiting.swap_remove(at);
+                    core.complete(waiting, outcome);
+                } else if core.reader == Some(id) {
+                    core.own = Some(outcome);
+                } else if let Some((_, kept)) = core.sending.iter_mut().find(|(sent, _)| *sent == id) {
+                    *kept = Some(outcome);
+                }
+            }
+            Event::Ready(peer) => core.peer = Some(peer),
+            Event::Closed => {
+                let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the peer said goodbye")
+                    .at(&self.endpoint);
+                self.fail(core, failure);
+            }
+            // Connections that serve do so in `serving`. On others an event loop answers callbacks.
+            Event::Call(incoming) if self.capabilities.callbacks_on_connection => {
+                let this = Weak::clone(&self.this);
+                // All on one event loop: they begin in order, and one that blocks does not block the next.
+                let seat = self.seat().cloned();
+                self.node.queue(
+                    Box::pin(async move {
+                        if let Some(connection) = this.upgrade() {
+                            connection.call_back(incoming);
+                        }
+                    }),
+                    seat.as_ref(),
+                );
+            }
+            Event::Call(incoming) => {
+                let failure =
+                    Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
+                let _ = core.session.answer(incoming.id, Answer::Failed(&failure));
+            }
+            Event::Probe { id, .. } => {
+                let failure =
+                    Failure::new(Kind::NoObject, Initiator::Here, "nothing is served on this connection");
+                let _ = core.session.answer(id, Answer::Failed(&failure));
+            }
+            Event::Signal { subscriptions, heard } => self.hear(core, &subscriptions, *heard),
+            Event::Lost { subscription, failure } => {
+                if let Some(heeder) = core.listeners.get(&subscription) {
+                    self.courier.post(Arc::clone(heeder), Tidings::Lost(failure));
+                    self.rouse();
+                }
+            }
+            Event::Overheard(message) => core.overheard.push_back(message),
+            Event::Cancelled(_) => {}
+        }
+    }
+}

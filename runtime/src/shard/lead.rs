@@ -1,0 +1,328 @@
+//! The thread that leads a shard: what it looks at, in which order, and when it sleeps.
+//!
+//! States: *looking* at the connections that were busy last; *asking* the kernel about all of them, now and then or when those are
+//! quiet; *asleep* in the same question; *serving* a call, during which another thread may take the lead; *deposed*, after which it
+//! touches nothing of the shard any more.
+//!
+//! Invariants: what the kernel tells only once is seen to before any servant runs. Those who call come before those who have brought
+//! nothing yet, and newcomers: of these a few are handled, and then the kernel is asked again who calls, so that thousands of
+//! strangers do not make a caller wait for more than a few of them.
+
+use super::{BELL, CONTROL, Rank, Shard, Watched};
+use crate::connection::{Connection, Served};
+use crate::patience::Patience;
+use crate::sync::lock;
+use everywire_model::{Failure, Initiator, Kind};
+use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
+use rustix::event::epoll;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Busy connections that are looked at directly; with more of them the kernel is asked which are ready.
+const HOT: usize = 4;
+/// Direct looks between two questions to the kernel.
+const LOOKS: u32 = 16;
+/// Events that are asked for at once.
+const EVENTS: usize = 512;
+/// Events of strangers that are handled before the kernel is asked again who calls.
+const STRANGERS: usize = 8;
+
+thread_local! {
+    static LEADING: RefCell<Option<Rc<Lead>>> = const { RefCell::new(None) };
+}
+
+/// The thread that leads a shard.
+pub(crate) struct Lead {
+    shard: Arc<Shard>,
+    term: u64,
+    /// The call that it began last.
+    call: Cell<u64>,
+}
+
+/// What an event was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Handled {
+    /// One of somebody who calls, or the process's own.
+    Call,
+    /// One of somebody who has brought nothing, or of a newcomer.
+    Stranger,
+    /// Another thread leads now.
+    Deposed,
+}
+
+impl Lead {
+    /// Leads a shard in this term, on the calling thread, until another one does.
+    pub(super) fn of(shard: &Arc<Shard>, term: u64) {
+        let lead = Rc::new(Self { shard: Arc::clone(shard), term, call: Cell::new(0) });
+        LEADING.set(Some(Rc::clone(&lead)));
+        lead.run();
+        LEADING.set(None);
+    }
+
+    fn leads(&self) -> bool {
+        self.shard.terms.is(self.term)
+    }
+
+    /// A servant begins to serve a call of this connection.
+    pub(crate) fn enter_servant(&self, connection: &Arc<Connection>) {
+        let shard = &self.shard;
+        // It is mostly the one that was served last. If the lead is lost just now, whoever took it has sent what was to be sent.
+        if shard.serving_at.load(Ordering::Relaxed) != Arc::as_ptr(connection).addr()
+            && !shard.terms.are_over()
+        {
+            let before = shard.put_serving(&mut lock(&shard.serving), Some(Arc::clone(connection)));
+            drop(before);
+        }
+        self.begin_call();
+    }
+
+    /// Continues the futures that can go on now. Returns whether there were any; the lead may be lost meanwhile.
+    fn run_tasks(&self) -> bool {
+        let shard = &self.shard;
+        if !shard.has_tasks.load(Ordering::SeqCst) {
+            return false;
+        }
+        // Those that are queued meanwhile get their turn after the connections.
+        let due = lock(&shard.tasks).len();
+        for _ in 0..due {
+            let task = {
+                let mut tasks = lock(&shard.tasks);
+                let task = tasks.pop_front();
+                // If this one blocks, the next leader must know of the others.
+                shard.has_tasks.store(!tasks.is_empty(), Ordering::SeqCst);
+                task
+            };
+            let Some(task) = task else { break };
+            self.begin_call();
+            task.run();
+            if self.leave_servant() {
+                break;
+            }
+        }
+        true
+    }
+
+    fn begin_call(&self) {
+        let call = self.shard.calls.load(Ordering::Relaxed) + 1;
+        self.shard.calls.store(call, Ordering::Relaxed);
+        self.call.set(call);
+        self.shard.terms.begin(call);
+    }
+
+    /// A servant ended. Returns whether this thread lost the lead meanwhile.
+    pub(crate) fn leave_servant(&self) -> bool {
+        !self.shard.terms.finish(self.term, self.call.get())
+    }
+
+    fn run(&self) {
+        let shard = &self.shard;
+        let mut hot: VecDeque<Arc<Connection>> = VecDeque::with_capacity(HOT + 1);
+        let mut patience = Patience::new(shard.latency);
+        let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
+        let mut looks = 0;
+        shard.leader.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
+        if self.term > 1 && self.leads() {
+            shard.recall_bells();
+            hot.extend(lock(&shard.inherited).take());
+        }
+        while self.leads() {
+            let mut busy = self.run_tasks();
+            if !self.leads() {
+                break;
+            }
+            let mut index = 0;
+            while let Some(connection) = hot.get(index) {
+                match connection.serve(self) {
+                    Served::Nothing => index += 1,
+                    Served::Something => {
+                        busy = true;
+                        index += 1;
+                    }
+                    Served::Over => {
+                        if let Some(connection) = hot.remove(index) {
+                            shard.forget(&connection);
+                        }
+                    }
+                    Served::Deposed => return,
+                }
+            }
+            looks += 1;
+            if busy {
+                patience.rewarded();
+                let routed = !hot.is_empty() && hot.iter().all(|hot| hot.is_routed());
+                patience.behind_router(routed, false);
+                patience.after_sending(hot.back().map(|connection| connection.stream()));
+            }
+            let idle = !busy && !patience.look_again();
+            if !idle && looks < LOOKS && !hot.is_empty() {
+                continue;
+            }
+            looks = 0;
+            events.clear();
+            let slept = if idle {
+                if hot.iter().any(|connection| connection.before_sleep()) {
+                    hot.iter().for_each(|connection| connection.stream().after_sleep(false));
+                    continue;
+                }
+                self.sleep(&mut events);
+                true
+            } else {
+                let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+                // An interrupted look found nothing.
+                let _ = epoll::wait(&shard.epoll, spare_capacity(&mut events), Some(&none));
+                false
+            };
+            if slept {
+                hot.iter().for_each(|connection| connection.stream().after_sleep(false));
+                if events.iter().any(|event| event.data.u64() != BELL) {
+                    patience.slept();
+                    shard.supervisor.wake();
+                }
+            }
+            if !events.is_empty() {
+                patience.rewarded();
+            }
+            let mut strangers = 0;
+            if events.len() > 1 {
+                events.sort_by_cached_key(|event| shard.rank(event.data.u64()));
+            }
+            for event in &events {
+                // Of those that are left the kernel tells again; before that it is asked for calls.
+                if strangers == STRANGERS && shard.rank(event.data.u64()) == Rank::Strangers {
+                    break;
+                }
+                match self.handle(*event, &mut hot) {
+                    Handled::Deposed => return,
+                    Handled::Stranger => strangers += 1,
+                    Handled::Call => {}
+                }
+            }
+            if slept || looks == 0 {
+                shard.tick_if_due();
+            }
+        }
+    }
+
+    fn sleep(&self, events: &mut Vec<epoll::Event>) {
+        let shard = &self.shard;
+        shard.asleep.store(true, Ordering::SeqCst);
+        let until = shard.alarms.next();
+        if !shard.has_tasks.load(Ordering::SeqCst) {
+            let timeout = until.map(|until| {
+                let rest = until.saturating_duration_since(Instant::now()) + Duration::from_micros(500);
+                Timespec {
+                    tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
+                    tv_nsec: rest.subsec_nanos().into(),
+                }
+            });
+            // Interrupted: the loop comes back here.
+            let _ = epoll::wait(&shard.epoll, spare_capacity(events), timeout.as_ref());
+        }
+        shard.asleep.store(false, Ordering::SeqCst);
+    }
+
+    /// Handles one event.
+    fn handle(&self, event: epoll::Event, hot: &mut VecDeque<Arc<Connection>>) -> Handled {
+        let shard = &self.shard;
+        let token = event.data.u64();
+        if token == BELL {
+            let mut count = [0u8; 8];
+            // Empty already: fine.
+            let _ = rustix::io::read(&shard.bell, &mut count);
+            return Handled::Call;
+        }
+        match shard.find(token & !CONTROL) {
+            None => Handled::Call,
+            Some(Watched::Listener(listener, node)) => {
+                node.accept(&listener);
+                Handled::Stranger
+            }
+            Some(Watched::Connection(connection)) if !connection.is_serving() => {
+                connection.pump();
+                if connection.is_over() {
+                    shard.forget(&connection);
+                }
+                Handled::Call
+            }
+            Some(Watched::Connection(connection)) => {
+                connection.stream().after_sleep(token & CONTROL == 0);
+                match connection.serve(self) {
+                    Served::Over => shard.forget(&connection),
+                    Served::Deposed => return Handled::Deposed,
+                    Served::Nothing if token & CONTROL != 0 && connection.stream().peer_gone() => {
+                        connection.cut(&Failure::new(Kind::Unreachable, Initiator::Peer, "the peer is gone"));
+                        shard.forget(&connection);
+                    }
+                    Served::Nothing | Served::Something if !connection.is_fruitful() => {
+                        return Handled::Stranger;
+                    }
+                    Served::Nothing | Served::Something => {
+                        self.warm(connection, hot);
+                        return Handled::Call;
+                    }
+                }
+                Handled::Stranger
+            }
+        }
+    }
+
+    /// Puts a connection among those looked at directly, in place of the one that was there longest.
+    fn warm(&self, connection: Arc<Connection>, hot: &mut VecDeque<Arc<Connection>>) {
+        if hot.iter().any(|held| Arc::ptr_eq(held, &connection)) {
+            return;
+        }
+        hot.push_back(connection);
+        if hot.len() > HOT
+            && let Some(cold) = hot.pop_front()
+            && cold.before_sleep()
+        {
+            // Something came at the last moment, and the peer did not ring for it.
+            cold.stream().after_sleep(false);
+            hot.push_front(cold);
+            hot.rotate_left(1);
+            if let Some(other) = hot.pop_front() {
+                // Whoever goes instead is rung for: its flag is up before it is looked at for the last time.
+                if other.before_sleep()
+                    && let (fd, Some(_)) = other.stream().watched()
+                {
+                    let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
+                }
+            }
+        }
+    }
+}
+
+/// Does something with the lead of the calling thread, if it leads a shard.
+pub(crate) fn with_lead<T>(work: impl FnOnce(&Lead) -> T) -> Option<T> {
+    let lead = LEADING.with_borrow(|leading| leading.as_ref().filter(|lead| lead.leads()).cloned());
+    lead.map(|lead| work(&lead))
+}
+
+/// Whether the calling thread leads a shard, now.
+pub(crate) fn leads_here() -> bool {
+    LEADING.with_borrow(|leading| leading.as_ref().is_some_and(|lead| lead.leads()))
+}
+
+/// Tells the runtime that the calling thread is about to block: if it leads a shard, another thread takes over.
+pub(crate) fn about_to_block() {
+    LEADING.with_borrow(|leading| {
+        if let Some(lead) = leading
+            && lead.leads()
+        {
+            let _blocked = lead.shard.hand_over(lead.term, lead.call.get());
+        }
+    });
+}
+
+/// Runs something that may take long inside a servant: its shard goes on with other connections meanwhile.
+///
+/// Stubs do so by themselves. Without it a servant that blocks is noticed too, but only after some 20 ms, or 100 ms if it computes.
+pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    about_to_block();
+    work()
+}
