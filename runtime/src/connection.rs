@@ -187,6 +187,7 @@ impl Connection {
         let config = Config {
             limits: node.limits(wire),
             peer,
+            local: stream.local(endpoint.transport()),
             profile: profile.clone(),
             purpose,
             ambient: node.ambient(wire),

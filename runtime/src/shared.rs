@@ -6,6 +6,7 @@ use crate::directory::{Directory, Entry};
 use crate::keeper::Keeper;
 use crate::patience::Latency;
 use crate::quotas::Quotas;
+use crate::reach::Addresses;
 use crate::seat::Seat;
 use crate::shard::Shard;
 use crate::signals::{Listeners, stopped};
@@ -17,6 +18,7 @@ use crate::transport::listener::Listener;
 use crate::view::View;
 use bytes::Bytes;
 use everywire_model::object::Local;
+use everywire_model::reach::Publish;
 use everywire_model::{
     Ambient, BoxFuture, Emitter, Endpoint, Failure, Initiator, Kind, Limits, Object, Place, Profile,
     Reference, Resolver, Servant, Wire,
@@ -51,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) accepted: AtomicUsize,
     /// Where this node serves, in this process too, and the address as it was given.
     places: Mutex<Vec<(Place, String)>>,
+    /// Where others reach these places.
+    pub(crate) addresses: Addresses,
     /// What stands by for every object, on the wires that are served here and have such servants.
     ambient: RwLock<Vec<StandBy>>,
     /// Connections that serve and carry signals.
@@ -94,6 +98,7 @@ impl Shared {
             next_shard: AtomicUsize::new(0),
             accepted: AtomicUsize::new(0),
             places: Mutex::default(),
+            addresses: Addresses::default(),
             ambient: RwLock::default(),
             audience: Mutex::default(),
             draining: AtomicBool::new(false),
@@ -159,11 +164,17 @@ impl Shared {
     pub(crate) fn serve_at(&self, wire: &'static dyn Wire, address: &str) -> Result<Place, Failure> {
         let node = self.arc().ok_or_else(stopped)?;
         self.stand_by(wire);
-        match wire.listen(address)? {
+        let (plain, publish) = Publish::take(address)?;
+        let place = wire.listen(&plain)?;
+        if let Some(publish) = &publish {
+            publish.check(address, listening(&place))?;
+        }
+        match place {
             Place::Listen(profile) => {
                 let listener = Arc::new(Listener::bind(wire, profile)?);
                 crate::accepting::raise_descriptor_limit();
                 let place = Place::Listen(listener.profile().clone());
+                self.addresses.say(listening(&place), publish);
                 self.shard().and_then(|shard| shard.listen(listener, node)).map_err(no_loop)?;
                 lock(&self.places).push((place.clone(), address.to_owned()));
                 Ok(place)
@@ -190,7 +201,8 @@ impl Shared {
             let own: Vec<Place> =
                 places.iter().filter(|place| place.profile().wire == wire.name()).cloned().collect();
             if !own.is_empty() {
-                let published = wire.publish(type_id, &own, key);
+                let mut published = wire.publish(type_id, &self.addresses.published(&own), key);
+                self.addresses.mark(&own, &mut published);
                 reference.profiles.extend(published.profiles);
                 reference.foreign.extend(published.foreign);
             }
@@ -483,8 +495,12 @@ impl Shared {
     fn is_here(&self, profile: &Profile, endpoint: &Endpoint) -> bool {
         lock(&self.places).iter().any(|(place, _)| {
             let own = place.profile();
+            let known = || {
+                self.addresses.is_known_otherwise(place)
+                    && self.addresses.reach(place).endpoints.contains(endpoint)
+            };
             own.wire == profile.wire
-                && own.endpoints.contains(endpoint)
+                && (own.endpoints.contains(endpoint) || known())
                 && (matches!(place, Place::Listen(_)) || own.components == profile.components)
         })
     }
@@ -523,6 +539,14 @@ impl Resolver for Shared {
             }
         }
         None
+    }
+}
+
+/// The endpoint of a listener.
+fn listening(place: &Place) -> Option<&Endpoint> {
+    match place {
+        Place::Listen(profile) => profile.endpoints.first(),
+        Place::Join(_) => None,
     }
 }
 

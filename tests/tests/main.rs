@@ -24,6 +24,7 @@ mod endurance_dcom;
 mod faults;
 mod kerberos;
 mod omniorb;
+mod reach;
 mod restarts;
 mod wcf_kerberos;
 mod wcf_metadata;

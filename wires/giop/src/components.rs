@@ -82,6 +82,11 @@ pub(crate) fn of_endpoint(endpoint: &Endpoint) -> Option<(u32, Bytes)> {
     }
 }
 
+/// Whether a component stands for an endpoint.
+pub(crate) fn is_endpoint(tag: u32) -> bool {
+    matches!(tag, TAG_ALTERNATE_IIOP_ADDRESS | TAG_OMNIORB_UNIX_TRANS | TAG_SHARED_MEMORY)
+}
+
 /// Where a profile's server listens: shared memory and Unix sockets of this host first, then TCP. Components that do
 /// not decode are passed over; they are kept in the profile all the same.
 pub(crate) fn endpoints(host: String, port: u16, components: &[(u32, Bytes)]) -> Vec<Endpoint> {

@@ -1,16 +1,17 @@
 //! Object references as values: the IOR (CORBA 3.3 part 2, sections 7.6 and 9.7.2).
 
 use crate::cdr::{Bad, Get, Put};
-use crate::components;
 use crate::limits::REFERENCE_PARTS;
+use crate::{address, components};
 use bytes::Bytes;
 use everywire_model::{Endpoint, Lease, Profile, Reference};
+use std::net::IpAddr;
 
 /// The tag of an IIOP profile.
 pub const TAG_INTERNET_IOP: u32 = 0;
 
-/// Writes a reference, or nil.
-pub(crate) fn put(reference: Option<&Reference>, put: &mut Put<'_>) {
+/// Writes a reference, or nil, for the peer of a connection whose end here has the address `local`.
+pub(crate) fn put(reference: Option<&Reference>, local: Option<IpAddr>, put: &mut Put<'_>) {
     let Some(reference) = reference else {
         put.string(b"");
         put.u32(0);
@@ -21,7 +22,10 @@ pub(crate) fn put(reference: Option<&Reference>, put: &mut Put<'_>) {
     put.count(own().count() + reference.foreign.len());
     for profile in own() {
         put.u32(TAG_INTERNET_IOP);
-        put_profile(profile, put);
+        match local.and_then(|local| address::seen_at(profile, local)) {
+            Some(seen) => put_profile(&seen, put),
+            None => put_profile(profile, put),
+        }
     }
     for (tag, data) in &reference.foreign {
         put.u32(*tag);

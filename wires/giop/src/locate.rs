@@ -64,10 +64,11 @@ impl GiopSession {
 
     /// Tells where an object is.
     pub(crate) fn answer_locate(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
+        let local = self.local;
         match answer {
             Answer::Done(_) => self.put_located(serving, OBJECT_HERE, |_| {}),
             Answer::Moved(reference) => {
-                self.put_located(serving, OBJECT_FORWARD, |put| ior::put(Some(reference), put))
+                self.put_located(serving, OBJECT_FORWARD, |put| ior::put(Some(reference), local, put))
             }
             Answer::Failed(failure) if failure.kind() == Kind::NoObject || serving.dialect.minor < 2 => {
                 self.put_located(serving, UNKNOWN_OBJECT, |_| {})

@@ -91,7 +91,8 @@ impl GiopSession {
         }
         let before = self.out.position();
         let limit = limits::largest(&self.limits);
-        values.encode(&mut CdrSink::new(&mut self.out, start, NATIVE_LITTLE, dialect, limit))?;
+        let local = self.local;
+        values.encode(&mut CdrSink::new(&mut self.out, start, NATIVE_LITTLE, dialect, limit).over(local))?;
         if self.out.position() == before {
             self.out.truncate(mark);
         }
@@ -295,7 +296,7 @@ pub(crate) fn put_target(profile: &Profile, addressing: Addressing, put: &mut Pu
             put.u16(2);
             put.u32(0);
             let reference = Reference { profiles: vec![profile.clone()], ..Reference::default() };
-            ior::put(Some(&reference), put);
+            ior::put(Some(&reference), None, put);
         }
     }
 }

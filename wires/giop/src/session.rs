@@ -14,6 +14,7 @@ use everywire_model::{
     Profile, Rope, Session, Violation, Visit,
 };
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::time::Instant;
 
 /// One connection.
@@ -21,6 +22,8 @@ pub(crate) struct GiopSession {
     pub(crate) role: Role,
     pub(crate) state: State,
     pub(crate) limits: Limits,
+    /// The address of this side's end of the connection, over TCP.
+    pub(crate) local: Option<IpAddr>,
     /// Most bytes of a message or fragment that is sent, header included; 0: messages are not split.
     pub(crate) fragment: usize,
     pub(crate) out: Rope,
@@ -120,6 +123,7 @@ impl GiopSession {
             role,
             state: State::Open,
             limits: config.limits.clone(),
+            local: config.local,
             fragment,
             out: Rope::new(),
             events: VecDeque::from([ready]),
