@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod addressing;
 mod cdr;
 mod close;
 pub mod codesets;

@@ -1,8 +1,10 @@
 //! One connection's state; each concern of the protocol is a file of its own beside this one.
 //!
 //! `requests` sends calls and takes those that come, `replies` answers them and takes answers, `locate` asks for and
-//! tells where objects are, `fragments` joins and splits, `incoming` takes messages off the stream, `close` ends.
+//! tells where objects are, `addressing` names objects as
+//! the peer wants, `fragments` joins and splits, `incoming` takes messages off the stream, `close` ends.
 
+use crate::addressing::Trials;
 use crate::codesets::Dialect;
 use crate::fragments::Assembly;
 use crate::frame::{self, MessageKind};
@@ -38,6 +40,8 @@ pub(crate) struct GiopSession {
     pub(crate) dialect: Option<Dialect>,
     /// How the peer wants objects to be named.
     pub(crate) addressing: Addressing,
+    /// Requests that may have to name their objects in another way.
+    pub(crate) trials: Trials,
     pub(crate) assemblies: Vec<Assembly>,
     /// Bytes that all assemblies hold, or will when their current fragments are here.
     pub(crate) assembled: u64,
@@ -75,6 +79,18 @@ pub(crate) enum Addressing {
     Key,
     Profile,
     Reference,
+}
+
+impl Addressing {
+    /// By the number that a message carries.
+    pub(crate) fn from_number(number: u16) -> Option<Self> {
+        match number {
+            0 => Some(Self::Key),
+            1 => Some(Self::Profile),
+            2 => Some(Self::Reference),
+            _ => None,
+        }
+    }
 }
 
 /// A call of the peer.
@@ -133,6 +149,7 @@ impl GiopSession {
             next_serial: 1,
             dialect: None,
             addressing: Addressing::Key,
+            trials: Trials::default(),
             assemblies: Vec::new(),
             assembled: 0,
             filling: None,
@@ -225,6 +242,7 @@ impl GiopSession {
 
     /// All calls that wait come back with this failure.
     pub(crate) fn fail_all(&mut self, failure: &Failure) {
+        self.trials.clear();
         while let Some(id) = self.waiting.pop_front() {
             self.reply(id, Outcome::Failed(failure.clone()));
         }
@@ -281,6 +299,7 @@ impl Session for GiopSession {
 
     fn cancel(&mut self, id: CallId) {
         let Ok(id) = u32::try_from(id.0) else { return };
+        self.trials.settle(id, false);
         if self.settle(id) && self.state == State::Open {
             self.send_cancel(id);
         }

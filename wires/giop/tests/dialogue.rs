@@ -417,14 +417,26 @@ fn a_peer_may_ask_for_another_addressing() {
         };
         let id = pair.client.start(Instant::now(), &call).unwrap();
         drain(&mut *pair.client);
-        // NEEDS_ADDRESSING_MODE.
-        let mut reply = b"GIOP\x01\x02\x01\x01\x0e\0\0\0".to_vec();
-        reply.extend((id.0 as u32).to_le_bytes());
-        reply.extend([5, 0, 0, 0, 0, 0, 0, 0, disposition, 0]);
-        feed(&mut *pair.client, &reply).unwrap();
-        match events(&mut *pair.client).pop() {
-            Some(Event::Reply { outcome, .. }) => assert_eq!(failure(outcome).completed(), Completed::No),
-            other => panic!("{other:?}"),
+        feed(&mut *pair.client, &needs_addressing(1, id, disposition)).unwrap();
+        match disposition {
+            // That is how it was addressed before: again would be no different.
+            0 => match events(&mut *pair.client).pop() {
+                Some(Event::Reply { outcome, .. }) => assert_eq!(failure(outcome).completed(), Completed::No),
+                other => panic!("{other:?}"),
+            },
+            // The same call goes out again, and its caller hears of one.
+            _ => {
+                assert!(events(&mut *pair.client).is_empty());
+                let Some(Event::Call(incoming)) = pair.forth().unwrap().pop() else { panic!("{word}") };
+                assert_eq!(
+                    (&*incoming.key, &*incoming.operation),
+                    (&b"the key"[..], &b"in_out_int_call"[..])
+                );
+                assert_eq!(incoming.body.decode::<(i32,)>(&int().arguments).unwrap(), (1,));
+                let outcome = pair.outcome(id, &incoming, Answer::Done(&put_int(2)));
+                let Outcome::Done(body) = outcome else { panic!("{outcome:?}") };
+                assert_eq!(body.decode::<(i32,)>(&int().results).unwrap(), (2,));
+            }
         }
         let (_, incoming) = pair.call(&profile, &int(), &put_int(1));
         assert_eq!(&*incoming.key, b"the key", "addressed by {word}");
@@ -432,4 +444,89 @@ fn a_peer_may_ask_for_another_addressing() {
         let Some(Event::Probe { key, .. }) = pair.forth().unwrap().pop() else { panic!() };
         assert_eq!(&*key, b"the key", "probe addressed by {word}");
     }
+}
+
+/// NEEDS_ADDRESSING_MODE: a Reply (1) or a LocateReply (4).
+fn needs_addressing(kind: u8, id: CallId, disposition: u8) -> Vec<u8> {
+    let mut content = (id.0 as u32).to_le_bytes().to_vec();
+    content.extend([5, 0, 0, 0]);
+    if kind == 1 {
+        // No service contexts.
+        content.extend([0; 4]);
+    }
+    content.extend([disposition, 0]);
+    let mut reply = b"GIOP\x01\x02\x01".to_vec();
+    reply.push(kind);
+    reply.extend((content.len() as u32).to_le_bytes());
+    reply.extend(content);
+    reply
+}
+
+#[test]
+fn calls_go_out_again_as_the_peer_wants_them_addressed() {
+    let long_text = "aligned to eight".repeat(10);
+    let shape = structure("", vec![("a", Shape::U8), ("b", Shape::F64), ("c", text())]);
+    let operation = Operation::new("several", vec![field("v", shape)], Shape::Void);
+    let put = |sink: &mut dyn Sink| {
+        sink.u8(1)?;
+        sink.f64(2.5)?;
+        sink.text(&shape::Text::NARROW, &long_text)
+    };
+    let mut pair = Pair::new(Limits::default());
+    // Three under way, and a question where the object is; each comes back once in each way, and then is taken.
+    let (long, short) = (profile(b"a longer key than the others"), profile(b"k"));
+    let start = |client: &mut dyn Session, profile: &Profile| {
+        let call = Call {
+            profile,
+            interface: None,
+            operation: &operation,
+            arguments: &put,
+            expects: Expects::Reply,
+        };
+        client.start(Instant::now(), &call).unwrap()
+    };
+    let calls = [(&long, start(&mut *pair.client, &long)), (&short, start(&mut *pair.client, &short))];
+    let probe = pair.client.probe(Instant::now(), &long).unwrap();
+    for disposition in [2, 1] {
+        drain(&mut *pair.client);
+        for (_, id) in calls {
+            feed(&mut *pair.client, &needs_addressing(1, id, disposition)).unwrap();
+        }
+        feed(&mut *pair.client, &needs_addressing(4, probe, disposition)).unwrap();
+        assert!(events(&mut *pair.client).is_empty());
+    }
+    let mut arrived = pair.forth().unwrap();
+    let Some(Event::Probe { key, id: asked, .. }) = arrived.pop() else { panic!("{arrived:?}") };
+    assert_eq!(key, long.key);
+    pair.server.answer(asked, Answer::Done(&visit::Nothing)).unwrap();
+    assert_eq!(arrived.len(), 2);
+    for ((profile, _), event) in calls.iter().zip(arrived) {
+        let Event::Call(incoming) = event else { panic!("{event:?}") };
+        assert_eq!(incoming.key, profile.key);
+        let decoded = incoming.body.read(|source| Value::decode(&operation.arguments, source)).unwrap();
+        assert!(format!("{decoded:?}").contains(&long_text), "{decoded:?}");
+        pair.server.answer(incoming.id, Answer::Done(&visit::Nothing)).unwrap();
+    }
+    let told = pair.back().unwrap();
+    let ids: Vec<CallId> = told
+        .iter()
+        .map(|event| match event {
+            Event::Reply { id, outcome: Outcome::Done(_) } => *id,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(ids, [probe, calls[0].1, calls[1].1]);
+    // A peer that wants the same again, or goes back and forth, gets no more: the caller learns that it was not executed.
+    let mut rude = Pair::new(Limits::default());
+    let id = start(&mut *rude.client, &short);
+    for disposition in [1, 2] {
+        feed(&mut *rude.client, &needs_addressing(1, id, disposition)).unwrap();
+    }
+    assert!(events(&mut *rude.client).is_empty());
+    feed(&mut *rude.client, &needs_addressing(1, id, 1)).unwrap();
+    match events(&mut *rude.client).pop() {
+        Some(Event::Reply { outcome, .. }) => assert_eq!(failure(outcome).completed(), Completed::No),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(rude.client.outstanding(), 0);
 }
