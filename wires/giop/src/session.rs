@@ -119,6 +119,7 @@ pub(crate) enum Asks {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Filling {
     pub(crate) id: u32,
+    pub(crate) minor: u8,
     pub(crate) left: usize,
     pub(crate) more: bool,
 }
