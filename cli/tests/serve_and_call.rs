@@ -213,3 +213,12 @@ fn a_program_may_be_any_command_line_of_the_shell() {
     let address = server.line();
     assert_eq!(run(&["call", &address, "title", "-c", &contract]).good(), "Savings");
 }
+
+#[test]
+fn the_components_of_a_reference_are_told_in_words() {
+    let bank = Bank::open();
+    let said = run(&["describe", &bank.reference, "-c", &bank.contract]);
+    assert!(said.good().contains("code sets: narrow UTF-8, also ISO-8859-1; wide UTF-16"), "{}", said.out);
+    let told = run(&["describe", &bank.reference, "-c", &bank.contract, "--json"]).json();
+    assert!(told.to_string().contains("code sets: narrow UTF-8"), "{told}");
+}
