@@ -215,6 +215,27 @@ fn a_program_may_be_any_command_line_of_the_shell() {
 }
 
 #[test]
+fn how_deep_values_may_nest_can_be_raised() {
+    // Sixty levels of a list in an any: more than 64 of both.
+    let mut any = json!({"shape": "i32", "value": 7});
+    for _ in 0..40 {
+        any = json!({"shape": "sequence<any value>", "value": [any]});
+    }
+    let deep = any.to_string();
+    let plain = Bank::open();
+    let refused = plain.call(&["remember", &deep, "--max-depth", "200"]);
+    assert_ne!(refused.code, 0);
+    assert!(refused.err.contains("--max-depth"), "{}", refused.err);
+    let raised = Bank::at(&["tcp"], &["--max-depth", "200"]);
+    let here = raised.call(&["remember", &deep]);
+    assert_ne!(here.code, 0);
+    assert!(here.err.contains("--max-depth"), "{}", here.err);
+    let told =
+        raised.call(&["remember", &deep, "--max-depth", "200", "--json"]).json()["value"]["return"].clone();
+    assert_eq!(told, any);
+}
+
+#[test]
 fn the_components_of_a_reference_are_told_in_words() {
     let bank = Bank::open();
     let said = run(&["describe", &bank.reference, "-c", &bank.contract]);

@@ -40,6 +40,7 @@ pub(crate) struct Shared {
     pub(crate) wires: Vec<&'static dyn Wire>,
     pub(crate) latency: Latency,
     limits: Option<Limits>,
+    depth: Option<u32>,
     pub(crate) quotas: Quotas,
     pub(crate) deadline: Option<Duration>,
     shard_count: usize,
@@ -84,6 +85,7 @@ impl Shared {
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             limits: builder.limits,
+            depth: builder.depth,
             wires: builder.wires,
             latency: builder.latency,
             quotas: builder.quotas,
@@ -117,7 +119,11 @@ impl Shared {
 
     /// The limits of connections of a wire.
     pub(crate) fn limits(&self, wire: &dyn Wire) -> Limits {
-        self.limits.clone().unwrap_or_else(|| wire.default_limits())
+        let limits = self.limits.clone().unwrap_or_else(|| wire.default_limits());
+        match self.depth {
+            Some(levels) => limits.with_depth(levels),
+            None => limits,
+        }
     }
 
     /// The wire that reads this text.

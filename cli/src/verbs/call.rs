@@ -48,6 +48,9 @@ pub(crate) struct Arguments {
     /// Largest message to send or to accept, such as 64MiB (4 MiB unless raised).
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     max_message: Option<u64>,
+    /// In how many levels received values may nest (64 unless raised).
+    #[arg(long, value_name = "LEVELS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    max_depth: Option<u32>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -58,6 +61,9 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let mut builder = Node::builder().deadline(arguments.deadline.0).shards(1);
     if let Some(bytes) = arguments.max_message {
         builder = builder.max_message(bytes);
+    }
+    if let Some(levels) = arguments.max_depth {
+        builder = builder.max_depth(levels);
     }
     let node = Node::from(builder.build());
     let text = target::text(&arguments.reference)?;
@@ -144,8 +150,9 @@ fn call(
         Outcome::Done(body) => {
             let decode = |source: &mut dyn Source<'_>| Value::decode(&operation.results, source);
             let value = body.read(decode).map_err(|failure| {
-                failed(&failure.at(format_args!("results of {}", operation.name)))
-                    .hint("compare the contract of both sides")
+                let limited = failure.kind() == Kind::LimitExceeded;
+                let trouble = failed(&failure.at(format_args!("results of {}", operation.name)));
+                if limited { trouble } else { trouble.hint("compare the contract of both sides") }
             })?;
             Ok(Answer { value, sent, received: body.bytes.len(), elapsed })
         }

@@ -57,6 +57,9 @@ pub(crate) struct Arguments {
     /// Largest message to accept or to send, such as 64MiB (4 MiB unless raised).
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     max_message: Option<u64>,
+    /// In how many levels received values may nest (64 unless raised).
+    #[arg(long, value_name = "LEVELS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    max_depth: Option<u32>,
     /// How long calls under way may take when the server is told to end (SIGTERM or SIGINT), such as 5s; `none` waits for ever.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::deadline)]
     grace: units::Deadline,
@@ -158,6 +161,9 @@ fn listening(arguments: &Arguments) -> Done<Node> {
     let mut builder = Node::builder().latency(arguments.latency.into());
     if let Some(bytes) = arguments.max_message {
         builder = builder.max_message(bytes);
+    }
+    if let Some(levels) = arguments.max_depth {
+        builder = builder.max_depth(levels);
     }
     if arguments.verbose {
         builder = builder.observer(Arc::new(|notice: &Notice| note(&hidden(&told(notice)))));
