@@ -215,6 +215,33 @@ fn a_program_may_be_any_command_line_of_the_shell() {
 }
 
 #[test]
+fn an_any_of_a_type_of_the_contract_goes_there_and_back() {
+    let bank = Bank::open();
+    for any in [
+        json!({"shape": "Bank::Entry", "value": {"note": "tea", "amount": 2.5, "unit": "CHF"}}),
+        json!({"shape": "Bank::Currency", "value": "USD"}),
+        json!({"shape": "Bank::Figure", "value": {"discriminator": "CHF", "arm": "five"}}),
+        json!({"shape": "sequence<Bank::Entry>", "value": [{"note": "x", "amount": 1.0, "unit": "EUR"}]}),
+        json!({"shape": "Bank::Overdrawn #exception", "value": {"missing": 1.5, "reason": "none"}}),
+        json!({"shape": "array<Bank::Currency, 2>", "value": ["USD", "EUR"]}),
+        json!({"shape": "object reference", "value": bank.reference}),
+    ] {
+        // It goes to the program, which gives it back as it was spelled to it.
+        let told = bank.call(&["remember", &any.to_string(), "--json"]).json()["value"]["return"].clone();
+        assert_eq!(told, any);
+        // What was printed is an argument again.
+        let again = bank.call(&["remember", &told.to_string(), "--json"]).json()["value"]["return"].clone();
+        assert_eq!(again, any);
+    }
+    // The last part of a name is enough where it is the only one.
+    let entry = json!({"shape": "Entry", "value": {"note": "tea", "amount": 2.5, "unit": "CHF"}});
+    let told = bank.call(&["remember", &entry.to_string(), "--json"]).json()["value"]["return"].clone();
+    assert_eq!(told["shape"], "Bank::Entry");
+    let wrong = bank.call(&["remember", r#"{"shape":"Bank::Nothing","value":1}"#]);
+    assert!(wrong.failed(2)[1].contains("shape `Bank::Nothing` is unknown"), "{}", wrong.err);
+}
+
+#[test]
 fn how_deep_values_may_nest_can_be_raised() {
     // Sixty levels of a list in an any: more than 64 of both.
     let mut any = json!({"shape": "i32", "value": 7});

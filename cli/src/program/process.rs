@@ -1,9 +1,10 @@
 //! The running program, and the threads that write to it and read from it.
 
 use super::{Pending, answer, lock, tell};
+use crate::json::Words;
 use crate::output::note;
 use everywire::model::Hold;
-use everywire::{Interface, Node};
+use everywire::Interface;
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -32,7 +33,7 @@ struct Shared {
     pending: Mutex<Option<HashMap<u64, Pending>>>,
     stopping: AtomicBool,
     interface: Hold<Interface>,
-    node: Node,
+    words: Words,
     key: String,
 }
 
@@ -46,7 +47,7 @@ impl Process {
     pub(super) fn start(
         command: &str,
         interface: Hold<Interface>,
-        node: Node,
+        words: Words,
         key: &str,
     ) -> io::Result<Self> {
         let mut child = Command::new("/bin/sh")
@@ -63,7 +64,7 @@ impl Process {
             pending: Mutex::new(Some(HashMap::new())),
             stopping: AtomicBool::new(false),
             interface,
-            node,
+            words,
             key: key.to_owned(),
         });
         let (input, lines) = sync_channel(QUEUE);
@@ -157,7 +158,7 @@ impl Shared {
     fn take(&self, line: &[u8]) {
         let parsed = answer::parse(line).and_then(|said| match answer::number(&said) {
             Some(id) => Ok((id, said)),
-            None => tell::news(&said, &self.key, &self.interface, &self.node).map(|()| (0, said)),
+            None => tell::news(&said, &self.key, &self.interface, &self.words).map(|()| (0, said)),
         });
         let (id, json) = match parsed {
             Ok(parsed) => parsed,
@@ -165,7 +166,7 @@ impl Shared {
         };
         let call = lock(&self.pending).as_mut().and_then(|pending| pending.remove(&id));
         let Some(call) = call else { return };
-        if let Err(why) = answer::give(call, &json, &self.interface, &self.node) {
+        if let Err(why) = answer::give(call, &json, &self.interface, &self.words) {
             note(&format!("program: {why}"));
         }
     }

@@ -1,7 +1,7 @@
 //! `everywire call`: calls an operation whose types are known no earlier than now.
 
 use crate::contract::{Known, Preprocess};
-use crate::json::Notation;
+use crate::json::{Notation, Types, Words};
 use crate::output::{self, Envelope, Style, line, tinted};
 use crate::trouble::{Done, Trouble};
 use crate::units::{self, Deadline};
@@ -85,8 +85,9 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     if arguments.template {
         return template(operation, arguments.json);
     }
+    let words_of = Words { node: node.clone(), types: Types::of(&known.contract) };
     let document = arguments.data.as_deref().map(document).transpose()?;
-    let values = operation::arguments(operation, &words, document, &node)?;
+    let values = operation::arguments(operation, &words, document, &words_of)?;
     let what = format!("cannot call `{}` at {}", operation.name, place(&node, object.reference()));
     let answer = call(&object, operation, &values, &node, &what)?;
     print(&answer, operation, &object, &node, arguments.json, style);

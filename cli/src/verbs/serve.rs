@@ -3,7 +3,7 @@
 mod classes;
 
 use crate::contract::{self, Preprocess};
-use crate::json::Notation;
+use crate::json::{Notation, Types, Words};
 use crate::output::{Envelope, line, note};
 use crate::program::ProgramServant;
 use crate::secrets::hidden;
@@ -110,7 +110,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         let reference = if classes {
             serve_class(class, &node)
         } else {
-            let servant = ProgramServant::start(class.interface, &class.command, node.clone(), &key)
+            let words = Words { node: node.clone(), types: class.types };
+            let servant = ProgramServant::start(class.interface, &class.command, words, &key)
                 .map_err(|error| Trouble::local(format!("cannot start `{command}`"), &error))?;
             let servant = Arc::new(servant);
             programs.push(Arc::clone(&servant));
@@ -153,7 +154,8 @@ fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
         contract::last_part(&interface.name)
     };
     let key = arguments.key.as_deref().unwrap_or(usual).to_owned();
-    Ok((vec![Class { key, interface, command: command.clone() }], command.clone()))
+    let types = Types::of(&contract);
+    Ok((vec![Class { key, interface, types, command: command.clone() }], command.clone()))
 }
 
 /// A node that listens as was asked.
@@ -199,11 +201,11 @@ fn makes_objects(address: &str) -> Done {
 
 /// Serves a class whose objects have a program each.
 fn serve_class(class: Class, node: &Node) -> Reference {
-    let Class { key, interface, command } = class;
-    let (of, server) = (interface.clone(), node.clone());
+    let Class { key, interface, types, command } = class;
+    let (of, words) = (interface.clone(), Words { node: node.clone(), types });
     node.export_class_servants(&key, interface, move |key| {
         let key = String::from_utf8_lossy(key);
-        let servant = ProgramServant::start(of.clone(), &command, server.clone(), &key).map_err(|error| {
+        let servant = ProgramServant::start(of.clone(), &command, words.clone(), &key).map_err(|error| {
             Failure::new(Kind::Internal, Initiator::Here, format!("cannot start `{command}`: {error}"))
         })?;
         Ok(vec![Arc::new(Instance(Arc::new(servant))) as Arc<dyn Servant>])
