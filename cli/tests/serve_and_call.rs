@@ -215,6 +215,41 @@ fn a_program_may_be_any_command_line_of_the_shell() {
 }
 
 #[test]
+fn a_program_that_cannot_start_ends_the_server() {
+    let contract = data("bank.idl");
+    for exec in [
+        "no-such-program-here",
+        "cd /no/such/place && python3 bank.py",
+        "python3 -c 'import sys; sys.exit(3)'",
+    ] {
+        let said = run(&[
+            "serve",
+            &contract,
+            "--interface",
+            "Account",
+            "--exec",
+            exec,
+            "--on",
+            "iiop://127.0.0.1:0",
+        ]);
+        assert_eq!(said.code, 2, "{exec}: {}", said.err);
+        let last: Vec<&str> = said.err.lines().filter(|line| line.starts_with("error: ")).collect();
+        assert_eq!(last, [format!("error: cannot start `{exec}`")], "{}", said.err);
+    }
+}
+
+#[test]
+fn a_program_may_have_variables_before_it() {
+    let (contract, program) = (data("bank.idl"), data("bank.py"));
+    let exec = format!("PYTHONUNBUFFERED=1 python3 {program}");
+    let on = "iiop://127.0.0.1:0";
+    let mut server =
+        Running::start(&["serve", &contract, "--interface", "Account", "--exec", &exec, "--on", on]);
+    let address = server.line();
+    assert_eq!(run(&["call", &address, "title", "-c", &contract]).good(), "Savings");
+}
+
+#[test]
 fn an_any_of_a_type_of_the_contract_goes_there_and_back() {
     let bank = Bank::open();
     for any in [

@@ -19,8 +19,10 @@ mod process;
 mod tell;
 
 use crate::json::{self, Words};
+use crate::output::note;
 use everywire::model::{Answer, Hold, Request, Servant, Source};
 use everywire::{Interface, Value};
+pub(crate) use process::Hopeless;
 use process::Process;
 use serde_json::json;
 use std::io;
@@ -45,14 +47,16 @@ pub(crate) struct ProgramServant {
 
 impl ProgramServant {
     /// Starts the program: `command` is a command line of the shell. Values are spelled by
-    /// `words`, whose words serves the object under `key`.
+    /// `words`, whose node serves the object under `key`. `hopeless` hears it if the program ends with a failure before it has
+    /// said or was asked anything.
     pub(crate) fn start(
         interface: Hold<Interface>,
         command: &str,
         words: Words,
         key: &str,
+        hopeless: Hopeless,
     ) -> io::Result<Self> {
-        let process = Process::start(command, interface.clone(), words.clone(), key)?;
+        let process = Process::start(command, interface.clone(), words.clone(), key, hopeless)?;
         Ok(Self {
             interface,
             command: command.to_owned(),
@@ -85,7 +89,9 @@ impl ProgramServant {
             Some(process) if !process.is_over() => Ok(Arc::clone(process)),
             _ => {
                 let (interface, words) = (self.interface.clone(), self.words.clone());
-                let fresh = Arc::new(Process::start(&self.command, interface, words, &self.key)?);
+                // It could start before: those who call hear of it.
+                let told = Arc::new(|status: &str| note(&format!("program: ended ({status})")));
+                let fresh = Arc::new(Process::start(&self.command, interface, words, &self.key, told)?);
                 *held = Some(Arc::clone(&fresh));
                 Ok(fresh)
             }

@@ -5,7 +5,7 @@ mod classes;
 use crate::contract::{self, Preprocess};
 use crate::json::{Notation, Types, Words};
 use crate::output::{Envelope, line, note};
-use crate::program::ProgramServant;
+use crate::program::{Hopeless, ProgramServant};
 use crate::secrets::hidden;
 use crate::trouble::{Done, Trouble};
 use crate::units;
@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 const EXAMPLES: &str = include_str!("../../help/serve.txt");
@@ -103,6 +103,15 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         arguments.on.iter().try_for_each(|address| makes_objects(address))?;
     }
     let node = listening(arguments)?;
+    // A program that cannot start ends the server.
+    let dead: Arc<Mutex<Option<String>>> = Arc::default();
+    let hopeless: Hopeless = {
+        let (dead, signals) = (Arc::clone(&dead), signals.handle());
+        Arc::new(move |status| {
+            *dead.lock().unwrap_or_else(PoisonError::into_inner) = Some(status.to_owned());
+            signals.close();
+        })
+    };
     let mut programs = Vec::new();
     let mut served = Vec::new();
     for class in wanted {
@@ -111,7 +120,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             serve_class(class, &node)
         } else {
             let words = Words { node: node.clone(), types: class.types };
-            let servant = ProgramServant::start(class.interface, &class.command, words, &key)
+            let hopeless = Arc::clone(&hopeless);
+            let servant = ProgramServant::start(class.interface, &class.command, words, &key, hopeless)
                 .map_err(|error| Trouble::local(format!("cannot start `{command}`"), &error))?;
             let servant = Arc::new(servant);
             programs.push(Arc::clone(&servant));
@@ -129,7 +139,14 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     programs.iter().for_each(|program| program.tell_end());
     node.stop_within(arguments.grace.0.unwrap_or(Duration::MAX));
     programs.iter().for_each(|program| program.stop());
-    announced
+    let dead = dead.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match dead {
+        Some(status) => Err(Trouble::local(
+            format!("cannot start `{command}`"),
+            &io::Error::other(format!("it ended ({status}) before it said or was asked anything")),
+        )),
+        None => announced,
+    }
 }
 
 /// What to serve, and the program of a single object.
@@ -205,9 +222,12 @@ fn serve_class(class: Class, node: &Node) -> Reference {
     let (of, words) = (interface.clone(), Words { node: node.clone(), types });
     node.export_class_servants(&key, interface, move |key| {
         let key = String::from_utf8_lossy(key);
-        let servant = ProgramServant::start(of.clone(), &command, words.clone(), &key).map_err(|error| {
-            Failure::new(Kind::Internal, Initiator::Here, format!("cannot start `{command}`: {error}"))
-        })?;
+        // Other objects of the class may do better; whoever calls this one hears that its program ended.
+        let told: Hopeless = Arc::new(|status| note(&format!("program: ended ({status})")));
+        let servant =
+            ProgramServant::start(of.clone(), &command, words.clone(), &key, told).map_err(|error| {
+                Failure::new(Kind::Internal, Initiator::Here, format!("cannot start `{command}`: {error}"))
+            })?;
         Ok(vec![Arc::new(Instance(Arc::new(servant))) as Arc<dyn Servant>])
     });
     node.class_reference(&key).unwrap_or_default()
