@@ -213,3 +213,95 @@ fn a_program_may_be_any_command_line_of_the_shell() {
     let address = server.line();
     assert_eq!(run(&["call", &address, "title", "-c", &contract]).good(), "Savings");
 }
+
+#[test]
+fn a_program_that_cannot_start_ends_the_server() {
+    let contract = data("bank.idl");
+    for exec in [
+        "no-such-program-here",
+        "cd /no/such/place && python3 bank.py",
+        "python3 -c 'import sys; sys.exit(3)'",
+    ] {
+        let said = run(&[
+            "serve",
+            &contract,
+            "--interface",
+            "Account",
+            "--exec",
+            exec,
+            "--on",
+            "iiop://127.0.0.1:0",
+        ]);
+        assert_eq!(said.code, 2, "{exec}: {}", said.err);
+        let last: Vec<&str> = said.err.lines().filter(|line| line.starts_with("error: ")).collect();
+        assert_eq!(last, [format!("error: cannot start `{exec}`")], "{}", said.err);
+    }
+}
+
+#[test]
+fn a_program_may_have_variables_before_it() {
+    let (contract, program) = (data("bank.idl"), data("bank.py"));
+    let exec = format!("PYTHONUNBUFFERED=1 python3 {program}");
+    let on = "iiop://127.0.0.1:0";
+    let mut server =
+        Running::start(&["serve", &contract, "--interface", "Account", "--exec", &exec, "--on", on]);
+    let address = server.line();
+    assert_eq!(run(&["call", &address, "title", "-c", &contract]).good(), "Savings");
+}
+
+#[test]
+fn an_any_of_a_type_of_the_contract_goes_there_and_back() {
+    let bank = Bank::open();
+    for any in [
+        json!({"shape": "Bank::Entry", "value": {"note": "tea", "amount": 2.5, "unit": "CHF"}}),
+        json!({"shape": "Bank::Currency", "value": "USD"}),
+        json!({"shape": "Bank::Figure", "value": {"discriminator": "CHF", "arm": "five"}}),
+        json!({"shape": "sequence<Bank::Entry>", "value": [{"note": "x", "amount": 1.0, "unit": "EUR"}]}),
+        json!({"shape": "Bank::Overdrawn #exception", "value": {"missing": 1.5, "reason": "none"}}),
+        json!({"shape": "array<Bank::Currency, 2>", "value": ["USD", "EUR"]}),
+        json!({"shape": "object reference", "value": bank.reference}),
+    ] {
+        // It goes to the program, which gives it back as it was spelled to it.
+        let told = bank.call(&["remember", &any.to_string(), "--json"]).json()["value"]["return"].clone();
+        assert_eq!(told, any);
+        // What was printed is an argument again.
+        let again = bank.call(&["remember", &told.to_string(), "--json"]).json()["value"]["return"].clone();
+        assert_eq!(again, any);
+    }
+    // The last part of a name is enough where it is the only one.
+    let entry = json!({"shape": "Entry", "value": {"note": "tea", "amount": 2.5, "unit": "CHF"}});
+    let told = bank.call(&["remember", &entry.to_string(), "--json"]).json()["value"]["return"].clone();
+    assert_eq!(told["shape"], "Bank::Entry");
+    let wrong = bank.call(&["remember", r#"{"shape":"Bank::Nothing","value":1}"#]);
+    assert!(wrong.failed(2)[1].contains("shape `Bank::Nothing` is unknown"), "{}", wrong.err);
+}
+
+#[test]
+fn how_deep_values_may_nest_can_be_raised() {
+    // Sixty levels of a list in an any: more than 64 of both.
+    let mut any = json!({"shape": "i32", "value": 7});
+    for _ in 0..40 {
+        any = json!({"shape": "sequence<any value>", "value": [any]});
+    }
+    let deep = any.to_string();
+    let plain = Bank::open();
+    let refused = plain.call(&["remember", &deep, "--max-depth", "200"]);
+    assert_ne!(refused.code, 0);
+    assert!(refused.err.contains("--max-depth"), "{}", refused.err);
+    let raised = Bank::at(&["tcp"], &["--max-depth", "200"]);
+    let here = raised.call(&["remember", &deep]);
+    assert_ne!(here.code, 0);
+    assert!(here.err.contains("--max-depth"), "{}", here.err);
+    let told =
+        raised.call(&["remember", &deep, "--max-depth", "200", "--json"]).json()["value"]["return"].clone();
+    assert_eq!(told, any);
+}
+
+#[test]
+fn the_components_of_a_reference_are_told_in_words() {
+    let bank = Bank::open();
+    let said = run(&["describe", &bank.reference, "-c", &bank.contract]);
+    assert!(said.good().contains("code sets: narrow UTF-8, also ISO-8859-1; wide UTF-16"), "{}", said.out);
+    let told = run(&["describe", &bank.reference, "-c", &bank.contract, "--json"]).json();
+    assert!(told.to_string().contains("code sets: narrow UTF-8"), "{told}");
+}

@@ -3,6 +3,7 @@
 use crate::contract::{Attribute, Interface, Signal};
 use crate::failure::Failure;
 use crate::object::{Object, Resolver, Servant};
+use crate::reach::Reach;
 use crate::reference::Reference;
 use crate::session::{Answer, Emission, Link};
 use crate::shape::Hold;
@@ -43,6 +44,10 @@ pub trait Objects: Send + Sync {
     fn publish(&self, type_id: &str, key: &[u8]) -> Reference;
     /// Where this node serves on this wire.
     fn places(&self) -> Vec<Place>;
+    /// Where others reach one of these places.
+    fn reach(&self, place: &Place) -> Reach {
+        Reach { endpoints: place.profile().endpoints.clone(), wildcard: false }
+    }
     /// Serves at one more address of this wire.
     fn listen(&self, address: &str) -> Result<Place, Failure>;
     /// Turns references into objects.

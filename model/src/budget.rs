@@ -1,6 +1,10 @@
 //! Budgets: every length a peer claims is charged here before anything is allocated for it.
 
-use crate::failure::{Failure, Initiator};
+use crate::failure::{Failure, Initiator, Kind};
+
+/// The most levels that values may be allowed to nest in: a value is read by a function that calls itself for each level,
+/// on stacks of 2 MiB.
+pub const MOST_LEVELS: u32 = 1000;
 
 /// What one message may cost. Copied for each message; the fields go down as the message is decoded.
 #[derive(Debug, Clone, Copy)]
@@ -9,7 +13,7 @@ pub struct Budget {
     pub bytes: u64,
     /// Elements of sequences, arrays and maps; elements without size count too.
     pub elements: u64,
-    /// Nesting of composites.
+    /// Levels of composites that values may nest in; [`Limits::with_depth`] raises it.
     pub depth: u32,
     /// Operating-system handles.
     pub handles: u32,
@@ -57,7 +61,7 @@ impl Budget {
                 self.depth = left;
                 Ok(())
             }
-            None => Err(Failure::over_limit(Initiator::Peer, "nesting of values", 1, 0)),
+            None => Err(too_deep()),
         }
     }
 
@@ -65,6 +69,13 @@ impl Budget {
     pub fn leave(&mut self) {
         self.depth += 1;
     }
+}
+
+#[cold]
+fn too_deep() -> Failure {
+    let what = "a value nests in more levels than the limit of this side";
+    Failure::new(Kind::LimitExceeded, Initiator::Peer, what)
+        .with_hint("raise the limit of levels: `Builder::max_depth`, `--max-depth`")
 }
 
 /// Quotas for one peer or one listener. Every wire has defaults; a user can raise each.
@@ -101,6 +112,13 @@ impl Limits {
         self.message = bytes;
         self.budget.bytes = self.budget.bytes.max(Budget::for_message(bytes).bytes);
         self.budget.elements = self.budget.elements.max(bytes);
+        self
+    }
+
+    /// The same limits with another number of levels that values may nest in, at most [`MOST_LEVELS`].
+    #[must_use]
+    pub fn with_depth(mut self, levels: u32) -> Self {
+        self.budget.depth = levels.min(MOST_LEVELS);
         self
     }
 }

@@ -55,6 +55,11 @@ impl Lease {
         self.0.as_deref()?.downcast_ref()
     }
 
+    /// Whether nothing is kept in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The same, shared.
     pub fn share<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         Arc::clone(self.0.as_ref()?).downcast().ok()

@@ -16,6 +16,7 @@ use crate::shape::Struct;
 use crate::visit::Encode;
 use bytes::{Bytes, BytesMut};
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
@@ -148,6 +149,8 @@ pub struct Config {
     pub limits: Limits,
     /// What is known about the peer before the first byte.
     pub peer: PeerAddress,
+    /// The address of this side's end of the connection, over TCP.
+    pub local: Option<IpAddr>,
     /// The way that leads, or led the peer, here: of the object that is asked for first when connecting, of the place
     /// listened at when accepting. Its components are the wire's to read.
     pub profile: Profile,
@@ -161,7 +164,7 @@ pub struct Config {
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { limits, peer, profile, purpose, ambient: _, waker: _ } = self;
+        let Self { limits, peer, local: _, profile, purpose, ambient: _, waker: _ } = self;
         write!(f, "Config({peer:?}, {profile:?}, {purpose:?}, {limits:?})")
     }
 }

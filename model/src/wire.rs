@@ -108,6 +108,16 @@ pub trait Wire: Send + Sync {
         &[]
     }
 
+    /// What a component of a profile says, in words for people; nothing where the wire does not know it.
+    fn component(&self, _tag: u32, _data: &[u8]) -> Option<String> {
+        None
+    }
+
+    /// The components of a profile that this wire knows and does not call by; nothing if it is another's.
+    fn components(&self, _tag: u32, _data: &[u8]) -> Option<Vec<(u32, Bytes)>> {
+        None
+    }
+
     /// Who may call at this place and who may listen in, as far as a reference says: one line for people.
     fn protection(&self, profile: &Profile) -> String {
         let tcp = profile.endpoints.iter().any(|endpoint| matches!(endpoint, Endpoint::Tcp { .. }));

@@ -67,6 +67,7 @@ pub struct Builder {
     pub(crate) wires: Vec<&'static dyn Wire>,
     pub(crate) latency: Latency,
     pub(crate) limits: Option<Limits>,
+    pub(crate) depth: Option<u32>,
     pub(crate) quotas: Quotas,
     pub(crate) deadline: Option<Duration>,
     pub(crate) grace: Duration,
@@ -81,6 +82,7 @@ impl Builder {
             wires: wires.to_vec(),
             latency: Latency::Default,
             limits: None,
+            depth: None,
             quotas: Quotas::default(),
             deadline: Some(Duration::from_secs(30)),
             grace: Duration::from_secs(30),
@@ -108,6 +110,14 @@ impl Builder {
     pub fn max_message(self, bytes: u64) -> Self {
         let limits = self.limits.clone().unwrap_or_default().with_message(bytes);
         self.limits(limits)
+    }
+
+    /// In how many levels received values may nest (64 unless raised, at most 1000). Where a wire has a limit of its own, the
+    /// smaller one holds.
+    #[must_use]
+    pub fn max_depth(mut self, levels: u32) -> Self {
+        self.depth = Some(levels);
+        self
     }
 
     /// What peers may hold of this process.

@@ -211,6 +211,7 @@ impl Connection {
         let config = Config {
             limits: node.limits(wire),
             peer,
+            local: stream.local(endpoint.transport()),
             profile: profile.clone(),
             purpose,
             ambient: node.ambient(wire),

@@ -27,6 +27,7 @@ mod monitor;
 mod node;
 mod patience;
 mod quotas;
+mod reach;
 mod seat;
 mod shard;
 mod shared;

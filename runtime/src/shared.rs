@@ -7,6 +7,7 @@ use crate::habits::Pool;
 use crate::keeper::Keeper;
 use crate::patience::Latency;
 use crate::quotas::Quotas;
+use crate::reach::Addresses;
 use crate::seat::Seat;
 use crate::shard::Shard;
 use crate::shares::Shares;
@@ -19,6 +20,7 @@ use crate::transport::listener::Listener;
 use crate::view::View;
 use bytes::Bytes;
 use everywire_model::object::Local;
+use everywire_model::reach::Publish;
 use everywire_model::{
     Ambient, BoxFuture, Emitter, Endpoint, Failure, Initiator, Kind, Limits, Object, Place, Profile,
     Reference, Resolver, Servant, Wire,
@@ -40,6 +42,7 @@ pub(crate) struct Shared {
     pub(crate) wires: Vec<&'static dyn Wire>,
     pub(crate) latency: Latency,
     limits: Option<Limits>,
+    depth: Option<u32>,
     pub(crate) quotas: Quotas,
     pub(crate) deadline: Option<Duration>,
     shard_count: usize,
@@ -58,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) turned_away: AtomicUsize,
     /// Where this node serves, in this process too, and the address as it was given.
     places: Mutex<Vec<(Place, String)>>,
+    /// Where others reach these places.
+    pub(crate) addresses: Addresses,
     /// What stands by for every object, on the wires that are served here and have such servants.
     ambient: RwLock<Vec<StandBy>>,
     /// Connections that serve and carry signals.
@@ -91,6 +96,7 @@ impl Shared {
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             limits: builder.limits,
+            depth: builder.depth,
             wires: builder.wires,
             latency: builder.latency,
             quotas: builder.quotas,
@@ -107,6 +113,7 @@ impl Shared {
             shares,
             turned_away: AtomicUsize::new(0),
             places: Mutex::default(),
+            addresses: Addresses::default(),
             ambient: RwLock::default(),
             audience: Mutex::default(),
             draining: AtomicBool::new(false),
@@ -125,7 +132,11 @@ impl Shared {
 
     /// The limits of connections of a wire.
     pub(crate) fn limits(&self, wire: &dyn Wire) -> Limits {
-        self.limits.clone().unwrap_or_else(|| wire.default_limits())
+        let limits = self.limits.clone().unwrap_or_else(|| wire.default_limits());
+        match self.depth {
+            Some(levels) => limits.with_depth(levels),
+            None => limits,
+        }
     }
 
     /// The wire that reads this text.
@@ -172,11 +183,17 @@ impl Shared {
     pub(crate) fn serve_at(&self, wire: &'static dyn Wire, address: &str) -> Result<Place, Failure> {
         let node = self.arc().ok_or_else(stopped)?;
         self.stand_by(wire);
-        match wire.listen(address)? {
+        let (plain, publish) = Publish::take(address)?;
+        let place = wire.listen(&plain)?;
+        if let Some(publish) = &publish {
+            publish.check(address, listening(&place))?;
+        }
+        match place {
             Place::Listen(profile) => {
                 let listener = Arc::new(Listener::bind(wire, profile)?);
                 self.take_descriptors();
                 let place = Place::Listen(listener.profile().clone());
+                self.addresses.say(listening(&place), publish);
                 self.shard().and_then(|shard| shard.listen(listener, node)).map_err(no_loop)?;
                 lock(&self.places).push((place.clone(), address.to_owned()));
                 Ok(place)
@@ -203,7 +220,8 @@ impl Shared {
             let own: Vec<Place> =
                 places.iter().filter(|place| place.profile().wire == wire.name()).cloned().collect();
             if !own.is_empty() {
-                let published = wire.publish(type_id, &own, key);
+                let mut published = wire.publish(type_id, &self.addresses.published(&own), key);
+                self.addresses.mark(&own, &mut published);
                 reference.profiles.extend(published.profiles);
                 reference.foreign.extend(published.foreign);
             }
@@ -497,8 +515,12 @@ impl Shared {
     fn is_here(&self, profile: &Profile, endpoint: &Endpoint) -> bool {
         lock(&self.places).iter().any(|(place, _)| {
             let own = place.profile();
+            let known = || {
+                self.addresses.is_known_otherwise(place)
+                    && self.addresses.reach(place).endpoints.contains(endpoint)
+            };
             own.wire == profile.wire
-                && own.endpoints.contains(endpoint)
+                && (own.endpoints.contains(endpoint) || known())
                 && (matches!(place, Place::Listen(_)) || own.components == profile.components)
         })
     }
@@ -537,6 +559,14 @@ impl Resolver for Shared {
             }
         }
         None
+    }
+}
+
+/// The endpoint of a listener.
+fn listening(place: &Place) -> Option<&Endpoint> {
+    match place {
+        Place::Listen(profile) => profile.endpoints.first(),
+        Place::Join(_) => None,
     }
 }
 

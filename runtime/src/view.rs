@@ -8,7 +8,7 @@ use bytes::Bytes;
 use everywire_model::object::Local;
 use everywire_model::{
     Answer, BoxFuture, CallId, Emission, Encode, Endpoint, Failure, Hold, Interface, Link, Object, Objects,
-    Peer, Place, Reference, Resolver, Servant, Signal,
+    Peer, Place, Reach, Reference, Resolver, Servant, Signal,
 };
 use std::sync::{Arc, Weak};
 
@@ -79,6 +79,10 @@ impl Objects for View {
 
     fn places(&self) -> Vec<Place> {
         self.node.upgrade().map(|node| node.places_of(self.wire)).unwrap_or_default()
+    }
+
+    fn reach(&self, place: &Place) -> Reach {
+        self.node.upgrade().map(|node| node.addresses.reach(place)).unwrap_or_default()
     }
 
     fn listen(&self, address: &str) -> Result<Place, Failure> {

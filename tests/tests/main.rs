@@ -19,11 +19,13 @@ mod dcom_peers;
 mod dcom_samba;
 mod dcom_wine;
 mod dcop;
+mod depth;
 mod endurance_dcom;
 #[allow(unreachable_pub)]
 mod faults;
 mod kerberos;
 mod omniorb;
+mod reach;
 mod restarts;
 mod shares;
 mod wcf_kerberos;

@@ -1,18 +1,30 @@
 //! Words for the shapes that a value may carry with itself.
 
-use super::spelled;
-use everywire::model::shape::{Field, Hold, Map, Shape, Struct, Text, TextKind};
+use super::{Notation, spelled};
+use everywire::model::shape::{
+    Alias, Array, Field, Hold, Map, Name, Referent, Shape, Struct, Text, TextKind,
+};
 use std::borrow::Cow;
 
 /// How many brackets a word may have, and so how deep shapes may nest in it.
 const BRACKETS: usize = 32;
 
-/// The shape that a word names; `sequence<...>`, `map<..., ...>` and `(..., ...)` nest.
-pub(super) fn shape_of(word: &str) -> Option<Shape> {
-    (word.matches(['<', '(']).count() <= BRACKETS).then(|| nested(word))?
+/// The remark on a struct that it is an exception.
+pub(super) const EXCEPTION: &str = "#exception";
+
+/// The shape that a word names; `sequence<...>`, `array<..., N>`, `map<..., ...>` and `(..., ...)` nest. Other words are names
+/// of types of a contract.
+pub(super) fn shape_of(word: &str, notation: &dyn Notation) -> Option<Shape> {
+    (word.matches(['<', '(']).count() <= BRACKETS).then(|| nested(word, notation))?
 }
 
-fn nested(word: &str) -> Option<Shape> {
+/// A shape with a remark that its wire reads.
+pub(super) fn remarked(id: impl Into<Name>, target: Shape) -> Shape {
+    Shape::Alias(Hold::new(Alias { name: Name::default(), id: id.into(), target }))
+}
+
+fn nested(word: &str, notation: &dyn Notation) -> Option<Shape> {
+    let nested = |word: &str| nested(word, notation);
     Some(match word {
         "nothing" => Shape::Void,
         "boolean" => Shape::Bool,
@@ -35,6 +47,7 @@ fn nested(word: &str) -> Option<Shape> {
         "octets" => Shape::sequence(Shape::U8),
         "any value" => Shape::Variant,
         "handle" => Shape::Handle,
+        "object reference" => Shape::Reference(Hold::new(Referent { name: "".into(), id: "".into() })),
         _ => {
             if let Some(shape) = spelled::named(word) {
                 return Some(shape);
@@ -42,6 +55,24 @@ fn nested(word: &str) -> Option<Shape> {
             let inside = |open, close| word.strip_prefix::<&str>(open)?.strip_suffix::<&str>(close);
             if let Some(element) = inside("sequence<", ">") {
                 return Some(Shape::sequence(nested(element)?));
+            }
+            if let Some(pair) = inside("array<", ">") {
+                let [element, len] = parts(pair)[..] else { return None };
+                let array = Array { element: nested(element)?, len: len.parse().ok()? };
+                return Some(Shape::Array(Hold::new(array)));
+            }
+            // A name with a remark behind it: `Overdrawn #exception`, `text #fixed 5 2`.
+            if let Some((target, remark)) =
+                word.rsplit_once(" #").filter(|(_, rest)| !rest.contains(['>', ')']))
+            {
+                let target = match nested(target)? {
+                    Shape::Alias(held) if held.name.is_empty() => held.target.clone(),
+                    shape => shape,
+                };
+                return Some(remarked(format!("#{remark}"), target));
+            }
+            if let Some(shape) = notation.named(word) {
+                return Some(shape);
             }
             if let Some(pair) = inside("map<", ">") {
                 let [key, value] = parts(pair)[..] else { return None };
@@ -74,7 +105,14 @@ pub(super) fn word_of(shape: &Shape) -> String {
     if let Some(word) = spelled::word(shape) {
         return word.into();
     }
+    if let Shape::Alias(held) = shape
+        && held.name.is_empty()
+        && held.id.starts_with('#')
+    {
+        return format!("{} {}", word_of(&held.target), held.id);
+    }
     match shape.resolved() {
+        Shape::Array(array) => format!("array<{}, {}>", word_of(&array.element), array.len),
         Shape::Text(text) if text.kind == TextKind::Wide => "wide text".into(),
         Shape::Text(text) if text.kind == TextKind::Path => "path".into(),
         Shape::Text(text) if text.kind == TextKind::Signature => "signature".into(),

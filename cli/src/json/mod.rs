@@ -9,7 +9,7 @@
 //! | union | `{"discriminator": ..., "arm": value}`; read also with the arm's own name for `arm` |
 //! | map | an object where keys are text, names, numbers or booleans, else an array of pairs; both are read |
 //! | optional value, pointer | the value, or `null` |
-//! | any | `{"shape": "i32", "value": 1}`; read also: plain text, numbers, booleans |
+//! | any | `{"shape": "i32", "value": 1}`, the shape a word or the name of a type of the contract; read also: plain text, numbers, booleans |
 //! | object reference | its text, or `null` |
 //! | date, currency, decimal number, UUID, file time, by the names of their types | text, such as `"2003-01-31T12:30:00"`, `"12.5"` |
 //! | handle | `{"handle": "FILE"}`: read, it opens the file for reading |
@@ -20,13 +20,16 @@ mod spelled;
 mod template;
 #[cfg(test)]
 mod tests;
+mod types;
 mod write;
 
 pub(crate) use kinds::is_nameless;
 pub(crate) use read::{Misfit, read, read_word};
 pub(crate) use template::template;
+pub(crate) use types::{Types, Words};
 pub(crate) use write::{file_of, held, word, write};
 
+use everywire::model::Shape;
 use everywire::{Failure, Node, Reference};
 
 /// Reads and writes references: values contain them as text.
@@ -35,6 +38,10 @@ pub(crate) trait Notation {
     fn parse(&self, text: &str) -> Result<Reference, Failure>;
     /// To the notation that foreign programs read.
     fn print(&self, reference: &Reference) -> String;
+    /// The type that a contract calls so.
+    fn named(&self, _word: &str) -> Option<Shape> {
+        None
+    }
 }
 
 impl Notation for Node {

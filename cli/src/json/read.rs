@@ -388,9 +388,9 @@ impl Reader<'_> {
             },
             Json::Object(object) => match (object.get("shape").and_then(Json::as_str), object.get("value")) {
                 (Some(word), Some(value)) if object.len() == 2 => {
-                    let Some(shape) = kinds::shape_of(word) else {
+                    let Some(shape) = kinds::shape_of(word, self.notation) else {
                         let why = "known are boolean, u8 to i64, f32, f64, character, text, octets, path, signature, DATE, \
-                             CURRENCY, DECIMAL, SCODE, NULL, GUID, sequence<...>, map<..., ...> and (..., ...)";
+                             CURRENCY, DECIMAL, SCODE, NULL, GUID, sequence<...>, array<..., N>, map<..., ...>, (..., ...) and the types of the contract";
                         return Err(self.wrong(format!("shape `{word}` is unknown; {why}")));
                     };
                     let value = self.within(".value", |reader| reader.value(&shape, value))?;

@@ -1,10 +1,11 @@
 //! Answers: what the program says about a call, and what is said for it if it says nothing.
 
 use super::Pending;
+use crate::json::Words;
 use crate::{contract, json};
 use everywire::model::failure::Completed;
 use everywire::model::{Answer, Hold, Operation, Shape, Sink};
-use everywire::{Failure, Initiator, Interface, Kind, Node};
+use everywire::{Failure, Initiator, Interface, Kind};
 use serde_json::{Map, Value as Json};
 use std::io;
 
@@ -30,7 +31,7 @@ pub(super) fn give(
     mut call: Pending,
     said: &Map<String, Json>,
     interface: &Hold<Interface>,
-    node: &Node,
+    words: &Words,
 ) -> Result<(), String> {
     let Some(operation) = interface.operations.get(call.index) else { return Ok(()) };
     let done = if let Some(message) = said.get("fail") {
@@ -43,9 +44,9 @@ pub(super) fn give(
         call.request.answer(Answer::Failed(&failure));
         Ok(())
     } else if let Some(name) = said.get("raise") {
-        raise(&mut call, operation, name, said.get("fields"), node)
+        raise(&mut call, operation, name, said.get("fields"), words)
     } else {
-        results(&mut call, operation, said.get("results"), node)
+        results(&mut call, operation, said.get("results"), words)
     };
     done.map_err(|why| {
         let why = format!("the answer to `{}` does not fit: {why}", operation.name);
@@ -60,11 +61,12 @@ fn results(
     call: &mut Pending,
     operation: &Operation,
     said: Option<&Json>,
-    node: &Node,
+    words: &Words,
 ) -> Result<(), String> {
     let nothing = Json::Object(Map::new());
     let said = said.filter(|said| !said.is_null()).unwrap_or(&nothing);
-    let value = json::read(&operation.results, said, "results", node).map_err(|misfit| misfit.to_string())?;
+    let value =
+        json::read(&operation.results, said, "results", words).map_err(|misfit| misfit.to_string())?;
     call.request.answer(Answer::Done(&|sink: &mut dyn Sink| value.encode(&operation.results, sink)));
     Ok(())
 }
@@ -74,7 +76,7 @@ fn raise(
     operation: &Operation,
     name: &Json,
     fields: Option<&Json>,
-    node: &Node,
+    words: &Words,
 ) -> Result<(), String> {
     let name = name.as_str().ok_or("`raise` is the name of an exception")?;
     let fits = |raised: &&Hold<_>| {
@@ -88,7 +90,7 @@ fn raise(
     };
     let shape = Shape::Struct(known.clone());
     let nothing = Json::Object(Map::new());
-    let value = json::read(&shape, fields.unwrap_or(&nothing), "fields", node)
+    let value = json::read(&shape, fields.unwrap_or(&nothing), "fields", words)
         .map_err(|misfit| misfit.to_string())?;
     call.request
         .answer(Answer::Raised { shape: known, fields: &|sink: &mut dyn Sink| value.encode(&shape, sink) });

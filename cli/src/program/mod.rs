@@ -18,9 +18,11 @@ mod answer;
 mod process;
 mod tell;
 
-use crate::json;
+use crate::json::{self, Words};
+use crate::output::note;
 use everywire::model::{Answer, Hold, Request, Servant, Source};
-use everywire::{Interface, Node, Value};
+use everywire::{Interface, Value};
+pub(crate) use process::Hopeless;
 use process::Process;
 use serde_json::json;
 use std::io;
@@ -37,26 +39,28 @@ struct Pending {
 pub(crate) struct ProgramServant {
     interface: Hold<Interface>,
     command: String,
-    node: Node,
+    words: Words,
     key: String,
     process: Mutex<Option<Arc<Process>>>,
     next: AtomicU64,
 }
 
 impl ProgramServant {
-    /// Starts the program: `command` is a command line of the shell. References in values are read and printed by
-    /// `node`, which serves the object under `key`.
+    /// Starts the program: `command` is a command line of the shell. Values are spelled by
+    /// `words`, whose node serves the object under `key`. `hopeless` hears it if the program ends with a failure before it has
+    /// said or was asked anything.
     pub(crate) fn start(
         interface: Hold<Interface>,
         command: &str,
-        node: Node,
+        words: Words,
         key: &str,
+        hopeless: Hopeless,
     ) -> io::Result<Self> {
-        let process = Process::start(command, interface.clone(), node.clone(), key)?;
+        let process = Process::start(command, interface.clone(), words.clone(), key, hopeless)?;
         Ok(Self {
             interface,
             command: command.to_owned(),
-            node,
+            words,
             key: key.to_owned(),
             process: Mutex::new(Some(Arc::new(process))),
             next: AtomicU64::new(1),
@@ -84,8 +88,10 @@ impl ProgramServant {
         match &*held {
             Some(process) if !process.is_over() => Ok(Arc::clone(process)),
             _ => {
-                let (interface, node) = (self.interface.clone(), self.node.clone());
-                let fresh = Arc::new(Process::start(&self.command, interface, node, &self.key)?);
+                let (interface, words) = (self.interface.clone(), self.words.clone());
+                // It could start before: those who call hear of it.
+                let told = Arc::new(|status: &str| note(&format!("program: ended ({status})")));
+                let fresh = Arc::new(Process::start(&self.command, interface, words, &self.key, told)?);
                 *held = Some(Arc::clone(&fresh));
                 Ok(fresh)
             }
@@ -105,7 +111,7 @@ impl ProgramServant {
             }
         };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let arguments = json::write(&operation.arguments, &arguments, &self.node);
+        let arguments = json::write(&operation.arguments, &arguments, &self.words);
         let mut line = json!({"id": id, "operation": operation.name, "arguments": arguments});
         if let (true, Some(line)) = (operation.oneway, line.as_object_mut()) {
             line.insert("oneway".into(), true.into());

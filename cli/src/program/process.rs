@@ -1,9 +1,10 @@
 //! The running program, and the threads that write to it and read from it.
 
 use super::{Pending, answer, lock, tell};
+use crate::json::Words;
 use crate::output::note;
+use everywire::Interface;
 use everywire::model::Hold;
-use everywire::{Interface, Node};
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -32,22 +33,32 @@ struct Shared {
     pending: Mutex<Option<HashMap<u64, Pending>>>,
     stopping: AtomicBool,
     interface: Hold<Interface>,
-    node: Node,
+    words: Words,
     key: String,
+    /// It has said something, or was asked something.
+    alive: AtomicBool,
+    /// What is to be told if it ends with a failure before that.
+    hopeless: Hopeless,
 }
+
+/// Hears that a program cannot start: what it ended with.
+pub(crate) type Hopeless = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What the shell is given: a program takes the shell's place, so that it is what is ended; of several commands none can.
 fn line(command: &str) -> String {
     let several = command.contains(['&', '|', ';', '\n', '(', '{']);
-    if several { command.to_owned() } else { format!("exec {command}") }
+    // `NAME=VALUE program`: what takes the shell's place is no assignment.
+    let assigns = command.split_whitespace().next().is_some_and(|word| word.contains('='));
+    if several || assigns { command.to_owned() } else { format!("exec {command}") }
 }
 
 impl Process {
     pub(super) fn start(
         command: &str,
         interface: Hold<Interface>,
-        node: Node,
+        words: Words,
         key: &str,
+        hopeless: Hopeless,
     ) -> io::Result<Self> {
         let mut child = Command::new("/bin/sh")
             .arg("-c")
@@ -63,8 +74,10 @@ impl Process {
             pending: Mutex::new(Some(HashMap::new())),
             stopping: AtomicBool::new(false),
             interface,
-            node,
+            words,
             key: key.to_owned(),
+            alive: AtomicBool::new(false),
+            hopeless,
         });
         let (input, lines) = sync_channel(QUEUE);
         let (writer, reader) = (Arc::clone(&shared), Arc::clone(&shared));
@@ -80,6 +93,7 @@ impl Process {
 
     /// Sends a call. Returns false, and leaves the call where it was, if the program has ended.
     pub(super) fn send(&self, id: u64, line: &str, oneway: bool, call: &mut Option<Pending>) -> bool {
+        self.shared.alive.store(true, Ordering::Relaxed);
         let input = match &*lock(&self.input) {
             Some(input) => input.clone(),
             None => return false,
@@ -155,9 +169,10 @@ impl Shared {
 
     /// Takes one line of the program.
     fn take(&self, line: &[u8]) {
+        self.alive.store(true, Ordering::Relaxed);
         let parsed = answer::parse(line).and_then(|said| match answer::number(&said) {
             Some(id) => Ok((id, said)),
-            None => tell::news(&said, &self.key, &self.interface, &self.node).map(|()| (0, said)),
+            None => tell::news(&said, &self.key, &self.interface, &self.words).map(|()| (0, said)),
         });
         let (id, json) = match parsed {
             Ok(parsed) => parsed,
@@ -165,7 +180,7 @@ impl Shared {
         };
         let call = lock(&self.pending).as_mut().and_then(|pending| pending.remove(&id));
         let Some(call) = call else { return };
-        if let Err(why) = answer::give(call, &json, &self.interface, &self.node) {
+        if let Err(why) = answer::give(call, &json, &self.interface, &self.words) {
             note(&format!("program: {why}"));
         }
     }
@@ -179,11 +194,16 @@ impl Shared {
             std::thread::sleep(Duration::from_millis(2));
         }
         self.kill();
-        let status = match lock(&self.child).wait() {
+        let ended = lock(&self.child).wait();
+        let failed = ended.as_ref().is_ok_and(|status| status.code().is_some_and(|code| code != 0));
+        let status = match ended {
             Ok(status) => status.to_string(),
             Err(error) => error.to_string(),
         };
-        if !self.stopping.load(Ordering::Relaxed) {
+        let stopping = self.stopping.load(Ordering::Relaxed);
+        if failed && !stopping && !self.alive.load(Ordering::Relaxed) {
+            (self.hopeless)(&status);
+        } else if !stopping {
             let again = "the next call starts it again";
             note(&format!("program: ended ({status}) with {} calls unanswered; {again}", waiting.len()));
         }

@@ -1,8 +1,8 @@
 //! What the program tells unasked: signals, and changes of attributes.
 
-use crate::json;
+use crate::json::{self, Words};
+use everywire::Interface;
 use everywire::model::{Hold, Sink};
-use everywire::{Interface, Node};
 use serde_json::{Map, Value as Json};
 
 /// Emits the signal, or tells of the change, that a line of the program speaks of.
@@ -13,15 +13,19 @@ pub(super) fn news(
     said: &Map<String, Json>,
     key: &str,
     interface: &Hold<Interface>,
-    node: &Node,
+    words: &Words,
 ) -> Result<(), String> {
     if let Some(name) = said.get("signal").and_then(Json::as_str) {
-        signal(name, said.get("fields"), key, interface, node)
+        signal(name, said.get("fields"), key, interface, words)
     } else if let Some(name) = said.get("changed").and_then(Json::as_str) {
         let Some(attribute) = interface.attributes.iter().find(|attribute| attribute.name == name) else {
             return Err(format!("the contract has no attribute `{name}`"));
         };
-        node.emitter().changed(key.as_bytes(), interface, attribute).map_err(|failure| failure.to_string())
+        words
+            .node
+            .emitter()
+            .changed(key.as_bytes(), interface, attribute)
+            .map_err(|failure| failure.to_string())
     } else {
         Err("a line has neither `id` nor `signal` nor `changed`".into())
     }
@@ -32,7 +36,7 @@ fn signal(
     fields: Option<&Json>,
     key: &str,
     interface: &Hold<Interface>,
-    node: &Node,
+    words: &Words,
 ) -> Result<(), String> {
     let Some(signal) = interface.signals.iter().find(|signal| signal.label == name || signal.name == name)
     else {
@@ -41,10 +45,12 @@ fn signal(
         return Err(format!("the contract has no signal `{name}`; it has {known}"));
     };
     let nothing = Json::Object(Map::new());
-    let value = json::read(&signal.fields, fields.unwrap_or(&nothing), "fields", node)
+    let value = json::read(&signal.fields, fields.unwrap_or(&nothing), "fields", words)
         .map_err(|misfit| format!("signal `{name}` does not fit: {misfit}"))?;
     let encode = |sink: &mut dyn Sink| value.encode(&signal.fields, sink);
-    node.emitter()
+    words
+        .node
+        .emitter()
         .emit(key.as_bytes(), interface, signal, &encode)
         .map_err(|failure| format!("signal `{name}` was not sent: {failure}"))
 }

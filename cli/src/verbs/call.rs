@@ -1,7 +1,7 @@
 //! `everywire call`: calls an operation whose types are known no earlier than now.
 
 use crate::contract::{Known, Preprocess};
-use crate::json::Notation;
+use crate::json::{Notation, Types, Words};
 use crate::output::{self, Envelope, Style, line, tinted};
 use crate::trouble::{Done, Trouble};
 use crate::units::{self, Deadline};
@@ -48,6 +48,9 @@ pub(crate) struct Arguments {
     /// Largest message to send or to accept, such as 64MiB (4 MiB unless raised).
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     max_message: Option<u64>,
+    /// In how many levels received values may nest (64 unless raised).
+    #[arg(long, value_name = "LEVELS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    max_depth: Option<u32>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -58,6 +61,9 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let mut builder = Node::builder().deadline(arguments.deadline.0).shards(1);
     if let Some(bytes) = arguments.max_message {
         builder = builder.max_message(bytes);
+    }
+    if let Some(levels) = arguments.max_depth {
+        builder = builder.max_depth(levels);
     }
     let node = Node::from(builder.build());
     let text = target::text(&arguments.reference)?;
@@ -79,8 +85,9 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     if arguments.template {
         return template(operation, arguments.json);
     }
+    let words_of = Words { node: node.clone(), types: Types::of(&known.contract) };
     let document = arguments.data.as_deref().map(document).transpose()?;
-    let values = operation::arguments(operation, &words, document, &node)?;
+    let values = operation::arguments(operation, &words, document, &words_of)?;
     let what = format!("cannot call `{}` at {}", operation.name, place(&node, object.reference()));
     let answer = call(&object, operation, &values, &node, &what)?;
     print(&answer, operation, &object, &node, arguments.json, style);
@@ -144,8 +151,9 @@ fn call(
         Outcome::Done(body) => {
             let decode = |source: &mut dyn Source<'_>| Value::decode(&operation.results, source);
             let value = body.read(decode).map_err(|failure| {
-                failed(&failure.at(format_args!("results of {}", operation.name)))
-                    .hint("compare the contract of both sides")
+                let limited = failure.kind() == Kind::LimitExceeded;
+                let trouble = failed(&failure.at(format_args!("results of {}", operation.name)));
+                if limited { trouble } else { trouble.hint("compare the contract of both sides") }
             })?;
             Ok(Answer { value, sent, received: body.bytes.len(), elapsed })
         }

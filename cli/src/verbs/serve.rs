@@ -4,9 +4,9 @@ mod classes;
 mod quotas;
 
 use crate::contract::{self, Preprocess};
-use crate::json::Notation;
+use crate::json::{Notation, Types, Words};
 use crate::output::{Envelope, line, note};
-use crate::program::ProgramServant;
+use crate::program::{Hopeless, ProgramServant};
 use crate::secrets::hidden;
 use crate::trouble::{Done, Trouble};
 use crate::units;
@@ -19,7 +19,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 const EXAMPLES: &str = include_str!("../../help/serve.txt");
@@ -58,6 +58,9 @@ pub(crate) struct Arguments {
     /// Largest message to accept or to send, such as 64MiB (4 MiB unless raised).
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     max_message: Option<u64>,
+    /// In how many levels received values may nest (64 unless raised).
+    #[arg(long, value_name = "LEVELS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    max_depth: Option<u32>,
     /// How long calls under way may take when the server is told to end (SIGTERM or SIGINT), such as 5s; `none` waits for ever.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::deadline)]
     grace: units::Deadline,
@@ -103,6 +106,15 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         arguments.on.iter().try_for_each(|address| makes_objects(address))?;
     }
     let node = listening(arguments)?;
+    // A program that cannot start ends the server.
+    let dead: Arc<Mutex<Option<String>>> = Arc::default();
+    let hopeless: Hopeless = {
+        let (dead, signals) = (Arc::clone(&dead), signals.handle());
+        Arc::new(move |status| {
+            *dead.lock().unwrap_or_else(PoisonError::into_inner) = Some(status.to_owned());
+            signals.close();
+        })
+    };
     let mut programs = Vec::new();
     let mut served = Vec::new();
     for class in wanted {
@@ -110,7 +122,9 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         let reference = if classes {
             serve_class(class, &node)
         } else {
-            let servant = ProgramServant::start(class.interface, &class.command, node.clone(), &key)
+            let words = Words { node: node.clone(), types: class.types };
+            let hopeless = Arc::clone(&hopeless);
+            let servant = ProgramServant::start(class.interface, &class.command, words, &key, hopeless)
                 .map_err(|error| Trouble::local(format!("cannot start `{command}`"), &error))?;
             let servant = Arc::new(servant);
             programs.push(Arc::clone(&servant));
@@ -128,7 +142,14 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     programs.iter().for_each(|program| program.tell_end());
     node.stop_within(arguments.grace.0.unwrap_or(Duration::MAX));
     programs.iter().for_each(|program| program.stop());
-    announced
+    let dead = dead.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match dead {
+        Some(status) => Err(Trouble::local(
+            format!("cannot start `{command}`"),
+            &io::Error::other(format!("it ended ({status}) before it said or was asked anything")),
+        )),
+        None => announced,
+    }
 }
 
 /// What to serve, and the program of a single object.
@@ -153,7 +174,8 @@ fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
         contract::last_part(&interface.name)
     };
     let key = arguments.key.as_deref().unwrap_or(usual).to_owned();
-    Ok((vec![Class { key, interface, command: command.clone() }], command.clone()))
+    let types = Types::of(&contract);
+    Ok((vec![Class { key, interface, types, command: command.clone() }], command.clone()))
 }
 
 /// A node that listens as was asked.
@@ -161,6 +183,9 @@ fn listening(arguments: &Arguments) -> Done<Node> {
     let mut builder = Node::builder().latency(arguments.latency.into()).quotas(arguments.shares.quotas());
     if let Some(bytes) = arguments.max_message {
         builder = builder.max_message(bytes);
+    }
+    if let Some(levels) = arguments.max_depth {
+        builder = builder.max_depth(levels);
     }
     let is_verbose = arguments.verbose;
     builder = builder.observer(Arc::new(move |notice: &Notice| {
@@ -200,13 +225,16 @@ fn makes_objects(address: &str) -> Done {
 
 /// Serves a class whose objects have a program each.
 fn serve_class(class: Class, node: &Node) -> Reference {
-    let Class { key, interface, command } = class;
-    let (of, server) = (interface.clone(), node.clone());
+    let Class { key, interface, types, command } = class;
+    let (of, words) = (interface.clone(), Words { node: node.clone(), types });
     node.export_class_servants(&key, interface, move |key| {
         let key = String::from_utf8_lossy(key);
-        let servant = ProgramServant::start(of.clone(), &command, server.clone(), &key).map_err(|error| {
-            Failure::new(Kind::Internal, Initiator::Here, format!("cannot start `{command}`: {error}"))
-        })?;
+        // Other objects of the class may do better; whoever calls this one hears that its program ended.
+        let told: Hopeless = Arc::new(|status| note(&format!("program: ended ({status})")));
+        let servant =
+            ProgramServant::start(of.clone(), &command, words.clone(), &key, told).map_err(|error| {
+                Failure::new(Kind::Internal, Initiator::Here, format!("cannot start `{command}`: {error}"))
+            })?;
         Ok(vec![Arc::new(Instance(Arc::new(servant))) as Arc<dyn Servant>])
     });
     node.class_reference(&key).unwrap_or_default()

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg, sockopt};
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddr, UnixStream};
@@ -230,6 +230,17 @@ impl Stream {
         };
         // The peer may have closed first.
         let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Both);
+    }
+
+    /// The address of this end, over TCP.
+    pub(crate) fn local(&self, transport: &str) -> Option<IpAddr> {
+        match self {
+            Self::Socket(fd) if transport == "tcp" => {
+                let address = std::net::SocketAddr::try_from(rustix::net::getsockname(fd).ok()?).ok()?;
+                Some(address.ip())
+            }
+            _ => None,
+        }
     }
 
     /// Who is at the other end, as far as the kernel knows.

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub)]
 
+pub mod cable;
 pub mod capture;
 pub mod cellar;
 pub mod complaints;
@@ -140,21 +141,27 @@ impl Server {
 
     /// omniORB's.
     pub fn omniorb(built: &Built, transport: &str, dir: &Path) -> Self {
-        fs::create_dir_all(dir).expect("a directory");
-        let file = dir.join("refs");
         let endpoint = match transport {
             "tcp" => "giop:tcp:127.0.0.1:".to_owned(),
             _ => format!("giop:unix:{}/omni.sock", dir.display()),
         };
-        let child = Command::new(&built.server)
+        Self::omniorb_by(Command::new(&built.server), &endpoint, dir)
+    }
+
+    /// The same, started by this command, at an endpoint in omniORB's notation.
+    pub fn omniorb_by(mut command: Command, endpoint: &str, dir: &Path) -> Self {
+        fs::create_dir_all(dir).expect("a directory");
+        let file = dir.join("refs");
+        let child = command
             .arg("--ref-file")
             .arg(&file)
-            .args(["-ORBendPoint", &endpoint, "-ORBgiopMaxMsgSize", "134217728"])
+            .args(["-ORBendPoint", endpoint, "-ORBgiopMaxMsgSize", "134217728"])
             .args(IN_ORDER)
             .stdin(Stdio::null())
             .spawn()
             .expect("omniORB's server starts");
-        let mut server = Self { child, file, address: endpoint, complaints: Complaints::default() };
+        let mut server =
+            Self { child, file, address: endpoint.to_owned(), complaints: Complaints::default() };
         server.wait_for_references();
         server
     }

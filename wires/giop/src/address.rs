@@ -4,9 +4,11 @@ use crate::cdr::{Get, encapsulation};
 use crate::limits::REFERENCE_TEXT;
 use crate::{components, ior};
 use bytes::Bytes;
+use everywire_model::reach::Wildcard;
 use everywire_model::reference::unescape;
 use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Lease, Profile, Reference};
 use std::fmt::Write;
+use std::net::IpAddr;
 
 /// The port of a `corbaloc` that names none.
 pub const CORBALOC_PORT: u16 = 2809;
@@ -151,9 +153,26 @@ pub(crate) fn publish(type_id: &str, endpoints: &[Endpoint], key: &[u8]) -> Refe
     reference
 }
 
+/// The same profile, with the address first by which the peer of a connection knows this machine: `local` is that of
+/// this side's end. Nothing if that says no more: the profile is of others, or names its address anyway.
+pub(crate) fn seen_at(profile: &Profile, local: IpAddr) -> Option<Profile> {
+    let known = profile.lease.get::<Wildcard>()?.seen_at(local)?;
+    let is_tcp = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Tcp { .. });
+    if profile.endpoints.iter().find(is_tcp) == Some(&known) {
+        return None;
+    }
+    let mut seen = profile.clone();
+    seen.endpoints.retain(|endpoint| *endpoint != known);
+    let first = seen.endpoints.iter().position(|endpoint| is_tcp(&endpoint)).unwrap_or(seen.endpoints.len());
+    seen.endpoints.insert(first, known);
+    seen.components.retain(|(tag, _)| !components::is_endpoint(*tag));
+    seen.components.extend(beside_primary(&seen.endpoints));
+    Some(seen)
+}
+
 /// `IOR:` and hexadecimal digits.
 pub(crate) fn print(reference: &Reference) -> String {
-    let raw = encapsulation(|put| ior::put(Some(reference), put));
+    let raw = encapsulation(|put| ior::put(Some(reference), None, put));
     let mut text = String::with_capacity(4 + 2 * raw.len());
     text.push_str("IOR:");
     for octet in raw {

@@ -5,6 +5,7 @@
 
 use crate::cdr::{Bad, Get, Put};
 use std::borrow::Cow;
+use std::fmt;
 
 /// ISO 8859-1, in the registry of code sets.
 pub const ISO_8859_1: u32 = 0x0001_0001;
@@ -107,6 +108,27 @@ impl Offer {
     }
 }
 
+impl fmt::Display for Offer {
+    /// As in `narrow UTF-8, also ISO-8859-1; wide UTF-16`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (kind, sets) in [("narrow", &self.narrow), ("; wide", &self.wide)] {
+            write!(f, "{kind}")?;
+            for (index, set) in sets.iter().enumerate() {
+                let before = match index {
+                    0 => " ",
+                    1 => ", also ",
+                    _ => " and ",
+                };
+                match name(*set) {
+                    UNNAMED => write!(f, "{before}{set:#010x}")?,
+                    name => write!(f, "{before}{name}")?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The sets of a code-sets service context. 0 means that the peer will send none of the kind.
 pub(crate) fn read_context(data: &[u8], minor: u8) -> Result<Result<Dialect, u32>, Bad> {
     let mut get = Get::encapsulation(data)?;
@@ -132,6 +154,9 @@ pub(crate) fn put_context(dialect: Dialect, put: &mut Put<'_>) {
     put.u32(UTF_16);
 }
 
+/// What [`name`] says of a set that has none here.
+const UNNAMED: &str = "unknown to this side";
+
 /// Name of a set, for listings.
 pub(crate) fn name(set: u32) -> &'static str {
     match set {
@@ -140,8 +165,12 @@ pub(crate) fn name(set: u32) -> &'static str {
         UTF_16 => "UTF-16",
         0x0001_0100 => "UCS-2",
         0x0001_0020 => "ISO-646",
+        0x0001_0002 => "ISO-8859-2",
+        0x0001_000f => "ISO-8859-15",
+        0x0001_0106 => "UCS-4",
+        0x1002_04e4 => "CP-1252",
         0 => "none",
-        _ => "unknown to this side",
+        _ => UNNAMED,
     }
 }
 

@@ -2,9 +2,10 @@
 
 use crate::cdr::{Bad, Get, encapsulation};
 use crate::codesets::Offer;
+use crate::ior::{Shared, parts};
 use bytes::Bytes;
-use everywire_model::{Endpoint, Profile};
-use std::sync::OnceLock;
+use everywire_model::{Endpoint, Lease, Profile};
+use std::sync::{Arc, OnceLock};
 
 /// Which ORB made the reference.
 pub const TAG_ORB_TYPE: u32 = 0;
@@ -82,6 +83,11 @@ pub(crate) fn of_endpoint(endpoint: &Endpoint) -> Option<(u32, Bytes)> {
     }
 }
 
+/// Whether a component stands for an endpoint.
+pub(crate) fn is_endpoint(tag: u32) -> bool {
+    matches!(tag, TAG_ALTERNATE_IIOP_ADDRESS | TAG_OMNIORB_UNIX_TRANS | TAG_SHARED_MEMORY)
+}
+
 /// Where a profile's server listens: shared memory and Unix sockets of this host first, then TCP. Components that do
 /// not decode are passed over; they are kept in the profile all the same.
 pub(crate) fn endpoints(host: String, port: u16, components: &[(u32, Bytes)]) -> Vec<Endpoint> {
@@ -115,6 +121,56 @@ fn alternate(data: &[u8]) -> Result<Endpoint, Bad> {
 
 /// The code sets that the server of a profile lists, if it does.
 pub(crate) fn code_sets(profile: &Profile) -> Option<Offer> {
-    let (_, data) = profile.components.iter().find(|(tag, _)| *tag == TAG_CODE_SETS)?;
+    let shared = profile.lease.get::<Shared>().map(|held| held.0.as_slice()).unwrap_or_default();
+    let (_, data) = profile.components.iter().chain(shared).find(|(tag, _)| *tag == TAG_CODE_SETS)?;
     Offer::read(data).ok()
+}
+
+/// Has a profile use what stands beside it in its reference, behind its own.
+pub(crate) fn share(profile: &mut Profile, shared: &Arc<Shared>) {
+    for endpoint in endpoints(String::new(), 0, &shared.0) {
+        if !profile.endpoints.contains(&endpoint) {
+            profile.endpoints.push(endpoint);
+        }
+    }
+    // Sockets of this host come first, as they do of a profile's own.
+    profile.endpoints.sort_by_key(|endpoint| match endpoint {
+        Endpoint::Shm { .. } => 0,
+        Endpoint::Unix { .. } => 1,
+        _ => 2,
+    });
+    profile.lease = Lease::new(Arc::clone(shared) as _);
+}
+
+/// Reads a list of components, an encapsulation.
+pub(crate) fn read(data: &[u8]) -> Result<Vec<(u32, Bytes)>, Bad> {
+    let mut get = Get::encapsulation(data)?;
+    let mut found = Vec::new();
+    for _ in 0..parts(&mut get)? {
+        let tag = get.u32()?;
+        found.push((tag, Bytes::copy_from_slice(get.octets()?)));
+    }
+    Ok(found)
+}
+
+/// What a component says, in words.
+pub(crate) fn words(tag: u32, data: &[u8]) -> Option<String> {
+    let number = || Get::encapsulation(data).and_then(|mut get| get.u32()).ok();
+    Some(match tag {
+        TAG_ORB_TYPE => match number()? {
+            ORB_TYPE => "ORB type: Everywire".to_owned(),
+            0x4154_5400 => "ORB type: omniORB".to_owned(),
+            0x4a41_4300 => "ORB type: JacORB".to_owned(),
+            0x5441_4f00 => "ORB type: TAO".to_owned(),
+            other => format!("ORB type: {other:#010x}"),
+        },
+        TAG_CODE_SETS => format!("code sets: {}", Offer::read(data).ok()?),
+        TAG_ALTERNATE_IIOP_ADDRESS => format!("alternate address: {}", alternate(data).ok()?),
+        TAG_OMNIORB_UNIX_TRANS | TAG_SHARED_MEMORY => {
+            let mut get = Get::encapsulation(data).ok()?;
+            let (host, path) = (get.text().ok()?, get.text().ok()?);
+            format!("{}: {path} on {host}", name(tag))
+        }
+        _ => return None,
+    })
 }

@@ -1,7 +1,9 @@
 //! Fragments: joined when they come, made where a size is configured (CORBA 3.3 part 2, section 9.4.9).
 //!
 //! A fragment of GIOP 1.2 names its request, so several may be interleaved; one of 1.1 continues the last message that
-//! was not complete. Its bytes are moved to the message they belong to as they arrive: a large answer is held once.
+//! was not complete. A large fragment is read where it will stay: the message so far is put into a new buffer, the input
+//! becomes the room behind it, and when the bytes are here the two are one again. Small fragments are copied. Which of the
+//! two costs less is decided by sizes, so that a peer cannot have a long message copied again and again by short fragments.
 
 use crate::cdr::Get;
 use crate::frame::{self, HEADER, Header, MessageKind};
@@ -11,6 +13,12 @@ use crate::violations::Wrong;
 use bytes::{Buf, BytesMut};
 use everywire_model::{Completed, Failure, Initiator, Outcome, Violation};
 use std::time::Instant;
+
+/// Room beyond what is announced, so that a short last fragment is read behind the one before.
+const SLACK: usize = 16 << 10;
+
+/// Fragments are read where they stay from this size on; shorter ones are copied.
+const READ_IN_PLACE: usize = 32 << 10;
 
 /// A message of which the last fragment is still missing.
 #[derive(Debug)]
@@ -99,21 +107,29 @@ impl GiopSession {
             return Ok(true);
         };
         self.charge(left as u64, &first, id)?;
-        input.advance(prefix);
         self.received += prefix as u64;
         self.due = None;
-        self.filling = Some(Filling { id, left, more: header.more });
         let time = |bytes: usize| limits::message_time(&self.limits, bytes as u64);
-        if let Some(open) = self.assemblies.iter_mut().find(|open| open.id == id) {
-            open.due = open.began.checked_add(time(open.bytes.len() + left)).unwrap_or(open.due);
+        let mut here = 0;
+        let belongs = |open: &&mut Assembly| open.id == id && open.header.minor == header.minor;
+        match self.assemblies.iter_mut().find(belongs) {
+            Some(open) => {
+                open.due = open.began.checked_add(time(open.bytes.len() + left)).unwrap_or(open.due);
+                here = join(&mut open.bytes, input, prefix, left);
+            }
+            None => input.advance(prefix),
         }
+        self.received += here as u64;
+        self.filling = Some(Filling { id, minor: header.minor, left: left - here, more: header.more });
         Ok(true)
     }
 
     /// Header of the message that a fragment continues, and how many bytes it brings; nothing if it continues none.
     fn check_fragment(&self, header: &Header, id: u32) -> Result<Option<(Header, usize)>, Wrong> {
-        let Some(open) = self.assemblies.iter().find(|open| open.id == id) else { return Ok(None) };
-        if open.header.minor != header.minor || open.header.little != header.little {
+        // The number that stands for messages of GIOP 1.1 may be that of a request of GIOP 1.2.
+        let belongs = |open: &&Assembly| open.id == id && open.header.minor == header.minor;
+        let Some(open) = self.assemblies.iter().find(belongs) else { return Ok(None) };
+        if open.header.little != header.little {
             return Err(Wrong::FragmentDiffers { id });
         }
         let size = header.size;
@@ -130,25 +146,24 @@ impl GiopSession {
     /// Moves bytes to their message; whether to go on.
     pub(crate) fn fill(&mut self, input: &mut BytesMut) -> Result<bool, Violation> {
         let Some(filling) = &mut self.filling else { return Ok(true) };
-        let Some(index) = self.assemblies.iter().position(|open| open.id == filling.id) else {
+        let belongs = |open: &Assembly| open.id == filling.id && open.header.minor == filling.minor;
+        let Some(index) = self.assemblies.iter().position(belongs) else {
             // Every filling names an assembly; were it not so, its bytes would belong to nobody.
             self.filling = None;
             return Ok(true);
         };
         let Some(open) = self.assemblies.get_mut(index) else { return Ok(true) };
         let here = filling.left.min(input.len());
-        // Memory is taken as bytes come, not as they are announced; when most are here, for exactly the rest.
-        if open.bytes.capacity() - open.bytes.len() < here {
-            open.bytes.reserve(filling.left.min(here.max(limits::CHUNK).max(3 * open.bytes.len())));
-        }
-        if let Some(part) = input.get(..here) {
+        if is_next(&open.bytes, input) {
+            open.bytes.unsplit(input.split_to(here));
+        } else if let Some(part) = input.get(..here) {
             open.bytes.extend_from_slice(part);
+            input.advance(here);
         }
-        input.advance(here);
         filling.left -= here;
         self.received += here as u64;
         if filling.left > 0 {
-            self.missing = filling.left.min(limits::CHUNK);
+            self.missing = make_room(&mut open.bytes, filling.left, input);
             return Ok(false);
         }
         let more = filling.more;
@@ -219,6 +234,50 @@ impl GiopSession {
             }
         }
     }
+}
+
+/// Whether the input begins in memory where the message so far ends.
+fn is_next(bytes: &BytesMut, input: &BytesMut) -> bool {
+    !bytes.is_empty() && bytes.as_ptr().wrapping_add(bytes.len()) == input.as_ptr()
+}
+
+/// Takes off the beginning of a fragment. Where it stands right behind its message, the gap is closed by moving the shorter
+/// of the two. How many of the `left` bytes of the fragment were taken with it.
+fn join(bytes: &mut BytesMut, input: &mut BytesMut, prefix: usize, left: usize) -> usize {
+    if !is_next(bytes, input) {
+        input.advance(prefix);
+        return 0;
+    }
+    let len = bytes.len();
+    if len <= left {
+        bytes.unsplit(input.split_to(prefix));
+        bytes.copy_within(..len, prefix);
+        bytes.advance(prefix);
+        return 0;
+    }
+    let here = left.min(input.len() - prefix);
+    bytes.unsplit(input.split_to(prefix + here));
+    bytes.copy_within(len + prefix.., len);
+    bytes.truncate(len + here);
+    here
+}
+
+/// Makes room for what is missing of a fragment, where all of the input is taken; how many bytes are to be read next.
+///
+/// Memory is taken as bytes come, not as they are announced: no more than eight times what is here, beyond the first
+/// [`limits::CHUNK`].
+fn make_room(bytes: &mut BytesMut, left: usize, input: &mut BytesMut) -> usize {
+    let wanted = left.min(limits::CHUNK.max(7 * bytes.len()));
+    // Reading behind the message costs a copy of it where there is no room yet.
+    if !input.is_empty() || wanted < READ_IN_PLACE || bytes.len() / 4 > wanted {
+        return left.min(limits::CHUNK);
+    }
+    if is_next(bytes, input) && input.capacity() >= wanted {
+        return wanted;
+    }
+    bytes.reserve(wanted + SLACK);
+    *input = bytes.split_off(bytes.len());
+    wanted
 }
 
 fn size_of_part(len: usize) -> u32 {

@@ -1,16 +1,22 @@
 //! Object references as values: the IOR (CORBA 3.3 part 2, sections 7.6 and 9.7.2).
 
 use crate::cdr::{Bad, Get, Put};
-use crate::components;
 use crate::limits::REFERENCE_PARTS;
+use crate::{address, components};
 use bytes::Bytes;
 use everywire_model::{Endpoint, Lease, Profile, Reference};
+use std::net::IpAddr;
+use std::sync::Arc;
 
 /// The tag of an IIOP profile.
 pub const TAG_INTERNET_IOP: u32 = 0;
 
-/// Writes a reference, or nil.
-pub(crate) fn put(reference: Option<&Reference>, put: &mut Put<'_>) {
+/// The tag of a profile that holds components alone, which are meant for every IIOP profile of the reference (section
+/// 7.6.3).
+pub const TAG_MULTIPLE_COMPONENTS: u32 = 1;
+
+/// Writes a reference, or nil, for the peer of a connection whose end here has the address `local`.
+pub(crate) fn put(reference: Option<&Reference>, local: Option<IpAddr>, put: &mut Put<'_>) {
     let Some(reference) = reference else {
         put.string(b"");
         put.u32(0);
@@ -21,7 +27,10 @@ pub(crate) fn put(reference: Option<&Reference>, put: &mut Put<'_>) {
     put.count(own().count() + reference.foreign.len());
     for profile in own() {
         put.u32(TAG_INTERNET_IOP);
-        put_profile(profile, put);
+        match local.and_then(|local| address::seen_at(profile, local)) {
+            Some(seen) => put_profile(&seen, put),
+            None => put_profile(profile, put),
+        }
     }
     for (tag, data) in &reference.foreign {
         put.u32(*tag);
@@ -66,18 +75,32 @@ pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, Bad> {
         };
     }
     let mut reference = Reference { type_id, ..Reference::default() };
+    let mut shared = Vec::new();
     for _ in 0..count {
         let tag = get.u32()?;
         let data = get.octets()?;
         match tag {
             TAG_INTERNET_IOP => {
-                reference.profiles.push(get_profile(data).map_err(|bad| bad.after(get.pos - data.len()))?)
+                reference.profiles.push(get_profile(data).map_err(|bad| bad.after(get.pos - data.len()))?);
+                continue;
             }
-            _ => reference.foreign.push((tag, Bytes::copy_from_slice(data))),
+            // Where they do not decode, the reference is used without them.
+            TAG_MULTIPLE_COMPONENTS => shared.extend(components::read(data).unwrap_or_default()),
+            _ => {}
         }
+        reference.foreign.push((tag, Bytes::copy_from_slice(data)));
+    }
+    if !shared.is_empty() {
+        let shared = Arc::new(Shared(shared));
+        reference.profiles.iter_mut().for_each(|profile| components::share(profile, &shared));
     }
     Ok(Some(reference))
 }
+
+/// Components that stand beside the IIOP profiles of a reference. They are kept in the leases of those, so that they are
+/// written where they were read, and nowhere else.
+#[derive(Debug)]
+pub(crate) struct Shared(pub(crate) Vec<(u32, Bytes)>);
 
 /// Reads the body of an IIOP profile.
 pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, Bad> {

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod addressing;
 mod cdr;
 mod close;
 pub mod codesets;
@@ -37,6 +38,7 @@ pub mod violations;
 pub use address::CORBALOC_PORT;
 pub use values::{CDR, Cdr};
 
+use bytes::Bytes;
 use everywire_model::wire::{Capabilities, Listing, Sniff};
 use everywire_model::{Codec, Config, Endpoint, Failure, Place, Reference, Session, Wire};
 use session::{GiopSession, Role};
@@ -135,6 +137,14 @@ impl Wire for Giop {
 
     fn codec(&self) -> &'static dyn Codec {
         &CDR
+    }
+
+    fn component(&self, tag: u32, data: &[u8]) -> Option<String> {
+        components::words(tag, data)
+    }
+
+    fn components(&self, tag: u32, data: &[u8]) -> Option<Vec<(u32, Bytes)>> {
+        (tag == ior::TAG_MULTIPLE_COMPONENTS).then(|| components::read(data).ok())?
     }
 
     fn explain(&self, bytes: &[u8]) -> Listing {

@@ -11,7 +11,7 @@ use crate::session::{Asks, GiopSession, Serving};
 use crate::values::Cdr;
 use crate::violations::Wrong;
 use bytes::Bytes;
-use everywire_model::{Answer, CallId, Event, Expects, Failure, Initiator, Kind, Outcome, Profile};
+use everywire_model::{Answer, CallId, Event, Expects, Failure, Initiator, Kind, Outcome, Profile, Visit};
 
 const UNKNOWN_OBJECT: u32 = 0;
 const OBJECT_HERE: u32 = 1;
@@ -26,6 +26,18 @@ impl GiopSession {
         self.check_can_ask()?;
         let minor = profile.version.1.min(2);
         let id = self.next_id;
+        self.put_locate(id, profile)?;
+        self.take_id();
+        self.waiting.push_back(id);
+        if minor >= 2 && self.trials.is_on() {
+            self.keep_locate(id, profile);
+        }
+        Ok(CallId(id.into()))
+    }
+
+    /// Writes the message.
+    pub(crate) fn put_locate(&mut self, id: u32, profile: &Profile) -> Visit<()> {
+        let minor = profile.version.1.min(2);
         self.message(minor, MessageKind::LocateRequest, |session, start| {
             let addressing = session.addressing;
             let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
@@ -36,10 +48,7 @@ impl GiopSession {
                 put.octets(&profile.key);
             }
             Ok(())
-        })?;
-        self.take_id();
-        self.waiting.push_back(id);
-        Ok(CallId(id.into()))
+        })
     }
 
     /// The peer asks whether this side has an object.
@@ -64,10 +73,11 @@ impl GiopSession {
 
     /// Tells where an object is.
     pub(crate) fn answer_locate(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
+        let local = self.local;
         match answer {
             Answer::Done(_) => self.put_located(serving, OBJECT_HERE, |_| {}),
             Answer::Moved(reference) => {
-                self.put_located(serving, OBJECT_FORWARD, |put| ior::put(Some(reference), put))
+                self.put_located(serving, OBJECT_FORWARD, |put| ior::put(Some(reference), local, put))
             }
             Answer::Failed(failure) if failure.kind() == Kind::NoObject || serving.dialect.minor < 2 => {
                 self.put_located(serving, UNKNOWN_OBJECT, |_| {})
@@ -110,9 +120,13 @@ impl GiopSession {
         if status > NEEDS_ADDRESSING_MODE {
             return Err(Wrong::Status { status });
         }
+        if status == NEEDS_ADDRESSING_MODE && self.ask_again(id, get) {
+            return Ok(());
+        }
         if !self.settle(id) {
             return Ok(());
         }
+        self.trials.settle(id, status != NEEDS_ADDRESSING_MODE);
         let outcome = match status {
             OBJECT_HERE => {
                 let dialect = Dialect { minor: header.minor, ..Dialect::default() };

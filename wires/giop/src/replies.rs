@@ -5,7 +5,7 @@ use crate::codesets::Dialect;
 use crate::exceptions::{self, Explained, SystemException};
 use crate::frame::{HEADER, Header, MessageKind};
 use crate::requests::shift;
-use crate::session::{Addressing, Asks, GiopSession, Serving};
+use crate::session::{Asks, GiopSession, Serving};
 use crate::values::Cdr;
 use crate::violations::Wrong;
 use crate::{contexts, ior};
@@ -129,10 +129,14 @@ impl GiopSession {
         if status > greatest {
             return Err(Wrong::Status { status });
         }
+        if status == NEEDS_ADDRESSING_MODE && self.ask_again(id, get) {
+            return Ok(());
+        }
         // An answer that nobody waits for: to a oneway, or to a call that was withdrawn.
         if !self.settle(id) {
             return Ok(());
         }
+        self.trials.settle(id, status != NEEDS_ADDRESSING_MODE);
         let outcome = match status {
             NO_EXCEPTION => Outcome::Done(self.reply_body(header, get.pos, message)),
             SYSTEM_EXCEPTION => {
@@ -163,27 +167,6 @@ impl GiopSession {
         let dialect = Dialect { minor: header.minor, ..self.dialect.unwrap_or_default() };
         Cdr::body(message, base, header.little, dialect, self.limits.budget)
     }
-
-    /// The peer wants objects named in another way; the next request does so.
-    pub(crate) fn other_addressing(&mut self, get: &mut Get<'_>) -> Failure {
-        self.addressing = match get.u16() {
-            Ok(0) => Addressing::Key,
-            Ok(1) => Addressing::Profile,
-            Ok(2) => Addressing::Reference,
-            _ => {
-                return undecodable(
-                    "an addressing disposition",
-                    Failure::malformed("none of the three", get.pos),
-                );
-            }
-        };
-        Failure::new(
-            Kind::Busy,
-            Initiator::Peer,
-            "the peer wants objects named in another way, as they are from now on",
-        )
-        .with_hint("try again: the call was not executed")
-    }
 }
 
 /// Where a forward points.
@@ -199,7 +182,7 @@ pub(crate) fn forwarded(get: &mut Get<'_>) -> Outcome<Body> {
     }
 }
 
-fn undecodable(what: &str, failure: Failure) -> Failure {
+pub(crate) fn undecodable(what: &str, failure: Failure) -> Failure {
     failure.with_completed(Completed::Maybe).at(what)
 }
 

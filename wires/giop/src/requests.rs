@@ -26,36 +26,67 @@ impl GiopSession {
             None => (choose(call.profile, minor), true),
         };
         let id = self.next_id;
+        let is_asked = call.expects == Expects::Reply;
+        let told = says.then_some(dialect);
+        self.put_request(
+            id,
+            is_asked,
+            call.profile,
+            &call.operation.name,
+            told,
+            dialect,
+            |session, start| session.body(start, dialect, call.arguments),
+        )?;
+        self.take_id();
+        if says {
+            self.dialect = Some(dialect);
+        }
+        if is_asked {
+            self.waiting.push_back(id);
+            if minor >= 2 && self.trials.is_on() {
+                // What was encoded once can be encoded again; if not, the request is not kept.
+                let _ = self.keep_request(id, call, told, dialect);
+            }
+        }
+        Ok(CallId(id.into()))
+    }
+
+    /// Writes a request, with the values that `values` appends.
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn put_request(
+        &mut self,
+        id: u32,
+        is_asked: bool,
+        profile: &Profile,
+        operation: &str,
+        told: Option<Dialect>,
+        dialect: Dialect,
+        values: impl FnOnce(&mut Self, usize) -> Visit<()>,
+    ) -> Visit<()> {
+        let minor = dialect.minor;
         self.message(minor, MessageKind::Request, |session, start| {
             let addressing = session.addressing;
             let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
             if minor >= 2 {
                 put.u32(id);
-                put.out.extend_from_slice(&[if call.expects == Expects::Reply { 3 } else { 0 }, 0, 0, 0]);
-                put_target(call.profile, addressing, &mut put);
-                put.string(call.operation.name.as_bytes());
-                put_contexts(says.then_some(dialect), &mut put);
+                put.out.extend_from_slice(&[if is_asked { 3 } else { 0 }, 0, 0, 0]);
+                put_target(profile, addressing, &mut put);
+                put.string(operation.as_bytes());
+                put_contexts(told, &mut put);
             } else {
-                put_contexts(says.then_some(dialect), &mut put);
+                put_contexts(told, &mut put);
                 put.u32(id);
-                put.u8((call.expects == Expects::Reply).into());
+                put.u8(is_asked.into());
                 if minor == 1 {
                     put.out.extend_from_slice(&[0; 3]);
                 }
-                put.octets(&call.profile.key);
-                put.string(call.operation.name.as_bytes());
+                put.octets(&profile.key);
+                put.string(operation.as_bytes());
                 put.octets(b"");
             }
-            session.body(start, dialect, call.arguments)
-        })?;
-        self.take_id();
-        if says {
-            self.dialect = Some(dialect);
-        }
-        if call.expects == Expects::Reply {
-            self.waiting.push_back(id);
-        }
-        Ok(CallId(id.into()))
+            values(session, start)
+        })
     }
 
     /// Whether this side may send a request now.
@@ -91,11 +122,20 @@ impl GiopSession {
         }
         let before = self.out.position();
         let limit = limits::largest(&self.limits);
-        values.encode(&mut CdrSink::new(&mut self.out, start, NATIVE_LITTLE, dialect, limit))?;
+        let local = self.local;
+        values.encode(&mut CdrSink::new(&mut self.out, start, NATIVE_LITTLE, dialect, limit).over(local))?;
         if self.out.position() == before {
             self.out.truncate(mark);
         }
         Ok(())
+    }
+
+    /// Appends values of GIOP 1.2 that are encoded already.
+    pub(crate) fn encoded_body(&mut self, start: usize, values: &Bytes) {
+        if !values.is_empty() {
+            Put { shift: shift(self, start), out: self.out.flat(), swap: false }.align(8);
+            self.out.splice(values.clone());
+        }
     }
 
     /// A call of the peer.
@@ -295,7 +335,7 @@ pub(crate) fn put_target(profile: &Profile, addressing: Addressing, put: &mut Pu
             put.u16(2);
             put.u32(0);
             let reference = Reference { profiles: vec![profile.clone()], ..Reference::default() };
-            ior::put(Some(&reference), put);
+            ior::put(Some(&reference), None, put);
         }
     }
 }

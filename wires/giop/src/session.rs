@@ -1,8 +1,10 @@
 //! One connection's state; each concern of the protocol is a file of its own beside this one.
 //!
 //! `requests` sends calls and takes those that come, `replies` answers them and takes answers, `locate` asks for and
-//! tells where objects are, `fragments` joins and splits, `incoming` takes messages off the stream, `close` ends.
+//! tells where objects are, `addressing` names objects as
+//! the peer wants, `fragments` joins and splits, `incoming` takes messages off the stream, `close` ends.
 
+use crate::addressing::Trials;
 use crate::codesets::Dialect;
 use crate::fragments::Assembly;
 use crate::frame::{self, MessageKind};
@@ -14,6 +16,7 @@ use everywire_model::{
     Profile, Rope, Session, Violation, Visit,
 };
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::time::Instant;
 
 /// One connection.
@@ -21,6 +24,8 @@ pub(crate) struct GiopSession {
     pub(crate) role: Role,
     pub(crate) state: State,
     pub(crate) limits: Limits,
+    /// The address of this side's end of the connection, over TCP.
+    pub(crate) local: Option<IpAddr>,
     /// Most bytes of a message or fragment that is sent, header included; 0: messages are not split.
     pub(crate) fragment: usize,
     pub(crate) out: Rope,
@@ -35,6 +40,8 @@ pub(crate) struct GiopSession {
     pub(crate) dialect: Option<Dialect>,
     /// How the peer wants objects to be named.
     pub(crate) addressing: Addressing,
+    /// Requests that may have to name their objects in another way.
+    pub(crate) trials: Trials,
     pub(crate) assemblies: Vec<Assembly>,
     /// Bytes that all assemblies hold, or will when their current fragments are here.
     pub(crate) assembled: u64,
@@ -74,6 +81,18 @@ pub(crate) enum Addressing {
     Reference,
 }
 
+impl Addressing {
+    /// By the number that a message carries.
+    pub(crate) fn from_number(number: u16) -> Option<Self> {
+        match number {
+            0 => Some(Self::Key),
+            1 => Some(Self::Profile),
+            2 => Some(Self::Reference),
+            _ => None,
+        }
+    }
+}
+
 /// A call of the peer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Serving {
@@ -100,6 +119,7 @@ pub(crate) enum Asks {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Filling {
     pub(crate) id: u32,
+    pub(crate) minor: u8,
     pub(crate) left: usize,
     pub(crate) more: bool,
 }
@@ -120,6 +140,7 @@ impl GiopSession {
             role,
             state: State::Open,
             limits: config.limits.clone(),
+            local: config.local,
             fragment,
             out: Rope::new(),
             events: VecDeque::from([ready]),
@@ -129,6 +150,7 @@ impl GiopSession {
             next_serial: 1,
             dialect: None,
             addressing: Addressing::Key,
+            trials: Trials::default(),
             assemblies: Vec::new(),
             assembled: 0,
             filling: None,
@@ -221,6 +243,7 @@ impl GiopSession {
 
     /// All calls that wait come back with this failure.
     pub(crate) fn fail_all(&mut self, failure: &Failure) {
+        self.trials.clear();
         while let Some(id) = self.waiting.pop_front() {
             self.reply(id, Outcome::Failed(failure.clone()));
         }
@@ -277,6 +300,7 @@ impl Session for GiopSession {
 
     fn cancel(&mut self, id: CallId) {
         let Ok(id) = u32::try_from(id.0) else { return };
+        self.trials.settle(id, false);
         if self.settle(id) && self.state == State::Open {
             self.send_cancel(id);
         }

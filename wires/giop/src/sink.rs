@@ -9,6 +9,7 @@ use everywire_model::rope::SPLICE;
 use everywire_model::shape::{Enum, Text, TextKind};
 use everywire_model::visit::Numbers;
 use everywire_model::{Failure, Handle, Initiator, Kind, Reference, Rope, Shape, Sink, Visit};
+use std::net::IpAddr;
 
 /// Writes values behind what a message's beginning has put into a rope.
 pub(crate) struct CdrSink<'r> {
@@ -19,6 +20,8 @@ pub(crate) struct CdrSink<'r> {
     dialect: Dialect,
     /// Most bytes the message may come to.
     limit: usize,
+    /// The address of this side's end of the connection.
+    local: Option<IpAddr>,
 }
 
 impl<'r> CdrSink<'r> {
@@ -26,7 +29,13 @@ impl<'r> CdrSink<'r> {
     pub(crate) fn new(rope: &'r mut Rope, start: usize, little: bool, dialect: Dialect, limit: u64) -> Self {
         let shift = rope.position().wrapping_sub(start).wrapping_sub(rope.flat().len());
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Self { rope, shift, swap: little != NATIVE_LITTLE, dialect, limit }
+        Self { rope, shift, swap: little != NATIVE_LITTLE, dialect, limit, local: None }
+    }
+
+    /// The same, for a connection whose end here has this address.
+    pub(crate) fn over(mut self, local: Option<IpAddr>) -> Self {
+        self.local = local;
+        self
     }
 
     #[inline]
@@ -256,7 +265,8 @@ impl Sink for CdrSink<'_> {
     }
 
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
-        ior::put(value, &mut self.put());
+        let local = self.local;
+        ior::put(value, local, &mut self.put());
         Ok(())
     }
 

@@ -484,3 +484,19 @@ fn bytes_behind_arguments_and_results_are_passed_over() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn a_stray_fragment_of_giop_1_1_leaves_request_0_alone() {
+    let mut session = server();
+    // The number that stands for messages of GIOP 1.1 is a request's own in GIOP 1.2.
+    feed(&mut *session, &first_part(0)).unwrap();
+    let mut stray = fragment(0, false, b"of nothing");
+    stray[5] = 1;
+    feed(&mut *session, &stray).unwrap();
+    feed(&mut *session, &fragment(0, false, &[7; 3])).unwrap();
+    match &events(&mut *session)[..] {
+        [Event::Call(incoming)] => assert_eq!(&incoming.body.bytes[..], &[7; 3]),
+        other => panic!("{other:?}"),
+    }
+    assert!(session.transmit().is_empty());
+}

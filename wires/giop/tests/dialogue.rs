@@ -4,7 +4,7 @@
 
 use crate::support;
 use crate::support::*;
-use everywire_giop::Giop;
+use everywire_giop::{GIOP, Giop};
 use everywire_model::rope::SPLICE;
 use everywire_model::shape::{Field, Struct};
 use everywire_model::*;
@@ -417,19 +417,218 @@ fn a_peer_may_ask_for_another_addressing() {
         };
         let id = pair.client.start(Instant::now(), &call).unwrap();
         drain(&mut *pair.client);
-        // NEEDS_ADDRESSING_MODE.
-        let mut reply = b"GIOP\x01\x02\x01\x01\x0e\0\0\0".to_vec();
-        reply.extend((id.0 as u32).to_le_bytes());
-        reply.extend([5, 0, 0, 0, 0, 0, 0, 0, disposition, 0]);
-        feed(&mut *pair.client, &reply).unwrap();
-        match events(&mut *pair.client).pop() {
-            Some(Event::Reply { outcome, .. }) => assert_eq!(failure(outcome).completed(), Completed::No),
-            other => panic!("{other:?}"),
+        feed(&mut *pair.client, &needs_addressing(1, id, disposition)).unwrap();
+        match disposition {
+            // That is how it was addressed before: again would be no different.
+            0 => match events(&mut *pair.client).pop() {
+                Some(Event::Reply { outcome, .. }) => assert_eq!(failure(outcome).completed(), Completed::No),
+                other => panic!("{other:?}"),
+            },
+            // The same call goes out again, and its caller hears of one.
+            _ => {
+                assert!(events(&mut *pair.client).is_empty());
+                let Some(Event::Call(incoming)) = pair.forth().unwrap().pop() else { panic!("{word}") };
+                assert_eq!(
+                    (&*incoming.key, &*incoming.operation),
+                    (&b"the key"[..], &b"in_out_int_call"[..])
+                );
+                assert_eq!(incoming.body.decode::<(i32,)>(&int().arguments).unwrap(), (1,));
+                let outcome = pair.outcome(id, &incoming, Answer::Done(&put_int(2)));
+                let Outcome::Done(body) = outcome else { panic!("{outcome:?}") };
+                assert_eq!(body.decode::<(i32,)>(&int().results).unwrap(), (2,));
+            }
         }
         let (_, incoming) = pair.call(&profile, &int(), &put_int(1));
         assert_eq!(&*incoming.key, b"the key", "addressed by {word}");
         pair.client.probe(Instant::now(), &profile).unwrap();
         let Some(Event::Probe { key, .. }) = pair.forth().unwrap().pop() else { panic!() };
         assert_eq!(&*key, b"the key", "probe addressed by {word}");
+    }
+}
+
+/// NEEDS_ADDRESSING_MODE: a Reply (1) or a LocateReply (4).
+fn needs_addressing(kind: u8, id: CallId, disposition: u8) -> Vec<u8> {
+    let mut content = (id.0 as u32).to_le_bytes().to_vec();
+    content.extend([5, 0, 0, 0]);
+    if kind == 1 {
+        // No service contexts.
+        content.extend([0; 4]);
+    }
+    content.extend([disposition, 0]);
+    let mut reply = b"GIOP\x01\x02\x01".to_vec();
+    reply.push(kind);
+    reply.extend((content.len() as u32).to_le_bytes());
+    reply.extend(content);
+    reply
+}
+
+#[test]
+fn calls_go_out_again_as_the_peer_wants_them_addressed() {
+    let long_text = "aligned to eight".repeat(10);
+    let shape = structure("", vec![("a", Shape::U8), ("b", Shape::F64), ("c", text())]);
+    let operation = Operation::new("several", vec![field("v", shape)], Shape::Void);
+    let put = |sink: &mut dyn Sink| {
+        sink.u8(1)?;
+        sink.f64(2.5)?;
+        sink.text(&shape::Text::NARROW, &long_text)
+    };
+    let mut pair = Pair::new(Limits::default());
+    // Three under way, and a question where the object is; each comes back once in each way, and then is taken.
+    let (long, short) = (profile(b"a longer key than the others"), profile(b"k"));
+    let start = |client: &mut dyn Session, profile: &Profile| {
+        let call = Call {
+            profile,
+            interface: None,
+            operation: &operation,
+            arguments: &put,
+            expects: Expects::Reply,
+        };
+        client.start(Instant::now(), &call).unwrap()
+    };
+    let calls = [(&long, start(&mut *pair.client, &long)), (&short, start(&mut *pair.client, &short))];
+    let probe = pair.client.probe(Instant::now(), &long).unwrap();
+    for disposition in [2, 1] {
+        drain(&mut *pair.client);
+        for (_, id) in calls {
+            feed(&mut *pair.client, &needs_addressing(1, id, disposition)).unwrap();
+        }
+        feed(&mut *pair.client, &needs_addressing(4, probe, disposition)).unwrap();
+        assert!(events(&mut *pair.client).is_empty());
+    }
+    let mut arrived = pair.forth().unwrap();
+    let Some(Event::Probe { key, id: asked, .. }) = arrived.pop() else { panic!("{arrived:?}") };
+    assert_eq!(key, long.key);
+    pair.server.answer(asked, Answer::Done(&visit::Nothing)).unwrap();
+    assert_eq!(arrived.len(), 2);
+    for ((profile, _), event) in calls.iter().zip(arrived) {
+        let Event::Call(incoming) = event else { panic!("{event:?}") };
+        assert_eq!(incoming.key, profile.key);
+        let decoded = incoming.body.read(|source| Value::decode(&operation.arguments, source)).unwrap();
+        assert!(format!("{decoded:?}").contains(&long_text), "{decoded:?}");
+        pair.server.answer(incoming.id, Answer::Done(&visit::Nothing)).unwrap();
+    }
+    let told = pair.back().unwrap();
+    let ids: Vec<CallId> = told
+        .iter()
+        .map(|event| match event {
+            Event::Reply { id, outcome: Outcome::Done(_) } => *id,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(ids, [probe, calls[0].1, calls[1].1]);
+    // A peer that wants the same again, or goes back and forth, gets no more: the caller learns that it was not executed.
+    let mut rude = Pair::new(Limits::default());
+    let id = start(&mut *rude.client, &short);
+    for disposition in [1, 2] {
+        feed(&mut *rude.client, &needs_addressing(1, id, disposition)).unwrap();
+    }
+    assert!(events(&mut *rude.client).is_empty());
+    feed(&mut *rude.client, &needs_addressing(1, id, 1)).unwrap();
+    match events(&mut *rude.client).pop() {
+        Some(Event::Reply { outcome, .. }) => assert_eq!(failure(outcome).completed(), Completed::No),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(rude.client.outstanding(), 0);
+}
+
+/// Reads as a link does: into the room behind the input, at most `unit` octets at a time. Where each octet was written.
+fn read_as_a_link(session: &mut dyn Session, stream: &[u8], unit: usize) -> Vec<usize> {
+    const READ: usize = 16 << 10;
+    let mut input = bytes::BytesMut::new();
+    let (mut rest, mut places) = (stream, Vec::with_capacity(stream.len()));
+    while !rest.is_empty() {
+        let wanted = READ.max(session.wanted());
+        if input.capacity() - input.len() < wanted {
+            input.reserve(wanted);
+        }
+        let n = (input.capacity() - input.len()).min(unit).min(rest.len());
+        let (now, later) = rest.split_at(n);
+        let start = input.as_ptr() as usize + input.len();
+        input.extend_from_slice(now);
+        places.extend(start..start + n);
+        session.receive(Instant::now(), &mut input, &mut Vec::new()).unwrap();
+        rest = later;
+    }
+    places
+}
+
+/// A reply to the call `id` with these octets for its results, in parts that end at these places of the results.
+fn reply_in_parts(id: CallId, results: &[u8], ends: &[usize]) -> Vec<u8> {
+    let mut stream = Vec::new();
+    let mut at = 0;
+    for (index, end) in ends.iter().chain([&results.len()]).enumerate() {
+        let more = u8::from(*end != results.len()) << 1;
+        let mut content = (id.0 as u32).to_le_bytes().to_vec();
+        if index == 0 {
+            content.extend([0; 8]);
+        }
+        content.extend(&results[at..*end]);
+        at = *end;
+        stream.extend(b"GIOP\x01\x02");
+        stream.extend([1 | more, if index == 0 { 1 } else { 7 }]);
+        stream.extend((content.len() as u32).to_le_bytes());
+        stream.extend(content);
+    }
+    stream
+}
+
+fn asking() -> (Box<dyn Session>, CallId) {
+    let limits = Limits::default().with_message(64 << 20);
+    let mut client = GIOP.connect(&Config { limits, ..Config::default() });
+    let (profile, operation) = (profile(b"k"), int());
+    let call = Call {
+        profile: &profile,
+        interface: None,
+        operation: &operation,
+        arguments: &put_int(1),
+        expects: Expects::Reply,
+    };
+    let id = client.start(Instant::now(), &call).unwrap();
+    drain(&mut *client);
+    (client, id)
+}
+
+#[test]
+fn a_large_fragment_stays_where_it_was_read() {
+    // As omniORB sends 1,000,024 octets: 1000, most of it, and 4.
+    let results: Vec<u8> = (0..1_000_024u32).map(|at| (at % 251) as u8).collect();
+    let (mut client, id) = asking();
+    let stream = reply_in_parts(id, &results, &[1000, 1_000_008]);
+    let places = read_as_a_link(&mut *client, &stream, usize::MAX);
+    let Some(Event::Reply { outcome: Outcome::Done(body), .. }) = events(&mut *client).pop() else {
+        panic!()
+    };
+    assert_eq!(&body.bytes[..], &results[..]);
+    let start = body.bytes.as_ptr() as usize;
+    // Headers: 24 octets of the first part, 16 of the second.
+    let moved = (1000..1_000_008).filter(|at| places[at + 24 + 16] != start + at).count();
+    assert!(moved < results.len() / 3, "{moved} of {} octets were moved", results.len());
+}
+
+#[test]
+fn parts_of_all_sizes_arrive_whole_however_they_are_read() {
+    let mut seed = 7u32;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) as usize % below
+    };
+    for round in 0..60 {
+        let len = 1 + random([100, 5000, 300_000, 2_000_000][round % 4]);
+        let results: Vec<u8> = (0..len).map(|at| (at % 253) as u8).collect();
+        let mut ends: Vec<usize> = (0..random(8)).map(|_| random(len)).collect();
+        ends.sort_unstable();
+        // All but the last end at a multiple of 8 of the message: headers have 24 octets, and 16.
+        ends.iter_mut().for_each(|end| *end &= !7);
+        ends.dedup();
+        let (mut client, id) = asking();
+        let unit = [usize::MAX, 1 + random(100_000), 1 + random(3000) + len / 500][round % 3];
+        read_as_a_link(&mut *client, &reply_in_parts(id, &results, &ends), unit);
+        match events(&mut *client).pop() {
+            Some(Event::Reply { outcome: Outcome::Done(body), .. }) => {
+                assert!(body.bytes == results, "{round}")
+            }
+            other => panic!("{round}: {other:?}"),
+        }
+        assert_eq!(client.deadline(), None);
     }
 }

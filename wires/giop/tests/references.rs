@@ -159,3 +159,99 @@ fn no_damage_to_an_ior_does_harm() {
         }
     }
 }
+
+/// An IOR of GIOP 1.0 whose components stand in a profile of their own, as ORBit2 writes it, with these code sets.
+fn with_components_beside(narrow: u32) -> String {
+    let string = |text: &[u8]| [&(text.len() as u32 + 1).to_le_bytes()[..], text, b"\0"].concat();
+    let padded = |mut raw: Vec<u8>| {
+        raw.resize(raw.len().next_multiple_of(4), 0);
+        raw
+    };
+    let evened = |mut raw: Vec<u8>| {
+        raw.resize(raw.len().next_multiple_of(2), 0);
+        raw
+    };
+    let counted = |raw: Vec<u8>| padded([&(raw.len() as u32).to_le_bytes()[..], &raw].concat());
+    let iiop = {
+        let mut raw = evened([&[1, 1, 0, 0][..], &string(b"10.0.0.1")].concat());
+        raw.extend(1234u16.to_le_bytes());
+        let mut raw = padded(raw);
+        raw.extend(3u32.to_le_bytes());
+        raw.extend(b"key");
+        raw
+    };
+    let sets =
+        [&[1, 0, 0, 0][..], &narrow.to_le_bytes(), &[0; 4], &0x0001_0109u32.to_le_bytes(), &[0; 4]].concat();
+    let other = {
+        let mut raw = evened([&[1, 0, 0, 0][..], &string(b"10.0.0.2")].concat());
+        raw.extend(4321u16.to_le_bytes());
+        raw
+    };
+    let beside = [
+        &[1, 0, 0, 0][..],
+        &2u32.to_le_bytes(),
+        &components::TAG_CODE_SETS.to_le_bytes(),
+        &counted(sets),
+        &components::TAG_ALTERNATE_IIOP_ADDRESS.to_le_bytes(),
+        &counted(other),
+    ]
+    .concat();
+    let raw = [
+        &[1, 0, 0, 0][..],
+        &padded(string(b"IDL:x:1.0")),
+        &2u32.to_le_bytes(),
+        &0u32.to_le_bytes(),
+        &counted(iiop),
+        &1u32.to_le_bytes(),
+        &counted(beside),
+    ]
+    .concat();
+    raw.iter().fold("IOR:".to_owned(), |text, octet| text + &format!("{octet:02x}"))
+}
+
+#[test]
+fn components_beside_the_profiles_are_used_and_passed_on() {
+    const ISO_8859_1: u32 = 0x0001_0001;
+    let text = with_components_beside(ISO_8859_1);
+    let reference = GIOP.parse(&text).unwrap();
+    let profile = &reference.profiles[0];
+    assert_eq!(profile.version, (1, 0));
+    assert_eq!(profile.endpoints, [tcp("10.0.0.1", 1234), tcp("10.0.0.2", 4321)]);
+    // What is passed on has them where they were.
+    assert_eq!(reference.foreign.iter().map(|(tag, _)| *tag).collect::<Vec<_>>(), [1]);
+    let again = GIOP.parse(&GIOP.print(&reference)).unwrap();
+    assert_eq!(again, reference);
+    // The code sets count as if they stood in the profile.
+    let spoken = Profile { version: (1, 2), ..profile.clone() };
+    for (narrow, wanted) in [(ISO_8859_1, &b"gr\xfc\xdfe\0"[..]), (0x0501_0001, "grüße\0".as_bytes())] {
+        let lease = GIOP.parse(&with_components_beside(narrow)).unwrap().profiles.remove(0).lease;
+        let profile = Profile { lease, ..spoken.clone() };
+        let mut client = GIOP.connect(&Config::default());
+        let operation = in_out("echo", everywire_model::Shape::Text(everywire_model::shape::Text::NARROW));
+        let put = |sink: &mut dyn Sink| sink.text(&everywire_model::shape::Text::NARROW, "grüße");
+        let call = Call {
+            profile: &profile,
+            interface: None,
+            operation: &operation,
+            arguments: &put,
+            expects: Expects::Reply,
+        };
+        client.start(std::time::Instant::now(), &call).unwrap();
+        let sent = drain(&mut *client);
+        assert!(sent.ends_with(wanted), "{}", sent.escape_ascii());
+    }
+}
+
+#[test]
+fn what_stands_beside_and_does_not_decode_is_kept_and_not_used() {
+    let text = with_components_beside(0x0001_0001);
+    for cut in 1..60 {
+        let mut raw = text.clone();
+        raw.truncate(text.len() - 2 * cut);
+        // A reference that is cut off is refused, or has lost its end: never more.
+        let _ = GIOP.parse(&raw);
+    }
+    let broken = text.replace("0100010000000000", "ffffffffffffffff");
+    let reference = GIOP.parse(&broken).unwrap();
+    assert_eq!(reference.foreign.len(), 1);
+}

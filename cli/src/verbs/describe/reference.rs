@@ -5,7 +5,7 @@ use crate::contract::{self, Known, Preprocess};
 use crate::output::{self, Envelope, line};
 use crate::people;
 use crate::trouble::{Done, Trouble};
-use everywire::model::{Endpoint, InterfaceKind, Profile};
+use everywire::model::{Endpoint, InterfaceKind, Profile, Wire};
 use everywire::{Failure, Interface, Kind, Node, Object, Reference};
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -183,13 +183,22 @@ fn print(
         row("profile", &format!("{} {major}.{minor} ({title})", profile.wire));
         profile.endpoints.iter().for_each(|endpoint| row("  endpoint", &endpoint.to_string()));
         row("  key", &people::octets(&profile.key));
+        let wire = everywire::wires::named(profile.wire);
         for (tag, data) in &profile.components {
-            row("  component", &format!("tag {tag:#x}, {} octets: {}", data.len(), people::octets(data)));
+            row("  component", &component(wire, *tag, data));
         }
         row("  security", &security(profile));
     }
     for (tag, data) in &reference.foreign {
-        row("profile", &format!("tag {tag:#x}, unknown here, {} octets", data.len()));
+        match known(*tag, data) {
+            Some((wire, components)) => {
+                row("profile", &format!("tag {tag:#x}, components of all {} profiles", wire.name()));
+                for (tag, data) in components {
+                    row("  component", &component(Some(wire), tag, &data));
+                }
+            }
+            None => row("profile", &format!("tag {tag:#x}, unknown here, {} octets", data.len())),
+        }
     }
     match answer {
         Some(Ok(())) => row("answers", &format!("yes, in {elapsed:.1?}")),
@@ -203,14 +212,35 @@ fn print(
     }
 }
 
+/// A component in words, or its octets.
+fn component(wire: Option<&'static dyn Wire>, tag: u32, data: &[u8]) -> String {
+    match wire.and_then(|wire| wire.component(tag, data)) {
+        Some(words) => words,
+        None => format!("tag {tag:#x}, {} octets: {}", data.len(), people::octets(data)),
+    }
+}
+
+/// The wire that knows a profile which nobody calls by, and the components in it.
+fn known(tag: u32, data: &[u8]) -> Option<(&'static dyn Wire, Vec<(u32, everywire::Bytes)>)> {
+    everywire::wires::ALL.iter().find_map(|wire| Some((*wire, wire.components(tag, data)?)))
+}
+
 fn as_json(
     node: &Node,
     reference: &Reference,
     interface: Option<&Interface>,
     answer: Option<&Result<(), Failure>>,
 ) -> Json {
-    let blobs = |list: &[(u32, everywire::Bytes)]| -> Vec<Json> {
-        list.iter().map(|(tag, data)| json!({"tag": tag, "hex": hex(data)})).collect()
+    let blobs = |wire: Option<&'static dyn Wire>, list: &[(u32, everywire::Bytes)]| -> Vec<Json> {
+        let blob = |(tag, data): &(u32, everywire::Bytes)| {
+            let says = wire.and_then(|wire| wire.component(*tag, data));
+            json!({"tag": tag, "hex": hex(data), "says": says})
+        };
+        list.iter().map(blob).collect()
+    };
+    let foreign = |(tag, data): &(u32, everywire::Bytes)| {
+        let inside = known(*tag, data).map(|(wire, components)| blobs(Some(wire), &components));
+        json!({"tag": tag, "hex": hex(data), "components": inside})
     };
     let answers = match answer {
         Some(Ok(())) => Json::Bool(true),
@@ -226,10 +256,10 @@ fn as_json(
             "version": format!("{}.{}", profile.version.0, profile.version.1),
             "endpoints": profile.endpoints.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "key": {"hex": hex(&profile.key), "text": std::str::from_utf8(&profile.key).ok()},
-            "components": blobs(&profile.components),
+            "components": blobs(everywire::wires::named(profile.wire), &profile.components),
             "security": security(profile),
         })).collect::<Vec<_>>(),
-        "foreign": blobs(&reference.foreign),
+        "foreign": reference.foreign.iter().map(foreign).collect::<Vec<_>>(),
         "answers": answers,
         "interface": interface.map(document::interface),
     })

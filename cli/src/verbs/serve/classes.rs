@@ -10,6 +10,7 @@
 //! beside the table.
 
 use crate::contract::{self, Preprocess};
+use crate::json::Types;
 use crate::trouble::{Done, Trouble};
 use everywire::Interface;
 use everywire::model::Hold;
@@ -21,6 +22,8 @@ pub(super) struct Class {
     pub(super) key: String,
     /// What its objects are.
     pub(super) interface: Hold<Interface>,
+    /// The types of its contract.
+    pub(super) types: Types,
     /// The program that each of them has: a command line of the shell.
     pub(super) command: String,
 }
@@ -73,5 +76,6 @@ fn class(line: &str, beside: &Path, given: &Preprocess) -> Result<Class, String>
     let contract = contract::load(&path, given).map_err(|trouble| trouble.why())?;
     let interface = contract::interface(&contract, name, file).map_err(|trouble| trouble.whole())?.clone();
     let key = if class == "-" { interface.id.to_string() } else { class.to_owned() };
-    Ok(Class { key, interface, command: rest.to_owned() })
+    let types = Types::of(&contract);
+    Ok(Class { key, interface, types, command: rest.to_owned() })
 }

@@ -107,9 +107,11 @@ impl Exporter {
         if let Some(oxid) = profile.component(TAG_OXID) {
             return **oxid == self.oxid.to_le_bytes();
         }
-        let places = self.objects().places();
-        let mut own = places.iter().flat_map(|place| &place.profile().endpoints);
-        own.any(|place| profile.endpoints.iter().any(|endpoint| is_at(place, endpoint)))
+        self.objects().places().iter().any(|place| {
+            let bound = &place.profile().endpoints;
+            let at = |place: &Endpoint| profile.endpoints.iter().any(|endpoint| is_at(place, endpoint));
+            bound.iter().any(at) || self.objects().reach(place).endpoints.iter().any(at)
+        })
     }
 
     /// The identity on this wire of the interface that an object of this node is said to have. A type that is no IID belongs to

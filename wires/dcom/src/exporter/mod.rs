@@ -181,7 +181,7 @@ impl Exporter {
 
     /// Where this node listens: bindings of its resolver, and of its exporter, which are one.
     pub fn bindings(&self) -> DualStringArray {
-        self.places.bindings(&self.objects.places())
+        self.places.bindings(&self.objects.places(), &*self.objects)
     }
 
     /// Where this exporter is, for OXID resolution and activation.
@@ -190,7 +190,7 @@ impl Exporter {
         let least =
             places.iter().map(|place| Security::of(place.profile()).level).min().unwrap_or(Level::None);
         Resolved {
-            bindings: self.places.bindings(&places),
+            bindings: self.places.bindings(&places, &*self.objects),
             rem_unknown: self.rem_unknown,
             authn_hint: least as u32,
             version: (VERSION.0.into(), VERSION.1.into()),
@@ -350,7 +350,6 @@ impl Exporter {
     /// A ping period is over.
     fn end_period(&self, now: Instant) {
         self.clock.stop_ticking();
-        self.places.refresh();
         let mut gone = self.sets.tick(&self.exports);
         gone.extend(self.exports.tick());
         gone.into_iter().for_each(|dropped| self.drop_object(Some(dropped)));

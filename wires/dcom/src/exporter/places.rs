@@ -2,47 +2,60 @@
 
 use crate::bindings::{DualStringArray, RESOLVER_PORT, SecurityBinding, StringBinding, TOWER_TCP};
 use crate::security::Security;
-use everywire_model::{Endpoint, Place};
-use std::net::IpAddr;
+use everywire_model::reach::wildcard;
+use everywire_model::{Endpoint, Objects, Place};
 use std::sync::{Mutex, PoisonError};
 
 /// Protocol identifier of `ncalrpc`, under which sockets of this machine stand: `unix:PATH` and `shm:PATH`.
 const TOWER_LOCAL: u16 = 0x10;
 /// Authentication services: SPNEGO, NTLM, Kerberos (2.2.19.4).
 const SERVICES: [u16; 3] = [9, 10, 16];
-/// The most addresses of a machine that are told, and that are tried.
+/// The most addresses of a machine that are tried.
 const ADDRESSES: usize = 32;
 
-/// The bindings of this node, made when its places change, and anew in each period as the machine's addresses may.
+/// The bindings of this node, made anew when its places or the addresses of the machine change.
 #[derive(Default)]
 pub(super) struct Places {
     told: Mutex<Option<Told>>,
 }
 
-/// Where a node listens, how its callers can say who they are, and the bindings that say so.
+/// Where a node is reached, how its callers can say who they are, and the bindings that say so.
 type Told = (Vec<Endpoint>, Vec<u16>, DualStringArray);
 
 impl Places {
     /// The bindings of a node that listens at these places.
-    pub(super) fn bindings(&self, places: &[Place]) -> DualStringArray {
-        let listening: Vec<Endpoint> =
-            places.iter().flat_map(|place| place.profile().endpoints.iter().cloned()).collect();
+    pub(super) fn bindings(&self, places: &[Place], objects: &dyn Objects) -> DualStringArray {
+        let reached: Vec<Endpoint> = places.iter().flat_map(|place| reached(place, objects)).collect();
         let services = services_of(places);
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         match &*told {
-            Some((known, by, bindings)) if *known == listening && *by == services => bindings.clone(),
+            Some((known, by, bindings)) if *known == reached && *by == services => bindings.clone(),
             _ => {
-                let bindings = with_services(&listening, &services);
-                *told = Some((listening, services, bindings.clone()));
+                let bindings = with_services(&reached, &services);
+                *told = Some((reached, services, bindings.clone()));
                 bindings
             }
         }
     }
+}
 
-    /// Looks again at the machine's addresses the next time.
-    pub(super) fn refresh(&self) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = None;
+/// Where others reach a place. A machine that is reached at all its addresses is also known by its name, and to its own
+/// programs at the loopback address: a client knows a host again by any of these.
+fn reached(place: &Place, objects: &dyn Objects) -> Vec<Endpoint> {
+    let reach = objects.reach(place);
+    let mut endpoints = reach.endpoints;
+    if let (true, Some(bound @ Endpoint::Tcp { port, .. })) =
+        (reach.wildcard, place.profile().endpoints.first())
+    {
+        let own = if wildcard(bound).is_some_and(|any| any.is_ipv6()) { "::1" } else { "127.0.0.1" };
+        for host in [Some(own.to_owned()), host_name()].into_iter().flatten() {
+            let endpoint = Endpoint::Tcp { host, port: *port };
+            if !endpoints.contains(&endpoint) {
+                endpoints.push(endpoint);
+            }
+        }
     }
+    endpoints
 }
 
 /// Where to connect by these bindings; sockets of this machine only if `local`, that is, if they came by such a one.
@@ -80,11 +93,9 @@ fn with_services(listening: &[Endpoint], services: &[u16]) -> DualStringArray {
     let security =
         services.iter().map(|service| SecurityBinding { service: *service, principal: String::new() });
     let mut strings: Vec<StringBinding> = Vec::new();
-    for endpoint in listening {
-        for address in addresses(endpoint) {
-            if !strings.contains(&address) {
-                strings.push(address);
-            }
+    for address in listening.iter().filter_map(binding) {
+        if !strings.contains(&address) {
+            strings.push(address);
         }
     }
     DualStringArray { strings, security: security.collect() }
@@ -100,41 +111,17 @@ fn local_endpoint(binding: &StringBinding) -> Option<Endpoint> {
     }
 }
 
-/// An endpoint as string bindings; one that stands for all addresses of the machine becomes all of them.
-fn addresses(endpoint: &Endpoint) -> Vec<StringBinding> {
-    let local = |text: String| vec![StringBinding { tower: TOWER_LOCAL, address: text }];
+/// An endpoint as a string binding.
+fn binding(endpoint: &Endpoint) -> Option<StringBinding> {
+    let local = |text: String| Some(StringBinding { tower: TOWER_LOCAL, address: text });
     match endpoint {
         Endpoint::Tcp { host, port } => {
-            let hosts = match host.parse::<IpAddr>() {
-                Ok(address) if address.is_unspecified() => own_addresses(address.is_ipv4()),
-                _ => vec![host.clone()],
-            };
-            let binding =
-                |host: String| StringBinding { tower: TOWER_TCP, address: format!("{host}[{port}]") };
-            hosts.into_iter().map(binding).collect()
+            Some(StringBinding { tower: TOWER_TCP, address: format!("{host}[{port}]") })
         }
         Endpoint::Unix { path } => local(format!("unix:{path}")),
         Endpoint::Shm { path } => local(format!("shm:{path}")),
-        Endpoint::InProcess { .. } => Vec::new(),
+        Endpoint::InProcess { .. } => None,
     }
-}
-
-/// The addresses of this machine, those that others can reach first, and its name.
-fn own_addresses(only_v4: bool) -> Vec<String> {
-    let mut interfaces = if_addrs::get_if_addrs().unwrap_or_default();
-    interfaces.sort_by_key(if_addrs::Interface::is_loopback);
-    let addresses = interfaces.iter().map(if_addrs::Interface::ip);
-    let usable = addresses.filter(|address| match address {
-        IpAddr::V4(_) => true,
-        // A link-local address means nothing elsewhere without the name of an interface there.
-        IpAddr::V6(address) => !only_v4 && !address.is_unicast_link_local(),
-    });
-    let mut texts: Vec<String> = usable.map(|address| address.to_string()).take(ADDRESSES).collect();
-    texts.extend(host_name());
-    if texts.is_empty() {
-        texts.push(if only_v4 { "127.0.0.1" } else { "::1" }.to_owned());
-    }
-    texts
 }
 
 fn host_name() -> Option<String> {
@@ -153,13 +140,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wildcards_become_addresses_with_ports() {
-        let bindings = bindings_of(&[Endpoint::Tcp { host: "0.0.0.0".into(), port: 7001 }]);
-        assert!(
-            bindings.strings.iter().all(|held| held.tower == TOWER_TCP && held.address.ends_with("[7001]"))
-        );
-        assert!(bindings.strings.iter().any(|held| held.address == "127.0.0.1[7001]"));
-        assert!(!bindings.strings.iter().any(|held| held.address.starts_with("0.0.0.0")));
+    fn addresses_stand_with_their_ports() {
+        let bindings = bindings_of(&[Endpoint::Tcp { host: "10.0.0.1".into(), port: 7001 }]);
+        let told: Vec<_> = bindings.strings.iter().map(|held| (held.tower, held.address.as_str())).collect();
+        assert_eq!(told, [(TOWER_TCP, "10.0.0.1[7001]")]);
         let services: Vec<_> = bindings.security.iter().map(|held| held.service).collect();
         assert_eq!(services, [9, 10, 16]);
     }

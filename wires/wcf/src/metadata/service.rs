@@ -1,9 +1,10 @@
 //! The interfaces behind keys, and the endpoints where they are served.
 
+use crate::address;
 use crate::settings::{Binding, Encoding, Mode, Security, Settings};
 use bytes::Bytes;
 use everywire_idl::wsdl::{self, Description, Port, names};
-use everywire_model::{Interface, Objects, Servant};
+use everywire_model::{Interface, Objects, Place, Servant};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,7 +17,15 @@ struct Object {
     key: Bytes,
     servants: Vec<Arc<dyn Servant>>,
     /// The ways to it.
-    ways: Vec<Arc<Settings>>,
+    ways: Vec<Way>,
+}
+
+/// A way to an object.
+#[derive(Clone)]
+struct Way {
+    settings: Arc<Settings>,
+    /// It accepts at every address of this machine, and nobody said which one to publish: whoever asks spells one.
+    wildcard: bool,
 }
 
 impl Service {
@@ -32,9 +41,15 @@ impl Service {
             return None;
         };
         let ways = |key: &[u8]| {
-            let published = objects.publish("", key);
-            let own = published.profiles.iter().filter(|profile| profile.wire == "wcf");
-            own.map(Settings::of).collect()
+            let way = |place: Place| {
+                let reach = objects.reach(&place);
+                let mut reached = place;
+                reached.profile_mut().endpoints = reach.endpoints;
+                let published = address::publish("", &[reached], key);
+                let settings = published.profiles.first().map(Settings::of)?;
+                Some(Way { settings, wildcard: reach.wildcard })
+            };
+            objects.places().into_iter().filter_map(way).collect()
         };
         let object = |(key, servants): (Bytes, _)| Object { ways: ways(&key), key, servants };
         Some(Self { objects: found.into_iter().map(object).collect() })
@@ -71,12 +86,12 @@ impl Service {
     fn ports(&self, object: &Object, contract: &names::QName, asked: Option<&str>) -> Vec<Port> {
         let asked = asked.filter(|_| self.objects.len() == 1);
         let mut ports: Vec<Port> = Vec::new();
-        for settings in &object.ways {
+        for Way { settings, wildcard } in &object.ways {
             let own = settings.via(&object.key);
             let address = match asked {
                 // The caller's spelling of the host leads here.
                 Some(asked) if place(asked).1 == place(&own).1 => asked.to_owned(),
-                Some(asked) if is_anywhere(place(&own).0) => own.replacen(place(&own).0, place(asked).0, 1),
+                Some(asked) if *wildcard => own.replacen(place(&own).0, place(asked).0, 1),
                 _ => own,
             };
             if ports.iter().all(|port| port.address != address) {
@@ -99,11 +114,6 @@ fn place(url: &str) -> (&str, &str) {
             _ => (authority, scheme),
         },
     }
-}
-
-/// Whether a host stands for all addresses of this machine.
-fn is_anywhere(host: &str) -> bool {
-    matches!(host, "0.0.0.0" | "[::]")
 }
 
 fn port(settings: &Settings, address: String, key: &[u8], contract: &names::QName) -> Port {

@@ -1,0 +1,60 @@
+//! A second network beside the test's own, joined to it by one cable.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// The address of the test's end.
+pub const HERE: &str = "10.77.0.1";
+/// The address of the other end.
+pub const THERE: &str = "10.77.0.2";
+
+/// The cable, and the network at its other end. Both are gone with this value.
+pub struct Cable {
+    /// A process of that network, which keeps it.
+    keeper: Child,
+}
+
+impl Cable {
+    /// Lays it. The test must be in a network of its own already ([`super::dcom::alone`]).
+    pub fn lay() -> Self {
+        let mut keeper = Command::new("unshare")
+            .args(["-n", "sh", "-c", "ip link set lo up && echo up && exec cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("unshare starts");
+        let mut line = String::new();
+        BufReader::new(keeper.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+        assert_eq!(line, "up\n");
+        let cable = Self { keeper };
+        let pid = cable.keeper.id().to_string();
+        ip(&["link", "add", "near", "type", "veth", "peer", "name", "far", "netns", &pid]);
+        ip(&["address", "add", &format!("{HERE}/24"), "dev", "near"]);
+        ip(&["link", "set", "near", "up"]);
+        for rest in
+            [&["address", "add", &format!("{THERE}/24"), "dev", "far"][..], &["link", "set", "far", "up"]]
+        {
+            assert!(cable.there("ip").args(rest).status().expect("ip starts").success(), "{rest:?}");
+        }
+        cable
+    }
+
+    /// A program that will run in the other network.
+    pub fn there(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/proc/{}/ns/net", self.keeper.id())).arg(program);
+        command
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    assert!(Command::new("ip").args(arguments).status().expect("ip starts").success(), "{arguments:?}");
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+    }
+}

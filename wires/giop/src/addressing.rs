@@ -1,0 +1,164 @@
+//! The addressing disposition of a peer: how it wants the target of a request to be named (CORBA 3.3 part 2, section
+//! 9.4.2.1).
+//!
+//! A request names its target by the key alone until the peer answers NEEDS_ADDRESSING_MODE, which says that the request
+//! was not executed. Then the same request goes out again in the way that was asked for, under the same number: its caller
+//! sees one call. For that, requests are kept until the peer has answered one; from then on its answer shows that it takes
+//! them as they are, and nothing is kept.
+
+use crate::cdr::{Get, NATIVE_LITTLE};
+use crate::codesets::Dialect;
+use crate::replies::undecodable;
+use crate::session::{Addressing, GiopSession};
+use crate::sink::CdrSink;
+use bytes::Bytes;
+use everywire_model::{Call, Failure, Initiator, Kind, Profile, Rope, Visit};
+
+/// Most octets of arguments that are kept on a connection; larger requests come back to their caller as not executed.
+const KEPT: usize = 1 << 20;
+
+/// What a request that may have to go out again is made of.
+#[derive(Debug)]
+pub(crate) struct Unproven {
+    id: u32,
+    profile: Profile,
+    /// The operation, the code sets that the request tells, and its values; nothing for a LocateRequest.
+    call: Option<(Box<str>, Option<Dialect>, Dialect, Bytes)>,
+    /// How the target was named; each way is tried once.
+    tried: Vec<Addressing>,
+}
+
+/// The requests of a connection whose peer has not shown yet that it takes targets as they are named.
+#[derive(Debug, Default)]
+pub(crate) struct Trials {
+    open: Vec<Unproven>,
+    octets: usize,
+    /// The peer has answered a request: it takes them.
+    proven: bool,
+}
+
+impl Trials {
+    /// Whether requests are to be kept.
+    pub(crate) fn is_on(&self) -> bool {
+        !self.proven
+    }
+
+    /// A request was answered, or given up.
+    #[inline]
+    pub(crate) fn settle(&mut self, id: u32, answered: bool) {
+        self.proven |= answered;
+        if !self.open.is_empty() {
+            self.forget(id);
+        }
+    }
+
+    #[cold]
+    fn forget(&mut self, id: u32) {
+        let octets = &mut self.octets;
+        self.open.retain(|held| {
+            if held.id == id {
+                *octets -= held.octets();
+            }
+            held.id != id
+        });
+    }
+
+    /// All requests are given up.
+    pub(crate) fn clear(&mut self) {
+        self.open = Vec::new();
+        self.octets = 0;
+    }
+}
+
+impl Unproven {
+    fn octets(&self) -> usize {
+        self.call.as_ref().map_or(0, |(_, _, _, values)| values.len())
+    }
+}
+
+impl GiopSession {
+    /// Keeps a request that was sent.
+    #[cold]
+    pub(crate) fn keep_request(
+        &mut self,
+        id: u32,
+        call: &Call<'_>,
+        says: Option<Dialect>,
+        dialect: Dialect,
+    ) -> Visit<()> {
+        let limit = KEPT.saturating_sub(self.trials.octets);
+        let mut rope = Rope::new();
+        // As they stand in the message, where they begin at a multiple of 8. What is over the limit is not kept.
+        let mut sink = CdrSink::new(&mut rope, 0, NATIVE_LITTLE, dialect, limit as u64).over(self.local);
+        call.arguments.encode(&mut sink)?;
+        if rope.position() > limit {
+            return Ok(());
+        }
+        let values = Bytes::from(rope.to_vec());
+        self.trials.octets += values.len();
+        let operation = call.operation.name.as_ref().into();
+        self.keep(id, call.profile, Some((operation, says, dialect, values)));
+        Ok(())
+    }
+
+    /// Keeps a LocateRequest that was sent.
+    #[cold]
+    pub(crate) fn keep_locate(&mut self, id: u32, profile: &Profile) {
+        self.keep(id, profile, None);
+    }
+
+    fn keep(
+        &mut self,
+        id: u32,
+        profile: &Profile,
+        call: Option<(Box<str>, Option<Dialect>, Dialect, Bytes)>,
+    ) {
+        let tried = vec![self.addressing];
+        self.trials.open.push(Unproven { id, profile: profile.clone(), call, tried });
+    }
+
+    /// The peer wants the target of a request named in another way: sends it again so. Whether it did.
+    #[cold]
+    pub(crate) fn ask_again(&mut self, id: u32, mut get: Get<'_>) -> bool {
+        let Some(wanted) = get.u16().ok().and_then(Addressing::from_number) else { return false };
+        let Some(index) = self.trials.open.iter().position(|held| held.id == id) else { return false };
+        let mut held = self.trials.open.swap_remove(index);
+        if held.tried.contains(&wanted) {
+            self.trials.octets -= held.octets();
+            return false;
+        }
+        held.tried.push(wanted);
+        self.addressing = wanted;
+        let sent = match &held.call {
+            None => self.put_locate(id, &held.profile),
+            Some((operation, says, dialect, values)) => {
+                self.put_request(id, true, &held.profile, operation, *says, *dialect, |session, start| {
+                    session.encoded_body(start, values);
+                    Ok(())
+                })
+            }
+        };
+        if sent.is_err() {
+            // The longer name of the target makes the message exceed its limit.
+            self.trials.octets -= held.octets();
+            return false;
+        }
+        self.trials.open.push(held);
+        true
+    }
+
+    /// The peer wants objects named in another way, and the request is not here any more; the next one does so.
+    pub(crate) fn other_addressing(&mut self, get: &mut Get<'_>) -> Failure {
+        let Some(wanted) = get.u16().ok().and_then(Addressing::from_number) else {
+            let what = Failure::malformed("none of the three", get.pos);
+            return undecodable("an addressing disposition", what);
+        };
+        self.addressing = wanted;
+        Failure::new(
+            Kind::Busy,
+            Initiator::Peer,
+            "the peer wants objects named in another way, as they are from now on",
+        )
+        .with_hint("try again: the call was not executed")
+    }
+}
