@@ -56,6 +56,8 @@ pub struct Course {
     /// Where the relay listens, and where it leads.
     pub between: PathBuf,
     pub behind: PathBuf,
+    /// The server listens where the relay will, and is moved behind it then.
+    moves: bool,
 }
 
 impl Course {
@@ -70,6 +72,7 @@ impl Course {
             direct: reference(&behind),
             between,
             behind,
+            moves: false,
         }
     }
 
@@ -98,7 +101,16 @@ impl Course {
             direct: reference(hub),
             between,
             behind: hub.to_owned(),
+            moves: false,
         }
+    }
+
+    /// For a wire whose messages name the socket: to clients and to the server it has the same path.
+    pub fn under_one_name(mut self) -> Self {
+        self.listen =
+            self.listen.replace(&self.behind.display().to_string(), &self.between.display().to_string());
+        self.moves = true;
+        self
     }
 
     /// The object, without the relay.
@@ -166,6 +178,9 @@ impl House {
             });
         } else {
             listening.listen(&address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
+        }
+        if course.moves {
+            fs::rename(&course.between, &course.behind).expect("a socket that listens may be moved");
         }
         Self { node, counter }
     }

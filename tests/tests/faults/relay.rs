@@ -37,6 +37,9 @@ impl Random {
     }
 }
 
+/// Octets of one direction after which a connection ends at the latest, or up to twice as many.
+const LIFE: u64 = 2_000;
+
 /// What happens to one direction of a connection.
 #[derive(Clone, Copy)]
 struct Plan {
@@ -74,8 +77,11 @@ impl Plan {
         match random.below(8) {
             0 => plan.keep = place,
             1 => (plan.cut, plan.half) = (place, true),
-            2 => {}
             _ => plan.cut = place,
+        }
+        // None lives for ever, so that each run has many of them; also one that keeps what it gets.
+        for plan in &mut plans {
+            plan.cut.get_or_insert(LIFE + random.below(LIFE));
         }
         plans
     }
@@ -191,14 +197,18 @@ impl State {
                     std::thread::sleep(plan.delay);
                 }
                 let len = piece.len() as u64;
-                if plan.keep.is_some_and(|at| passed + len > at) {
+                if plan.keep.is_some_and(|at| passed + len > at)
+                    && plan.cut.is_none_or(|at| passed + len <= at)
+                {
                     passed += len;
                     continue;
                 }
                 if let Some(at) = plan.cut.filter(|at| passed + len > *at) {
-                    let rest = usize::try_from(at - passed).unwrap_or(0);
-                    // What comes before the cut arrives.
-                    let _ = to.write_all(&piece[..rest.min(piece.len())]);
+                    let rest = usize::try_from(at.saturating_sub(passed)).unwrap_or(0);
+                    // What comes before the cut arrives, unless it was kept.
+                    if plan.keep.is_none() {
+                        let _ = to.write_all(&piece[..rest.min(piece.len())]);
+                    }
                     self.broken.fetch_add(1, Ordering::SeqCst);
                     let how = if plan.half { Shutdown::Write } else { Shutdown::Both };
                     let _ = to.shutdown(how);
