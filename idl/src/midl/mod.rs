@@ -13,6 +13,7 @@ mod ast;
 mod build;
 mod ids;
 mod known;
+mod made;
 mod parser;
 mod print;
 
