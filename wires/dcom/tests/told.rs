@@ -11,7 +11,9 @@ use everywire_model::value::{TypedShape, Value};
 use everywire_model::*;
 use everywire_runtime::Node;
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Types of OMG IDL to be echoed: each by itself, in sequences, in sequences of those, in an array, and in a struct with all of them.
 const PLAIN: [&str; 14] = [
@@ -97,6 +99,12 @@ fn dbus_contract() -> Contract {
             text,
             "<method name=\"Echo{number}\"><arg name=\"x\" type=\"{signature}\" direction=\"in\"/>\
              <arg name=\"y\" type=\"{signature}\" direction=\"out\"/></method>"
+        );
+    }
+    for (number, signature) in SIGNATURES.iter().enumerate() {
+        let _ = write!(
+            text,
+            "<signal name=\"Heard{number}\"><arg name=\"x\" type=\"{signature}\"/><arg name=\"n\" type=\"q\"/></signal>"
         );
     }
     text.push_str("</interface></node>");
@@ -191,7 +199,10 @@ fn plainly(value: &Value, shape: &Shape) -> Value {
 }
 
 fn interface_of(contract: &Contract) -> Hold<Interface> {
-    contract.interfaces().max_by_key(|interface| interface.operations.len()).unwrap().clone()
+    let mut all = contract.interfaces().filter(|interface| !interface.name.ends_with("Events"));
+    let interface = all.next().unwrap().clone();
+    assert!(all.next().is_none());
+    interface
 }
 
 fn told(text: &str) -> Hold<Interface> {
@@ -298,6 +309,43 @@ fn objects_are_called_without_their_contract_as_with_it() {
             let wanted = answer_to(operation, value.clone());
             assert_eq!(call(&own, index, &value), wanted, "{}", operation.name);
             assert_eq!(call(&told, index, &value), wanted, "{}", operation.name);
+        }
+    }
+}
+
+/// Signals of another contract language are heard with the contract and without: under the name that they have there, or in MIDL.
+#[test]
+fn signals_are_heard_without_their_contract_as_with_it() {
+    const WAIT: Duration = Duration::from_secs(60);
+    let wires: &[&'static dyn Wire] = &[&DCOM];
+    let server = Node::builder(wires).build();
+    let place = server.listen("dcom://127.0.0.1:0?level=none").unwrap();
+    let own = interface_of(&dbus_contract());
+    server.export_servant("echo", Arc::new(Echo(own.clone())));
+    let client = Node::builder(wires).build();
+    let place = place.split('?').next().unwrap().trim_end_matches('/').to_owned();
+    let object = client.object(&format!("{place}/echo?level=none")).unwrap();
+    let told = interface_of(&DCOM.discover(&object).unwrap().contract);
+    assert_eq!((own.signals.len(), told.signals.len()), (SIGNATURES.len(), SIGNATURES.len()));
+    let listen = |interface: &Hold<Interface>| {
+        let (send, heard) = channel();
+        let send = Mutex::new(send);
+        let listener: signal::Listener = Arc::new(move |tidings| drop(send.lock().unwrap().send(tidings)));
+        let object = Object::new(Arc::clone(object.target())).typed(interface.clone());
+        (object.subscribe(None, listener).unwrap(), heard)
+    };
+    let ears = [(listen(&own), &own, "org::example::Echo"), (listen(&told), &told, "org_example_EchoEvents")];
+    let mut seed = 0;
+    for (index, signal) in own.signals.iter().enumerate() {
+        let value = sample(&signal.fields, &mut seed, 0);
+        let fields = |sink: &mut dyn Sink| value.encode(&signal.fields, sink);
+        server.emitter().emit(b"echo", &own, signal, &fields).unwrap();
+        for ((_, heard), interface, name) in &ears {
+            let Tidings::Signal(heard) = heard.recv_timeout(WAIT).unwrap() else { panic!("a signal") };
+            assert_eq!((&heard.interface[..], &heard.signal[..]), (name.as_bytes(), signal.name.as_bytes()));
+            let shape = &interface.signals[index].fields;
+            let read = heard.body.read(|source| Value::decode(shape, source)).unwrap();
+            assert_eq!(unnamed(&read), value, "{} {name}", signal.name);
         }
     }
 }

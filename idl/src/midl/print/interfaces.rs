@@ -1,6 +1,7 @@
 //! Interfaces, dispinterfaces and classes.
 
 use super::super::ids::{iid, plain, sink_iid};
+use super::super::made::told_by;
 use super::declare::Place;
 use super::{Printer, comment, escaped, ident, is_help};
 use crate::unique::Unique;
@@ -217,8 +218,8 @@ impl Printer {
         let uuid = sink_iid(interface);
         let _ = write!(
             out,
-            "\n[\n    object,\n    uuid({uuid}),\n    pointer_default(unique),\n    helpstring(\"What {} tells\")\n]\n",
-            interface.name
+            "\n[\n    object,\n    uuid({uuid}),\n    pointer_default(unique),\n    helpstring(\"{}\")\n]\n",
+            told_by(&interface.name)
         );
         let _ = write!(out, "interface {name} : IUnknown\n{{\n");
         let mut names = Unique::default();

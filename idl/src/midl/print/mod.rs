@@ -242,7 +242,7 @@ const WORDS: &[&str] = &[
 ];
 
 /// A name as one identifier: `A::b` is `A_b`.
-fn ident(name: &str) -> String {
+pub(super) fn ident(name: &str) -> String {
     let mut text: String = name
         .replace("::", "_")
         .chars()
