@@ -248,15 +248,16 @@ macro_rules! __describe_flag {
     };
 }
 
-/// The shape of a sequence: `sequence!(Shape::I32)`, or `sequence!(Shape::I32, 10)` with a bound.
+/// The shape of a sequence: `sequence!(Shape::I32)`, or `sequence!(Shape::I32, 10)` with a bound; MIDL's, whose count is said
+/// beside it, as `sequence!(Shape::I32, None, Conformant)`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __describe_sequence {
     ($element:expr) => {
-        $crate::__describe_sequence!(@ $element, None, Conformant)
+        $crate::__describe_sequence!(@ $element, None, Free)
     };
     ($element:expr, $bound:literal) => {
-        $crate::__describe_sequence!(@ $element, Some($bound), Conformant)
+        $crate::__describe_sequence!(@ $element, Some($bound), Free)
     };
     ($element:expr, $bound:expr, $order:ident) => {
         $crate::__describe_sequence!(@ $element, $bound, $order)

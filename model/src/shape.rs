@@ -195,7 +195,7 @@ impl Shape {
 
     /// A sequence of `element` without a bound, made at run time.
     pub fn sequence(element: Self) -> Self {
-        Self::Sequence(Hold::new(Sequence { element, bound: None, order: Order::Conformant, size: None }))
+        Self::Sequence(Hold::new(Sequence { element, bound: None, order: Order::Free, size: None }))
     }
 }
 
@@ -312,6 +312,9 @@ impl Enum {
 /// How many elements an array of the peer says it has, and how, where a wire distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
+    /// Nothing beside it has to say how many there are, as in all contract languages but MIDL. NDR, where something has to, holds
+    /// a struct of the count and a pointer to as many elements.
+    Free,
     /// The count stands before the elements (before the whole struct, where the array ends one).
     Conformant,
     /// As `Conformant`, and an offset and an actual count as well.

@@ -222,7 +222,7 @@ fn mistakes_say_where_and_what() {
     let few = Shape::Sequence(Hold::new(Sequence {
         element: Shape::I32,
         bound: Some(1),
-        order: everywire::model::shape::Order::Conformant,
+        order: everywire::model::shape::Order::Free,
         size: None,
     }));
     assert_eq!(wrong(&few, &json!([1, 2])), "arguments: at most 1 elements are allowed, not 2");

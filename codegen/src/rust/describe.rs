@@ -281,8 +281,8 @@ impl Describe<'_, '_> {
                         let size = sequence.size.as_deref().unwrap_or_default();
                         format!("counted!({element}, {size:?}, {order:?})")
                     }
-                    (Order::Conformant, None) => format!("sequence!({element})"),
-                    (Order::Conformant, Some(bound)) => format!("sequence!({element}, {bound})"),
+                    (Order::Free, None) => format!("sequence!({element})"),
+                    (Order::Free, Some(bound)) => format!("sequence!({element}, {bound})"),
                     (order, bound) => format!("sequence!({element}, {bound:?}, {order:?})"),
                 }
             }

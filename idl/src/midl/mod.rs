@@ -13,6 +13,7 @@ mod ast;
 mod build;
 mod ids;
 mod known;
+mod made;
 mod parser;
 mod print;
 
@@ -24,6 +25,7 @@ use everywire_model::Contract;
 use std::path::{Path, PathBuf};
 
 pub use ids::{CLASSES, INTERFACES, LIBRARIES, clsid_of_key, iid, sink_iid};
+pub use made::listener_of;
 pub use print::print;
 
 /// Reads a contract from text; `file_name` is for messages only, and no other file is read.

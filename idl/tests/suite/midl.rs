@@ -48,6 +48,7 @@ fn short(shape: &Shape) -> String {
         }
         Shape::Sequence(sequence) => {
             let order = match sequence.order {
+                Order::Free => "",
                 Order::Conformant => "c",
                 Order::ConformantVarying => "cv",
                 Order::Varying => "v",
@@ -232,8 +233,8 @@ fn pointers_travel_as_their_places_say() {
         &[
             "in b: bstr",
             "in v: any value",
-            "in s: SAFEARRAY=c[]bstr",
-            "out o: SAFEARRAY=c[]any value",
+            "in s: SAFEARRAY=[]bstr",
+            "out o: SAFEARRAY=[]any value",
             "in f: VARIANT_BOOL=boolean",
         ],
     );

@@ -303,7 +303,7 @@ fn wrong_values_are_named() {
     let bounded = list(vec![Shape::Sequence(Hold::new(Sequence {
         element: Shape::U32,
         bound: Some(1),
-        order: Order::Conformant,
+        order: Order::Free,
         size: None,
     }))]);
     refused(decode::<(Vec<u32>,)>("au", true, b"\x08\0\0\0\0\0\0\0\0\0\0\0", &bounded).unwrap_err(), "bound");

@@ -68,12 +68,13 @@ fn whole(object: &Object) -> Result<Discovery, Failure> {
             format!("the contract it tells cannot be read: {problems}"),
         )
     })?;
+    let interfaces: Vec<Hold<Interface>> = contract.interfaces().cloned().collect();
     // Types first, then what the object is, then the interfaces that these are made of.
     let (mut types, mut first, mut rest) = (Vec::new(), Vec::new(), Vec::new());
     for definition in contract.definitions {
         match &definition {
             Definition::Interface(interface) if own.contains(&Guid(iid_of(interface))) => {
-                first.push(definition)
+                first.push(Definition::Interface(with_signals(interface, &interfaces)));
             }
             Definition::Interface(_) => rest.push(definition),
             _ => types.push(definition),
@@ -90,6 +91,33 @@ fn whole(object: &Object) -> Result<Discovery, Failure> {
     types.extend(first);
     types.extend(rest);
     Ok(Discovery { contract: Contract { definitions: types }, own, children: Vec::new() })
+}
+
+/// An interface with the signals that another contract language gave it: MIDL has an interface of their own for them, and says of
+/// which it is ([`midl::listener_of`]).
+fn with_signals(interface: &Hold<Interface>, all: &[Hold<Interface>]) -> Hold<Interface> {
+    if !interface.signals.is_empty() {
+        return interface.clone();
+    }
+    let mut signals = Vec::new();
+    let mut declaring: Vec<&Interface> = vec![interface];
+    while let Some(next) = declaring.pop() {
+        declaring.extend(next.bases.iter().map(|base| &**base));
+        for listener in
+            all.iter().filter(|held| midl::listener_of(held).is_some_and(|name| name == next.name))
+        {
+            for (index, operation) in listener.operations.iter().enumerate() {
+                let mut signal = Signal::new(operation.name.clone(), operation.arguments.fields().to_vec());
+                signal.doc = operation.doc.clone();
+                signal.sink = Some((listener.clone(), index));
+                signals.push(signal);
+            }
+        }
+    }
+    if signals.is_empty() {
+        return interface.clone();
+    }
+    Hold::new(Interface { signals: Cow::Owned(signals), ..(**interface).clone() })
 }
 
 /// What the object is by IDispatch.

@@ -87,6 +87,12 @@ pub fn iid_of(interface: &Interface) -> Uuid {
     midl::iid(interface)
 }
 
+/// Whether an interface is of another contract language than MIDL, by its identity there. MIDL has no texts among results that are
+/// in place: whoever reads the interface as MIDL ([`midl::print`]) finds pointers to them.
+pub(crate) fn is_foreign(interface: &Interface) -> bool {
+    interface.id.len() != 36 || Uuid::try_parse(&interface.id).is_err()
+}
+
 /// Whether calls of an interface carry ORPCTHIS and ORPCTHAT: all do, but those of plain DCE/RPC.
 pub fn is_orpc(iid: Uuid) -> bool {
     !matches!(iid, ENDPOINT_MAPPER | MANAGEMENT | OBJECT_EXPORTER)

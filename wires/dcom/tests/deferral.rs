@@ -223,8 +223,58 @@ fn maps_and_optional_values_have_a_form_too() {
             ("some", Shape::Optional(Hold::new(Shape::U32))),
         ],
         &[Value::Map(vec![(Value::Text("k".into()), Value::Integer(1))]), Value::Nothing, Value::Integer(2)],
-        "01000000 00000200 0100 0000 02000000 00000000 02000000 6b00 0000 00000000 04000200 02000000",
+        "01000000 00000200 01000000 04000200 0100 0000 02000000 00000000 02000000 6b00 0000 00000000 08000200 02000000",
     );
+}
+
+/// A sequence of another contract language than MIDL: a struct of the count and a pointer to as many elements.
+#[test]
+fn sequences_that_nothing_counts_are_structs_with_a_count() {
+    let free = Shape::sequence;
+    // A parameter; what its pointer points to stands behind it.
+    holds(
+        &[("list", free(Shape::U16)), ("after", Shape::U8)],
+        &[integers(&[1, 2]), Value::Integer(7)],
+        "02000000 00000200 02000000 0100 0200 07",
+    );
+    holds(
+        &[("none", free(Shape::U64)), ("octets", free(Shape::U8)), ("after", Shape::U8)],
+        &[integers(&[]), Value::Bytes(vec![5].into()), Value::Integer(7)],
+        "00000000 00000000 01000000 00000200 01000000 05 07",
+    );
+    // The end of a struct does not belong to it, as the array of a conformant struct does.
+    let last = structure("Last", &[("n", Shape::U16), ("list", free(Shape::U64))]);
+    holds(
+        &[("last", last.clone()), ("after", Shape::U8)],
+        &[record(&[Value::Integer(9), integers(&[3])]), Value::Integer(7)],
+        "0900 0000 01000000 00000200 01000000 0300000000000000 07",
+    );
+    holds(
+        &[("maybe", unique(last))],
+        &[record(&[Value::Integer(9), integers(&[3])])],
+        "00000200 0900 0000 01000000 04000200 01000000 00000000 0300000000000000",
+    );
+    // Of sequences: all counts and pointers first.
+    holds(
+        &[("grid", free(free(Shape::U16))), ("after", Shape::U16)],
+        &[Value::List(vec![integers(&[1]), integers(&[]), integers(&[2, 3])]), Value::Integer(7)],
+        "03000000 00000200 03000000  01000000 04000200 00000000 00000000 02000000 08000200 \
+         01000000 0100 0000 02000000 0200 0300 0700",
+    );
+    // Behind a pointer, and of strings.
+    holds(
+        &[("names", unique(free(wide())))],
+        &[Value::List(vec![Value::Text("a".into())])],
+        "00000200 01000000 04000200 01000000 08000200 02000000 00000000 02000000 6100 0000",
+    );
+    for (bytes, wrong) in [
+        ("02000000 00000200 01000000 0100", "ndr CountMismatch"),
+        ("01000000 00000000", "ndr NullReference"),
+        ("ffffffff 00000200 ffffffff", "ndr CountBeyondMessage"),
+    ] {
+        let failure = decode(&unhex(bytes), true, &parameters(&[("list", free(Shape::U16))])).unwrap_err();
+        assert_eq!(failure.code(), Some(wrong), "{bytes}");
+    }
 }
 
 #[test]

@@ -19,3 +19,4 @@ mod sessions_golden;
 mod sessions_kinds;
 mod standard;
 mod support;
+mod told;

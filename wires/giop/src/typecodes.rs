@@ -398,7 +398,7 @@ impl Reader<'_> {
                     Shape::Sequence(Hold::new(Sequence {
                         element,
                         bound,
-                        order: Order::Conformant,
+                        order: Order::Free,
                         size: None,
                     })),
                     height,

@@ -214,7 +214,7 @@ fn sequences_arrays_and_octets() {
     let bounded = Shape::Sequence(Hold::new(Sequence {
         element: Shape::U16,
         bound: Some(1),
-        order: Order::Conformant,
+        order: Order::Free,
         size: None,
     }));
     assert_eq!(

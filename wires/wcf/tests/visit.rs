@@ -356,7 +356,7 @@ fn damaged_values_are_refused_or_read() {
                 Shape::Sequence(Hold::new(Sequence {
                     element: Shape::U8,
                     bound: Some(9),
-                    order: Order::Conformant,
+                    order: Order::Free,
                     size: None,
                 })),
             ),

@@ -14,7 +14,7 @@ use crate::report::{Problem, Report, Span};
 use everywire_model::contract::Constant;
 use everywire_model::shape::{Name, PointerKind, Referent};
 use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// A type, as far as its place does not decide what it becomes.
@@ -62,6 +62,8 @@ struct Builder<'a> {
     report: &'a mut Report,
     /// Types by their names.
     types: HashMap<String, Ty>,
+    /// Names of structs that are sequences and maps.
+    made: HashSet<String>,
     /// Structs, unions and enums by keyword and tag.
     records: HashMap<String, types::Record>,
     /// The names that typedefs give to what has a tag.
@@ -84,6 +86,7 @@ pub(super) fn build(items: &[Item], report: &mut Report) -> Contract {
     let mut builder = Builder {
         report,
         types: HashMap::new(),
+        made: HashSet::new(),
         records: HashMap::new(),
         named: HashMap::new(),
         constants: HashMap::new(),
@@ -167,6 +170,13 @@ impl Builder<'_> {
             if known::is_type(name) {
                 continue;
             }
+            // What the printer made of a sequence or a map is known by its name already.
+            if self.made.contains(name)
+                && plain(&declarator)
+                && types::key(spec).is_some_and(|key| key.ends_with(name.as_str()))
+            {
+                continue;
+            }
             let Some(ty) = self.alias(&ty, item, declarator) else { continue };
             // The name of a struct that has one already, or the same name again.
             let same = match &ty {
@@ -221,7 +231,9 @@ impl Builder<'_> {
                     }
                 }
             }
-            Ty::Value(_) => {
+            Ty::Value(_) | Ty::Pointer(_)
+                if !declarator.dimensions.is_empty() || matches!(ty, Ty::Value(_)) =>
+            {
                 let typed = self.declared(&ty, attributes, declarator, places::Role::Inner)?;
                 Some(Ty::Value(self.named_value(name, typed)))
             }

@@ -1,11 +1,12 @@
 //! Types: structs, unions, enumerations, names.
 
 use super::super::ast::{Arm, Attribute, Choice, Member, Members, TypeKind, TypeSpec, find, has};
+use super::super::made::{MAP, PAIR, SEQUENCE};
 use super::super::{ast, known};
 use super::places::Role;
 use super::{Builder, Ty, Typed};
 use crate::report::{Problem, Span};
-use everywire_model::shape::{self, Enum, Field, Name, Struct, Text, TextKind, Union};
+use everywire_model::shape::{self, Enum, Field, Name, Order, PointerKind, Struct, Text, TextKind, Union};
 use everywire_model::{Definition, Hold, Shape};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -66,6 +67,34 @@ pub(super) fn text_of(shape: &Shape) -> Option<Text> {
         _ => return None,
     };
     Some(Text { kind, bound: None })
+}
+
+/// The sequence or map that the printer made this struct of, which holds a count and a pointer to as many elements: the bytes of
+/// both are the same.
+fn made_of(name: &str, fields: &[Field]) -> Option<Shape> {
+    let [count, items] = fields else { return None };
+    if count.name != "count" || items.name != "items" || !matches!(count.shape, Shape::U32) {
+        return None;
+    }
+    let target = match &items.shape {
+        Shape::Optional(target) => &**target,
+        Shape::Pointer(pointer) if pointer.kind == PointerKind::Unique => &pointer.target,
+        _ => return None,
+    };
+    let Shape::Sequence(sequence) = target else { return None };
+    if sequence.order != Order::Conformant || sequence.size.as_deref() != Some("count") {
+        return None;
+    }
+    if let Some(pair) = name.strip_prefix(MAP)
+        && let Shape::Struct(held) = &sequence.element
+        && let Some(held) = held.get().filter(|held| held.name == pair && pair.starts_with(PAIR))
+        && let [key, value] = &*held.fields
+        && (key.name == "key" && value.name == "value")
+    {
+        let map = shape::Map { key: key.shape.clone(), value: value.shape.clone() };
+        return Some(Shape::Map(Hold::new(map)));
+    }
+    name.starts_with(SEQUENCE).then(|| Shape::sequence(sequence.element.clone()))
 }
 
 impl Builder<'_> {
@@ -237,6 +266,12 @@ impl Builder<'_> {
         }
         let name = self.open(key, span, wanted)?;
         let fields = self.fields(&name, members, span);
+        let is_new = matches!(self.records.get(key), Some(Record::Open { shape: None, .. }));
+        if let Some((fields, depth)) = fields.as_ref().filter(|_| is_new)
+            && let Some(shape) = made_of(&name, fields)
+        {
+            return Some(self.keep_made(key, name, Typed { shape, depth: *depth, open: false }));
+        }
         let body = fields.map(|(fields, depth)| {
             let (name, id) = (Name::from(name), Name::default());
             (Struct { name, id, fields: Cow::Owned(fields) }, depth)
@@ -245,6 +280,20 @@ impl Builder<'_> {
             Shape::Struct(Hold::Later(cell)) => Some(*cell),
             _ => None,
         })
+    }
+
+    /// A struct that the printer made of a sequence or a map is that again: its name stands for it, and it is no definition.
+    fn keep_made(&mut self, key: &str, name: String, typed: Typed) -> Ty {
+        if let Shape::Map(_) = &typed.shape {
+            // Nor is the struct of its pairs, which was made for it.
+            let pair = name.strip_prefix(MAP).unwrap_or_default().to_owned();
+            let is_pair = |definition: &Definition| matches!(definition, Definition::Type(Shape::Struct(held)) if held.name == pair);
+            self.definitions.retain(|definition| !is_pair(definition));
+        }
+        self.made.insert(name.clone());
+        self.records.insert(key.to_owned(), Record::Done { name: name.clone(), typed: typed.clone() });
+        self.types.insert(name, Ty::Value(typed.clone()));
+        Ty::Value(typed)
     }
 
     fn fields(&mut self, owner: &str, members: &[Member], span: Span) -> Option<(Vec<Field>, usize)> {

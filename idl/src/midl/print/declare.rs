@@ -350,7 +350,9 @@ impl Printer {
             Shape::Union(shape) => ("union", shape.name.to_string()),
             _ => return String::new(),
         };
-        if is_known(&name) || self.defined.contains(&name) {
+        if self.open.contains(&name) {
+            format!("{keyword} {}", ident(&name))
+        } else if is_known(&name) || self.defined.contains(&name) {
             ident(&name)
         } else if self.contract.contains(&name) {
             format!("{keyword} {}", ident(&name))
@@ -382,7 +384,9 @@ impl Printer {
     fn used(&mut self, shape: &Shape, name: &str) -> String {
         if !is_known(name) && self.defined.insert(name.to_owned()) {
             let mut text = String::new();
+            self.open.insert(name.to_owned());
             self.named_type(shape, &mut text);
+            self.open.remove(name);
             self.pending.push_str(&text);
         }
         ident(name)

@@ -1,9 +1,11 @@
 //! Interfaces, dispinterfaces and classes.
 
-use super::super::ids::{iid, sink_iid};
+use super::super::ids::{iid, plain, sink_iid};
+use super::super::made::told_by;
 use super::declare::Place;
 use super::{Printer, comment, escaped, ident, is_help};
 use crate::unique::Unique;
+use everywire_model::shape::TextKind;
 use everywire_model::{Attribute, Direction, Interface, InterfaceKind, Operation, Parameter, Shape, Signal};
 use std::fmt::Write;
 
@@ -121,13 +123,21 @@ impl Printer {
             }
             let lead =
                 if attributes.is_empty() { String::new() } else { format!("[{}] ", attributes.join(", ")) };
-            let text = self.method(&name, operation, property.is_some(), style);
+            let foreign = plain(&interface.id).is_none();
+            let text = self.method(&name, operation, property.is_some(), foreign, style);
             let _ = writeln!(out, "    {lead}{text};");
         }
     }
 
     /// Return type, name and parameters.
-    fn method(&mut self, name: &str, operation: &Operation, property: bool, style: Style) -> String {
+    fn method(
+        &mut self,
+        name: &str,
+        operation: &Operation,
+        property: bool,
+        foreign: bool,
+        style: Style,
+    ) -> String {
         let beside: Vec<(String, bool)> = operation
             .parameters
             .iter()
@@ -153,15 +163,19 @@ impl Printer {
                 Direction::InOut => ("in, out", Place::Out),
             };
             let shape = &parameter.field.shape;
+            if parameter.direction == Direction::InOut && foreign && is_text(shape) {
+                // Where nobody says how large its buffer is, text goes in and comes out as two.
+                let said = self.say(shape, Place::In, &beside);
+                let name = names.name(&ident(&parameter.field.name));
+                parameters.push(format!("{}{}", said.attributes("in"), said.declared(&name)));
+                let said = self.say(shape, Place::Out, &beside);
+                let name = names.name(&format!("{name}_out"));
+                parameters.push(format!("{}{}", said.attributes("out"), said.declared(&name)));
+                continue;
+            }
             // Text that goes both ways stays in its place.
-            let place = match (parameter.direction, shape.resolved()) {
-                (Direction::InOut, Shape::Text(text))
-                    if text.kind != everywire_model::shape::TextKind::Counted =>
-                {
-                    Place::Element
-                }
-                _ => place,
-            };
+            let both = parameter.direction == Direction::InOut && is_text(shape);
+            let place = if both { Place::Element } else { place };
             let said = self.say(shape, place, &beside);
             let name = names.name(&ident(&parameter.field.name));
             parameters.push(format!("{}{}", said.attributes(direction), said.declared(&name)));
@@ -173,7 +187,10 @@ impl Printer {
                     let name = names.name(if property { "value" } else { "result" });
                     // As the only result it is one for languages that have such, else it is one of several.
                     let direction = if operation.results.fields().len() == 1 { "out, retval" } else { "out" };
-                    parameters.push(format!("{}{}", said.attributes(direction), said.declared(&name)));
+                    let result = format!("{}{}", said.attributes(direction), said.declared(&name));
+                    // Of several results it is the first.
+                    let at = if direction == "out" { 0 } else { parameters.len() };
+                    parameters.insert(at, result);
                 }
                 "HRESULT".to_owned()
             }
@@ -201,8 +218,8 @@ impl Printer {
         let uuid = sink_iid(interface);
         let _ = write!(
             out,
-            "\n[\n    object,\n    uuid({uuid}),\n    pointer_default(unique),\n    helpstring(\"What {} tells\")\n]\n",
-            interface.name
+            "\n[\n    object,\n    uuid({uuid}),\n    pointer_default(unique),\n    helpstring(\"{}\")\n]\n",
+            told_by(&interface.name)
         );
         let _ = write!(out, "interface {name} : IUnknown\n{{\n");
         let mut names = Unique::default();
@@ -219,6 +236,11 @@ impl Printer {
         }
         out.push_str("};\n");
     }
+}
+
+/// Whether a value is text that stands in place, or behind a pointer.
+fn is_text(shape: &Shape) -> bool {
+    matches!(shape.resolved(), Shape::Text(text) if text.kind != TextKind::Counted)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -28,6 +28,7 @@ pub fn print(contract: &Contract) -> Result<String, Unprintable> {
     let mut printer = Printer {
         contract: contract.definitions.iter().filter_map(name_of).collect(),
         defined: HashSet::new(),
+        open: HashSet::new(),
         switched: types::switched(contract),
         pending: String::new(),
         made: HashMap::new(),
@@ -47,6 +48,8 @@ struct Printer {
     contract: HashSet<String>,
     /// What is defined so far.
     defined: HashSet<String>,
+    /// Types that are being defined: until then they are mentioned with their keyword.
+    open: HashSet<String>,
     /// Unions whose discriminators stand beside them.
     switched: HashSet<String>,
     /// Types that what is being written needs, to be put before it.
@@ -239,7 +242,7 @@ const WORDS: &[&str] = &[
 ];
 
 /// A name as one identifier: `A::b` is `A_b`.
-fn ident(name: &str) -> String {
+pub(super) fn ident(name: &str) -> String {
     let mut text: String = name
         .replace("::", "_")
         .chars()

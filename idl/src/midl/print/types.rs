@@ -1,5 +1,6 @@
 //! Definitions of types, and types that are made because MIDL needs a name.
 
+use super::super::made::{MAP, PAIR, SEQUENCE};
 use super::declare::Place;
 use super::{Printer, ident, is_known};
 use everywire_model::shape::{Arm, Enum, Field, Struct, Union};
@@ -99,13 +100,13 @@ impl Printer {
         let (wanted, body) = match shape {
             Shape::Sequence(sequence) => {
                 let element = self.element(&sequence.element);
-                (format!("sequence_{}", stem(&element)), counted(&element))
+                (format!("{SEQUENCE}{}", stem(&element)), counted(&element))
             }
             Shape::Map(map) => {
                 let (key, value) = (self.element(&map.key), self.element(&map.value));
                 let pair = format!("    {key} key;\n    {value} value;\n");
-                let pair = self.made(&format!("pair_{}_{}", stem(&key), stem(&value)), &pair);
-                (format!("map_{}", stem(&pair)), counted(&pair))
+                let pair = self.made(&format!("{PAIR}{}_{}", stem(&key), stem(&value)), &pair);
+                (format!("{MAP}{pair}"), counted(&pair))
             }
             Shape::Struct(record) => {
                 let mut body = String::new();

@@ -23,6 +23,8 @@ pub struct Served {
     pub iid: Uuid,
     /// The same as 16 octets in wire order (little-endian).
     pub interface: Bytes,
+    /// Whether it is of another contract language than MIDL.
+    pub foreign: bool,
     life: Arc<Life>,
 }
 
@@ -35,9 +37,9 @@ struct Life {
 }
 
 impl Served {
-    pub(super) fn new(key: Bytes, iid: Uuid, alive: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(key: Bytes, iid: Uuid, foreign: bool, alive: Arc<AtomicBool>) -> Self {
         let life = Arc::new(Life { disconnected: AtomicBool::new(false), alive });
-        Self { key, iid, interface: Bytes::copy_from_slice(&iid.to_bytes_le()), life }
+        Self { key, iid, interface: Bytes::copy_from_slice(&iid.to_bytes_le()), foreign, life }
     }
 
     /// Whether the IPID stands for it still: to be asked before each call by whoever remembers it. Counts as a sign of life.
@@ -119,17 +121,17 @@ impl Exports {
         slot.served.is_connected().then(|| slot.served.clone())
     }
 
-    /// Counts `refs` more public references to an interface of the object under a key.
-    pub(super) fn export(&self, key: &[u8], iid: Uuid, refs: u32) -> Marshalled {
+    /// Counts `refs` more public references to an interface of the object under a key; `foreign`: of another contract language than MIDL.
+    pub(super) fn export(&self, key: &[u8], iid: Uuid, foreign: bool, refs: u32) -> Marshalled {
         let mut table = self.table();
         let oid = table.enter(key);
         match table.objects.get_mut(&oid) {
-            Some(object) => self.expose(oid, object, iid, refs),
+            Some(object) => self.expose(oid, object, (iid, foreign), refs),
             None => Marshalled { oid, ipid: Uuid::nil(), pinged: true },
         }
     }
 
-    fn expose(&self, oid: u64, object: &mut Exported, iid: Uuid, refs: u32) -> Marshalled {
+    fn expose(&self, oid: u64, object: &mut Exported, (iid, foreign): (Uuid, bool), refs: u32) -> Marshalled {
         let pinged = object.pinged;
         object.alive.store(true, Ordering::Relaxed);
         if let Some(held) = object.interfaces.iter_mut().find(|held| held.iid == iid) {
@@ -138,7 +140,7 @@ impl Exports {
         }
         let ipid = Uuid::new_v4();
         object.interfaces.push(Exposed { iid, ipid, public: refs.into(), private: Vec::new() });
-        let served = Served::new(object.key.clone(), iid, Arc::clone(&object.alive));
+        let served = Served::new(object.key.clone(), iid, foreign, Arc::clone(&object.alive));
         let slot = Slot { served, oid };
         self.ipids_mut().insert(ipid, slot);
         Marshalled { oid, ipid, pinged }

@@ -11,7 +11,7 @@ use crate::objref::{ObjRef, StdObjRef};
 use crate::resolver::Resolved;
 use crate::security::Security;
 use crate::violations::Violation;
-use crate::{IUNKNOWN, iid_of};
+use crate::{IUNKNOWN, iid_of, is_foreign};
 use bytes::Bytes;
 use everywire_model::{Endpoint, Failure, Initiator, Interface, Kind, Lease, Profile, Reference, Visit};
 use std::net::IpAddr;
@@ -34,7 +34,9 @@ impl Drop for Hold {
 impl Exporter {
     /// Marshals `refs` more references to an object of this node.
     pub fn export(&self, key: &[u8], iid: Uuid, refs: u32) -> StdObjRef {
-        let marshalled = self.exports.export(key, iid, refs);
+        let servants = self.objects().servants(key);
+        let held = servants.iter().find_map(|servant| find(servant.interface(), &|held| iid_of(held) == iid));
+        let marshalled = self.exports.export(key, iid, held.is_some_and(is_foreign), refs);
         self.clock.tick(self.objects());
         StdObjRef {
             flags: if marshalled.pinged { 0 } else { StdObjRef::NO_PING },

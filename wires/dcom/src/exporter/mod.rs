@@ -125,7 +125,7 @@ impl Exporter {
             objects,
             oxid: unguessable().max(1),
             rem_unknown: Uuid::new_v4(),
-            unknown: Served::new(Bytes::new(), standard::rem_unknown::REM_UNKNOWN_ID, Arc::default()),
+            unknown: Served::new(Bytes::new(), standard::rem_unknown::REM_UNKNOWN_ID, false, Arc::default()),
             exports: Exports::default(),
             sets: Sets::default(),
             imports: Imports::default(),

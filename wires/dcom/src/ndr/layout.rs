@@ -81,9 +81,18 @@ pub(crate) fn alignment(shape: &Shape, tail: bool) -> usize {
             arms.max().unwrap_or(1).max(alignment(&shape.discriminator, false))
         }
         Shape::Array(shape) => alignment(&shape.element, false),
+        Shape::Sequence(shape) if shape.order == Order::Free => 4,
         Shape::Sequence(shape) if shape.order == Order::Varying => alignment(&shape.element, false).max(4),
         Shape::Sequence(shape) if tail => alignment(&shape.element, false),
         shape => shape.width().unwrap_or(4),
+    }
+}
+
+/// Alignment of the struct of a key and its value; 1 of what is no map.
+pub(super) fn pair_alignment(shape: &Shape) -> usize {
+    match shape {
+        Shape::Map(map) => alignment(&map.key, false).max(alignment(&map.value, false)),
+        _ => 1,
     }
 }
 
@@ -102,7 +111,8 @@ pub(super) fn least(shape: &Shape) -> usize {
         Shape::Struct(shape) => shape.fields.iter().map(|field| least(&field.shape)).sum(),
         Shape::Union(shape) => least(&shape.discriminator),
         Shape::Array(shape) => least(&shape.element).saturating_mul(shape.len as usize),
-        Shape::Sequence(shape) if shape.order == Order::Varying => 8,
+        Shape::Sequence(shape) if matches!(shape.order, Order::Varying | Order::Free) => 8,
+        Shape::Map(_) => 8,
         shape => shape.width().unwrap_or(4),
     }
 }
@@ -155,7 +165,9 @@ pub(super) fn has_pointers(shape: &Shape, tail: bool) -> bool {
         Shape::Union(shape) => shape.arms.iter().any(|arm| has_pointers(&arm.field.shape, false)),
         Shape::Array(shape) => has_pointers(&shape.element, false),
         Shape::Sequence(shape) => {
-            !(tail || shape.order == Order::Varying) || has_pointers(&shape.element, false)
+            shape.order == Order::Free
+                || !(tail || shape.order == Order::Varying)
+                || has_pointers(&shape.element, false)
         }
         _ => false,
     }
@@ -164,7 +176,9 @@ pub(super) fn has_pointers(shape: &Shape, tail: bool) -> bool {
 /// The conformant array that ends a struct, directly or as the end of its last struct.
 pub(super) fn tail_of(shape: &Struct) -> Option<&Sequence> {
     match form(&shape.fields.last()?.shape) {
-        (Form::Plain, Shape::Sequence(last)) if last.order != Order::Varying => Some(last),
+        (Form::Plain, Shape::Sequence(last)) if !matches!(last.order, Order::Varying | Order::Free) => {
+            Some(last)
+        }
         (Form::Plain, Shape::Struct(last)) => tail_of(last),
         _ => None,
     }

@@ -3,9 +3,12 @@
 //! Where a neutral shape leaves open how NDR holds a value, its place decides:
 //!
 //! * the fields of the nameless struct are the parameters of an operation; what their pointers point to follows each;
-//! * a string or sequence that is a parameter, or stands directly behind a pointer, is written in place;
-//! * a sequence that ends a struct is part of it, and its maximum count is moved in front of the outermost struct;
-//! * any other string, sequence or map inside a struct, array or union is carried by a pointer that is never null;
+//! * a string or MIDL's sequence that is a parameter, or stands directly behind a pointer, is written in place; a string among the
+//!   results of an interface of another contract language stands behind a pointer;
+//! * a MIDL's sequence that ends a struct is part of it, and its maximum count is moved in front of the outermost struct;
+//! * any other string or MIDL's sequence inside a struct, array or union is carried by a pointer that is never null;
+//! * a sequence of another contract language, and a map, is a struct of the count and a pointer to as many elements, null if there
+//!   are none;
 //! * an optional value is a unique pointer;
 //! * the name of an alias counts where automation has a form of its own: a `VARIANT_BOOL` of a boolean has 16 bits, a
 //!   `SAFEARRAY` of a sequence is the whole of what MIDL calls so, both of its pointers included; in VARIANTs `DATE`,
@@ -32,6 +35,9 @@ pub(crate) use variant::{DECIMAL_SHAPE, is_decimal, scalar};
 
 use everywire_model::visit::{Sink, Source, Visit};
 use everywire_model::{Body, Budget, Codec};
+
+/// What [`Body::dialect`] says of results whose texts stand behind pointers ([`NdrSink::with_texts_behind_pointers`]).
+pub(crate) const POINTED: u32 = 2;
 
 /// The codec of transfer syntax 8a885d04-1ceb-11c9-9fe8-08002b104860, version 2.
 #[derive(Debug, Clone, Copy, Default)]

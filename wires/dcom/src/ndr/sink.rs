@@ -3,12 +3,12 @@
 mod automation;
 mod composites;
 
-use super::NDR;
 use super::layout::{Form, Place, enum_width, form};
 use super::references::{self, References};
 use super::segment::Segment;
 use super::stack::Stack;
 use super::watch::{Contradiction, Counting, Counts, Forms, Known};
+use super::{NDR, POINTED};
 use crate::limits::WRITE_DEPTH;
 use crate::violations::{Violation, unsupported};
 use crate::wine::WINE;
@@ -48,6 +48,8 @@ pub struct NdrSink {
     references: Option<Arc<dyn References>>,
     /// Whether the values are for Wine.
     wine: bool,
+    /// Whether texts that are parameters stand behind pointers.
+    pointed: bool,
 }
 
 impl fmt::Debug for NdrSink {
@@ -91,6 +93,8 @@ struct Frame {
     counting: Counting,
     /// Whether its members follow each other without padding; of a union, whether its discriminator is still to come.
     packed: bool,
+    /// Of a map: what each key is aligned to, as a struct with its value is; else 1.
+    pairs: usize,
     /// Whether a deferred referent ends with this composite.
     referent: bool,
     /// The byte order to go back to when this composite ends, if it has one of its own.
@@ -165,6 +169,12 @@ impl NdrSink {
         self
     }
 
+    /// The same for the results of an interface of another contract language than MIDL, which has no texts in place there.
+    #[must_use]
+    pub fn with_texts_behind_pointers(self, pointed: bool) -> Self {
+        Self { pointed, ..self }
+    }
+
     /// Asks here for the OBJREFs of references.
     pub fn set_references(&mut self, references: Arc<dyn References>) {
         self.wine = references.dialect() == WINE;
@@ -188,6 +198,7 @@ impl NdrSink {
             known: Known::default(),
             references: None,
             wine: false,
+            pointed: false,
         }
     }
 
@@ -212,7 +223,7 @@ impl NdrSink {
     /// A composite was left open.
     pub fn into_body(self, budget: Budget) -> Visit<Body> {
         let (base, start, little) = (self.base, self.start, self.stub_little);
-        let dialect = if self.wine { WINE } else { 0 };
+        let dialect = if self.wine { WINE } else { 0 } | if self.pointed { POINTED } else { 0 };
         let bytes = Bytes::from(self.into_bytes()?).slice(start..);
         Ok(Body {
             bytes,
@@ -253,6 +264,11 @@ impl NdrSink {
             Kind::Maybe => Place::Behind,
             Kind::Variant { .. } => Place::Arm,
             Kind::Struct if last => Place::Tail,
+            Kind::Items if frame.pairs > 1 && !frame.left.is_multiple_of(2) => {
+                let pairs = frame.pairs;
+                self.segment().align(pairs);
+                Place::Within
+            }
             Kind::Row { .. } => {
                 self.mark();
                 Place::Within
@@ -283,6 +299,7 @@ impl NdrSink {
             forms: Forms::Plain,
             counting: Counting::No,
             packed: false,
+            pairs: 1,
             referent: false,
             order: None,
         });
@@ -429,7 +446,7 @@ impl Sink for NdrSink {
         }
         let place = self.begin()?;
         let count = count_of(1 + if narrow { value.len() } else { units })?;
-        if place == Place::Within {
+        if place == Place::Within || (self.pointed && place == Place::Top) {
             self.referent_id();
         }
         self.referent(place, |sink| sink.string(narrow, count, value));

@@ -32,7 +32,9 @@ pub(super) fn skip(window: &mut Window<'_>, shape: &Shape, hoist: Option<u32>) -
             Ok(())
         }
         Shape::Array(array) => skip_items(window, &array.element, array.len),
+        Shape::Map(_) => skip_width(window, 4, 2),
         Shape::Sequence(sequence) => match (sequence.order, hoist) {
+            (Order::Free, _) => skip_width(window, 4, 2),
             (Order::Conformant, Some(count)) => skip_items(window, &sequence.element, count),
             (Order::Varying, _) | (_, Some(_)) => {
                 window.u32()?;

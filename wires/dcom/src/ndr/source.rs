@@ -10,6 +10,7 @@ mod grid;
 
 pub(super) use automation::WINE_GRID;
 
+use super::POINTED;
 use super::layout::{Form, Place, enum_width, form};
 use super::stack::Stack;
 use super::watch::{Contradiction, Counting, Counts, Forms, Known};
@@ -82,6 +83,8 @@ struct Frame {
     back: Option<Back>,
     /// Whether its members follow each other without padding.
     packed: bool,
+    /// Of a map: what each key is aligned to, as a struct with its value is; else 1.
+    pairs: usize,
     /// Whether it is counted in `pointers`.
     pointer: bool,
     /// The byte order to go back to when this composite ends, if it has one of its own.
@@ -130,7 +133,7 @@ impl<'a> NdrSource<'a> {
                 base: body.base,
                 at: 0,
                 little: body.little,
-                wine: body.dialect == WINE,
+                wine: body.dialect & WINE != 0,
                 loose: false,
             },
             budget: body.budget,
@@ -174,6 +177,11 @@ impl<'a> NdrSource<'a> {
             Kind::Maybe => Place::Behind,
             Kind::Variant { .. } => Place::Arm,
             Kind::Struct if last => Place::Tail,
+            Kind::Items if frame.pairs > 1 && !frame.left.is_multiple_of(2) => {
+                let pairs = frame.pairs;
+                self.window.align(pairs);
+                Place::Within
+            }
             Kind::Row { .. } => {
                 self.seek();
                 Place::Within
@@ -206,6 +214,7 @@ impl<'a> NdrSource<'a> {
             deferred: None,
             back: None,
             packed: false,
+            pairs: 1,
             pointer: false,
             order: None,
         });
@@ -422,6 +431,10 @@ impl<'a> Source<'a> for NdrSource<'a> {
         }
         if place == Place::Within && self.window.u32()? == 0 {
             return self.wrong(Violation::NullReference);
+        }
+        if place == Place::Top && self.body.dialect & POINTED != 0 && self.window.u32()? == 0 {
+            // Of somebody who knows it as a pointer, which may be null.
+            return Ok(Cow::Borrowed(""));
         }
         self.referent(place, |source| source.string(shape))
     }

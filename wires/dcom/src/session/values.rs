@@ -46,7 +46,19 @@ fn mentions_objects(values: &[u8], base: usize) -> bool {
 /// Appends values to the stub that begins at `stub`.
 #[inline]
 pub(crate) fn put(out: &mut Vec<u8>, stub: usize, values: &dyn Encode, talk: Option<&Talk>) -> Visit<()> {
-    let mut sink = NdrSink::into(std::mem::take(out), stub, true);
+    put_as(out, stub, values, talk, false)
+}
+
+/// The same for results; `foreign`: of an interface of another contract language than MIDL.
+#[inline]
+pub(crate) fn put_as(
+    out: &mut Vec<u8>,
+    stub: usize,
+    values: &dyn Encode,
+    talk: Option<&Talk>,
+    foreign: bool,
+) -> Visit<()> {
+    let mut sink = NdrSink::into(std::mem::take(out), stub, true).with_texts_behind_pointers(foreign);
     if let Some(talk) = talk {
         sink = sink.with_references(Arc::clone(&talk.references) as _);
     }

@@ -125,8 +125,8 @@ pub static DISPATCH: Interface =
 
 /// DISPPARAMS (MS-OAUT 2.2.33).
 static DISPPARAMS: Struct = record!("DISPPARAMS", "", {
-    "rgvarg": pointer!(Unique, sequence!(Shape::Variant)),
-    "rgdispidNamedArgs": pointer!(Unique, sequence!(Shape::I32)),
+    "rgvarg": pointer!(Unique, sequence!(Shape::Variant, None, Conformant)),
+    "rgdispidNamedArgs": pointer!(Unique, sequence!(Shape::I32, None, Conformant)),
     "cArgs": Shape::U32,
     "cNamedArgs": Shape::U32,
 });
@@ -148,14 +148,14 @@ static DISPATCH_OPERATIONS: [Operation; 4] = [
     operation!("GetTypeInfoCount", (out "pctinfo": Shape::U32) -> Shape::Void),
     operation!("GetTypeInfo", (in "iTInfo": Shape::U32, in "lcid": Shape::U32, out "ppTInfo": ANY_OBJECT) -> Shape::Void),
     operation!("GetIDsOfNames", (
-        in "riid": GUID, in "rgszNames": sequence!(describe::WIDE_TEXT), in "cNames": Shape::U32, in "lcid": Shape::U32,
-        out "rgDispId": sequence!(Shape::I32), out "hresult": Shape::U32,
+        in "riid": GUID, in "rgszNames": sequence!(describe::WIDE_TEXT, None, Conformant), in "cNames": Shape::U32, in "lcid": Shape::U32,
+        out "rgDispId": sequence!(Shape::I32, None, Conformant), out "hresult": Shape::U32,
     ) -> Shape::Void),
     operation!("Invoke", (
         in "dispIdMember": Shape::I32, in "riid": GUID, in "lcid": Shape::U32, in "dwFlags": Shape::U32,
         in "pDispParams": structure(&DISPPARAMS), out "pVarResult": Shape::Variant,
         out "pExcepInfo": structure(&EXCEPINFO), out "pArgErr": Shape::U32, in "cVarRef": Shape::U32,
-        in "rgVarRefIdx": sequence!(Shape::U32), inout "rgVarRef": sequence!(Shape::Variant),
+        in "rgVarRefIdx": sequence!(Shape::U32, None, Conformant), inout "rgVarRef": sequence!(Shape::Variant, None, Conformant),
         out "hresult": Shape::U32,
     ) -> Shape::Void),
 ];

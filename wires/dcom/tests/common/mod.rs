@@ -77,6 +77,9 @@ pub(crate) fn unnamed(value: &Value) -> Value {
     match value {
         Value::Struct(fields) => record(&fields.iter().map(|(_, value)| unnamed(value)).collect::<Vec<_>>()),
         Value::List(items) => Value::List(items.iter().map(unnamed).collect()),
+        Value::Map(pairs) => {
+            Value::Map(pairs.iter().map(|(key, value)| (unnamed(key), unnamed(value))).collect())
+        }
         Value::Union(label, Some(arm)) => {
             Value::Union(*label, Some(Box::new((arm.0.clone(), unnamed(&arm.1)))))
         }
@@ -85,8 +88,9 @@ pub(crate) fn unnamed(value: &Value) -> Value {
     }
 }
 
+/// A sequence of MIDL's, whose count stands beside it.
 pub(crate) fn sequence(element: Shape) -> Shape {
-    Shape::sequence(element)
+    ordered(Order::Conformant, element)
 }
 
 pub(crate) fn wide() -> Shape {

@@ -1,6 +1,6 @@
 //! Writing structs, arrays, unions and pointers (C706 14.3).
 
-use super::super::layout::{Form, Place, alignment, form, tail_of};
+use super::super::layout::{Form, Place, alignment, form, pair_alignment, tail_of};
 use super::super::variant;
 use super::super::watch::{Counting, Counts, Forms, count_in};
 use super::{Kind, NdrSink, contradicts, count_of, miscounted, too_long};
@@ -98,7 +98,7 @@ impl NdrSink {
     pub(super) fn open_items(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         let (order, bound, values) = match shape {
             Shape::Sequence(sequence) => (sequence.order, sequence.bound, 1),
-            _ => (Order::Conformant, None, 2),
+            _ => (Order::Free, None, 2),
         };
         let count = count_of(len)?;
         if bound.is_some_and(|bound| count > bound) {
@@ -111,7 +111,11 @@ impl NdrSink {
             Some(counts) if counting => {
                 // Fewer elements than the size says may be there where both are written.
                 let size = counts.size().and_then(|size| u32::try_from(size).ok());
-                let max = if order == Order::Conformant { None } else { size.filter(|size| *size > count) };
+                let max = if matches!(order, Order::Conformant | Order::Free) {
+                    None
+                } else {
+                    size.filter(|size| *size > count)
+                };
                 let max = max.unwrap_or(count);
                 counts.count(count_in(order, Some(max), count)).map_err(|found| contradicts(&found))?;
                 max
@@ -121,6 +125,18 @@ impl NdrSink {
         let mut referent = false;
         match (place, hoist) {
             (Place::Arm, _) => return Err(unsupported("a map in a VARIANT")),
+            _ if order == Order::Free => {
+                // A struct: the count, and a pointer to as many elements, which follow what is around it.
+                self.u32(count);
+                if count == 0 {
+                    self.u32(0);
+                } else {
+                    self.referent_id();
+                    self.descend();
+                    referent = true;
+                    self.u32(count);
+                }
+            }
             (Place::Tail, Some(at)) => {
                 let raw = if self.little { max.to_le_bytes() } else { max.to_be_bytes() };
                 self.segment().patch(at, &raw);
@@ -134,7 +150,7 @@ impl NdrSink {
             _ if order != Order::Varying => self.u32(max),
             _ => {}
         }
-        if order != Order::Conformant {
+        if !matches!(order, Order::Conformant | Order::Free) {
             self.u32(0);
             self.u32(count);
         }
@@ -144,6 +160,7 @@ impl NdrSink {
         let frame = self.push(Kind::Items, len.saturating_mul(values))?;
         frame.referent = referent;
         frame.forms = Forms::of_items(shape);
+        frame.pairs = pair_alignment(shape);
         Ok(())
     }
 

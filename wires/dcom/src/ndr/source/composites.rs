@@ -1,6 +1,6 @@
 //! Reading structs, arrays, unions and pointers (C706 14.3).
 
-use super::super::layout::{Form, Place, alignment, has_pointers, least, tail_of};
+use super::super::layout::{Form, Place, alignment, has_pointers, least, pair_alignment, tail_of};
 use super::super::skip::{skip, skip_items};
 use super::super::watch::{Counting, Counts, Forms, count_in};
 use super::{Back, Frame, Kind, NdrSource, contradicts};
@@ -122,7 +122,7 @@ impl NdrSource<'_> {
     pub(super) fn open_items(&mut self, shape: &Shape) -> Visit<usize> {
         let (order, bound, values) = match shape {
             Shape::Sequence(sequence) => (sequence.order, sequence.bound, 1),
-            _ => (Order::Conformant, None, 2),
+            _ => (Order::Free, None, 2),
         };
         let elements = elements_of(shape);
         let hoist = self.hoisted();
@@ -134,6 +134,28 @@ impl NdrSource<'_> {
         let mut back = None;
         let max = match (place, hoist) {
             _ if order == Order::Varying => None,
+            _ if order == Order::Free => {
+                // A struct: the count, and a pointer to as many elements.
+                let count = self.window.u32()?;
+                if self.window.u32()? == 0 {
+                    if count > 0 {
+                        return self.wrong(Violation::NullReference);
+                    }
+                    Some(0)
+                } else {
+                    self.budget.charge_elements(1)?;
+                    if matches!(place, Place::Within | Place::Tail) {
+                        back = Some(self.go()?);
+                        place = Place::Behind;
+                    }
+                    let max = self.window.u32()?;
+                    if max != count {
+                        let what = format!("{max} elements, but `count` is {count}");
+                        return Err(Violation::CountMismatch.at(self.window.at).at(what));
+                    }
+                    Some(max)
+                }
+            }
             (Place::Tail, Some(count)) => Some(count),
             (Place::Within | Place::Tail, _) => {
                 if self.window.u32()? == 0 {
@@ -147,7 +169,7 @@ impl NdrSource<'_> {
             _ => Some(self.window.u32()?),
         };
         let count = match (order, max) {
-            (Order::Conformant, Some(max)) => max,
+            (Order::Conformant | Order::Free, Some(max)) => max,
             (_, max) => self.variance(max)?,
         };
         if bound.is_some_and(|bound| count > bound) {
@@ -169,7 +191,9 @@ impl NdrSource<'_> {
             match elements {
                 [Some(element), None] => skip_items(&mut scout, element, count)?,
                 _ => {
+                    let pairs = pair_alignment(shape);
                     for _ in 0..len {
+                        scout.align(pairs);
                         elements.iter().flatten().try_for_each(|element| skip(&mut scout, element, None))?;
                     }
                 }
@@ -179,6 +203,7 @@ impl NdrSource<'_> {
         let frame = self.push_construct(Kind::Items, len.saturating_mul(values), place, end)?;
         frame.back = back;
         frame.forms = Forms::of_items(shape);
+        frame.pairs = pair_alignment(shape);
         Ok(len)
     }
 

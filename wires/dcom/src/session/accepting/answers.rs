@@ -48,7 +48,7 @@ impl Accepting {
             if orpc {
                 out.extend_from_slice(&[0; OrpcThat::LEN]);
             }
-            values::put(out, stub, results, talk.as_ref())?;
+            values::put_as(out, stub, results, talk.as_ref(), serving.foreign)?;
             if orpc && !keeps {
                 values::put_u32(out, stub, hresult::S_OK);
             }
@@ -99,7 +99,8 @@ impl Accepting {
             if fields.is_empty() {
                 values::put(out, stub, &Nothing, talk.as_ref())?;
             } else {
-                values::put(out, stub, &|sink: &mut dyn Sink| blank::put(&shape, sink), talk.as_ref())?;
+                let blank = |sink: &mut dyn Sink| blank::put(&shape, sink);
+                values::put_as(out, stub, &blank, talk.as_ref(), serving.foreign)?;
             }
             values::put_u32(out, stub, code);
             Ok(())

@@ -131,6 +131,8 @@ struct Serving {
     orpc: bool,
     /// Whether results hold their HRESULT themselves.
     keeps_hresult: bool,
+    /// Whether the interface is of another contract language than MIDL.
+    foreign: bool,
     replies: bool,
     /// Withdrawn: the answer will be dropped. The entry stays until then, so that withdrawing calls does not let a peer
     /// have more of them executed at a time than the limit.

@@ -167,10 +167,14 @@ impl Accepting {
             return refuse(self, hresult::NCA_SERVER_TOO_BUSY);
         }
         let object = heading.object.filter(|object| !object.is_nil());
+        let mut foreign = false;
         let (key, orpc) = match (&target, object) {
             (Target::Objects, Some(ipid)) => match self.served(ipid) {
                 // IRemUnknown has two names, and the object without a key.
-                Some(served) if served.key.is_empty() == node => (served.key.clone(), true),
+                Some(served) if served.key.is_empty() == node => {
+                    foreign = served.foreign;
+                    (served.key.clone(), true)
+                }
                 Some(_) => return refuse(self, hresult::RPC_E_INVALID_IPID),
                 None => return refuse(self, hresult::RPC_E_DISCONNECTED),
             },
@@ -214,6 +218,7 @@ impl Accepting {
                 opnum: heading.opnum,
                 orpc,
                 keeps_hresult,
+                foreign,
                 replies,
                 cancelled: false,
             });

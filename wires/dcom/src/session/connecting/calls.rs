@@ -12,7 +12,7 @@ use crate::pdu::Syntax;
 use crate::session::channel::Heading;
 use crate::session::{is_ordinary, tells_hresult, values, verification};
 use crate::standard::dispatch::call::Invocation;
-use crate::{IUNKNOWN, VERSION, hresult, iid_of, is_orpc, opnum_base, version_of};
+use crate::{IUNKNOWN, VERSION, hresult, iid_of, is_foreign, is_orpc, opnum_base, version_of};
 use everywire_model::{
     Call, CallId, Encode, Expects, Failure, Initiator, Interface, InterfaceKind, Kind, Operation, Outcome,
     Profile, Visit,
@@ -32,6 +32,8 @@ pub(super) struct Known {
     dispatch: bool,
     /// Whether no operation's results hold their HRESULT themselves.
     ordinary: bool,
+    /// Whether it is of another contract language than MIDL.
+    foreign: bool,
     /// Number of the presentation context, once it was accepted.
     pub(super) context: Option<u16>,
     /// The object it was called of last.
@@ -56,6 +58,8 @@ pub(super) struct Target {
     pub(super) orpc: bool,
     /// Whether results end with an HRESULT that is the wire's.
     pub(super) hresult: bool,
+    /// Whether the interface is of another contract language than MIDL.
+    pub(super) foreign: bool,
     /// Minor version of ORPC.
     pub(super) minor: u16,
 }
@@ -89,7 +93,8 @@ impl Connecting {
         let opnum = known.base.checked_add(u16::try_from(index_of(interface, call.operation)?).ok()?)?;
         let (object, orpc, syntax) = (Some(recent.ipid), known.orpc, known.syntax);
         let hresult = orpc && (known.ordinary || !tells_hresult(syntax.id, opnum));
-        Some(Target { syntax, context, opnum, object, orpc, hresult, minor: recent.minor })
+        let foreign = known.foreign;
+        Some(Target { syntax, context, opnum, object, orpc, hresult, foreign, minor: recent.minor })
     }
 
     /// Begins a call of an object.
@@ -246,7 +251,8 @@ impl Connecting {
     /// Notes that a call was sent and is to be answered.
     #[inline]
     pub(super) fn wait(&mut self, call: u32, serial: u64, target: &Target) {
-        let purpose = Purpose::Call { serial, orpc: target.orpc, hresult: target.hresult };
+        let purpose =
+            Purpose::Call { serial, orpc: target.orpc, hresult: target.hresult, foreign: target.foreign };
         self.waiting.push_back(Waiting { call, purpose });
     }
 
@@ -307,7 +313,7 @@ impl Connecting {
         let Some((interface, known)) = call.interface.zip(self.known.as_ref()) else {
             return Err(no_interface());
         };
-        let (syntax, orpc) = (known.syntax, known.orpc);
+        let (syntax, orpc, foreign) = (known.syntax, known.orpc, known.foreign);
         // The values as they will stand in the stub; their alignment is that of a multiple of 8.
         let mut values = Vec::new();
         let mut operation = None;
@@ -319,7 +325,7 @@ impl Connecting {
             values::put(&mut values, 0, call.arguments, self.talk.as_ref())?;
         }
         let (serial, expects) = (self.take_serial(), call.expects);
-        let held = Held { serial, goal, syntax, opnum, orpc, minor, values, expects, operation };
+        let held = Held { serial, goal, syntax, opnum, orpc, foreign, minor, values, expects, operation };
         self.jobs.push_back(Job::Call(Box::new(held)));
         self.pump();
         Ok(CallId(serial))
@@ -399,6 +405,7 @@ impl Known {
             orpc: is_orpc(iid) && interface.kind != InterfaceKind::Procedures,
             dispatch: interface.kind == InterfaceKind::Dispatch,
             ordinary: is_ordinary(iid),
+            foreign: is_foreign(interface),
             context: None,
             recent: None,
         }

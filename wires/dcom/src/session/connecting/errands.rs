@@ -99,8 +99,16 @@ impl Connecting {
         };
         let (question, context) = question;
         let Question { iid, opnum, object, minor, stub } = question;
-        let target =
-            Target { syntax: syntax(iid), context, opnum, object, orpc: is_orpc(iid), hresult: false, minor };
+        let target = Target {
+            syntax: syntax(iid),
+            context,
+            opnum,
+            object,
+            orpc: is_orpc(iid),
+            hresult: false,
+            foreign: false,
+            minor,
+        };
         let sent = self.send_request(&target, Expects::Reply, |out, _| {
             out.extend_from_slice(&stub);
             Ok(())

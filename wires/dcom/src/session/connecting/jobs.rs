@@ -27,6 +27,7 @@ pub(super) struct Held {
     pub(super) syntax: Syntax,
     pub(super) opnum: u16,
     pub(super) orpc: bool,
+    pub(super) foreign: bool,
     pub(super) minor: u16,
     /// The encoded arguments.
     pub(super) values: Vec<u8>,
@@ -142,9 +143,9 @@ impl Connecting {
                 return Progress::Done;
             }
         };
-        let Held { serial, syntax, opnum, orpc, minor, expects, .. } = *held;
+        let Held { serial, syntax, opnum, orpc, foreign, minor, expects, .. } = *held;
         let hresult = orpc && !tells_hresult(syntax.id, opnum);
-        let target = Target { syntax, context, opnum, object, orpc, hresult, minor };
+        let target = Target { syntax, context, opnum, object, orpc, hresult, foreign, minor };
         let sent = self.send_request(&target, expects, |out, _| {
             out.extend_from_slice(&held.values);
             Ok(())

@@ -104,6 +104,8 @@ enum Purpose {
         orpc: bool,
         /// Whether they end with an HRESULT that is the wire's.
         hresult: bool,
+        /// Whether the interface is of another contract language than MIDL.
+        foreign: bool,
     },
     /// One that may be sent again, or was sent by Invoke.
     Held(Box<Held>),

@@ -4,6 +4,7 @@ use super::jobs::{Held, Job};
 use super::{Connecting, Purpose, Stage, Waiting};
 use crate::frame::{DID_NOT_EXECUTE, FIRST, HEADER, Header, LAST};
 use crate::hresult;
+use crate::ndr::POINTED;
 use crate::orpc::{OrpcThat, error_info};
 use crate::pdu::cursor::Cursor;
 use crate::pdu::{Breach, Pdu, Response};
@@ -197,15 +198,15 @@ impl Connecting {
     /// Whole results.
     #[inline]
     fn results_in(&mut self, purpose: Purpose, stub: Bytes, little: bool) {
-        let (serial, orpc, hresult) = match purpose {
-            Purpose::Call { serial, orpc, hresult } => (serial, orpc, hresult),
+        let (serial, orpc, kind) = match purpose {
+            Purpose::Call { serial, orpc, hresult, foreign } => (serial, orpc, Results { hresult, foreign }),
             Purpose::Held(held) => return self.held_in(&held, stub, little),
             Purpose::Errand(task) => return self.errand_in(*task, &stub, little),
         };
         let outcome = if orpc {
-            self.orpc_outcome(stub, little, hresult).unwrap_or_else(Outcome::Failed)
+            self.orpc_outcome(stub, little, kind).unwrap_or_else(Outcome::Failed)
         } else {
-            Outcome::Done(self.body(stub, 0, little))
+            Outcome::Done(self.body(stub, 0, little, false))
         };
         self.reply(serial, outcome);
         if !self.jobs.is_empty() {
@@ -218,7 +219,8 @@ impl Connecting {
     fn held_in(&mut self, held: &Held, stub: Bytes, little: bool) {
         self.proven |= held.orpc;
         let hresult = !tells_hresult(held.syntax.id, held.opnum) && held.operation.is_none();
-        let outcome = self.orpc_outcome(stub, little, hresult).unwrap_or_else(Outcome::Failed);
+        let kind = Results { hresult, foreign: held.foreign };
+        let outcome = self.orpc_outcome(stub, little, kind).unwrap_or_else(Outcome::Failed);
         let outcome = match (&held.operation, outcome) {
             (Some(operation), Outcome::Done(body)) => invoked(operation, &body),
             (_, outcome) => outcome,
@@ -229,7 +231,7 @@ impl Connecting {
 
     /// What a method says, behind ORPCTHAT and before its HRESULT.
     #[inline]
-    fn orpc_outcome(&self, stub: Bytes, little: bool, hresult: bool) -> Result<Outcome<Body>, Failure> {
+    fn orpc_outcome(&self, stub: Bytes, little: bool, kind: Results) -> Result<Outcome<Body>, Failure> {
         // The usual ORPCTHAT says nothing.
         let plain = stub.first_chunk::<{ OrpcThat::LEN }>() == Some(&[0; OrpcThat::LEN]);
         let (that, taken) = if plain {
@@ -238,8 +240,9 @@ impl Connecting {
             let parsed = OrpcThat::parse(&stub, little).map_err(|violation| undecodable(violation.at(0)))?;
             (Some(parsed.0), parsed.1)
         };
-        if !hresult {
-            return Ok(Outcome::Done(self.body(stub.slice(taken.min(stub.len())..), taken, little)));
+        if !kind.hresult {
+            let body = self.body(stub.slice(taken.min(stub.len())..), taken, little, kind.foreign);
+            return Ok(Outcome::Done(body));
         }
         // It is the last number of the stub; what follows it is no whole one.
         let end = (stub.len() & !3).saturating_sub(4);
@@ -249,7 +252,7 @@ impl Connecting {
         };
         let code = if little { u32::from_le_bytes(*raw) } else { u32::from_be_bytes(*raw) };
         if code & 0x8000_0000 == 0 {
-            return Ok(Outcome::Done(self.body(stub.slice(taken..end), taken, little)));
+            return Ok(Outcome::Done(self.body(stub.slice(taken..end), taken, little, kind.foreign)));
         }
         let extensions = that.map(|that| that.extensions).unwrap_or_default();
         let beside = self.talk.as_ref().map(|talk| std::sync::Arc::clone(&talk.beside));
@@ -262,9 +265,22 @@ impl Connecting {
     }
 
     #[inline]
-    fn body(&self, bytes: Bytes, base: usize, little: bool) -> Body {
-        values::body(bytes, base, little, self.channel.limits.budget, self.talk.as_ref())
+    fn body(&self, bytes: Bytes, base: usize, little: bool, foreign: bool) -> Body {
+        let mut body = values::body(bytes, base, little, self.channel.limits.budget, self.talk.as_ref());
+        if foreign {
+            body.dialect |= POINTED;
+        }
+        body
     }
+}
+
+/// How the results of a method are held.
+#[derive(Debug, Clone, Copy)]
+struct Results {
+    /// Whether they end with an HRESULT that is the wire's.
+    hresult: bool,
+    /// Whether the interface is of another contract language than MIDL.
+    foreign: bool,
 }
 
 /// The failure for a fault.

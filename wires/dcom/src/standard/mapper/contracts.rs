@@ -35,8 +35,7 @@ impl<'a> Unmarshal<'a> for Handle {
 }
 
 /// `twr_t`.
-static TOWER: Struct =
-    record!("twr_t", "", { "tower_length": Shape::U32, "tower_octet_string": sequence!(Shape::U8) });
+static TOWER: Struct = record!("twr_t", "", { "tower_length": Shape::U32, "tower_octet_string": sequence!(Shape::U8, None, Conformant) });
 /// `ept_entry_t`.
 static ENTRY: Struct = record!("ept_entry_t", "", {
     "object": GUID,
@@ -49,7 +48,7 @@ static IF_ID: Struct =
 /// `rpc_if_id_vector_t`.
 static IF_ID_VECTOR: Struct = record!("rpc_if_id_vector_t", "", {
     "count": Shape::U32,
-    "if_id": sequence!(pointer!(Full, structure(&IF_ID))),
+    "if_id": sequence!(pointer!(Full, structure(&IF_ID)), None, Conformant),
 });
 
 /// The endpoint mapper.
@@ -60,11 +59,11 @@ pub(crate) static MAPPER: Interface = of_kind(
 
 static MAPPER_OPERATIONS: [Operation; 7] = [
     operation!("ept_insert", (
-        in "num_ents": Shape::U32, in "entries": sequence!(structure(&ENTRY)), in "replace": Shape::U32,
+        in "num_ents": Shape::U32, in "entries": sequence!(structure(&ENTRY), None, Conformant), in "replace": Shape::U32,
         out "status": Shape::U32,
     ) -> Shape::Void),
     operation!("ept_delete", (
-        in "num_ents": Shape::U32, in "entries": sequence!(structure(&ENTRY)), out "status": Shape::U32,
+        in "num_ents": Shape::U32, in "entries": sequence!(structure(&ENTRY), None, Conformant), out "status": Shape::U32,
     ) -> Shape::Void),
     operation!("ept_lookup", (
         in "inquiry_type": Shape::U32, in "object": pointer!(Full, GUID),
@@ -103,7 +102,7 @@ static MANAGEMENT_OPERATIONS: [Operation; 5] = [
         out "if_id_vector": pointer!(Full, structure(&IF_ID_VECTOR)), out "status": Shape::U32,
     ) -> Shape::Void),
     operation!("rpc__mgmt_inq_stats", (
-        in "count": Shape::U32, out "count_out": Shape::U32, out "statistics": sequence!(Shape::U32),
+        in "count": Shape::U32, out "count_out": Shape::U32, out "statistics": sequence!(Shape::U32, None, Conformant),
         out "status": Shape::U32,
     ) -> Shape::Void),
     operation!("rpc__mgmt_is_server_listening", (out "status": Shape::U32, out "listening": Shape::U32)

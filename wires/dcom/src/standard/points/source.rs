@@ -15,6 +15,8 @@ pub struct Source {
     pub iid: Uuid,
     /// It.
     pub interface: Hold<Interface>,
+    /// The interface whose signals these are, as the contract calls it: it itself, if the contract has it.
+    pub name: String,
     /// Signals by name, and the number of the operation that each is.
     pub signals: Vec<(String, usize)>,
 }
@@ -30,11 +32,14 @@ pub fn sources(interface: &Interface) -> Vec<Source> {
         match found.iter_mut().find(|source| source.iid == iid) {
             Some(source) => source.signals.push((name, index)),
             None => {
-                let of = match &signal.sink {
-                    Some((sink, _)) => sink.clone(),
-                    None => Hold::new(events(declaring(interface, signal))),
+                let (of, named) = match &signal.sink {
+                    Some((sink, _)) => (sink.clone(), sink.name.to_string()),
+                    None => {
+                        let declaring = declaring(interface, signal);
+                        (Hold::new(events(declaring)), declaring.name.to_string())
+                    }
                 };
-                found.push(Source { iid, interface: of, signals: vec![(name, index)] });
+                found.push(Source { iid, interface: of, name: named, signals: vec![(name, index)] });
             }
         }
     }

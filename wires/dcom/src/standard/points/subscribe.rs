@@ -359,7 +359,7 @@ impl Servant for Ear {
         let heard = Heard {
             sender: Bytes::copy_from_slice(request.sender()),
             key: self.0.key.clone(),
-            interface: Bytes::copy_from_slice(self.0.source.interface.name.as_bytes()),
+            interface: Bytes::copy_from_slice(self.0.source.name.as_bytes()),
             signal: Bytes::copy_from_slice(name.as_bytes()),
             body: request.body().clone(),
         };

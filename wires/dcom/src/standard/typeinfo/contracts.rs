@@ -25,7 +25,7 @@ static SAFEARRAYBOUND: Struct =
 static ARRAYDESC: Struct = record!("ARRAYDESC", "", {
     "tdescElem": structure(&TYPEDESC),
     "cDims": Shape::U16,
-    "rgbounds": sequence!(structure(&SAFEARRAYBOUND)),
+    "rgbounds": sequence!(structure(&SAFEARRAYBOUND), None, Conformant),
 });
 
 static PARAMDESCEX: Struct =
@@ -42,8 +42,8 @@ pub(crate) static ELEMDESC: Struct =
 /// FUNCDESC (2.2.42).
 pub(crate) static FUNCDESC: Struct = record!("FUNCDESC", "", {
     "memid": Shape::I32,
-    "lReserved1": pointer!(Unique, sequence!(Shape::I32)),
-    "lprgelemdescParam": pointer!(Unique, sequence!(structure(&ELEMDESC))),
+    "lReserved1": pointer!(Unique, sequence!(Shape::I32, None, Conformant)),
+    "lprgelemdescParam": pointer!(Unique, sequence!(structure(&ELEMDESC), None, Conformant)),
     "funckind": Shape::I32,
     "invkind": Shape::I32,
     "callconv": Shape::I32,
@@ -183,8 +183,9 @@ static TYPE_LIB_OPERATIONS: [Operation; 8] = [
 pub(crate) static CONTRACT: Interface =
     interface!("IEverywireContract", "3d1f2c64-7c0b-5b0e-8f5a-5a5c6f0e2b71", [], 0, &CONTRACT_OPERATIONS);
 
-static CONTRACT_OPERATIONS: [Operation; 1] =
-    [operation!("GetContract", (out "midl": BSTR, out "names": sequence!(BSTR)) -> Shape::Void)];
+static CONTRACT_OPERATIONS: [Operation; 1] = [
+    operation!("GetContract", (out "midl": BSTR, out "names": sequence!(BSTR, None, Conformant)) -> Shape::Void),
+];
 
 /// GetContract.
 pub(crate) static GET_CONTRACT: &Operation = &CONTRACT_OPERATIONS[0];
