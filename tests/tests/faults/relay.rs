@@ -200,6 +200,9 @@ impl State {
                 if plan.keep.is_some_and(|at| passed + len > at)
                     && plan.cut.is_none_or(|at| passed + len <= at)
                 {
+                    if plan.keep.is_some_and(|at| passed <= at) {
+                        self.broken.fetch_add(1, Ordering::SeqCst);
+                    }
                     passed += len;
                     continue;
                 }
