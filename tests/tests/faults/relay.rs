@@ -81,7 +81,8 @@ impl Plan {
         }
         // None lives for ever, so that each run has many of them; also one that keeps what it gets.
         for plan in &mut plans {
-            plan.cut.get_or_insert(LIFE + random.below(LIFE));
+            let life = LIFE + random.below(LIFE);
+            plan.cut.get_or_insert(life);
         }
         plans
     }

@@ -298,7 +298,7 @@ impl Exchange {
         let said = if self.dialect.addressing {
             head.action.as_deref()
         } else {
-            action.filter(|a| !a.is_empty()).or(head.action.as_deref().filter(|a| !a.is_empty()))
+            action.filter(|a| !a.is_empty()).or_else(|| head.action.as_deref().filter(|a| !a.is_empty()))
         };
         let asked = match said {
             Some(action) => action.to_owned(),

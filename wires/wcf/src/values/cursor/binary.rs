@@ -205,11 +205,8 @@ impl<'a> BinaryCursor<'a> {
                 (Text::ListStart, listed) => *listed = Some(false),
                 (Text::ListEnd, listed) => *listed = None,
                 // Between the items of a list stands a space, as in text.
-                (_, Some(has_items)) => {
-                    if std::mem::replace(has_items, true) {
-                        content = content.push(Text::Chars(" "), None);
-                    }
-                }
+                (_, Some(true)) => content = content.push(Text::Chars(" "), None),
+                (_, listed @ Some(false)) => *listed = Some(true),
                 _ => {}
             }
             let word = self.text_word(&text)?;
