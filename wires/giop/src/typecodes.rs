@@ -395,12 +395,7 @@ impl Reader<'_> {
                 let (element, height) = self.node(get, origin, depth)?;
                 let bound = some(get.u32()?);
                 (
-                    Shape::Sequence(Hold::new(Sequence {
-                        element,
-                        bound,
-                        order: Order::Free,
-                        size: None,
-                    })),
+                    Shape::Sequence(Hold::new(Sequence { element, bound, order: Order::Free, size: None })),
                     height,
                 )
             }

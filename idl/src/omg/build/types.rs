@@ -49,8 +49,7 @@ impl Builder<'_> {
                 };
                 let element = element?;
                 let depth = self.deeper(element.depth, spec.span)?;
-                let sequence =
-                    Sequence { element: element.shape, bound, order: Order::Free, size: None };
+                let sequence = Sequence { element: element.shape, bound, order: Order::Free, size: None };
                 Typed { shape: Shape::Sequence(Hold::new(sequence)), depth, complete: true }
             }
             TypeKind::Name(name) => self.named(name)?,
