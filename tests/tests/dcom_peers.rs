@@ -8,6 +8,10 @@ use crate::common::dcom_pantry::serve_one;
 use crate::common::foreign::{Beside, PATIENCE, run, until};
 use crate::common::scratch;
 use everywire::Node;
+use everywire::model::object::Remote;
+use everywire_dcom::iid_of;
+use everywire_tests::dbus_kitchen::org::example::Kitchen;
+use everywire_tests::servants::dbus::Galley;
 use std::process::Command;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::channel;
@@ -73,6 +77,21 @@ fn impacket_reads_our_endpoint_mapper_and_our_management_interface() {
     let (_node, _) = serving("");
     succeeds(impacket("endpoints").args(["99fcfec4-5260-101b-bbcb-00aa0021347a", "0.0"]));
     succeeds(impacket("level").args(["integrity", "privacy"]));
+}
+
+/// A contract of D-Bus on DCOM: a client that knows what is printed of it as MIDL reads and writes sequences and maps.
+#[test]
+fn impacket_calls_an_object_of_another_contract_language() {
+    const CLASS: &str = "6f3a1c10-8d5e-4b7a-9c21-5b2d8e0f4a77";
+    let test = "impacket_calls_an_object_of_another_contract_language";
+    let Some(impacket) = impacket(test) else { return };
+    if !alone(test) {
+        return;
+    }
+    let node = listening("");
+    let _kitchen = Galley::export(&node, CLASS);
+    let iid = iid_of(<dyn Kitchen as Remote>::interface()).to_string();
+    succeeds(impacket("kitchen").args(["integrity", CLASS, &iid]));
 }
 
 #[test]

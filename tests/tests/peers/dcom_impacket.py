@@ -11,8 +11,8 @@ import time
 from impacket.dcerpc.v5 import dcomrt, epm, mgmt, rpcrt, transport
 from impacket.dcerpc.v5.dcom import oaut
 from impacket.dcerpc.v5.dcomrt import DCOMANSWER, DCOMCALL, DCOMConnection, IObjectExporter
-from impacket.dcerpc.v5.dtypes import DOUBLE, DWORD, LONG, LONGLONG, NULL, ULONG, WSTR
-from impacket.dcerpc.v5.ndr import NDRUniConformantArray
+from impacket.dcerpc.v5.dtypes import DOUBLE, DWORD, LONG, LONGLONG, LPSTR, LPWSTR, NULL, ULONG, WSTR
+from impacket.dcerpc.v5.ndr import NDRPOINTER, NDRSTRUCT, NDRUniConformantArray, NDRUSMALL
 from impacket.uuid import bin_to_string, string_to_bin, uuidtup_to_bin
 
 CLASS = "6F3A1C10-8D5E-4B7A-9C21-5B2D8E0F4A10"
@@ -89,6 +89,38 @@ class Refuse(DCOMCALL):
 
 class RefuseResponse(DCOMANSWER):
     structure = (("ErrorCode", DWORD),)
+
+
+# A contract of D-Bus, as `everywire describe --as midl` prints it: sequences and maps are structs with a count.
+def sequence(element):
+    array = type("Array", (NDRUniConformantArray,), {"item": element})
+    pointer = type("Pointer", (NDRPOINTER,), {"referent": (("Data", array),)})
+    return type("Sequence", (NDRSTRUCT,), {"structure": (("count", ULONG), ("items", pointer))})
+
+
+def pair(key, value):
+    return type("Pair", (NDRSTRUCT,), {"structure": (("key", key), ("value", value))})
+
+
+Texts, Shorts, Longs, Doubles = sequence(LPSTR), sequence("<h"), sequence("<q"), sequence("<d")
+ByNumber = sequence(pair(NDRUSMALL, LPSTR))
+ByText, Paths = sequence(pair(LPWSTR, Texts)), sequence(LPWSTR)
+class EchoTexts(DCOMCALL):
+    opnum = 6
+    structure = (("texts", Texts), ("paths", Paths))
+
+
+class EchoTextsResponse(DCOMANSWER):
+    structure = (("texts", Texts), ("paths", Paths), ("ErrorCode", DWORD))
+
+
+class EchoDicts(DCOMCALL):
+    opnum = 9
+    structure = (("by_byte", ByNumber), ("by_path", ByText), ("nested", Texts))
+
+
+class EchoDictsResponse(DCOMANSWER):
+    structure = (("by_byte", ByNumber), ("by_path", ByText), ("nested", Texts), ("ErrorCode", DWORD))
 
 
 def equal(got, expected):
@@ -347,7 +379,56 @@ def hold(host, who, wanted, signal):
     dcom.disconnect()
 
 
-DEEDS = {deed.__name__: deed for deed in (endpoints, level, alive, wrong, pantry, hold)}
+def fill(sequence, items):
+    """Makes these items a sequence; nothing points to none."""
+    sequence["count"] = len(items)
+    sequence["items"] = items if items else NULL
+
+
+def text_of(text, kind=LPSTR):
+    made = kind()
+    made["Data"] = text + "\0"
+    return made
+
+
+def texts_in(sequence):
+    equal(len(sequence["items"]) if sequence["count"] else 0, sequence["count"])
+    return [item["Data"].rstrip("\0") for item in sequence["items"]] if sequence["count"] else []
+
+
+def kitchen(host, who, wanted, clsid, iid):
+    """Calls an object of a contract of D-Bus by what is printed of it as MIDL."""
+    dcom = connect(host, who, wanted)
+    made = create(dcom, wanted, clsid, iid)
+    for texts, paths in ((["a", "", "bc def"], ["/", "/x"]), ([], ["/only"]), ([], [])):
+        call = EchoTexts()
+        fill(call["texts"], [text_of(text) for text in texts])
+        fill(call["paths"], [text_of(path, LPWSTR) for path in paths])
+        answer = ask(made, call, iid)
+        equal((texts_in(answer["texts"]), texts_in(answer["paths"])), (texts, paths))
+    call = EchoDicts()
+    numbers, paths = [], []
+    for key, value in ((1, "one"), (254, "two")):
+        numbers.append(pair(NDRUSMALL, LPSTR)())
+        numbers[-1]["key"], numbers[-1]["value"] = key, value + "\0"
+    for key, values in (("/a", ["x", "y"]), ("/b", [])):
+        paths.append(pair(LPWSTR, Texts)())
+        paths[-1]["key"] = key + "\0"
+        fill(paths[-1]["value"], [text_of(value) for value in values])
+    fill(call["by_byte"], numbers)
+    fill(call["by_path"], paths)
+    fill(call["nested"], [])
+    answer = ask(made, call, iid)
+    got = [(item["key"], item["value"].rstrip("\0")) for item in answer["by_byte"]["items"]]
+    equal(got, [(1, "one"), (254, "two")])
+    got = [(item["key"].rstrip("\0"), texts_in(item["value"])) for item in answer["by_path"]["items"]]
+    equal(got, [("/a", ["x", "y"]), ("/b", [])])
+    equal(answer["nested"]["count"], 0)
+    let_go(made)
+    dcom.disconnect()
+
+
+DEEDS = {deed.__name__: deed for deed in (endpoints, level, alive, wrong, pantry, hold, kitchen)}
 
 if __name__ == "__main__":
     deed, host, domain, user, password, *arguments = sys.argv[1:]

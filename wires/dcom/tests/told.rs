@@ -67,7 +67,9 @@ fn omg_contract() -> Contract {
 }
 
 /// Types of D-Bus, told by their signatures.
-const SIGNATURES: [&str; 22] = [
+const SIGNATURES: [&str; 24] = [
+    "o",
+    "a{ig}",
     "b",
     "y",
     "x",

@@ -216,7 +216,7 @@ impl Printer {
         kept: &mut Vec<(String, String)>,
     ) {
         said.flag("string");
-        let wide = text.kind == TextKind::Wide;
+        let wide = text.kind != TextKind::Narrow;
         if kept.iter().any(|(name, _)| matches!(name.as_str(), "size_is" | "max_is")) {
             // A buffer of a size that is said.
             keep(kept, beside, said);

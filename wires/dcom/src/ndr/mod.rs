@@ -3,10 +3,10 @@
 //! Where a neutral shape leaves open how NDR holds a value, its place decides:
 //!
 //! * the fields of the nameless struct are the parameters of an operation; what their pointers point to follows each;
-//! * a string or MIDL's sequence that is a parameter, or stands directly behind a pointer, is written in place; a string among the
+//! * a string or a sequence of MIDL that is a parameter, or stands directly behind a pointer, is written in place; a string among the
 //!   results of an interface of another contract language stands behind a pointer;
-//! * a MIDL's sequence that ends a struct is part of it, and its maximum count is moved in front of the outermost struct;
-//! * any other string or MIDL's sequence inside a struct, array or union is carried by a pointer that is never null;
+//! * a sequence of MIDL that ends a struct is part of it, and its maximum count is moved in front of the outermost struct;
+//! * any other string or sequence of MIDL inside a struct, array or union is carried by a pointer that is never null;
 //! * a sequence of another contract language, and a map, is a struct of the count and a pointer to as many elements, null if there
 //!   are none;
 //! * an optional value is a unique pointer;
