@@ -226,8 +226,11 @@ fn component(wire: Option<&'static dyn Wire>, tag: u32, data: &[u8]) -> String {
     }
 }
 
+/// Tagged components of a reference.
+type Components = Vec<(u32, everywire::Bytes)>;
+
 /// The wire that knows a profile which nobody calls by, and the components in it.
-fn known(tag: u32, data: &[u8]) -> Option<(&'static dyn Wire, Vec<(u32, everywire::Bytes)>)> {
+fn known(tag: u32, data: &[u8]) -> Option<(&'static dyn Wire, Components)> {
     everywire::wires::ALL.iter().find_map(|wire| Some((*wire, wire.components(tag, data)?)))
 }
 
