@@ -1,8 +1,8 @@
 //! Contracts from files, and the interface that is meant.
 
-use crate::operation;
 use crate::output::note;
 use crate::trouble::{Done, Trouble};
+use crate::{operation, stranger};
 use everywire::model::contract::left_out;
 use everywire::model::shape::Name;
 use everywire::model::{Contract, Definition, Hold, Wire};
@@ -96,7 +96,7 @@ impl Known {
                     }
                     _ => "the object does not tell its contract",
                 };
-                let trouble = Trouble::failure(what, &failure);
+                let trouble = stranger::named(Trouble::failure(what, &failure), object.reference());
                 if failure.kind() == Kind::Unsupported {
                     trouble.hint("give the contract with --contract FILE")
                 } else {

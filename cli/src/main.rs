@@ -12,6 +12,7 @@ mod output;
 mod people;
 mod program;
 mod secrets;
+mod stranger;
 mod target;
 mod trace;
 mod trouble;

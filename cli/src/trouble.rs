@@ -115,6 +115,18 @@ impl Trouble {
         self
     }
 
+    /// With more about why.
+    pub(crate) fn adding(mut self: Box<Self>, why: impl std::fmt::Display) -> Box<Self> {
+        self.message = format!("{}; {why}", self.message);
+        self
+    }
+
+    /// Whether it may have come from the connection as such, not from the object: who was met there is the question.
+    pub(crate) fn is_of_connection(&self) -> bool {
+        matches!(self.exit, UNREACHABLE | TIMED_OUT | VIOLATION)
+            || (self.exit == REFUSED && self.code.is_none())
+    }
+
     /// With another exit code and kind.
     pub(crate) fn as_kind(mut self: Box<Self>, exit: u8, kind: &str) -> Box<Self> {
         self.exit = exit;

@@ -9,5 +9,6 @@ mod offline;
 mod relay;
 mod routers;
 mod serve_and_call;
+mod strangers;
 mod support;
 mod wcf;

@@ -35,6 +35,11 @@ pub trait Wire: Send + Sync {
     /// Whether a connection that begins with these bytes speaks this wire.
     fn sniff(&self, first: &[u8]) -> Sniff;
 
+    /// What a client may say first, so that a server's answer shows its protocol: for each protocol of the wire one.
+    fn greetings(&self) -> &'static [Greeting] {
+        &[]
+    }
+
     /// Reads a reference in any of the wire's notations.
     fn parse(&self, text: &str) -> Result<Reference, Failure>;
 
@@ -185,6 +190,30 @@ pub struct Presence {
     pub address: String,
     /// What is known: (what, value), such as `("pid", "17")`; the same ones in the same order for each.
     pub details: Vec<(&'static str, String)>,
+}
+
+/// What every server of a protocol answers, whoever says it and whatever it serves.
+#[derive(Debug, Clone, Copy)]
+pub struct Greeting {
+    /// The protocol, for people.
+    pub protocol: &'static str,
+    /// How addresses of such servers begin, for people.
+    pub schemes: &'static str,
+    /// The octets to send.
+    pub octets: &'static [u8],
+    /// Whether the octets that came back are an answer of this protocol.
+    pub answers: fn(&[u8]) -> Sniff,
+}
+
+impl Greeting {
+    /// Whether octets begin with these.
+    pub fn begins(seen: &[u8], with: &[u8]) -> Sniff {
+        match seen.len().min(with.len()) {
+            len if seen.get(..len) != with.get(..len) => Sniff::No,
+            len if len < with.len() => Sniff::More,
+            _ => Sniff::Yes,
+        }
+    }
 }
 
 /// Whether bytes belong to a wire.

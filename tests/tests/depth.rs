@@ -21,7 +21,8 @@ fn joints(tree: &Tree) -> usize {
 
 fn kitchen(server: &Node, client: &Node) -> everywire::Ref<dyn Kitchen> {
     let address = server.listen("iiop://127.0.0.1:0").unwrap();
-    let _objects = servants::export_all(server);
+    let exported = servants::export_all(server);
+    assert!(exported.iter().any(|(name, _)| *name == "Kitchen"));
     client.connect::<dyn Kitchen>(&format!("{address}Kitchen")).unwrap()
 }
 

@@ -5,7 +5,7 @@ use crate::json::{Notation, Types, Words};
 use crate::output::{self, Envelope, Style, line, tinted};
 use crate::trouble::{Done, Trouble};
 use crate::units::{self, Deadline};
-use crate::{contract, json, operation, people, target};
+use crate::{contract, json, operation, people, stranger, target};
 use clap::Args;
 use everywire::model::object::unexpected;
 use everywire::model::{Body, Operation, Outcome, Sink, Source};
@@ -137,7 +137,7 @@ fn call(
     notation: &dyn Notation,
     what: &str,
 ) -> Done<Answer> {
-    let failed = |failure: &Failure| Trouble::of_call(what, failure);
+    let failed = |failure: &Failure| stranger::named(Trouble::of_call(what, failure), object.reference());
     let encode = |sink: &mut dyn Sink| values.encode(&operation.arguments, sink);
     let sent = sent(object.reference(), operation, values);
     let begun = Instant::now();

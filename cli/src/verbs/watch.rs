@@ -5,6 +5,7 @@ use crate::json::{self, Notation};
 use crate::operation::nearest;
 use crate::output::{Style, line, note, tinted};
 use crate::people;
+use crate::stranger;
 use crate::target;
 use crate::trace::{time_of_day, timestamp};
 use crate::trouble::{Done, Trouble};
@@ -140,8 +141,10 @@ fn subscribe(
     silent: Option<&Failure>,
     tell: &mpsc::Sender<News>,
 ) -> Done<Vec<everywire::model::Subscription>> {
-    let failed =
-        |failure: &Failure| Trouble::failure(format!("cannot watch `{}`", arguments.reference), failure);
+    let failed = |failure: &Failure| {
+        let trouble = Trouble::failure(format!("cannot watch `{}`", arguments.reference), failure);
+        stranger::named(trouble, object.reference())
+    };
     let listener = |tell: mpsc::Sender<News>| -> everywire::model::signal::Listener {
         let tell = std::sync::Mutex::new(tell);
         Arc::new(move |tidings| {

@@ -47,7 +47,7 @@ pub use address::{
 pub use values::{VALUES, Values};
 
 use bytes::Bytes;
-use everywire_model::wire::{Capabilities, Listing, Sniff};
+use everywire_model::wire::{Capabilities, Greeting, Listing, Sniff};
 use everywire_model::{
     Ambient, Codec, Config, Discovery, Failure, Incoming, Interface, Limits, Object, Objects, Place,
     Presence, Profile, Reference, Resolver, Session, Wire,
@@ -105,6 +105,18 @@ impl Wire for Dbus {
 
     fn sniff(&self, first: &[u8]) -> Sniff {
         explain::sniff(first)
+    }
+
+    fn greetings(&self) -> &'static [Greeting] {
+        // A server answers AUTH without a mechanism by those that it has.
+        const {
+            &[Greeting {
+                protocol: "D-Bus",
+                schemes: "dbus:// or dbus:",
+                octets: b"\0AUTH\r\n",
+                answers: |seen| Greeting::begins(seen, b"REJECTED"),
+            }]
+        }
     }
 
     fn parse(&self, text: &str) -> Result<Reference, Failure> {

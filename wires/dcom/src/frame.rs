@@ -243,6 +243,25 @@ pub fn set_auth_length(out: &mut [u8], start: usize, length: usize) {
     }
 }
 
+/// A bind to the resolver's interface (IObjectExporter), without authentication: what any server has, or refuses by name.
+pub(crate) const GREETING: &[u8] = &[
+    5, 0, 11, 3, 0x10, 0, 0, 0, 72, 0, 0, 0, 1, 0, 0,
+    0, // header: bind, first and last fragment, 72 octets, call 1
+    0xd0, 0x16, 0xd0, 0x16, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1,
+    0, // fragments of 5840 octets, one context, one transfer syntax
+    0xc4, 0xfe, 0xfc, 0x99, 0x60, 0x52, 0x1b, 0x10, 0xbb, 0xcb, 0, 0xaa, 0, 0x21, 0x34, 0x7a, 0, 0, 0, 0,
+    0x04, 0x5d, 0x88, 0x8a, 0xeb, 0x1c, 0xc9, 0x11, 0x9f, 0xe8, 0x08, 0, 0x2b, 0x10, 0x48, 0x60, 2, 0, 0, 0,
+];
+
+/// Whether octets are the beginning of an answer to a bind: bind_ack, bind_nak or a fault.
+pub(crate) fn is_answer(seen: &[u8]) -> Sniff {
+    match seen {
+        [5, 0..=1, 3 | 12 | 13, ..] => Sniff::Yes,
+        [] | [5] | [5, 0..=1] => Sniff::More,
+        _ => Sniff::No,
+    }
+}
+
 /// Whether a connection begins with a bind.
 pub fn sniff(first: &[u8]) -> Sniff {
     const FIT: [fn(u8) -> bool; 6] = [

@@ -44,7 +44,7 @@ pub use violations::Violation;
 
 use bytes::Bytes;
 use everywire_idl::midl;
-use everywire_model::wire::{Capabilities, Discovery, Listing, Presence, Sniff};
+use everywire_model::wire::{Capabilities, Discovery, Greeting, Listing, Presence, Sniff};
 use everywire_model::{
     Ambient, Codec, Config, Endpoint, Failure, Incoming, Interface, InterfaceKind, Limits, Object, Objects,
     Place, Profile, Reference, Resolver, Session, Wire,
@@ -169,6 +169,17 @@ impl Wire for Dcom {
 
     fn sniff(&self, first: &[u8]) -> Sniff {
         frame::sniff(first)
+    }
+
+    fn greetings(&self) -> &'static [Greeting] {
+        const {
+            &[Greeting {
+                protocol: "DCE/RPC (DCOM)",
+                schemes: "dcom://",
+                octets: frame::GREETING,
+                answers: frame::is_answer,
+            }]
+        }
     }
 
     fn parse(&self, text: &str) -> Result<Reference, Failure> {

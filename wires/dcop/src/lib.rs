@@ -53,7 +53,7 @@ mod ways;
 pub use address::{ANY_SUFFIX, APPLICATION};
 pub use values::{DATA_STREAM, DataStream};
 
-use everywire_model::wire::{Capabilities, Listing, Sniff};
+use everywire_model::wire::{Capabilities, Greeting, Listing, Sniff};
 use everywire_model::{
     Ambient, Codec, Config, Discovery, Failure, Incoming, Interface, Object, Objects, Place, Presence,
     Profile, Program, Purpose, Reference, Resolver, Session, Wire,
@@ -108,6 +108,18 @@ impl Wire for Dcop {
 
     fn sniff(&self, first: &[u8]) -> Sniff {
         explain::sniff(first)
+    }
+
+    fn greetings(&self) -> &'static [Greeting] {
+        // ICE's ByteOrder, which both sides send first.
+        const {
+            &[Greeting {
+                protocol: "ICE (DCOP)",
+                schemes: "dcop:",
+                octets: &[0, 1, 0, 0, 0, 0, 0, 0],
+                answers: explain::sniff,
+            }]
+        }
     }
 
     fn parse(&self, text: &str) -> Result<Reference, Failure> {

@@ -39,7 +39,7 @@ pub use address::CORBALOC_PORT;
 pub use values::{CDR, Cdr};
 
 use bytes::Bytes;
-use everywire_model::wire::{Capabilities, Listing, Sniff};
+use everywire_model::wire::{Capabilities, Greeting, Listing, Sniff};
 use everywire_model::{Codec, Config, Endpoint, Failure, Place, Reference, Session, Wire};
 use session::{GiopSession, Role};
 
@@ -102,6 +102,18 @@ impl Wire for Giop {
             (false, _) => Sniff::No,
             (true, true) => Sniff::Yes,
             (true, false) => Sniff::More,
+        }
+    }
+
+    fn greetings(&self) -> &'static [Greeting] {
+        // A LocateRequest of GIOP 1.0 for the empty key.
+        const {
+            &[Greeting {
+                protocol: "GIOP (CORBA)",
+                schemes: "iiop://",
+                octets: b"GIOP\x01\0\x01\x03\x08\0\0\0\x01\0\0\0\0\0\0\0",
+                answers: |seen| Greeting::begins(seen, &frame::MAGIC),
+            }]
         }
     }
 

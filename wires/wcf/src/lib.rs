@@ -37,7 +37,7 @@ pub use values::{Form, Layout, QName, Reading, XML};
 pub use violations::Violation;
 
 use bytes::Bytes;
-use everywire_model::wire::{Capabilities, Discovery, Listing, Presence, Sniff};
+use everywire_model::wire::{Capabilities, Discovery, Greeting, Listing, Presence, Sniff};
 use everywire_model::{
     Ambient, Codec, Config, Failure, Incoming, Interface, Limits, Object, Objects, Place, Profile, Reference,
     Resolver, Session, Wire,
@@ -90,6 +90,31 @@ impl Wire for Wcf {
 
     fn sniff(&self, first: &[u8]) -> Sniff {
         sniff(first)
+    }
+
+    fn greetings(&self) -> &'static [Greeting] {
+        const {
+            &[
+                Greeting {
+                    protocol: "net.tcp (WCF)",
+                    schemes: "net.tcp://",
+                    // Version 1.0, duplex, an address, binary with a session, end (MC-NMF 2.2.3).
+                    octets: b"\0\x01\0\x01\x02\x02\x14net.tcp://localhost/\x03\x08\x0c",
+                    answers: |seen| match seen {
+                        [] | [8] | [8, _] => Sniff::More,
+                        // An acknowledgement, or a fault: a URL with its length.
+                        [0x0b, ..] | [8, _, b'h', ..] => Sniff::Yes,
+                        _ => Sniff::No,
+                    },
+                },
+                Greeting {
+                    protocol: "HTTP",
+                    schemes: "basic://, wshttp:// or binhttp://",
+                    octets: b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+                    answers: |seen| Greeting::begins(seen, b"HTTP/1."),
+                },
+            ]
+        }
     }
 
     fn parse(&self, text: &str) -> Result<Reference, Failure> {

@@ -3,8 +3,8 @@
 use super::{Form, document};
 use crate::contract::{self, Known, Preprocess};
 use crate::output::{self, Envelope, line};
-use crate::people;
 use crate::trouble::{Done, Trouble};
+use crate::{people, stranger};
 use everywire::model::{Endpoint, InterfaceKind, Profile, Wire};
 use everywire::{Failure, Interface, Kind, Node, Object, Reference};
 use serde_json::{Value as Json, json};
@@ -45,7 +45,12 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
             Err(failure) if failure.kind() == Kind::BadReference => {
                 return Err(Trouble::failure("there is no object to ask", &failure));
             }
-            Err(failure) => return Err(Trouble::failure("the object does not answer", &failure)),
+            Err(failure) => {
+                return Err(stranger::named(
+                    Trouble::failure("the object does not answer", &failure),
+                    reference,
+                ));
+            }
         },
         None => None,
     };
@@ -78,7 +83,8 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
             if !json {
                 print(&node, reference, interface.map(|held| &**held), Some(&Err(failure.clone())), elapsed);
             }
-            Err(Trouble::failure("the object does not answer", &failure).with_value(value))
+            Err(stranger::named(Trouble::failure("the object does not answer", &failure), reference)
+                .with_value(value))
         }
         answer if json => {
             let profile = reference.profiles.first();
@@ -220,8 +226,11 @@ fn component(wire: Option<&'static dyn Wire>, tag: u32, data: &[u8]) -> String {
     }
 }
 
+/// Tagged components of a reference.
+type Components = Vec<(u32, everywire::Bytes)>;
+
 /// The wire that knows a profile which nobody calls by, and the components in it.
-fn known(tag: u32, data: &[u8]) -> Option<(&'static dyn Wire, Vec<(u32, everywire::Bytes)>)> {
+fn known(tag: u32, data: &[u8]) -> Option<(&'static dyn Wire, Components)> {
     everywire::wires::ALL.iter().find_map(|wire| Some((*wire, wire.components(tag, data)?)))
 }
 
