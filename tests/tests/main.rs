@@ -19,6 +19,7 @@ mod dcom_peers;
 mod dcom_samba;
 mod dcom_wine;
 mod dcop;
+mod endings;
 mod endurance_dcom;
 #[allow(unreachable_pub)]
 mod faults;
