@@ -7,6 +7,7 @@
 # Parts, in this order:
 #   fuzz       each fuzz target with a new seed, from the kept corpora (fuzz/run.sh); what is new is kept (fuzz/keep.sh)
 #   faults     each wire through a relay that breaks connections, and with servers that are killed (tests/tests/faults.rs)
+#   endings    whatever ends a connection, 10,000 calls a cell; nothing lost or doubled (tests/tests/endings.rs)
 #   endurance  clients that call, listen, and are killed at random; nothing of them stays (tests/tests/endurance_dcom.rs)
 #   loom       the protocols of the shared-memory rings and of the hand-over of shards, in every order of their steps
 #   address    the rooms with `unsafe` under the address sanitizer (scripts/sanitize.sh)
@@ -18,7 +19,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all=(fuzz faults endurance loom address thread miri)
+all=(fuzz faults endings endurance loom address thread miri)
 minutes=$((24 * 60))
 if [ "${1:-}" = --minutes ]; then
   minutes=${2:?--minutes needs a number}
@@ -73,6 +74,14 @@ soak_faults() {
   calls=$(grep -ao '"acknowledged": [0-9]*' "$logs/faults.log" | awk '{ all += $2 } END { print all + 0 }')
   echo "$calls calls acknowledged, $(grep -acE '^(faults|kills) ' "$logs/faults.log") runs"
   [ "$result" = 0 ] && [ "$calls" -gt 0 ]
+}
+
+soak_endings() {
+  EVERYWIRE_ENDINGS_CALLS=10000 cargo test --locked -p everywire-tests endings:: -- --nocapture --test-threads=4 >"$logs/endings.log" 2>&1
+  local result=$?
+  # The table is in the log; a cell is a line.
+  echo "$(grep -acE '^\| .* doubled, .* lost \|$' "$logs/endings.log") cells, $(grep -acE ' 0 doubled, 0 lost \|$' "$logs/endings.log") without fault"
+  return $((result > 0))
 }
 
 soak_endurance() {

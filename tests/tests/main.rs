@@ -20,6 +20,7 @@ mod dcom_samba;
 mod dcom_wine;
 mod dcop;
 mod depth;
+mod endings;
 mod endurance_dcom;
 #[allow(unreachable_pub)]
 mod faults;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::time::Duration;
 
 /// Longer than any test.
-const LONG: Duration = Duration::from_secs(600);
+pub(crate) const LONG: Duration = Duration::from_secs(600);
 /// Callers at a time.
 const CALLERS: i32 = 8;
 
@@ -115,7 +115,7 @@ impl Course {
     }
 }
 
-fn caller() -> Node {
+pub(crate) fn caller() -> Node {
     Node::builder().deadline(Some(LONG)).build().into()
 }
 

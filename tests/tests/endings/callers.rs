@@ -1,0 +1,204 @@
+//! Clients, ours and foreign ones. A foreign one is a program that reads `call NUMBER SLOT` and `large NUMBER SLOT`, makes each call in a
+//! thread of its own, and prints `NUMBER WORD TEXT`, where the word is `answered`, `ended` (a failure that says that the call was executed),
+//! `no` (not executed) or `maybe`.
+
+use super::house::INTERFACE;
+use crate::common::foreign::{run, script, until};
+use crate::common::shelf;
+use crate::restarts::caller;
+use everywire::Failure;
+use everywire::model::{Completed, Hold, Object};
+use everywire_tests::peers::{cached, here};
+use everywire_tests::workshop::once;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+/// What the caller of a call was told.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub(super) word: &'static str,
+    /// In the words of the client.
+    pub(super) text: String,
+}
+
+type Tellings = Arc<Mutex<BTreeMap<i32, Told>>>;
+
+const WORDS: [&str; 4] = ["answered", "ended", "no", "maybe"];
+
+/// A client with connections to one object.
+pub(super) trait Caller {
+    /// Begins a call.
+    fn call(&self, number: i32, slot: i32);
+    /// Begins a call over the limit.
+    fn large(&self, number: i32, slot: i32);
+    fn tellings(&self) -> &Tellings;
+
+    /// What so many calls were told.
+    fn told(&self, many: i32) -> BTreeMap<i32, Told> {
+        let many = usize::try_from(many).expect("few");
+        until("every call is told", || self.tellings().lock().expect("whole").len() >= many);
+        std::mem::take(&mut *self.tellings().lock().expect("whole"))
+    }
+}
+
+/// Our client: a connection for each two slots.
+pub(super) struct Ours {
+    objects: Vec<Object>,
+    told: Tellings,
+}
+
+impl Ours {
+    pub(super) fn new(reference: &str) -> Self {
+        let object = |_| caller().object(reference).expect("an address").typed(Hold::Static(&INTERFACE));
+        Self { objects: (0..super::SLOTS / 2).map(object).collect(), told: Tellings::default() }
+    }
+
+    fn run(
+        &self,
+        number: i32,
+        slot: i32,
+        call: impl FnOnce(&Object) -> Result<(i32,), Failure> + Send + 'static,
+    ) {
+        let object = self.objects[usize::try_from(slot / 2).expect("a slot")].clone();
+        let told = Arc::clone(&self.told);
+        std::thread::spawn(move || {
+            let (word, text) = match call(&object) {
+                Ok((sum,)) if sum == number + 1 => ("answered", String::new()),
+                Ok((sum,)) => ("no", format!("the answer of another call: {sum}")),
+                Err(failure) => {
+                    let word = match failure.completed() {
+                        Completed::Yes => "ended",
+                        Completed::No => "no",
+                        Completed::Maybe => "maybe",
+                    };
+                    (word, failure.to_string())
+                }
+            };
+            told.lock().expect("whole").insert(number, Told { word, text });
+        });
+    }
+}
+
+impl Caller for Ours {
+    fn call(&self, number: i32, slot: i32) {
+        self.run(number, slot, move |object| {
+            object.call::<_, (i32,), Failure>(&INTERFACE.operations[0], (number,))
+        });
+    }
+
+    fn large(&self, number: i32, slot: i32) {
+        self.run(number, slot, move |object| {
+            object.call::<_, (i32,), Failure>(&INTERFACE.operations[1], (vec![7_u8; 100 << 10],))
+        });
+    }
+
+    fn tellings(&self) -> &Tellings {
+        &self.told
+    }
+}
+
+/// A program of others.
+pub(super) struct Foreign {
+    child: Child,
+    input: ChildStdin,
+    told: Tellings,
+}
+
+impl Foreign {
+    pub(super) fn start(program: &[String], reference: &str) -> Self {
+        let mut child = Command::new(&program[0])
+            .args(&program[1..])
+            .arg(reference)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{program:?}: {error}"));
+        let input = child.stdin.take().expect("piped");
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        let told = Tellings::default();
+        let tell = Arc::clone(&told);
+        std::thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                let mut parts = line.splitn(3, ' ');
+                let number = parts.next().and_then(|number| number.parse().ok());
+                let word = parts.next().and_then(|word| WORDS.into_iter().find(|known| *known == word));
+                let (Some(number), Some(word)) = (number, word) else { panic!("it said: {line}") };
+                let text = parts.next().unwrap_or_default().to_owned();
+                tell.lock().expect("whole").insert(number, Told { word, text });
+            }
+        });
+        Self { child, input, told }
+    }
+}
+
+impl Caller for Foreign {
+    fn call(&self, number: i32, slot: i32) {
+        writeln!(&self.input, "call {number} {slot}").expect("the client runs");
+    }
+
+    fn large(&self, number: i32, slot: i32) {
+        writeln!(&self.input, "large {number} {slot}").expect("the client runs");
+    }
+
+    fn tellings(&self) -> &Tellings {
+        &self.told
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        // It has said all that it had to say.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn built(name: &str, sources: &[&str], build: impl FnOnce(&Path, &[PathBuf])) -> Vec<String> {
+    let sources: Vec<PathBuf> = sources.iter().map(|source| script(source)).collect();
+    let program = once(env!("CARGO_TARGET_TMPDIR"), name, &sources, |fresh| build(fresh, &sources));
+    vec![program.display().to_string()]
+}
+
+/// omniORB's client.
+pub(super) fn omniorb(test: &str) -> Option<Vec<String>> {
+    here(test, &["g++", "omniorb"]).then(|| {
+        built("endings_omniorb", &["endings_omniorb.cc", "endings.idl"], |fresh, sources| {
+            let dir = shelf().join("endings_omniorb");
+            std::fs::create_dir_all(&dir).expect("a directory");
+            run(Command::new("omniidl").args(["-bcxx", "-C"]).arg(&dir).arg(&sources[1]));
+            run(Command::new("g++")
+                .args(["-O1", "-o"])
+                .arg(fresh)
+                .arg("-I")
+                .arg(&dir)
+                .arg(&sources[0])
+                .arg(dir.join("endingsSK.cc"))
+                .args(["-lomniORB4", "-lomnithread", "-lpthread"]));
+        })
+    })
+}
+
+/// GLib's client.
+pub(super) fn gdbus(test: &str) -> Option<Vec<String>> {
+    here(test, &["cc", "pkg-config", "gio"]).then(|| {
+        built("endings_gdbus", &["endings_gdbus.c"], |fresh, sources| {
+            let flags = run(Command::new("pkg-config").args(["--cflags", "--libs", "gio-unix-2.0"]));
+            run(Command::new("cc")
+                .args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"])
+                .arg(fresh)
+                .arg(&sources[0])
+                .args(flags.split_whitespace()));
+        })
+    })
+}
+
+/// Clients in Python: of HTTP with its own library, of net.tcp with pynettcp.
+pub(super) fn python(test: &str, wire: &str) -> Option<Vec<String>> {
+    // Both run in the environment that has pynettcp.
+    let python = cached(test, "pynettcp")?.join("bin/python");
+    let script = script("endings_wcf.py");
+    Some([python.display().to_string(), script.display().to_string(), wire.to_owned()].into())
+}

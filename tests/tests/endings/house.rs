@@ -1,0 +1,275 @@
+//! A server in a process of its own, which writes down what began and what ended, and does what it is told through its input.
+//!
+//! It is *shut* (calls are held) until it is *opened*. Words to it: `open`, `shut`, `drain` (take no more calls), `stop` (end without
+//! waiting for calls). SIGTERM: take no more calls, end when those under way are answered. What it has done it says: `shut`, `drained`, `stopped`.
+
+use crate::restarts::LONG;
+use everywire::model::shape::{Field, Shape};
+use everywire::model::{Direction, Operation, Parameter, Request, Servant};
+use everywire::{Failure, Interface, Node, Quotas};
+use everywire_tests::again::{only, this_program};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, LazyLock, Mutex};
+use std::time::Duration;
+
+const ADDRESS: &str = "EVERYWIRE_ENDINGS_SERVE";
+const LOG: &str = "EVERYWIRE_ENDINGS_LOG";
+const CONNECTIONS: &str = "EVERYWIRE_ENDINGS_CONNECTIONS";
+const IDLE: &str = "EVERYWIRE_ENDINGS_IDLE";
+
+/// The largest message that a server takes, in bytes.
+const LARGEST: u64 = 64 << 10;
+
+pub(super) static INTERFACE: LazyLock<Interface> = LazyLock::new(|| {
+    let input = |shape| Parameter { direction: Direction::In, field: Field { name: "v".into(), shape } };
+    let mut interface = crate::faults::house::INTERFACE.clone();
+    interface.name = "test.Counter".into();
+    interface.operations = vec![
+        Operation::new("count", vec![input(Shape::I32)], Shape::I32),
+        Operation::new("large", vec![input(Shape::sequence(Shape::U8))], Shape::I32),
+    ]
+    .into();
+    interface
+});
+
+/// What a server is to be like.
+#[derive(Clone, Copy)]
+pub(super) struct Settings {
+    pub(super) connections: i32,
+    /// Milliseconds that a connection may be silent; 0: for ever.
+    pub(super) idle: u64,
+}
+
+/// The file of the calls that began and of those that ended.
+pub(super) struct Log(PathBuf);
+
+/// What is in it: how often each call began, and ended.
+#[derive(Default)]
+pub(super) struct Ran {
+    pub(super) began: BTreeMap<i32, u32>,
+    pub(super) ended: BTreeMap<i32, u32>,
+}
+
+impl Log {
+    pub(super) fn new(path: PathBuf) -> Self {
+        File::create(&path).expect("a list of calls");
+        Self(path)
+    }
+
+    pub(super) fn read(&self) -> Ran {
+        let mut ran = Ran::default();
+        for line in fs::read_to_string(&self.0).expect("a list of calls").lines() {
+            let (word, number) = line.split_once(' ').expect("a word and a number");
+            let list = if word == "began" { &mut ran.began } else { &mut ran.ended };
+            *list.entry(number.parse().expect("a number")).or_default() += 1;
+        }
+        ran
+    }
+}
+
+/// A server under way. It is killed with this value.
+pub(super) struct Process {
+    child: Child,
+    input: ChildStdin,
+    said: Mutex<BufReader<ChildStdout>>,
+    address: String,
+}
+
+impl Process {
+    pub(super) fn start(listen: &str, log: &Log, settings: Settings) -> Self {
+        let mut child = this_program()
+            .args(only("serve_an_ending"))
+            .env(ADDRESS, listen)
+            .env(LOG, &log.0)
+            .env(CONNECTIONS, settings.connections.to_string())
+            .env(IDLE, settings.idle.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a server starts");
+        let input = child.stdin.take().expect("piped");
+        let said = Mutex::new(BufReader::new(child.stdout.take().expect("piped")));
+        let mut process = Self { child, input, said, address: String::new() };
+        process.address = process.hear("ready ");
+        process
+    }
+
+    /// Waits until it says a line with this word; what follows it.
+    fn hear(&self, word: &str) -> String {
+        let mut said = self.said.lock().expect("whole");
+        loop {
+            let mut line = String::new();
+            let read = said.read_line(&mut line).expect("text");
+            assert!(read > 0, "the server never says `{word}`");
+            if let Some((_, rest)) = line.split_once(&format!("#: {word}")) {
+                return rest.trim_end().to_owned();
+            }
+        }
+    }
+
+    fn tell(&self, word: &str) {
+        // It may have been killed.
+        let _ = writeln!(&self.input, "{word}");
+    }
+
+    /// Where it listens.
+    pub(super) fn port(&self) -> u16 {
+        let (_, rest) = self.address.split_once("127.0.0.1:").expect("an address of TCP");
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().expect("a port")
+    }
+
+    /// Lets calls go.
+    pub(super) fn open(&self) {
+        self.tell("open");
+    }
+
+    /// Holds calls from now on.
+    pub(super) fn shut(&self) {
+        self.tell("shut");
+        self.hear("shut");
+    }
+
+    /// As SIGTERM does: returns when the place is free.
+    pub(super) fn terminate(&self) {
+        let id = i32::try_from(self.child.id()).expect("a process number");
+        // SAFETY: a signal to a child of ours that nobody has waited for.
+        unsafe { libc::kill(id, libc::SIGTERM) };
+        self.hear("drained");
+    }
+
+    /// Frees the place.
+    pub(super) fn drain(&self) {
+        self.tell("drain");
+        self.hear("drained");
+    }
+
+    /// Ends all connections.
+    pub(super) fn stop(&self) {
+        self.tell("stop");
+        self.hear("stopped");
+    }
+
+    /// Waits until it has stopped.
+    pub(super) fn stopped(&self) {
+        self.hear("stopped");
+    }
+
+    /// Ends at once.
+    pub(super) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Holds calls back while it is shut, and writes down those that begin and end.
+struct Gate {
+    open: Mutex<bool>,
+    changed: Condvar,
+    log: File,
+}
+
+impl Gate {
+    fn note(&self, word: &str, number: i32) {
+        // One write for one line; the kernel has it even if this process is killed now.
+        (&self.log).write_all(format!("{word} {number}\n").as_bytes()).expect("a list of calls");
+    }
+
+    fn set(&self, open: bool) {
+        *self.open.lock().expect("whole") = open;
+        self.changed.notify_all();
+    }
+}
+
+struct Counter(Arc<Gate>);
+
+impl Servant for Counter {
+    fn interface(&self) -> &Interface {
+        &INTERFACE
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let (number,) = request.arguments::<(i32,)>()?;
+            self.0.note("began", number);
+            everywire::blocking(|| {
+                let mut open = self.0.open.lock().expect("whole");
+                while !*open {
+                    open = self.0.changed.wait(open).expect("whole");
+                }
+            });
+            self.0.note("ended", number);
+            request.reply(Ok::<_, Failure>((number + 1,)))
+        });
+    }
+}
+
+static TERMINATED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn on_signal(_: libc::c_int) {
+    TERMINATED.store(true, Ordering::Release);
+}
+
+fn say(word: &str) {
+    println!("#: {word}");
+}
+
+/// Serves if the environment says so, until the input ends.
+pub(super) fn serve_as_told() {
+    let (Ok(address), Some(log)) = (std::env::var(ADDRESS), std::env::var_os(LOG)) else { return };
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok()).expect("a number");
+    // SAFETY: the handler does nothing but store a flag.
+    unsafe { libc::signal(libc::SIGTERM, on_signal as *const () as libc::sighandler_t) };
+    let quotas = Quotas {
+        connections: usize::try_from(number(CONNECTIONS)).expect("few"),
+        idle: Some(number(IDLE)).filter(|idle| *idle > 0).map(Duration::from_millis),
+        ..Quotas::default()
+    };
+    let log = File::options().append(true).open(log).expect("a list");
+    let gate = Arc::new(Gate { open: Mutex::new(false), changed: Condvar::new(), log });
+    let node: Node = Node::builder().max_message(LARGEST).quotas(quotas).build().into();
+    node.export_servant("counter", Arc::new(Counter(Arc::clone(&gate))));
+    let at = node.listen(&address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
+    say(&format!("ready {at}"));
+    let ending = node.clone();
+    std::thread::spawn(move || {
+        while !TERMINATED.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        ending.drain();
+        say("drained");
+        ending.stop_within(LONG);
+        say("stopped");
+    });
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        match line.as_str() {
+            "open" => gate.set(true),
+            "shut" => {
+                gate.set(false);
+                say("shut");
+            }
+            "drain" => {
+                node.drain();
+                say("drained");
+            }
+            "stop" => {
+                node.stop_within(Duration::ZERO);
+                say("stopped");
+            }
+            other => panic!("no word: {other}"),
+        }
+    }
+    // The test is over; calls that are still held would keep this process.
+    std::process::exit(0);
+}
