@@ -354,14 +354,9 @@ macro_rules! ours {
 ours! {
     our_calls_begin_at_most_once_however_connections_end_on_giop: GIOP;
     our_calls_begin_at_most_once_however_connections_end_on_dbus: DBUS;
+    our_calls_begin_at_most_once_however_connections_end_on_dcom: DCOM;
     our_calls_begin_at_most_once_however_connections_end_on_net_tcp: NET_TCP;
     our_calls_begin_at_most_once_however_connections_end_on_http: HTTP;
-}
-
-#[test]
-#[ignore = "not yet green: a server that ends refuses a call by an HRESULT, which says that it was executed"]
-fn our_calls_begin_at_most_once_however_connections_end_on_dcom() {
-    table(&DCOM, "Everywire", None);
 }
 
 #[test]

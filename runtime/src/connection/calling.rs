@@ -81,7 +81,14 @@ impl Connection {
             Err(failure) => return Ok(Some(Outcome::Failed(failure))),
         };
         if let Err(error) = self.flush(&mut core) {
-            self.fail(&mut core, self.broken(&error));
+            // What the session says of this call counts: it may know that nothing of it has begun.
+            core.sending.push((id, None));
+            self.lose(&mut core, &error);
+            let at = core.sending.iter().position(|(sent, _)| *sent == id);
+            if let Some(outcome) = at.and_then(|at| core.sending.swap_remove(at).1) {
+                self.pass_on(core);
+                return Ok(Some(outcome));
+            }
         }
         let oneway = matches!(ask, Ask::Call(Call { expects: Expects::Nothing, .. }));
         // Where there is one call at a time, what expects nothing has an outcome all the same.
@@ -153,7 +160,7 @@ impl Connection {
         };
         core.waiting.push(Waiting { id, until, waiter: Waiter::Future(asker) });
         if let Err(error) = self.flush(&mut core) {
-            self.fail(&mut core, self.broken(&error));
+            self.lose(&mut core, &error);
         }
         if self.is_serving() {
             // An event loop reads it all the time.
@@ -204,8 +211,7 @@ impl Connection {
             return;
         }
         if let Err(error) = self.flush(&mut core) {
-            let failure = self.broken(&error);
-            return self.fail(&mut core, failure);
+            return self.lose(&mut core, &error);
         }
         if !core.reading {
             // Listeners that are behind wait, unless a reply is due.
@@ -281,7 +287,7 @@ impl Connection {
             }
             if core.reading {
                 if let Err(error) = self.flush(&mut core) {
-                    self.fail(&mut core, self.broken(&error));
+                    self.lose(&mut core, &error);
                 }
             } else {
                 // Reading meanwhile keeps two sides that send much to each other from waiting for ever.
@@ -392,7 +398,7 @@ impl Connection {
         if !core.session.transmit().is_empty()
             && let Err(error) = self.flush(core)
         {
-            self.fail(core, self.broken(&error));
+            self.lose(core, &error);
         }
         core.failed.is_none() && matches!(self.fill(core), Ok(true))
     }

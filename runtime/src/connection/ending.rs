@@ -15,6 +15,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+/// Reads after a write that failed; more than a socket holds is not lost by chance.
+const LAST_READS: u32 = 64;
+
 impl Connection {
     pub(super) fn closed(&self) -> Failure {
         Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closed the connection")
@@ -26,6 +29,21 @@ impl Connection {
         Failure::new(Kind::Unreachable, Initiator::Here, format!("the connection broke: {error}"))
             .with_completed(Completed::Maybe)
             .at(&self.endpoint)
+    }
+
+    /// Bytes of this side do not get through any more. What the peer said before it left comes first: answers of calls under way, and
+    /// perhaps a goodbye that tells what became of the others.
+    #[cold]
+    pub(super) fn lose(&self, core: &mut Core, error: &io::Error) {
+        for _ in 0..LAST_READS {
+            if core.failed.is_some() || !matches!(self.fill(core), Ok(true)) {
+                break;
+            }
+            while let Some(event) = core.session.poll() {
+                self.deliver(core, event);
+            }
+        }
+        self.fail(core, self.broken(error));
     }
 
     /// The peer broke the protocol: tell it, tell the observer, and end.

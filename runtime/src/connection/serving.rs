@@ -59,12 +59,15 @@ impl Connection {
                     }
                     break;
                 }
+                let waited = !core.session.transmit().is_empty();
+                let fits = self.send_replies(&mut core, true);
+                if waited && fits && core.session.transmit().is_empty() {
+                    // Its end may have waited for this only.
+                    continue;
+                }
                 // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
                 // still incomplete.
-                if !self.send_replies(&mut core, true)
-                    || (reads > 0 && core.session.wanted() == 0)
-                    || reads == READS
-                {
+                if !fits || (reads > 0 && core.session.wanted() == 0) || reads == READS {
                     break;
                 }
                 match self.fill(&mut core) {

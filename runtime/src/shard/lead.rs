@@ -258,12 +258,13 @@ impl Lead {
                         connection.cut(&Failure::new(Kind::Unreachable, Initiator::Peer, "the peer is gone"));
                         shard.forget(&connection);
                     }
-                    Served::Nothing | Served::Something if !connection.is_fruitful() => {
-                        return Handled::Stranger;
-                    }
                     Served::Nothing | Served::Something => {
+                        let fruitful = connection.is_fruitful();
+                        // It is looked at once more, whatever it brought: a peer in shared memory rings only for those who are.
                         self.warm(connection, hot);
-                        return Handled::Call;
+                        if fruitful {
+                            return Handled::Call;
+                        }
                     }
                 }
                 Handled::Stranger

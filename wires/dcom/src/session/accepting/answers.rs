@@ -63,6 +63,14 @@ impl Accepting {
             Kind::NoObject if serving.orpc && failure.code().is_none() => Some(hresult::RPC_E_DISCONNECTED),
             Kind::NoObject | Kind::NoOperation if failure.code().is_none() => Some(hresult::NCA_OP_RNG_ERROR),
             Kind::Malformed if failure.initiator() == Initiator::Peer => Some(hresult::NCA_FAULT_NDR),
+            // The node refused the call before any servant saw it: an HRESULT would say that the method ran.
+            Kind::Busy
+                if failure.initiator() == Initiator::Peer
+                    && failure.completed() == Completed::No
+                    && failure.code().is_none() =>
+            {
+                Some(hresult::NCA_SERVER_TOO_BUSY)
+            }
             _ if !serving.orpc => Some(hresult::fault_status(failure)),
             _ => None,
         };
