@@ -18,7 +18,7 @@ fn header(size: u32) -> Vec<u8> {
 }
 
 /// A whole `void_call` of `benchmarking`, as omniORB would send it.
-fn request() -> Vec<u8> {
+pub(crate) fn request() -> Vec<u8> {
     let mut body = Vec::new();
     body.extend_from_slice(&1u32.to_le_bytes());
     body.extend_from_slice(&[3, 0, 0, 0, 0, 0, 0, 0]);

@@ -1,6 +1,7 @@
 //! Attacks on the memory and the places of a server, over every wire that strangers reach by TCP: what they hold stays below the
 //! budget, somebody from elsewhere is served, and whoever finds no place is told why in the words of the wire.
 
+use crate::attacks::request;
 use crate::common::foreign::{PATIENCE, until};
 use crate::common::{Server, scratch};
 use everywire::Node;
@@ -317,9 +318,10 @@ fn turned_away(attack: &Attack, says: &[u8], told: impl Fn(&[u8]) -> bool) {
 
 #[test]
 fn newcomers_without_a_place_are_told_why_over_iiop() {
-    // A goodbye: nothing was executed, and they may ask again.
-    turned_away(&ATTACKS[0], b"", |said| {
-        said == b"GIOP\x01\x02\x01\x05\0\0\0\0" || said == b"GIOP\x01\x02\0\x05\0\0\0\0"
+    // NO_RESOURCES, not executed, and a goodbye.
+    turned_away(&ATTACKS[0], &request(), |said| {
+        let refused = String::from_utf8_lossy(said).contains("IDL:omg.org/CORBA/NO_RESOURCES:1.0");
+        refused && said.ends_with(b"\x05\0\0\0\0")
     });
 }
 

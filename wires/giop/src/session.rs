@@ -51,6 +51,8 @@ pub(crate) struct GiopSession {
     pub(crate) discarding: Option<Discarding>,
     /// Bytes of whole messages received so far.
     pub(crate) received: u64,
+    /// There is no place for this peer: its first request is refused, for this reason.
+    pub(crate) turned_away: Option<Box<Failure>>,
     /// Bytes missing of the message at the front of the input.
     pub(crate) missing: usize,
     /// When the message at the front of the input must be whole, and seconds it was given.
@@ -156,6 +158,7 @@ impl GiopSession {
             filling: None,
             discarding: None,
             received: 0,
+            turned_away: None,
             missing: 0,
             due: None,
         }
@@ -268,7 +271,10 @@ impl Session for GiopSession {
 
     #[inline]
     fn poll(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        match self.turned_away {
+            None => self.events.pop_front(),
+            Some(_) => self.poll_refusing(),
+        }
     }
 
     #[inline]
@@ -310,6 +316,12 @@ impl Session for GiopSession {
         self.assemblies.iter().map(|assembly| assembly.bytes.capacity()).sum()
     }
 
+    fn turn_away(&mut self, why: &Failure) -> bool {
+        // A goodbye at once would have other ORBs ask again at once, and for ever. This exception is told to whoever calls.
+        self.turned_away = Some(Box::new(why.clone().with_code("CORBA::NO_RESOURCES")));
+        true
+    }
+
     fn close(&mut self) {
         self.say_goodbye();
     }
@@ -329,6 +341,34 @@ impl Session for GiopSession {
 
     fn outstanding(&self) -> usize {
         self.waiting.len() + self.serving.iter().filter(|serving| !serving.cancelled).count()
+    }
+}
+
+impl GiopSession {
+    /// Refuses what the peer asks, and says goodbye.
+    #[cold]
+    fn poll_refusing(&mut self) -> Option<Event> {
+        while let Some(event) = self.events.pop_front() {
+            let id = match event {
+                Event::Call(incoming) => incoming.id,
+                Event::Probe { id, .. } => id,
+                other => return Some(other),
+            };
+            if let Some(why) = self.turned_away.take() {
+                // One that expects no answer gets none.
+                let _ = self.answer(id, Answer::Failed(&why));
+                self.turned_away = Some(why);
+            }
+            if self.serving.is_empty() {
+                self.say_goodbye();
+            }
+        }
+        // When that has left, nothing is to be said any more.
+        let over = self.state == State::Closed && self.out.is_empty();
+        over.then(|| {
+            self.turned_away = None;
+            Event::Closed
+        })
     }
 }
 
