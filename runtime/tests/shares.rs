@@ -155,12 +155,22 @@ fn quiet_connections_of_the_source_with_most_make_room_for_newcomers() {
             peer
         })
         .collect();
-    // Whoever was busy a moment ago stays: now nobody makes room, and the newcomer is told and closed.
+    // Whoever is in the middle of a request stays: now nobody makes room, and the newcomer is told and closed.
+    let next = call(1, "add_one", 41);
+    for peer in many.iter_mut().chain([&mut lonely]) {
+        peer.write_all(&next[..3]).unwrap();
+    }
+    // They have arrived when the server has slept again: it is told of them in order with what it is asked now.
+    std::thread::sleep(Duration::from_millis(100));
     let mut early = from(3, address);
     let mut words = Vec::new();
     early.read_to_end(&mut words).unwrap();
     assert_eq!(words[4], 4, "a goodbye: {words:?}");
     assert!(refusals.lock().unwrap()[0].contains("`connections`"));
+    for peer in many.iter_mut().chain([&mut lonely]) {
+        peer.write_all(&next[3..]).unwrap();
+        peer.read_exact(&mut [0; 17]).unwrap();
+    }
     std::thread::sleep(Duration::from_millis(1100));
     assert!(asks(&mut many[0]));
     let mut newcomer = from(3, address);
@@ -188,18 +198,18 @@ fn the_oldest_stranger_of_the_source_with_most_makes_room_first() {
 
 #[test]
 fn idle_connections_end_and_busy_ones_do_not() {
-    let quotas = Quotas { idle: Some(Duration::from_millis(300)), ..Quotas::default() };
+    let quotas = Quotas { idle: Some(Duration::from_millis(1500)), ..Quotas::default() };
     let server = Builder::new(&[&PLAINMUTE]).shards(1).quotas(quotas).build();
     let bound = server.listen("plainmute://127.0.0.1:0").unwrap();
     server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
     let address = bound.trim_start_matches("plainmute://").trim_end_matches('/').parse().unwrap();
     let (mut silent, mut busy) = (from(1, address), from(1, address));
     assert!(asks(&mut silent) && asks(&mut busy));
-    busy.write_all(&call(2, "wait_ms", 900)).unwrap();
+    busy.write_all(&call(2, "wait_ms", 2500)).unwrap();
     let begun = Instant::now();
     let mut answer = [0; 17];
     busy.read_exact(&mut answer).unwrap();
-    assert!(begun.elapsed() >= Duration::from_millis(900));
+    assert!(begun.elapsed() >= Duration::from_millis(2500));
     drop(busy);
     drop(silent);
     until("both are gone", || server.connections() == 0);

@@ -1,5 +1,6 @@
 //! A second network beside the test's own, joined to it by one cable.
 
+use super::foreign::until;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
@@ -36,7 +37,21 @@ impl Cable {
         {
             assert!(cable.there("ip").args(rest).status().expect("ip starts").success(), "{rest:?}");
         }
+        cable.wait_until_it_passes();
         cable
+    }
+
+    /// On a busy machine the kernel takes seconds to notice that the other end is up; until then it throws away even the questions
+    /// for a neighbour's address.
+    fn wait_until_it_passes(&self) {
+        for (mut ip, end) in [(Command::new("ip"), "near"), (self.there("ip"), "far")] {
+            ip.args(["-oneline", "link", "show", "dev", end]);
+            until("both ends of the cable are up", || {
+                let output = ip.output().expect("ip starts");
+                let said = String::from_utf8_lossy(&output.stdout);
+                said.contains("LOWER_UP") && said.contains("state UP")
+            });
+        }
     }
 
     /// A program that will run in the other network.
