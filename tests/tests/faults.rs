@@ -172,27 +172,32 @@ fn call_quietly(address: &str, numbers: &AtomicI32) -> i32 {
 }
 
 #[test]
+#[ignore = "part of make soak: what is tried depends on how fast the machine is"]
 fn nothing_is_lost_or_doubled_on_giop() {
     breaks(&Course::socket("giop", "iiop", "", "", &scratch("faults-giop")));
 }
 
 #[test]
+#[ignore = "part of make soak: what is tried depends on how fast the machine is"]
 fn nothing_is_lost_or_doubled_on_dbus() {
     breaks(&Course::socket("dbus", "dbus", "", "", &scratch("faults-dbus")));
 }
 
 #[test]
+#[ignore = "part of make soak: what is tried depends on how fast the machine is"]
 fn nothing_is_lost_or_doubled_on_dcom() {
     breaks(&Course::socket("dcom", "dcom", "", "?exporter=here", &scratch("faults-dcom")));
 }
 
 #[test]
+#[ignore = "part of make soak: what is tried depends on how fast the machine is"]
 fn nothing_is_lost_or_doubled_on_net_tcp() {
     let dir = scratch("faults-wcf");
     breaks(&Course::socket("wcf", "net.tcp", "?security=none", "?security=none", &dir).under_one_name());
 }
 
 #[test]
+#[ignore = "part of make soak: what is tried depends on how fast the machine is"]
 fn nothing_is_lost_or_doubled_on_http() {
     breaks(&Course::socket("http", "basic", "?security=none", "?security=none", &scratch("faults-http")));
 }
@@ -279,6 +284,7 @@ fn call_for(address: &str, numbers: &AtomicI32, time: Duration) -> Told {
 }
 
 #[test]
+#[ignore = "part of make soak: what is tried depends on how fast the machine is"]
 fn killed_servers_lose_and_double_nothing() {
     let courses = [
         Course::socket("giop-killed", "iiop", "", "", &scratch("kills-giop")),
