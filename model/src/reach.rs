@@ -60,7 +60,7 @@ impl Publish {
     ///
     /// # Errors
     ///
-    /// The option has a value that is no HOST[:PORT], or stands there twice.
+    /// The option has a value that is no `HOST[:PORT]`, or stands there twice.
     pub fn take(address: &str) -> Result<(Cow<'_, str>, Option<Self>), Failure> {
         let Some((place, options)) = address.split_once('?') else { return Ok((address.into(), None)) };
         let (options, rest) = options.split_at(options.find('#').unwrap_or(options.len()));
