@@ -14,8 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Newcomers that are let in before others get their turn.
+/// Newcomers that are let in before others get their turn, and one more for each of these times since the last ones.
 const AT_ONCE: usize = 4;
+const ONE_MORE: Duration = Duration::from_micros(250);
+/// The most of them in one go.
+const MOST_AT_ONCE: usize = 256;
 /// Newcomers beyond the quota that are told why at one time; more of them are closed without a word.
 const MANNERS: usize = 64;
 /// How long a connection has been quiet before it makes room for another one.
@@ -26,11 +29,14 @@ const EVICTED: usize = 64;
 const SPARE: usize = 128;
 
 impl Shared {
-    /// Accepts what waits at a listener. No single failure ends it.
-    pub(crate) fn accept(&self, listener: &Listener) {
+    /// Accepts what waits at a listener; none has been accepted by this thread for so long. No single failure ends it.
+    pub(crate) fn accept(&self, listener: &Listener, since: Duration) {
+        // Where the calls of all others take long, those who wait for a place must not wait for them a hundred times.
+        let more = usize::try_from(since.as_micros() / ONE_MORE.as_micros()).unwrap_or(MOST_AT_ONCE);
+        let at_once = MOST_AT_ONCE.min(AT_ONCE.saturating_add(more));
         // Whoever comes now gets a moment to speak before it makes room.
         let begun = self.shares.number();
-        for _ in 0..AT_ONCE {
+        for _ in 0..at_once {
             let stream = match listener.accept() {
                 Ok(stream) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,

@@ -9,7 +9,7 @@
 mod lead;
 
 pub use lead::blocking;
-pub(crate) use lead::{Lead, about_to_block, leads_here, with_lead};
+pub(crate) use lead::{Lead, about_to_block, leads_here, with_lead_of_no_call};
 
 use crate::alarms::Alarms;
 use crate::connection::{Connection, flush_before_blocking};

@@ -17,13 +17,17 @@ impl Connection {
         if core.failed.is_some() {
             return None;
         }
-        if core.session.deadline().is_some_and(|deadline| deadline <= now)
-            && let Err(violation) = core.session.expire(now)
-        {
+        let due = core.session.deadline().is_some_and(|deadline| deadline <= now);
+        if due && let Err(violation) = core.session.expire(now) {
             self.refuse(&mut core, violation);
         }
-        while let Some(event) = core.session.poll() {
-            self.deliver(&mut core, event);
+        if !self.is_serving() {
+            while let Some(event) = core.session.poll() {
+                self.deliver(&mut core, event);
+            }
+        } else if due {
+            // There may be calls among its events, which servants answer.
+            self.serve_soon();
         }
         if core.draining.is_some_and(|until| until <= now) {
             self.fail(

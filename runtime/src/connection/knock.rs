@@ -27,25 +27,30 @@ impl Wake for Knock {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let Some(connection) = self.0.get().and_then(Weak::upgrade) else { return };
-        let this = self.0.get().cloned().unwrap_or_default();
         // Whoever wakes may hold the lock of another connection, or of this one.
-        let seat = connection.seat().cloned();
-        connection.node.queue(
+        if let Some(connection) = self.0.get().and_then(Weak::upgrade) {
+            connection.serve_soon();
+        }
+    }
+}
+
+impl Connection {
+    /// Has its event loop serve what its session has.
+    pub(super) fn serve_soon(&self) {
+        let this = Weak::clone(&self.this);
+        self.node.queue(
             Box::pin(async move {
                 if let Some(connection) = this.upgrade() {
                     connection.serve_again();
                 }
             }),
-            seat.as_ref(),
+            self.seat(),
         );
     }
-}
 
-impl Connection {
     /// Serves what its session has now, on the thread that leads the event loop.
     fn serve_again(self: &Arc<Self>) {
-        let served = shard::with_lead(|lead| self.serve(lead));
+        let served = shard::with_lead_of_no_call(|lead| self.serve(lead));
         match served {
             Some(Served::Over) => {
                 if let Some(shard) = self.seat().and_then(crate::seat::Seat::shard) {
@@ -58,7 +63,8 @@ impl Connection {
                     let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
                 }
             }
-            None => {}
+            // This thread was taken for blocked just now: whoever leads serves it.
+            None => self.serve_soon(),
         }
     }
 }

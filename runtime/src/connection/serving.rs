@@ -16,9 +16,6 @@ use std::sync::{Arc, Mutex};
 /// Reads for one connection in one go, while a message is incomplete, before others get their turn.
 const READS: u32 = 64;
 
-/// How often a session that wants to read no more goes on in one go, because all that it said has left.
-const RESUMED: u32 = 4;
-
 /// How serving a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Served {
@@ -38,7 +35,7 @@ impl Connection {
         let mut served = Served::Nothing;
         let mut core = self.enter();
         let (mut reads, mut events) = (0, 0);
-        let (mut resumed, mut again) = (0, false);
+        let mut again = false;
         let unsent = core.session.transmit().len();
         // Everything that was read is served before this ends, unless the peer does not read its answers: nobody would be told of a
         // call left in the session.
@@ -55,11 +52,11 @@ impl Connection {
                     let fits = self.send_replies(&mut core, false);
                     if fits && waited && core.session.transmit().is_empty() {
                         // It may have waited for this only.
-                        resumed += 1;
-                        if resumed < RESUMED || self.stream.watched().1.is_some() {
+                        if self.stream.watched().1.is_some() {
                             continue;
                         }
-                        // Others have their turn; the event loop tells at once that there is room.
+                        // Others have their turn: an answer of that size may have taken milliseconds. The event loop tells at once
+                        // that there is room.
                         self.watch(&mut core, false, true);
                         again = true;
                         break;

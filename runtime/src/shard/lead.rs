@@ -9,6 +9,7 @@
 //! strangers do not make a caller wait for more than a few of them.
 
 use super::{BELL, CONTROL, Rank, Shard, Watched};
+use crate::clock::lately;
 use crate::connection::{Connection, Served};
 use crate::patience::Patience;
 use crate::sync::lock;
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// Busy connections that are looked at directly; with more of them the kernel is asked which are ready.
 const HOT: usize = 4;
-/// Direct looks between two questions to the kernel.
+/// Direct looks between two questions to the kernel, if no tick of its clock comes before.
 const LOOKS: u32 = 16;
 /// Events that are asked for at once.
 const EVENTS: usize = 512;
@@ -42,23 +43,19 @@ pub(crate) struct Lead {
     term: u64,
     /// The call that it began last.
     call: Cell<u64>,
-}
-
-/// What an event was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Handled {
-    /// One of somebody who calls, or the process's own.
-    Call,
-    /// One of somebody who has brought nothing, or of a newcomer.
-    Stranger,
-    /// Another thread leads now.
-    Deposed,
+    /// When it let newcomers in last.
+    accepted: Cell<Instant>,
 }
 
 impl Lead {
     /// Leads a shard in this term, on the calling thread, until another one does.
     pub(super) fn of(shard: &Arc<Shard>, term: u64) {
-        let lead = Rc::new(Self { shard: Arc::clone(shard), term, call: Cell::new(0) });
+        let lead = Rc::new(Self {
+            shard: Arc::clone(shard),
+            term,
+            call: Cell::new(0),
+            accepted: Cell::new(lately()),
+        });
         LEADING.set(Some(Rc::clone(&lead)));
         lead.run();
         LEADING.set(None);
@@ -125,10 +122,20 @@ impl Lead {
         let mut patience = Patience::new(shard.latency);
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
         let mut looks = 0;
+        // When the kernel was asked last, and which of the strangers comes first the next time.
+        let (mut asked, mut turn) = (lately(), 0);
         shard.leader.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
         if self.term > 1 && self.leads() {
             shard.recall_bells();
-            hot.extend(lock(&shard.inherited).take());
+            // First of all: its calls were read already, so that no event tells of them, and only one connection is inherited.
+            let inherited = lock(&shard.inherited).take();
+            if let Some(connection) = inherited {
+                match connection.serve(self) {
+                    Served::Deposed => return,
+                    Served::Over => shard.forget(&connection),
+                    Served::Nothing | Served::Something => hot.push_back(connection),
+                }
+            }
         }
         while self.leads() {
             let mut busy = self.run_tasks();
@@ -159,7 +166,7 @@ impl Lead {
                 patience.after_sending(hot.back().map(|connection| connection.stream()));
             }
             let idle = !busy && !patience.look_again();
-            if !idle && looks < LOOKS && !hot.is_empty() {
+            if !idle && looks < LOOKS && !hot.is_empty() && lately() == asked {
                 continue;
             }
             looks = 0;
@@ -177,6 +184,7 @@ impl Lead {
                 let _ = epoll::wait(&shard.epoll, spare_capacity(&mut events), Some(&none));
                 false
             };
+            asked = lately();
             if slept {
                 hot.iter().for_each(|connection| connection.stream().after_sleep(false));
                 if events.iter().any(|event| event.data.u64() != BELL) {
@@ -187,19 +195,22 @@ impl Lead {
             if !events.is_empty() {
                 patience.rewarded();
             }
-            let mut strangers = 0;
             if events.len() > 1 {
                 events.sort_by_cached_key(|event| shard.rank(event.data.u64()));
             }
-            for event in &events {
-                // Of those that are left the kernel tells again; before that it is asked for calls.
-                if strangers == STRANGERS && shard.rank(event.data.u64()) == Rank::Strangers {
-                    break;
+            if events.len() > STRANGERS {
+                let first = events.partition_point(|event| shard.rank(event.data.u64()) < Rank::Strangers);
+                let strangers = events.len() - first;
+                if strangers > STRANGERS {
+                    // Of those that are left the kernel tells again, in the same order; before that it is asked for calls.
+                    events[first..].rotate_left(turn % strangers);
+                    turn = turn.wrapping_add(STRANGERS);
+                    events.truncate(first + STRANGERS);
                 }
-                match self.handle(*event, &mut hot) {
-                    Handled::Deposed => return,
-                    Handled::Stranger => strangers += 1,
-                    Handled::Call => {}
+            }
+            for event in &events {
+                if self.handle(*event, &mut hot) {
+                    return;
                 }
             }
             if slept || looks == 0 {
@@ -226,50 +237,43 @@ impl Lead {
         shard.asleep.store(false, Ordering::SeqCst);
     }
 
-    /// Handles one event.
-    fn handle(&self, event: epoll::Event, hot: &mut VecDeque<Arc<Connection>>) -> Handled {
+    /// Handles one event. Returns whether another thread leads now.
+    fn handle(&self, event: epoll::Event, hot: &mut VecDeque<Arc<Connection>>) -> bool {
         let shard = &self.shard;
         let token = event.data.u64();
         if token == BELL {
             let mut count = [0u8; 8];
             // Empty already: fine.
             let _ = rustix::io::read(&shard.bell, &mut count);
-            return Handled::Call;
+            return false;
         }
         match shard.find(token & !CONTROL) {
-            None => Handled::Call,
+            None => {}
             Some(Watched::Listener(listener, node)) => {
-                node.accept(&listener);
-                Handled::Stranger
+                let now = lately();
+                node.accept(&listener, now.saturating_duration_since(self.accepted.replace(now)));
             }
             Some(Watched::Connection(connection)) if !connection.is_serving() => {
                 connection.pump();
                 if connection.is_over() {
                     shard.forget(&connection);
                 }
-                Handled::Call
             }
             Some(Watched::Connection(connection)) => {
                 connection.stream().after_sleep(token & CONTROL == 0);
                 match connection.serve(self) {
                     Served::Over => shard.forget(&connection),
-                    Served::Deposed => return Handled::Deposed,
+                    Served::Deposed => return true,
                     Served::Nothing if token & CONTROL != 0 && connection.stream().peer_gone() => {
                         connection.cut(&Failure::new(Kind::Unreachable, Initiator::Peer, "the peer is gone"));
                         shard.forget(&connection);
                     }
-                    Served::Nothing | Served::Something => {
-                        let fruitful = connection.is_fruitful();
-                        // It is looked at once more, whatever it brought: a peer in shared memory rings only for those who are.
-                        self.warm(connection, hot);
-                        if fruitful {
-                            return Handled::Call;
-                        }
-                    }
+                    // It is looked at once more, whatever it brought: a peer in shared memory rings only for those who are.
+                    Served::Nothing | Served::Something => self.warm(connection, hot),
                 }
-                Handled::Stranger
             }
         }
+        false
     }
 
     /// Puts a connection among those looked at directly, in place of the one that was there longest.
@@ -298,10 +302,11 @@ impl Lead {
     }
 }
 
-/// Does something with the lead of the calling thread, if it leads a shard.
-pub(crate) fn with_lead<T>(work: impl FnOnce(&Lead) -> T) -> Option<T> {
-    let lead = LEADING.with_borrow(|leading| leading.as_ref().filter(|lead| lead.leads()).cloned());
-    lead.map(|lead| work(&lead))
+/// Does something with the lead of the calling thread, whose task has nothing else to do. The task no longer counts as a call: nobody
+/// takes the lead away before the next one begins. Nothing, if the thread has lost it.
+pub(crate) fn with_lead_of_no_call<T>(work: impl FnOnce(&Lead) -> T) -> Option<T> {
+    let lead = LEADING.with_borrow(Clone::clone)?;
+    (!lead.leave_servant()).then(|| work(&lead))
 }
 
 /// Whether the calling thread leads a shard, now.
