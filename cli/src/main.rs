@@ -16,7 +16,6 @@ mod stranger;
 mod target;
 mod trace;
 mod trouble;
-mod units;
 mod verbs;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};

@@ -4,7 +4,8 @@
 //! name the machine's own addresses instead, or what the address option `publish=HOST[:PORT]` says. That option is the
 //! same on every wire; the runtime takes it off the address before the wire reads the rest.
 
-use crate::failure::{Failure, Initiator, Kind};
+use crate::failure::Failure;
+use crate::options;
 use crate::reference::Endpoint;
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -62,26 +63,10 @@ impl Publish {
     ///
     /// The option has a value that is no `HOST[:PORT]`, or stands there twice.
     pub fn take(address: &str) -> Result<(Cow<'_, str>, Option<Self>), Failure> {
-        let Some((place, options)) = address.split_once('?') else { return Ok((address.into(), None)) };
-        let (options, rest) = options.split_at(options.find('#').unwrap_or(options.len()));
-        let mut found = None;
-        let mut others = Vec::new();
-        for option in options.split('&') {
-            match option.split_once('=') {
-                Some(("publish", _)) if found.is_some() => {
-                    return Err(wrong(address, "`publish=` stands there twice"));
-                }
-                Some(("publish", value)) => {
-                    found = Some(Self::parse(value).map_err(|why| wrong(address, why))?);
-                }
-                _ => others.push(option),
-            }
-        }
-        if found.is_none() {
-            return Ok((address.into(), None));
-        }
-        let mark = if others.is_empty() { "" } else { "?" };
-        Ok((format!("{place}{mark}{}{rest}", others.join("&")).into(), found))
+        let (rest, found) =
+            options::take(address, &["publish"]).map_err(|failure| failure.with_hint(NOTATION))?;
+        let said = found.first().map(|(_, value)| Self::parse(value).map_err(|why| wrong(address, why)));
+        Ok((rest, said.transpose()?))
     }
 
     fn parse(value: &str) -> Result<Self, &'static str> {
@@ -174,11 +159,7 @@ fn is_link_local(address: &IpAddr) -> bool {
 }
 
 fn wrong(address: &str, why: &str) -> Failure {
-    // What stands before the `?` may hold a password.
-    let scheme = address.split(':').next().unwrap_or_default();
-    Failure::new(Kind::BadReference, Initiator::User, format!("not an address to listen at: {why}"))
-        .at(format_args!("an address of `{scheme}`"))
-        .with_hint(NOTATION)
+    options::wrong(address, why).with_hint(NOTATION)
 }
 
 #[cfg(test)]

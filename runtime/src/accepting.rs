@@ -3,6 +3,7 @@
 use crate::builder::Notice;
 use crate::clock::lately;
 use crate::connection::{Connection, Role};
+use crate::quotas::Allowance;
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::shares::Source;
@@ -34,8 +35,9 @@ impl Shared {
         // Where the calls of all others take long, those who wait for a place must not wait for them a hundred times.
         let more = usize::try_from(since.as_micros() / ONE_MORE.as_micros()).unwrap_or(MOST_AT_ONCE);
         let at_once = MOST_AT_ONCE.min(AT_ONCE.saturating_add(more));
+        let allowance = listener.allowance();
         // Whoever comes now gets a moment to speak before it makes room.
-        let begun = self.shares.number();
+        let begun = allowance.shares.number();
         for _ in 0..at_once {
             let stream = match listener.accept() {
                 Ok(stream) => stream,
@@ -50,7 +52,7 @@ impl Shared {
                         why: format!("accepting at {}: {error}", listener.endpoint()),
                     });
                     // Out of descriptors or memory. The listener stays readable: give others a moment to let go.
-                    if !self.make_way(Source::Unknown, begun) {
+                    if !allowance.make_way(Source::Unknown, begun) {
                         std::thread::sleep(Duration::from_millis(1));
                     }
                     return;
@@ -58,25 +60,26 @@ impl Shared {
             };
             let address = stream.peer(listener.endpoint().transport());
             let source = stream.source(&address);
-            let full = self.shares.open() >= self.shares.most() && !self.make_way(source, begun);
+            let full =
+                allowance.shares.open() >= allowance.shares.most() && !allowance.make_way(source, begun);
             if full && self.turned_away.load(Ordering::Relaxed) >= MANNERS {
                 // Too many are being told so already.
                 self.notice(&Notice::Refused {
                     peer: address.text,
-                    why: self.crowded().message().to_owned(),
+                    why: allowance.crowded().message().to_owned(),
                 });
                 continue;
             }
             let Some(node) = self.arc() else { return };
             let connection =
-                Connection::new(stream, listener.profile(), node, listener.wire(), Role::Accepted);
+                Connection::new(stream, listener.profile(), node, allowance, listener.wire(), Role::Accepted);
             if full {
                 // First whoever runs the server hears of it.
-                let why = self.crowded().message().to_owned();
+                let why = allowance.crowded().message().to_owned();
                 self.notice(&Notice::Refused { peer: address.text.clone(), why });
-                connection.turn_away(&self.crowded());
+                connection.turn_away(&allowance.crowded());
             } else {
-                self.shares.enter(connection.number(), source, Arc::downgrade(&connection));
+                allowance.shares.enter(connection.number(), source, Arc::downgrade(&connection));
             }
             let seated = self.shard().and_then(|shard| shard.adopt(&connection));
             match seated {
@@ -93,6 +96,21 @@ impl Shared {
         }
     }
 
+    /// Takes all descriptors that the system allows, and no more connections than there are descriptors for.
+    pub(crate) fn take_descriptors(&self) {
+        raise_descriptor_limit();
+        let most =
+            getrlimit(Resource::Nofile).current.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+        // Of very few nobody can say what else they are for.
+        if let Some(most) = most.filter(|most| *most > 2 * SPARE) {
+            for shares in self.shares() {
+                shares.at_most(most - SPARE);
+            }
+        }
+    }
+}
+
+impl Allowance {
     /// Why a newcomer finds no place.
     fn crowded(&self) -> Failure {
         let most = self.shares.most();
@@ -129,17 +147,6 @@ impl Shared {
             }
             let Some(heaviest) = self.shares.heaviest() else { return };
             heaviest.make_room();
-        }
-    }
-
-    /// Takes all descriptors that the system allows, and no more connections than there are descriptors for.
-    pub(crate) fn take_descriptors(&self) {
-        raise_descriptor_limit();
-        let most =
-            getrlimit(Resource::Nofile).current.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
-        // Of very few nobody can say what else they are for.
-        if let Some(most) = most.filter(|most| *most > 2 * SPARE) {
-            self.shares.at_most(most - SPARE);
         }
     }
 }

@@ -29,6 +29,7 @@ use crate::clock::lately;
 use crate::directory::Remembered;
 use crate::habits::Habits;
 use crate::patience::{Patience, make_way};
+use crate::quotas::Allowance;
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::signals::{Courier, Heeder};
@@ -88,9 +89,11 @@ pub(crate) struct Connection {
     /// Where it serves behind a router, as text.
     joined: OnceLock<String>,
     node: Arc<Shared>,
+    /// What peers of its listener may take.
+    allowance: Arc<Allowance>,
     wire: &'static dyn Wire,
     role: Role,
-    /// Its number among the accepted connections of the node; 0: it was not accepted.
+    /// Its number among the accepted connections that share the allowance; 0: it was not accepted.
     number: u64,
     /// What the wire carries.
     capabilities: Capabilities,
@@ -196,6 +199,7 @@ impl Connection {
         stream: Stream,
         profile: &Profile,
         node: Arc<Shared>,
+        allowance: &Arc<Allowance>,
         wire: &'static dyn Wire,
         role: Role,
     ) -> Arc<Self> {
@@ -222,7 +226,7 @@ impl Connection {
         let serial = session.is_serial();
         let handles = capabilities.handles && matches!(endpoint, Endpoint::Unix { .. });
         let now = Instant::now();
-        let number = if role == Role::Accepted { node.shares.number() } else { 0 };
+        let number = if role == Role::Accepted { allowance.shares.number() } else { 0 };
         let core = Core {
             session,
             input: BytesMut::new(),
@@ -260,6 +264,7 @@ impl Connection {
             endpoint,
             joined: OnceLock::new(),
             node,
+            allowance: Arc::clone(allowance),
             wire,
             role,
             number,

@@ -23,6 +23,7 @@ mod habits;
 pub mod hub;
 mod joining;
 mod keeper;
+mod links;
 mod monitor;
 mod node;
 mod patience;

@@ -233,12 +233,12 @@ impl Node {
 
     /// Connections that were accepted and are open.
     pub fn connections(&self) -> usize {
-        self.guard.shared.shares.open()
+        self.guard.shared.shares().iter().map(|shares| shares.open()).sum()
     }
 
     /// Bytes that accepted connections hold of what the quota [`crate::Quotas::memory`] allows; small amounts are not counted.
     pub fn memory_held(&self) -> usize {
-        self.guard.shared.shares.used()
+        self.guard.shared.shares().iter().map(|shares| shares.used()).sum()
     }
 
     /// Stops listening, and refuses every call from now on in its wire's words, as one that was not executed. Calls that are under

@@ -1,7 +1,76 @@
 //! Quotas for what peers may hold of a listening process.
 
-use crate::shares;
+use crate::shares::{self, Shares};
+use everywire_model::{Failure, options, units};
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// The options of an address to listen at that say what its own peers may take; on every wire the same, named as those of
+/// `everywire serve`.
+const OPTIONS: [&str; 5] = ["max-connections", "memory", "idle", "first-message", "max-unsent"];
+
+const NOTATION: &str = "write max-connections=COUNT, memory=SIZE (64MiB), idle=TIME (5m, or none), first-message=TIME (10s), \
+                        max-unsent=SIZE (1MiB)";
+
+/// What the peers of a listener may take, and what they hold of it.
+pub(crate) struct Allowance {
+    pub(crate) quotas: Quotas,
+    pub(crate) shares: Arc<Shares>,
+}
+
+impl Allowance {
+    /// With room for the largest message of so many bytes.
+    pub(crate) fn new(quotas: Quotas, largest: u64) -> Self {
+        let shares = Arc::new(Shares::new(quotas.budget(largest), quotas.connections));
+        Self { quotas, shares }
+    }
+
+    /// That of a listener whose address has options of its own, and the rest of the address. Nothing, if it has none. Connections or
+    /// memory of its own are apart from those of the node: neither has to make room for the other.
+    ///
+    /// # Errors
+    ///
+    /// An option has no such value, or stands there twice.
+    pub(crate) fn of_address<'a>(
+        &self,
+        address: &'a str,
+        largest: u64,
+    ) -> Result<(Cow<'a, str>, Option<Self>), Failure> {
+        let (rest, found) =
+            options::take(address, &OPTIONS).map_err(|failure| failure.with_hint(NOTATION))?;
+        if found.is_empty() {
+            return Ok((rest, None));
+        }
+        let mut quotas = self.quotas.clone();
+        let mut apart = false;
+        for (name, value) in found {
+            let wrong = |why: String| {
+                options::wrong(address, &format!("`{name}={value}`: {why}")).with_hint(NOTATION)
+            };
+            let size = || {
+                let bytes = units::size(value).map_err(wrong)?;
+                Ok::<_, Failure>(usize::try_from(bytes).unwrap_or(usize::MAX))
+            };
+            match name {
+                "max-connections" => {
+                    let count = value.parse().ok().filter(|count| *count > 0);
+                    quotas.connections = count.ok_or_else(|| wrong("a count is expected".to_owned()))?;
+                    apart = true;
+                }
+                "memory" => {
+                    quotas.memory = Some(size()?);
+                    apart = true;
+                }
+                "idle" => quotas.idle = units::deadline(value).map_err(wrong)?.0,
+                "first-message" => quotas.first_message = units::time(value).map_err(wrong)?,
+                _ => quotas.unsent = size()?,
+            }
+        }
+        let shares = if apart { Self::new(quotas.clone(), largest).shares } else { Arc::clone(&self.shares) };
+        Ok((rest, Some(Self { quotas, shares })))
+    }
+}
 
 /// What all peers together, and each connection, may take. Message sizes and counts are in
 /// [`everywire_model::Limits`].
@@ -44,6 +113,46 @@ impl Default for Quotas {
             idle: Some(Duration::from_secs(600)),
             unsent: 8 << 20,
             blocked_threads: 1024,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_has_what_its_address_says_and_the_rest_of_its_node() {
+        let node = Allowance::new(Quotas { unsent: 77, ..Quotas::default() }, 1000);
+        assert!(node.of_address("x://h:1?publish=nat", 1000).unwrap().1.is_none());
+        let (rest, own) = node.of_address("x://h:1?idle=none&a=b&first-message=2s#k", 1000).unwrap();
+        let own = own.unwrap();
+        assert_eq!(rest, "x://h:1?a=b#k");
+        assert_eq!((own.quotas.idle, own.quotas.first_message), (None, Duration::from_secs(2)));
+        assert_eq!(own.quotas.unsent, 77);
+        assert!(Arc::ptr_eq(&own.shares, &node.shares));
+        let (_, own) = node.of_address("x://h:1?memory=3MiB&max-connections=5&max-unsent=1kB", 1000).unwrap();
+        let own = own.unwrap();
+        assert_eq!((own.shares.memory(), own.shares.most(), own.quotas.unsent), (3 << 20, 5, 1000));
+        let (_, own) = node.of_address("x://h:1?memory=1", 1000).unwrap();
+        assert_eq!(own.unwrap().shares.memory(), 2000, "room for the largest message");
+    }
+
+    #[test]
+    fn a_wrong_option_says_which_and_why() {
+        let node = Allowance::new(Quotas::default(), 1000);
+        for (option, word) in [
+            ("max-connections=0", "count"),
+            ("max-connections=-1", "count"),
+            ("memory=much", "size"),
+            ("idle=5 fortnights", "fortnights"),
+            ("first-message=none", "time"),
+            ("max-unsent=0", "range"),
+            ("idle=1s&idle=2s", "twice"),
+        ] {
+            let failure = node.of_address(&format!("x://h:1?{option}"), 1000).err().unwrap();
+            assert!(failure.message().contains(word), "{option}: {failure}");
+            assert!(failure.hint().is_some_and(|hint| hint.contains("max-connections=COUNT")), "{failure}");
         }
     }
 }

@@ -1,12 +1,13 @@
 //! What connections, targets and shards share of a node: who is connected, where it serves, which event loops run.
 
 use crate::builder::{Builder, Notice, Observer};
-use crate::connection::{Connection, Role, Turn};
+use crate::connection::Connection;
 use crate::directory::{Directory, Entry};
 use crate::habits::Pool;
 use crate::keeper::Keeper;
+use crate::links::Way;
 use crate::patience::Latency;
-use crate::quotas::Quotas;
+use crate::quotas::Allowance;
 use crate::reach::Addresses;
 use crate::seat::Seat;
 use crate::shard::Shard;
@@ -15,7 +16,6 @@ use crate::signals::{Listeners, stopped};
 use crate::sync::{lock, read, write};
 use crate::target::Remote;
 use crate::tasks::Task;
-use crate::transport::Stream;
 use crate::transport::listener::Listener;
 use crate::view::View;
 use bytes::Bytes;
@@ -23,12 +23,12 @@ use everywire_model::object::Local;
 use everywire_model::reach::Publish;
 use everywire_model::{
     Ambient, BoxFuture, Emitter, Endpoint, Failure, Initiator, Kind, Limits, Object, Place, Profile,
-    Reference, Resolver, Servant, Wire,
+    Reference, Resolver, Servant, Wire, options,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The name of the profile of objects in this process.
 pub(crate) const IN_PROCESS: &str = "inproc";
@@ -43,7 +43,6 @@ pub(crate) struct Shared {
     pub(crate) latency: Latency,
     limits: Option<Limits>,
     depth: Option<u32>,
-    pub(crate) quotas: Quotas,
     pub(crate) deadline: Option<Duration>,
     shard_count: usize,
     observer: Option<Observer>,
@@ -52,11 +51,15 @@ pub(crate) struct Shared {
     pub(crate) keeper: Keeper,
     /// Threads for operations that block.
     pub(crate) pool: Pool,
-    links: Mutex<HashMap<Way, Arc<Connection>>>,
+    pub(crate) links: Mutex<HashMap<Way, Arc<Connection>>>,
     shards: OnceLock<Vec<Arc<Shard>>>,
     next_shard: AtomicUsize,
-    /// What peers hold.
-    pub(crate) shares: Shares,
+    /// What peers may take, and what they hold, where an address does not say otherwise.
+    pub(crate) allowance: Arc<Allowance>,
+    /// What the peers of such addresses hold.
+    apart: Mutex<Vec<Arc<Shares>>>,
+    /// Bytes of the largest message.
+    largest: u64,
     /// Newcomers that are being told that there is no place for them.
     pub(crate) turned_away: AtomicUsize,
     /// Where this node serves, in this process too, and the address as it was given.
@@ -71,14 +74,8 @@ pub(crate) struct Shared {
     pub(crate) draining: AtomicBool,
     /// How long calls under way may take when the node is stopped.
     pub(crate) grace: Duration,
-    stopped: AtomicBool,
+    pub(crate) stopped: AtomicBool,
 }
-
-/// What a connection is shared by: a wire, an endpoint, and what else tells ways to it apart.
-type Way = (&'static str, Endpoint, Bytes, u8);
-
-/// Connections to one place beyond the first, where each carries one call at a time.
-const ABREAST: u8 = 63;
 
 struct StandBy {
     wire: &'static str,
@@ -92,14 +89,13 @@ impl Shared {
         let limits = |wire: &&dyn Wire| builder.limits.clone().unwrap_or_else(|| wire.default_limits());
         let largest = builder.wires.iter().map(|wire| limits(wire).message).max().unwrap_or(0);
         let blocked = builder.quotas.blocked_threads;
-        let shares = Shares::new(builder.quotas.budget(largest), builder.quotas.connections);
+        let allowance = Arc::new(Allowance::new(builder.quotas, largest));
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             limits: builder.limits,
             depth: builder.depth,
             wires: builder.wires,
             latency: builder.latency,
-            quotas: builder.quotas,
             deadline: builder.deadline,
             shard_count: builder.shards,
             observer: builder.observer,
@@ -110,7 +106,9 @@ impl Shared {
             links: Mutex::default(),
             shards: OnceLock::new(),
             next_shard: AtomicUsize::new(0),
-            shares,
+            allowance,
+            apart: Mutex::default(),
+            largest,
             turned_away: AtomicUsize::new(0),
             places: Mutex::default(),
             addresses: Addresses::default(),
@@ -184,13 +182,22 @@ impl Shared {
         let node = self.arc().ok_or_else(stopped)?;
         self.stand_by(wire);
         let (plain, publish) = Publish::take(address)?;
+        let (plain, own) = self.allowance.of_address(&plain, self.largest)?;
         let place = wire.listen(&plain)?;
         if let Some(publish) = &publish {
             publish.check(address, listening(&place))?;
         }
+        if own.is_some() && matches!(place, Place::Join(_)) {
+            let why = "nobody connects to this process there, so there are no peers to have quotas";
+            return Err(options::wrong(address, why));
+        }
         match place {
             Place::Listen(profile) => {
-                let listener = Arc::new(Listener::bind(wire, profile)?);
+                let allowance = own.map_or_else(|| Arc::clone(&self.allowance), Arc::new);
+                let listener = Arc::new(Listener::bind(wire, profile, allowance)?);
+                if !Arc::ptr_eq(&listener.allowance().shares, &self.allowance.shares) {
+                    lock(&self.apart).push(Arc::clone(&listener.allowance().shares));
+                }
                 self.take_descriptors();
                 let place = Place::Listen(listener.profile().clone());
                 self.addresses.say(listening(&place), publish);
@@ -210,6 +217,13 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// What all peers hold: that of the node, and that of the addresses that have quotas of their own.
+    pub(crate) fn shares(&self) -> Vec<Arc<Shares>> {
+        let mut all = vec![Arc::clone(&self.allowance.shares)];
+        all.extend(lock(&self.apart).iter().cloned());
+        all
     }
 
     /// A reference to an object of this node, at all addresses it serves at.
@@ -256,121 +270,6 @@ impl Shared {
         !removed.is_empty()
     }
 
-    /// The connection to an endpoint, and the turn to call on it; one is shared by all objects there.
-    pub(crate) fn connection(
-        &self,
-        profile: &Profile,
-        endpoint: &Endpoint,
-        until: Option<Instant>,
-    ) -> Result<(Arc<Connection>, Turn), Failure> {
-        let wire = self.wire_named(profile.wire).ok_or_else(|| {
-            Failure::new(
-                Kind::Unreachable,
-                Initiator::User,
-                format!("nothing in this process answers at {endpoint}"),
-            )
-        })?;
-        let mut place = (profile.wire, endpoint.clone(), wire.lane(profile), 0);
-        {
-            // Where one carries one call at a time, there are some; the last one is shared.
-            let links = lock(&self.links);
-            while let Some(held) = links.get(&place)
-                && !held.is_over()
-            {
-                match held.take() {
-                    Some(turn) => return Ok((Arc::clone(held), turn)),
-                    None if place.3 == ABREAST => return Ok((Arc::clone(held), Turn::any())),
-                    None => place.3 += 1,
-                }
-            }
-        }
-        let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
-        let made = self.open(wire, &way, Role::Calling, until)?;
-        // Nobody else has it yet.
-        let mut turn = made.take().unwrap_or_else(Turn::any);
-        if self.stopped.load(Ordering::Acquire) {
-            // Nobody would end it: it lives as long as the object that asked for it.
-            return Ok((made, turn));
-        }
-        let (held, gone) = {
-            let mut links = lock(&self.links);
-            let gone: Vec<_> = links.extract_if(|_, connection| connection.is_over()).collect();
-            // Another thread may have been faster: then both use its connection, unless it carries one call at a time.
-            while made.is_serial() && place.3 < ABREAST && links.contains_key(&place) {
-                place.3 += 1;
-            }
-            (Arc::clone(links.entry(place).or_insert_with(|| Arc::clone(&made))), gone)
-        };
-        if !Arc::ptr_eq(&held, &made) {
-            turn = held.take().unwrap_or_else(Turn::any);
-        }
-        // Without the lock: they may hold what is the user's.
-        drop((gone, made));
-        if !self.directory.is_empty() {
-            self.await_callbacks(&held)?;
-        }
-        Ok((held, turn))
-    }
-
-    /// Has event loops read connections on which peers may call back, now that there is something to call.
-    pub(crate) fn await_all_callbacks(&self) {
-        let links: Vec<_> = lock(&self.links).values().cloned().collect();
-        for connection in links {
-            // Without an event loop nothing is served anywhere: that shows where one is needed more.
-            let _ = self.await_callbacks(&connection);
-        }
-    }
-
-    /// Lets go of connections whose peers have left while nobody used them.
-    pub(crate) fn sweep(&self) {
-        let held: Vec<_> = lock(&self.links).values().cloned().collect();
-        held.iter().for_each(|connection| connection.notice_end());
-        let gone: Vec<_> = lock(&self.links).extract_if(|_, connection| connection.is_over()).collect();
-        // Without the lock: they may hold what is the user's.
-        drop((held, gone));
-    }
-
-    fn await_callbacks(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
-        if connection.wire().capabilities().callbacks_on_connection && !connection.is_over() {
-            self.stand_by(connection.wire());
-            self.seat(connection)?;
-            connection.listen_on();
-        }
-        Ok(())
-    }
-
-    /// Connects, and waits until the peer lets calls through. The first endpoint that answers is taken.
-    pub(crate) fn open(
-        &self,
-        wire: &'static dyn Wire,
-        profile: &Profile,
-        role: Role,
-        until: Option<Instant>,
-    ) -> Result<Arc<Connection>, Failure> {
-        let until = until.unwrap_or_else(|| Instant::now() + Duration::from_secs(30));
-        let within = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        let mut last = None;
-        for endpoint in &profile.endpoints {
-            match Stream::connect(endpoint, within()) {
-                Ok(stream) => {
-                    let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
-                    let node = self.arc().ok_or_else(stopped)?;
-                    let made = Connection::new(stream, &way, Arc::clone(&node), wire, role);
-                    let Err(failure) = made.admit(until) else { return Ok(made) };
-                    // The peer may want to be greeted in another way.
-                    let Some(way) = made.again() else { return Err(failure) };
-                    let stream = Stream::connect(endpoint, within())?;
-                    let made = Connection::new(stream, &way, node, wire, role);
-                    return made.admit(until).map(|()| made);
-                }
-                Err(failure) => last = Some(failure),
-            }
-        }
-        Err(last.unwrap_or_else(|| {
-            Failure::new(Kind::BadReference, Initiator::User, "there is no address to connect to")
-        }))
-    }
-
     /// Gives a connection of the calling side an event loop, so that futures can wait on it.
     pub(crate) fn seat(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
         if connection.seat().is_some() {
@@ -404,7 +303,7 @@ impl Shared {
         if self.shards.get().is_none() {
             let mut made = Vec::with_capacity(self.shard_count);
             for _ in 0..self.shard_count {
-                made.push(Shard::start(self.latency, self.quotas.blocked_threads)?);
+                made.push(Shard::start(self.latency, self.allowance.quotas.blocked_threads)?);
             }
             if let Err(late) = self.shards.set(made) {
                 let why =
@@ -441,7 +340,7 @@ impl Shared {
     }
 
     /// Has what the wire expects of everybody who serves stand by.
-    fn stand_by(&self, wire: &'static dyn Wire) {
+    pub(crate) fn stand_by(&self, wire: &'static dyn Wire) {
         if read(&self.ambient).iter().any(|held| held.wire == wire.name()) {
             return;
         }

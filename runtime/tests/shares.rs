@@ -214,3 +214,42 @@ fn idle_connections_end_and_busy_ones_do_not() {
     drop(silent);
     until("both are gone", || server.connections() == 0);
 }
+
+#[test]
+fn a_listener_with_quotas_in_its_address_has_them_apart_from_its_node() {
+    let server = Builder::new(&[&PLAIN, &PLAINMUTE]).shards(1).build();
+    let at = |address: &str| -> SocketAddr {
+        let bound = server.listen(address).unwrap();
+        bound.split("//").nth(1).unwrap().trim_end_matches('/').parse().unwrap()
+    };
+    let one = at("plain://127.0.0.1:0?max-connections=1&memory=3MiB");
+    let hasty = at("plainmute://127.0.0.1:0?idle=300ms");
+    let usual = at("plain://127.0.0.1:0");
+    server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let (mut only, mut others) = (from(1, one), [from(1, usual), from(1, usual)]);
+    assert!(asks(&mut only) && others.iter_mut().all(asks));
+    // Its one place is taken by somebody who calls.
+    let mut late = from(1, one);
+    let turned_away = matches!(late.read(&mut [0; 512]), Ok(0) | Err(_)) || !asks(&mut late);
+    assert!(turned_away && asks(&mut only) && others.iter_mut().all(asks));
+    // What is held there counts there, and for the node as a whole.
+    only.write_all(&half()).unwrap();
+    until("half a message is held", || server.memory_held() >= 512 << 10);
+    // Elsewhere whoever is silent for so long stays.
+    let mut silent = from(1, hasty);
+    assert!(asks(&mut silent));
+    // It hears a goodbye, and then nothing.
+    assert!(silent.read_to_end(&mut Vec::new()).is_ok(), "closed");
+    assert!(others.iter_mut().all(asks));
+}
+
+#[test]
+fn quotas_in_an_address_that_make_no_sense_are_refused_before_anybody_listens() {
+    let server = Builder::new(&[&PLAIN]).shards(1).build();
+    for (option, word) in [("memory=lots", "memory"), ("idle=0s", "idle"), ("max-connections=none", "count")]
+    {
+        let failure = server.listen(&format!("plain://127.0.0.1:0?{option}")).unwrap_err();
+        assert!(failure.message().contains(word), "{failure}");
+    }
+    assert!(server.listen("plain://127.0.0.1:0?idle=5m").unwrap().ends_with('/'));
+}

@@ -2,8 +2,8 @@
 
 use super::serve::Eagerness;
 use crate::trouble::{Done, Trouble};
-use crate::units;
 use clap::{Args, Subcommand};
+use everywire::model::units;
 use everywire_derby::link::Shape;
 use everywire_derby::{Options, Serve};
 use signal_hook::consts::{SIGINT, SIGTERM};

@@ -3,10 +3,10 @@
 use crate::output::{Envelope, Style, line, tinted};
 use crate::target;
 use crate::trouble::{Done, Trouble};
-use crate::units::{self, Deadline};
 use clap::Args;
 use everywire::Node;
 use everywire::model::Presence;
+use everywire::model::units::{self, Deadline};
 use serde_json::{Map, Value as Json, json};
 
 const EXAMPLES: &str = include_str!("../../help/list.txt");

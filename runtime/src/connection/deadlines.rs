@@ -102,9 +102,9 @@ impl Connection {
         } else if core.served || core.session.outstanding() > 0 {
             // Whoever takes nothing of what was answered is as good as silent.
             let silent = quiet || core.watched.writing;
-            self.node.quotas.idle.filter(|_| silent).map(|idle| core.used + idle)
+            self.allowance.quotas.idle.filter(|_| silent).map(|idle| core.used + idle)
         } else {
-            Some(core.begun + self.node.quotas.first_message)
+            Some(core.begun + self.allowance.quotas.first_message)
         }
     }
 

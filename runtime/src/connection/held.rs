@@ -95,7 +95,7 @@ impl PutOff<'_> {
                 After::Notice(notice) => self.connection.node.notice(&notice),
                 After::Left(failure) => self.connection.left(&failure),
                 After::Forget(heeder) => drop(heeder),
-                After::MakeRoom => self.connection.node.make_room(),
+                After::MakeRoom => self.connection.allowance.make_room(),
                 After::Stale(found) => drop(found),
             }
         }

@@ -118,7 +118,7 @@ impl Connection {
             self.await_room(&mut core);
         }
         self.weigh(&mut core);
-        Ok(core.failed.is_none() && core.session.transmit().len() > self.node.quotas.unsent)
+        Ok(core.failed.is_none() && core.session.transmit().len() > self.allowance.quotas.unsent)
     }
 
     /// Waits until the peer has read enough of its signals. One that does not read in time is cut off.
@@ -129,7 +129,7 @@ impl Connection {
                 let failure = self.broken(&error);
                 self.fail(&mut core, failure);
             }
-            if core.failed.is_some() || core.session.transmit().len() <= self.node.quotas.unsent {
+            if core.failed.is_some() || core.session.transmit().len() <= self.allowance.quotas.unsent {
                 return;
             }
             if until <= Instant::now() {

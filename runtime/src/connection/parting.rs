@@ -74,7 +74,7 @@ impl Drop for Connection {
     /// Nobody calls on it any more. Its peer learns that from itself, not from the silence behind it.
     fn drop(&mut self) {
         if self.number != 0 {
-            self.node.shares.leave(self.number);
+            self.allowance.shares.leave(self.number);
         }
         if self.turned_away.load(Ordering::Relaxed) {
             self.node.turned_away.fetch_sub(1, Ordering::Relaxed);

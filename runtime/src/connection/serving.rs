@@ -40,7 +40,8 @@ impl Connection {
         // Everything that was read is served before this ends, unless the peer does not read its answers: nobody would be told of a
         // call left in the session.
         loop {
-            if core.session.transmit().len() > self.node.quotas.unsent && !self.send_replies(&mut core, true)
+            if core.session.transmit().len() > self.allowance.quotas.unsent
+                && !self.send_replies(&mut core, true)
             {
                 // It goes on when there is room.
                 break;
@@ -184,7 +185,7 @@ impl Connection {
             return false;
         }
         let left = core.session.transmit().len();
-        let fits = left <= self.node.quotas.unsent;
+        let fits = left <= self.allowance.quotas.unsent;
         self.watch(core, reading && fits, left > 0);
         fits
     }
@@ -195,7 +196,7 @@ impl Connection {
             return self.arm(core);
         }
         let left = core.session.transmit().len();
-        self.watch(core, left <= self.node.quotas.unsent, left > 0);
+        self.watch(core, left <= self.allowance.quotas.unsent, left > 0);
     }
 
     /// What the event loop of a connection that serves watches for.

@@ -28,7 +28,7 @@ impl Connection {
     #[cold]
     fn tell_weight(&self, core: &mut Core, bytes: usize) {
         core.weight = bytes;
-        core.heavy |= self.node.shares.weigh(self.number, bytes);
+        core.heavy |= self.allowance.shares.weigh(self.number, bytes);
     }
 
     /// A call begins: what it came with is held until it is answered.
@@ -54,7 +54,7 @@ impl Connection {
         if !core.served {
             core.served = true;
             if self.number != 0 {
-                self.node.shares.settle(self.number);
+                self.allowance.shares.settle(self.number);
             }
         }
     }
@@ -68,7 +68,7 @@ impl Connection {
         rope.consume(rope.len());
         rope.shrink();
         if self.number != 0 {
-            self.node.shares.leave(self.number);
+            self.allowance.shares.leave(self.number);
         }
     }
 
@@ -89,7 +89,7 @@ impl Connection {
                 return;
             }
         }
-        let (held, memory) = (core.weight, self.node.shares.memory());
+        let (held, memory) = (core.weight, self.allowance.shares.memory());
         let why = format!(
             "it held {held} bytes when all connections together held the {memory} that the quota `memory` allows; raise it if they \
              are wanted"

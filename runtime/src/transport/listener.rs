@@ -1,11 +1,13 @@
 //! Listening sockets.
 
 use super::{Stream, handshake, shm, unix_address};
+use crate::quotas::Allowance;
 use everywire_model::{Endpoint, Failure, Initiator, Kind, Profile, Wire};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
 
 /// A listening socket, and who speaks on what it accepts.
 pub(crate) struct Listener {
@@ -14,11 +16,16 @@ pub(crate) struct Listener {
     /// The place as the wire described it, with the endpoint that was bound.
     profile: Profile,
     endpoint: Endpoint,
+    allowance: Arc<Allowance>,
 }
 
 impl Listener {
     /// Binds and listens at the first endpoint of the profile.
-    pub(crate) fn bind(wire: &'static dyn Wire, mut profile: Profile) -> Result<Self, Failure> {
+    pub(crate) fn bind(
+        wire: &'static dyn Wire,
+        mut profile: Profile,
+        allowance: Arc<Allowance>,
+    ) -> Result<Self, Failure> {
         let Some(endpoint) = profile.endpoints.first() else {
             return Err(Failure::new(
                 Kind::BadReference,
@@ -32,7 +39,12 @@ impl Listener {
             let _ = socket2::SockRef::from(socket).set_tcp_mss(segment.into());
         }
         profile.endpoints = vec![endpoint.clone()];
-        Ok(Self { acceptor, wire, profile, endpoint })
+        Ok(Self { acceptor, wire, profile, endpoint, allowance })
+    }
+
+    /// What its peers may take.
+    pub(crate) fn allowance(&self) -> &Arc<Allowance> {
+        &self.allowance
     }
 
     /// Who speaks on what it accepts.

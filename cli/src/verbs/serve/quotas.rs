@@ -1,8 +1,8 @@
 //! What peers may take of a server, as options.
 
-use crate::units;
 use clap::Args;
 use everywire::Quotas;
+use everywire::model::units;
 
 /// Quotas for all peers together.
 #[derive(Args)]

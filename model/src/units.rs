@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 /// A time limit: `5s`, `250ms`, `2m`, or `none`.
-pub(crate) fn deadline(text: &str) -> Result<Deadline, String> {
+///
+/// # Errors
+///
+/// What is wrong, as a sentence: there is no number, an unknown unit, or nothing is left of the time.
+pub fn deadline(text: &str) -> Result<Deadline, String> {
     if text == "none" {
         return Ok(Deadline(None));
     }
@@ -27,15 +31,23 @@ pub(crate) fn deadline(text: &str) -> Result<Deadline, String> {
 
 /// A time limit, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Deadline(pub(crate) Option<Duration>);
+pub struct Deadline(pub Option<Duration>);
 
 /// A time that something may take: `90s`, `10m`.
-pub(crate) fn time(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+///
+/// Those of [`deadline`]; or it is `none`.
+pub fn time(text: &str) -> Result<Duration, String> {
     deadline(text)?.0.ok_or_else(|| "a time such as 90s or 10m is expected".to_owned())
 }
 
 /// A number of octets: `4096`, `64MiB`, `10kB`.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+///
+/// What is wrong, as a sentence: there is no whole number, an unknown unit, or it is out of range.
+pub fn size(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text);
     let factor: u64 = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,

@@ -1,0 +1,135 @@
+//! Connections of the calling side: one for each place, shared by all who call there.
+
+use crate::connection::{Connection, Role, Turn};
+use crate::shared::Shared;
+use crate::signals::stopped;
+use crate::sync::lock;
+use crate::transport::Stream;
+use bytes::Bytes;
+use everywire_model::{Endpoint, Failure, Initiator, Kind, Profile, Wire};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// What a connection is shared by: a wire, an endpoint, and what else tells ways to it apart.
+pub(crate) type Way = (&'static str, Endpoint, Bytes, u8);
+
+/// Connections to one place beyond the first, where each carries one call at a time.
+const ABREAST: u8 = 63;
+
+impl Shared {
+    /// The connection to an endpoint, and the turn to call on it; one is shared by all objects there.
+    pub(crate) fn connection(
+        &self,
+        profile: &Profile,
+        endpoint: &Endpoint,
+        until: Option<Instant>,
+    ) -> Result<(Arc<Connection>, Turn), Failure> {
+        let wire = self.wire_named(profile.wire).ok_or_else(|| {
+            Failure::new(
+                Kind::Unreachable,
+                Initiator::User,
+                format!("nothing in this process answers at {endpoint}"),
+            )
+        })?;
+        let mut place = (profile.wire, endpoint.clone(), wire.lane(profile), 0);
+        {
+            // Where one carries one call at a time, there are some; the last one is shared.
+            let links = lock(&self.links);
+            while let Some(held) = links.get(&place)
+                && !held.is_over()
+            {
+                match held.take() {
+                    Some(turn) => return Ok((Arc::clone(held), turn)),
+                    None if place.3 == ABREAST => return Ok((Arc::clone(held), Turn::any())),
+                    None => place.3 += 1,
+                }
+            }
+        }
+        let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
+        let made = self.open(wire, &way, Role::Calling, until)?;
+        // Nobody else has it yet.
+        let mut turn = made.take().unwrap_or_else(Turn::any);
+        if self.stopped.load(Ordering::Acquire) {
+            // Nobody would end it: it lives as long as the object that asked for it.
+            return Ok((made, turn));
+        }
+        let (held, gone) = {
+            let mut links = lock(&self.links);
+            let gone: Vec<_> = links.extract_if(|_, connection| connection.is_over()).collect();
+            // Another thread may have been faster: then both use its connection, unless it carries one call at a time.
+            while made.is_serial() && place.3 < ABREAST && links.contains_key(&place) {
+                place.3 += 1;
+            }
+            (Arc::clone(links.entry(place).or_insert_with(|| Arc::clone(&made))), gone)
+        };
+        if !Arc::ptr_eq(&held, &made) {
+            turn = held.take().unwrap_or_else(Turn::any);
+        }
+        // Without the lock: they may hold what is the user's.
+        drop((gone, made));
+        if !self.directory.is_empty() {
+            self.await_callbacks(&held)?;
+        }
+        Ok((held, turn))
+    }
+
+    /// Has event loops read connections on which peers may call back, now that there is something to call.
+    pub(crate) fn await_all_callbacks(&self) {
+        let links: Vec<_> = lock(&self.links).values().cloned().collect();
+        for connection in links {
+            // Without an event loop nothing is served anywhere: that shows where one is needed more.
+            let _ = self.await_callbacks(&connection);
+        }
+    }
+
+    /// Lets go of connections whose peers have left while nobody used them.
+    pub(crate) fn sweep(&self) {
+        let held: Vec<_> = lock(&self.links).values().cloned().collect();
+        held.iter().for_each(|connection| connection.notice_end());
+        let gone: Vec<_> = lock(&self.links).extract_if(|_, connection| connection.is_over()).collect();
+        // Without the lock: they may hold what is the user's.
+        drop((held, gone));
+    }
+
+    fn await_callbacks(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
+        if connection.wire().capabilities().callbacks_on_connection && !connection.is_over() {
+            self.stand_by(connection.wire());
+            self.seat(connection)?;
+            connection.listen_on();
+        }
+        Ok(())
+    }
+
+    /// Connects, and waits until the peer lets calls through. The first endpoint that answers is taken.
+    pub(crate) fn open(
+        &self,
+        wire: &'static dyn Wire,
+        profile: &Profile,
+        role: Role,
+        until: Option<Instant>,
+    ) -> Result<Arc<Connection>, Failure> {
+        let until = until.unwrap_or_else(|| Instant::now() + Duration::from_secs(30));
+        let within = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let mut last = None;
+        for endpoint in &profile.endpoints {
+            match Stream::connect(endpoint, within()) {
+                Ok(stream) => {
+                    let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
+                    let node = self.arc().ok_or_else(stopped)?;
+                    let made = Connection::new(stream, &way, Arc::clone(&node), &self.allowance, wire, role);
+                    let Err(failure) = made.admit(until) else { return Ok(made) };
+                    // The peer may want to be greeted in another way.
+                    let Some(way) = made.again() else { return Err(failure) };
+                    let stream = Stream::connect(endpoint, within())?;
+                    let made = Connection::new(stream, &way, node, &self.allowance, wire, role);
+                    return made.admit(until).map(|()| made);
+                }
+                Err(failure) => last = Some(failure),
+            }
+        }
+        Err(last.unwrap_or_else(|| {
+            Failure::new(Kind::BadReference, Initiator::User, "there is no address to connect to")
+        }))
+    }
+}
