@@ -112,8 +112,8 @@ pub(crate) struct Connection {
     /// The operation whose servant runs, or ran last: its habits and number, and where they are in memory.
     running: Mutex<Option<(Habits, usize)>>,
     running_at: AtomicUsize,
-    /// Whether what came the last time had a whole message in it.
-    fruitful: AtomicBool,
+    /// Whether it is watched among the strangers; changes under the lock only.
+    porch: AtomicBool,
     over: AtomicBool,
     routed: AtomicBool,
     left: AtomicBool,
@@ -258,6 +258,7 @@ impl Connection {
             bodies: 0,
             reminded: None,
         };
+        let porch = role == Role::Accepted && stream.watched().1.is_none();
         let connection = Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             stream,
@@ -278,7 +279,7 @@ impl Connection {
             seat: OnceLock::new(),
             running: Mutex::default(),
             running_at: AtomicUsize::new(0),
-            fruitful: AtomicBool::new(false),
+            porch: AtomicBool::new(porch),
             over: AtomicBool::new(false),
             routed: AtomicBool::new(false),
             left: AtomicBool::new(false),
@@ -293,9 +294,10 @@ impl Connection {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Whether what came the last time had a whole message in it.
-    pub(crate) fn is_fruitful(&self) -> bool {
-        self.fruitful.load(Ordering::Relaxed)
+    /// Whether it is watched among the strangers: it was accepted, and what came the last time had no whole message in it. Not so
+    /// where a bell is watched: somebody on this machine has set that up.
+    pub(crate) fn is_on_porch(&self) -> bool {
+        self.porch.load(Ordering::Relaxed)
     }
 
     /// Whether it carries one call at a time.

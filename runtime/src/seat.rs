@@ -1,9 +1,9 @@
 //! Seats: a connection's place in a shard, and what it may ask of it.
 
+use crate::connection::Connection;
 use crate::shard::{CONTROL, Shard};
 use crate::transport::Stream;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -23,16 +23,31 @@ impl Seat {
     }
 
     /// Watches for bytes, for room to write, for both, or only for the end: for that once, because it stays.
-    pub(crate) fn watch_writing(&self, stream: BorrowedFd<'_>, writing: bool, reading: bool) {
-        if let Some(shard) = self.shard.upgrade() {
-            let mut flags = if reading { EventFlags::IN } else { EventFlags::empty() };
-            flags.set(EventFlags::OUT, writing);
-            if !reading && !writing {
-                // The kernel tells of an end whether it is asked or not, and would do so again and again.
-                flags = EventFlags::RDHUP | EventFlags::ONESHOT;
-            }
+    pub(crate) fn watch(&self, connection: &Connection, reading: bool, writing: bool) {
+        // A bell cannot be watched for room; the peer rings it when there is some.
+        if let (Some(shard), (stream, None)) = (self.shard.upgrade(), connection.stream().watched()) {
+            let flags = flags(reading, writing);
             // Removed meanwhile: then nothing is to be watched.
-            let _ = epoll::modify(&shard.epoll, stream, EventData::new_u64(self.token), flags);
+            let _ = epoll::modify(shard.watching(connection), stream, EventData::new_u64(self.token), flags);
+        }
+    }
+
+    /// The connection comes in from the porch, or goes out to it: `change` says so to all who ask where it is.
+    pub(crate) fn change_place(
+        &self,
+        connection: &Connection,
+        reading: bool,
+        writing: bool,
+        change: impl FnOnce(),
+    ) {
+        if let (Some(shard), (stream, None)) = (self.shard.upgrade(), connection.stream().watched()) {
+            // Removed meanwhile: then nothing is to be watched.
+            let watched = epoll::delete(shard.watching(connection), stream).is_ok();
+            change();
+            if watched {
+                let flags = flags(reading, writing);
+                let _ = epoll::add(shard.watching(connection), stream, EventData::new_u64(self.token), flags);
+            }
         }
     }
 
@@ -60,4 +75,14 @@ impl Seat {
     pub(crate) fn shard(&self) -> Option<Arc<Shard>> {
         self.shard.upgrade()
     }
+}
+
+fn flags(reading: bool, writing: bool) -> EventFlags {
+    if !reading && !writing {
+        // The kernel tells of an end whether it is asked or not, and would do so again and again.
+        return EventFlags::RDHUP | EventFlags::ONESHOT;
+    }
+    let mut flags = if reading { EventFlags::IN } else { EventFlags::empty() };
+    flags.set(EventFlags::OUT, writing);
+    flags
 }

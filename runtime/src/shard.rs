@@ -34,12 +34,20 @@ use std::time::Instant;
 
 /// Marks an event of a stream's control socket.
 pub(crate) const CONTROL: u64 = 1 << 63;
+/// Marks the events of connections that are told once, those of the calling side: whoever serves may be deposed, and what is told
+/// once must have been seen to by then.
+const ONCE: u64 = 1 << 62;
 /// The token of the shard's own bell.
 const BELL: u64 = u64::MAX;
+/// The token of its porch.
+const PORCH: u64 = u64::MAX - 1;
 
 /// One event loop.
 pub(crate) struct Shard {
     pub(crate) epoll: OwnedFd,
+    /// Where strangers are watched: listeners, and connections whose bytes were no whole message the last time. There may be thousands
+    /// who are never done, so the first set tells only that somebody is there, and few of them are looked at in one go.
+    pub(crate) porch: OwnedFd,
     bell: OwnedFd,
     watched: Mutex<Slab<(u32, Watched)>>,
     /// Which thread leads.
@@ -71,18 +79,6 @@ enum Watched {
     Connection(Arc<Connection>),
 }
 
-/// In which order events are handled. Whoever serves may be deposed; what is told only once must have been seen to by then. Those
-/// who call come before those who have brought nothing yet, of whom there may be thousands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    /// Told once: the bell, and connections of the calling side.
-    Once,
-    /// Connections whose bytes were calls the last time.
-    Calls,
-    /// The others, and listeners.
-    Strangers,
-}
-
 /// How a shard is doing.
 pub(crate) struct Pulse {
     pub(crate) term: u64,
@@ -97,6 +93,7 @@ impl Shard {
     pub(crate) fn start(latency: Latency, blocked_threads: usize) -> io::Result<Arc<Self>> {
         let shard = Arc::new(Self {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            porch: epoll::create(CreateFlags::CLOEXEC)?,
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             watched: Mutex::default(),
             terms: Terms::new(blocked_threads),
@@ -115,6 +112,7 @@ impl Shard {
             supervisor: Supervisor::default(),
         });
         epoll::add(&shard.epoll, &shard.bell, EventData::new_u64(BELL), EventFlags::IN)?;
+        epoll::add(&shard.epoll, &shard.porch, EventData::new_u64(PORCH), EventFlags::IN)?;
         shard.spawn(1)?;
         let watched = Arc::downgrade(&shard);
         std::thread::Builder::new()
@@ -126,7 +124,7 @@ impl Shard {
     /// Watches a listening socket.
     pub(crate) fn listen(&self, listener: Arc<Listener>, node: Arc<Shared>) -> io::Result<()> {
         let token = self.insert(Watched::Listener(Arc::clone(&listener), node));
-        epoll::add(&self.epoll, listener.watched(), EventData::new_u64(token), EventFlags::IN)?;
+        epoll::add(&self.porch, listener.watched(), EventData::new_u64(token), EventFlags::IN)?;
         Ok(())
     }
 
@@ -141,15 +139,23 @@ impl Shard {
     }
 
     fn seat(self: &Arc<Self>, connection: &Arc<Connection>, flags: EventFlags) -> io::Result<()> {
-        let token = self.insert(Watched::Connection(Arc::clone(connection)));
+        let mut token = self.insert(Watched::Connection(Arc::clone(connection)));
+        if flags.contains(EventFlags::ONESHOT) {
+            token |= ONCE;
+        }
         connection.sit(Seat { shard: Arc::downgrade(self), token });
         let (stream, control) = connection.stream().watched();
-        epoll::add(&self.epoll, stream, EventData::new_u64(token), flags)?;
+        epoll::add(self.watching(connection), stream, EventData::new_u64(token), flags)?;
         if let Some(control) = control {
             self.bells.fetch_add(1, Ordering::Relaxed);
             epoll::add(&self.epoll, control, EventData::new_u64(token | CONTROL), flags)?;
         }
         Ok(())
+    }
+
+    /// Where a connection is watched.
+    pub(crate) fn watching(&self, connection: &Connection) -> &OwnedFd {
+        if connection.is_on_porch() { &self.porch } else { &self.epoll }
     }
 
     fn insert(&self, watched: Watched) -> u64 {
@@ -159,24 +165,16 @@ impl Shard {
         generation << 32 | index as u64
     }
 
-    fn find(&self, token: u64) -> Option<Watched> {
-        let index = usize::try_from(token & 0xffff_ffff).ok()?;
-        let slab = lock(&self.watched);
-        let (generation, watched) = slab.get(index)?;
-        (u64::from(*generation) == token >> 32).then(|| watched.clone())
+    /// Index and generation of a token.
+    fn entry(token: u64) -> (usize, u64) {
+        (usize::try_from(token & 0xffff_ffff).unwrap_or(usize::MAX), (token & !(CONTROL | ONCE)) >> 32)
     }
 
-    /// In which order events are handled.
-    fn rank(&self, token: u64) -> Rank {
-        if token == BELL {
-            return Rank::Once;
-        }
-        match self.find(token & !CONTROL) {
-            Some(Watched::Connection(connection)) if !connection.is_serving() => Rank::Once,
-            Some(Watched::Connection(connection)) if connection.is_fruitful() => Rank::Calls,
-            Some(_) => Rank::Strangers,
-            None => Rank::Once,
-        }
+    fn find(&self, token: u64) -> Option<Watched> {
+        let (index, generation) = Self::entry(token);
+        let slab = lock(&self.watched);
+        let (held, watched) = slab.get(index)?;
+        (u64::from(*held) == generation).then(|| watched.clone())
     }
 
     /// Connections, for quotas and for deadlines.
@@ -195,7 +193,7 @@ impl Shard {
         let Some(seat) = connection.seat() else { return };
         let (stream, control) = connection.stream().watched();
         // It may have been removed before.
-        let _ = epoll::delete(&self.epoll, stream);
+        let _ = epoll::delete(self.watching(connection), stream);
         if let Some(control) = control {
             let _ = epoll::delete(&self.epoll, control);
         }
@@ -204,9 +202,9 @@ impl Shard {
             self.put_serving(&mut serving, None);
         }
         drop(serving);
-        let index = usize::try_from(seat.token & 0xffff_ffff).unwrap_or(usize::MAX);
+        let (index, generation) = Self::entry(seat.token);
         let mut slab = lock(&self.watched);
-        if slab.get(index).is_some_and(|(generation, _)| u64::from(*generation) == seat.token >> 32) {
+        if slab.get(index).is_some_and(|(held, _)| u64::from(*held) == generation) {
             let removed = slab.remove(index);
             drop(slab);
             drop(removed);
@@ -227,7 +225,7 @@ impl Shard {
         let mut closed = Vec::with_capacity(found.len());
         for (at, listener) in found {
             // It is watched no longer, also while somebody accepts from it at this moment.
-            let _ = epoll::delete(&self.epoll, listener.watched());
+            let _ = epoll::delete(&self.porch, listener.watched());
             closed.push(slab.remove(at));
         }
         drop(slab);

@@ -99,7 +99,7 @@ impl Connection {
                     let (back, deposed) = self.call(core, incoming, lead);
                     core = back;
                     if deposed {
-                        self.fruitful.store(true, Ordering::Relaxed);
+                        self.place(&mut core, true);
                         // This thread no longer leads: whatever is left belongs to the one that does.
                         self.send_replies(&mut core, true);
                         return Served::Deposed;
@@ -129,10 +129,8 @@ impl Connection {
             served = Served::Something;
         }
         if events > 0 || reads > 0 {
-            let fruitful = events > 0 && core.served;
-            if self.fruitful.load(Ordering::Relaxed) != fruitful {
-                self.fruitful.store(fruitful, Ordering::Relaxed);
-            }
+            let called = events > 0 && core.served;
+            self.place(&mut core, called);
         }
         if served == Served::Something {
             core.used = lately();
@@ -206,10 +204,23 @@ impl Connection {
             && let Some(seat) = self.seat()
         {
             core.watched = wanted;
-            // A bell cannot be watched for room; the peer rings it when there is some.
-            if let (stream, None) = self.stream().watched() {
-                seat.watch_writing(stream, writing, reading);
-            }
+            seat.watch(self, reading, writing);
+        }
+    }
+
+    /// It has its place among those who call, or among the strangers.
+    #[inline]
+    fn place(&self, core: &mut Core, calls: bool) {
+        if self.is_on_porch() == calls && self.is_accepted() && core.failed.is_none() {
+            self.change_place(core, calls);
+        }
+    }
+
+    #[cold]
+    fn change_place(&self, core: &mut Core, calls: bool) {
+        if let Some(seat) = self.seat() {
+            let Watch { reading, writing } = core.watched;
+            seat.change_place(self, reading, writing, || self.porch.store(!calls, Ordering::Relaxed));
         }
     }
 

@@ -8,7 +8,7 @@
 //! nothing yet, and newcomers: of these a few are handled, and then the kernel is asked again who calls, so that thousands of
 //! strangers do not make a caller wait for more than a few of them.
 
-use super::{BELL, CONTROL, Rank, Shard, Watched};
+use super::{BELL, CONTROL, ONCE, PORCH, Shard, Watched};
 use crate::clock::lately;
 use crate::connection::{Connection, Served};
 use crate::patience::Patience;
@@ -30,7 +30,7 @@ const HOT: usize = 4;
 const LOOKS: u32 = 16;
 /// Events that are asked for at once.
 const EVENTS: usize = 512;
-/// Events of strangers that are handled before the kernel is asked again who calls.
+/// Strangers that are looked at before the kernel is asked again who calls.
 const STRANGERS: usize = 8;
 
 thread_local! {
@@ -45,6 +45,18 @@ pub(crate) struct Lead {
     call: Cell<u64>,
     /// When it let newcomers in last.
     accepted: Cell<Instant>,
+    /// Room for events of strangers.
+    strangers: Cell<Vec<epoll::Event>>,
+}
+
+/// In which order events are handled: what is told once, those who call, the strangers.
+fn rank(token: u64) -> u8 {
+    match token {
+        BELL => 0,
+        PORCH => 2,
+        _ if token & ONCE != 0 => 0,
+        _ => 1,
+    }
 }
 
 impl Lead {
@@ -55,6 +67,7 @@ impl Lead {
             term,
             call: Cell::new(0),
             accepted: Cell::new(lately()),
+            strangers: Cell::new(Vec::with_capacity(STRANGERS)),
         });
         LEADING.set(Some(Rc::clone(&lead)));
         lead.run();
@@ -122,8 +135,8 @@ impl Lead {
         let mut patience = Patience::new(shard.latency);
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
         let mut looks = 0;
-        // When the kernel was asked last, and which of the strangers comes first the next time.
-        let (mut asked, mut turn) = (lately(), 0);
+        // When the kernel was asked last.
+        let mut asked = lately();
         shard.leader.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
         if self.term > 1 && self.leads() {
             shard.recall_bells();
@@ -196,17 +209,7 @@ impl Lead {
                 patience.rewarded();
             }
             if events.len() > 1 {
-                events.sort_by_cached_key(|event| shard.rank(event.data.u64()));
-            }
-            if events.len() > STRANGERS {
-                let first = events.partition_point(|event| shard.rank(event.data.u64()) < Rank::Strangers);
-                let strangers = events.len() - first;
-                if strangers > STRANGERS {
-                    // Of those that are left the kernel tells again, in the same order; before that it is asked for calls.
-                    events[first..].rotate_left(turn % strangers);
-                    turn = turn.wrapping_add(STRANGERS);
-                    events.truncate(first + STRANGERS);
-                }
+                events.sort_by_key(|event| rank(event.data.u64()));
             }
             for event in &events {
                 if self.handle(*event, &mut hot) {
@@ -247,7 +250,10 @@ impl Lead {
             let _ = rustix::io::read(&shard.bell, &mut count);
             return false;
         }
-        match shard.find(token & !CONTROL) {
+        if token == PORCH {
+            return self.look_out(hot);
+        }
+        match shard.find(token) {
             None => {}
             Some(Watched::Listener(listener, node)) => {
                 let now = lately();
@@ -269,11 +275,27 @@ impl Lead {
                         shard.forget(&connection);
                     }
                     // It is looked at once more, whatever it brought: a peer in shared memory rings only for those who are.
-                    Served::Nothing | Served::Something => self.warm(connection, hot),
+                    Served::Nothing | Served::Something if !connection.is_on_porch() => {
+                        self.warm(connection, hot);
+                    }
+                    Served::Nothing | Served::Something => {}
                 }
             }
         }
         false
+    }
+
+    /// Looks at some of the strangers; of the others the kernel tells the next time, before it tells of these again. Returns whether
+    /// another thread leads now.
+    fn look_out(&self, hot: &mut VecDeque<Arc<Connection>>) -> bool {
+        let mut events = self.strangers.take();
+        events.clear();
+        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // An interrupted look found nothing.
+        let _ = epoll::wait(&self.shard.porch, spare_capacity(&mut events), Some(&none));
+        let deposed = events.iter().any(|event| self.handle(*event, hot));
+        self.strangers.set(events);
+        deposed
     }
 
     /// Puts a connection among those looked at directly, in place of the one that was there longest.
