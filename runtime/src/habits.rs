@@ -2,7 +2,9 @@
 //!
 //! An operation begins on the thread that leads a shard. When the supervisor sees it block there, it is marked, and its next calls go
 //! to the pool at once: hundreds of them may sleep at a time, and nobody waits 20 ms for each to be noticed. A marked operation that
-//! ends quickly time after time is unmarked again.
+//! ends quickly or never sleeps, time after time, is unmarked again: one that only computes gains nothing from a hundred threads,
+//! and takes the CPU from all others with them. That it took long says nothing: on a busy machine everything does. So a thread asks
+//! the kernel how often it has slept.
 //!
 //! Invariants of the pool: a job that is taken has a thread that is idle, or that is started for it, as long as there may be more
 //! threads; otherwise it waits for the next thread that is done. Jobs begin in the order in which they came.
@@ -45,9 +47,9 @@ impl Habit {
         self.0.store(PROBATION, Ordering::Relaxed);
     }
 
-    /// A call that ran in the pool took so long.
-    fn took(&self, time: Duration) {
-        if time >= QUICK {
+    /// A call that ran in the pool took so long, and slept or did not.
+    fn took(&self, time: Duration, slept: bool) {
+        if slept && time >= QUICK {
             self.mark();
         } else {
             // Nothing is below nothing.
@@ -134,11 +136,11 @@ fn work(mutex: &Mutex<State>, bell: &Condvar) {
     loop {
         if let Some(Job { run, habits, index }) = state.jobs.pop_front() {
             drop(state);
-            let begun = Instant::now();
+            let (begun, sleeps) = (Instant::now(), sleeps());
             // What panics has told the log.
             let _ = catch_unwind(AssertUnwindSafe(run));
             if let Some(habit) = habits.get(index) {
-                habit.took(begun.elapsed());
+                habit.took(begun.elapsed(), sleeps != self::sleeps());
             }
             drop(habits);
             state = lock(mutex);
@@ -156,6 +158,18 @@ fn work(mutex: &Mutex<State>, bell: &Condvar) {
         }
     }
     state.threads -= 1;
+}
+
+/// How often the calling thread has given up the CPU of its own accord: it slept for something.
+fn sleeps() -> i64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the place to be written is this one, which is ours alone and large enough; zeros are a value of it, should the kernel
+    // write nothing.
+    unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    }
+    .ru_nvcsw
 }
 
 #[cfg(test)]
@@ -206,14 +220,29 @@ mod tests {
     fn what_ends_quickly_is_taken_for_blocking_no_longer() {
         let habit = Habit::default();
         habit.mark();
-        (0..PROBATION - 1).for_each(|_| habit.took(Duration::ZERO));
+        (0..PROBATION - 1).for_each(|_| habit.took(Duration::ZERO, true));
         assert!(habit.blocks());
-        habit.took(QUICK);
-        (0..PROBATION - 1).for_each(|_| habit.took(Duration::ZERO));
+        habit.took(QUICK, true);
+        (0..PROBATION - 1).for_each(|_| habit.took(Duration::ZERO, true));
         assert!(habit.blocks());
-        habit.took(Duration::ZERO);
+        habit.took(Duration::ZERO, true);
         assert!(!habit.blocks());
-        habit.took(Duration::ZERO);
+        habit.took(Duration::ZERO, true);
         assert!(!habit.blocks());
+    }
+
+    #[test]
+    fn what_computes_for_long_is_not_taken_for_blocking() {
+        let habit = Habit::default();
+        habit.mark();
+        (0..PROBATION).for_each(|_| habit.took(QUICK * 100, false));
+        assert!(!habit.blocks());
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_known_by_it() {
+        let before = sleeps();
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(sleeps() > before);
     }
 }

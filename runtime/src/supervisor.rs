@@ -41,9 +41,12 @@ impl Supervisor {
             let this = shard.supervisor();
             stuck = if running != 0 && running == last.0 { stuck + 1 } else { 0 };
             // A thread that merely waits for a CPU, or computes, is given more time than one that sleeps.
-            if stuck >= BUSY || (stuck > 0 && sleeps(leader)) {
-                // Nothing happens if the call has ended by now.
-                if let Some(connection) = shard.hand_over(term, running) {
+            let asleep = stuck > 0 && sleeps(leader);
+            if stuck >= BUSY || asleep {
+                // Nothing happens if the call has ended by now. What computes gains nothing from a thread of its own the next time.
+                if let Some(connection) = shard.hand_over(term, running)
+                    && asleep
+                {
                     connection.has_blocked();
                 }
             }
