@@ -8,6 +8,7 @@
 #   fuzz       each fuzz target with a new seed, from the kept corpora (fuzz/run.sh); what is new is kept (fuzz/keep.sh)
 #   faults     each wire through a relay that breaks connections, and with servers that are killed (tests/tests/faults.rs)
 #   endings    whatever ends a connection, 10,000 calls a cell; nothing lost or doubled (tests/tests/endings.rs)
+#   load       clients of all wires that come, call in any order and leave; every answer is right, nothing stays (tests/tests/load.rs)
 #   endurance  clients that call, listen, and are killed at random; nothing of them stays (tests/tests/endurance_dcom.rs)
 #   loom       the protocols of the shared-memory rings and of the hand-over of shards, in every order of their steps
 #   address    the rooms with `unsafe` under the address sanitizer (scripts/sanitize.sh)
@@ -19,7 +20,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all=(fuzz faults endings endurance loom address thread miri)
+all=(fuzz faults endings load endurance loom address thread miri)
 minutes=$((24 * 60))
 if [ "${1:-}" = --minutes ]; then
   minutes=${2:?--minutes needs a number}
@@ -45,7 +46,7 @@ sources=$(rustc --print sysroot)/lib/rustlib/src/rust/library
 # Parts whose length can be chosen share the time; the others take what they need.
 long=0
 for part in "${parts[@]}"; do
-  [[ $part != fuzz && $part != faults && $part != endurance ]] || long=$((long + 1))
+  [[ $part != fuzz && $part != faults && $part != load && $part != endurance ]] || long=$((long + 1))
 done
 seconds=$((minutes * 60 / (long > 0 ? long : 1)))
 echo "soak: seed $seed (SOAK_SEED=$seed repeats it), ${seconds} s for each of the $long parts that have no end of their own"
@@ -82,6 +83,16 @@ soak_endings() {
   # The table is in the log; a cell is a line.
   echo "$(grep -acE '^\| .* doubled, .* lost \|$' "$logs/endings.log") cells, $(grep -acE ' 0 doubled, 0 lost \|$' "$logs/endings.log") without fault"
   return $((result > 0))
+}
+
+soak_load() {
+  EVERYWIRE_LOAD_SEED=$seed EVERYWIRE_LOAD_SECONDS=$seconds \
+    cargo test --locked -p everywire-tests load:: -- --nocapture >"$logs/load.log" 2>&1
+  local result=$?
+  local calls
+  calls=$(sed -n 's/^load: \([0-9]*\) calls.*/\1/p' "$logs/load.log" | head -n 1)
+  echo "${calls:-0} calls on $(grep -acE ' KiB grown$' "$logs/load.log") wires"
+  [ "$result" = 0 ] && [ "${calls:-0}" -gt 0 ]
 }
 
 soak_endurance() {

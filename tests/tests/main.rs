@@ -25,6 +25,7 @@ mod endurance_dcom;
 #[allow(unreachable_pub)]
 mod faults;
 mod kerberos;
+mod load;
 mod omniorb;
 mod reach;
 mod restarts;
