@@ -71,6 +71,16 @@ impl Seat {
         }
     }
 
+    /// Watches for no more bytes, though [`Self::arm`] asked for them; for room, if that is still wanted.
+    pub(crate) fn disarm(&self, stream: &Stream, writing: bool) {
+        if let Some(shard) = self.shard.upgrade() {
+            let (fd, control) = stream.watched();
+            let mut flags = EventFlags::ONESHOT;
+            flags.set(EventFlags::OUT, writing && control.is_none());
+            let _ = epoll::modify(&shard.epoll, fd, EventData::new_u64(self.token), flags);
+        }
+    }
+
     /// The shard.
     pub(crate) fn shard(&self) -> Option<Arc<Shard>> {
         self.shard.upgrade()

@@ -274,3 +274,44 @@ fn a_listener_over_shared_memory_is_always_woken() {
         assert_eq!(told.recv_timeout(LONG), Ok(n));
     }
 }
+
+/// How often the event loops other than these have slept, and which they are.
+fn sleeps_beside(known: &[String]) -> (u64, Vec<String>) {
+    let mut all = (0, Vec::new());
+    for task in std::fs::read_dir("/proc/self/task").unwrap() {
+        let folder = task.unwrap().path();
+        let Ok(status) = std::fs::read_to_string(folder.join("status")) else { continue };
+        let number = folder.file_name().unwrap().to_string_lossy().into_owned();
+        if status.starts_with("Name:\teverywire-shard") && !known.contains(&number) {
+            let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+            all.0 += line.trim().parse::<u64>().unwrap();
+            all.1.push(number);
+        }
+    }
+    all
+}
+
+#[test]
+fn an_event_loop_sleeps_through_the_calls_of_a_thread_that_reads() {
+    if !plain::alone() {
+        return;
+    }
+    for address in ["plain://127.0.0.1:0", "plain+shm"] {
+        let shm = format!("plain+shm://@{}", name("sleeps"));
+        let (_server, _emitter, at) = serve(if address == "plain+shm" { &shm } else { address }, honest());
+        // A thread gives itself its name when it begins.
+        until("the server's event loop has begun", || !sleeps_beside(&[]).1.is_empty());
+        let (_, servers) = sleeps_beside(&[]);
+        let client = node(1);
+        let far = client.connect::<dyn Probe>(&at).unwrap();
+        let _listens = far.signals().on(|Ticked(_)| ()).unwrap();
+        far.add_one(1).unwrap();
+        until("the client's event loop has begun", || !sleeps_beside(&servers).1.is_empty());
+        let (before, _) = sleeps_beside(&servers);
+        for number in 0..300 {
+            assert_eq!(far.add_one(number).unwrap(), number + 1);
+        }
+        let (after, _) = sleeps_beside(&servers);
+        assert!(after - before < 100, "{address}: woken {} times for 300 calls", after - before);
+    }
+}

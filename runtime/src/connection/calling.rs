@@ -80,6 +80,13 @@ impl Connection {
             Ok(id) => id,
             Err(failure) => return Ok(Some(Outcome::Failed(failure))),
         };
+        let oneway = matches!(ask, Ask::Call(Call { expects: Expects::Nothing, .. }));
+        // Where there is one call at a time, what expects nothing has an outcome all the same.
+        let told = oneway && !self.serial;
+        if !told && !core.reading {
+            // Before the peer can answer.
+            self.disarm(&mut core);
+        }
         if let Err(error) = self.flush(&mut core) {
             // What the session says of this call counts: it may know that nothing of it has begun.
             core.sending.push((id, None));
@@ -90,9 +97,6 @@ impl Connection {
                 return Ok(Some(outcome));
             }
         }
-        let oneway = matches!(ask, Ask::Call(Call { expects: Expects::Nothing, .. }));
-        // Where there is one call at a time, what expects nothing has an outcome all the same.
-        let told = oneway && !self.serial;
         if told {
             core = match self.send_all(core, until) {
                 Ok(core) => core,
@@ -454,6 +458,19 @@ impl Connection {
             // Asked for before and not told yet: still wanted. A bell must be asked for anew, a thread may have heard it.
             core.armed = Armed { bytes: wanted.bytes || core.armed.bytes, room: wanted.room };
             seat.arm(self.stream(), core.armed.bytes, wanted.room);
+        }
+    }
+
+    /// A thread is about to read, for all: an event loop that was asked to would only be woken for nothing, and take the CPU from the
+    /// peer. When the thread has read, the loop is asked again.
+    #[inline]
+    fn disarm(&self, core: &mut Core) {
+        if core.armed.bytes
+            && let Some(seat) = self.seat()
+        {
+            core.armed.bytes = false;
+            seat.disarm(self.stream(), core.armed.room);
+            self.stream().after_sleep(false);
         }
     }
 
