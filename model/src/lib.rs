@@ -33,6 +33,7 @@ pub mod same;
 pub mod session;
 pub mod shape;
 pub mod signal;
+pub mod typecode;
 pub mod union;
 pub mod value;
 pub mod variant;
@@ -61,6 +62,7 @@ pub use session::{
 };
 pub use shape::{Hold, Shape};
 pub use signal::{Emits, Emitter, Occasion, Signaller, Subscription, Tidings};
+pub use typecode::TypeCode;
 pub use value::Value;
 pub use variant::Variant;
 pub use visit::{Encode, Sink, Source, Visit};

@@ -10,3 +10,4 @@ mod fragments;
 mod golden;
 mod references;
 mod support;
+mod typecodes;
