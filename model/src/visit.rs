@@ -232,7 +232,7 @@ pub trait Source<'a> {
 #[cold]
 fn no_type_codes() -> Failure {
     Failure::new(Kind::Unsupported, Initiator::Here, "this wire carries no type codes")
-        .with_hint("pass the name of the type as text, or offer the object by CORBA")
+        .with_hint("pass the name of the type as text, or use a wire that has type codes")
 }
 
 /// Something that can write itself to any sink: a typed value, a tuple of arguments, a [`crate::Value`], a body that
