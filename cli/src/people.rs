@@ -11,6 +11,9 @@ use std::os::fd::AsRawFd;
 const WIDTH: usize = 100;
 /// How many octets are shown.
 const OCTETS: usize = 64;
+/// How many levels of a type are told, and up to what length the parts of one without a name.
+const LEVELS: usize = 32;
+const NOUNS: usize = 1000;
 
 /// The results of an operation: the only one as it is, several by name.
 pub(crate) fn results(list: &Shape, value: &Value, notation: &dyn Notation) -> String {
@@ -178,6 +181,13 @@ pub(crate) fn signature(operation: &Operation) -> String {
 
 /// A shape in a word or two.
 pub(crate) fn noun(shape: &Shape) -> String {
+    within(shape, LEVELS)
+}
+
+/// The same, where so many levels are told; types without names may contain themselves.
+fn within(shape: &Shape, levels: usize) -> String {
+    let Some(levels) = levels.checked_sub(1) else { return "...".into() };
+    let noun = |shape: &Shape| within(shape, levels);
     match shape {
         Shape::Sequence(sequence) => format!("sequence of {}", noun(&sequence.element)),
         Shape::Array(array) => format!("array of {} {}", array.len, noun(&array.element)),
@@ -185,8 +195,16 @@ pub(crate) fn noun(shape: &Shape) -> String {
         Shape::Optional(target) => format!("optional {}", noun(target)),
         Shape::Map(map) => format!("map of {} to {}", noun(&map.key), noun(&map.value)),
         Shape::Struct(fields) if fields.name.is_empty() => {
-            let shapes: Vec<_> = fields.fields.iter().map(|field| noun(&field.shape)).collect();
-            format!("({})", shapes.join(", "))
+            let mut told = String::new();
+            for (index, field) in fields.fields.iter().enumerate() {
+                if told.len() > NOUNS {
+                    told.push_str(", ...");
+                    break;
+                }
+                told.push_str(if index > 0 { ", " } else { "" });
+                told.push_str(&noun(&field.shape));
+            }
+            format!("({told})")
         }
         Shape::Text(text) if text.kind == TextKind::Wide => "wide text".into(),
         Shape::Alias(alias) if alias.name.is_empty() => noun(&alias.target),

@@ -276,6 +276,34 @@ fn an_any_of_a_type_of_the_contract_goes_there_and_back() {
     assert!(wrong.failed(2)[1].contains("shape `Bank::Nothing` is unknown"), "{}", wrong.err);
 }
 
+/// The program and the caller have a contract that names none of these types.
+#[test]
+fn an_any_of_a_type_that_no_contract_names_goes_there_and_back() {
+    let bank = Bank::open();
+    let field = |name: &str, shape: &str| json!({"name": name, "shape": shape});
+    let node = json!({
+        "kind": "struct", "name": "far::Node", "id": "IDL:far/Node:1.0",
+        "fields": [field("v", "i32"), field("next", "sequence<far::Node>")],
+    });
+    let leaf = json!({"v": 2, "next": []});
+    let error =
+        json!({"kind": "exception", "name": "far::E", "id": "IDL:far/E:1.0", "fields": [field("n", "u16")]});
+    for any in [
+        json!({"shape": "i64", "value": -1}),
+        json!({"shape": "sequence<f64>", "value": [0.5]}),
+        json!({"shape": node, "value": {"v": 1, "next": [leaf, {"v": 3, "next": [leaf]}]}}),
+        json!({"shape": {"kind": "sequence", "element": node, "bound": null}, "value": [leaf]}),
+        json!({"shape": error, "value": {"n": 7}}),
+        json!({"shape": "type code", "value": node}),
+        json!({"shape": "type code", "value": "Bank::Entry"}),
+        json!({"shape": "type code", "value": "sequence<u16>"}),
+        json!({"shape": "type code", "value": null}),
+    ] {
+        let told = bank.call(&["remember", &any.to_string(), "--json"]).json()["value"]["return"].clone();
+        assert_eq!(told, any);
+    }
+}
+
 #[test]
 fn how_deep_values_may_nest_can_be_raised() {
     // Sixty levels of a list in an any: more than 64 of both.

@@ -61,6 +61,8 @@ pub enum SignatureError {
     NotOne,
     /// A shape without values (the result of an operation that returns nothing).
     NoValue,
+    /// A description of a type, which D-Bus does not carry.
+    TypeCode,
 }
 
 impl Display for SignatureError {
@@ -80,6 +82,7 @@ impl Display for SignatureError {
             Self::EntryFields { at } => write!(f, "a dict entry is one key and one value (byte {at})"),
             Self::NotOne => write!(f, "exactly one complete type is needed here"),
             Self::NoValue => write!(f, "nothing has no signature"),
+            Self::TypeCode => write!(f, "D-Bus carries no type codes"),
         }
     }
 }
@@ -186,6 +189,7 @@ pub fn is_basic(shape: &Shape) -> bool {
         | Shape::Enum(_)
         | Shape::Reference(_)
         | Shape::Handle
+        | Shape::TypeCode
         | Shape::Alias(_) => true,
     }
 }
@@ -340,6 +344,7 @@ impl Writer<'_> {
             })?,
             Shape::Pointer(pointer) => self.shape(&pointer.target)?,
             Shape::Alias(alias) => self.shape(&alias.target)?,
+            Shape::TypeCode => return Err(SignatureError::TypeCode),
             // What has a code was written.
             _ => return Err(SignatureError::NoValue),
         }

@@ -34,6 +34,7 @@ pub mod same;
 pub mod session;
 pub mod shape;
 pub mod signal;
+pub mod typecode;
 pub mod union;
 pub mod units;
 pub mod value;
@@ -63,6 +64,7 @@ pub use session::{
 };
 pub use shape::{Hold, Shape};
 pub use signal::{Emits, Emitter, Occasion, Signaller, Subscription, Tidings};
+pub use typecode::TypeCode;
 pub use value::Value;
 pub use variant::Variant;
 pub use visit::{Encode, Sink, Source, Visit};

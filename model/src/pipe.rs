@@ -26,6 +26,7 @@ pub fn pipe<'a>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut dyn Sink)
         Shape::Text(text) => sink.text(text, &source.text(text)?),
         Shape::Enum(members) => sink.enumerant(members, source.enumerant(members)?),
         Shape::Reference(_) => sink.reference(source.reference()?.as_ref()),
+        Shape::TypeCode => sink.type_code(&source.type_code()?),
         Shape::Handle => sink.handle(&source.handle()?),
         Shape::Alias(alias) => pipe(&alias.target, source, sink),
         Shape::Sequence(_) | Shape::Array(_) => elements(shape, source, sink),

@@ -5,6 +5,7 @@
 //! at run time hold them in reference counts ([`Hold::Shared`]); users of a shape need not know which.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -21,6 +22,27 @@ pub enum Hold<T: 'static> {
     /// A type that contains itself; its cell is filled when the definition ends. Such cells live as long as the
     /// process (a cycle of reference counts would do the same, less visibly).
     Later(&'static OnceLock<T>),
+    /// Part of a type that contains itself and came with a value: each level is made when it is looked at, and all of
+    /// them end with the value.
+    Again(Arc<dyn Unfold<T>>),
+}
+
+/// One more level of a type that contains itself. It knows how to make its description and holds nothing that holds it,
+/// so that no cycle of reference counts arises.
+pub trait Unfold<T>: Send + Sync {
+    /// The description of this level, made when it is first asked for.
+    fn unfolded(&self) -> &T;
+    /// The same number for every level of one type, and another for every other type that is alive.
+    fn identity(&self) -> usize;
+    /// How many bytes the description of this level takes, the first time that this is asked; 0 from then on.
+    fn due(&self) -> u64;
+}
+
+impl<T: 'static> fmt::Debug for dyn Unfold<T> {
+    /// Without its content, which has no end.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Again({:#x})", self.identity())
+    }
 }
 
 impl<T> Clone for Hold<T> {
@@ -29,6 +51,7 @@ impl<T> Clone for Hold<T> {
             Self::Static(held) => Self::Static(held),
             Self::Shared(held) => Self::Shared(Arc::clone(held)),
             Self::Later(held) => Self::Later(held),
+            Self::Again(held) => Self::Again(Arc::clone(held)),
         }
     }
 }
@@ -45,6 +68,27 @@ impl<T> Hold<T> {
             Self::Static(held) => Some(held),
             Self::Shared(held) => Some(held),
             Self::Later(cell) => cell.get(),
+            Self::Again(held) => Some(held.unfolded()),
+        }
+    }
+
+    /// A number that tells this description from others: whoever walks through types that contain themselves notes it
+    /// to know where it has been.
+    ///
+    /// # Panics
+    /// As dereferencing does.
+    pub fn identity(&self) -> usize {
+        match self {
+            Self::Again(held) => held.identity(),
+            held => std::ptr::from_ref::<T>(held).addr(),
+        }
+    }
+
+    /// What reading a value of this shape has to charge for the description itself, which is not there yet; mostly 0.
+    pub fn due(&self) -> u64 {
+        match self {
+            Self::Again(held) => held.due(),
+            _ => 0,
         }
     }
 }
@@ -113,6 +157,8 @@ pub enum Shape {
     Pointer(Hold<Pointer>),
     /// A value that carries its own shape.
     Variant,
+    /// A description of a type, as a value.
+    TypeCode,
     /// An object reference; the name is the interface's identity, empty for any interface.
     Reference(Hold<Referent>),
     /// An operating-system handle (a file descriptor).
@@ -186,6 +232,7 @@ impl Shape {
             Self::Optional(_) => "optional value",
             Self::Pointer(_) => "pointer",
             Self::Variant => "any value",
+            Self::TypeCode => "type code",
             Self::Reference(_) => "object reference",
             Self::Handle => "handle",
             Self::Alias(shape) if shape.name.is_empty() => return shape.target.noun(),

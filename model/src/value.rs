@@ -5,6 +5,7 @@ use crate::failure::{Failure, Initiator, Kind};
 use crate::pipe::{discriminator, put_discriminator};
 use crate::reference::Reference;
 use crate::shape::Shape;
+use crate::typecode::TypeCode;
 use crate::visit::{Sink, Source, Visit};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub enum Value {
     Map(Vec<(Value, Value)>),
     /// A value with a shape of its own.
     Variant(Box<(TypedShape, Value)>),
+    /// A description of a type.
+    TypeCode(Box<TypeCode>),
     /// An object reference, or nil.
     Reference(Option<Reference>),
     /// An operating-system handle.
@@ -81,6 +84,7 @@ impl Value {
             Self::Member(_) => "a member of an enumeration",
             Self::Map(_) => "a map",
             Self::Variant(_) => "a variant",
+            Self::TypeCode(_) => "a type code",
             Self::Reference(_) => "an object reference",
             Self::Handle(_) => "a handle",
         }
@@ -125,6 +129,7 @@ impl Value {
                         .with_hint(format!("members are {}", names.join(", "))))
                 }
             },
+            (Shape::TypeCode, Self::TypeCode(value)) => sink.type_code(value),
             (Shape::Reference(_), Self::Reference(value)) => sink.reference(value.as_ref()),
             (Shape::Handle, Self::Handle(value)) => sink.handle(&value.0),
             (resolved @ (Shape::Sequence(_) | Shape::Array(_)), Self::Bytes(value))
@@ -236,6 +241,7 @@ impl Value {
                     }
                 }
             }
+            Shape::TypeCode => Self::TypeCode(Box::new(source.type_code()?)),
             Shape::Reference(_) => Self::Reference(source.reference()?),
             Shape::Handle => Self::Handle(HeldHandle(source.handle()?)),
             resolved @ (Shape::Sequence(_) | Shape::Array(_)) => {

@@ -20,9 +20,10 @@
 
 use crate::body::Handle;
 use crate::budget::Budget;
-use crate::failure::Failure;
+use crate::failure::{Failure, Initiator, Kind};
 use crate::reference::Reference;
 use crate::shape::{Enum, Shape, Text};
+use crate::typecode::TypeCode;
 use bytes::Bytes;
 use std::borrow::Cow;
 
@@ -142,6 +143,14 @@ pub trait Sink {
     fn enumerant(&mut self, shape: &Enum, value: i32) -> Visit<()>;
     /// An object reference, or nil.
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()>;
+    /// A description of a type, on wires that have such values.
+    ///
+    /// # Errors
+    /// [`Kind::Unsupported`] on the others.
+    fn type_code(&mut self, value: &TypeCode) -> Visit<()> {
+        let _ = value;
+        Err(no_type_codes())
+    }
     /// An operating-system handle.
     fn handle(&mut self, value: &Handle) -> Visit<()>;
     /// Begins a composite; see the grammar above for `len`.
@@ -195,6 +204,13 @@ pub trait Source<'a> {
     fn enumerant(&mut self, shape: &Enum) -> Visit<i32>;
     /// An object reference, or nil.
     fn reference(&mut self) -> Visit<Option<Reference>>;
+    /// A description of a type, on wires that have such values.
+    ///
+    /// # Errors
+    /// [`Kind::Unsupported`] on the others.
+    fn type_code(&mut self) -> Visit<TypeCode> {
+        Err(no_type_codes())
+    }
     /// An operating-system handle.
     fn handle(&mut self) -> Visit<Handle>;
     /// Begins a composite and returns its length as in the grammar above; for a union always 0, the reader selects the
@@ -211,6 +227,12 @@ pub trait Source<'a> {
     fn close(&mut self, shape: &Shape) -> Visit<()>;
     /// What is left to spend on this message.
     fn budget(&mut self) -> &mut Budget;
+}
+
+#[cold]
+fn no_type_codes() -> Failure {
+    Failure::new(Kind::Unsupported, Initiator::Here, "this wire carries no type codes")
+        .with_hint("pass the name of the type as text, or use a wire that has type codes")
 }
 
 /// Something that can write itself to any sink: a typed value, a tuple of arguments, a [`crate::Value`], a body that

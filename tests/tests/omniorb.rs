@@ -6,12 +6,12 @@ use crate::common::dcom::alone;
 use crate::common::foreign::PATIENCE;
 use crate::common::{Server, capture, omniorb, scratch};
 use everywire::model::shape::{Alias, Struct};
-use everywire::model::{Hold, Shape, Value, Variant};
+use everywire::model::{Hold, Shape, TypeCode, Value, Variant};
 use everywire::{Bytes, Kind, Node, Ref};
 use everywire_tests::bench::{Benchmarking, FiringSource, IRemoteObject, Sink};
 use everywire_tests::kitchen::interop::{
-    Both, Card, Choice, Colour, Everything, JudgeError, Kitchen, Listener, Many, Maybe, Named, Pantry, Point,
-    Tree,
+    Both, Card, Choice, Colour, Described, Everything, JudgeError, Kitchen, Listener, Many, Maybe, Named,
+    Pantry, Point, Tree, describe,
 };
 use everywire_tests::servants::{CountingSink, Doubler, Person, TEXT};
 use std::process::Command;
@@ -30,7 +30,7 @@ fn its_client_calls_our_server() {
             _ => format!("iiop+unix://{}/peer.sock", dir.display()),
         };
         let server = Server::ours(&address, &dir, 128);
-        for mode in [&["check", "--largest", "67108864"][..], &["check-interop", "--without-recursion"]] {
+        for mode in [&["check", "--largest", "67108864"][..], &["check-interop"]] {
             let output = Command::new(&peer.client)
                 .arg(server.references())
                 .args(mode)
@@ -94,7 +94,7 @@ fn a_capture_has_no_malformed_frame() {
     let Some(recording) = capture::start(&file) else { return };
     let output = Command::new(&peer.client)
         .arg(ours.references())
-        .args(["check-interop", "--without-recursion", "-ORBendPoint", "giop:tcp:127.0.0.1:"])
+        .args(["check-interop", "-ORBendPoint", "giop:tcp:127.0.0.1:"])
         .args(common::IN_ORDER)
         .output()
         .expect("it starts");
@@ -302,8 +302,45 @@ fn check_pantry(server: &Server) {
         assert_eq!(&pantry.echo_any(any).expect("echo"), any);
     }
     assert_eq!(pantry.echo_anys(&anys).expect("echo"), anys);
+    check_codes(&pantry);
     let described: Vec<_> = anys.iter().map(|any| pantry.describe(any).expect("describe")).collect();
     assert_eq!(described, ["long 7", "string hi", "Point 1 2", "other", "other"]);
+}
+
+/// Type codes that the peer reads and writes as its own: alone, in an `any`, in lists and structures, and that of a type
+/// that contains itself.
+fn check_codes(pantry: &Ref<dyn Pantry>) {
+    let tree = Shape::Struct(Hold::Static(&describe::TREE));
+    let trees = Shape::Alias(Hold::Static(&describe::TREES));
+    let mut codes = vec![TypeCode::null()];
+    let simple =
+        [Shape::Void, Shape::I32, Shape::F64, Shape::U8, Shape::Variant, Shape::TypeCode, Shape::WideChar];
+    let made = anys().into_iter().map(|any| any.shape.0).chain(simple).chain([tree.clone(), trees]);
+    codes.extend(made.map(TypeCode::new));
+    for code in &codes {
+        let back = pantry.echo_code(code).expect("echo");
+        assert_eq!(&back, code);
+        // What was read is written as it came.
+        assert_eq!(pantry.echo_code(&back).expect("echo"), back);
+        let any = Variant::new(Shape::TypeCode, Value::TypeCode(Box::new(code.clone())));
+        assert_eq!(pantry.echo_any(&any).expect("echo"), any);
+    }
+    assert_eq!(pantry.echo_codes(&codes).expect("echo"), codes);
+    let described = Described { before: 1, code: TypeCode::new(tree.clone()), after: -7 };
+    assert_eq!(pantry.echo_described(&described).expect("echo"), described);
+    assert_eq!(pantry.identify(&TypeCode::new(tree.clone())).expect("identify"), "IDL:interop/Tree:1.0");
+    assert_eq!(pantry.identify(&TypeCode::new(Shape::I32)).expect("identify"), "3");
+
+    let node = |name: &str, children: Vec<Value>| {
+        let name = ("name".to_owned(), Value::Text(name.to_owned()));
+        Value::Struct(vec![name, ("children".to_owned(), Value::List(children))])
+    };
+    let value = node("root", vec![node("a", vec![]), node("b", vec![node("c", vec![])])]);
+    let any = Variant::new(tree, value);
+    let back = pantry.echo_any(&any).expect("echo");
+    assert_eq!(back, any);
+    // What was read of such a type is written again, and once more as part of something else.
+    assert_eq!(pantry.echo_anys(&[back.clone(), any.clone()]).expect("echo"), [back, any]);
 }
 
 fn anys() -> Vec<Variant> {

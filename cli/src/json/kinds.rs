@@ -46,6 +46,7 @@ fn nested(word: &str, notation: &dyn Notation) -> Option<Shape> {
         "signature" => Shape::Text(Text { kind: TextKind::Signature, bound: None }),
         "octets" => Shape::sequence(Shape::U8),
         "any value" => Shape::Variant,
+        "type code" => Shape::TypeCode,
         "handle" => Shape::Handle,
         "object reference" => Shape::Reference(Hold::new(Referent { name: "".into(), id: "".into() })),
         _ => {

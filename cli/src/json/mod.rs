@@ -9,11 +9,13 @@
 //! | union | `{"discriminator": ..., "arm": value}`; read also with the arm's own name for `arm` |
 //! | map | an object where keys are text, names, numbers or booleans, else an array of pairs; both are read |
 //! | optional value, pointer | the value, or `null` |
-//! | any | `{"shape": "i32", "value": 1}`, the shape a word or the name of a type of the contract; read also: plain text, numbers, booleans |
+//! | any | `{"shape": "i32", "value": 1}`, the shape a word, the name of a type of the contract or a description; read also: plain text, numbers, booleans |
+//! | type code | the shape as in an any; `null` for none; one that is only passed on: `{"kind": "valuetype", ..., "encoded": {"base64": "..."}}` |
 //! | object reference | its text, or `null` |
 //! | date, currency, decimal number, UUID, file time, by the names of their types | text, such as `"2003-01-31T12:30:00"`, `"12.5"` |
 //! | handle | `{"handle": "FILE"}`: read, it opens the file for reading |
 
+mod described;
 mod kinds;
 mod read;
 mod spelled;
@@ -39,8 +41,12 @@ pub(crate) trait Notation {
     /// To the notation that foreign programs read.
     fn print(&self, reference: &Reference) -> String;
     /// The type that a contract calls so.
-    fn named(&self, _word: &str) -> Option<Shape> {
-        None
+    fn named(&self, word: &str) -> Option<Shape> {
+        self.types().named(word)
+    }
+    /// The types of the contract.
+    fn types(&self) -> Types {
+        Types::default()
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::spelled::{self, Spelling};
 use super::write::discriminator;
-use super::{Notation, kinds};
+use super::{Notation, described, kinds};
 use crate::people;
 use base64::Engine as _;
+use everywire::model::TypeCode;
 use everywire::model::shape::{Field, Map as MapShape, Shape, Text, Union};
 use everywire::model::value::{HeldHandle, TypedShape};
 use everywire::{Bytes, Value};
@@ -65,6 +66,10 @@ pub(crate) fn read_word(
         },
         Shape::Text(_) | Shape::Char | Shape::WideChar | Shape::Enum(_) => match parsed {
             Some(json @ Json::String(_)) => reader.value(shape, &json),
+            _ => reader.value(shape, &Json::from(word)),
+        },
+        Shape::TypeCode => match parsed {
+            Some(json @ (Json::Object(_) | Json::String(_) | Json::Null)) => reader.value(shape, &json),
             _ => reader.value(shape, &Json::from(word)),
         },
         Shape::Reference(_) => match parsed {
@@ -164,6 +169,7 @@ impl Reader<'_> {
             (Shape::Optional(target), json) => self.value(target, json),
             (Shape::Pointer(pointer), json) => self.value(&pointer.target, json),
             (Shape::Variant, json) => self.any(json),
+            (Shape::TypeCode, json) => self.type_code(json),
             (Shape::Handle, Json::Object(object)) if object.len() == 1 => {
                 match object.get("handle").and_then(Json::as_str) {
                     Some(file) => self.open(file),
@@ -386,13 +392,9 @@ impl Reader<'_> {
                 Some(value) => plain(Shape::U64, Value::Integer(value)),
                 None => plain(Shape::F64, Value::Float(number.as_f64().unwrap_or(f64::NAN))),
             },
-            Json::Object(object) => match (object.get("shape").and_then(Json::as_str), object.get("value")) {
-                (Some(word), Some(value)) if object.len() == 2 => {
-                    let Some(shape) = kinds::shape_of(word, self.notation) else {
-                        let why = "known are boolean, u8 to i64, f32, f64, character, text, octets, path, signature, DATE, \
-                             CURRENCY, DECIMAL, SCODE, NULL, GUID, sequence<...>, array<..., N>, map<..., ...>, (..., ...) and the types of the contract";
-                        return Err(self.wrong(format!("shape `{word}` is unknown; {why}")));
-                    };
+            Json::Object(object) => match (object.get("shape"), object.get("value")) {
+                (Some(told), Some(value)) if object.len() == 2 => {
+                    let shape = self.described(told)?;
                     let value = self.within(".value", |reader| reader.value(&shape, value))?;
                     plain(shape, value)
                 }
@@ -402,6 +404,35 @@ impl Reader<'_> {
                 Err(self.wrong("a list needs its shape: {\"shape\": \"sequence<i32>\", \"value\": [...]}"))
             }
         }
+    }
+
+    fn described(&self, told: &Json) -> Result<Shape, Misfit> {
+        described::shape_of(told, self.notation).map_err(|message| self.wrong(message))
+    }
+
+    /// A description of a type.
+    fn type_code(&mut self, json: &Json) -> Result<Value, Misfit> {
+        let code = match json {
+            Json::Null => TypeCode::null(),
+            Json::Object(object) if let Some(encoded) = object.get("encoded") => {
+                let shape = Shape::sequence(Shape::U8);
+                let Value::Bytes(encoded) =
+                    self.within(".encoded", |reader| reader.value(&shape, encoded))?
+                else {
+                    return Err(self.wrong(OCTETS));
+                };
+                let word = |key: &str| {
+                    object
+                        .get(key)
+                        .and_then(Json::as_str)
+                        .map(|word| word.to_owned().into())
+                        .unwrap_or_default()
+                };
+                TypeCode::read(word("kind"), word("id"), word("name"), encoded)
+            }
+            told => TypeCode::new(self.described(told)?),
+        };
+        Ok(Value::TypeCode(Box::new(code)))
     }
 
     fn within<T>(

@@ -54,6 +54,7 @@ fn unfold(shape: &Shape, depth: usize) -> Json {
         Shape::Optional(target) => inner(target),
         Shape::Pointer(pointer) => inner(&pointer.target),
         Shape::Variant => json!({"shape": "text", "value": ""}),
+        Shape::TypeCode => json!("text"),
         Shape::Handle => json!({"handle": ""}),
         Shape::Void | Shape::Reference(_) => Json::Null,
         other => match other.width() {

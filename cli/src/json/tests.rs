@@ -257,3 +257,72 @@ fn templates_fit_their_shape() {
         read(&shape, &json, "template", &Plain).unwrap();
     }
 }
+
+/// `struct Node { long v; sequence<Node> next; }` and what else has no word, as `describe --json` tells it.
+#[test]
+fn any_value_of_a_type_that_no_contract_names_brings_its_description() {
+    let field = |name: &str, shape: Json| json!({"name": name, "shape": shape});
+    let node = json!({
+        "kind": "struct", "name": "m::Node", "id": "IDL:m/Node:1.0",
+        "fields": [field("v", json!("i32")), field("next", json!("sequence<m::Node>"))],
+    });
+    let colour = json!({
+        "kind": "enum", "name": "m::Colour", "id": "IDL:m/Colour:1.0",
+        "members": [{"name": "red", "value": 0}, {"name": "blue", "value": 1}],
+    });
+    let figure = json!({
+        "kind": "union", "name": "m::Figure", "id": "IDL:m/Figure:1.0", "discriminator": colour,
+        "arms": [
+            {"labels": [0], "default": false, "name": "size", "shape": "f64"},
+            {"labels": [], "default": true, "name": "parts", "shape": "sequence<m::Figure>"},
+        ],
+    });
+    let text = json!({"kind": "text", "bound": 5, "text": "wide"});
+    let leaf = json!({"v": 2, "next": []});
+    let cases = [
+        (node.clone(), json!({"v": 1, "next": [leaf, {"v": 3, "next": [leaf]}]})),
+        (json!({"kind": "sequence", "element": node, "bound": 2}), json!([leaf])),
+        (json!({"kind": "array", "element": text, "len": 1}), json!(["a"])),
+        (json!({"kind": "alias", "name": "m::Count", "id": "IDL:m/Count:1.0", "shape": "u16"}), json!(7)),
+        (json!({"kind": "reference", "interface": "m::I", "id": "IDL:m/I:1.0"}), json!("ref:x")),
+        (
+            json!({"kind": "exception", "name": "m::E", "id": "IDL:m/E:1.0", "fields": [field("n", json!("u8"))]}),
+            json!({"n": 1}),
+        ),
+        (figure, json!({"discriminator": "blue", "arm": [{"discriminator": "red", "arm": 0.5}]})),
+        (colour, json!("blue")),
+        (json!("sequence<(i32, text)>"), json!([[1, "a"]])),
+    ];
+    for (shape, value) in &cases {
+        both_ways(&Shape::Variant, &json!({"shape": shape, "value": value}));
+        both_ways(&Shape::TypeCode, shape);
+    }
+    for (broken, why) in [
+        (json!({"kind": "quux"}), "`quux` is no kind"),
+        (json!({"kind": "struct"}), "no `fields`"),
+        (json!({"kind": "struct", "fields": 1}), "a list is expected"),
+        (json!({"kind": "array", "element": "i32", "len": -1}), "a number is expected"),
+        (json!({"kind": "sequence", "element": "m::Nothing"}), "shape `m::Nothing` is unknown"),
+        (json!(7), "a shape is a word"),
+    ] {
+        let told = wrong(&Shape::Variant, &json!({"shape": broken, "value": null}));
+        assert!(told.contains(why), "{told}");
+    }
+    let deep = (0..100).fold(json!("i32"), |inner, _| json!({"kind": "optional", "target": inner}));
+    assert!(wrong(&Shape::TypeCode, &deep).contains("32 levels"));
+}
+
+#[test]
+fn type_codes_are_spelled_as_shapes() {
+    for told in [json!(null), json!("i32"), json!("nothing"), json!("type code"), json!("sequence<text>")] {
+        both_ways(&Shape::TypeCode, &told);
+    }
+    let octets = json!({"base64": "AAAAHQA="});
+    let passed = json!({"kind": "valuetype", "name": "V", "id": "IDL:V:1.0", "encoded": octets});
+    both_ways(&Shape::TypeCode, &passed);
+    let Ok(Value::TypeCode(code)) = read_word(&Shape::TypeCode, "sequence<u8>", "v", &Plain) else {
+        panic!("a word needs no quotes")
+    };
+    assert_eq!(code.kind(), "sequence");
+    assert!(wrong(&Shape::TypeCode, &json!("quux")).contains("shape `quux` is unknown"));
+}

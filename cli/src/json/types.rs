@@ -55,7 +55,7 @@ impl Notation for Words {
         Notation::print(&self.node, reference)
     }
 
-    fn named(&self, word: &str) -> Option<Shape> {
-        self.types.named(word)
+    fn types(&self) -> Types {
+        self.types.clone()
     }
 }

@@ -1,8 +1,9 @@
 //! Values to JSON.
 
-use super::{Notation, kinds, spelled};
+use super::{Notation, described, kinds, spelled};
 use base64::Engine as _;
 use everywire::Value;
+use everywire::model::TypeCode;
 use everywire::model::shape::{Shape, Union};
 use everywire::model::value::HeldHandle;
 use serde_json::{Map, Number, Value as Json, json};
@@ -66,11 +67,26 @@ pub(crate) fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Js
         }
         (_, Value::Map(_)) => Json::Null,
         (_, Value::Variant(content)) => {
-            json!({"shape": kinds::word_of(&content.0.0), "value": write(&content.0.0, &content.1, notation)})
+            let shape = described::describe(&content.0.0, notation);
+            json!({"shape": shape, "value": write(&content.0.0, &content.1, notation)})
         }
+        (_, Value::TypeCode(code)) => type_code(code, notation),
         (_, Value::Reference(None)) => Json::Null,
         (_, Value::Reference(Some(reference))) => Json::String(notation.print(reference)),
         (_, Value::Handle(handle)) => json!({"handle": file_of(handle)}),
+    }
+}
+
+/// A description of a type; one that can only be passed on has the octets that it came as.
+fn type_code(code: &TypeCode, notation: &dyn Notation) -> Json {
+    match code.shape() {
+        _ if code.is_null() => Json::Null,
+        Some(shape) => described::describe(shape, notation),
+        None => {
+            let encoded = base64::engine::general_purpose::STANDARD.encode(code.encoded());
+            let encoded = json!({ "base64": encoded });
+            json!({"kind": code.kind(), "name": code.name(), "id": code.id(), "encoded": encoded})
+        }
     }
 }
 

@@ -89,8 +89,8 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let document = arguments.data.as_deref().map(document).transpose()?;
     let values = operation::arguments(operation, &words, document, &words_of)?;
     let what = format!("cannot call `{}` at {}", operation.name, place(&node, object.reference()));
-    let answer = call(&object, operation, &values, &node, &what)?;
-    print(&answer, operation, &object, &node, arguments.json, style);
+    let answer = call(&object, operation, &values, &words_of, &what)?;
+    print(&answer, operation, &object, &words_of, arguments.json, style);
     if has_reference(&answer.value) {
         // What was printed is to work for whoever reads it: its object is not given back, as it is otherwise when the node ends.
         // A server that counts references lets go of it after a while.
@@ -184,7 +184,14 @@ fn raised(operation: &Operation, id: &str, body: &Body, notation: &dyn Notation,
     }
 }
 
-fn print(answer: &Answer, operation: &Operation, object: &Object, node: &Node, json: bool, style: Style) {
+fn print(
+    answer: &Answer,
+    operation: &Operation,
+    object: &Object,
+    notation: &dyn Notation,
+    json: bool,
+    style: Style,
+) {
     let reference = object.reference();
     if json {
         let notes = if operation.oneway {
@@ -194,7 +201,7 @@ fn print(answer: &Answer, operation: &Operation, object: &Object, node: &Node, j
         };
         let profile = reference.profiles.first();
         return Envelope {
-            value: json::write(&operation.results, &answer.value, node),
+            value: json::write(&operation.results, &answer.value, notation),
             peer: profile.and_then(|profile| profile.endpoints.first()).map(ToString::to_string),
             wire: profile.map(|profile| profile.wire),
             bytes: Some((answer.sent, answer.received)),
@@ -204,7 +211,7 @@ fn print(answer: &Answer, operation: &Operation, object: &Object, node: &Node, j
         .print();
     }
     if !operation.results.fields().is_empty() {
-        line(&people::results(&operation.results, &answer.value, node));
+        line(&people::results(&operation.results, &answer.value, notation));
     } else if style.out {
         let done = if operation.oneway { "sent" } else { "done" };
         output::note(&tinted(&format!("{done} in {:?}", answer.elapsed), "2", style.err));

@@ -237,6 +237,7 @@ impl Describe<'_, '_> {
             Shape::Char => "Shape::Char".into(),
             Shape::WideChar => "Shape::WideChar".into(),
             Shape::Variant => "Shape::Variant".into(),
+            Shape::TypeCode => "Shape::TypeCode".into(),
             Shape::Handle => "Shape::Handle".into(),
             Shape::Text(text) if *text == Text::NARROW => "TEXT".into(),
             Shape::Text(text) if *text == Text::WIDE => "WIDE_TEXT".into(),

@@ -55,6 +55,7 @@ impl Types<'_, '_> {
             }
             Shape::Pointer(pointer) => format!("Option<Box<{}>>", self.owned(&pointer.target)),
             Shape::Variant => "ew::Variant".into(),
+            Shape::TypeCode => "ew::TypeCode".into(),
             Shape::Reference(_) => "Option<ew::Reference>".into(),
             Shape::Handle => "ew::Handle".into(),
             Shape::Alias(alias) => self.named(&alias.name).unwrap_or_else(|| self.owned(&alias.target)),
@@ -113,7 +114,8 @@ impl Types<'_, '_> {
             | Shape::Union(_)
             | Shape::Array(_)
             | Shape::Map(_)
-            | Shape::Variant => {
+            | Shape::Variant
+            | Shape::TypeCode => {
                 format!("&{}", self.owned(shape))
             }
             _ => self.result(shape),

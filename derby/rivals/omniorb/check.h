@@ -48,4 +48,4 @@ private:
 
 class Refs;
 int check_bench(CORBA::ORB_ptr orb, const Refs& refs, std::uint64_t largest);
-int check_interop(CORBA::ORB_ptr orb, const Refs& refs, bool pantry, bool recursion);
+int check_interop(CORBA::ORB_ptr orb, const Refs& refs, bool pantry);

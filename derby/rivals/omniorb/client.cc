@@ -2,7 +2,7 @@
 //
 //   client REF-FILE race calls|bytes|callbacks [--calls N] [--warmup N] [--budget-ms N] [--large-divisor N] [--server-pid PID] [--operation NAME]
 //   client REF-FILE check [--largest BYTES]          the objects of bench.idl answer as they should
-//   client REF-FILE check-interop [--without-pantry] [--without-recursion] those of interop.idl do
+//   client REF-FILE check-interop [--without-pantry] those of interop.idl do
 //
 // Options for the ORB (-ORB...) may follow. Exit status 0: all is well.
 #include "bench_servants.h"
@@ -90,7 +90,7 @@ int run(CORBA::ORB_ptr orb, int argc, char** argv) {
   const std::string mode = argv[2];
   Plan plan;
   std::uint64_t largest = 1000000;
-  bool pantry = true, recursion = true;
+  bool pantry = true;
   std::string race;
   for (int i = 3; i < argc; ++i) {
     const std::string word = argv[i];
@@ -108,7 +108,6 @@ int run(CORBA::ORB_ptr orb, int argc, char** argv) {
     else if (word == "--pause-ms") plan.pause_ms = number();
     else if (word == "--largest") largest = number();
     else if (word == "--without-pantry") pantry = false;
-    else if (word == "--without-recursion") recursion = false;   // no types in an `any` that contain themselves
     else if (race.empty() && word[0] != '-') race = word;
     else throw std::runtime_error("unknown option " + word);
   }
@@ -117,7 +116,7 @@ int run(CORBA::ORB_ptr orb, int argc, char** argv) {
   else if (mode == "race" && race == "bytes") race_bytes(refs, plan);
   else if (mode == "race" && race == "callbacks") race_callbacks(orb, refs, plan);
   else if (mode == "check") return check_bench(orb, refs, largest);
-  else if (mode == "check-interop") return check_interop(orb, refs, pantry, recursion);
+  else if (mode == "check-interop") return check_interop(orb, refs, pantry);
   else throw std::runtime_error("unknown mode " + mode + " " + race);
   return 0;
 }

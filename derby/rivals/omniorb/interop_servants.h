@@ -113,4 +113,14 @@ public:
     else if (v >>= point) what = "Point " + std::to_string(point->x) + " " + std::to_string(point->y);
     return CORBA::string_dup(what.c_str());
   }
+  CORBA::TypeCode_ptr echo_code(CORBA::TypeCode_ptr v) override { return CORBA::TypeCode::_duplicate(v); }
+  interop::Codes* echo_codes(const interop::Codes& v) override { return new interop::Codes(v); }
+  interop::Described* echo_described(const interop::Described& v) override { return new interop::Described(v); }
+  char* identify(CORBA::TypeCode_ptr v) override {
+    try {
+      return CORBA::string_dup(v->id());
+    } catch (const CORBA::TypeCode::BadKind&) {
+      return CORBA::string_dup(std::to_string(int(v->kind())).c_str());
+    }
+  }
 };

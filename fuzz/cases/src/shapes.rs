@@ -93,6 +93,9 @@ pub(crate) fn common(choice: u8) -> Shape {
 
 /// A shape with what CORBA has beside.
 pub(crate) fn corba(choice: u8) -> Shape {
+    if choice == u8::MAX {
+        return Shape::sequence(Shape::TypeCode);
+    }
     match choice % 18 {
         12 => union(),
         13 => Shape::sequence(union()),

@@ -154,7 +154,7 @@ pub fn name(shape: &Shape) -> QName {
             _ => plain("base64Binary"),
         },
         Shape::Map(map) => QName::new(ARRAYS, format!("ArrayOf{}", pair(map))),
-        Shape::Void | Shape::Variant | Shape::Handle => plain("anyType"),
+        Shape::Void | Shape::Variant | Shape::TypeCode | Shape::Handle => plain("anyType"),
     }
 }
 

@@ -137,6 +137,7 @@ fn shapes_that_dbus_lacks_travel_as_others() {
     assert_eq!(of(&map(narrow())).unwrap(), "a{sv}");
     assert_eq!(of(&map(Shape::sequence(Shape::U8))).unwrap(), "a(ayv)");
     assert_eq!(of(&Shape::Void).unwrap_err(), SignatureError::NoValue);
+    assert_eq!(of(&Shape::sequence(Shape::TypeCode)).unwrap_err(), SignatureError::TypeCode);
     assert_eq!(of(&signature::nameless(Vec::new())).unwrap_err(), SignatureError::EmptyStruct);
 }
 

@@ -1,12 +1,12 @@
 //! Servants of `interop.idl`.
 
 use crate::kitchen::interop::{
-    self, Both, Brief, Card, Choice, Colour, Counter, Doubles, Empty, Everything, Few, Grid, JudgeError,
-    Kitchen, Listener, Many, Maybe, Named, Names, Octets, Painter, Pantry, Point, Points, Refused, Table,
-    Tree,
+    self, Both, Brief, Card, Choice, Colour, Counter, Described, Doubles, Empty, Everything, Few, Grid,
+    JudgeError, Kitchen, Listener, Many, Maybe, Named, Names, Octets, Painter, Pantry, Point, Points,
+    Refused, Table, Tree,
 };
 use everywire::model::value::Value;
-use everywire::model::{Reference, Variant};
+use everywire::model::{Reference, TypeCode, Variant};
 use everywire::{Failure, Initiator, Kind, Node, Ref};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -226,6 +226,23 @@ impl Pantry for Larder {
     }
     fn echo_anys(&self, v: &[Variant]) -> Result<Vec<Variant>, Failure> {
         Ok(v.to_vec())
+    }
+    fn echo_code(&self, v: &TypeCode) -> Result<TypeCode, Failure> {
+        Ok(v.clone())
+    }
+    fn echo_codes(&self, v: &[TypeCode]) -> Result<Vec<TypeCode>, Failure> {
+        Ok(v.to_vec())
+    }
+    fn echo_described(&self, v: &Described) -> Result<Described, Failure> {
+        Ok(v.clone())
+    }
+    fn identify(&self, v: &TypeCode) -> Result<String, Failure> {
+        // CORBA's number of the one kind without an identity that anybody asks for.
+        Ok(match (v.id(), v.kind()) {
+            ("", "i32") => "3".to_owned(),
+            ("", kind) => kind.to_owned(),
+            (id, _) => id.to_owned(),
+        })
     }
     fn describe(&self, v: &Variant) -> Result<String, Failure> {
         use everywire::model::Shape;

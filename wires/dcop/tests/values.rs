@@ -190,6 +190,9 @@ fn shapes_of_other_worlds_travel_where_there_is_a_way() {
     let own = Shape::Struct(Hold::new(Struct { name: "Own".into(), id: "".into(), fields: vec![].into() }));
     let failure = encode(&Shape::Variant, &variant(own, Value::Struct(vec![]))).unwrap_err();
     assert_eq!(failure.kind(), Kind::Unsupported);
+    let code = Value::TypeCode(Box::new(TypeCode::null()));
+    assert_eq!(encode(&Shape::TypeCode, &code).unwrap_err().kind(), Kind::Unsupported);
+    assert_eq!(decode(&Shape::TypeCode, &[0; 8]).unwrap_err().kind(), Kind::Unsupported);
 }
 
 #[test]

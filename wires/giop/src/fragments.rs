@@ -15,7 +15,7 @@ use everywire_model::{Completed, Failure, Initiator, Outcome, Violation};
 use std::time::Instant;
 
 /// Room beyond what is announced, so that a short last fragment is read behind the one before.
-const SLACK: usize = 16 << 10;
+pub(crate) const SLACK: usize = 16 << 10;
 
 /// Fragments are read where they stay from this size on; shorter ones are copied.
 const READ_IN_PLACE: usize = 32 << 10;
@@ -45,9 +45,9 @@ impl GiopSession {
         &mut self,
         now: Instant,
         header: &Header,
-        message: &[u8],
+        message: BytesMut,
     ) -> Result<(), Violation> {
-        let id = match self.fragmented_id(header, message) {
+        let id = match self.fragmented_id(header, &message) {
             Ok(id) => id,
             Err(wrong) => return Err(self.wrong(wrong)),
         };
@@ -61,13 +61,9 @@ impl GiopSession {
         let size = message.len() as u64;
         self.charge(size, header, id)?;
         let due = now.checked_add(limits::message_time(&self.limits, size)).unwrap_or(now);
-        self.assemblies.push(Assembly {
-            id,
-            header: *header,
-            bytes: BytesMut::from(message),
-            began: now,
-            due,
-        });
+        // A short part would keep all of the input alive; a long one stays where it was read.
+        let bytes = if message.len() < READ_IN_PLACE { BytesMut::from(&message[..]) } else { message };
+        self.assemblies.push(Assembly { id, header: *header, bytes, began: now, due });
         Ok(())
     }
 

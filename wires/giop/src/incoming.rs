@@ -2,6 +2,7 @@
 
 use crate::cdr::Get;
 use crate::codesets::Dialect;
+use crate::fragments::SLACK;
 use crate::frame::{HEADER, Header, MessageKind};
 use crate::limits;
 use crate::session::{Asks, Discarding, GiopSession, Role, Serving, State};
@@ -51,14 +52,18 @@ impl GiopSession {
             // The limit was checked, so the length fits.
             let len = usize::try_from(len).unwrap_or(usize::MAX);
             if input.len() < len {
-                return self.wait(now, input.len(), len);
+                self.wait(now, input.len(), len)?;
+                if header.more {
+                    self.missing += SLACK;
+                }
+                return Ok(());
             }
             self.due = None;
-            let message = input.split_to(len).freeze();
+            let message = input.split_to(len);
             if header.more {
-                self.begin_assembly(now, &header, &message)?;
+                self.begin_assembly(now, &header, message)?;
             } else {
-                self.message_in(&header, message)?;
+                self.message_in(&header, message.freeze())?;
             }
             self.received += len as u64;
         }

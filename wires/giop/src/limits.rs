@@ -6,6 +6,9 @@ use std::time::Duration;
 /// Most nodes of one type code.
 pub const TYPECODE_NODES: usize = 4096;
 
+/// Most nodes of one type code that is written: a small one that was read may stand for a huge one.
+pub const TYPECODE_WRITTEN: usize = 1 << 16;
+
 /// Deepest nesting of one type code, indirections followed.
 pub const TYPECODE_DEPTH: usize = 32;
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use everywire_model::rope::SPLICE;
 use everywire_model::shape::{Enum, Text, TextKind};
 use everywire_model::visit::Numbers;
-use everywire_model::{Failure, Handle, Initiator, Kind, Reference, Rope, Shape, Sink, Visit};
+use everywire_model::{Failure, Handle, Initiator, Kind, Reference, Rope, Shape, Sink, TypeCode, Visit};
 use std::net::IpAddr;
 
 /// Writes values behind what a message's beginning has put into a rope.
@@ -268,6 +268,11 @@ impl Sink for CdrSink<'_> {
         let local = self.local;
         ior::put(value, local, &mut self.put());
         Ok(())
+    }
+
+    fn type_code(&mut self, value: &TypeCode) -> Visit<()> {
+        self.fits(value.encoded().len())?;
+        typecodes::put_value(value, &mut self.put())
     }
 
     fn handle(&mut self, _: &Handle) -> Visit<()> {

@@ -6,7 +6,9 @@ use crate::{ior, typecodes};
 use bytes::Bytes;
 use everywire_model::shape::{Enum, Text, TextKind};
 use everywire_model::visit::NumbersMut;
-use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, Visit};
+use everywire_model::{
+    Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, TypeCode, Visit,
+};
 use std::borrow::Cow;
 
 /// Octets up to this many are copied out of a large message instead of keeping it alive.
@@ -45,6 +47,15 @@ impl<'a> CdrSource<'a> {
             Shape::Array(array) => (&array.element, array.len as usize),
             other => return Err(self.wrong(format_args!("{} has no elements", other.noun()))),
         };
+        if len == 0 {
+            return Ok(0);
+        }
+        let due = match shape.resolved() {
+            Shape::Sequence(held) => held.due(),
+            Shape::Array(held) => held.due(),
+            _ => 0,
+        };
+        self.budget.charge_bytes(due)?;
         let least = least_size(element, 4);
         if len.checked_mul(least).is_none_or(|bytes| bytes > self.get.left()) {
             return Err(self.wrong(format_args!("{len} elements exceed the rest of the message")));
@@ -131,7 +142,7 @@ fn least_size(shape: &Shape, depth: u32) -> usize {
         Shape::Void => 0,
         Shape::Char | Shape::WideChar => 1,
         Shape::Text(text) if text.kind == TextKind::Narrow => 5,
-        Shape::Text(_) | Shape::Enum(_) | Shape::Sequence(_) | Shape::Variant => 4,
+        Shape::Text(_) | Shape::Enum(_) | Shape::Sequence(_) | Shape::Variant | Shape::TypeCode => 4,
         Shape::Reference(_) => 8,
         Shape::Struct(shape) => {
             shape.fields.iter().map(|field| least_size(&field.shape, deeper)).fold(0, usize::saturating_add)
@@ -268,6 +279,10 @@ impl<'a> Source<'a> for CdrSource<'a> {
         Ok(reference)
     }
 
+    fn type_code(&mut self) -> Visit<TypeCode> {
+        typecodes::get_value(&mut self.get, &mut self.budget)
+    }
+
     fn handle(&mut self) -> Visit<Handle> {
         Err(unsupported("a handle"))
     }
@@ -278,9 +293,13 @@ impl<'a> Source<'a> for CdrSource<'a> {
         match shape.resolved() {
             Shape::Struct(shape) => {
                 self.budget.charge_elements(1)?;
+                self.budget.charge_bytes(shape.due())?;
                 Ok(shape.fields.len())
             }
-            Shape::Union(_) => Ok(0),
+            Shape::Union(shape) => {
+                self.budget.charge_bytes(shape.due())?;
+                Ok(0)
+            }
             Shape::Variant | Shape::Pointer(_) => Ok(1),
             Shape::Sequence(_) | Shape::Array(_) => self.elements(shape),
             other => Err(unsupported(&other.noun())),

@@ -6,6 +6,8 @@ mod allocations;
 mod attacks;
 mod cdr;
 mod dialogue;
+mod fragments;
 mod golden;
 mod references;
 mod support;
+mod typecodes;

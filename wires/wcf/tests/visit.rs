@@ -6,7 +6,7 @@ use crate::common::{arguments, body, body_with, each_document, encode, records, 
 use everywire_model::shape::{
     Array, Enum, Field, Hold, Order, Pointer, PointerKind, Sequence, Shape, Struct, Text,
 };
-use everywire_model::{Budget, Codec, Failure, Kind, Sink, Value};
+use everywire_model::{Budget, Codec, Failure, Kind, Sink, TypeCode, Value};
 use everywire_wcf::dictionary::{Outgoing, Words};
 use everywire_wcf::limits::MAX_DEPTH;
 use everywire_wcf::nbfx::{Reader, Record, Word};
@@ -263,6 +263,7 @@ fn what_xml_has_no_place_for_is_refused_by_name() {
     let handle: everywire_model::Handle =
         std::sync::Arc::new(std::fs::File::open("Cargo.toml").unwrap().into());
     assert_eq!(refused(&mut |sink| sink.handle(&handle)), Kind::Unsupported);
+    assert_eq!(refused(&mut |sink| sink.type_code(&TypeCode::null())), Kind::Unsupported);
     assert_eq!(refused(&mut |sink| sink.char('\u{1f600}', true)), Kind::Unsupported);
 }
 

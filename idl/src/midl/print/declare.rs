@@ -338,6 +338,10 @@ impl Printer {
                 self.cannot("a handle of the operating system cannot travel");
                 "void"
             }
+            Shape::TypeCode => {
+                self.cannot("a type code cannot travel");
+                "void"
+            }
             other => return self.make(other),
         };
         word.to_owned()

@@ -274,7 +274,7 @@ impl Builder<'_> {
     fn unknown(&mut self, name: &ScopedName, part: &Ident) {
         // The module of the ORB itself, of which orb.idl tells other compilers.
         let of_orb = name.parts.len() > 1 && name.parts.first().is_some_and(|first| first.name == "CORBA");
-        if of_orb || part.name == "TypeCode" {
+        if of_orb {
             self.report.add(Problem::new(name.span, format!("`{}` is not supported", name.text())));
             return;
         }
@@ -325,6 +325,7 @@ fn familiar(word: &str) -> Option<&'static str> {
         "true" => "TRUE",
         "false" => "FALSE",
         "vector" | "list" => "sequence",
+        "TypeCode" => "CORBA::TypeCode",
         _ => return None,
     })
 }

@@ -62,6 +62,9 @@ impl Builder<'_> {
 
     /// A type by its name.
     fn named(&mut self, name: &ScopedName) -> Option<Typed> {
+        if self.is_type_code(name) {
+            return Some(Typed::leaf(Shape::TypeCode));
+        }
         let key = self.find(name, true)?;
         let symbol = self.symbols.get_mut(&key)?;
         match &mut symbol.what {
@@ -86,6 +89,18 @@ impl Builder<'_> {
                 None
             }
         }
+    }
+
+    /// Whether this is the type of type codes, which compilers know without a definition, by its whole name; its last part
+    /// alone is enough where `orb.idl` was included.
+    fn is_type_code(&mut self, name: &ScopedName) -> bool {
+        let parts: Vec<&str> = name.parts.iter().map(|part| part.name.as_str()).collect();
+        match parts[..] {
+            ["CORBA", "TypeCode"] => {}
+            ["TypeCode"] if self.symbols.contains_key("corba") => {}
+            _ => return false,
+        }
+        self.find(name, false).is_none()
     }
 
     fn structure(&mut self, structure: &Struct) -> Option<Typed> {

@@ -227,6 +227,7 @@ impl Printer<'_> {
             Shape::Char => "char",
             Shape::WideChar => "wchar",
             Shape::Variant => "any",
+            Shape::TypeCode => "CORBA::TypeCode",
             Shape::Text(Text { kind: TextKind::Wide | TextKind::Counted, bound }) => {
                 return bounded("wstring", *bound);
             }

@@ -36,6 +36,7 @@ impl Sayable {
     fn told(&mut self, shape: &Shape) -> Result<(), String> {
         match shape {
             Shape::Handle => Err("handles of the operating system do not travel".to_owned()),
+            Shape::TypeCode => Err("type codes do not travel in XML".to_owned()),
             Shape::Void => Err("a value that is nothing".to_owned()),
             Shape::Struct(of) if of.get().is_none() => {
                 Err("a type that is declared and not defined".to_owned())

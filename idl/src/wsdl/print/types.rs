@@ -60,6 +60,7 @@ impl Schemas<'_> {
     fn told(&mut self, space: &str, shape: &Shape) -> Result<String, String> {
         match shape {
             Shape::Handle => Err("handles of the operating system do not travel".to_owned()),
+            Shape::TypeCode => Err("type codes do not travel in XML".to_owned()),
             Shape::Void => Err("a value that is nothing".to_owned()),
             Shape::Optional(target) => self.refer_to(space, target),
             Shape::Pointer(pointer) => self.refer_to(space, &pointer.target),

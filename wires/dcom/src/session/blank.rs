@@ -91,7 +91,7 @@ fn fill(shape: &Shape, sink: &mut dyn Sink, depth: u32) -> Visit<()> {
             }
             sink.close(shape)
         }
-        Shape::Handle => {
+        Shape::TypeCode | Shape::Handle => {
             Err(Failure::new(Kind::Unsupported, Initiator::Here, "this shape has no blank value"))
         }
         Shape::Reference(_) => sink.reference(None),

@@ -201,20 +201,13 @@ impl Build {
 
     fn node(&mut self, shape: &Shape) -> NodeId {
         match shape {
-            Shape::Struct(held) => {
-                let held: &Struct = held;
-                self.named(std::ptr::from_ref(held).addr(), |build| build.fields(held, None))
-            }
-            Shape::Union(held) => {
-                let held: &Union = held;
-                self.named(std::ptr::from_ref(held).addr(), |build| build.union(held))
-            }
+            Shape::Struct(held) => self.named(held.identity(), |build| build.fields(held, None)),
+            Shape::Union(held) => self.named(held.identity(), |build| build.union(held)),
             Shape::Alias(held) => {
-                let held: &Alias = held;
                 if let Some(notation) = notation(shape) {
                     return self.add(Node::Leaf(Some(notation)));
                 }
-                self.named(std::ptr::from_ref(held).addr(), |build| build.alias(held))
+                self.named(held.identity(), |build| build.alias(held))
             }
             Shape::Optional(target) => {
                 let target = self.node(target);

@@ -77,7 +77,7 @@ impl Walk {
         let mut is_new = |at: usize| self.seen.insert(at);
         match shape {
             Shape::Variant => self.any = true,
-            Shape::Struct(held) if is_new(std::ptr::from_ref(&**held).addr()) => {
+            Shape::Struct(held) if is_new(held.identity()) => {
                 let (namespace, local) = type_name(&held.id, &held.name);
                 if !local.is_empty() {
                     self.found.add(local, &namespace, shape);
@@ -88,12 +88,12 @@ impl Walk {
                 let (namespace, local) = type_name(&held.id, &held.name);
                 self.found.add(local, &namespace, shape);
             }
-            Shape::Union(held) if is_new(std::ptr::from_ref(&**held).addr()) => {
+            Shape::Union(held) if is_new(held.identity()) => {
                 let (namespace, local) = type_name(&held.id, &held.name);
                 self.found.add(local, &namespace, shape);
                 held.arms.iter().for_each(|arm| self.shape(&arm.field.shape));
             }
-            Shape::Alias(held) if is_new(std::ptr::from_ref(&**held).addr()) => {
+            Shape::Alias(held) if is_new(held.identity()) => {
                 if matches!(shape.resolved(), Shape::Sequence(_) | Shape::Map(_)) {
                     self.found.add(&contract_name(shape), &item_namespace(shape), shape);
                 }

@@ -326,7 +326,7 @@ fn held(shape: &Shape, value: &Value, depth: u32) -> Result<(Shape, Value), u32>
             Value::Variant(inner) => (inner.0.0.clone(), inner.1.clone()),
             _ => return Err(DISP_E_TYPEMISMATCH),
         },
-        Shape::Union(_) | Shape::Map(_) | Shape::Handle => return Err(DISP_E_BADVARTYPE),
+        Shape::Union(_) | Shape::Map(_) | Shape::TypeCode | Shape::Handle => return Err(DISP_E_BADVARTYPE),
         // Numbers, as their contract names them.
         _ => (shape.clone(), value.clone()),
     })

@@ -46,6 +46,7 @@ pub(super) fn typedesc(shape: &Shape) -> Value {
         | Shape::Optional(_)
         | Shape::Pointer(_)
         | Shape::Variant
+        | Shape::TypeCode
         | Shape::Handle => simple(VT_VARIANT),
     }
 }

@@ -1,0 +1,427 @@
+//! Shapes in full, as `describe --json` tells them: what a value of a type that no contract names brings with itself.
+//!
+//! A part that contains what is around it says so by the name: `{"kind": "struct", "name": "Node", "fields": [{"name":
+//! "next", "shape": "sequence<Node>"}]}`. When that is read, each level of it is made when somebody looks at it.
+
+use super::kinds::{self, EXCEPTION, remarked};
+use super::{Notation, Types};
+use everywire::model::TypeCode;
+use everywire::model::shape::{
+    Alias, Arm, Array, Enum, Field, Hold, Map as MapShape, Name, Order, Pointer, PointerKind, Referent,
+    Sequence, Shape, Struct, Text, TextKind, Unfold, Union,
+};
+use everywire::{Failure, Initiator, Kind, Reference};
+use serde_json::{Map, Value as Json, json};
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// How deep shapes may nest, as in type codes.
+const DEPTH: usize = 32;
+/// How many parts a shape has that is told in full: one that was read may have parts in common.
+const PARTS: usize = 4096;
+
+/// A shape as JSON: a word where that says all, else an object.
+pub(super) fn describe(shape: &Shape, notation: &dyn Notation) -> Json {
+    Teller { notation, open: Vec::new(), parts: 0 }.shape(shape, DEPTH)
+}
+
+struct Teller<'n> {
+    notation: &'n dyn Notation,
+    /// The structs and unions around the part at hand: identity and name.
+    open: Vec<(usize, Name)>,
+    parts: usize,
+}
+
+impl Teller<'_> {
+    fn shape(&mut self, shape: &Shape, depth: usize) -> Json {
+        self.parts += 1;
+        let Some(depth) = depth.checked_sub(1).filter(|_| self.parts <= PARTS) else {
+            return Json::from(shape.noun().into_owned());
+        };
+        // A type of the contract is known by its name; another with the same name is not it.
+        let is_named = |name: &str, id: &str| {
+            let named = (!name.is_empty()).then(|| self.notation.named(name)).flatten();
+            named.is_some_and(|shape| TypeCode::new(shape).id() == id)
+        };
+        match shape {
+            Shape::Alias(held) if held.name.is_empty() && held.id == EXCEPTION => {
+                match self.shape(&held.target, depth) {
+                    Json::Object(mut told) => {
+                        told.insert("kind".into(), Json::from("exception"));
+                        Json::Object(told)
+                    }
+                    word => Json::from(format!("{} {EXCEPTION}", word.as_str().unwrap_or_default())),
+                }
+            }
+            // Remarks that wires put on shapes have no name: those that begin so are part of the word, if there is one.
+            Shape::Alias(held) if held.name.is_empty() && !held.id.contains(':') => {
+                match self.shape(&held.target, depth) {
+                    Json::String(word) if held.id.starts_with('#') => {
+                        Json::from(format!("{word} {}", held.id))
+                    }
+                    told => told,
+                }
+            }
+            Shape::Alias(held) if super::spelled::word(shape).is_none() => {
+                if is_named(&held.name, &held.id) {
+                    return Json::from(held.name.as_ref());
+                }
+                let target = self.shape(&held.target, depth);
+                json!({"kind": "alias", "name": held.name, "id": held.id, "shape": target})
+            }
+            Shape::Struct(held) if super::spelled::named(&held.name).is_some() => {
+                Json::from(held.name.as_ref())
+            }
+            Shape::Struct(held) if kinds::is_nameless(held) => {
+                let told: Vec<_> = held.fields.iter().map(|field| self.shape(&field.shape, depth)).collect();
+                let words: Option<Vec<_>> = told.iter().map(Json::as_str).collect();
+                match words {
+                    Some(words) => Json::from(format!("({})", words.join(", "))),
+                    None => self.within(held.identity(), &held.name, |teller| teller.structure(held, depth)),
+                }
+            }
+            Shape::Struct(held) if is_named(&held.name, &held.id) => Json::from(held.name.as_ref()),
+            Shape::Struct(held) => {
+                self.within(held.identity(), &held.name, |teller| teller.structure(held, depth))
+            }
+            Shape::Union(held) if is_named(&held.name, &held.id) => Json::from(held.name.as_ref()),
+            Shape::Union(held) => {
+                self.within(held.identity(), &held.name, |teller| teller.union(held, depth))
+            }
+            Shape::Enum(held) if !is_named(&held.name, &held.id) => {
+                let member = |(name, value): &(Name, i32)| json!({"name": name, "value": value});
+                let members: Json = held.members.iter().map(member).collect();
+                json!({"kind": "enum", "name": held.name, "id": held.id, "members": members})
+            }
+            Shape::Sequence(held) if matches!(held.element.resolved(), Shape::U8) && held.bound.is_none() => {
+                Json::from("octets")
+            }
+            Shape::Sequence(held) => match (self.shape(&held.element, depth), held.bound) {
+                (Json::String(word), None) => Json::from(format!("sequence<{word}>")),
+                (told, bound) => json!({"kind": "sequence", "element": told, "bound": bound}),
+            },
+            Shape::Array(held) => match self.shape(&held.element, depth) {
+                Json::String(word) => Json::from(format!("array<{word}, {}>", held.len)),
+                told => json!({"kind": "array", "element": told, "len": held.len}),
+            },
+            Shape::Map(held) => match (self.shape(&held.key, depth), self.shape(&held.value, depth)) {
+                (Json::String(key), Json::String(value)) => Json::from(format!("map<{key}, {value}>")),
+                (key, value) => json!({"kind": "map", "key": key, "value": value}),
+            },
+            Shape::Optional(held) => json!({"kind": "optional", "target": self.shape(held, depth)}),
+            Shape::Pointer(held) => json!({"kind": "pointer", "target": self.shape(&held.target, depth)}),
+            Shape::Reference(held) if !held.name.is_empty() => {
+                json!({"kind": "reference", "interface": held.name, "id": held.id})
+            }
+            Shape::Text(Text { kind: kind @ (TextKind::Narrow | TextKind::Wide), bound: Some(bound) }) => {
+                json!({"kind": "text", "bound": bound, "text": format!("{kind:?}").to_lowercase()})
+            }
+            other => Json::from(kinds::word_of(other)),
+        }
+    }
+
+    /// What may contain itself: in full, or by its name where it is within itself.
+    fn within(&mut self, identity: usize, name: &Name, tell: impl FnOnce(&mut Self) -> Json) -> Json {
+        if self.open.iter().any(|(open, _)| *open == identity) {
+            return Json::from(name.as_ref());
+        }
+        self.open.push((identity, name.clone()));
+        let told = tell(self);
+        self.open.pop();
+        told
+    }
+
+    fn structure(&mut self, held: &Struct, depth: usize) -> Json {
+        let fields: Json = held
+            .fields
+            .iter()
+            .map(|field| json!({"name": field.name, "shape": self.shape(&field.shape, depth)}))
+            .collect();
+        json!({"kind": "struct", "name": held.name, "id": held.id, "fields": fields})
+    }
+
+    fn union(&mut self, held: &Union, depth: usize) -> Json {
+        let discriminator = self.shape(&held.discriminator, depth);
+        let arms: Json = held
+            .arms
+            .iter()
+            .map(|arm| {
+                let shape = self.shape(&arm.field.shape, depth);
+                json!({"labels": arm.labels, "default": arm.default, "name": arm.field.name, "shape": shape})
+            })
+            .collect();
+        json!({
+            "kind": "union", "name": held.name, "id": held.id, "discriminator": discriminator, "arms": arms
+        })
+    }
+}
+
+/// The shape that JSON describes: by a word, or in full.
+pub(super) fn shape_of(told: &Json, notation: &dyn Notation) -> Result<Shape, String> {
+    Listener { open: Vec::new(), types: notation.types() }.shape(told, DEPTH)
+}
+
+/// A struct or union that is being read, as its parts may name it.
+#[derive(Clone)]
+struct Around {
+    name: String,
+    told: Arc<Map<String, Json>>,
+    /// Whether a part names it.
+    named: Arc<AtomicBool>,
+}
+
+/// Reads descriptions; a notation of its own, since the definitions around a word come before those of the contract.
+#[derive(Clone)]
+struct Listener {
+    open: Vec<Around>,
+    types: Types,
+}
+
+impl Notation for Listener {
+    fn parse(&self, _: &str) -> Result<Reference, Failure> {
+        let message = "a description of a type holds no reference";
+        Err(Failure::new(Kind::BadReference, Initiator::User, message))
+    }
+
+    fn print(&self, _: &Reference) -> String {
+        String::new()
+    }
+
+    fn named(&self, word: &str) -> Option<Shape> {
+        let Some(index) = self.open.iter().rposition(|around| around.name == word) else {
+            return self.types.named(word);
+        };
+        let around = self.open.get(index)?;
+        around.named.store(true, Ordering::Relaxed);
+        let listener = Self { open: self.open.get(..index)?.to_vec(), types: self.types.clone() };
+        let around = around.clone();
+        Some(match kind_of(&around.told) {
+            "union" => Shape::Union(Hold::Again(Arc::new(Level { listener, around, made: OnceLock::new() }))),
+            _ => Shape::Struct(Hold::Again(Arc::new(Level { listener, around, made: OnceLock::new() }))),
+        })
+    }
+}
+
+/// One level of a type that contains itself; it holds the text and no other level above it.
+struct Level<T> {
+    listener: Listener,
+    around: Around,
+    made: OnceLock<T>,
+}
+
+impl Unfold<Struct> for Level<Struct> {
+    fn unfolded(&self) -> &Struct {
+        self.made.get_or_init(|| {
+            // It was read before; what cannot be read has no fields, and no value fits it.
+            let read = self.listener.clone().structure(&self.around, DEPTH);
+            read.unwrap_or_else(|_| Struct {
+                name: Name::default(),
+                id: Name::default(),
+                fields: Cow::Borrowed(&[]),
+            })
+        })
+    }
+
+    fn identity(&self) -> usize {
+        Arc::as_ptr(&self.around.told).addr()
+    }
+
+    fn due(&self) -> u64 {
+        0
+    }
+}
+
+impl Unfold<Union> for Level<Union> {
+    fn unfolded(&self) -> &Union {
+        self.made.get_or_init(|| {
+            let read = self.listener.clone().union(&self.around, DEPTH);
+            read.unwrap_or_else(|_| Union {
+                name: Name::default(),
+                id: Name::default(),
+                discriminator: Shape::Void,
+                arms: Cow::Borrowed(&[]),
+            })
+        })
+    }
+
+    fn identity(&self) -> usize {
+        Arc::as_ptr(&self.around.told).addr()
+    }
+
+    fn due(&self) -> u64 {
+        0
+    }
+}
+
+impl Listener {
+    fn shape(&mut self, told: &Json, depth: usize) -> Result<Shape, String> {
+        let depth =
+            depth.checked_sub(1).ok_or_else(|| format!("a shape is more than {DEPTH} levels deep"))?;
+        let object = match told {
+            Json::String(word) => {
+                return kinds::shape_of(word, self).ok_or_else(|| {
+                    let why = "known are boolean, u8 to i64, f32, f64, character, text, octets, path, signature, DATE, \
+                         CURRENCY, DECIMAL, SCODE, NULL, GUID, type code, sequence<...>, array<..., N>, map<..., ...>, (..., ...), \
+                         the types of the contract, and descriptions as `describe --json` prints them";
+                    format!("shape `{word}` is unknown; {why}")
+                });
+            }
+            Json::Object(object) => object,
+            _ => return Err("a shape is a word, or an object with its kind".to_owned()),
+        };
+        let part = |key: &str| object.get(key).ok_or_else(|| format!("a shape has no `{key}`"));
+        let (id, name) = (text(object, "id"), text(object, "name"));
+        Ok(match kind_of(object) {
+            "struct" => self.recursive(object, Self::structure, depth, Shape::Struct)?,
+            "exception" => {
+                remarked(EXCEPTION, self.recursive(object, Self::structure, depth, Shape::Struct)?)
+            }
+            "union" => self.recursive(object, Self::union, depth, Shape::Union)?,
+            "enum" => {
+                let mut members = Vec::new();
+                for (index, member) in list(part("members")?)?.iter().enumerate() {
+                    members.push(match member {
+                        Json::String(name) => (Name::from(name.clone()), number(index)?),
+                        Json::Object(member) => {
+                            (text(member, "name").into(), number(member.get("value").cloned())?)
+                        }
+                        _ => return Err("a member of an enumeration has a name".to_owned()),
+                    });
+                }
+                let (name, id, members) = (name.into(), id.into(), Cow::Owned(members));
+                Shape::Enum(Hold::new(Enum { name, id, members, bits: 32 }))
+            }
+            "alias" => {
+                let target = self.shape(part("shape")?, depth)?;
+                Shape::Alias(Hold::new(Alias { name: name.into(), id: id.into(), target }))
+            }
+            "sequence" => {
+                let element = self.shape(part("element")?, depth)?;
+                let bound = bound(object)?;
+                Shape::Sequence(Hold::new(Sequence { element, bound, order: Order::Free, size: None }))
+            }
+            "array" => {
+                let (element, len) = (self.shape(part("element")?, depth)?, number(part("len")?.clone())?);
+                Shape::Array(Hold::new(Array { element, len }))
+            }
+            "map" => {
+                let (key, value) = (self.shape(part("key")?, depth)?, self.shape(part("value")?, depth)?);
+                Shape::Map(Hold::new(MapShape { key, value }))
+            }
+            "optional" => Shape::Optional(Hold::new(self.shape(part("target")?, depth)?)),
+            "pointer" => {
+                let target = self.shape(part("target")?, depth)?;
+                Shape::Pointer(Hold::new(Pointer { kind: PointerKind::Unique, target }))
+            }
+            "reference" => {
+                let (name, id) = (text(object, "interface").into(), id.into());
+                Shape::Reference(Hold::new(Referent { name, id }))
+            }
+            "text" => {
+                let kind = match text(object, "text").as_str() {
+                    "wide" => TextKind::Wide,
+                    _ => TextKind::Narrow,
+                };
+                Shape::Text(Text { kind, bound: bound(object)? })
+            }
+            other => return Err(format!("`{other}` is no kind of a shape that is described")),
+        })
+    }
+
+    /// A struct or union, of which each level is made when somebody looks at it, if a part of it names it.
+    fn recursive<T: Send + Sync + 'static>(
+        &mut self,
+        object: &Map<String, Json>,
+        read: fn(&mut Self, &Around, usize) -> Result<T, String>,
+        depth: usize,
+        shape: fn(Hold<T>) -> Shape,
+    ) -> Result<Shape, String>
+    where
+        Level<T>: Unfold<T>,
+    {
+        let around = Around {
+            name: text(object, "name"),
+            told: Arc::new(object.clone()),
+            named: Arc::new(AtomicBool::new(false)),
+        };
+        let made = read(self, &around, depth)?;
+        if !around.named.load(Ordering::Relaxed) {
+            return Ok(shape(Hold::new(made)));
+        }
+        let listener = self.clone();
+        Ok(shape(Hold::Again(Arc::new(Level { listener, around, made: OnceLock::from(made) }))))
+    }
+
+    fn structure(&mut self, around: &Around, depth: usize) -> Result<Struct, String> {
+        self.inside(around, |listener| {
+            let mut fields = Vec::new();
+            for field in list(around.told.get("fields").ok_or("a struct has no `fields`")?)? {
+                fields.push(listener.field(field, depth)?);
+            }
+            let (name, id) = (text(&around.told, "name").into(), text(&around.told, "id").into());
+            Ok(Struct { name, id, fields: Cow::Owned(fields) })
+        })
+    }
+
+    fn union(&mut self, around: &Around, depth: usize) -> Result<Union, String> {
+        self.inside(around, |listener| {
+            let told = around.told.get("discriminator").ok_or("a union has no `discriminator`")?;
+            let discriminator = listener.shape(told, depth)?;
+            let mut arms = Vec::new();
+            for arm in list(around.told.get("arms").ok_or("a union has no `arms`")?)? {
+                let mut labels = Vec::new();
+                for label in arm.get("labels").map_or(Ok(&[][..]), list)? {
+                    labels.push(label.as_i64().ok_or("a label of a union is a number")?);
+                }
+                let default = arm.get("default").and_then(Json::as_bool).unwrap_or_default();
+                arms.push(Arm { labels: Cow::Owned(labels), default, field: listener.field(arm, depth)? });
+            }
+            let (name, id) = (text(&around.told, "name").into(), text(&around.told, "id").into());
+            Ok(Union { name, id, discriminator, arms: Cow::Owned(arms) })
+        })
+    }
+
+    fn inside<T>(
+        &mut self,
+        around: &Around,
+        read: impl FnOnce(&mut Self) -> Result<T, String>,
+    ) -> Result<T, String> {
+        self.open.push(around.clone());
+        let made = read(self);
+        self.open.pop();
+        made
+    }
+
+    fn field(&mut self, told: &Json, depth: usize) -> Result<Field, String> {
+        let object = told.as_object().ok_or("a field is {\"name\": ..., \"shape\": ...}")?;
+        let shape = object.get("shape").ok_or("a field has no `shape`")?;
+        Ok(Field { name: text(object, "name").into(), shape: self.shape(shape, depth)? })
+    }
+}
+
+fn kind_of(object: &Map<String, Json>) -> &str {
+    object.get("kind").and_then(Json::as_str).unwrap_or_default()
+}
+
+fn text(object: &Map<String, Json>, key: &str) -> String {
+    object.get(key).and_then(Json::as_str).unwrap_or_default().to_owned()
+}
+
+fn list(told: &Json) -> Result<&[Json], String> {
+    told.as_array().map(Vec::as_slice).ok_or_else(|| format!("a list is expected, not {told}"))
+}
+
+fn number<T: TryFrom<i64>>(told: impl Into<Json>) -> Result<T, String> {
+    let told = told.into();
+    told.as_i64()
+        .and_then(|value| T::try_from(value).ok())
+        .ok_or_else(|| format!("a number is expected, not {told}"))
+}
+
+fn bound(object: &Map<String, Json>) -> Result<Option<u32>, String> {
+    match object.get("bound") {
+        None | Some(Json::Null) => Ok(None),
+        Some(told) => number(told.clone()).map(Some),
+    }
+}

@@ -1,0 +1,404 @@
+//! Reading type codes.
+//!
+//! Each node has a [`Place`] in the outermost type code. A node that an indirection names is taken from those that are
+//! finished; one around the indirection is made anew when it is looked at ([`super::unfold`]), from the octets of the
+//! outermost type code, which are kept for that. So nothing holds what holds it, and a reader is at work in two cases: on
+//! a message, where all is checked and the places are noted, and on what was kept, for one level more.
+
+use super::unfold::{Fold, Kept, Place, Recursive};
+use super::{BOXED, EXCEPTION, FIXED, INDIRECTION, kind, remark};
+use crate::cdr::{Bad, Get};
+use crate::limits::{TYPECODE_DEPTH, TYPECODE_NODES};
+use everywire_model::shape::{
+    Alias, Arm, Array, Enum, Field, Hold, Name, Order, Referent, Sequence, Struct, Text, TextKind, Union,
+};
+use everywire_model::{Budget, Failure, Initiator, Kind, Shape, Visit};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Reads a type code.
+pub(crate) fn get(get: &mut Get<'_>, budget: &mut Budget) -> Visit<Shape> {
+    get.align(4);
+    let message = get.bytes.get(get.pos..).unwrap_or_default();
+    let mut reader = Reader::new(message, None, budget);
+    // Offsets count from the outermost type code.
+    let (shape, _) = reader.node(get, 0usize.wrapping_sub(get.pos), TYPECODE_DEPTH)?;
+    if let Some(kept) = reader.kept {
+        kept.complete(reader.places);
+    }
+    Ok(shape)
+}
+
+/// Reads one level of a type that contains itself; it was checked when all of it was read.
+pub(super) fn again<T: Recursive>(kept: &Arc<Kept>, place: Place) -> Visit<T> {
+    let mut budget = Budget { bytes: u64::MAX, elements: u64::MAX, ..Budget::default() };
+    let mut reader = Reader::new(&kept.octets, Some(Arc::clone(kept)), &mut budget);
+    let (shape, _) = reader.bare(place, TYPECODE_DEPTH)?;
+    T::out_of(shape).ok_or_else(|| Failure::malformed("a type code changed its kind", place.at))
+}
+
+struct Reader<'a, 'b> {
+    /// The octets from the outermost type code on.
+    octets: &'a [u8],
+    /// Those of it that are kept, once a type was met that contains itself.
+    kept: Option<Arc<Kept>>,
+    /// Nodes that an indirection may name: (offset, shape, height).
+    finished: Vec<(usize, Shape, usize)>,
+    /// The nodes around the one being read.
+    open: Vec<Place>,
+    /// Where all nodes are.
+    places: Vec<Place>,
+    /// What indirections to nodes around them stand for: (offset of the node, shape).
+    unfolded: Vec<(usize, Shape)>,
+    nodes: usize,
+    budget: &'b mut Budget,
+}
+
+impl<'a, 'b> Reader<'a, 'b> {
+    fn new(octets: &'a [u8], kept: Option<Arc<Kept>>, budget: &'b mut Budget) -> Self {
+        let (finished, open, places) = (Vec::new(), Vec::new(), Vec::new());
+        Self { octets, kept, finished, open, places, unfolded: Vec::new(), nodes: 0, budget }
+    }
+
+    /// One node and its height; `origin` (wrapping) is the offset of `get`'s first byte in the outermost type code.
+    fn node(&mut self, get: &mut Get<'_>, origin: usize, depth: usize) -> Visit<(Shape, usize)> {
+        let code = get.u32()?;
+        let at = origin.wrapping_add(get.pos - 4);
+        self.count_node()?;
+        if code == INDIRECTION {
+            return self.indirection(get, origin, depth);
+        }
+        let start = at + 4;
+        if let Some(shape) = simple(code, get)? {
+            if depth == 0 {
+                return Err(too_deep());
+            }
+            self.places.push(Place { at, code, start, end: start, little: get.little });
+            self.finished.push((at, shape.clone(), 1));
+            return Ok((shape, 1));
+        }
+        // These have no parameters: what follows is the value.
+        if matches!(code, kind::PRINCIPAL | kind::LONG_DOUBLE) {
+            return Err(unknown(code));
+        }
+        let content = get.octets()?;
+        let end = origin.wrapping_add(get.pos);
+        self.budget.charge_bytes(content.len() as u64)?;
+        let place = Place { at, code, start: end - content.len(), end, little: get.little };
+        self.places.push(place);
+        self.place(place, depth)
+    }
+
+    fn count_node(&mut self) -> Visit<()> {
+        self.nodes += 1;
+        if self.nodes > TYPECODE_NODES {
+            let (nodes, limit) = (self.nodes as u64, TYPECODE_NODES as u64);
+            return Err(Failure::over_limit(Initiator::Peer, "nodes in a type code", nodes, limit));
+        }
+        self.budget.charge_elements(1)
+    }
+
+    /// The node at a place, and its height.
+    fn place(&mut self, place: Place, depth: usize) -> Visit<(Shape, usize)> {
+        let (shape, height) = self.bare(place, depth)?;
+        if height > TYPECODE_DEPTH {
+            return Err(too_deep());
+        }
+        let shape = match &self.kept {
+            // Its own parts name it: it is known by the same identity as they know it.
+            Some(kept) if self.unfolded.iter().any(|(at, _)| *at == place.at) => {
+                super::unfold::outermost(kept, place, shape)
+            }
+            _ => shape,
+        };
+        self.finished.push((place.at, shape.clone(), height));
+        Ok((shape, height))
+    }
+
+    /// The same, without a look at whether its parts name it.
+    fn bare(&mut self, place: Place, depth: usize) -> Visit<(Shape, usize)> {
+        let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
+        let octets = self.octets;
+        if is_simple(place.code) {
+            let mut get = Get { bytes: octets, pos: place.start, base: 0, little: place.little };
+            return simple(place.code, &mut get)?.map(|shape| (shape, 1)).ok_or_else(|| unknown(place.code));
+        }
+        let content = octets.get(place.start..place.end).unwrap_or_default();
+        let mut inner = Get::encapsulation(content)?;
+        self.open.push(place);
+        let (shape, below) = self.complex(place.code, &mut inner, place.start, depth)?;
+        self.open.pop();
+        Ok((shape, below + 1))
+    }
+
+    fn indirection(&mut self, get: &mut Get<'_>, origin: usize, depth: usize) -> Visit<(Shape, usize)> {
+        let offset = get.u32()?.cast_signed();
+        let from = origin.wrapping_add(get.pos - 4);
+        let target = isize::try_from(offset).ok().and_then(|offset| from.checked_add_signed(offset));
+        let nothing = || Failure::malformed("an indirection in a type code names no node before it", from);
+        let target = target.ok_or_else(nothing)?;
+        if let Some((_, shape, height)) = self.finished.iter().find(|(at, ..)| *at == target) {
+            return Ok((shape.clone(), *height));
+        }
+        if let Some(index) = self.open.iter().position(|place| place.at == target) {
+            let around = self.open.get(index..).unwrap_or_default();
+            let Some(place) = around.first().copied() else { return Err(nothing()) };
+            // A level without a count would have no end, and only structs and unions are declared before they are known.
+            let has = |codes: &[u32]| around.iter().any(|place| codes.contains(&place.code));
+            if !has(&[kind::SEQUENCE]) || !has(&[kind::STRUCT, kind::UNION]) {
+                let what =
+                    "a type in a type code contains itself other than by a sequence in a struct or a union";
+                return Err(Failure::malformed(what, from));
+            }
+            return Ok((self.unfold(place)?, 1));
+        }
+        match self.kept.as_ref().and_then(|kept| kept.place(target)) {
+            Some(place) if place.end > from => Ok((self.unfold(place)?, 1)),
+            Some(place) => self.place(place, depth),
+            None => Err(nothing()),
+        }
+    }
+
+    /// What an indirection to a node around it stands for.
+    fn unfold(&mut self, place: Place) -> Visit<Shape> {
+        if let Some((_, shape)) = self.unfolded.iter().find(|(at, _)| *at == place.at) {
+            return Ok(shape.clone());
+        }
+        let kept = match &self.kept {
+            Some(kept) => Arc::clone(kept),
+            None => {
+                let end = self.open.first().map_or(0, |outermost| outermost.end);
+                let octets = self.octets.get(..end).unwrap_or_default();
+                self.budget.charge_bytes(octets.len() as u64)?;
+                let kept = Arc::new(Kept::new(octets));
+                self.kept = Some(Arc::clone(&kept));
+                kept
+            }
+        };
+        let shape = match place.code {
+            kind::STRUCT => Struct::held(Fold::new(kept, place)),
+            kind::UNION => Union::held(Fold::new(kept, place)),
+            kind::SEQUENCE => Sequence::held(Fold::new(kept, place)),
+            kind::ARRAY => Array::held(Fold::new(kept, place)),
+            // Another name for a type that contains itself: the name again, and what is behind it.
+            kind::ALIAS => {
+                let content = self.octets.get(place.start..place.end).unwrap_or_default();
+                let mut inner = Get::encapsulation(content)?;
+                let (id, name) = self.names(&mut inner)?;
+                inner.align(4);
+                let behind = place.start + inner.pos;
+                let open = self.open.iter().find(|place| place.at == behind).copied();
+                let target = open.or_else(|| kept.place(behind));
+                let target = target.ok_or_else(|| inner.bad("another name for nothing"))?;
+                return Ok(Shape::Alias(Hold::new(Alias { name, id, target: self.unfold(target)? })));
+            }
+            _ => {
+                return Err(Failure::malformed("a type in a type code cannot contain itself", place.at));
+            }
+        };
+        self.unfolded.push((place.at, shape.clone()));
+        Ok(shape)
+    }
+
+    fn complex(
+        &mut self,
+        code: u32,
+        get: &mut Get<'_>,
+        origin: usize,
+        depth: usize,
+    ) -> Visit<(Shape, usize)> {
+        Ok(match code {
+            kind::OBJREF => {
+                let (id, name) = self.names(get)?;
+                let any = id == "IDL:omg.org/CORBA/Object:1.0";
+                let (id, name) = if any { (Name::default(), Name::default()) } else { (id, name) };
+                (Shape::Reference(Hold::new(Referent { name, id })), 0)
+            }
+            kind::STRUCT | kind::EXCEPT => {
+                let (id, name) = self.names(get)?;
+                let mut height = 0;
+                let mut fields = Vec::new();
+                for _ in 0..self.count(get, 9)? {
+                    let name = name_of(get)?;
+                    let (shape, below) = self.node(get, origin, depth)?;
+                    height = height.max(below);
+                    fields.push(Field { name, shape });
+                }
+                let shape = Shape::Struct(Hold::new(Struct { name, id, fields: Cow::Owned(fields) }));
+                match code {
+                    kind::STRUCT => (shape, height),
+                    // No type has an exception as its part.
+                    _ if self.open.len() > 1 => {
+                        return Err(get.bad("an exception inside another type").into());
+                    }
+                    _ => (remark(EXCEPTION, shape), height),
+                }
+            }
+            kind::UNION => return self.union(get, origin, depth),
+            kind::ENUM => {
+                let (id, name) = self.names(get)?;
+                let count = self.count(get, 5)?;
+                let mut members = Vec::new();
+                for value in (0..i32::MAX).take(count) {
+                    members.push((name_of(get)?, value));
+                }
+                (Shape::Enum(Hold::new(Enum { name, id, members: Cow::Owned(members), bits: 32 })), 0)
+            }
+            kind::SEQUENCE => {
+                let (element, height) = self.node(get, origin, depth)?;
+                let bound = some(get.u32()?);
+                (
+                    Shape::Sequence(Hold::new(Sequence { element, bound, order: Order::Free, size: None })),
+                    height,
+                )
+            }
+            kind::ARRAY => {
+                let (element, height) = self.node(get, origin, depth)?;
+                (Shape::Array(Hold::new(Array { element, len: get.u32()? })), height)
+            }
+            kind::ALIAS => {
+                let (id, name) = self.names(get)?;
+                let (target, height) = self.node(get, origin, depth)?;
+                (Shape::Alias(Hold::new(Alias { name, id, target })), height)
+            }
+            // A box inside another type is one of many values that share each other.
+            kind::BOX if self.open.len() == 1 => {
+                self.names(get)?;
+                let (target, height) = self.node(get, origin, depth)?;
+                (remark(BOXED, target), height)
+            }
+            29..=36 => return Err(unknown(code)),
+            _ => return Err(Failure::malformed(format_args!("{code} is no kind of type code"), get.pos)),
+        })
+    }
+
+    fn union(&mut self, get: &mut Get<'_>, origin: usize, depth: usize) -> Visit<(Shape, usize)> {
+        let (id, name) = self.names(get)?;
+        let (discriminator, mut height) = self.node(get, origin, depth)?;
+        let default = usize::try_from(get.u32()?.cast_signed()).ok();
+        let mut arms: Vec<Arm> = Vec::new();
+        for index in 0..self.count(get, 10)? {
+            let label = label(&discriminator, get)?;
+            let field_name = name_of(get)?;
+            let (shape, below) = self.node(get, origin, depth)?;
+            height = height.max(below);
+            let is_default = default == Some(index);
+            // An arm with several labels came once for each.
+            match arms.last_mut().filter(|arm| arm.field.name == field_name) {
+                Some(arm) if is_default => arm.default = true,
+                Some(arm) => arm.labels.to_mut().push(label),
+                None => arms.push(Arm {
+                    labels: if is_default { Cow::Borrowed(&[]) } else { Cow::Owned(vec![label]) },
+                    default: is_default,
+                    field: Field { name: field_name, shape },
+                }),
+            }
+        }
+        Ok((Shape::Union(Hold::new(Union { name, id, discriminator, arms: Cow::Owned(arms) })), height))
+    }
+
+    fn names(&mut self, get: &mut Get<'_>) -> Visit<(Name, Name)> {
+        let id = get.text()?;
+        let mut name = get.text()?;
+        if let Some((_, bare)) = name.rsplit_once("::") {
+            name = bare.to_owned();
+        }
+        // The code holds the bare name; the scopes are part of an OMG identity.
+        let scoped = id
+            .strip_prefix("IDL:")
+            .and_then(|rest| rest.split(':').next())
+            .map(|path| path.replace('/', "::"));
+        let name = scoped.filter(|scoped| !name.is_empty() && scoped.ends_with(&name)).unwrap_or(name);
+        Ok((Cow::Owned(id), Cow::Owned(name)))
+    }
+
+    /// A count of members, each at least `least` bytes.
+    fn count(&mut self, get: &mut Get<'_>, least: usize) -> Visit<usize> {
+        let count = get.count()?;
+        if count > get.left() / least {
+            return Err(get.bad("a count of members exceeds the type code").into());
+        }
+        self.budget.charge_elements(count as u64)?;
+        Ok(count)
+    }
+}
+
+fn name_of(get: &mut Get<'_>) -> Result<Name, Bad> {
+    get.text().map(Cow::Owned)
+}
+
+fn some(bound: u32) -> Option<u32> {
+    if bound == 0 { None } else { Some(bound) }
+}
+
+/// Whether no encapsulation follows a kind.
+pub(super) fn is_simple(code: u32) -> bool {
+    matches!(code, 0..=13 | kind::STRING | 23..=28)
+}
+
+/// Codes without an encapsulation.
+fn simple(code: u32, get: &mut Get<'_>) -> Result<Option<Shape>, Bad> {
+    Ok(Some(match code {
+        kind::NULL | kind::VOID => Shape::Void,
+        kind::SHORT => Shape::I16,
+        kind::LONG => Shape::I32,
+        kind::USHORT => Shape::U16,
+        kind::ULONG => Shape::U32,
+        kind::FLOAT => Shape::F32,
+        kind::DOUBLE => Shape::F64,
+        kind::BOOLEAN => Shape::Bool,
+        kind::CHAR => Shape::Char,
+        kind::OCTET => Shape::U8,
+        kind::ANY => Shape::Variant,
+        kind::TYPE_CODE => Shape::TypeCode,
+        kind::LONGLONG => Shape::I64,
+        kind::ULONGLONG => Shape::U64,
+        kind::WCHAR => Shape::WideChar,
+        kind::STRING => Shape::Text(Text { kind: TextKind::Narrow, bound: some(get.u32()?) }),
+        kind::WSTRING => Shape::Text(Text { kind: TextKind::Wide, bound: some(get.u32()?) }),
+        kind::FIXED => {
+            let (digits, scale) = (get.u16()?, get.u16()?);
+            if digits == 0 || digits > 31 {
+                return Err(get.bad("a fixed-point number has no digits, or more than 31"));
+            }
+            let len = u32::from(digits) / 2 + 1;
+            remark(
+                format!("{FIXED}{digits} {scale}"),
+                Shape::Array(Hold::new(Array { element: Shape::U8, len })),
+            )
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn label(discriminator: &Shape, get: &mut Get<'_>) -> Visit<i64> {
+    Ok(match discriminator.resolved() {
+        Shape::Bool | Shape::Char | Shape::U8 | Shape::I8 => get.u8()?.into(),
+        Shape::U16 => get.u16()?.into(),
+        Shape::I16 => get.u16()?.cast_signed().into(),
+        Shape::U32 => get.u32()?.into(),
+        Shape::I32 | Shape::Enum(_) => get.u32()?.cast_signed().into(),
+        Shape::U64 | Shape::I64 => get.u64()?.cast_signed(),
+        Shape::WideChar => {
+            let len = get.u8()?;
+            get.take(len.into())?.iter().fold(0, |label, &octet| label << 8 | i64::from(octet))
+        }
+        other => {
+            return Err(Failure::malformed(
+                format_args!("{} cannot discriminate a union", other.noun()),
+                get.pos,
+            ));
+        }
+    })
+}
+
+#[cold]
+fn too_deep() -> Failure {
+    Failure::over_limit(Initiator::Peer, "nesting of a type code", 33, TYPECODE_DEPTH as u64)
+}
+
+#[cold]
+fn unknown(code: u32) -> Failure {
+    let what = format!("values of kind {code}, which a type code describes, are unknown to this side");
+    Failure::new(Kind::Unsupported, Initiator::Here, what)
+}

@@ -1,0 +1,149 @@
+//! Types that contain themselves and came with a value: each level is read from the octets of the type code when it is
+//! looked at. A level holds the octets and the levels below it, never one above, so all of them end with the value.
+
+use super::read;
+use bytes::Bytes;
+use everywire_model::shape::{Array, Field, Hold, Name, Sequence, Struct, Unfold, Union};
+use everywire_model::{Shape, shape::Order};
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// How many bytes of descriptions are made of each octet of a type code, at the most.
+const GROWTH: u64 = 16;
+
+/// A node of a type code: the offset of its kind, the kind, where its encapsulation is, and the byte order around it.
+/// One without an encapsulation has its parameters from `start` on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) at: usize,
+    pub(super) code: u32,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) little: bool,
+}
+
+/// The octets of an outermost type code, and where its nodes are.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) octets: Bytes,
+    places: OnceLock<Vec<Place>>,
+}
+
+impl Kept {
+    pub(super) fn new(octets: &[u8]) -> Self {
+        Self { octets: Bytes::copy_from_slice(octets), places: OnceLock::new() }
+    }
+
+    /// Tells where the nodes are, when all of them have been read.
+    pub(super) fn complete(&self, mut places: Vec<Place>) {
+        places.sort_unstable_by_key(|place| place.at);
+        // Nobody else tells it.
+        let _ = self.places.set(places);
+    }
+
+    /// The node at an offset.
+    pub(super) fn place(&self, at: usize) -> Option<Place> {
+        let places = self.places.get()?;
+        let index = places.binary_search_by_key(&at, |place| place.at).ok()?;
+        places.get(index).copied()
+    }
+}
+
+/// One level of a type that contains itself.
+pub(super) struct Fold<T> {
+    kept: Arc<Kept>,
+    place: Place,
+    made: OnceLock<T>,
+    charged: AtomicBool,
+}
+
+impl<T> Fold<T> {
+    pub(super) fn new(kept: Arc<Kept>, place: Place) -> Self {
+        Self { kept, place, made: OnceLock::new(), charged: AtomicBool::new(false) }
+    }
+}
+
+impl<T: Recursive> Unfold<T> for Fold<T> {
+    fn unfolded(&self) -> &T {
+        self.made.get_or_init(|| read::again(&self.kept, self.place).unwrap_or_else(|_| T::without_values()))
+    }
+
+    fn identity(&self) -> usize {
+        self.kept.octets.as_ptr().addr() + self.place.at
+    }
+
+    fn due(&self) -> u64 {
+        if self.charged.swap(true, Ordering::Relaxed) {
+            return 0;
+        }
+        (self.place.end - self.place.at) as u64 * GROWTH
+    }
+}
+
+/// What may contain itself.
+pub(super) trait Recursive: Sized + Send + Sync + 'static {
+    /// The description in a shape that was just made.
+    fn out_of(shape: Shape) -> Option<Self>;
+    /// The shape of a description.
+    fn shape(hold: Hold<Self>) -> Shape;
+    /// One that no value fits, for octets that are not what they were; that cannot be, and yet nothing may be misread.
+    fn without_values() -> Self;
+
+    /// The shape of a level.
+    fn held(fold: Fold<Self>) -> Shape {
+        Self::shape(Hold::Again(Arc::new(fold)))
+    }
+}
+
+macro_rules! recursive {
+    ($($kind:ident = $without:expr;)*) => {$(
+        impl Recursive for $kind {
+            fn out_of(shape: Shape) -> Option<Self> {
+                match shape {
+                    Shape::$kind(Hold::Shared(held)) => Arc::into_inner(held),
+                    _ => None,
+                }
+            }
+
+            fn shape(hold: Hold<Self>) -> Shape {
+                Shape::$kind(hold)
+            }
+
+            fn without_values() -> Self {
+                $without
+            }
+        }
+    )*};
+}
+
+recursive! {
+    Struct = Struct {
+        name: Name::default(),
+        id: Name::default(),
+        fields: Cow::Owned(vec![Field { name: Name::default(), shape: Shape::Handle }]),
+    };
+    Union = Union {
+        name: Name::default(),
+        id: Name::default(),
+        discriminator: Shape::Handle,
+        arms: Cow::Borrowed(&[]),
+    };
+    Sequence = Sequence { element: Shape::Handle, bound: Some(0), order: Order::Free, size: None };
+    Array = Array { element: Shape::Handle, len: u32::MAX };
+}
+
+/// The outermost level, which was just made.
+pub(super) fn outermost(kept: &Arc<Kept>, place: Place, shape: Shape) -> Shape {
+    fn wrap<T: Recursive>(kept: &Arc<Kept>, place: Place, shape: Shape) -> Shape {
+        let made = OnceLock::from(T::out_of(shape).unwrap_or_else(T::without_values));
+        T::held(Fold { kept: Arc::clone(kept), place, made, charged: AtomicBool::new(true) })
+    }
+    match shape {
+        Shape::Struct(_) => wrap::<Struct>(kept, place, shape),
+        Shape::Union(_) => wrap::<Union>(kept, place, shape),
+        Shape::Sequence(_) => wrap::<Sequence>(kept, place, shape),
+        Shape::Array(_) => wrap::<Array>(kept, place, shape),
+        other => other,
+    }
+}

@@ -1,0 +1,207 @@
+//! Writing type codes.
+
+use super::{INDIRECTION, exception, fixed, kind};
+use crate::cdr::Put;
+use crate::limits::{TYPECODE_DEPTH, TYPECODE_WRITTEN};
+use everywire_model::shape::{Arm, Field, Struct, TextKind, Union};
+use everywire_model::{Failure, Initiator, Kind, Shape, Visit};
+
+/// Types whose codes are being written: (identity of the description, index of the code).
+#[derive(Debug, Default)]
+pub(crate) struct Enclosing {
+    open: Vec<(usize, usize)>,
+    nodes: usize,
+}
+
+/// Writes the type code of a shape; one that contains itself ends in an indirection.
+pub(crate) fn put(shape: &Shape, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: usize) -> Visit<()> {
+    let Some(depth) = depth.checked_sub(1) else {
+        return Err(Failure::over_limit(Initiator::Here, "nesting of a type code", 1, TYPECODE_DEPTH as u64));
+    };
+    // Types that were read may have parts in common, which are written wherever they stand.
+    enclosing.nodes += 1;
+    if enclosing.nodes > TYPECODE_WRITTEN {
+        let (nodes, limit) = (enclosing.nodes as u64, TYPECODE_WRITTEN as u64);
+        return Err(Failure::over_limit(Initiator::Here, "nodes in a type code", nodes, limit));
+    }
+    match shape {
+        Shape::Void => put.u32(kind::VOID),
+        Shape::Bool => put.u32(kind::BOOLEAN),
+        Shape::U8 | Shape::I8 => put.u32(kind::OCTET),
+        Shape::U16 => put.u32(kind::USHORT),
+        Shape::I16 => put.u32(kind::SHORT),
+        Shape::U32 => put.u32(kind::ULONG),
+        Shape::I32 => put.u32(kind::LONG),
+        Shape::U64 => put.u32(kind::ULONGLONG),
+        Shape::I64 => put.u32(kind::LONGLONG),
+        Shape::F32 => put.u32(kind::FLOAT),
+        Shape::F64 => put.u32(kind::DOUBLE),
+        Shape::Char => put.u32(kind::CHAR),
+        Shape::WideChar => put.u32(kind::WCHAR),
+        Shape::Variant => put.u32(kind::ANY),
+        Shape::TypeCode => put.u32(kind::TYPE_CODE),
+        Shape::Text(text) => {
+            let wide = matches!(text.kind, TextKind::Wide | TextKind::Counted);
+            put.u32(if wide { kind::WSTRING } else { kind::STRING });
+            put.u32(text.bound.unwrap_or(0));
+        }
+        Shape::Struct(held) => {
+            return compound(kind::STRUCT, held.identity(), put, enclosing, |put, enclosing| {
+                put_struct(held, put, enclosing, depth)
+            });
+        }
+        Shape::Union(held) => {
+            return compound(kind::UNION, held.identity(), put, enclosing, |put, enclosing| {
+                put_union(held, put, enclosing, depth)
+            });
+        }
+        Shape::Enum(held) => {
+            put.u32(kind::ENUM);
+            return put.encapsulate(|put| {
+                names(&held.id, &held.name, put);
+                put.count(held.members.len());
+                held.members.iter().for_each(|(name, _)| put.string(name.as_bytes()));
+                Ok(())
+            });
+        }
+        Shape::Sequence(held) => {
+            return compound(kind::SEQUENCE, held.identity(), put, enclosing, |put, enclosing| {
+                self::put(&held.element, put, enclosing, depth)?;
+                put.u32(held.bound.unwrap_or(0));
+                Ok(())
+            });
+        }
+        Shape::Array(held) => {
+            return compound(kind::ARRAY, held.identity(), put, enclosing, |put, enclosing| {
+                self::put(&held.element, put, enclosing, depth)?;
+                put.u32(held.len);
+                Ok(())
+            });
+        }
+        Shape::Reference(held) => {
+            put.u32(kind::OBJREF);
+            return put.encapsulate(|put| {
+                let id = if held.id.is_empty() { "IDL:omg.org/CORBA/Object:1.0" } else { &held.id };
+                names(id, if held.name.is_empty() { "Object" } else { &held.name }, put);
+                Ok(())
+            });
+        }
+        Shape::Alias(held) if let Some((digits, scale)) = fixed(held) => {
+            put.u32(kind::FIXED);
+            put.u16(digits);
+            put.u16(scale);
+        }
+        Shape::Alias(_) if let Some(held) = exception(shape) => {
+            return compound(
+                kind::EXCEPT,
+                std::ptr::from_ref(held).addr(),
+                put,
+                enclosing,
+                |put, enclosing| put_struct(held, put, enclosing, depth),
+            );
+        }
+        // Without a name it is another language's remark on a shape; compact type codes have none either, but an identifier.
+        Shape::Alias(held) if held.name.is_empty() && !is_repository_id(&held.id) => {
+            return self::put(&held.target, put, enclosing, depth);
+        }
+        Shape::Alias(held) => {
+            return compound(kind::ALIAS, held.identity(), put, enclosing, |put, enclosing| {
+                names(&held.id, &held.name, put);
+                self::put(&held.target, put, enclosing, depth)
+            });
+        }
+        Shape::Pointer(held) => return self::put(&held.target, put, enclosing, depth),
+        Shape::Map(_) | Shape::Optional(_) | Shape::Handle => {
+            return Err(Failure::new(
+                Kind::Unsupported,
+                Initiator::Here,
+                format!("a type code cannot describe a {}", shape.noun()),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether this may identify a type: a format's name comes first (CORBA 3.3 part 1, 14.7: `IDL:`, `RMI:`, `DCE:`, `LOCAL:`).
+fn is_repository_id(id: &str) -> bool {
+    id.starts_with(|first: char| first.is_ascii_alphabetic())
+}
+
+/// A type with parts: an indirection if it is being written already.
+fn compound(
+    code: u32,
+    identity: usize,
+    put: &mut Put<'_>,
+    enclosing: &mut Enclosing,
+    fill: impl FnOnce(&mut Put<'_>, &mut Enclosing) -> Visit<()>,
+) -> Visit<()> {
+    if let Some(&(_, index)) = enclosing.open.iter().find(|(known, _)| *known == identity) {
+        put.u32(INDIRECTION);
+        // Both lie in one buffer, the target before this place: the difference is negative and small.
+        let back = u32::try_from(put.out.len() - index).unwrap_or(u32::MAX);
+        put.u32(back.wrapping_neg());
+        return Ok(());
+    }
+    put.u32(code);
+    enclosing.open.push((identity, put.out.len() - 4));
+    let result = put.encapsulate(|put| fill(put, enclosing));
+    enclosing.open.pop();
+    result
+}
+
+/// Repository id, and the name without its scopes.
+fn names(id: &str, name: &str, put: &mut Put<'_>) {
+    put.string(id.as_bytes());
+    put.string(name.rsplit("::").next().unwrap_or(name).as_bytes());
+}
+
+fn member(field: &Field, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: usize) -> Visit<()> {
+    put.string(field.name.as_bytes());
+    self::put(&field.shape, put, enclosing, depth)
+}
+
+fn put_struct(held: &Struct, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: usize) -> Visit<()> {
+    names(&held.id, &held.name, put);
+    put.count(held.fields.len());
+    held.fields.iter().try_for_each(|field| member(field, put, enclosing, depth))
+}
+
+fn put_union(held: &Union, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: usize) -> Visit<()> {
+    names(&held.id, &held.name, put);
+    self::put(&held.discriminator, put, enclosing, depth)?;
+    // An arm with several labels stands once for each; a default arm once more, with a label nobody looks at.
+    let cases = |arm: &Arm| arm.labels.len() + usize::from(arm.default);
+    let before = |index| held.arms.iter().take(index).map(cases).sum::<usize>();
+    let default = held.arms.iter().position(|arm| arm.default);
+    let used = default.and_then(|index| Some(before(index) + held.arms.get(index)?.labels.len()));
+    put.u32(used.map_or(u32::MAX, |used| u32::try_from(used).unwrap_or(u32::MAX)));
+    put.count(before(held.arms.len()));
+    for arm in held.arms.iter() {
+        let labels = arm.labels.iter().copied().chain(arm.default.then_some(0));
+        for label in labels {
+            put_label(&held.discriminator, label, put)?;
+            member(&arm.field, put, enclosing, depth)?;
+        }
+    }
+    Ok(())
+}
+
+fn put_label(discriminator: &Shape, label: i64, put: &mut Put<'_>) -> Visit<()> {
+    // The low bytes of the label in the width of the discriminator; its range was checked by the contract's reader.
+    let [b0, b1, b2, b3, ..] = label.to_le_bytes();
+    match discriminator.resolved() {
+        Shape::Bool | Shape::Char | Shape::U8 | Shape::I8 => put.u8(b0),
+        Shape::U16 | Shape::I16 => put.u16(u16::from_le_bytes([b0, b1])),
+        Shape::U32 | Shape::I32 | Shape::Enum(_) => put.u32(u32::from_le_bytes([b0, b1, b2, b3])),
+        Shape::U64 | Shape::I64 => put.u64(label.cast_unsigned()),
+        Shape::WideChar => put.out.extend_from_slice(&[2, b1, b0]),
+        other => {
+            return Err(Failure::new(
+                Kind::BadArgument,
+                Initiator::User,
+                format!("{} cannot discriminate a union", other.noun()),
+            ));
+        }
+    }
+    Ok(())
+}

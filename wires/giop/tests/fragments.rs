@@ -1,0 +1,132 @@
+//! Messages in parts: how often what was read is moved until it is one message.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::support::*;
+use everywire_giop::GIOP;
+use everywire_model::*;
+use std::time::Instant;
+
+/// Reads as a link does: into the room behind the input, at most `unit` octets at a time. Where each octet was written.
+fn read_as_a_link(session: &mut dyn Session, stream: &[u8], unit: usize) -> Vec<usize> {
+    const READ: usize = 16 << 10;
+    let mut input = bytes::BytesMut::new();
+    let (mut rest, mut places) = (stream, Vec::with_capacity(stream.len()));
+    while !rest.is_empty() {
+        let wanted = READ.max(session.wanted());
+        if input.capacity() - input.len() < wanted {
+            input.reserve(wanted);
+        }
+        let n = (input.capacity() - input.len()).min(unit).min(rest.len());
+        let (now, later) = rest.split_at(n);
+        let start = input.as_ptr() as usize + input.len();
+        input.extend_from_slice(now);
+        places.extend(start..start + n);
+        session.receive(Instant::now(), &mut input, &mut Vec::new()).unwrap();
+        rest = later;
+    }
+    places
+}
+
+/// A reply to the call `id` with these octets for its results, in parts that end at these places of the results.
+fn reply_in_parts(id: CallId, results: &[u8], ends: &[usize]) -> Vec<u8> {
+    let mut stream = Vec::new();
+    let mut at = 0;
+    for (index, end) in ends.iter().chain([&results.len()]).enumerate() {
+        let more = u8::from(*end != results.len()) << 1;
+        let mut content = (id.0 as u32).to_le_bytes().to_vec();
+        if index == 0 {
+            content.extend([0; 8]);
+        }
+        content.extend(&results[at..*end]);
+        at = *end;
+        stream.extend(b"GIOP\x01\x02");
+        stream.extend([1 | more, if index == 0 { 1 } else { 7 }]);
+        stream.extend((content.len() as u32).to_le_bytes());
+        stream.extend(content);
+    }
+    stream
+}
+
+fn asking() -> (Box<dyn Session>, CallId) {
+    let limits = Limits::default().with_message(64 << 20);
+    let mut client = GIOP.connect(&Config { limits, ..Config::default() });
+    let (profile, operation) = (profile(b"k"), int());
+    let call = Call {
+        profile: &profile,
+        interface: None,
+        operation: &operation,
+        arguments: &put_int(1),
+        expects: Expects::Reply,
+    };
+    let id = client.start(Instant::now(), &call).unwrap();
+    drain(&mut *client);
+    (client, id)
+}
+
+#[test]
+fn a_large_fragment_stays_where_it_was_read() {
+    // As omniORB sends 1,000,024 octets: 1000, most of it, and 4.
+    let results: Vec<u8> = (0..1_000_024u32).map(|at| (at % 251) as u8).collect();
+    let (mut client, id) = asking();
+    let stream = reply_in_parts(id, &results, &[1000, 1_000_008]);
+    let places = read_as_a_link(&mut *client, &stream, usize::MAX);
+    let Some(Event::Reply { outcome: Outcome::Done(body), .. }) = events(&mut *client).pop() else {
+        panic!()
+    };
+    assert_eq!(&body.bytes[..], &results[..]);
+    let start = body.bytes.as_ptr() as usize;
+    // Headers: 24 octets of the first part, 16 of the second.
+    let moved = (1000..1_000_008).filter(|at| places[at + 24 + 16] != start + at).count();
+    assert!(moved < results.len() / 3, "{moved} of {} octets were moved", results.len());
+}
+
+#[test]
+fn a_large_first_part_stays_where_it_was_read() {
+    // As omniORB sends 1,000,004 octets: nearly all of it, and 4.
+    let results: Vec<u8> = (0..1_000_004u32).map(|at| (at % 251) as u8).collect();
+    let (mut client, id) = asking();
+    let stream = reply_in_parts(id, &results, &[1_000_000]);
+    let mut places = Vec::new();
+    let taken = allocation_counter::measure(|| {
+        places = read_as_a_link(&mut *client, &stream, usize::MAX);
+    });
+    let Some(Event::Reply { outcome: Outcome::Done(body), .. }) = events(&mut *client).pop() else {
+        panic!()
+    };
+    assert_eq!(&body.bytes[..], &results[..]);
+    let start = body.bytes.as_ptr() as usize;
+    let moved = (20_000..1_000_000).filter(|at| places[at + 24] != start + at).count();
+    assert_eq!(moved, 0, "of {} octets", results.len());
+    // The list of places, and room for one message.
+    let places = places.capacity() * size_of::<usize>();
+    assert!(taken.bytes_total < places as u64 + 1_300_000, "{} bytes", taken.bytes_total);
+}
+
+#[test]
+fn parts_of_all_sizes_arrive_whole_however_they_are_read() {
+    let mut seed = 7u32;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) as usize % below
+    };
+    for round in 0..60 {
+        let len = 1 + random([100, 5000, 300_000, 2_000_000][round % 4]);
+        let results: Vec<u8> = (0..len).map(|at| (at % 253) as u8).collect();
+        let mut ends: Vec<usize> = (0..random(8)).map(|_| random(len)).collect();
+        ends.sort_unstable();
+        // All but the last end at a multiple of 8 of the message: headers have 24 octets, and 16.
+        ends.iter_mut().for_each(|end| *end &= !7);
+        ends.dedup();
+        let (mut client, id) = asking();
+        let unit = [usize::MAX, 1 + random(100_000), 1 + random(3000) + len / 500][round % 3];
+        read_as_a_link(&mut *client, &reply_in_parts(id, &results, &ends), unit);
+        match events(&mut *client).pop() {
+            Some(Event::Reply { outcome: Outcome::Done(body), .. }) => {
+                assert!(body.bytes == results, "{round}")
+            }
+            other => panic!("{round}: {other:?}"),
+        }
+        assert_eq!(client.deadline(), None);
+    }
+}
