@@ -1,33 +1,33 @@
 //! The accepting side of the HTTP bindings.
 
 mod door;
+mod requests;
 mod responses;
+mod understood;
 
 use super::breach::Breach;
-use super::compression::{Coding, GZIP, is_taken};
 use super::content::{self, Format};
-use super::server::{Received, Server};
-use super::{dialect, login};
+use super::dialect;
+use super::server::Server;
 use crate::ambient::Node;
-use crate::compression;
 use crate::layer::Layer;
-use crate::settings::{Encoding, Settings};
+use crate::settings::Settings;
 use crate::soap::{Dialect, Exchange, Side};
 use crate::throttle::Held;
 use bytes::{Bytes, BytesMut};
-use door::{door, unauthorized};
+use door::door;
 use everywire_model::body::Handle;
 use everywire_model::{
     Answer, Call, CallId, Config, Emission, Event, Expects, Failure, Initiator, Kind, Peer, PeerAddress,
-    Profile, Rope, Session, Violation, reference,
+    Profile, Rope, Session, Violation,
 };
-use http::header::{ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderValue, StatusCode};
 use responses::{empty, told};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
+use understood::Understood;
 
 /// How long the head of a request may take.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
@@ -40,8 +40,6 @@ const UNREAD: usize = 64 << 10;
 
 /// Bytes of further requests that may wait while one is answered.
 pub const MAX_PIPELINED: usize = 1 << 20;
-
-const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
 
 /// The accepting side of a connection.
 pub struct Accepting {
@@ -74,6 +72,8 @@ pub struct Accepting {
     known: Option<(Box<str>, Bytes)>,
     /// The content type that came last, and what it says.
     read: Option<(HeaderValue, Arc<Format>)>,
+    /// What the heads say that are known again, by their places.
+    understood: Vec<Understood>,
     /// When the head or the body began that has not arrived whole.
     since: Option<(Instant, Part)>,
     begun: Instant,
@@ -123,6 +123,7 @@ impl Accepting {
             content_type: HeaderValue::from_static(content::of(dialect)),
             known: None,
             read: None,
+            understood: Vec::new(),
             since: None,
             begun: Instant::now(),
             received: 0,
@@ -186,6 +187,13 @@ impl Accepting {
                 self.resting = true;
                 break;
             }
+            if let Some((place, body)) = self.server.repeated() {
+                self.take_again(now, place, body)?;
+                continue;
+            }
+            if self.server.rests() {
+                break;
+            }
             self.server.advance();
             if let Some(breach) = self.server.breach() {
                 return Err(breach);
@@ -222,88 +230,6 @@ impl Accepting {
         if !self.server.is_busy() {
             pipe.release();
         }
-    }
-
-    /// One request, whole.
-    fn take(&mut self, now: Instant, received: Received) -> Result<(), Breach> {
-        let Received { parts, body } = received;
-        if let Some(why) = &self.turned_away {
-            let mut response = told(StatusCode::SERVICE_UNAVAILABLE, why);
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-            self.respond(response);
-            return Ok(());
-        }
-        if let Some(users) = &self.settings.users
-            && self.settings.basic_login
-            && !login::is_known(parts.headers.get(AUTHORIZATION), users.as_ref())
-        {
-            self.respond(unauthorized(false).map(|()| Vec::new()));
-            return Ok(());
-        }
-        let path = parts.uri.path();
-        match parts.method {
-            Method::POST => {}
-            Method::GET | Method::HEAD => {
-                let host = parts.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
-                let response = self.page(path, parts.uri.query().unwrap_or_default(), host);
-                self.respond(response);
-                return Ok(());
-            }
-            _ => {
-                let mut response = told(StatusCode::METHOD_NOT_ALLOWED, "POST takes messages, GET pages");
-                response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, GET, HEAD"));
-                self.respond(response);
-                return Ok(());
-            }
-        }
-        let Some(key) = self.key(path) else {
-            self.respond(told(StatusCode::NOT_FOUND, &format!("there is no endpoint at {path}")));
-            return Ok(());
-        };
-        let coding = Coding::of(&parts.headers);
-        if coding != Coding::Plain && (coding != Coding::Gzip || self.settings.compressed.is_none()) {
-            // What is small becomes large only where somebody said that it may.
-            let mut response = told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "messages are not decompressed here");
-            let taken =
-                if self.settings.compressed.is_some() { GZIP } else { HeaderValue::from_static("identity") };
-            response.headers_mut().insert(ACCEPT_ENCODING, taken);
-            self.respond(response);
-            return Ok(());
-        }
-        self.compresses = self.settings.compressed.is_some() && is_taken(parts.headers.get(ACCEPT_ENCODING));
-        let format = match self.format(parts.headers.get(CONTENT_TYPE)) {
-            Ok(format) => format,
-            Err(failure) => {
-                self.respond(told(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure.message()));
-                return Ok(());
-            }
-        };
-        let action = parts.headers.get(&SOAP_ACTION).and_then(|value| value.to_str().ok());
-        let action = action.map(|action| action.trim().trim_matches('"')).or(format.action.as_deref());
-        self.packs = format.related.is_some() || self.settings.encoding == Encoding::Mtom;
-        let body = match coding {
-            Coding::Gzip => compression::Format::Gzip.unpack(&body, &self.settings.quotas),
-            _ => Ok(body),
-        };
-        let result = body
-            .and_then(|body| format.envelope(body, self.dialect, &self.settings.quotas.reader))
-            .and_then(|document| self.exchange.receive(now, document, action, &key));
-        match result {
-            Ok(()) => self.sort(now),
-            Err(failure) => {
-                let status = match failure.kind() {
-                    Kind::LimitExceeded => StatusCode::PAYLOAD_TOO_LARGE,
-                    _ => StatusCode::BAD_REQUEST,
-                };
-                let mut response = told(status, failure.message());
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                self.respond(response);
-                self.server.advance();
-                return Err(Breach::Envelope { message: failure.to_string() });
-            }
-        }
-        Ok(())
     }
 
     /// Looks at what became of a message.
@@ -377,49 +303,6 @@ impl Accepting {
         let Some(Event::Call(call)) = self.waiting.front() else { return None };
         let begins = call.expects == Expects::Nothing || self.held.begin(call.id);
         if begins { self.waiting.pop_front() } else { None }
-    }
-
-    /// The key that a path stands for, if an object is exported under it.
-    fn key(&mut self, path: &str) -> Option<Bytes> {
-        if let Some((known, key)) = &self.known
-            && **known == *path
-        {
-            return Some(key.clone());
-        }
-        let wanted = Bytes::from(reference::unescape(path.strip_prefix('/').unwrap_or(path))?);
-        let key = match &self.node {
-            Some(node) => node.find(&wanted)?,
-            None => wanted,
-        };
-        self.known = Some((path.into(), key.clone()));
-        Some(key)
-    }
-
-    /// Whether the object that was asked for last is exported no longer.
-    fn is_gone(&self) -> bool {
-        match (&self.node, &self.known) {
-            (Some(node), Some((_, key))) => node.find(key).is_none(),
-            _ => true,
-        }
-    }
-
-    fn format(&mut self, header: Option<&HeaderValue>) -> Result<Arc<Format>, Failure> {
-        let nothing = HeaderValue::from_static("");
-        let header = header.unwrap_or(&nothing);
-        if let Some((known, format)) = &self.read
-            && known == header
-        {
-            return Ok(Arc::clone(format));
-        }
-        let Some(format) = Format::read(header.as_bytes(), self.dialect) else {
-            return Err(content::mismatch(&String::from_utf8_lossy(header.as_bytes()), self.dialect));
-        };
-        let format = Arc::new(format);
-        // A copy: the header's bytes are those of the whole head.
-        if let Ok(header) = HeaderValue::from_bytes(header.as_bytes()) {
-            self.read = Some((header, Arc::clone(&format)));
-        }
-        Ok(format)
     }
 
     /// Tells the peer that it is too slow, in the library's place.

@@ -1,0 +1,173 @@
+//! What a request asks for: who may, at which path, in which coding and format, and the envelope in it.
+
+use super::Accepting;
+use super::door::unauthorized;
+use super::responses::told;
+use crate::compression;
+use crate::http::breach::Breach;
+use crate::http::compression::{Coding, GZIP, is_taken};
+use crate::http::content::{self, Format};
+use crate::http::login;
+use crate::http::server::Received;
+use crate::settings::Encoding;
+use bytes::Bytes;
+use everywire_model::{Failure, Kind, reference};
+use http::header::{ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
+use std::sync::Arc;
+use std::time::Instant;
+
+const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
+
+impl Accepting {
+    /// One request, whole.
+    pub(super) fn take(&mut self, now: Instant, received: Received) -> Result<(), Breach> {
+        let Received { parts, body } = received;
+        if self.refuses() {
+            return Ok(());
+        }
+        if let Some(users) = &self.settings.users
+            && self.settings.basic_login
+            && !login::is_known(parts.headers.get(AUTHORIZATION), users.as_ref())
+        {
+            self.respond(unauthorized(false).map(|()| Vec::new()));
+            return Ok(());
+        }
+        let path = parts.uri.path();
+        match parts.method {
+            Method::POST => {}
+            Method::GET | Method::HEAD => {
+                let host = parts.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
+                let response = self.page(path, parts.uri.query().unwrap_or_default(), host);
+                self.respond(response);
+                return Ok(());
+            }
+            _ => {
+                let mut response = told(StatusCode::METHOD_NOT_ALLOWED, "POST takes messages, GET pages");
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, GET, HEAD"));
+                self.respond(response);
+                return Ok(());
+            }
+        }
+        let Some(key) = self.key(path) else {
+            self.respond(told(StatusCode::NOT_FOUND, &format!("there is no endpoint at {path}")));
+            return Ok(());
+        };
+        let coding = Coding::of(&parts.headers);
+        if coding != Coding::Plain && (coding != Coding::Gzip || self.settings.compressed.is_none()) {
+            // What is small becomes large only where somebody said that it may.
+            let mut response = told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "messages are not decompressed here");
+            let taken =
+                if self.settings.compressed.is_some() { GZIP } else { HeaderValue::from_static("identity") };
+            response.headers_mut().insert(ACCEPT_ENCODING, taken);
+            self.respond(response);
+            return Ok(());
+        }
+        self.compresses = self.settings.compressed.is_some() && is_taken(parts.headers.get(ACCEPT_ENCODING));
+        let format = match self.format(parts.headers.get(CONTENT_TYPE)) {
+            Ok(format) => format,
+            Err(failure) => {
+                self.respond(told(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure.message()));
+                return Ok(());
+            }
+        };
+        let action = parts.headers.get(&SOAP_ACTION).and_then(|value| value.to_str().ok());
+        let action = action.map(|action| action.trim().trim_matches('"')).or(format.action.as_deref());
+        self.packs = format.related.is_some() || self.settings.encoding == Encoding::Mtom;
+        let body = match coding {
+            Coding::Gzip => compression::Format::Gzip.unpack(&body, &self.settings.quotas),
+            _ => Ok(body),
+        };
+        self.understand(&parts, &key, &format, action);
+        let result = body.and_then(|body| self.open(now, body, &format, action, &key));
+        self.came(now, result)
+    }
+
+    /// Refuses a request where there is no place for the peer.
+    pub(super) fn refuses(&mut self) -> bool {
+        let Some(why) = &self.turned_away else { return false };
+        let mut response = told(StatusCode::SERVICE_UNAVAILABLE, why);
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        self.respond(response);
+        true
+    }
+
+    /// Takes the envelope within a body.
+    pub(super) fn open(
+        &mut self,
+        now: Instant,
+        body: Bytes,
+        format: &Format,
+        action: Option<&str>,
+        key: &Bytes,
+    ) -> Result<(), Failure> {
+        let document = format.envelope(body, self.dialect, &self.settings.quotas.reader)?;
+        self.exchange.receive(now, document, action, key)
+    }
+
+    /// A request's envelope was taken, or could not be.
+    pub(super) fn came(&mut self, now: Instant, result: Result<(), Failure>) -> Result<(), Breach> {
+        match result {
+            Ok(()) => self.sort(now),
+            Err(failure) => {
+                let status = match failure.kind() {
+                    Kind::LimitExceeded => StatusCode::PAYLOAD_TOO_LARGE,
+                    _ => StatusCode::BAD_REQUEST,
+                };
+                let mut response = told(status, failure.message());
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                self.respond(response);
+                self.server.advance();
+                return Err(Breach::Envelope { message: failure.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The key that a path stands for, if an object is exported under it.
+    pub(super) fn key(&mut self, path: &str) -> Option<Bytes> {
+        if let Some((known, key)) = &self.known
+            && **known == *path
+        {
+            return Some(key.clone());
+        }
+        let wanted = Bytes::from(reference::unescape(path.strip_prefix('/').unwrap_or(path))?);
+        let key = match &self.node {
+            Some(node) => node.find(&wanted)?,
+            None => wanted,
+        };
+        self.known = Some((path.into(), key.clone()));
+        // They were for the path before.
+        self.server.forget();
+        self.understood.clear();
+        Some(key)
+    }
+
+    /// Whether the object that was asked for last is exported no longer.
+    pub(super) fn is_gone(&self) -> bool {
+        match (&self.node, &self.known) {
+            (Some(node), Some((_, key))) => node.find(key).is_none(),
+            _ => true,
+        }
+    }
+
+    fn format(&mut self, header: Option<&HeaderValue>) -> Result<Arc<Format>, Failure> {
+        let nothing = HeaderValue::from_static("");
+        let header = header.unwrap_or(&nothing);
+        if let Some((known, format)) = &self.read
+            && known == header
+        {
+            return Ok(Arc::clone(format));
+        }
+        let Some(format) = Format::read(header.as_bytes(), self.dialect) else {
+            return Err(content::mismatch(&String::from_utf8_lossy(header.as_bytes()), self.dialect));
+        };
+        let format = Arc::new(format);
+        // A copy: the header's bytes are those of the whole head.
+        if let Ok(header) = HeaderValue::from_bytes(header.as_bytes()) {
+            self.read = Some((header, Arc::clone(&format)));
+        }
+        Ok(format)
+    }
+}
