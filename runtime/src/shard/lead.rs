@@ -2,12 +2,14 @@
 //!
 //! States: *looking* at the connections that were busy last; *asking* the kernel about all of them, now and then or when those are
 //! quiet; *asleep* in the same question; *serving* a call, during which another thread may take the lead; *deposed*, after which it
-//! touches nothing of the shard any more.
+//! touches nothing of the shard any more. While there is a throng ([`Throng`]) it asks and sleeps only, and yields to nobody: with many
+//! callers the kernel knows best whose turn it is.
 //!
 //! Invariants: what the kernel tells only once is seen to before any servant runs. Those who call come before those who have brought
 //! nothing yet, and newcomers: of these a few are handled, and then the kernel is asked again who calls, so that thousands of
 //! strangers do not make a caller wait for more than a few of them.
 
+use super::throng::Throng;
 use super::{BELL, CONTROL, Rank, Shard, Watched};
 use crate::connection::{Connection, Served};
 use crate::patience::Patience;
@@ -123,6 +125,7 @@ impl Lead {
         let shard = &self.shard;
         let mut hot: VecDeque<Arc<Connection>> = VecDeque::with_capacity(HOT + 1);
         let mut patience = Patience::new(shard.latency);
+        let mut throng = Throng::default();
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
         let mut looks = 0;
         shard.leader.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
@@ -137,6 +140,10 @@ impl Lead {
             }
             let mut index = 0;
             while let Some(connection) = hot.get(index) {
+                if throng.is_here() && connection.is_told_of() {
+                    index += 1;
+                    continue;
+                }
                 match connection.serve(self) {
                     Served::Nothing => index += 1,
                     Served::Something => {
@@ -158,7 +165,7 @@ impl Lead {
                 patience.behind_router(routed, false);
                 patience.after_sending(hot.back().map(|connection| connection.stream()));
             }
-            let idle = !busy && !patience.look_again();
+            let idle = !busy && (throng.is_here() || !patience.look_again());
             if !idle && looks < LOOKS && !hot.is_empty() {
                 continue;
             }
@@ -196,7 +203,7 @@ impl Lead {
                 if strangers == STRANGERS && shard.rank(event.data.u64()) == Rank::Strangers {
                     break;
                 }
-                match self.handle(*event, &mut hot) {
+                match self.handle(*event, &mut hot, &mut throng) {
                     Handled::Deposed => return,
                     Handled::Stranger => strangers += 1,
                     Handled::Call => {}
@@ -227,7 +234,12 @@ impl Lead {
     }
 
     /// Handles one event.
-    fn handle(&self, event: epoll::Event, hot: &mut VecDeque<Arc<Connection>>) -> Handled {
+    fn handle(
+        &self,
+        event: epoll::Event,
+        hot: &mut VecDeque<Arc<Connection>>,
+        throng: &mut Throng,
+    ) -> Handled {
         let shard = &self.shard;
         let token = event.data.u64();
         if token == BELL {
@@ -263,6 +275,7 @@ impl Lead {
                         // It is looked at once more, whatever it brought: a peer in shared memory rings only for those who are.
                         self.warm(connection, hot);
                         if fruitful {
+                            throng.called(token);
                             return Handled::Call;
                         }
                     }
