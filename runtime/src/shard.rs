@@ -7,6 +7,7 @@
 //! otherwise.
 
 mod lead;
+mod throng;
 
 pub use lead::blocking;
 pub(crate) use lead::{Lead, about_to_block, leads_here, with_lead_of_no_call};

@@ -224,8 +224,16 @@ impl Connection {
         }
     }
 
+    /// Whether the kernel tells of all that comes, with or without a look.
+    pub(crate) fn is_told_of(&self) -> bool {
+        self.stream.watched().1.is_none()
+    }
+
     /// Shared memory: asks the peer to ring from now on, unless nothing is wanted of it. Returns whether it is too late to sleep.
     pub(crate) fn before_sleep(&self) -> bool {
+        if self.is_told_of() {
+            return false;
+        }
         let Watch { reading, writing } = crate::sync::lock(&self.core).watched;
         (reading || writing) && self.stream.before_sleep(writing)
     }

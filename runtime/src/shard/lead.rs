@@ -2,12 +2,14 @@
 //!
 //! States: *looking* at the connections that were busy last; *asking* the kernel about all of them, now and then or when those are
 //! quiet; *asleep* in the same question; *serving* a call, during which another thread may take the lead; *deposed*, after which it
-//! touches nothing of the shard any more.
+//! touches nothing of the shard any more. While there is a throng ([`Throng`]) it asks and sleeps only, and yields to nobody: with many
+//! callers the kernel knows best whose turn it is.
 //!
 //! Invariants: what the kernel tells only once is seen to before any servant runs. Those who call come before those who have brought
 //! nothing yet, and newcomers: of these a few are handled, and then the kernel is asked again who calls, so that thousands of
 //! strangers do not make a caller wait for more than a few of them.
 
+use super::throng::Throng;
 use super::{BELL, CONTROL, ONCE, PORCH, Shard, Watched};
 use crate::clock::lately;
 use crate::connection::{Connection, Served};
@@ -133,6 +135,7 @@ impl Lead {
         let shard = &self.shard;
         let mut hot: VecDeque<Arc<Connection>> = VecDeque::with_capacity(HOT + 1);
         let mut patience = Patience::new(shard.latency);
+        let mut throng = Throng::default();
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
         let mut looks = 0;
         // When the kernel was asked last.
@@ -157,6 +160,10 @@ impl Lead {
             }
             let mut index = 0;
             while let Some(connection) = hot.get(index) {
+                if throng.is_here() && connection.is_told_of() {
+                    index += 1;
+                    continue;
+                }
                 match connection.serve(self) {
                     Served::Nothing => index += 1,
                     Served::Something => {
@@ -178,7 +185,7 @@ impl Lead {
                 patience.behind_router(routed, false);
                 patience.after_sending(hot.back().map(|connection| connection.stream()));
             }
-            let idle = !busy && !patience.look_again();
+            let idle = !busy && (throng.is_here() || !patience.look_again());
             if !idle && looks < LOOKS && !hot.is_empty() && lately() == asked {
                 continue;
             }
@@ -212,7 +219,7 @@ impl Lead {
                 events.sort_by_key(|event| rank(event.data.u64()));
             }
             for event in &events {
-                if self.handle(*event, &mut hot) {
+                if self.handle(*event, &mut hot, &mut throng) {
                     return;
                 }
             }
@@ -241,7 +248,7 @@ impl Lead {
     }
 
     /// Handles one event. Returns whether another thread leads now.
-    fn handle(&self, event: epoll::Event, hot: &mut VecDeque<Arc<Connection>>) -> bool {
+    fn handle(&self, event: epoll::Event, hot: &mut VecDeque<Arc<Connection>>, throng: &mut Throng) -> bool {
         let shard = &self.shard;
         let token = event.data.u64();
         if token == BELL {
@@ -251,7 +258,7 @@ impl Lead {
             return false;
         }
         if token == PORCH {
-            return self.look_out(hot);
+            return self.look_out(hot, throng);
         }
         match shard.find(token) {
             None => {}
@@ -267,7 +274,8 @@ impl Lead {
             }
             Some(Watched::Connection(connection)) => {
                 connection.stream().after_sleep(token & CONTROL == 0);
-                match connection.serve(self) {
+                let served = connection.serve(self);
+                match served {
                     Served::Over => shard.forget(&connection),
                     Served::Deposed => return true,
                     Served::Nothing if token & CONTROL != 0 && connection.stream().peer_gone() => {
@@ -277,6 +285,9 @@ impl Lead {
                     // It is looked at once more, whatever it brought: a peer in shared memory rings only for those who are.
                     Served::Nothing | Served::Something if !connection.is_on_porch() => {
                         self.warm(connection, hot);
+                        if served == Served::Something {
+                            throng.called(token);
+                        }
                     }
                     Served::Nothing | Served::Something => {}
                 }
@@ -287,13 +298,13 @@ impl Lead {
 
     /// Looks at some of the strangers; of the others the kernel tells the next time, before it tells of these again. Returns whether
     /// another thread leads now.
-    fn look_out(&self, hot: &mut VecDeque<Arc<Connection>>) -> bool {
+    fn look_out(&self, hot: &mut VecDeque<Arc<Connection>>, throng: &mut Throng) -> bool {
         let mut events = self.strangers.take();
         events.clear();
         let none = Timespec { tv_sec: 0, tv_nsec: 0 };
         // An interrupted look found nothing.
         let _ = epoll::wait(&self.shard.porch, spare_capacity(&mut events), Some(&none));
-        let deposed = events.iter().any(|event| self.handle(*event, hot));
+        let deposed = events.iter().any(|event| self.handle(*event, hot, throng));
         self.strangers.set(events);
         deposed
     }

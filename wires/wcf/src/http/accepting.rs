@@ -3,6 +3,7 @@
 mod door;
 mod requests;
 mod responses;
+mod understood;
 
 use super::breach::Breach;
 use super::content::{self, Format};
@@ -26,6 +27,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
+use understood::Understood;
 
 /// How long the head of a request may take.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
@@ -70,6 +72,8 @@ pub struct Accepting {
     known: Option<(Box<str>, Bytes)>,
     /// The content type that came last, and what it says.
     read: Option<(HeaderValue, Arc<Format>)>,
+    /// What the heads say that are known again, by their places.
+    understood: Vec<Understood>,
     /// When the head or the body began that has not arrived whole.
     since: Option<(Instant, Part)>,
     begun: Instant,
@@ -119,6 +123,7 @@ impl Accepting {
             content_type: HeaderValue::from_static(content::of(dialect)),
             known: None,
             read: None,
+            understood: Vec::new(),
             since: None,
             begun: Instant::now(),
             received: 0,
@@ -180,6 +185,13 @@ impl Accepting {
             if self.out.len() + self.server.end.pipe().output.len() > UNREAD {
                 // What is left of a response is written when this goes on.
                 self.resting = true;
+                break;
+            }
+            if let Some((place, body)) = self.server.repeated() {
+                self.take_again(now, place, body)?;
+                continue;
+            }
+            if self.server.rests() {
                 break;
             }
             self.server.advance();

@@ -15,6 +15,8 @@ const LONGEST: usize = TRANSFER_ENCODING.len() + 1;
 pub(super) struct Heads {
     /// Bytes at the front of the input that were looked at and not yet read.
     ahead: usize,
+    /// Bytes of it that were read before.
+    taken: usize,
     /// The beginning of a line that arrived in part, as far as it tells which header it is.
     torn: Vec<u8>,
     /// Lines so far, empty ones before the first apart.
@@ -66,6 +68,17 @@ impl Heads {
     /// Bytes at the front of the input were read.
     pub(super) fn taken(&mut self, n: usize) {
         self.ahead = self.ahead.saturating_sub(n);
+        self.taken = self.taken.saturating_add(n);
+    }
+
+    /// Whether nothing was looked at yet.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.ahead == 0 && self.taken == 0 && !self.complete
+    }
+
+    /// Whether so many bytes at the front of the input are the whole head.
+    pub(super) fn is_whole(&self, n: usize) -> bool {
+        self.complete && self.ahead == n && self.taken == 0
     }
 
     /// Whether something of a head has arrived.

@@ -105,3 +105,45 @@ fn pipelined_requests_are_served_in_order() {
     assert_eq!(output.matches("HTTP/1.1 200 OK").count(), 2);
     assert!(output.find("one").unwrap() < output.find("two").unwrap());
 }
+
+#[test]
+fn a_known_head_needs_no_library_and_its_response_is_the_same() {
+    let mut server = server(100);
+    let request = "POST /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\none";
+    let response = |status: StatusCode| {
+        let mut response = Response::new(vec![Bytes::from_static(b"said")]);
+        *response.status_mut() = status;
+        response.headers_mut().insert("content-type", "text/plain".parse().unwrap());
+        response
+    };
+    let told = |server: &Server| {
+        let mut pipe = server.end.pipe();
+        let told = String::from_utf8(pipe.output.to_vec()).unwrap();
+        let length = told.len();
+        pipe.output.consume(length);
+        // But for the time, which may go on meanwhile.
+        let (before, after) = told.split_once("date: ").unwrap();
+        (before.to_owned(), after.split_once("\r\n").map(|(time, rest)| (time.len(), rest.to_owned())))
+    };
+    server.end.pipe().input.extend_from_slice(request.as_bytes());
+    assert!(server.repeated().is_none(), "nothing is known yet");
+    for status in [StatusCode::OK, StatusCode::ACCEPTED, StatusCode::INTERNAL_SERVER_ERROR] {
+        server.advance();
+        let received = server.received().unwrap();
+        assert_eq!(server.keep(&received.parts), Some(0));
+        server.respond(response(status));
+        server.advance();
+        let library = told(&server);
+        server.end.pipe().input.extend_from_slice(request.as_bytes());
+        assert_eq!(server.repeated(), Some((0, Bytes::from_static(b"one"))));
+        server.advance();
+        assert!(server.received().is_none() && server.repeated().is_none() && server.is_busy());
+        server.respond(response(status));
+        assert_eq!(told(&server), library);
+        assert!(!server.is_busy() && server.rests() && !server.is_over());
+        // The next one is the library's again.
+        server.forget();
+        server.end.pipe().input.extend_from_slice(request.as_bytes());
+        assert!(server.repeated().is_none() && !server.rests());
+    }
+}

@@ -19,6 +19,7 @@ mod login;
 mod loopback;
 mod multipart;
 mod pipe;
+mod repeats;
 mod server;
 mod statuses;
 

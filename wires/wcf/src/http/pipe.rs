@@ -2,6 +2,7 @@
 //! is collected for the link.
 
 use super::heads::Heads;
+use super::repeats::MAX_KEPT;
 use crate::layer::Layer;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::rope::SPLICE;
@@ -24,6 +25,8 @@ pub(super) struct Pipe {
     pub(super) ended: bool,
     /// How much may be read before whoever reads must have understood where the message ends.
     pub(super) stage: Stage,
+    /// The last head of a request, if it was read in one go and is not long.
+    pub(super) head: Vec<u8>,
     /// Large parts of the body that is being written: they go out by reference.
     held: Vec<Bytes>,
 }
@@ -114,6 +117,16 @@ impl Pipe {
         self.output.flat().extend_from_slice(slice);
     }
 
+    /// So many bytes are about to be read.
+    fn note_head(&mut self, n: usize) {
+        let Self { input, stage, head, .. } = self;
+        let Stage::Head(heads) = stage else { return };
+        head.clear();
+        if heads.is_whole(n) && n <= MAX_KEPT {
+            head.extend_from_slice(input.get(..n).unwrap_or_default());
+        }
+    }
+
     /// How many bytes may be read now.
     fn readable(&mut self) -> usize {
         let Self { input, stage, .. } = self;
@@ -138,6 +151,7 @@ impl Read for End {
             return if pipe.ended && pipe.input.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending };
         }
         buf.put_slice(pipe.input.get(..n).unwrap_or_default());
+        pipe.note_head(n);
         pipe.input.advance(n);
         match &mut pipe.stage {
             Stage::Head(heads) => heads.taken(n),

@@ -1,10 +1,19 @@
 //! The accepting half of an HTTP/1.1 connection: requests come out whole, responses go in.
+//!
+//! States: *between* requests; *arriving*, from the head of a request until its body is whole; *busy*, until its response is written; *over*,
+//! after the last response or what could not be understood. A request with a known head ([`super::repeats`]) goes from *between* to *busy*
+//! (*repeating*) and back without the library, whose own state stays *between*; any other request is the library's from its first byte on.
+//!
+//! Invariants: one request at a time, and responses in the order of requests; the library reads no byte behind the message that it is in, so
+//! that between requests it holds none.
 
 use super::body::{Gathering, Lost, Outgoing};
 use super::breach::Breach;
 use super::heads::{Heads, MAX_HEAD};
 use super::pipe::{Bell, End, Stage};
+use super::repeats::{self, Repeats};
 use bytes::Bytes;
+use everywire_model::Rope;
 use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -27,6 +36,12 @@ pub(super) struct Server {
     desk: Desk,
     bell: Bell,
     over: Option<Result<(), hyper::Error>>,
+    most: u64,
+    repeats: Repeats,
+    /// A request that the library has not seen waits for its response.
+    repeating: bool,
+    /// The library has nothing to do before more arrives.
+    rests: bool,
 }
 
 /// A request, whole.
@@ -70,11 +85,25 @@ impl Server {
             .max_header_size(MAX_HEAD)
             .half_close(true)
             .serve_connection(end.clone(), counter);
-        Self { connection: Box::pin(connection), end, desk, bell: Bell::new(), over: None }
+        Self {
+            connection: Box::pin(connection),
+            end,
+            desk,
+            bell: Bell::new(),
+            over: None,
+            most,
+            repeats: Repeats::default(),
+            repeating: false,
+            rests: false,
+        }
     }
 
     /// Lets the connection work on what has arrived and what was answered.
     pub(super) fn advance(&mut self) {
+        if self.repeating {
+            return;
+        }
+        self.rests = false;
         // Whatever it was told before is seen to now.
         self.bell.rang();
         while self.over.is_none() {
@@ -92,8 +121,68 @@ impl Server {
         self.desk.papers().received.take()
     }
 
+    /// Keeps the head of the request that came last, if requests with it can be understood without the library. Returns its place.
+    pub(super) fn keep(&mut self, parts: &Parts) -> Option<usize> {
+        let pipe = self.end.pipe();
+        self.repeats.keep(parts, &pipe.head)
+    }
+
+    /// Forgets all heads.
+    pub(super) fn forget(&mut self) {
+        self.repeats.clear();
+    }
+
+    /// The next request, if its head is a known one: the head's place, and the body.
+    pub(super) fn repeated(&mut self) -> Option<(usize, Bytes)> {
+        if self.repeating || self.over.is_some() || self.desk.papers().busy {
+            return None;
+        }
+        let mut pipe = self.end.pipe();
+        if !matches!(&pipe.stage, Stage::Head(heads) if heads.is_fresh()) {
+            return None;
+        }
+        let found = self.repeats.take(&mut pipe.input, self.most)?;
+        (self.repeating, self.rests) = (true, true);
+        Some(found)
+    }
+
+    /// Whether the request in hand is one with a known head.
+    pub(super) fn is_repeating(&self) -> bool {
+        self.repeating
+    }
+
+    /// Whether nothing is to be done, since the last request was one with a known head and nothing came behind it.
+    pub(super) fn rests(&self) -> bool {
+        self.rests && (self.repeating || self.end.pipe().input.is_empty())
+    }
+
+    /// Answers a request with a known head.
+    pub(super) fn reply(&mut self, status: StatusCode, content_type: &HeaderValue, body: &mut Rope) {
+        let mut pipe = self.end.pipe();
+        repeats::put_plain_head(pipe.output.flat(), status, content_type, body.len());
+        pipe.output.append(body);
+        self.repeating = false;
+    }
+
+    fn repeat(&mut self, response: Response<Vec<Bytes>>) {
+        let (head, body) = response.into_parts();
+        let head = Response::from_parts(head, ());
+        let mut pipe = self.end.pipe();
+        let length = body.iter().map(Bytes::len).sum();
+        repeats::put_head(pipe.output.flat(), &head, length);
+        body.into_iter().for_each(|part| pipe.output.splice(part));
+        self.repeating = false;
+        if head.headers().contains_key(CONNECTION) {
+            // Nobody says anything there but that it ends.
+            self.over = Some(Ok(()));
+        }
+    }
+
     /// Answers the request that came last. [`Server::advance`] sends it.
     pub(super) fn respond(&mut self, response: Response<Vec<Bytes>>) {
+        if self.repeating {
+            return self.repeat(response);
+        }
         let end = &self.end;
         // Of the response before this one nothing is written any more, also if the next request came with it.
         end.pipe().release();
@@ -104,7 +193,7 @@ impl Server {
 
     /// Whether a request waits for its response.
     pub(super) fn is_busy(&self) -> bool {
-        self.desk.papers().busy
+        self.repeating || self.desk.papers().busy
     }
 
     /// Bytes of the body that is arriving: so far, and missing.

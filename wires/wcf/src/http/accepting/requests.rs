@@ -1,4 +1,4 @@
-//! One request: whether it is taken, for whom it is, and how its message is read.
+//! What a request asks for: who may, at which path, in which coding and format, and the envelope in it.
 
 use super::Accepting;
 use super::door::unauthorized;
@@ -23,11 +23,7 @@ impl Accepting {
     /// One request, whole.
     pub(super) fn take(&mut self, now: Instant, received: Received) -> Result<(), Breach> {
         let Received { parts, body } = received;
-        if let Some(why) = &self.turned_away {
-            let mut response = told(StatusCode::SERVICE_UNAVAILABLE, why);
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-            self.respond(response);
+        if self.refuses() {
             return Ok(());
         }
         if let Some(users) = &self.settings.users
@@ -82,9 +78,36 @@ impl Accepting {
             Coding::Gzip => compression::Format::Gzip.unpack(&body, &self.settings.quotas),
             _ => Ok(body),
         };
-        let result = body
-            .and_then(|body| format.envelope(body, self.dialect, &self.settings.quotas.reader))
-            .and_then(|document| self.exchange.receive(now, document, action, &key));
+        self.understand(&parts, &key, &format, action);
+        let result = body.and_then(|body| self.open(now, body, &format, action, &key));
+        self.came(now, result)
+    }
+
+    /// Refuses a request where there is no place for the peer.
+    pub(super) fn refuses(&mut self) -> bool {
+        let Some(why) = &self.turned_away else { return false };
+        let mut response = told(StatusCode::SERVICE_UNAVAILABLE, why);
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        self.respond(response);
+        true
+    }
+
+    /// Takes the envelope within a body.
+    pub(super) fn open(
+        &mut self,
+        now: Instant,
+        body: Bytes,
+        format: &Format,
+        action: Option<&str>,
+        key: &Bytes,
+    ) -> Result<(), Failure> {
+        let document = format.envelope(body, self.dialect, &self.settings.quotas.reader)?;
+        self.exchange.receive(now, document, action, key)
+    }
+
+    /// A request's envelope was taken, or could not be.
+    pub(super) fn came(&mut self, now: Instant, result: Result<(), Failure>) -> Result<(), Breach> {
         match result {
             Ok(()) => self.sort(now),
             Err(failure) => {
@@ -115,6 +138,9 @@ impl Accepting {
             None => wanted,
         };
         self.known = Some((path.into(), key.clone()));
+        // They were for the path before.
+        self.server.forget();
+        self.understood.clear();
         Some(key)
     }
 

@@ -18,8 +18,12 @@ impl Accepting {
     }
 
     /// Answers with an envelope.
-    pub(super) fn reply(&mut self, envelope: Rope, fault: bool) {
+    pub(super) fn reply(&mut self, mut envelope: Rope, fault: bool) {
         self.room = envelope.len();
+        let status = if fault { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
+        if self.server.is_repeating() && !self.packs && !self.compresses {
+            return self.server.reply(status, &self.content_type, &mut envelope);
+        }
         let mut parts = envelope.into_parts();
         let mut content_type = self.content_type.clone();
         let mut response = Response::new(Vec::new());
@@ -37,7 +41,7 @@ impl Accepting {
             response.headers_mut().insert(CONTENT_ENCODING, GZIP);
         }
         response.headers_mut().insert(CONTENT_TYPE, content_type);
-        *response.status_mut() = if fault { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
+        *response.status_mut() = status;
         *response.body_mut() = parts;
         self.respond(response);
     }

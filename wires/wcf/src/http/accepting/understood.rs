@@ -1,0 +1,67 @@
+//! What the heads of requests say that came before on a connection, for those that come again.
+
+use super::Accepting;
+use super::responses::empty;
+use crate::http::breach::Breach;
+use crate::http::content::Format;
+use bytes::Bytes;
+use http::StatusCode;
+use http::request::Parts;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What a head says.
+#[derive(Debug)]
+pub(super) struct Understood {
+    key: Bytes,
+    format: Arc<Format>,
+    action: Option<Box<str>>,
+    packs: bool,
+    compresses: bool,
+}
+
+impl Accepting {
+    /// Keeps what a head says, if it can be known again.
+    pub(super) fn understand(
+        &mut self,
+        parts: &Parts,
+        key: &Bytes,
+        format: &Arc<Format>,
+        action: Option<&str>,
+    ) {
+        // Where each request says who calls, each is asked.
+        if self.settings.basic_login && self.settings.users.is_some() {
+            return;
+        }
+        let Some(place) = self.server.keep(parts) else { return };
+        let (packs, compresses) = (self.packs, self.compresses);
+        let (key, format, action) = (key.clone(), Arc::clone(format), action.map(Into::into));
+        let understood = Understood { key, format, action, packs, compresses };
+        match self.understood.get_mut(place) {
+            Some(held) => *held = understood,
+            None => self.understood.push(understood),
+        }
+    }
+
+    /// A request whose head is a known one.
+    pub(super) fn take_again(&mut self, now: Instant, place: usize, body: Bytes) -> Result<(), Breach> {
+        if self.refuses() {
+            return Ok(());
+        }
+        // Taken out meanwhile: nothing that happens to one request changes what the heads say.
+        let heads = std::mem::take(&mut self.understood);
+        let result = match heads.get(place) {
+            Some(Understood { key, format, action, packs, compresses }) => {
+                (self.packs, self.compresses) = (*packs, *compresses);
+                self.open(now, body, format, action.as_deref(), key)
+            }
+            // There is one for each.
+            None => {
+                self.respond(empty(StatusCode::INTERNAL_SERVER_ERROR));
+                return Ok(());
+            }
+        };
+        self.understood = heads;
+        self.came(now, result)
+    }
+}

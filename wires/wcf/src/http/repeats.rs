@@ -1,0 +1,323 @@
+//! Requests whose head is, but for the length of the body, one that came before on their connection, and what is answered to them.
+//!
+//! A caller who keeps a connection sends the same head again and again. What the HTTP library and the session made of it the first time
+//! holds for each repetition, so these are compared and not parsed, and their responses are written as the library writes them.
+//!
+//! Invariants: only a head that the library took is kept, and only one without anything that has the library act beyond it (expectations,
+//! upgrades, codings, the end of the connection). A repetition is looked for only where a head would begin, and taken only with its whole
+//! body; all else is the library's.
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING, UPGRADE,
+};
+use http::request::Parts;
+use http::{HeaderValue, Method, Response, StatusCode, Version};
+use httpdate::HttpDate;
+use std::cell::RefCell;
+use std::io::Write;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Bytes of a head that is worth keeping.
+pub(super) const MAX_KEPT: usize = 1 << 10;
+
+/// Heads that are kept for one connection: callers have a few operations that they call in turn.
+const KEPT: usize = 4;
+
+/// Digits of a length that is understood here.
+const MAX_DIGITS: usize = 10;
+
+/// The heads of a connection's requests.
+#[derive(Debug, Default)]
+pub(super) struct Repeats {
+    kept: Vec<Kept>,
+    /// Which gives way to the next one.
+    next: usize,
+}
+
+/// A head, and where the length of the body stands in it.
+#[derive(Debug)]
+struct Kept {
+    head: Box<[u8]>,
+    digits: std::ops::Range<usize>,
+}
+
+impl Repeats {
+    /// Keeps the head that has just come, if requests with it can be understood without the library. Returns the place that it has from
+    /// now on.
+    pub(super) fn keep(&mut self, parts: &Parts, head: &[u8]) -> Option<usize> {
+        let whole = |kept: &Kept| kept.measure(head).is_some_and(|(length, _)| length == head.len());
+        if let Some(at) = self.kept.iter().position(whole) {
+            // Its body came in parts.
+            return Some(at);
+        }
+        let kept = Kept::new(parts, head)?;
+        if self.kept.len() < KEPT {
+            self.kept.push(kept);
+            return Some(self.kept.len() - 1);
+        }
+        let at = self.next;
+        self.next = (at + 1) % KEPT;
+        *self.kept.get_mut(at)? = kept;
+        Some(at)
+    }
+
+    /// Forgets all of them.
+    pub(super) fn clear(&mut self) {
+        self.kept.clear();
+        self.next = 0;
+    }
+
+    /// Takes a request with a known head and a body of at most so many bytes from the front of the input, if it is there whole: the place
+    /// of its head, and the body.
+    pub(super) fn take(&self, input: &mut BytesMut, most: u64) -> Option<(usize, Bytes)> {
+        let found = |(at, kept): (usize, &Kept)| kept.measure(input).map(|(head, body)| (at, head, body));
+        let (at, head, body) = self.kept.iter().enumerate().find_map(found)?;
+        if body as u64 > most || input.len() - head < body {
+            return None;
+        }
+        input.advance(head);
+        Some((at, input.split_to(body).freeze()))
+    }
+}
+
+impl Kept {
+    fn new(parts: &Parts, head: &[u8]) -> Option<Self> {
+        let headers = &parts.headers;
+        let acts = [&AUTHORIZATION, &CONTENT_ENCODING, &EXPECT, &TRANSFER_ENCODING, &UPGRADE];
+        if head.is_empty()
+            || parts.method != Method::POST
+            || parts.version != Version::HTTP_11
+            || acts.into_iter().any(|name| headers.contains_key(name))
+            || headers
+                .get_all(CONNECTION)
+                .iter()
+                .any(|value| !value.as_bytes().eq_ignore_ascii_case(b"keep-alive"))
+            || headers.get_all(CONTENT_LENGTH).iter().count() != 1
+        {
+            return None;
+        }
+        let digits = digits(head)?;
+        Some(Self { head: head.into(), digits })
+    }
+
+    /// The lengths of head and body of a request that begins with this head.
+    fn measure(&self, input: &[u8]) -> Option<(usize, usize)> {
+        let (before, after) = (self.head.get(..self.digits.start)?, self.head.get(self.digits.end..)?);
+        let rest = input.strip_prefix(before)?;
+        let count = rest.iter().take(MAX_DIGITS + 1).take_while(|octet| octet.is_ascii_digit()).count();
+        let (digits, rest) = rest.split_at_checked(count).filter(|_| (1..=MAX_DIGITS).contains(&count))?;
+        if !rest.starts_with(after) {
+            return None;
+        }
+        let length = digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'));
+        Some((before.len() + count + after.len(), usize::try_from(length).ok()?))
+    }
+}
+
+/// Where the length of the body stands in a head that the library took, and that says it once.
+fn digits(head: &[u8]) -> Option<std::ops::Range<usize>> {
+    let name = b"content-length:";
+    let mut start = 0;
+    for line in head.split_inclusive(|octet| *octet == b'\n') {
+        if line.get(..name.len()).is_some_and(|given| given.eq_ignore_ascii_case(name)) {
+            let value = line.get(name.len()..)?;
+            let blank = value.iter().take_while(|octet| matches!(octet, b' ' | b'\t')).count();
+            let count = value.iter().skip(blank).take_while(|octet| octet.is_ascii_digit()).count();
+            let start = start + name.len() + blank;
+            return (1..=MAX_DIGITS).contains(&count).then_some(start..start + count);
+        }
+        start += line.len();
+    }
+    None
+}
+
+/// Writes the head of a response whose body has this length.
+pub(super) fn put_head(out: &mut Vec<u8>, response: &Response<()>, length: usize) {
+    put_status(out, response.status());
+    for (name, value) in response.headers() {
+        put_header(out, name.as_str(), value.as_bytes());
+    }
+    put_end(out, length);
+}
+
+/// Writes the head of a response whose one header is the type of its body.
+pub(super) fn put_plain_head(
+    out: &mut Vec<u8>,
+    status: StatusCode,
+    content_type: &HeaderValue,
+    length: usize,
+) {
+    put_status(out, status);
+    put_header(out, "content-type", content_type.as_bytes());
+    put_end(out, length);
+}
+
+fn put_status(out: &mut Vec<u8>, status: StatusCode) {
+    if status == StatusCode::OK {
+        return out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+    }
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(status.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(status.canonical_reason().unwrap_or("<none>").as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+fn put_header(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn put_end(out: &mut Vec<u8>, length: usize) {
+    out.extend_from_slice(b"content-length: ");
+    put_number(out, length);
+    out.extend_from_slice(b"\r\ndate: ");
+    DATE.with_borrow_mut(|date| date.put(out));
+    out.extend_from_slice(b"\r\n\r\n");
+}
+
+fn put_number(out: &mut Vec<u8>, number: usize) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut left = number;
+    loop {
+        at -= 1;
+        if let Some(place) = digits.get_mut(at) {
+            *place = b'0' + u8::try_from(left % 10).unwrap_or_default();
+        }
+        left /= 10;
+        if left == 0 || at == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(at..).unwrap_or_default());
+}
+
+thread_local! {
+    static DATE: RefCell<Date> = RefCell::default();
+}
+
+/// The time as headers say it, as long as it holds: a second.
+#[derive(Default)]
+struct Date {
+    text: Vec<u8>,
+    /// Seconds since 1970.
+    second: u64,
+}
+
+impl Date {
+    fn put(&mut self, out: &mut Vec<u8>) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        if self.text.is_empty() || self.second != now {
+            self.text.clear();
+            // Nothing can fail in memory.
+            let _ = write!(self.text, "{}", HttpDate::from(UNIX_EPOCH + Duration::from_secs(now)));
+            self.second = now;
+        }
+        out.extend_from_slice(&self.text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Request;
+
+    const HEAD: &str = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Type: text/xml\r\n\r\n";
+
+    fn parts(headers: &[(&str, &str)]) -> Parts {
+        let mut request = Request::post("/x").header("content-length", "3");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    fn take(repeats: &Repeats, input: &str) -> Option<(usize, Bytes, usize)> {
+        let mut input = BytesMut::from(input.as_bytes());
+        repeats.take(&mut input, 100).map(|(at, body)| (at, body, input.len()))
+    }
+
+    #[test]
+    fn a_head_is_known_again_whatever_the_length_of_its_body() {
+        let mut repeats = Repeats::default();
+        assert_eq!(repeats.keep(&parts(&[]), HEAD.as_bytes()), Some(0));
+        for length in [0, 1, 9, 10, 99, 100] {
+            let body = "b".repeat(length);
+            let head = HEAD.replace(": 3", &format!(": {length}"));
+            let (at, came, left) = take(&repeats, &format!("{head}{body}POST")).unwrap();
+            assert_eq!((at, &came[..], left), (0, body.as_bytes(), 4));
+            if length > 0 {
+                assert!(take(&repeats, &format!("{head}{}", &body[1..])).is_none(), "it is not there whole");
+            }
+        }
+        let longer = HEAD.replace(": 3", ": 101");
+        assert!(take(&repeats, &format!("{longer}{}", "b".repeat(101))).is_none(), "more than is allowed");
+    }
+
+    #[test]
+    fn nothing_else_is_taken_for_it() {
+        let mut repeats = Repeats::default();
+        repeats.keep(&parts(&[]), HEAD.as_bytes()).unwrap();
+        for other in [
+            HEAD.replace("/x", "/y"),
+            HEAD.replace("Host", "host"),
+            HEAD.replace(": 3", ": "),
+            HEAD.replace(": 3", ": +3"),
+            HEAD.replace(": 3", ": 3 "),
+            HEAD.replace(": 3", ": 3, 3"),
+            HEAD.replace(": 3", ": 00000000003"),
+            HEAD.replace(": 3", ": 99999999999999999999"),
+            HEAD.replace("\r\n\r\n", "\r\nContent-Length: 3\r\n\r\n"),
+            HEAD.replace("\r\n\r\n", "\r\nTransfer-Encoding: chunked\r\n\r\n"),
+            HEAD.replace("\r\n\r\n", "\r\n\n"),
+            HEAD.replace("HTTP/1.1", "HTTP/1.0"),
+        ] {
+            assert!(take(&repeats, &format!("{other}abcdef")).is_none(), "{other}");
+        }
+        assert!((0..HEAD.len()).all(|end| take(&repeats, &HEAD[..end]).is_none()));
+    }
+
+    #[test]
+    fn what_the_library_acts_on_is_left_to_it() {
+        for (name, value) in [
+            ("expect", "100-continue"),
+            ("upgrade", "h2c"),
+            ("connection", "close"),
+            ("connection", "keep-alive, upgrade"),
+            ("transfer-encoding", "chunked"),
+            ("content-encoding", "gzip"),
+            ("authorization", "Basic YTpi"),
+            ("content-length", "3"),
+        ] {
+            assert!(Repeats::default().keep(&parts(&[(name, value)]), HEAD.as_bytes()).is_none(), "{name}");
+        }
+        assert!(Repeats::default().keep(&parts(&[("connection", "Keep-Alive")]), HEAD.as_bytes()).is_some());
+        assert!(Repeats::default().keep(&parts(&[]), b"").is_none());
+        let mut older = parts(&[]);
+        older.version = Version::HTTP_10;
+        assert!(Repeats::default().keep(&older, HEAD.as_bytes()).is_none());
+        let mut page = parts(&[]);
+        page.method = Method::GET;
+        assert!(Repeats::default().keep(&page, HEAD.as_bytes()).is_none());
+    }
+
+    #[test]
+    fn the_newest_few_are_kept() {
+        let mut repeats = Repeats::default();
+        let head = |at: usize| HEAD.replace("/x", &format!("/{at}"));
+        for at in 0..KEPT + 2 {
+            assert_eq!(repeats.keep(&parts(&[]), head(at).as_bytes()), Some(at % KEPT));
+        }
+        for at in 0..KEPT + 2 {
+            let found = take(&repeats, &format!("{}abc", head(at))).map(|(place, ..)| place);
+            assert_eq!(found, (at >= 2).then_some(at % KEPT));
+        }
+        assert_eq!(repeats.keep(&parts(&[]), head(5).replace(": 3", ": 44").as_bytes()), Some(5 % KEPT));
+        repeats.clear();
+        assert!(take(&repeats, &format!("{}abc", head(5))).is_none());
+    }
+}
