@@ -13,15 +13,18 @@
 //!
 //! `EVERYWIRE_ENDINGS_CALLS` is how many calls each cell of the table has; `make soak` sets it to 10,000.
 
+mod acknowledgements;
 mod callers;
 mod cell;
 mod house;
 
 use crate::common::dcom::{alone, users};
 use crate::common::scratch;
-use callers::Client;
+use acknowledgements::Loss;
+use callers::{Client, Told};
 use cell::Cell;
 use everywire_tests::peers::cached;
+use house::Ran;
 use std::collections::BTreeMap;
 
 /// Calls that are held in each round; two of them share a connection where the client lets them.
@@ -124,25 +127,33 @@ const HTTP: Course<'_> = Course {
     ..NET_TCP
 };
 
-/// All endings for one client of one wire.
-fn table(course: &Course<'_>, who: &str, client: &Client) {
-    let mut lines = Vec::new();
-    let mut reasons: BTreeMap<String, u32> = BTreeMap::new();
-    let mut wrong = Vec::new();
-    for (ending, what) in ENDINGS {
-        let mut cell = Cell::new(course, ending, what, client, who);
-        let mut told = BTreeMap::new();
-        for round in 0..calls() / ROUND {
-            told.extend(cell.round(round * ROUND));
-        }
-        let log = cell.end();
+/// Rows of the table.
+#[derive(Default)]
+struct Sheet {
+    lines: Vec<String>,
+    /// What callers were told, and how often.
+    reasons: BTreeMap<String, u32>,
+    wrong: Vec<String>,
+}
+
+impl Sheet {
+    /// Holds what the callers of a row were told against the file.
+    fn enter(
+        &mut self,
+        course: &str,
+        who: &str,
+        what: &str,
+        told: &BTreeMap<i32, Told>,
+        log: &Ran,
+        all: usize,
+    ) {
         let mut counts = BTreeMap::from([("answered", 0), ("no", 0), ("maybe", 0), ("ended", 0)]);
         let (mut doubled, mut lost) = (0, 0);
-        for (number, told) in &told {
+        for (number, told) in told {
             *counts.get_mut(told.word).expect("one of the words") += 1;
             if told.word != "answered" {
                 let text: String = told.text.chars().filter(|c| !c.is_ascii_digit()).collect();
-                *reasons.entry(format!("{what}: {}: {text}", told.word)).or_default() += 1;
+                *self.reasons.entry(format!("{what}: {}: {text}", told.word)).or_default() += 1;
             }
             let began = log.began.get(number).copied().unwrap_or(0);
             let ended = log.ended.get(number).copied().unwrap_or(0);
@@ -154,31 +165,48 @@ fn table(course: &Course<'_>, who: &str, client: &Client) {
             doubled += u32::from(began > 1);
             lost += u32::from(!fits && began <= 1);
             if !fits {
-                wrong.push(format!(
-                    "{}, {what}: call {number} began {began} times and ended {ended} times; its caller was told {told:?}",
-                    course.name
+                self.wrong.push(format!(
+                    "{course}, {what}: call {number} began {began} times and ended {ended} times; its caller was told {told:?}"
                 ));
             }
         }
         let executed = counts["answered"] + counts["ended"];
-        lines.push(format!(
-            "| {} | {who} | {what} | {executed} | {} | {} | {doubled} doubled, {lost} lost |",
-            course.name, counts["no"], counts["maybe"]
+        self.lines.push(format!(
+            "| {course} | {who} | {what} | {executed} | {} | {} | {doubled} doubled, {lost} lost |",
+            counts["no"], counts["maybe"]
         ));
-        let all = usize::try_from(calls() / ROUND * ROUND).expect("positive");
         if told.len() != all {
-            wrong.push(format!("{what}: {} of {all} calls ended", told.len()));
+            self.wrong.push(format!("{what}: {} of {all} calls ended", told.len()));
         }
         if executed == 0 {
-            wrong.push(format!("{what}: no call was answered"));
+            self.wrong.push(format!("{what}: no call was answered"));
         }
     }
-    // What a test prints that runs in a network of its own is seen on standard error alone.
-    eprintln!("{}", lines.join("\n"));
-    for (reason, times) in &reasons {
-        eprintln!("{times} × {reason}");
+
+    /// Prints the rows. What a test prints that runs in a network of its own is seen on standard error alone.
+    fn close(self) {
+        let lines = self.lines.join("\n");
+        eprintln!("{lines}");
+        for (reason, times) in &self.reasons {
+            eprintln!("{times} × {reason}");
+        }
+        assert!(self.wrong.is_empty(), "{lines}\n{}", self.wrong.join("\n"));
     }
-    assert!(wrong.is_empty(), "{} with {who}:\n{}\n{}", course.name, lines.join("\n"), wrong.join("\n"));
+}
+
+/// All endings for one client of one wire.
+fn table(course: &Course<'_>, who: &str, client: &Client) {
+    let mut sheet = Sheet::default();
+    for (ending, what) in ENDINGS {
+        let mut cell = Cell::new(course, ending, what, client, who);
+        let mut told = BTreeMap::new();
+        for round in 0..calls() / ROUND {
+            told.extend(cell.round(round * ROUND));
+        }
+        let all = usize::try_from(calls() / ROUND * ROUND).expect("positive");
+        sheet.enter(course.name, who, what, &told, &cell.end(), all);
+    }
+    sheet.close();
 }
 
 /// The server's part of the tests below.
@@ -240,4 +268,27 @@ fn calls_of_impacket_begin_at_most_once_however_connections_end() {
     let Some(client) = callers::impacket(test) else { return };
     let serving = format!("?users={}", users(&scratch("e-users")).display());
     table(&Course { serving: &serving, ..DCOM }, "impacket", &client);
+}
+
+/// The session goes on over another connection, and with it the calls: all are answered.
+#[test]
+fn calls_whose_acknowledgements_are_lost_begin_once_over_http() {
+    let course =
+        Course { name: "http, reliable", scheme: "wshttp", calling: "?security=none&reliable=on", ..HTTP };
+    let mut sheet = Sheet::default();
+    acknowledgements::row(&course, Loss::Acknowledgement, "cut before the acknowledgement", &mut sheet);
+    acknowledgements::row(&course, Loss::Answer, "cut before the answer", &mut sheet);
+    assert!(sheet.reasons.is_empty(), "{:?}", sheet.reasons);
+    sheet.close();
+}
+
+/// The session ends with its connection.
+#[test]
+fn calls_whose_acknowledgements_are_lost_begin_at_most_once_over_net_tcp() {
+    let course = Course { name: "net.tcp, reliable", calling: "?security=none&reliable=on", ..NET_TCP };
+    let mut sheet = Sheet::default();
+    acknowledgements::row(&course, Loss::Acknowledgement, "cut before the acknowledgement", &mut sheet);
+    acknowledgements::row(&course, Loss::Answer, "cut before the answer", &mut sheet);
+    acknowledgements::row(&course, Loss::Patience, "late acknowledgement, message sent again", &mut sheet);
+    sheet.close();
 }
