@@ -19,10 +19,12 @@ mod cell;
 mod house;
 
 use crate::common::dcom::{alone, users};
+use crate::common::foreign::bus;
 use crate::common::scratch;
 use acknowledgements::Loss;
 use callers::{Client, Told};
 use cell::Cell;
+use everywire_derby::buses::Program;
 use everywire_tests::peers::cached;
 use house::Ran;
 use std::collections::BTreeMap;
@@ -88,6 +90,8 @@ struct Course<'a> {
     foreign: &'static str,
     /// Where a server for foreign clients listens, unless at a socket; 0: where the system likes.
     port: u16,
+    /// What clients and servers both connect to instead: its address for servers, without the scheme.
+    hub: Option<&'a str>,
     evicting: Evicting,
 }
 
@@ -98,6 +102,7 @@ const GIOP: Course<'_> = Course {
     calling: "",
     foreign: "corbaloc:iiop:1.2@127.0.0.1:PORT/counter",
     port: 0,
+    hub: None,
     evicting: Evicting::Quota,
 };
 const DBUS: Course<'_> =
@@ -197,7 +202,9 @@ impl Sheet {
 /// All endings for one client of one wire.
 fn table(course: &Course<'_>, who: &str, client: &Client) {
     let mut sheet = Sheet::default();
-    for (ending, what) in ENDINGS {
+    // A server has one connection to a hub, which is neither idle nor a newcomer among others.
+    let many = if course.hub.is_some() { 4 } else { ENDINGS.len() };
+    for (ending, what) in ENDINGS.into_iter().take(many) {
         let mut cell = Cell::new(course, ending, what, client, who);
         let mut told = BTreeMap::new();
         for round in 0..calls() / ROUND {
@@ -268,6 +275,14 @@ fn calls_of_impacket_begin_at_most_once_however_connections_end() {
     let Some(client) = callers::impacket(test) else { return };
     let serving = format!("?users={}", users(&scratch("e-users")).display());
     table(&Course { serving: &serving, ..DCOM }, "impacket", &client);
+}
+
+#[test]
+fn our_calls_begin_at_most_once_however_connections_end_on_a_bus() {
+    let test = "our_calls_begin_at_most_once_however_connections_end_on_a_bus";
+    let Some(bus) = bus(test, Program::Daemon) else { return };
+    let hub = format!(":{}#org.example.Counting", bus.address());
+    table(&Course { name: "dbus, a bus", hub: Some(&hub), ..DBUS }, "Everywire", &Client::Ours);
 }
 
 /// The session goes on over another connection, and with it the calls: all are answered.

@@ -50,11 +50,17 @@ impl<'c> Cell<'c> {
         }
         let listen = |place: &str| format!("{}{place}{serving}", course.scheme);
         let settings = settings(course, ending, client);
+        let at_hub = course.hub.map(&listen);
         let at_port = |port: u16| listen(&format!("://127.0.0.1:{port}"));
-        let first =
-            if at_socket { listen(&format!("+unix://{}", socket.display())) } else { at_port(course.port) };
+        let first = match &at_hub {
+            Some(hub) => hub.clone(),
+            None if at_socket => listen(&format!("+unix://{}", socket.display())),
+            None => at_port(course.port),
+        };
         let server = Process::start(&first, &log, settings);
-        let place = if at_socket {
+        let place = if at_hub.is_some() {
+            Place { reference: format!("{first}/counter"), listen: first, socket: None }
+        } else if at_socket {
             let path = socket.display().to_string();
             let reference = if ours {
                 format!("{}+unix://{path}#counter{}", course.scheme, course.calling)
@@ -75,6 +81,11 @@ impl<'c> Cell<'c> {
         self.server.open();
         self.server.kill();
         self.log.read()
+    }
+
+    /// The successor, where it finds the place free before the server has ended: at a hub a name is its owner's until then.
+    fn early(&self) -> Option<Process> {
+        self.course.hub.is_none().then(|| self.successor())
     }
 
     fn successor(&self) -> Process {
@@ -155,7 +166,7 @@ impl<'c> Cell<'c> {
             }
             Ending::Shutdown => {
                 self.server.terminate();
-                let successor = self.successor();
+                let successor = self.early();
                 if first / ROUND % 2 == 0 {
                     // No other call comes beside those under way, and all of them are answered.
                     self.server.open();
@@ -165,14 +176,17 @@ impl<'c> Cell<'c> {
                     assert!(lost.is_empty(), "{name}: under way at a shutdown, not answered: {lost:?}");
                 }
                 begin(late.start..middle);
-                successor
+                successor.unwrap_or_else(|| {
+                    self.server.open();
+                    self.successor()
+                })
             }
             _ => {
                 self.server.drain();
-                let successor = self.successor();
+                let successor = self.early();
                 self.server.stop();
                 begin(late.start..middle);
-                successor
+                successor.unwrap_or_else(|| self.successor())
             }
         };
         self.server.open();

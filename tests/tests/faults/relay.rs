@@ -1,5 +1,8 @@
 //! A relay between Unix sockets that breaks connections: it splits writes into single octets, delays them, keeps them, ends
 //! one direction, or drops the connection after so many octets of either. A calm one does so only when it is told to.
+//!
+//! A direction is *passed on* until its plan or the relay ends the connection, or it is *kept*: nothing of it arrives any more. While the relay
+//! is *muted*, what servers say waits, and is lost if the connection is cut meanwhile. No octet is passed on twice or out of order.
 
 use std::fs;
 use std::io::{Read, Write};
