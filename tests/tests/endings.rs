@@ -13,15 +13,21 @@
 //!
 //! `EVERYWIRE_ENDINGS_CALLS` is how many calls each cell of the table has; `make soak` sets it to 10,000.
 
+mod acknowledgements;
 mod callers;
+mod cell;
 mod house;
 
-use crate::common::foreign::until;
+use crate::common::dcom::{alone, users};
+use crate::common::foreign::bus;
 use crate::common::scratch;
-use callers::{Caller, Foreign, Ours, Told};
-use house::{Log, Process, Settings};
+use acknowledgements::Loss;
+use callers::{Client, Told};
+use cell::Cell;
+use everywire_derby::buses::Program;
+use everywire_tests::peers::cached;
+use house::Ran;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Calls that are held in each round; two of them share a connection where the client lets them.
 const HELD: i32 = 20;
@@ -62,242 +68,97 @@ const ENDINGS: [(Ending, &str); 6] = [
     (Ending::Newcomers, "no place for newcomers"),
 ];
 
-/// A wire, and how its server and its client are addressed.
-struct Course {
-    name: &'static str,
-    scheme: &'static str,
-    serving: &'static str,
-    calling: &'static str,
-    /// How the foreign client finds the object, with `PORT` or `SOCKET` in it.
-    foreign: &'static str,
+/// How connections are evicted between calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Evicting {
+    /// When they are silent: the quota `idle`.
+    Quota,
+    /// When they are silent: this option of the address.
+    Option(&'static str),
+    /// Never for silence, since whoever is silent may wait to be called; but quiet ones make room for others.
+    Others,
 }
 
-const GIOP: Course = Course {
+/// A wire, and how its server and its client are addressed.
+#[derive(Clone, Copy)]
+struct Course<'a> {
+    name: &'static str,
+    scheme: &'static str,
+    serving: &'a str,
+    calling: &'static str,
+    /// How a foreign client finds the object, with `PORT` or `SOCKET` in it; with `CELL` where that would be the same in all cells.
+    foreign: &'static str,
+    /// Where a server for foreign clients listens, unless at a socket; 0: where the system likes.
+    port: u16,
+    /// What clients and servers both connect to instead: its address for servers, without the scheme.
+    hub: Option<&'a str>,
+    evicting: Evicting,
+}
+
+const GIOP: Course<'_> = Course {
     name: "giop",
     scheme: "iiop",
     serving: "",
     calling: "",
     foreign: "corbaloc:iiop:1.2@127.0.0.1:PORT/counter",
+    port: 0,
+    hub: None,
+    evicting: Evicting::Quota,
 };
-const DBUS: Course =
-    Course { name: "dbus", scheme: "dbus", serving: "", calling: "", foreign: "unix:path=SOCKET" };
-const DCOM: Course =
-    Course { name: "dcom", scheme: "dcom", serving: "", calling: "?exporter=here", foreign: "" };
-const NET_TCP: Course = Course {
+const DBUS: Course<'_> =
+    Course { name: "dbus", scheme: "dbus", foreign: "unix:path=SOCKET", evicting: Evicting::Others, ..GIOP };
+const DCOM: Course<'_> = Course {
+    name: "dcom",
+    scheme: "dcom",
+    calling: "?exporter=here",
+    foreign: "127.0.0.1#CELL",
+    port: 135,
+    ..GIOP
+};
+const NET_TCP: Course<'_> = Course {
     name: "net.tcp",
     scheme: "net.tcp",
     serving: "?security=none",
     calling: "?security=none",
     foreign: "net.tcp://127.0.0.1:PORT/counter",
+    evicting: Evicting::Option("ReceiveTimeout"),
+    ..GIOP
 };
-const HTTP: Course = Course {
+const HTTP: Course<'_> = Course {
     name: "http",
     scheme: "basic",
-    serving: "?security=none",
-    calling: "?security=none",
-    foreign: "127.0.0.1:PORT",
+    foreign: "http://127.0.0.1:PORT/counter",
+    evicting: Evicting::Option("IdleTimeout"),
+    ..NET_TCP
 };
 
-/// Where the servers of a cell listen, one after another.
-struct Place {
-    listen: String,
-    reference: String,
-    socket: Option<PathBuf>,
+/// Rows of the table.
+#[derive(Default)]
+struct Sheet {
+    lines: Vec<String>,
+    /// What callers were told, and how often.
+    reasons: BTreeMap<String, u32>,
+    wrong: Vec<String>,
 }
 
-/// A cell of the table under way.
-struct Cell<'c> {
-    course: &'c Course,
-    ending: Ending,
-    /// The foreign program, with its arguments; ours if there is none.
-    client: Option<&'c [String]>,
-    log: Log,
-    place: Place,
-    server: Process,
-}
-
-impl<'c> Cell<'c> {
-    fn new(course: &'c Course, ending: Ending, what: &str, client: Option<&'c [String]>) -> Self {
-        let who = if client.is_some() { "foreign" } else { "ours" };
-        let dir = scratch(&format!("e-{}-{who}-{}", course.name, what.split(' ').next().expect("a word")));
-        let socket = dir.join("s");
-        let log = Log::new(dir.join("log"));
-        let by_port = course.foreign.contains("PORT") && client.is_some();
-        let (scheme, serving) = (course.scheme, course.serving);
-        let first = if by_port {
-            format!("{scheme}://127.0.0.1:0{serving}")
-        } else {
-            format!("{scheme}+unix://{}{serving}", socket.display())
-        };
-        let server = Process::start(&first, &log, settings(ending));
-        let place = if by_port {
-            let port = server.port().to_string();
-            Place {
-                listen: format!("{scheme}://127.0.0.1:{port}{serving}"),
-                reference: course.foreign.replace("PORT", &port),
-                socket: None,
-            }
-        } else {
-            let path = socket.display().to_string();
-            let reference = match client {
-                Some(_) => course.foreign.replace("SOCKET", &path),
-                None => format!("{scheme}+unix://{path}#counter{}", course.calling),
-            };
-            Place { listen: first, reference, socket: Some(socket) }
-        };
-        Self { course, ending, client, log, place, server }
-    }
-
-    fn caller(&self) -> Box<dyn Caller> {
-        match self.client {
-            Some(program) => Box::new(Foreign::start(program, &self.place.reference)),
-            None => Box::new(Ours::new(&self.place.reference)),
-        }
-    }
-
-    fn successor(&self) -> Process {
-        let process = Process::start(&self.place.listen, &self.log, settings(self.ending));
-        process.open();
-        process
-    }
-
-    /// Calls that are held, and what happens to them; what each was told.
-    fn round(&mut self, first: i32) -> BTreeMap<i32, Told> {
-        let caller = self.caller();
-        let (held, late) = (first..first + HELD, first + HELD..first + ROUND);
-        let begin = |numbers: std::ops::Range<i32>| {
-            for number in numbers {
-                caller.call(number, number % SLOTS);
-            }
-        };
-        match self.ending {
-            Ending::Shutdown | Ending::Goodbye | Ending::Kill => {
-                begin(held.clone());
-                self.began(held.clone(), HELD);
-                let middle = late.start + HELD / 2;
-                let mut answered = BTreeMap::new();
-                let successor = match self.ending {
-                    Ending::Kill => {
-                        self.server.kill();
-                        // Nobody removes the socket of a process that was killed.
-                        self.place.socket.iter().for_each(|socket| drop(std::fs::remove_file(socket)));
-                        begin(late.start..middle);
-                        self.successor()
-                    }
-                    Ending::Shutdown => {
-                        self.server.terminate();
-                        let successor = self.successor();
-                        if first / ROUND % 2 == 0 {
-                            // No other call comes beside those under way, and all of them are answered.
-                            self.server.open();
-                            answered = caller.told(HELD);
-                            let lost: Vec<_> =
-                                answered.values().filter(|told| told.word != "answered").collect();
-                            let name = self.course.name;
-                            assert!(
-                                lost.is_empty(),
-                                "{name}: under way at a shutdown, not answered: {lost:?}"
-                            );
-                        }
-                        begin(late.start..middle);
-                        successor
-                    }
-                    _ => {
-                        self.server.drain();
-                        let successor = self.successor();
-                        self.server.stop();
-                        begin(late.start..middle);
-                        successor
-                    }
-                };
-                self.server.open();
-                begin(middle..late.end);
-                let many = ROUND - i32::try_from(answered.len()).expect("few");
-                answered.extend(caller.told(many));
-                if self.ending == Ending::Shutdown {
-                    self.server.stopped();
-                }
-                self.server = successor;
-                self.server.shut();
-                return answered;
-            }
-            Ending::Large => {
-                self.server.shut();
-                begin(held.clone());
-                self.began(held, HELD);
-                let middle = late.start + HELD / 2;
-                for number in late.start..middle {
-                    caller.large(number, number % SLOTS);
-                }
-                begin(middle..late.end);
-                self.server.open();
-            }
-            Ending::Idle => {
-                self.server.open();
-                for number in first..first + ROUND {
-                    caller.call(number, number % SLOTS);
-                    // Long enough that others of its connections become idle meanwhile.
-                    std::thread::sleep(std::time::Duration::from_micros(400));
-                }
-            }
-            Ending::Newcomers => {
-                self.server.shut();
-                begin(held.clone());
-                // Each has a place and is held, or was refused.
-                until("calls begin or are told", || {
-                    let (ran, told) = (self.log.read(), caller.tellings().lock().expect("whole"));
-                    held.clone().all(|number| ran.began.contains_key(&number) || told.contains_key(&number))
-                });
-                begin(late.start..late.start + HELD / 2);
-                self.server.open();
-                begin(late.start + HELD / 2..late.end);
-            }
-        }
-        caller.told(ROUND)
-    }
-
-    /// Waits until so many of these calls have begun.
-    fn began(&self, numbers: std::ops::Range<i32>, many: i32) {
-        let many = usize::try_from(many).expect("few");
-        until("calls begin", || {
-            let began = self.log.read().began;
-            numbers.clone().filter(|number| began.contains_key(number)).count() >= many
-        });
-    }
-}
-
-/// Places for connections where there are few.
-const PLACES: i32 = 4;
-
-fn settings(ending: Ending) -> Settings {
-    Settings {
-        connections: if ending == Ending::Newcomers { PLACES } else { 1000 },
-        idle: if ending == Ending::Idle { 4 } else { 0 },
-    }
-}
-
-/// All endings for one client of one wire.
-fn table(course: &Course, who: &str, client: Option<&[String]>) {
-    let mut lines = Vec::new();
-    let mut reasons: BTreeMap<String, u32> = BTreeMap::new();
-    let mut wrong = Vec::new();
-    for (ending, what) in ENDINGS {
-        let mut cell = Cell::new(course, ending, what, client);
-        let mut told = BTreeMap::new();
-        for round in 0..calls() / ROUND {
-            told.extend(cell.round(round * ROUND));
-        }
-        let server = &mut cell.server;
-        server.open();
-        server.kill();
-        let log = cell.log.read();
+impl Sheet {
+    /// Holds what the callers of a row were told against the file.
+    fn enter(
+        &mut self,
+        course: &str,
+        who: &str,
+        what: &str,
+        told: &BTreeMap<i32, Told>,
+        log: &Ran,
+        all: usize,
+    ) {
         let mut counts = BTreeMap::from([("answered", 0), ("no", 0), ("maybe", 0), ("ended", 0)]);
         let (mut doubled, mut lost) = (0, 0);
-        for (number, told) in &told {
+        for (number, told) in told {
             *counts.get_mut(told.word).expect("one of the words") += 1;
             if told.word != "answered" {
                 let text: String = told.text.chars().filter(|c| !c.is_ascii_digit()).collect();
-                *reasons.entry(format!("{what}: {}: {text}", told.word)).or_default() += 1;
+                *self.reasons.entry(format!("{what}: {}: {text}", told.word)).or_default() += 1;
             }
             let began = log.began.get(number).copied().unwrap_or(0);
             let ended = log.ended.get(number).copied().unwrap_or(0);
@@ -309,30 +170,50 @@ fn table(course: &Course, who: &str, client: Option<&[String]>) {
             doubled += u32::from(began > 1);
             lost += u32::from(!fits && began <= 1);
             if !fits {
-                wrong.push(format!(
-                    "{}, {what}: call {number} began {began} times and ended {ended} times; its caller was told {told:?}",
-                    course.name
+                self.wrong.push(format!(
+                    "{course}, {what}: call {number} began {began} times and ended {ended} times; its caller was told {told:?}"
                 ));
             }
         }
         let executed = counts["answered"] + counts["ended"];
-        lines.push(format!(
-            "| {} | {who} | {what} | {executed} | {} | {} | {doubled} doubled, {lost} lost |",
-            course.name, counts["no"], counts["maybe"]
+        self.lines.push(format!(
+            "| {course} | {who} | {what} | {executed} | {} | {} | {doubled} doubled, {lost} lost |",
+            counts["no"], counts["maybe"]
         ));
-        let all = usize::try_from(calls() / ROUND * ROUND).expect("positive");
         if told.len() != all {
-            wrong.push(format!("{what}: {} of {all} calls ended", told.len()));
+            self.wrong.push(format!("{what}: {} of {all} calls ended", told.len()));
         }
         if executed == 0 {
-            wrong.push(format!("{what}: no call was answered"));
+            self.wrong.push(format!("{what}: no call was answered"));
         }
     }
-    println!("{}", lines.join("\n"));
-    for (reason, times) in &reasons {
-        println!("{times} × {reason}");
+
+    /// Prints the rows. What a test prints that runs in a network of its own is seen on standard error alone.
+    fn close(self) {
+        let lines = self.lines.join("\n");
+        eprintln!("{lines}");
+        for (reason, times) in &self.reasons {
+            eprintln!("{times} × {reason}");
+        }
+        assert!(self.wrong.is_empty(), "{lines}\n{}", self.wrong.join("\n"));
     }
-    assert!(wrong.is_empty(), "{} with {who}:\n{}\n{}", course.name, lines.join("\n"), wrong.join("\n"));
+}
+
+/// All endings for one client of one wire.
+fn table(course: &Course<'_>, who: &str, client: &Client) {
+    let mut sheet = Sheet::default();
+    // A server has one connection to a hub, which is neither idle nor a newcomer among others.
+    let many = if course.hub.is_some() { 4 } else { ENDINGS.len() };
+    for (ending, what) in ENDINGS.into_iter().take(many) {
+        let mut cell = Cell::new(course, ending, what, client, who);
+        let mut told = BTreeMap::new();
+        for round in 0..calls() / ROUND {
+            told.extend(cell.round(round * ROUND));
+        }
+        let all = usize::try_from(calls() / ROUND * ROUND).expect("positive");
+        sheet.enter(course.name, who, what, &told, &cell.end(), all);
+    }
+    sheet.close();
 }
 
 /// The server's part of the tests below.
@@ -346,7 +227,7 @@ macro_rules! ours {
     ($($test:ident: $course:ident;)*) => {$(
         #[test]
         fn $test() {
-            table(&$course, "Everywire", None);
+            table(&$course, "Everywire", &Client::Ours);
         }
     )*};
 }
@@ -359,30 +240,70 @@ ours! {
     our_calls_begin_at_most_once_however_connections_end_on_http: HTTP;
 }
 
+macro_rules! of_others {
+    ($($test:ident: $course:ident, $who:literal, $client:expr;)*) => {$(
+        #[test]
+        fn $test() {
+            let client: fn(&str) -> Option<Client> = $client;
+            let Some(client) = client(stringify!($test)) else { return };
+            table(&$course, $who, &client);
+        }
+    )*};
+}
+
+of_others! {
+    calls_of_omniorb_begin_at_most_once_however_connections_end: GIOP, "omniORB", callers::omniorb;
+    calls_of_gdbus_begin_at_most_once_however_connections_end: DBUS, "GDBus", callers::gdbus;
+    calls_of_pynettcp_begin_at_most_once_however_connections_end:
+        NET_TCP, "pynettcp", |test| callers::python(test, "pynettcp", &["nettcp"]);
+    // Any Python would do.
+    calls_of_python_over_http_begin_at_most_once_however_connections_end:
+        HTTP, "Python's http.client", |test| callers::python(test, "pynettcp", &["http"]);
+    calls_of_mono_begin_at_most_once_however_connections_end_on_net_tcp:
+        NET_TCP, "Mono", |test| callers::mono(test, "tcp");
+    calls_of_mono_begin_at_most_once_however_connections_end_on_http:
+        HTTP, "Mono", |test| callers::mono(test, "basic");
+}
+
+/// impacket looks for port 135 alone.
 #[test]
-fn calls_of_omniorb_begin_at_most_once_however_connections_end() {
-    let test = "calls_of_omniorb_begin_at_most_once_however_connections_end";
-    let Some(program) = callers::omniorb(test) else { return };
-    table(&GIOP, "omniORB", Some(&program));
+fn calls_of_impacket_begin_at_most_once_however_connections_end() {
+    let test = "calls_of_impacket_begin_at_most_once_however_connections_end";
+    if cached(test, "impacket").is_none() || !alone(test) {
+        return;
+    }
+    let Some(client) = callers::impacket(test) else { return };
+    let serving = format!("?users={}", users(&scratch("e-users")).display());
+    table(&Course { serving: &serving, ..DCOM }, "impacket", &client);
 }
 
 #[test]
-fn calls_of_gdbus_begin_at_most_once_however_connections_end() {
-    let test = "calls_of_gdbus_begin_at_most_once_however_connections_end";
-    let Some(program) = callers::gdbus(test) else { return };
-    table(&DBUS, "GDBus", Some(&program));
+fn our_calls_begin_at_most_once_however_connections_end_on_a_bus() {
+    let test = "our_calls_begin_at_most_once_however_connections_end_on_a_bus";
+    let Some(bus) = bus(test, Program::Daemon) else { return };
+    let hub = format!(":{}#org.example.Counting", bus.address());
+    table(&Course { name: "dbus, a bus", hub: Some(&hub), ..DBUS }, "Everywire", &Client::Ours);
 }
 
+/// The session goes on over another connection, and with it the calls: all are answered.
 #[test]
-fn calls_of_python_over_http_begin_at_most_once_however_connections_end() {
-    let test = "calls_of_python_over_http_begin_at_most_once_however_connections_end";
-    let Some(program) = callers::python(test, "http") else { return };
-    table(&HTTP, "Python's http.client", Some(&program));
+fn calls_whose_acknowledgements_are_lost_begin_once_over_http() {
+    let course =
+        Course { name: "http, reliable", scheme: "wshttp", calling: "?security=none&reliable=on", ..HTTP };
+    let mut sheet = Sheet::default();
+    acknowledgements::row(&course, Loss::Acknowledgement, "cut before the acknowledgement", &mut sheet);
+    acknowledgements::row(&course, Loss::Answer, "cut before the answer", &mut sheet);
+    assert!(sheet.reasons.is_empty(), "{:?}", sheet.reasons);
+    sheet.close();
 }
 
+/// The session ends with its connection.
 #[test]
-fn calls_of_pynettcp_begin_at_most_once_however_connections_end() {
-    let test = "calls_of_pynettcp_begin_at_most_once_however_connections_end";
-    let Some(program) = callers::python(test, "nettcp") else { return };
-    table(&NET_TCP, "pynettcp", Some(&program));
+fn calls_whose_acknowledgements_are_lost_begin_at_most_once_over_net_tcp() {
+    let course = Course { name: "net.tcp, reliable", calling: "?security=none&reliable=on", ..NET_TCP };
+    let mut sheet = Sheet::default();
+    acknowledgements::row(&course, Loss::Acknowledgement, "cut before the acknowledgement", &mut sheet);
+    acknowledgements::row(&course, Loss::Answer, "cut before the answer", &mut sheet);
+    acknowledgements::row(&course, Loss::Patience, "late acknowledgement, message sent again", &mut sheet);
+    sheet.close();
 }

@@ -14,7 +14,7 @@
 //! are under way are tried in `restarts`.
 
 pub mod house;
-mod relay;
+pub mod relay;
 
 use crate::common::dcopserver::DcopServer;
 use crate::common::{scratch, shelf};

@@ -41,6 +41,27 @@ fn two_at_once(address: &str) {
     remote.void_call().expect("VoidCall");
 }
 
+/// The clients do nothing more when they have opened sessions: they neither answer the goodbye nor end the connection.
+#[test]
+fn sessions_that_are_silent_for_too_long_give_their_places_back() {
+    let (server, _servant, object) = place("net.tcp://127.0.0.1:0?security=none&ReceiveTimeout=200ms");
+    let via = object.split('?').next().expect("an address");
+    let host = via.split('/').nth(2).expect("a port");
+    let length = u8::try_from(via.len()).expect("short");
+    // Version 1.0, duplex, the address, binary with a dictionary, the end of the preamble (MC-NMF, 2.2.3).
+    let preamble = [&[0, 1, 0, 1, 2, 2, length], via.as_bytes(), &[3, 8, 12]].concat();
+    let mut clients: Vec<_> = (0..20).map(|_| TcpStream::connect(host).expect("it listens")).collect();
+    for client in &mut clients {
+        client.write_all(&preamble).expect("it is read");
+    }
+    for client in &mut clients {
+        let mut answer = [0; 2];
+        client.read_exact(&mut answer).expect("an answer");
+        assert_eq!(answer, [11, 7], "the session is open, and ends");
+    }
+    until("the places are free", || server.connections() == 0);
+}
+
 #[test]
 fn calls_wait_for_their_turn_over_net_tcp() {
     two_at_once("net.tcp://127.0.0.1:0?security=none&");

@@ -62,6 +62,10 @@ impl Connection {
             core.complete(waiting, Outcome::Failed(timed_out(&self.endpoint)));
         }
         let _ = self.flush(&mut core);
+        // A session that has said goodbye ends when that is sent, and nobody else looks at a connection that is silent.
+        while let Some(event) = core.session.poll() {
+            self.deliver(&mut core, event);
+        }
         if core.failed.is_some() {
             return None;
         }

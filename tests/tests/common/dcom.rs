@@ -72,11 +72,17 @@ pub fn serving(options: &str) -> (Node, Arc<AtomicUsize>) {
     (node, living)
 }
 
-/// A node on port 135.
-pub fn listening(options: &str) -> Node {
-    let file = scratch(&format!("users-{}", options.len())).join("users");
+/// The file of those who may call us.
+pub fn users(dir: &Path) -> PathBuf {
+    let file = dir.join("users");
     fs::write(&file, format!("{DOMAIN}\\{USER}:{PASSWORD}\n")).expect("a file");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("our file");
+    file
+}
+
+/// A node on port 135.
+pub fn listening(options: &str) -> Node {
+    let file = users(&scratch(&format!("users-{}", options.len())));
     let node = Node::new();
     let address = format!("dcom://127.0.0.1:135?users={}{options}", file.display());
     node.listen(&address).unwrap_or_else(|failure| panic!("{address}: {failure}"));

@@ -119,7 +119,8 @@ impl Mono {
         Self { papers: Some(papers), ..self }
     }
 
-    fn run(&self) -> Command {
+    /// The program; its arguments are to be added.
+    pub fn run(&self) -> Command {
         let mut command = Command::new("mono");
         command.env_remove("MONO_PATH").envs(self.awake.iter().map(|awake| ("MONO_PATH", awake)));
         if let Some(papers) = self.papers {

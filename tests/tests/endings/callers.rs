@@ -1,9 +1,12 @@
-//! Clients, ours and foreign ones. A foreign one is a program that reads `call NUMBER SLOT` and `large NUMBER SLOT`, makes each call in a
-//! thread of its own, and prints `NUMBER WORD TEXT`, where the word is `answered`, `ended` (a failure that says that the call was executed),
-//! `no` (not executed) or `maybe`.
+//! Clients, ours and foreign ones. A foreign one is a program that reads `call NUMBER SLOT` and `large NUMBER SLOT`, makes calls of different
+//! slots beside each other, and prints `NUMBER WORD TEXT`, where the word is `answered`, `ended` (a failure that says that the call was
+//! executed), `no` (not executed) or `maybe`. One that is slow to start makes the calls of all rounds and cells: it reads `at REFERENCE`
+//! before those of each round, and keeps its connections if that is where it was.
 
 use super::house::INTERFACE;
+use crate::common::dcom::{DOMAIN, PASSWORD, USER};
 use crate::common::foreign::{run, script, until};
+use crate::common::mono::Mono;
 use crate::common::shelf;
 use crate::restarts::caller;
 use everywire::Failure;
@@ -100,7 +103,38 @@ impl Caller for Ours {
     }
 }
 
-/// A program of others.
+/// Who calls.
+pub(super) enum Client {
+    /// Everywire.
+    Ours,
+    /// A program of others, started for each round.
+    Anew(Vec<String>),
+    /// A program of others that is slow to start, and slow.
+    Lasting(Foreign),
+}
+
+impl Client {
+    /// A client for the calls of a round.
+    pub(super) fn caller(&self, reference: &str) -> Box<dyn Caller + '_> {
+        match self {
+            Self::Ours => Box::new(Ours::new(reference)),
+            Self::Anew(program) => {
+                Box::new(Foreign::start(Command::new(&program[0]).args(&program[1..]).arg(reference)))
+            }
+            Self::Lasting(program) => {
+                writeln!(&program.input, "at {reference}").expect("the client runs");
+                Box::new(program)
+            }
+        }
+    }
+
+    /// Milliseconds of silence after which its connections may be evicted; enough of them for a call to come through.
+    pub(super) fn silence(&self) -> u64 {
+        if matches!(self, Self::Lasting(_)) { 40 } else { 4 }
+    }
+}
+
+/// A program of others. It ends with this value.
 pub(super) struct Foreign {
     child: Child,
     input: ChildStdin,
@@ -108,14 +142,12 @@ pub(super) struct Foreign {
 }
 
 impl Foreign {
-    pub(super) fn start(program: &[String], reference: &str) -> Self {
-        let mut child = Command::new(&program[0])
-            .args(&program[1..])
-            .arg(reference)
+    pub(super) fn start(command: &mut Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{program:?}: {error}"));
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let input = child.stdin.take().expect("piped");
         let out = BufReader::new(child.stdout.take().expect("piped"));
         let told = Tellings::default();
@@ -148,6 +180,20 @@ impl Caller for Foreign {
     }
 }
 
+impl Caller for &Foreign {
+    fn call(&self, number: i32, slot: i32) {
+        (**self).call(number, slot);
+    }
+
+    fn large(&self, number: i32, slot: i32) {
+        (**self).large(number, slot);
+    }
+
+    fn tellings(&self) -> &Tellings {
+        &self.told
+    }
+}
+
 impl Drop for Foreign {
     fn drop(&mut self) {
         // It has said all that it had to say.
@@ -156,14 +202,14 @@ impl Drop for Foreign {
     }
 }
 
-fn built(name: &str, sources: &[&str], build: impl FnOnce(&Path, &[PathBuf])) -> Vec<String> {
+fn built(name: &str, sources: &[&str], build: impl FnOnce(&Path, &[PathBuf])) -> Client {
     let sources: Vec<PathBuf> = sources.iter().map(|source| script(source)).collect();
     let program = once(env!("CARGO_TARGET_TMPDIR"), name, &sources, |fresh| build(fresh, &sources));
-    vec![program.display().to_string()]
+    Client::Anew(vec![program.display().to_string()])
 }
 
 /// omniORB's client.
-pub(super) fn omniorb(test: &str) -> Option<Vec<String>> {
+pub(super) fn omniorb(test: &str) -> Option<Client> {
     here(test, &["g++", "omniorb"]).then(|| {
         built("endings_omniorb", &["endings_omniorb.cc", "endings.idl"], |fresh, sources| {
             let dir = shelf().join("endings_omniorb");
@@ -182,7 +228,7 @@ pub(super) fn omniorb(test: &str) -> Option<Vec<String>> {
 }
 
 /// GLib's client.
-pub(super) fn gdbus(test: &str) -> Option<Vec<String>> {
+pub(super) fn gdbus(test: &str) -> Option<Client> {
     here(test, &["cc", "pkg-config", "gio"]).then(|| {
         built("endings_gdbus", &["endings_gdbus.c"], |fresh, sources| {
             let flags = run(Command::new("pkg-config").args(["--cflags", "--libs", "gio-unix-2.0"]));
@@ -195,10 +241,20 @@ pub(super) fn gdbus(test: &str) -> Option<Vec<String>> {
     })
 }
 
-/// Clients in Python: of HTTP with its own library, of net.tcp with pynettcp.
-pub(super) fn python(test: &str, wire: &str) -> Option<Vec<String>> {
-    // Both run in the environment that has pynettcp.
-    let python = cached(test, "pynettcp")?.join("bin/python");
-    let script = script("endings_wcf.py");
-    Some([python.display().to_string(), script.display().to_string(), wire.to_owned()].into())
+/// Clients in Python: of HTTP with its own library, of net.tcp with pynettcp, of DCOM with impacket.
+pub(super) fn python(test: &str, library: &str, wire: &[&str]) -> Option<Client> {
+    let mut command = Command::new(cached(test, library)?.join("bin/python"));
+    command.arg(script("endings_clients.py")).args(wire).env("PYTHONDONTWRITEBYTECODE", "1");
+    Some(Client::Lasting(Foreign::start(&mut command)))
+}
+
+/// impacket.
+pub(super) fn impacket(test: &str) -> Option<Client> {
+    python(test, "impacket", &["dcom", DOMAIN, USER, PASSWORD])
+}
+
+/// Mono, with this binding.
+pub(super) fn mono(test: &str, binding: &str) -> Option<Client> {
+    let mono = Mono::awake(test)?;
+    Some(Client::Lasting(Foreign::start(mono.run().args(["endings", binding]))))
 }

@@ -1,12 +1,14 @@
 //! A server in a process of its own, which writes down what began and what ended, and does what it is told through its input.
 //!
 //! It is *shut* (calls are held) until it is *opened*. Words to it: `open`, `shut`, `drain` (take no more calls), `stop` (end without
-//! waiting for calls). SIGTERM: take no more calls, end when those under way are answered. What it has done it says: `shut`, `drained`, `stopped`.
+//! waiting for calls), `quiet` (say so when no connection is left). SIGTERM: take no more calls, end when those under way are answered. What
+//! it has done it says: `shut`, `drained`, `stopped`, `quiet`.
 
+use crate::common::foreign::until;
 use crate::restarts::LONG;
 use everywire::model::shape::{Field, Shape};
-use everywire::model::{Direction, Operation, Parameter, Request, Servant};
-use everywire::{Failure, Interface, Node, Quotas};
+use everywire::model::{Direction, Hold, Operation, Parameter, Request, Servant};
+use everywire::{Failure, Interface, Node, Notice, Quotas};
 use everywire_tests::again::{only, this_program};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,6 +23,9 @@ const ADDRESS: &str = "EVERYWIRE_ENDINGS_SERVE";
 const LOG: &str = "EVERYWIRE_ENDINGS_LOG";
 const CONNECTIONS: &str = "EVERYWIRE_ENDINGS_CONNECTIONS";
 const IDLE: &str = "EVERYWIRE_ENDINGS_IDLE";
+
+/// The class of the counter, for those who ask for one.
+const CLASS: &str = "5b0ae6c1-33a2-4a60-9c4c-5d60d2b1a0f2";
 
 /// The largest message that a server takes, in bytes.
 const LARGEST: u64 = 64 << 10;
@@ -53,6 +58,8 @@ pub(super) struct Log(PathBuf);
 pub(super) struct Ran {
     pub(super) began: BTreeMap<i32, u32>,
     pub(super) ended: BTreeMap<i32, u32>,
+    /// Connections that were accepted.
+    pub(super) accepted: usize,
 }
 
 impl Log {
@@ -65,7 +72,14 @@ impl Log {
         let mut ran = Ran::default();
         for line in fs::read_to_string(&self.0).expect("a list of calls").lines() {
             let (word, number) = line.split_once(' ').expect("a word and a number");
-            let list = if word == "began" { &mut ran.began } else { &mut ran.ended };
+            let list = match word {
+                "began" => &mut ran.began,
+                "ended" => &mut ran.ended,
+                _ => {
+                    ran.accepted += 1;
+                    continue;
+                }
+            };
             *list.entry(number.parse().expect("a number")).or_default() += 1;
         }
         ran
@@ -155,6 +169,12 @@ impl Process {
         self.hear("stopped");
     }
 
+    /// Waits until no connection is left.
+    pub(super) fn quiet(&self) {
+        self.tell("quiet");
+        self.hear("quiet");
+    }
+
     /// Waits until it has stopped.
     pub(super) fn stopped(&self) {
         self.hear("stopped");
@@ -238,9 +258,25 @@ pub(super) fn serve_as_told() {
     };
     let log = File::options().append(true).open(log).expect("a list");
     let gate = Arc::new(Gate { open: Mutex::new(false), changed: Condvar::new(), log });
-    let node: Node = Node::builder().max_message(LARGEST).quotas(quotas).build().into();
-    node.export_servant("counter", Arc::new(Counter(Arc::clone(&gate))));
-    let at = node.listen(&address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
+    let noting = Arc::clone(&gate);
+    let observer = Arc::new(move |notice: &Notice| {
+        if matches!(notice, Notice::Accepted { .. }) {
+            noting.note("accepted", 0);
+        }
+    });
+    let node: Node = Node::builder().max_message(LARGEST).quotas(quotas).observer(observer).build().into();
+    let counter = Arc::new(Counter(Arc::clone(&gate)));
+    node.export_servant("counter", Arc::clone(&counter) as Arc<dyn Servant>);
+    node.export_class_servants(CLASS, Hold::Static(&INTERFACE), move |_| Ok(vec![Arc::clone(&counter) as _]));
+    let mut at = node.listen(&address);
+    // A hub may not have seen yet that the one before is gone, whose name it was.
+    until("the place is free", || {
+        if at.is_err() && address.contains('#') {
+            at = node.listen(&address);
+        }
+        at.is_ok() || !address.contains('#')
+    });
+    let at = at.unwrap_or_else(|failure| panic!("{address}: {failure}"));
     say(&format!("ready {at}"));
     let ending = node.clone();
     std::thread::spawn(move || {
@@ -258,6 +294,10 @@ pub(super) fn serve_as_told() {
             "shut" => {
                 gate.set(false);
                 say("shut");
+            }
+            "quiet" => {
+                until("no connection is left", || node.connections() == 0);
+                say("quiet");
             }
             "drain" => {
                 node.drain();

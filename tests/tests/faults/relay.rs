@@ -1,5 +1,8 @@
 //! A relay between Unix sockets that breaks connections: it splits writes into single octets, delays them, keeps them, ends
-//! one direction, or drops the connection after so many octets of either.
+//! one direction, or drops the connection after so many octets of either. A calm one does so only when it is told to.
+//!
+//! A direction is *passed on* until its plan or the relay ends the connection, or it is *kept*: nothing of it arrives any more. While the relay
+//! is *muted*, what servers say waits, and is lost if the connection is cut meanwhile. No octet is passed on twice or out of order.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -7,7 +10,7 @@ use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -101,20 +104,37 @@ struct State {
     broken: AtomicU64,
     connections: AtomicU64,
     open: Mutex<Vec<UnixStream>>,
+    /// Octets that went to the server.
+    up: AtomicU64,
+    /// Whether nothing goes to the client.
+    muted: Mutex<bool>,
+    unmuted: Condvar,
 }
 
 impl Relay {
     /// Listens at one socket and leads to another.
     pub fn start(between: &Path, behind: &Path, seed: u64) -> Self {
+        Self::begin(between, behind, seed, false)
+    }
+
+    /// The same, and passes on everything until it is told otherwise.
+    pub fn calm(between: &Path, behind: &Path) -> Self {
+        Self::begin(between, behind, 0, true)
+    }
+
+    fn begin(between: &Path, behind: &Path, seed: u64, calm: bool) -> Self {
         // Of a run before.
         let _ = fs::remove_file(between);
         let listener = UnixListener::bind(between).expect("a socket");
         let state = Arc::new(State {
             over: AtomicBool::new(false),
-            calm: AtomicBool::new(false),
+            calm: AtomicBool::new(calm),
             broken: AtomicU64::new(0),
             connections: AtomicU64::new(0),
             open: Mutex::default(),
+            up: AtomicU64::new(0),
+            muted: Mutex::new(false),
+            unmuted: Condvar::new(),
         });
         let (held, behind) = (Arc::clone(&state), behind.to_owned());
         let accepting = std::thread::spawn(move || held.accept(&listener, &behind, seed));
@@ -125,6 +145,23 @@ impl Relay {
     pub fn heal(&self) {
         self.state.calm.store(true, Ordering::SeqCst);
         self.state.end_all();
+    }
+
+    /// Passes nothing on to clients from now on, or again.
+    pub fn mute(&self, muted: bool) {
+        *self.state.muted.lock().unwrap_or_else(PoisonError::into_inner) = muted;
+        self.state.unmuted.notify_all();
+    }
+
+    /// Ends all connections, with what they have kept; new ones pass everything on.
+    pub fn cut(&self) {
+        self.state.end_all();
+        self.mute(false);
+    }
+
+    /// Octets that went to the server so far, and connections.
+    pub fn passed(&self) -> (u64, u64) {
+        (self.state.up.load(Ordering::SeqCst), self.state.connections.load(Ordering::SeqCst))
     }
 
     /// Ends; how many connections were broken, of how many.
@@ -170,9 +207,9 @@ impl State {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.extend([copy(&near), copy(&far)]);
             drop(open);
-            for (from, to, plan) in [(copy(&near), copy(&far), up), (far, near, down)] {
+            for (from, to, plan, is_up) in [(copy(&near), copy(&far), up, true), (far, near, down, false)] {
                 let state = Arc::clone(&self);
-                std::thread::spawn(move || state.pass(from, to, plan));
+                std::thread::spawn(move || state.pass(from, to, plan, is_up));
             }
         }
     }
@@ -185,7 +222,7 @@ impl State {
     }
 
     /// Passes one direction on until an end of the connection, or of the plan.
-    fn pass(&self, mut from: UnixStream, mut to: UnixStream, plan: Plan) {
+    fn pass(&self, mut from: UnixStream, mut to: UnixStream, plan: Plan, is_up: bool) {
         let mut buffer = vec![0; 1 << 16];
         let mut passed = 0_u64;
         loop {
@@ -193,6 +230,12 @@ impl State {
                 Ok(n) if n > 0 => n,
                 _ => break,
             };
+            if is_up {
+                self.up.fetch_add(n as u64, Ordering::SeqCst);
+            } else {
+                let muted = self.muted.lock().unwrap_or_else(PoisonError::into_inner);
+                let _unmuted = self.unmuted.wait_while(muted, |muted| *muted);
+            }
             for piece in buffer[..n].chunks(plan.piece) {
                 if !plan.delay.is_zero() {
                     std::thread::sleep(plan.delay);

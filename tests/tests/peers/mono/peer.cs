@@ -6,6 +6,8 @@
 //       prints a line for each answer, `ok` at the end
 //   peer.exe wsdl CONTRACT BINDING ADDRESS DIRECTORY
 //       writes what it would answer to `?wsdl` and to `?xsd=`: service.wsdl, wsdl0.wsdl, xsd0.xsd, ...
+//   peer.exe endings BINDING
+//       makes calls as it is told: see endings.cs
 //
 // CONTRACT bench | hello | cellar | mill; BINDING see bindings.cs; CHECK bench[=LARGEST] | duplex | types | arrays | classes |
 // operations | oneway | faults | quotas | objects | addressed | mill. $EVERYWIRE_TRUST names the file of the certificate that servers must have.
@@ -37,6 +39,7 @@ static class Peer
             if (args.Length >= 4 && args[0] == "serve") Serve(args.Skip(1).ToArray());
             else if (args.Length == 5 && args[0] == "wsdl") Wsdl(args[1], args[2], args[3], args[4]);
             else if (args.Length >= 5 && args[0] == "call") Call(args[1], args[2], args[3], args.Skip(4));
+            else if (args.Length == 2 && args[0] == "endings") Endings.Run(args[1]);
             else throw new ArgumentException("see the head of peer.cs");
             status = 0;
         }

@@ -1,17 +1,19 @@
-"""Clients of WCF in Python: `endings_wcf.py http HOST:PORT` and `endings_wcf.py nettcp ADDRESS`.
+"""Clients in Python: `endings_clients.py http`, `endings_clients.py nettcp` and `endings_clients.py dcom DOMAIN USER PASSWORD`.
 
-Reads `call NUMBER SLOT` and `large NUMBER SLOT`, makes each call in a thread of its own, and prints what it was told: `NUMBER WORD TEXT`
-(see tests/tests/endings/callers.rs). Each slot has a connection, which is made anew when it was closed.
+Reads `at PLACE`, which says where those behind it go, `call NUMBER SLOT` and `large NUMBER SLOT`, makes the calls of each slot in a thread
+of its own, one after another, and prints what it was told: `NUMBER WORD TEXT` (see tests/tests/endings/callers.rs). Each slot has a
+connection, which is made anew when it was closed, or when another place is told.
 """
 
 import http.client
+import queue
 import sys
 import threading
 
 NAMESPACE = "http://tempuri.org/"
 ACTION = NAMESPACE + "test.Counter/"
-LOCKS = [threading.Lock() for _ in range(20)]
-CHANNELS = [None] * 20
+SLOTS = 20
+CHANNELS = [None] * SLOTS
 OUT = threading.Lock()
 
 
@@ -29,7 +31,7 @@ def over_http(place, slot, operation, number):
     )
     connection = CHANNELS[slot]
     if connection is None:
-        connection = CHANNELS[slot] = http.client.HTTPConnection(place)
+        connection = CHANNELS[slot] = http.client.HTTPConnection(place.split("/")[2])
         # It would connect anew by itself, unasked.
         connection.auto_open = 0
         try:
@@ -43,8 +45,6 @@ def over_http(place, slot, operation, number):
         answer = connection.getresponse()
         text = answer.read().decode()
     except Exception as error:  # whatever it makes of a connection that ends
-        connection.close()
-        CHANNELS[slot] = None
         return "maybe", repr(error)
     if answer.will_close:
         CHANNELS[slot] = None
@@ -74,22 +74,56 @@ def over_nettcp(place, slot, operation, number):
         result = f"{operation}Result"
         got = read_element(reply.body_events, ElementSpec(f"{operation}Response", NAMESPACE, (Field(result, "xs:int"),)), registry)
     except Exception as error:  # whatever it makes of a connection that ends
-        CHANNELS[slot] = None
         return "maybe", repr(error)
     return ("answered", "") if got[result] == number + 1 else ("maybe", got)
 
 
-def make(wire, place, word, number, slot):
-    with LOCKS[slot]:
+def over_dcom(place, slot, operation, number):
+    """What the caller is told: a fault says itself whether the call was executed."""
+    import endings_dcom
+
+    if CHANNELS[slot] is None:
+        try:
+            CHANNELS[slot] = endings_dcom.Counter(place.split("#")[0], sys.argv[2:])
+        except Exception as error:  # a refusal, of the system or of the server: no message was sent
+            return "no", repr(error)
+    try:
+        return CHANNELS[slot].call(operation, number)
+    except Exception as error:  # whatever it makes of a connection that ends
+        return "maybe", repr(error)
+
+
+def let_go(slot):
+    channel, CHANNELS[slot] = CHANNELS[slot], None
+    if hasattr(channel, "close"):
+        channel.close()
+
+
+def work(wire, calls):
+    while True:
+        place, word, number, slot = calls.get()
         try:
             told = wire(place, slot, "count" if word == "call" else "large", number)
         except Exception as error:  # told to the test, which would wait for ever
             told = "maybe", f"this program: {error!r}"
-    tell(number, *told)
+        if told[0] != "answered":
+            let_go(slot)
+        tell(number, *told)
 
 
 if __name__ == "__main__":
-    WIRE = {"http": over_http, "nettcp": over_nettcp}[sys.argv[1]]
+    WIRE = {"http": over_http, "nettcp": over_nettcp, "dcom": over_dcom}[sys.argv[1]]
+    CALLS = [queue.SimpleQueue() for _ in range(SLOTS)]
+    for calls in CALLS:
+        threading.Thread(target=work, args=(WIRE, calls), daemon=True).start()
+    PLACE = None
     for line in sys.stdin:
-        said, which, where = line.split()
-        threading.Thread(target=make, args=(WIRE, sys.argv[2], said, int(which), int(where)), daemon=True).start()
+        said, *rest = line.split()
+        if said == "at":
+            if rest[0] != PLACE:
+                PLACE = rest[0]
+                # All calls are told: nobody uses the connections now.
+                for slot in range(SLOTS):
+                    let_go(slot)
+        else:
+            CALLS[int(rest[1])].put((PLACE, said, int(rest[0]), int(rest[1])))
