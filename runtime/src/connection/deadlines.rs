@@ -26,7 +26,7 @@ impl Connection {
                 self.deliver(&mut core, event);
             }
         } else if due {
-            // There may be calls among its events, which servants answer.
+            // There may be calls among its events, which servants answer; and its end, once its goodbye is sent.
             self.serve_soon();
         }
         if core.draining.is_some_and(|until| until <= now) {
@@ -63,7 +63,9 @@ impl Connection {
         }
         let _ = self.flush(&mut core);
         // A session that has said goodbye ends when that is sent, and nobody else looks at a connection that is silent.
-        while let Some(event) = core.session.poll() {
+        while !self.is_serving()
+            && let Some(event) = core.session.poll()
+        {
             self.deliver(&mut core, event);
         }
         if core.failed.is_some() {
