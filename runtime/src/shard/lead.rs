@@ -161,7 +161,8 @@ impl Lead {
             let mut index = 0;
             while let Some(connection) = hot.get(index) {
                 if throng.is_here() && connection.is_told_of() {
-                    index += 1;
+                    // Nor is it kept: it may be over, and nobody would see that here.
+                    hot.remove(index);
                     continue;
                 }
                 match connection.serve(self) {
