@@ -296,22 +296,19 @@ fn an_event_loop_sleeps_through_the_calls_of_a_thread_that_reads() {
     if !plain::alone() {
         return;
     }
-    for address in ["plain://127.0.0.1:0", "plain+shm"] {
-        let shm = format!("plain+shm://@{}", name("sleeps"));
-        let (_server, _emitter, at) = serve(if address == "plain+shm" { &shm } else { address }, honest());
-        // A thread gives itself its name when it begins.
-        until("the server's event loop has begun", || !sleeps_beside(&[]).1.is_empty());
-        let (_, servers) = sleeps_beside(&[]);
-        let client = node(1);
-        let far = client.connect::<dyn Probe>(&at).unwrap();
-        let _listens = far.signals().on(|Ticked(_)| ()).unwrap();
-        far.add_one(1).unwrap();
-        until("the client's event loop has begun", || !sleeps_beside(&servers).1.is_empty());
-        let (before, _) = sleeps_beside(&servers);
-        for number in 0..300 {
-            assert_eq!(far.add_one(number).unwrap(), number + 1);
-        }
-        let (after, _) = sleeps_beside(&servers);
-        assert!(after - before < 100, "{address}: woken {} times for 300 calls", after - before);
+    let (_server, _emitter, at) = serve("plain://127.0.0.1:0", honest());
+    // A thread gives itself its name when it begins.
+    until("the server's event loop has begun", || !sleeps_beside(&[]).1.is_empty());
+    let (_, servers) = sleeps_beside(&[]);
+    let client = node(1);
+    let far = client.connect::<dyn Probe>(&at).unwrap();
+    let _listens = far.signals().on(|Ticked(_)| ()).unwrap();
+    far.add_one(1).unwrap();
+    until("the client's event loop has begun", || !sleeps_beside(&servers).1.is_empty());
+    let (before, _) = sleeps_beside(&servers);
+    for number in 0..300 {
+        assert_eq!(far.add_one(number).unwrap(), number + 1);
     }
+    let (after, _) = sleeps_beside(&servers);
+    assert!(after - before < 100, "woken {} times for 300 calls", after - before);
 }
