@@ -113,7 +113,7 @@ pub(crate) struct Connection {
     running: Mutex<Option<(Habits, usize)>>,
     running_at: AtomicUsize,
     /// Whether it is watched among the strangers; changes under the lock only.
-    porch: AtomicBool,
+    stranger: AtomicBool,
     over: AtomicBool,
     routed: AtomicBool,
     left: AtomicBool,
@@ -258,7 +258,7 @@ impl Connection {
             bodies: 0,
             reminded: None,
         };
-        let porch = role == Role::Accepted && stream.watched().1.is_none();
+        let stranger = role == Role::Accepted && stream.watched().1.is_none();
         let connection = Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             stream,
@@ -279,7 +279,7 @@ impl Connection {
             seat: OnceLock::new(),
             running: Mutex::default(),
             running_at: AtomicUsize::new(0),
-            porch: AtomicBool::new(porch),
+            stranger: AtomicBool::new(stranger),
             over: AtomicBool::new(false),
             routed: AtomicBool::new(false),
             left: AtomicBool::new(false),
@@ -296,8 +296,8 @@ impl Connection {
 
     /// Whether it is watched among the strangers: it was accepted, and what came the last time had no whole message in it. Not so
     /// where a bell is watched: somebody on this machine has set that up.
-    pub(crate) fn is_on_porch(&self) -> bool {
-        self.porch.load(Ordering::Relaxed)
+    pub(crate) fn is_stranger(&self) -> bool {
+        self.stranger.load(Ordering::Relaxed)
     }
 
     /// Whether it carries one call at a time.

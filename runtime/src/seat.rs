@@ -32,7 +32,7 @@ impl Seat {
         }
     }
 
-    /// The connection comes in from the porch, or goes out to it: `change` says so to all who ask where it is.
+    /// The connection moves from the strangers to the callers, or back: `change` records which it is now.
     pub(crate) fn change_place(
         &self,
         connection: &Connection,

@@ -7,7 +7,7 @@
 //! otherwise.
 
 mod lead;
-mod throng;
+mod many_callers;
 
 pub use lead::blocking;
 pub(crate) use lead::{Lead, about_to_block, leads_here, with_lead_of_no_call};
@@ -40,15 +40,15 @@ pub(crate) const CONTROL: u64 = 1 << 63;
 const ONCE: u64 = 1 << 62;
 /// The token of the shard's own bell.
 const BELL: u64 = u64::MAX;
-/// The token of its porch.
-const PORCH: u64 = u64::MAX - 1;
+/// The token of the set of strangers.
+const STRANGERS: u64 = u64::MAX - 1;
 
 /// One event loop.
 pub(crate) struct Shard {
     pub(crate) epoll: OwnedFd,
     /// Where strangers are watched: listeners, and connections whose bytes were no whole message the last time. There may be thousands
     /// who are never done, so the first set tells only that somebody is there, and few of them are looked at in one go.
-    pub(crate) porch: OwnedFd,
+    pub(crate) strangers: OwnedFd,
     bell: OwnedFd,
     watched: Mutex<Slab<(u32, Watched)>>,
     /// Which thread leads.
@@ -94,7 +94,7 @@ impl Shard {
     pub(crate) fn start(latency: Latency, blocked_threads: usize) -> io::Result<Arc<Self>> {
         let shard = Arc::new(Self {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
-            porch: epoll::create(CreateFlags::CLOEXEC)?,
+            strangers: epoll::create(CreateFlags::CLOEXEC)?,
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             watched: Mutex::default(),
             terms: Terms::new(blocked_threads),
@@ -113,7 +113,7 @@ impl Shard {
             supervisor: Supervisor::default(),
         });
         epoll::add(&shard.epoll, &shard.bell, EventData::new_u64(BELL), EventFlags::IN)?;
-        epoll::add(&shard.epoll, &shard.porch, EventData::new_u64(PORCH), EventFlags::IN)?;
+        epoll::add(&shard.epoll, &shard.strangers, EventData::new_u64(STRANGERS), EventFlags::IN)?;
         shard.spawn(1)?;
         let watched = Arc::downgrade(&shard);
         std::thread::Builder::new()
@@ -125,7 +125,7 @@ impl Shard {
     /// Watches a listening socket.
     pub(crate) fn listen(&self, listener: Arc<Listener>, node: Arc<Shared>) -> io::Result<()> {
         let token = self.insert(Watched::Listener(Arc::clone(&listener), node));
-        epoll::add(&self.porch, listener.watched(), EventData::new_u64(token), EventFlags::IN)?;
+        epoll::add(&self.strangers, listener.watched(), EventData::new_u64(token), EventFlags::IN)?;
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl Shard {
 
     /// Where a connection is watched.
     pub(crate) fn watching(&self, connection: &Connection) -> &OwnedFd {
-        if connection.is_on_porch() { &self.porch } else { &self.epoll }
+        if connection.is_stranger() { &self.strangers } else { &self.epoll }
     }
 
     fn insert(&self, watched: Watched) -> u64 {
@@ -226,7 +226,7 @@ impl Shard {
         let mut closed = Vec::with_capacity(found.len());
         for (at, listener) in found {
             // It is watched no longer, also while somebody accepts from it at this moment.
-            let _ = epoll::delete(&self.porch, listener.watched());
+            let _ = epoll::delete(&self.strangers, listener.watched());
             closed.push(slab.remove(at));
         }
         drop(slab);

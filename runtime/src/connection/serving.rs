@@ -211,7 +211,7 @@ impl Connection {
     /// It has its place among those who call, or among the strangers.
     #[inline]
     fn place(&self, core: &mut Core, calls: bool) {
-        if self.is_on_porch() == calls && self.is_accepted() && core.failed.is_none() {
+        if self.is_stranger() == calls && self.is_accepted() && core.failed.is_none() {
             self.change_place(core, calls);
         }
     }
@@ -220,7 +220,7 @@ impl Connection {
     fn change_place(&self, core: &mut Core, calls: bool) {
         if let Some(seat) = self.seat() {
             let Watch { reading, writing } = core.watched;
-            seat.change_place(self, reading, writing, || self.porch.store(!calls, Ordering::Relaxed));
+            seat.change_place(self, reading, writing, || self.stranger.store(!calls, Ordering::Relaxed));
         }
     }
 

@@ -2,15 +2,15 @@
 //!
 //! States: *looking* at the connections that were busy last; *asking* the kernel about all of them, now and then or when those are
 //! quiet; *asleep* in the same question; *serving* a call, during which another thread may take the lead; *deposed*, after which it
-//! touches nothing of the shard any more. While there is a throng ([`Throng`]) it asks and sleeps only, and yields to nobody: with many
+//! touches nothing of the shard any more. While there are many callers ([`ManyCallers`]) it asks and sleeps only, and yields to nobody: with many
 //! callers the kernel knows best whose turn it is.
 //!
 //! Invariants: what the kernel tells only once is seen to before any servant runs. Those who call come before those who have brought
 //! nothing yet, and newcomers: of these a few are handled, and then the kernel is asked again who calls, so that thousands of
 //! strangers do not make a caller wait for more than a few of them.
 
-use super::throng::Throng;
-use super::{BELL, CONTROL, ONCE, PORCH, Shard, Watched};
+use super::many_callers::ManyCallers;
+use super::{BELL, CONTROL, ONCE, STRANGERS, Shard, Watched};
 use crate::clock::lately;
 use crate::connection::{Connection, Served};
 use crate::patience::Patience;
@@ -33,7 +33,7 @@ const LOOKS: u32 = 16;
 /// Events that are asked for at once.
 const EVENTS: usize = 512;
 /// Strangers that are looked at before the kernel is asked again who calls.
-const STRANGERS: usize = 8;
+const STRANGERS_AT_ONCE: usize = 8;
 
 thread_local! {
     static LEADING: RefCell<Option<Rc<Lead>>> = const { RefCell::new(None) };
@@ -48,14 +48,14 @@ pub(crate) struct Lead {
     /// When it let newcomers in last.
     accepted: Cell<Instant>,
     /// Room for events of strangers.
-    strangers: Cell<Vec<epoll::Event>>,
+    stranger_events: Cell<Vec<epoll::Event>>,
 }
 
 /// In which order events are handled: what is told once, those who call, the strangers.
 fn rank(token: u64) -> u8 {
     match token {
         BELL => 0,
-        PORCH => 2,
+        STRANGERS => 2,
         _ if token & ONCE != 0 => 0,
         _ => 1,
     }
@@ -69,7 +69,7 @@ impl Lead {
             term,
             call: Cell::new(0),
             accepted: Cell::new(lately()),
-            strangers: Cell::new(Vec::with_capacity(STRANGERS)),
+            stranger_events: Cell::new(Vec::with_capacity(STRANGERS_AT_ONCE)),
         });
         LEADING.set(Some(Rc::clone(&lead)));
         lead.run();
@@ -135,7 +135,7 @@ impl Lead {
         let shard = &self.shard;
         let mut hot: VecDeque<Arc<Connection>> = VecDeque::with_capacity(HOT + 1);
         let mut patience = Patience::new(shard.latency);
-        let mut throng = Throng::default();
+        let mut many = ManyCallers::default();
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
         let mut looks = 0;
         // When the kernel was asked last.
@@ -160,7 +160,7 @@ impl Lead {
             }
             let mut index = 0;
             while let Some(connection) = hot.get(index) {
-                if throng.is_here() && connection.is_told_of() {
+                if many.are_here() && connection.is_told_of() {
                     // Nor is it kept: it may be over, and nobody would see that here.
                     hot.remove(index);
                     continue;
@@ -186,7 +186,7 @@ impl Lead {
                 patience.behind_router(routed, false);
                 patience.after_sending(hot.back().map(|connection| connection.stream()));
             }
-            let idle = !busy && (throng.is_here() || !patience.look_again());
+            let idle = !busy && (many.are_here() || !patience.look_again());
             // The clock is asked at every fourth look: four are soon over, and the clock costs as much as they do.
             if !idle && looks < LOOKS && !hot.is_empty() && (looks % 4 != 0 || lately() == asked) {
                 continue;
@@ -221,7 +221,7 @@ impl Lead {
                 events.sort_by_key(|event| rank(event.data.u64()));
             }
             for event in &events {
-                if self.handle(*event, &mut hot, &mut throng) {
+                if self.handle(*event, &mut hot, &mut many) {
                     return;
                 }
             }
@@ -250,7 +250,12 @@ impl Lead {
     }
 
     /// Handles one event. Returns whether another thread leads now.
-    fn handle(&self, event: epoll::Event, hot: &mut VecDeque<Arc<Connection>>, throng: &mut Throng) -> bool {
+    fn handle(
+        &self,
+        event: epoll::Event,
+        hot: &mut VecDeque<Arc<Connection>>,
+        many: &mut ManyCallers,
+    ) -> bool {
         let shard = &self.shard;
         let token = event.data.u64();
         if token == BELL {
@@ -259,8 +264,8 @@ impl Lead {
             let _ = rustix::io::read(&shard.bell, &mut count);
             return false;
         }
-        if token == PORCH {
-            return self.look_out(hot, throng);
+        if token == STRANGERS {
+            return self.look_at_strangers(hot, many);
         }
         match shard.find(token) {
             None => {}
@@ -285,10 +290,10 @@ impl Lead {
                         shard.forget(&connection);
                     }
                     // It is looked at once more, whatever it brought: a peer in shared memory rings only for those who are.
-                    Served::Nothing | Served::Something if !connection.is_on_porch() => {
+                    Served::Nothing | Served::Something if !connection.is_stranger() => {
                         self.warm(connection, hot);
                         if served == Served::Something {
-                            throng.called(token);
+                            many.called(token);
                         }
                     }
                     Served::Nothing | Served::Something => {}
@@ -300,14 +305,14 @@ impl Lead {
 
     /// Looks at some of the strangers; of the others the kernel tells the next time, before it tells of these again. Returns whether
     /// another thread leads now.
-    fn look_out(&self, hot: &mut VecDeque<Arc<Connection>>, throng: &mut Throng) -> bool {
-        let mut events = self.strangers.take();
+    fn look_at_strangers(&self, hot: &mut VecDeque<Arc<Connection>>, many: &mut ManyCallers) -> bool {
+        let mut events = self.stranger_events.take();
         events.clear();
         let none = Timespec { tv_sec: 0, tv_nsec: 0 };
         // An interrupted look found nothing.
-        let _ = epoll::wait(&self.shard.porch, spare_capacity(&mut events), Some(&none));
-        let deposed = events.iter().any(|event| self.handle(*event, hot, throng));
-        self.strangers.set(events);
+        let _ = epoll::wait(&self.shard.strangers, spare_capacity(&mut events), Some(&none));
+        let deposed = events.iter().any(|event| self.handle(*event, hot, many));
+        self.stranger_events.set(events);
         deposed
     }
 

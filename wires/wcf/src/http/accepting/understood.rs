@@ -55,8 +55,9 @@ impl Accepting {
                 (self.packs, self.compresses) = (*packs, *compresses);
                 self.open(now, body, format, action.as_deref(), key)
             }
-            // There is one for each.
+            // There is one for each; were there none, later requests would be the library's again.
             None => {
+                self.server.forget();
                 self.respond(empty(StatusCode::INTERNAL_SERVER_ERROR));
                 return Ok(());
             }
