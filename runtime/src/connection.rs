@@ -5,6 +5,8 @@
 
 pub(crate) mod backward;
 pub(crate) mod calling;
+mod chair;
+mod company;
 mod deadlines;
 mod ending;
 mod held;
@@ -143,6 +145,11 @@ struct Core {
     after: Vec<After>,
     /// Whether a calling thread is reading; it hands the others their replies.
     reading: bool,
+    /// Whether the thread that reads lets others run and then looks again: it sends what they leave unsent.
+    looking: bool,
+    /// Calls in a row that had the connection for themselves, until it is no longer taken for one that several threads share; 0: one
+    /// thread at a time calls. Where it is shared, whoever looks for bytes does not hold the lock.
+    company: u8,
     /// What the event loop was asked to tell about once (connections of the calling side only).
     armed: Armed,
     /// What the event loop watches for (connections that serve only).
@@ -190,7 +197,7 @@ struct Waiting {
 }
 
 enum Waiter {
-    Thread(Arc<calling::Chair>),
+    Thread(Arc<chair::Chair>),
     Future(Asker),
 }
 
@@ -241,6 +248,8 @@ impl Connection {
             overheard: VecDeque::new(),
             after: Vec::new(),
             reading: false,
+            looking: false,
+            company: 0,
             armed: Armed::default(),
             watched: Watch { reading: true, writing: false },
             patience: Patience::new(node.latency),

@@ -182,10 +182,25 @@ impl Patience {
         self.calling = calling;
     }
 
-    fn give_way(&mut self) {
+    /// Yields.
+    pub(crate) fn give_way(&mut self) {
         let before = Instant::now();
         rustix::thread::sched_yield();
         self.gave(before.elapsed());
+    }
+
+    /// Yields where other threads of this process have something to do.
+    pub(crate) fn give_way_among_others(&mut self) {
+        let before = Instant::now();
+        rustix::thread::sched_yield();
+        self.gave_among_others(before.elapsed());
+    }
+
+    /// A yield took this long, in which other threads of this process had something to do: only a time slice of somebody else counts.
+    pub(crate) fn gave_among_others(&mut self, took: Duration) {
+        if took < SHARED || took >= SLICE {
+            self.gave(took);
+        }
     }
 
     /// A yield took this long.
@@ -206,9 +221,16 @@ impl Patience {
     /// A peer on another CPU that answers through memory needs no system call of ours: then a glance of a microsecond
     /// comes first, as long as such glances pay.
     pub(crate) fn after_sending(&mut self, stream: Option<&Stream>) {
+        if self.gives_way_after_sending(stream) {
+            self.give_way();
+        }
+    }
+
+    /// The same for a thread that lets go of a lock before it yields; it says how long that took ([`Patience::gave_among_others`]).
+    pub(crate) fn gives_way_after_sending(&mut self, stream: Option<&Stream>) -> bool {
         if self.budget.is_zero() {
             self.gave_way = false;
-            return;
+            return false;
         }
         if let Some(Stream::Shm(channel)) = stream {
             self.passed = self.passed.wrapping_add(1);
@@ -216,7 +238,7 @@ impl Patience {
                 self.passed = 0;
                 if channel.glance() {
                     self.glances = 8;
-                    return;
+                    return false;
                 }
                 self.glances = self.glances.saturating_sub(1);
             }
@@ -224,18 +246,29 @@ impl Patience {
         self.begin();
         if self.asleep {
             self.gave_way = false;
+            false
         } else if self.crowded > 1 {
             self.crowded -= 1;
             self.gave_way = true;
+            false
         } else {
             // None was crowded out lately, or for long enough to look again.
             self.crowded = 0;
-            self.give_way();
+            true
         }
     }
 
     /// Nothing came. Returns whether to look again, after yielding the CPU to whoever wants it.
     pub(crate) fn look_again(&mut self) -> bool {
+        let again = self.wants_another_look();
+        if again {
+            self.give_way();
+        }
+        again
+    }
+
+    /// The same for a thread that lets go of a lock before it yields; it says how long that took ([`Patience::gave_among_others`]).
+    pub(crate) fn wants_another_look(&mut self) -> bool {
         self.begin();
         if std::mem::take(&mut self.doubt) {
             Crowd::with(Crowd::lost);
@@ -256,11 +289,7 @@ impl Patience {
         }
         let now = Instant::now();
         let since = *self.since.get_or_insert(now);
-        if now.duration_since(since) >= self.budget {
-            return false;
-        }
-        self.give_way();
-        true
+        now.duration_since(since) < self.budget
     }
 
     /// A sleep ended because something came; adapts the budget to how long the whole wait was.

@@ -7,7 +7,7 @@ use crate::plain::{Does, Honest, LONG, PLAIN, Probe, addresses, block_on, call, 
 use everywire_model::visit::Nothing;
 use everywire_model::{Failure, Kind, Outcome, Ref};
 use everywire_runtime::{Builder, Latency, Node};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
@@ -175,6 +175,46 @@ fn deadlines_end_calls() {
         assert_eq!(failure.kind(), Kind::TimedOut, "{address}: {failure}");
         // The late reply is nobody's, and the connection lives on.
         assert_eq!(object.add_one(1).unwrap(), 2);
+    });
+}
+
+#[test]
+fn a_deadline_ends_the_call_of_the_thread_that_reads_for_busy_others() {
+    let (_server, bound, open, told) = gated("plain://127.0.0.1:0");
+    let client = node();
+    let object = client.connect::<dyn Probe>(&probe_at(&bound)).unwrap();
+    let quick = client
+        .resolve(object.reference())
+        .unwrap()
+        .with_deadline(Some(Duration::from_millis(300)))
+        .into_typed::<dyn Probe>();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let result = quick.add_one(-1);
+            over.store(true, Ordering::Relaxed);
+            result
+        });
+        told.recv_timeout(LONG).unwrap();
+        // It reads for these, who always have something to read. They end when it does.
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut calls = 0;
+                    while !over.load(Ordering::Relaxed) && calls < 2_000_000 {
+                        calls += 1;
+                        assert_eq!(object.add_one(calls).unwrap(), calls + 1);
+                    }
+                    calls
+                })
+            })
+            .collect();
+        for other in others {
+            assert!(other.join().unwrap() < 2_000_000, "the others ended first");
+        }
+        let failure = waiting.join().unwrap().expect_err("nothing was let go");
+        assert_eq!(failure.kind(), Kind::TimedOut);
+        open.send(()).unwrap();
     });
 }
 
