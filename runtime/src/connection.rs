@@ -70,6 +70,13 @@ thread_local! {
     static SERVING: Cell<usize> = const { Cell::new(0) };
 }
 
+/// This thread serves calls of the connection at this address; 0: of none.
+#[inline]
+fn serves(connection: usize) {
+    // Not `set`, whose way for a thread that has none yet is not inlined.
+    SERVING.with(|serving| serving.set(connection));
+}
+
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -441,7 +448,7 @@ impl Connection {
             core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
             core.input.extend_from_slice(&rest);
         }
-        SCRATCH.set(scratch);
+        SCRATCH.with(|kept| kept.set(scratch));
         result
     }
 

@@ -53,14 +53,7 @@ impl Connection {
             // Before the peer can answer.
             self.disarm(&mut core);
         }
-        if core.reading {
-            core.company = COMPANY;
-        }
-        if core.company > 0
-            && (core.looking || !core.reading)
-            && !told
-            && core.session.transmit().len() <= TOGETHER
-        {
+        if (core.reading || core.company > 0) && !told && Self::leaves_unsent(&mut core) {
             // Whoever reads sends it in a moment, with those of others.
             return match self.await_outcome(core, id, until) {
                 Outcome::Done(_) if oneway => Ok(None),
@@ -107,6 +100,15 @@ impl Connection {
             Outcome::Done(_) if oneway => Ok(None),
             outcome => Ok(Some(outcome)),
         }
+    }
+
+    /// Several threads call. Whether a request waits for a moment, so that it leaves with those of others.
+    #[cold]
+    fn leaves_unsent(core: &mut Core) -> bool {
+        if core.reading {
+            core.company = COMPANY;
+        }
+        (core.looking || !core.reading) && core.session.transmit().len() <= TOGETHER
     }
 
     /// Waits for the outcome of a call that was begun: reads, unless another thread does.
@@ -300,18 +302,7 @@ impl Connection {
         (core.reading, core.looking) = (true, false);
         (core.reader, core.own) = (Some(id), None);
         if core.company > 0 {
-            // The others are about to call, too: then all goes out at once.
-            if core.patience.gives_way_after_sending(None) {
-                core = self.let_others(core);
-            }
-            if !core.session.transmit().is_empty() {
-                if let Err(error) = self.flush(&mut core) {
-                    self.lose(&mut core, &error);
-                }
-                if core.patience.wants_another_look() {
-                    core = self.let_others(core);
-                }
-            }
+            core = self.send_together(core);
         } else {
             core.patience.after_sending(Some(self.stream()));
         }

@@ -29,8 +29,26 @@ thread_local! {
 }
 
 impl Connection {
+    /// The others are about to call, too: then all goes out at once.
+    #[cold]
+    pub(super) fn send_together<'c>(&'c self, mut core: Held<'c>) -> Held<'c> {
+        if core.patience.gives_way_after_sending(None) {
+            core = self.let_others(core);
+        }
+        if !core.session.transmit().is_empty() {
+            if let Err(error) = self.flush(&mut core) {
+                self.lose(&mut core, &error);
+            }
+            if core.patience.wants_another_look() {
+                core = self.let_others(core);
+            }
+        }
+        core
+    }
+
     /// Lets the peer and the other threads of this connection run while this one has nothing to read. What they have to send until
     /// then is sent in one go.
+    #[cold]
     pub(super) fn let_others<'c>(&'c self, mut core: Held<'c>) -> Held<'c> {
         core.looking = true;
         drop(core);

@@ -1,7 +1,7 @@
 //! The serving side of a connection: calls come out of the session, servants answer them.
 
 use super::backward::Calling;
-use super::{Connection, Core, Held, SERVING, Watch};
+use super::{Connection, Core, Held, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{Found, Remembered};
 use crate::habits::{Habit, Job};
@@ -259,11 +259,11 @@ impl Connection {
             Ok(found) => {
                 drop(core);
                 self.note_running(&found);
-                SERVING.set(std::ptr::from_ref(&**self).addr());
+                serves(std::ptr::from_ref(&**self).addr());
                 lead.enter_servant(self);
                 self.dispatch(incoming, &found.servant, found.index);
                 let deposed = lead.leave_servant();
-                SERVING.set(0);
+                serves(0);
                 let mut core = self.enter();
                 core.remember(found);
                 return (core, deposed);
@@ -305,9 +305,9 @@ impl Connection {
         let run = Box::new(move || {
             if let Some(incoming) = lock(&taken).take() {
                 // A servant that stops its node must not wait for its own call.
-                SERVING.set(std::ptr::from_ref(&*this).addr());
+                serves(std::ptr::from_ref(&*this).addr());
                 this.dispatch(incoming, &servant, index);
-                SERVING.set(0);
+                serves(0);
             }
         });
         match self.node.pool.run(Job { run, habits, index }) {
