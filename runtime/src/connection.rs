@@ -181,6 +181,8 @@ struct Core {
     bodies: usize,
     /// What its event loop was last reminded of: a deadline that moves back needs no other reminder.
     reminded: Option<Instant>,
+    /// Whether that was no later than the end of its patience with a silent peer, which only moves back.
+    reminded_of_silence: bool,
 }
 
 /// What the event loop of a connection of the calling side was asked to tell about, once.
@@ -273,6 +275,7 @@ impl Connection {
             under_way: Vec::new(),
             bodies: 0,
             reminded: None,
+            reminded_of_silence: false,
         };
         let stranger = role == Role::Accepted && stream.watched().1.is_none();
         let connection = Arc::new_cyclic(|this| Self {
@@ -380,10 +383,17 @@ impl Connection {
     }
 
     /// The lock, announcing that somebody wants it.
+    #[inline]
     fn enter(&self) -> Held<'_> {
-        if let Ok(core) = self.core.try_lock() {
-            return Held::new(self, core);
+        match self.core.try_lock() {
+            Ok(core) => Held::new(self, core),
+            Err(_) => self.enter_late(),
         }
+    }
+
+    /// Somebody has the lock, or has left it in a panic.
+    #[cold]
+    fn enter_late(&self) -> Held<'_> {
         self.contenders.fetch_add(1, Ordering::Relaxed);
         // Whoever has it lets go soon, and to be woken costs more than to look again.
         for _ in 0..ENTRIES {

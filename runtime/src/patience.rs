@@ -17,6 +17,7 @@
 //! States of a wait: *begun* by the first look or by what was sent, *looking* or *asleep*, ended by [`Patience::rewarded`] or
 //! [`Patience::slept`].
 
+use crate::clock::{nanos, since};
 use crate::transport::Stream;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -64,12 +65,12 @@ pub(crate) struct Patience {
     passed: u8,
 }
 
-/// A yield that gave the CPU to somebody took at least so long.
-const SWITCH: Duration = Duration::from_nanos(1500);
-/// A yield to a peer that has little to do is over by then.
-const SHARED: Duration = Duration::from_micros(40);
-/// A yield that takes so long has cost a time slice, whatever it brought.
-const SLICE: Duration = Duration::from_micros(500);
+/// Nanoseconds: a yield that gave the CPU to somebody took at least so long.
+const SWITCH: u64 = 1_500;
+/// Nanoseconds: a yield to a peer that has little to do is over by then.
+const SHARED: u64 = 40_000;
+/// Nanoseconds: a yield that takes so long has cost a time slice, whatever it brought.
+const SLICE: u64 = 500_000;
 /// Waits asleep after a look that was in vain because the CPU is shared.
 const CROWDED: u8 = 64;
 /// A glance that never paid is tried again after this many chances.
@@ -135,9 +136,9 @@ pub(crate) fn make_way() -> bool {
     if CROWD.get().waits > 0 {
         return false;
     }
-    let before = Instant::now();
+    let before = nanos();
     rustix::thread::sched_yield();
-    if before.elapsed() >= SLICE {
+    if since(before) >= SLICE {
         Crowd::with(Crowd::lost);
     }
     true
@@ -184,27 +185,27 @@ impl Patience {
 
     /// Yields.
     pub(crate) fn give_way(&mut self) {
-        let before = Instant::now();
+        let before = nanos();
         rustix::thread::sched_yield();
-        self.gave(before.elapsed());
+        self.gave(since(before));
     }
 
     /// Yields where other threads of this process have something to do.
     pub(crate) fn give_way_among_others(&mut self) {
-        let before = Instant::now();
+        let before = nanos();
         rustix::thread::sched_yield();
-        self.gave_among_others(before.elapsed());
+        self.gave_among_others(since(before));
     }
 
-    /// A yield took this long, in which other threads of this process had something to do: only a time slice of somebody else counts.
-    pub(crate) fn gave_among_others(&mut self, took: Duration) {
-        if took < SHARED || took >= SLICE {
+    /// A yield took so many nanoseconds, in which other threads of this process had something to do: only a time slice of somebody else counts.
+    pub(crate) fn gave_among_others(&mut self, took: u64) {
+        if !(SHARED..SLICE).contains(&took) {
             self.gave(took);
         }
     }
 
-    /// A yield took this long.
-    fn gave(&mut self, took: Duration) {
+    /// A yield took so many nanoseconds.
+    fn gave(&mut self, took: u64) {
         self.gave_way = self.routed && took >= SWITCH;
         if took < SHARED {
             Crowd::with(Crowd::came_back);
@@ -310,16 +311,16 @@ impl Patience {
 mod tests {
     use super::*;
 
-    const QUICK: Duration = Duration::from_micros(3);
-    const PEER: Duration = Duration::from_micros(100);
-    const HOG: Duration = Duration::from_millis(3);
+    const QUICK: u64 = 3_000;
+    const PEER: u64 = 100_000;
+    const HOG: u64 = 3_000_000;
 
     fn forget() {
         CROWD.set(Crowd { waits: 0, step: 0, good: 0 });
     }
 
     /// A wait in which the first yield takes this long; whether it looked at all.
-    fn wait(patience: &mut Patience, took: Duration, answered: bool) -> bool {
+    fn wait(patience: &mut Patience, took: u64, answered: bool) -> bool {
         patience.begin();
         let looks = !patience.asleep;
         if looks {

@@ -11,6 +11,7 @@
 
 use super::chair::Chair;
 use super::{Connection, Held, timed_out};
+use crate::clock::{nanos, since};
 use crate::patience::Patience;
 use crate::shard;
 use everywire_model::{Body, CallId, Outcome};
@@ -52,9 +53,9 @@ impl Connection {
     pub(super) fn let_others<'c>(&'c self, mut core: Held<'c>) -> Held<'c> {
         core.looking = true;
         drop(core);
-        let before = Instant::now();
+        let before = nanos();
         rustix::thread::sched_yield();
-        let took = before.elapsed();
+        let took = since(before);
         let mut core = self.enter();
         core.looking = false;
         core.patience.gave_among_others(took);

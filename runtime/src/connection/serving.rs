@@ -36,6 +36,8 @@ impl Connection {
         let mut core = self.enter();
         let (mut reads, mut events) = (0, 0);
         let mut again = false;
+        // Whether all that there was has been sent, and nothing has come since.
+        let mut sent = false;
         let unsent = core.session.transmit().len();
         // Everything that was read is served before this ends, unless the peer does not read its answers: nobody would be told of a
         // call left in the session.
@@ -46,8 +48,9 @@ impl Connection {
                 // It goes on when there is room.
                 break;
             }
-            let Some(event) = core.session.poll() else {
-                if core.session.is_full() {
+            let event = match core.session.poll() {
+                Some(event) => event,
+                None if core.session.is_full() => {
                     // It reads on when it was woken.
                     let waited = !core.session.transmit().is_empty();
                     let fits = self.send_replies(&mut core, false);
@@ -68,26 +71,30 @@ impl Connection {
                     }
                     break;
                 }
-                let waited = !core.session.transmit().is_empty();
-                let fits = self.send_replies(&mut core, true);
-                if waited && fits && core.session.transmit().is_empty() {
+                None => {
+                    let waited = !core.session.transmit().is_empty();
+                    let fits = self.send_replies(&mut core, true);
+                    sent = true;
                     // Its end may have waited for this only.
-                    continue;
-                }
-                // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
-                // still incomplete.
-                if !fits || (reads > 0 && core.session.wanted() == 0) || reads == READS {
-                    break;
-                }
-                match self.fill(&mut core) {
-                    Ok(true) => {
-                        served = Served::Something;
-                        reads += 1;
-                        continue;
+                    let freed = waited && fits && core.session.transmit().is_empty();
+                    match if freed { core.session.poll() } else { None } {
+                        Some(event) => event,
+                        None if freed && core.session.is_full() => continue,
+                        // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
+                        // still incomplete.
+                        None if !fits || (reads > 0 && core.session.wanted() == 0) || reads == READS => break,
+                        None => match self.fill(&mut core) {
+                            Ok(true) => {
+                                served = Served::Something;
+                                reads += 1;
+                                continue;
+                            }
+                            Ok(false) | Err(()) => break,
+                        },
                     }
-                    Ok(false) | Err(()) => break,
                 }
             };
+            sent = false;
             events += 1;
             match event {
                 Event::Call(incoming) if self.node.is_draining() => {
@@ -134,7 +141,7 @@ impl Connection {
         }
         if served == Served::Something {
             core.used = lately();
-            if core.failed.is_none() && !again {
+            if core.failed.is_none() && !again && !sent {
                 let reading = !core.session.is_full();
                 self.send_replies(&mut core, reading);
             }
