@@ -16,8 +16,8 @@ use crate::wine::WINE;
 use automation::Grid;
 use bytes::Bytes;
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
-use everywire_model::visit::{Numbers, Sink, Visit};
-use everywire_model::{Body, Budget, Context, Failure, Handle, Initiator, Kind as Why, Reference};
+use everywire_model::visit::{Numbers, Sink, Visit, put_variant};
+use everywire_model::{Body, Budget, Context, Failure, Handle, Initiator, Kind as Why, Reference, Scalar};
 use std::fmt;
 use std::sync::Arc;
 
@@ -557,6 +557,11 @@ impl Sink for NdrSink {
         }
         self.end();
         Ok(())
+    }
+
+    #[inline]
+    fn whole_variant(&mut self, shape: &Shape, value: Scalar) -> Visit<()> {
+        if self.plain_variant(value)? { Ok(()) } else { put_variant(self, shape, value) }
     }
 
     fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
