@@ -95,11 +95,10 @@ impl Scalar {
         }
     }
 
-    /// A value at a plain shape, if it is one number that fits.
+    /// A value at this shape, if it is one number that fits.
     #[allow(clippy::cast_possible_truncation)]
-    fn of(shape: &Shape, value: &Value) -> Option<Self> {
-        let shape = forever(shape)?;
-        let bits = match (shape, value) {
+    pub fn of(shape: &'static Shape, value: &Value) -> Option<Self> {
+        let bits = match (shape.resolved(), value) {
             (Shape::Void, Value::Nothing) => 0,
             (Shape::Bool, Value::Bool(value)) => u64::from(*value),
             (Shape::I8, Value::Integer(value)) => u64::from(i8::try_from(*value).ok()?.cast_unsigned()),
@@ -140,7 +139,7 @@ fn forever(shape: &Shape) -> Option<&'static Shape> {
 impl Variant {
     /// A value at this shape.
     pub fn new(shape: Shape, value: Value) -> Self {
-        Self(match Scalar::of(&shape, &value) {
+        Self(match forever(&shape).and_then(|shape| Scalar::of(shape, &value)) {
             Some(scalar) => Content::Scalar(scalar),
             None => Content::Other(Box::new((TypedShape(shape), value))),
         })

@@ -133,7 +133,7 @@ pub(crate) fn scalar(vt: u16) -> Visit<Shape> {
 }
 
 /// The shape of what has a VARTYPE and is one number, and the bytes that it takes; 0 for what has no value.
-pub(super) fn plain(vt: u16) -> Option<(&'static Shape, usize)> {
+pub(crate) fn plain(vt: u16) -> Option<(&'static Shape, usize)> {
     macro_rules! of {
         ($shape:expr, $width:literal) => {{
             const PLAIN: &Shape = &$shape;
