@@ -3,7 +3,7 @@
 use crate::builder::{Builder, Notice, Observer};
 use crate::connection::Connection;
 use crate::directory::{Directory, Entry};
-use crate::habits::Pool;
+use crate::habits::{Job, Pool, habits};
 use crate::keeper::Keeper;
 use crate::lending::Hooks;
 use crate::links::Way;
@@ -304,6 +304,13 @@ impl Shared {
     pub(crate) fn queue(&self, task: BoxFuture<'static, ()>, seat: Option<&Seat>) {
         if let Some(shard) = seat.and_then(Seat::shard).or_else(|| self.shard().ok().cloned()) {
             Task::queue(task, &shard);
+        }
+    }
+
+    /// Does something that may block, on a thread of the pool; on this one, if there is none.
+    pub(crate) fn apart(&self, run: Box<dyn FnOnce() + Send>) {
+        if let Err(job) = self.pool.run(Job { run, habits: habits(0), index: 0 }) {
+            (job.run)();
         }
     }
 

@@ -4,9 +4,9 @@ use crate::clock::{TICK, lately};
 use crate::connection::calling::Ask;
 use crate::connection::{Asker, Connection, Turn};
 use crate::shared::Shared;
-use crate::signals::Heeder;
+use crate::signals::{Heeder, stopped};
 use crate::sync::lock;
-use everywire_model::object::{Completion, Method, Ticket};
+use everywire_model::object::{Completion, Method, Ready, Ticket};
 use everywire_model::signal::Listener;
 use everywire_model::{
     Body, Call, Completed, Encode, Expects, Failure, Initiator, Interest, Interface, Kind, Object, Operation,
@@ -29,6 +29,8 @@ pub(crate) struct Remote {
     /// Where it was reached last. Copies share it: where a reference leads to somebody who makes an object for each that asks,
     /// they are to find the same one.
     way: Arc<Mutex<Option<Arc<Way>>>>,
+    /// Futures whose calls begin when the way is found.
+    seekers: Arc<Mutex<Seekers>>,
 }
 
 struct Way {
@@ -44,7 +46,7 @@ static TICKETS: AtomicU64 = AtomicU64::new(1);
 
 impl Remote {
     pub(crate) fn new(node: Arc<Shared>, reference: Reference, deadline: Option<Duration>) -> Self {
-        Self { node, reference, deadline, way: Arc::default() }
+        Self { node, reference, deadline, way: Arc::default(), seekers: Arc::default() }
     }
 
     /// The connection in use, or a new one, and the turn to call on it.
@@ -199,13 +201,36 @@ impl Remote {
         }
     }
 
-    /// Has the object found, where somebody else tells where it is: what cannot follow an answer asks first.
-    fn settle(&self, until: Option<Instant>) -> Result<(), Failure> {
+    /// Whether somebody may answer at first who only tells where the object is.
+    fn may_be_elsewhere(&self) -> bool {
         let forwards = |profile: &Profile| {
             self.node.wire_named(profile.wire).is_some_and(|wire| wire.capabilities().forwards)
         };
+        self.reference.profiles.iter().any(forwards)
+    }
+
+    /// Those who wait for this way within this time.
+    fn take_seekers(&self) -> Vec<Asked> {
+        let mut seekers = lock(&self.seekers);
+        let at = seekers.iter().position(|(deadline, _)| *deadline == self.deadline);
+        at.map_or_else(Vec::new, |at| seekers.swap_remove(at).1)
+    }
+
+    /// The same way with another time limit.
+    fn share(&self, deadline: Option<Duration>) -> Self {
+        Self {
+            node: Arc::clone(&self.node),
+            reference: self.reference.clone(),
+            deadline,
+            way: Arc::clone(&self.way),
+            seekers: Arc::clone(&self.seekers),
+        }
+    }
+
+    /// Has the object found, where somebody else tells where it is: what cannot follow an answer asks first.
+    fn settle(&self, until: Option<Instant>) -> Result<(), Failure> {
         let settled = |way: &Arc<Way>| way.settled.load(Ordering::Relaxed) && !way.connection.is_over();
-        if !lock(&self.way).as_ref().is_some_and(settled) && self.reference.profiles.iter().any(forwards) {
+        if !lock(&self.way).as_ref().is_some_and(settled) && self.may_be_elsewhere() {
             self.probe()?;
             self.way(until)?.0.settled.store(true, Ordering::Relaxed);
         }
@@ -226,6 +251,53 @@ impl Remote {
 
     fn place(&self, failure: Failure, operation: &Operation) -> Failure {
         failure.at(format_args!("operation {}", operation.label))
+    }
+}
+
+/// Those who wait for a way within a time.
+type Seekers = Vec<(Option<Duration>, Vec<Asked>)>;
+
+/// Who waits for a way, since when; told that there is none, if the node ends before it was found.
+struct Asked {
+    ready: Option<Ready>,
+    begun: Instant,
+}
+
+impl Asked {
+    fn tell(mut self, found: Result<Arc<dyn Target>, Failure>) {
+        if let Some(ready) = self.ready.take() {
+            ready(found);
+        }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if let Some(ready) = self.ready.take() {
+            ready(Err(stopped()));
+        }
+    }
+}
+
+/// A search for a way, for all who wait for it.
+struct Search(Remote);
+
+impl Search {
+    fn run(self, until: Option<Instant>) {
+        let this = &self.0;
+        let found = this.settle(until).and_then(|()| this.way(until));
+        let found = found.and_then(|(way, _turn)| this.node.seat(&way.connection));
+        for asked in this.take_seekers() {
+            let left = this.deadline.map(|deadline| deadline.saturating_sub(asked.begun.elapsed()));
+            asked.tell(found.clone().map(|()| this.with_deadline(left)));
+        }
+    }
+}
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        // Those who are left are told that there is no way.
+        drop(self.0.take_seekers());
     }
 }
 
@@ -315,6 +387,28 @@ impl Target for Remote {
         Ticket(ticket)
     }
 
+    fn is_ready(&self) -> bool {
+        let way = lock(&self.way);
+        let Some(way) = way.as_ref().filter(|way| !way.connection.is_over()) else { return false };
+        // Where one call at a time is carried, another connection may have to be made.
+        (way.settled.load(Ordering::Relaxed) || !self.may_be_elsewhere()) && way.connection.take().is_some()
+    }
+
+    fn prepare(&self, ready: Ready) {
+        let asked = Asked { ready: Some(ready), begun: Instant::now() };
+        {
+            let mut seekers = lock(&self.seekers);
+            if let Some((_, waiting)) = seekers.iter_mut().find(|(deadline, _)| *deadline == self.deadline) {
+                // Somebody looks for it already.
+                return waiting.push(asked);
+            }
+            seekers.push((self.deadline, vec![asked]));
+        }
+        let search = Search(self.share(self.deadline));
+        let (_, until) = self.times();
+        self.node.apart(Box::new(move || search.run(until)));
+    }
+
     fn withdraw(&self, ticket: Ticket) {
         let way = lock(&self.way).clone();
         if let Some(way) = way {
@@ -379,12 +473,7 @@ impl Target for Remote {
     }
 
     fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target> {
-        Arc::new(Self {
-            node: Arc::clone(&self.node),
-            reference: self.reference.clone(),
-            deadline,
-            way: Arc::clone(&self.way),
-        })
+        Arc::new(self.share(deadline))
     }
 
     fn resolver(&self) -> Arc<dyn Resolver> {
