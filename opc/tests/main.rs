@@ -1,0 +1,3 @@
+//! The tests of OPC.
+
+mod engine;
