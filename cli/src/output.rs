@@ -61,6 +61,8 @@ pub(crate) struct Envelope {
     pub(crate) bytes: Option<(usize, usize)>,
     /// How long the peer took.
     pub(crate) elapsed: Option<std::time::Duration>,
+    /// How an operation succeeded, where it did not plainly.
+    pub(crate) status: Option<i32>,
     /// What else is worth knowing.
     pub(crate) notes: Vec<String>,
 }
@@ -84,6 +86,9 @@ impl Envelope {
         );
         let nanoseconds = self.elapsed.map(|elapsed| u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
         out.insert("elapsed_ns".into(), json!(nanoseconds));
+        if let Some(status) = self.status {
+            out.insert("status".into(), json!(format!("{status:#010x}")));
+        }
         out.insert("notes".into(), json!(self.notes));
         Json::Object(out)
     }

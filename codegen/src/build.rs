@@ -71,6 +71,14 @@ impl Builder {
         self
     }
 
+    /// Every method of a MIDL object yields a `Success`: its results, and the HRESULT with which it succeeded. For contracts
+    /// that others wrote; one's own says `[success]` before the methods that succeed in more than one way.
+    #[must_use]
+    pub fn success_codes(mut self) -> Self {
+        self.options.success_codes = true;
+        self
+    }
+
     /// What to generate.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {

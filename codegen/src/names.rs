@@ -35,10 +35,13 @@ fn words(name: &str) -> Vec<String> {
     for (index, &letter) in letters.iter().enumerate() {
         let before = index.checked_sub(1).and_then(|at| letters.get(at));
         let after = letters.get(index + 1);
+        // `IDs` is one word: a small `s` that ends it is no beginning of another.
+        let plural = after == Some(&'s') && letters.get(index + 2).is_none_or(|next| !next.is_lowercase());
         let begins = letter.is_uppercase()
             && (before.is_some_and(|before| before.is_lowercase() || before.is_ascii_digit())
                 || (before.is_some_and(|before| before.is_uppercase())
-                    && after.is_some_and(|after| after.is_lowercase())));
+                    && after.is_some_and(|after| after.is_lowercase())
+                    && !plural));
         if (begins || !letter.is_alphanumeric()) && !word.is_empty() {
             words.push(std::mem::take(&mut word));
         }
@@ -113,6 +116,14 @@ pub(crate) fn camel(name: &str) -> String {
     if camel == "Self" { camel + "_" } else { camel }
 }
 
+/// `GetBytes`: types and traits. One that could be a type's in Rust stays as it is, for nobody can tell the words of capitals, and
+/// whoever knows the contract looks for its names: `OPCITEMDEF`, `IOPCServer`.
+pub(crate) fn type_name(name: &str) -> String {
+    let first = name.starts_with(|first: char| first.is_ascii_uppercase());
+    let fits = first && name != "Self" && name.chars().all(|letter| letter.is_ascii_alphanumeric());
+    if fits { name.to_owned() } else { camel(name) }
+}
+
 /// `GET_BYTES`: constants and statics.
 pub(crate) fn screaming(name: &str) -> String {
     plain_snake(name).to_uppercase()
@@ -132,7 +143,7 @@ fn escaped(name: String) -> String {
 const STATICS: [&str; 3] = ["TEXT", "WIDE_TEXT", "ANY_OBJECT"];
 
 /// Variables of skeletons.
-const LOCALS: [&str; 4] = ["request", "result", "servant", "value"];
+const LOCALS: [&str; 7] = ["request", "result", "servant", "value", "code", "error", "found"];
 
 /// Names already given in one scope. A name that is taken gets a number, in the order of the contract.
 #[derive(Debug, Default)]
@@ -147,6 +158,11 @@ impl Taken {
     /// With the names that statics must not have.
     pub(crate) fn statics() -> Self {
         Self::with(&STATICS)
+    }
+
+    /// With the names that variables of a visit must not have.
+    pub(crate) fn visits() -> Self {
+        Self::with(&["shape", "source", "value"])
     }
 
     /// With the names that variables of a skeleton must not have.
@@ -201,6 +217,9 @@ mod tests {
             ("HTTPServer", "http_server", "HttpServer"),
             ("UPPER_CASE", "upper_case", "UpperCase"),
             ("utf8Text", "utf8_text", "Utf8Text"),
+            ("BrowseOPCItemIDs", "browse_opc_item_ids", "BrowseOpcItemIds"),
+            ("GetIDsOfNames", "get_ids_of_names", "GetIdsOfNames"),
+            ("HTTPServers", "http_servers", "HttpServers"),
             ("v1_2", "v1_2", "V1_2"),
             ("type", "r#type", "Type"),
             ("self", "self_", "Self_"),
@@ -213,6 +232,8 @@ mod tests {
             assert_eq!(camel(name), is_camel);
         }
         assert_eq!(screaming("maxItems"), "MAX_ITEMS");
+        let types = ["OPCITEMDEF", "IOPCServer", "BAD_PARAM", "sample", "Self", "2D"].map(type_name);
+        assert_eq!(types, ["OPCITEMDEF", "IOPCServer", "BadParam", "Sample", "Self_", "N2D"]);
         assert_eq!(module("std"), "std_");
         assert_eq!((method("Reference"), method("watchAll")), ("reference_".into(), "watch_all".into()));
     }

@@ -137,10 +137,14 @@ impl Page {
             self.line(line);
         } else {
             let mut calls = calls.to_vec();
-            if let Some(last) = calls.last_mut() {
-                last.push_str(tail);
+            match calls.last_mut() {
+                Some(last) => {
+                    last.push_str(tail);
+                    self.hang(root, &calls);
+                }
+                // What is too long and has no call to break at ends all the same.
+                None => self.line(line),
             }
-            self.hang(root, &calls);
         }
     }
 

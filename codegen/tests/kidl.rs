@@ -3,7 +3,7 @@
 use crate::bench_kidl::{DcopBenchmarkingService, DcopBenchmarkingServiceHello};
 use crate::memory::World;
 use crate::tape::TAPE;
-use crate::types_kidl::{Kurl, X, describe};
+use crate::types_kidl::{KURL, X, describe};
 use everywire_model::{Bytes, Failure, Occasion, Ref, Remote, Shape};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -71,7 +71,7 @@ fn the_races_by_kidl() {
 }
 
 #[derive(Default)]
-struct Types(Mutex<Vec<Kurl>>);
+struct Types(Mutex<Vec<KURL>>);
 
 impl X for Types {
     fn a(
@@ -90,7 +90,7 @@ impl X for Types {
     fn b(&self, arg_1: Bytes) -> Result<Vec<String>, Failure> {
         Ok(vec![String::from_utf8(arg_1.to_vec()).unwrap(), "b".into()])
     }
-    fn go(&self, u: &Kurl) -> Result<(), Failure> {
+    fn go(&self, u: &KURL) -> Result<(), Failure> {
         self.0.lock().unwrap().push(u.clone());
         Ok(())
     }
@@ -103,7 +103,7 @@ fn types_that_have_names_from_elsewhere() {
     let map = BTreeMap::from([("one".to_owned(), 1), ("two".to_owned(), 2)]);
     assert_eq!(object.a("s", u64::MAX, -1, -2, 3, &map, "k").unwrap(), 3);
     assert_eq!(object.b(Bytes::from_static(b"a")).unwrap(), ["a", "b"]);
-    let url = Kurl {
+    let url = KURL {
         protocol: "http".into(),
         user: None,
         pass: None,

@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod com;
 pub mod wires;
 
 pub use async_trait::async_trait;
@@ -27,9 +28,11 @@ pub use bytes::Bytes;
 pub use everywire_model as model;
 pub use everywire_model::{
     Failure, Initiator, Interface, Kind, Limits, Object, Ref, Reference, Remote, Signaller, Subscription,
-    Tidings, Value,
+    Success, Tidings, Value, signal::Audience,
 };
-pub use everywire_runtime::{Builder, Latency, Monitor, Notice, Observer, Quotas, blocking, caller, hub};
+pub use everywire_runtime::{
+    Builder, Latency, Lent, Monitor, Notice, Observer, Quotas, WeakNode, blocking, caller, hub,
+};
 
 use std::ops::Deref;
 use std::sync::OnceLock;

@@ -4,10 +4,10 @@ use crate::contract::{Attribute, Interface, Signal};
 use crate::failure::Failure;
 use crate::object::{Object, Resolver, Servant};
 use crate::reach::Reach;
-use crate::reference::Reference;
+use crate::reference::{Lease, Reference};
 use crate::session::{Answer, Emission, Link};
 use crate::shape::Hold;
-use crate::signal::{Listener, Subscription};
+use crate::signal::{Audience, Listener, Subscription};
 use crate::visit::Encode;
 use crate::wire::Place;
 use bytes::Bytes;
@@ -56,6 +56,8 @@ pub trait Objects: Send + Sync {
     fn attend(&self);
     /// A signal did not reach a listener that asked for it: whoever looks after this node is told.
     fn undelivered(&self, _failure: &Failure) {}
+    /// Something happened among those who listen to an object: whoever serves it is told.
+    fn audience(&self, _key: &[u8], _told: &Audience) {}
 }
 
 /// What a wire's peers expect of everybody who serves, beside the exported objects: introspection, properties. A call
@@ -85,6 +87,22 @@ pub trait Ambient: Any + Send + Sync {
         _listener: &Listener,
     ) -> Option<Result<Subscription, Failure>> {
         None
+    }
+    /// Whether an object elsewhere has an interface, where the wire has a way to ask; `None` if it has not.
+    fn offers(&self, _object: &Object, _interface: &str) -> Option<Result<bool, Failure>> {
+        None
+    }
+    /// Whether it is known when nobody elsewhere refers to an object any more.
+    fn counts_references(&self) -> bool {
+        false
+    }
+    /// The object under a key is to be served until nobody refers to it any more, elsewhere or by this lease.
+    fn lend(&self, _key: &[u8]) -> Lease {
+        Lease::default()
+    }
+    /// Has a listener ([`Audience`]) hear no more of an object; whether it listened.
+    fn dismiss(&self, _key: &[u8], _interface: &str, _listener: u32) -> bool {
+        false
     }
     /// When `tend` wants to be called; [`Objects::attend`] says that this has changed.
     fn due(&self) -> Option<Instant> {

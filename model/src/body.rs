@@ -91,6 +91,8 @@ pub struct Beside {
     pub handles: Vec<Handle>,
     /// What the wire keeps for this node: a codec may need it to make references of what it reads.
     pub ambient: Option<Arc<dyn Ambient>>,
+    /// How the operation succeeded whose results these are; see [`Body::status`].
+    pub status: i32,
 }
 
 impl fmt::Debug for Body {
@@ -108,6 +110,22 @@ impl Body {
     /// What the wire keeps for this node, where its codec needs that.
     pub fn ambient(&self) -> Option<&Arc<dyn Ambient>> {
         self.beside.as_ref()?.ambient.as_ref()
+    }
+
+    /// How the operation succeeded whose results these are, on wires that tell it by a number beside them (an HRESULT); 0 is
+    /// plain success, and what all others say.
+    pub fn status(&self) -> i32 {
+        self.beside.as_ref().map_or(0, |beside| beside.status)
+    }
+
+    /// The same results of an operation that succeeded so.
+    #[must_use]
+    pub fn with_status(mut self, status: i32) -> Self {
+        if status != self.status() {
+            let (handles, ambient) = (self.handles().to_vec(), self.ambient().cloned());
+            self.beside = Some(Arc::new(Beside { handles, ambient, status }));
+        }
+        self
     }
 
     /// Reads with whatever the closure makes of the source.
@@ -130,6 +148,9 @@ impl Body {
 
     /// Passes the values on to a sink without building them: a bridge between wires.
     pub fn pipe(&self, list: &Shape, sink: &mut dyn Sink) -> Visit<()> {
-        self.read(|source| crate::pipe::pipe(list, source, sink))
+        self.read(|source| {
+            sink.status(source.status())?;
+            crate::pipe::pipe(list, source, sink)
+        })
     }
 }

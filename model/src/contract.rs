@@ -58,6 +58,10 @@ pub type Notes = Cow<'static, [(Name, Name)]>;
 /// There is one for each.
 pub const LEFT_OUT: &str = "left out";
 
+/// The note of an operation that may succeed in more than one way ([`crate::Success`]), with the names of the codes, if the
+/// contract has them.
+pub const SUCCESS: &str = "success";
+
 /// What an interface lacks of what its contract has, and why: its notes [`LEFT_OUT`].
 pub fn left_out(notes: &[(Name, Name)]) -> impl Iterator<Item = &str> {
     notes.iter().filter(|(name, _)| name == LEFT_OUT).map(|(_, what)| what.as_ref())

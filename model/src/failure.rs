@@ -123,6 +123,15 @@ impl Failure {
         Self::new(Kind::LimitExceeded, initiator, format!("{what}: {asked} exceeds the limit of {limit}"))
     }
 
+    /// The failure that an operation answers by a negative number of its contract (an HRESULT such as `0xc0040007`): wires that
+    /// carry such numbers carry this one, and [`Failure::status`] reads it on the other side.
+    #[cold]
+    pub fn of_status(status: i32, message: impl Into<String>) -> Self {
+        Self::new(Kind::Internal, Initiator::Peer, message)
+            .with_code(format!("{status:#010x}"))
+            .with_completed(Completed::Yes)
+    }
+
     /// The same failure with the peer's own code and its name, such as `CORBA::MARSHAL minor 0x41540026`.
     #[must_use]
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
@@ -175,6 +184,12 @@ impl Failure {
     /// The peer's own code, with its name.
     pub fn code(&self) -> Option<&str> {
         self.0.code.as_deref()
+    }
+
+    /// The peer's own code as a number, where it is one of 32 bits: an HRESULT, a status of RPC.
+    pub fn status(&self) -> Option<i32> {
+        let digits = self.code()?.strip_prefix("0x").filter(|digits| digits.len() == 8)?;
+        u32::from_str_radix(digits, 16).ok().map(u32::cast_signed)
     }
 
     /// Where; empty if unknown.

@@ -67,6 +67,14 @@ pub trait Target: Send + Sync {
     fn withdraw(&self, ticket: Ticket);
     /// Asks the peer whether it has the object.
     fn probe(&self) -> Result<(), Failure>;
+    /// Asks whether the object has the interface with this identity.
+    fn offers(&self, _interface: &str) -> Result<bool, Failure> {
+        Err(Failure::new(
+            Kind::Unsupported,
+            Initiator::Here,
+            "this wire cannot ask an object for an interface",
+        ))
+    }
     /// Listens to signals of the object: those of one interface, or all; one of them, or all.
     fn subscribe(
         &self,
@@ -137,6 +145,11 @@ impl Object {
     /// means all signals of the object.
     pub fn subscribe(&self, signal: Option<&Signal>, listener: Listener) -> Result<Subscription, Failure> {
         self.target.subscribe(self.interface(), signal, listener)
+    }
+
+    /// Asks whether the object has the interface with this identity, where the wire has a way to ask (QueryInterface).
+    pub fn offers(&self, interface: &str) -> Result<bool, Failure> {
+        self.target.offers(interface)
     }
 
     /// Where it is.

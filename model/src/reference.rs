@@ -112,6 +112,13 @@ pub enum Endpoint {
 }
 
 impl Reference {
+    /// The same reference to the object as one of this interface: its identity, as the contract spells it, chooses the interface that
+    /// a caller gets where objects have several (an IID).
+    #[must_use]
+    pub fn with_type(self, type_id: impl Into<String>) -> Self {
+        Self { type_id: type_id.into(), ..self }
+    }
+
     /// Whether it is where a call goes on that may have run already.
     pub fn is_under_way(&self) -> bool {
         self.profiles.iter().any(|profile| profile.component(UNDER_WAY).is_some())

@@ -3,7 +3,7 @@
 use crate::body::Body;
 use crate::contract::{Attribute, Interface, Signal};
 use crate::failure::{Failure, Initiator, Kind};
-use crate::object::{Ref, Remote, Side};
+use crate::object::{Ref, Remote, Resolver, Side};
 use crate::session::Heard;
 use crate::shape::Hold;
 use crate::visit::{Encode, Sink, Visit};
@@ -23,6 +23,41 @@ pub enum Tidings<T> {
     Garbled(Failure),
     /// The connection broke: the subscription is over, and must be made anew.
     Ended(Failure),
+}
+
+/// What happens among those who listen to an object, on wires where they are known: told to whoever serves it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Audience {
+    /// Somebody listens from now on.
+    Joined {
+        /// The identity of the interface whose calls the signals are.
+        interface: String,
+        /// Who: a number that nobody else has who listens to that interface of the object.
+        listener: u32,
+        /// How many listen to it now.
+        listeners: usize,
+    },
+    /// Somebody listens no longer: of their own accord, or because they are no more, or were dismissed.
+    Left {
+        /// The identity of the interface whose calls the signals are.
+        interface: String,
+        /// Who.
+        listener: u32,
+        /// How many listen to it now.
+        listeners: usize,
+    },
+    /// A signal did not reach a listener, or the listener answered it with a failure.
+    Failed {
+        /// The identity of the interface whose calls the signals are.
+        interface: String,
+        /// Who.
+        listener: u32,
+        /// Why.
+        failure: Failure,
+        /// How many signals were given up for it, too, since the last time that this was told.
+        lost: u64,
+    },
 }
 
 /// Gets signals, on the runtime's threads, in order.
@@ -177,6 +212,16 @@ pub trait Emitter: Send + Sync {
         signal: Option<&Signal>,
         listener: Listener,
     ) -> Subscription;
+
+    /// Whether the object that is served under a key has an interface.
+    fn offers(&self, _key: &[u8], _interface: &str) -> bool {
+        false
+    }
+
+    /// Turns references into objects, as long as the node runs.
+    fn resolver(&self) -> Option<Arc<dyn Resolver>> {
+        None
+    }
 }
 
 /// Emits the signals of an object without holding it or its node: for servants, which the node holds.

@@ -159,6 +159,20 @@ pub trait Sink {
     fn content(&mut self, shape: &Shape) -> Visit<()>;
     /// Ends the composite that was opened last.
     fn close(&mut self, shape: &Shape) -> Visit<()>;
+    /// How many elements there is room for in the sequence that is opened next, where its shape says that somebody else said so;
+    /// for wires that write that beside the count.
+    fn room(&mut self, most: usize) {
+        let _ = most;
+    }
+    /// How the operation succeeded whose results these are: a number that stands beside them on wires which have such, 0 for
+    /// plain success. It may be said before, among or behind the results; other wires leave it out.
+    ///
+    /// # Errors
+    /// On such wires: the number tells of a failure.
+    fn status(&mut self, status: i32) -> Visit<()> {
+        let _ = status;
+        Ok(())
+    }
 }
 
 /// Where values are read from. Text and bytes may borrow from the message (`'a`).
@@ -227,6 +241,10 @@ pub trait Source<'a> {
     fn close(&mut self, shape: &Shape) -> Visit<()>;
     /// What is left to spend on this message.
     fn budget(&mut self) -> &mut Budget;
+    /// How the operation succeeded whose results these are; 0 on wires that do not tell.
+    fn status(&self) -> i32 {
+        0
+    }
 }
 
 #[cold]

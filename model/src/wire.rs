@@ -136,6 +136,12 @@ pub trait Wire: Send + Sync {
         Failure::new(Kind::Unsupported, Initiator::User, format!("on {}, {what}", self.name()))
     }
 
+    /// What a number says by which an operation succeeded ([`crate::Success::code`]), for people: the number, and its name if it
+    /// has one.
+    fn status(&self, status: i32) -> String {
+        format!("{status:#010x}")
+    }
+
     /// An annotated listing of one direction of a connection; works on truncated and on broken input.
     fn explain(&self, bytes: &[u8]) -> Listing;
 }

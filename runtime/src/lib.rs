@@ -23,6 +23,7 @@ mod habits;
 pub mod hub;
 mod joining;
 mod keeper;
+mod lending;
 mod links;
 mod monitor;
 mod node;
@@ -45,6 +46,7 @@ mod view;
 
 pub use builder::{Builder, Notice, Observer};
 pub use connection::backward::caller;
+pub use lending::{Lent, WeakNode};
 pub use monitor::Monitor;
 pub use node::Node;
 pub use patience::Latency;

@@ -19,11 +19,11 @@ use std::time::Duration;
 /// connections end at once (typed references keep working as callers); [`Node::stop`] lets calls end before.
 #[derive(Clone)]
 pub struct Node {
-    guard: Arc<Guard>,
+    pub(crate) guard: Arc<Guard>,
 }
 
-struct Guard {
-    shared: Arc<Shared>,
+pub(crate) struct Guard {
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Drop for Guard {
@@ -32,6 +32,7 @@ impl Drop for Guard {
         // Servants may hold references that hold this node.
         self.shared.directory.clear();
         self.shared.listeners.clear();
+        self.shared.hooks.clear();
     }
 }
 
@@ -70,7 +71,8 @@ impl Node {
         Ref::local(servant, self.guard.shared.publish(&type_id, &key), key, emitter)
     }
 
-    /// Serves a typed servant under a fresh key: for callbacks.
+    /// Serves a typed servant under a fresh key, until it is withdrawn: for callbacks. [`Node::lend`] serves it until nobody refers to
+    /// it any more.
     pub fn export_anonymous<I: RemoteTrait + ?Sized>(&self, servant: Arc<I>) -> Ref<I> {
         self.export(self.guard.shared.directory.fresh_key(), servant)
     }

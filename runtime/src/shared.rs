@@ -5,6 +5,7 @@ use crate::connection::Connection;
 use crate::directory::{Directory, Entry};
 use crate::habits::Pool;
 use crate::keeper::Keeper;
+use crate::lending::Hooks;
 use crate::links::Way;
 use crate::patience::Latency;
 use crate::quotas::Allowance;
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     observer: Option<Observer>,
     pub(crate) directory: Directory,
     pub(crate) listeners: Listeners,
+    pub(crate) hooks: Hooks,
     pub(crate) keeper: Keeper,
     /// Threads for operations that block.
     pub(crate) pool: Pool,
@@ -101,6 +103,7 @@ impl Shared {
             observer: builder.observer,
             directory: Directory::default(),
             listeners: Listeners::default(),
+            hooks: Hooks::default(),
             keeper: Keeper::default(),
             pool: Pool::new(blocked),
             links: Mutex::default(),
@@ -267,7 +270,13 @@ impl Shared {
         for ambient in self.ambients() {
             removed.iter().for_each(|entry| ambient.withdrawn(key, entry.servant.interface()));
         }
-        !removed.is_empty()
+        let was_served = !removed.is_empty();
+        // Servants end before it is told that they did.
+        drop(removed);
+        if was_served {
+            self.hooks.ended(key);
+        }
+        was_served
     }
 
     /// Gives a connection of the calling side an event loop, so that futures can wait on it.

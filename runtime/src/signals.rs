@@ -7,8 +7,8 @@ use crate::sync::lock;
 use bytes::Bytes;
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Attribute, Emission, Emitter, Encode, Failure, Heard, Initiator, Interface, Kind, Signal, Subscription,
-    Tidings,
+    Attribute, Emission, Emitter, Encode, Failure, Heard, Initiator, Interface, Kind, Resolver, Signal,
+    Subscription, Tidings,
 };
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -285,6 +285,14 @@ impl Emitter for Shared {
                 node.listeners.remove(id);
             }
         })
+    }
+
+    fn offers(&self, key: &[u8], interface: &str) -> bool {
+        self.directory.get(key).iter().any(|entry| entry.servant.interface().is_a(interface))
+    }
+
+    fn resolver(&self) -> Option<Arc<dyn Resolver>> {
+        Some(self.arc()?)
     }
 }
 

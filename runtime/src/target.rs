@@ -332,6 +332,17 @@ impl Target for Remote {
         }
     }
 
+    fn offers(&self, interface: &str) -> Result<bool, Failure> {
+        let wire = self.reference.profiles.first().and_then(|profile| self.node.wire_named(profile.wire));
+        let object = Object::new(self.with_deadline(self.deadline));
+        let ambient = wire.and_then(|wire| self.node.ambient(wire));
+        let asked = ambient.and_then(|ambient| ambient.offers(&object, interface));
+        asked.unwrap_or_else(|| {
+            let what = "this wire cannot ask an object for an interface";
+            Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+        })
+    }
+
     fn subscribe(
         &self,
         interface: Option<&Interface>,

@@ -6,6 +6,7 @@ use crate::shared::Shared;
 use crate::signals::stopped;
 use bytes::Bytes;
 use everywire_model::object::Local;
+use everywire_model::signal::Audience;
 use everywire_model::{
     Answer, BoxFuture, CallId, Emission, Encode, Endpoint, Failure, Hold, Interface, Link, Object, Objects,
     Peer, Place, Reach, Reference, Resolver, Servant, Signal,
@@ -98,6 +99,12 @@ impl Objects for View {
     fn attend(&self) {
         if let Some(node) = self.node.upgrade() {
             node.keeper.attend(&node);
+        }
+    }
+
+    fn audience(&self, key: &[u8], told: &Audience) {
+        if let Some(node) = self.node.upgrade() {
+            node.hooks.audience(key, told);
         }
     }
 

@@ -234,7 +234,7 @@ fn use_up(address: &str) {
     assert_eq!(pantry.echo("Käse").expect("an echo"), "Käse");
     assert_eq!(pantry.weigh(4, 1_000_000).expect("a weight"), (2_000_000, 250_000.0));
     let load: Vec<u8> = (0..100_000_u32).map(|i| i.to_le_bytes()[1]).collect();
-    let reversed = pantry.reverse(100_000, load.clone().into()).expect("octets");
+    let reversed = pantry.reverse(load.clone().into()).expect("octets");
     assert!(reversed.iter().eq(load.iter().rev()));
     let refused = pantry.refuse(0x8007_000e_u32.cast_signed()).expect_err("it refuses");
     assert_eq!(refused.code(), Some("0x8007000e"));

@@ -14,6 +14,7 @@ mod dbus_bus;
 mod dbus_cli;
 mod dbus_peers;
 mod dbus_tools;
+mod dcom_com;
 mod dcom_kerberos;
 mod dcom_peers;
 mod dcom_samba;

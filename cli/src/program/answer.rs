@@ -46,7 +46,7 @@ pub(super) fn give(
     } else if let Some(name) = said.get("raise") {
         raise(&mut call, operation, name, said.get("fields"), words)
     } else {
-        results(&mut call, operation, said.get("results"), words)
+        results(&mut call, operation, said, words)
     };
     done.map_err(|why| {
         let why = format!("the answer to `{}` does not fit: {why}", operation.name);
@@ -60,15 +60,31 @@ pub(super) fn give(
 fn results(
     call: &mut Pending,
     operation: &Operation,
-    said: Option<&Json>,
+    said: &Map<String, Json>,
     words: &Words,
 ) -> Result<(), String> {
     let nothing = Json::Object(Map::new());
-    let said = said.filter(|said| !said.is_null()).unwrap_or(&nothing);
+    let status = said.get("code").map_or(Ok(0), status)?;
+    let said = said.get("results").filter(|said| !said.is_null()).unwrap_or(&nothing);
     let value =
         json::read(&operation.results, said, "results", words).map_err(|misfit| misfit.to_string())?;
-    call.request.answer(Answer::Done(&|sink: &mut dyn Sink| value.encode(&operation.results, sink)));
+    call.request.answer(Answer::Done(&|sink: &mut dyn Sink| {
+        sink.status(status)?;
+        value.encode(&operation.results, sink)
+    }));
     Ok(())
+}
+
+/// The code with which an operation succeeded: `"0x00000001"`, or a number.
+fn status(said: &Json) -> Result<i32, String> {
+    let number = match said {
+        Json::String(text) => text.strip_prefix("0x").and_then(|digits| i64::from_str_radix(digits, 16).ok()),
+        other => other.as_i64(),
+    };
+    let status = number.and_then(|number| i32::try_from(number).ok()).filter(|status| *status >= 0);
+    status.ok_or_else(|| {
+        format!("`code` is {said}, and the code of a success is a number from 0 to 0x7fffffff")
+    })
 }
 
 fn raise(

@@ -125,6 +125,8 @@ fn unnamed(trouble: Box<Trouble>, word: &str, object: &Object, node: &Node) -> B
 /// What came back.
 struct Answer {
     value: Value,
+    /// How the operation succeeded, where that is told: 0 plainly.
+    status: i32,
     sent: usize,
     received: usize,
     elapsed: Duration,
@@ -143,7 +145,8 @@ fn call(
     let begun = Instant::now();
     if operation.oneway {
         object.send(operation, &encode).map_err(|failure| failed(&failure))?;
-        return Ok(Answer { value: Value::Struct(Vec::new()), sent, received: 0, elapsed: begun.elapsed() });
+        let (value, elapsed) = (Value::Struct(Vec::new()), begun.elapsed());
+        return Ok(Answer { value, status: 0, sent, received: 0, elapsed });
     }
     let outcome = object.invoke(operation, &encode);
     let elapsed = begun.elapsed();
@@ -155,7 +158,7 @@ fn call(
                 let trouble = failed(&failure.at(format_args!("results of {}", operation.name)));
                 if limited { trouble } else { trouble.hint("compare the contract of both sides") }
             })?;
-            Ok(Answer { value, sent, received: body.bytes.len(), elapsed })
+            Ok(Answer { value, status: body.status(), sent, received: body.bytes.len(), elapsed })
         }
         Outcome::Raised(told) => Err(raised(operation, &told.id, &told.body, notation, what)),
         Outcome::Failed(failure) => Err(failed(&failure)),
@@ -193,22 +196,30 @@ fn print(
     style: Style,
 ) {
     let reference = object.reference();
+    let profile = reference.profiles.first();
+    let status = (answer.status != 0).then(|| {
+        let wire = profile.and_then(|profile| everywire::wires::named(profile.wire));
+        wire.map_or_else(|| answer.status.to_string(), |wire| wire.status(answer.status))
+    });
     if json {
         let notes = if operation.oneway {
             vec!["oneway: nobody tells whether it arrived".into()]
         } else {
             Vec::new()
         };
-        let profile = reference.profiles.first();
         return Envelope {
             value: json::write(&operation.results, &answer.value, notation),
             peer: profile.and_then(|profile| profile.endpoints.first()).map(ToString::to_string),
             wire: profile.map(|profile| profile.wire),
             bytes: Some((answer.sent, answer.received)),
             elapsed: Some(answer.elapsed),
+            status: status.map(|_| answer.status),
             notes,
         }
         .print();
+    }
+    if let Some(status) = status {
+        output::note(&format!("succeeded with {status}"));
     }
     if !operation.results.fields().is_empty() {
         line(&people::results(&operation.results, &answer.value, notation));

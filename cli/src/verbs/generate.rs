@@ -38,6 +38,9 @@ struct Files {
     /// Directory for the generated files: one for each contract, of the same name.
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Have every method of a MIDL object tell by which HRESULT it succeeded, as if the contract said `[success]`.
+    #[arg(long)]
+    success_codes: bool,
     /// Write nothing; tell whether the generated files are up to date.
     #[arg(long, requires = "out")]
     check: bool,
@@ -59,7 +62,11 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let mut made = Vec::new();
     for given in &files.contracts {
         let (contract, source, stem) = contract_of(given, &files.preprocess)?;
-        let options = everywire_codegen::rust::Options { source, ..Default::default() };
+        let options = everywire_codegen::rust::Options {
+            source,
+            success_codes: files.success_codes,
+            ..Default::default()
+        };
         made.push((given.as_str(), stem, everywire_codegen::rust::generate(&contract, &options)));
     }
     let Some(directory) = &files.out else { return to_stdout(&made, files.json) };

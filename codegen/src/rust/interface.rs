@@ -1,8 +1,9 @@
 //! The trait, and what connects it to stubs and skeletons.
 
+use super::call::Call;
+use super::data::allow_capitals;
 use super::plan::{Family, Plan};
 use super::types::{Face, Types};
-use crate::names::{distinct, snake};
 use crate::page::Page;
 use everywire_model::shape::{Field, Shape};
 use everywire_model::{Interface, Operation};
@@ -41,6 +42,7 @@ pub(super) fn define(types: &Types<'_, '_>, interface: &Interface, family: &Fami
         page.line("#[::everywire::async_trait]");
     }
     page.line("#[allow(missing_docs)]");
+    allow_capitals(name, page);
     page.block(&format!("pub trait {name}: {}", supers.join(" + ")), |page| {
         let own = interface.operations.iter().zip(&family.methods).skip(interface.inherited);
         for (index, (operation, method)) in own.enumerate() {
@@ -78,7 +80,7 @@ pub(super) fn implement(types: &Types<'_, '_>, interface: &Interface, family: &F
 
 /// Whether a linter might find a type too complex: it is long, or has types in types.
 pub(super) fn is_complex(kind: &str) -> bool {
-    kind.len() > COMPLEX || kind.matches("Option<Vec<").count() > 1
+    kind.len() > COMPLEX || kind.matches("Option<Vec<").count() > 1 || kind.starts_with("ew::Success<(")
 }
 
 /// Trait, stub and skeleton of one face.
@@ -98,59 +100,45 @@ pub(super) fn signature(
     end: &str,
     page: &mut Page,
 ) {
-    let arguments = operation.arguments.fields();
-    let values = arguments.len().max(operation.results.fields().len());
+    let values = operation.arguments.fields().len().max(operation.results.fields().len());
     if values > MOST {
         page.line(format!(
             "// `{}` carries {values} values one way; at most {MOST} are supported.",
             operation.name
         ));
     }
-    if arguments.len() + 1 > MANY && end == ";" {
+    let call = Call::of(types.plan, owner, operation);
+    let kinds: Vec<String> = call.parameters().map(|value| types.parameter(&value.field.shape)).collect();
+    if kinds.len() + 1 > MANY && end == ";" {
         page.line("#[allow(clippy::too_many_arguments)]");
     }
-    let ok = ok_type(types, operation);
-    let kinds: Vec<String> = arguments.iter().map(|field| types.parameter(&field.shape)).collect();
+    let ok = call.ok(types);
     if end == ";" && kinds.iter().chain([&ok]).any(|kind| is_complex(kind)) {
         page.line("#[allow(clippy::type_complexity)]");
     }
     let mut parameters = vec!["&self".to_owned()];
-    for (name, kind) in argument_names(operation).iter().zip(kinds) {
-        parameters.push(format!("{name}: {kind}"));
+    for (value, kind) in call.parameters().zip(kinds) {
+        parameters.push(format!("{}: {kind}", value.name));
     }
     let fun = if types.face == Face::Asynchronous { "async fn" } else { "fn" };
     let error = types.plan.error(types.from, owner, operation);
     let mut tail = format!(") -> Result<{ok}, {error}>{end}");
     if !page.fits(&tail) {
-        tail = format!(") -> Result<\n    {},\n    {error},\n>{end}", broken(types, operation, &ok, page));
+        tail = format!(") -> Result<\n    {},\n    {error},\n>{end}", broken(types, &call, &ok, page));
     }
     page.list(&format!("{fun} {method}("), &parameters, &tail);
 }
 
-/// What a call yields: the return value, then the out and inout parameters.
-fn ok_type(types: &Types<'_, '_>, operation: &Operation) -> String {
-    let results: Vec<String> =
-        operation.results.fields().iter().map(|field| types.result(&field.shape)).collect();
-    match results.as_slice() {
-        [one] => one.clone(),
-        several => format!("({})", several.join(", ")),
-    }
-}
-
 /// What a call yields, one level deeper, a value a line if it must be.
-fn broken(types: &Types<'_, '_>, operation: &Operation, ok: &str, page: &Page) -> String {
-    let results = operation.results.fields();
-    if results.len() < 2 || page.fits(&format!("    {ok},")) {
+fn broken(types: &Types<'_, '_>, call: &Call<'_>, ok: &str, page: &Page) -> String {
+    let values: Vec<_> = call.yields().map(|value| format!("        {},\n", value.shown(types))).collect();
+    if values.len() < 2 || page.fits(&format!("    {ok},")) {
         return ok.to_owned();
     }
-    let values: Vec<_> =
-        results.iter().map(|field| format!("        {},\n", types.result(&field.shape))).collect();
-    format!("(\n{}    )", values.concat())
-}
-
-/// Names of the in and inout parameters.
-pub(super) fn argument_names(operation: &Operation) -> Vec<String> {
-    distinct(operation.arguments.fields().iter().map(|field| field.name.as_ref()), snake)
+    match call.succeeds {
+        true => format!("ew::Success<(\n{}    )>", values.concat()),
+        false => format!("(\n{}    )", values.concat()),
+    }
 }
 
 /// A tuple of this many parts.

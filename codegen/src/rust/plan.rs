@@ -2,7 +2,8 @@
 
 use super::gather::{Found, fingerprint, gather};
 use super::graph::TypeGraph;
-use crate::names::{self, Taken, camel, distinct, screaming, snake};
+use crate::names::{self, Taken, camel, distinct, screaming};
+use everywire_model::contract::{SUCCESS, note};
 use everywire_model::shape::{Alias, Enum, Shape, Struct, Union};
 use everywire_model::{Contract, Definition, Hold, Interface, InterfaceKind, Operation};
 use std::collections::HashMap;
@@ -74,12 +75,17 @@ pub(super) struct Plan<'c> {
     scopes: HashMap<String, usize>,
     /// Which types hold one another, and which can be compared.
     pub(super) graph: TypeGraph,
+    /// Whether each method of a MIDL object tells how it succeeded.
+    success_codes: bool,
 }
+
+/// What every object of MIDL is.
+const UNKNOWN: &str = "00000000-0000-0000-c000-000000000046";
 
 impl<'c> Plan<'c> {
     /// Plans a contract.
-    pub(super) fn new(contract: &'c Contract) -> Self {
-        let mut plan = Self { graph: TypeGraph::new(shapes(contract)), ..Self::default() };
+    pub(super) fn new(contract: &'c Contract, success_codes: bool) -> Self {
+        let mut plan = Self { graph: TypeGraph::new(shapes(contract)), success_codes, ..Self::default() };
         plan.scope("");
         let mut pending = Vec::new();
         // Primary names first, so that what follows from them gives way.
@@ -203,7 +209,7 @@ impl<'c> Plan<'c> {
                 shown,
             }
         } else {
-            let given = if shown { module.types.name_type(camel(wanted)) } else { String::new() };
+            let given = if shown { module.types.name_type(names::type_name(wanted)) } else { String::new() };
             let described = module.statics.name_value(described);
             Place { path: module.path.clone(), name: given, described, shown }
         };
@@ -336,6 +342,17 @@ impl<'c> Plan<'c> {
         Some(first + own - ancestor.inherited)
     }
 
+    /// The interface that declares an operation: this one or one above it.
+    pub(super) fn owner(interface: &Interface, index: usize) -> &Interface {
+        Self::lineage(interface)
+            .into_iter()
+            .find(|ancestor| {
+                (ancestor.inherited..ancestor.operations.len())
+                    .any(|own| Self::number(interface, ancestor, own) == Some(index))
+            })
+            .unwrap_or(interface)
+    }
+
     /// Where a named definition is.
     pub(super) fn find(&self, name: &str) -> Option<&Place> {
         self.places.get(name)
@@ -373,6 +390,12 @@ impl<'c> Plan<'c> {
         }
     }
 
+    /// Whether an operation tells how it succeeded.
+    pub(super) fn succeeds_variously(&self, owner: &Interface, operation: &Operation) -> bool {
+        note(&operation.notes, SUCCESS).is_some()
+            || (self.success_codes && owner.kind != InterfaceKind::Dispatch && owner.is_a(UNKNOWN))
+    }
+
     /// This interface and all it inherits from, each once: the furthest bases first.
     pub(super) fn lineage(interface: &Interface) -> Vec<&Interface> {
         fn walk<'i>(interface: &'i Interface, seen: &mut Vec<&'i Interface>) {
@@ -401,11 +424,6 @@ pub(super) fn is_tuple(shape: &Struct) -> bool {
 fn like_a_type(name: &str) -> bool {
     let local = local(name);
     names::is_identifier(name) && local.starts_with(char::is_uppercase) && !local.contains('_')
-}
-
-/// Names of a struct's fields.
-pub(super) fn field_names(shape: &Struct) -> Vec<String> {
-    distinct(shape.fields.iter().map(|field| field.name.as_ref()), snake)
 }
 
 /// Names of an enumeration's members.

@@ -51,7 +51,7 @@ pub(super) fn implement(types: &Types<'_, '_>, interface: &Interface, family: &F
     let described = types.plan.find(&interface.name).map_or("", |place| place.described.as_str());
     for (index, signal, name) in own(interface, family) {
         let Some(fields) = fields(signal) else { continue };
-        implement_fields(name, fields, page);
+        implement_fields(types, name, fields, page);
         page.gap();
         page.block(&format!("impl ew::Occasion for {name}"), |page| {
             page.block("fn interface() -> &'static ew::Interface", |page| {

@@ -1,6 +1,7 @@
 //! Skeletons: from the number of an operation to a call of the servant.
 
-use super::interface::{COMPLEX, MANY, argument_names, is_referent, names, tuple};
+use super::call::{Call, check_counts, write_counts};
+use super::interface::{COMPLEX, MANY, is_referent, names, tuple};
 use super::plan::{Family, Plan};
 use super::types::{Face, Types};
 use crate::names::Taken;
@@ -55,7 +56,10 @@ pub(super) fn write(types: &Types<'_, '_>, interface: &Interface, family: &Famil
 fn cases(types: &Types<'_, '_>, interface: &Interface, family: &Family, described: &str, page: &mut Page) {
     for (index, (operation, method)) in interface.operations.iter().zip(&family.methods).enumerate() {
         let from = ambiguous(types, interface, family, index);
-        page.enclosed(&format!("{index} => {{"), "}", |page| case(types, operation, method, from, page));
+        let owner = Plan::owner(interface, index);
+        page.enclosed(&format!("{index} => {{"), "}", |page| {
+            case(types, owner, operation, (method.as_str(), from), page);
+        });
     }
     page.line(format!("_ => Err(ew::object::no_operation(&describe::{described})),"));
 }
@@ -75,10 +79,17 @@ fn ambiguous(types: &Types<'_, '_>, interface: &Interface, family: &Family, inde
     Some(Plan::path(types.from, &place.path, &names(types, above)[0]))
 }
 
-fn case(types: &Types<'_, '_>, operation: &Operation, method: &str, from: Option<String>, page: &mut Page) {
+fn case(
+    types: &Types<'_, '_>,
+    owner: &Interface,
+    operation: &Operation,
+    (method, from): (&str, Option<String>),
+    page: &mut Page,
+) {
+    let call = Call::of(types.plan, owner, operation);
     let fields = operation.arguments.fields();
     let mut taken = Taken::locals();
-    let names: Vec<_> = argument_names(operation).into_iter().map(|name| taken.name_value(name)).collect();
+    let names: Vec<_> = call.argument_names().into_iter().map(|name| taken.name_value(name)).collect();
     if !names.is_empty() {
         let kinds: Vec<_> = fields.iter().map(|field| types.argument(&field.shape)).collect();
         let head = format!("let {}: {}", tuple(&names), tuple(&kinds));
@@ -91,17 +102,24 @@ fn case(types: &Types<'_, '_>, operation: &Operation, method: &str, from: Option
             page.list(&format!("let {}: (", tuple(&names)), &kinds, ") = request.arguments()?;");
         }
     }
+    check_counts(&call.arguments, &names, page);
     for (name, field) in names.iter().zip(fields) {
         if is_referent(types, &field.shape) {
             page.line(format!("let {name} = request.narrow({name})?;"));
         }
     }
-    let passed: Vec<_> = names
+    let passed: Vec<_> = call
+        .arguments
         .iter()
-        .zip(fields)
-        .map(|(name, field)| if types.borrowed(&field.shape) { format!("&{name}") } else { name.clone() })
+        .zip(&names)
+        .filter(|(value, _)| value.is_shown())
+        .map(
+            |(value, name)| {
+                if types.borrowed(&value.field.shape) { format!("&{name}") } else { name.clone() }
+            },
+        )
         .collect();
-    let (root, call) = match from {
+    let (root, called) = match from {
         Some(from) => {
             let servant = if types.face == Face::Asynchronous { "servant" } else { "&**servant" };
             let passed = [&[servant.to_owned()], passed.as_slice()].concat();
@@ -109,13 +127,57 @@ fn case(types: &Types<'_, '_>, operation: &Operation, method: &str, from: Option
         }
         None => ("let result = servant".to_owned(), Some(format!(".{method}({})", passed.join(", ")))),
     };
-    let mut calls: Vec<String> = call.into_iter().collect();
+    let mut calls: Vec<String> = called.into_iter().collect();
     if types.face == Face::Asynchronous {
         calls.push(".await".to_owned());
     }
     page.chain(&root, &calls, ";");
-    page.line(match operation.results.fields().len() {
-        1 => "request.reply(result.map(|value| (value,)))",
+    if !call.answers_as_is() {
+        return answer(types, &call, &names, page);
+    }
+    page.line(match (call.results.len(), call.succeeds) {
+        (1, true) => "request.reply(result.map(|success| success.map(|value| (value,))))",
+        (1, false) => "request.reply(result.map(|value| (value,)))",
         _ => "request.reply(result)",
+    });
+}
+
+/// Writes the answer where results do not travel as the servant returns them.
+fn answer(types: &Types<'_, '_>, call: &Call<'_>, arguments: &[String], page: &mut Page) {
+    let names = call.result_names();
+    let shown: Vec<_> = call
+        .results
+        .iter()
+        .zip(&names)
+        .filter(|(value, _)| value.is_shown())
+        .map(|(_, name)| name.clone())
+        .collect();
+    let pattern = match shown.as_slice() {
+        [one] => one.clone(),
+        several => format!("({})", several.join(", ")),
+    };
+    let pattern = if call.succeeds { format!("ew::Success {{ value: {pattern}, code }}") } else { pattern };
+    page.block("match result", |page| {
+        page.enclosed(&format!("Ok({pattern}) => {{"), "}", |page| {
+            call.check_like("answered", arguments, &names, page);
+            call.check_room(arguments, &names, page);
+            write_counts(types, &call.results, &names, page);
+            let values: Vec<_> = call
+                .results
+                .iter()
+                .zip(&names)
+                .map(|(value, name)| call.answered(value, name, arguments))
+                .collect();
+            let (open, close) = match call.succeeds {
+                true => ("Ok(ew::Success::with(code, (", ")))"),
+                false => ("Ok((", "))"),
+            };
+            let head = format!("request.reply::<_, ew::Failure>({open}");
+            match values.as_slice() {
+                [one] => page.line(format!("{head}{one},{close})")),
+                several => page.list(&head, several, &format!("{close})")),
+            }
+        });
+        page.line("Err(error) => request.reply::<(), _>(Err(error)),");
     });
 }

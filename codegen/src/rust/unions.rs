@@ -1,6 +1,6 @@
 //! Unions: enumerations with data.
 
-use super::data::{marshal_fn, unmarshal_fn};
+use super::data::{allow_capitals, marshal_fn, unmarshal_fn};
 use super::plan::arm_names;
 use super::types::Types;
 use crate::page::Page;
@@ -20,6 +20,7 @@ pub(super) fn define(types: &Types<'_, '_>, union: &Union, page: &mut Page) {
         if types.plan.graph.comparable(&shape) { ", PartialEq" } else { "" }
     ));
     page.line("#[allow(missing_docs)]");
+    allow_capitals(&name, page);
     page.block(&format!("pub enum {name}"), |page| {
         for arm in &arms {
             match &arm.kind {

@@ -3,17 +3,19 @@
 use ::everywire::model as ew;
 
 /// `FILETIME` of the contract.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[allow(clippy::upper_case_acronyms)]
 #[allow(missing_docs)]
-pub struct Filetime {
+pub struct FILETIME {
     pub dw_low_date_time: u32,
     pub dw_high_date_time: u32,
 }
 
 /// `GUID` of the contract.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[allow(clippy::upper_case_acronyms)]
 #[allow(missing_docs)]
-pub struct Guid {
+pub struct GUID {
     pub data1: u32,
     pub data2: u16,
     pub data3: u16,
@@ -41,11 +43,10 @@ pub enum Phase {
 #[allow(missing_docs)]
 pub struct Reading {
     pub name: Option<String>,
-    pub at: Filetime,
+    pub at: FILETIME,
     pub grade: Grade,
     pub value: ew::Variant,
-    pub raw: Option<ew::Bytes>,
-    pub count: u32,
+    pub raw: ew::Bytes,
 }
 
 /// `Setting` of the contract.
@@ -68,7 +69,8 @@ pub struct Node {
 }
 
 /// `DATE` of the contract.
-pub type Date = f64;
+#[allow(clippy::upper_case_acronyms)]
+pub type DATE = f64;
 
 /// A tank with properties
 #[allow(missing_docs)]
@@ -78,7 +80,7 @@ pub trait ITank: Send + Sync {
     fn level(&self) -> Result<f64, ew::Failure>;
     fn fill(&self, litres: f64, slowly: bool) -> Result<bool, ew::Failure>;
     fn alarms(&self) -> Result<(Vec<String>, Vec<i32>), ew::Failure>;
-    fn since(&self) -> Result<Date, ew::Failure>;
+    fn since(&self) -> Result<DATE, ew::Failure>;
 }
 
 /// A tank with properties
@@ -90,26 +92,23 @@ pub trait ITankAsync: Send + Sync {
     async fn level(&self) -> Result<f64, ew::Failure>;
     async fn fill(&self, litres: f64, slowly: bool) -> Result<bool, ew::Failure>;
     async fn alarms(&self) -> Result<(Vec<String>, Vec<i32>), ew::Failure>;
-    async fn since(&self) -> Result<Date, ew::Failure>;
+    async fn since(&self) -> Result<DATE, ew::Failure>;
 }
 
 /// `HRESULT` of the contract.
-pub type Hresult = i32;
+#[allow(clippy::upper_case_acronyms)]
+pub type HRESULT = i32;
 
 /// `IID` of the contract.
-pub type Iid = Guid;
+#[allow(clippy::upper_case_acronyms)]
+pub type IID = GUID;
 
 /// `IRecorder` of the contract.
 #[allow(missing_docs)]
 pub trait IRecorder: Send + Sync {
-    #[allow(clippy::type_complexity)]
-    fn read(
-        &self,
-        count: u32,
-        names: &[Option<String>],
-    ) -> Result<(Option<Vec<Reading>>, Option<Vec<Hresult>>), ew::Failure>;
-    fn find(&self, name: &str, riid: &Iid) -> Result<Option<ew::Reference>, ew::Failure>;
-    fn next(&self, wanted: u32) -> Result<(Vec<Guid>, u32), ew::Failure>;
+    fn read(&self, names: &[Option<String>]) -> Result<(Vec<Reading>, Vec<HRESULT>), ew::Failure>;
+    fn find(&self, name: &str, riid: &IID) -> Result<Option<ew::Reference>, ew::Failure>;
+    fn next(&self, wanted: u32) -> Result<Vec<GUID>, ew::Failure>;
     fn set(
         &self,
         setting: &Setting,
@@ -124,14 +123,12 @@ pub trait IRecorder: Send + Sync {
 #[::everywire::async_trait]
 #[allow(missing_docs)]
 pub trait IRecorderAsync: Send + Sync {
-    #[allow(clippy::type_complexity)]
     async fn read(
         &self,
-        count: u32,
         names: &[Option<String>],
-    ) -> Result<(Option<Vec<Reading>>, Option<Vec<Hresult>>), ew::Failure>;
-    async fn find(&self, name: &str, riid: &Iid) -> Result<Option<ew::Reference>, ew::Failure>;
-    async fn next(&self, wanted: u32) -> Result<(Vec<Guid>, u32), ew::Failure>;
+    ) -> Result<(Vec<Reading>, Vec<HRESULT>), ew::Failure>;
+    async fn find(&self, name: &str, riid: &IID) -> Result<Option<ew::Reference>, ew::Failure>;
+    async fn next(&self, wanted: u32) -> Result<Vec<GUID>, ew::Failure>;
     async fn set(
         &self,
         setting: &Setting,
@@ -186,7 +183,7 @@ pub struct TankOverflowed {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TankEmptied {}
 
-impl ew::Marshal for Filetime {
+impl ew::Marshal for FILETIME {
     fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
         sink.open(shape, 2)?;
         ew::Marshal::marshal(&self.dw_low_date_time, ew::marshal::field(shape, 0), sink)?;
@@ -195,7 +192,7 @@ impl ew::Marshal for Filetime {
     }
 }
 
-impl<'a> ew::Unmarshal<'a> for Filetime {
+impl<'a> ew::Unmarshal<'a> for FILETIME {
     fn unmarshal<S: ew::Source<'a> + ?Sized>(shape: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
         source.open(shape)?;
         let value = Self {
@@ -207,7 +204,7 @@ impl<'a> ew::Unmarshal<'a> for Filetime {
     }
 }
 
-impl ew::Marshal for Guid {
+impl ew::Marshal for GUID {
     fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
         sink.open(shape, 4)?;
         ew::Marshal::marshal(&self.data1, ew::marshal::field(shape, 0), sink)?;
@@ -218,7 +215,7 @@ impl ew::Marshal for Guid {
     }
 }
 
-impl<'a> ew::Unmarshal<'a> for Guid {
+impl<'a> ew::Unmarshal<'a> for GUID {
     fn unmarshal<S: ew::Source<'a> + ?Sized>(shape: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
         source.open(shape)?;
         let value = Self {
@@ -229,6 +226,33 @@ impl<'a> ew::Unmarshal<'a> for Guid {
         };
         source.close(shape)?;
         Ok(value)
+    }
+}
+
+#[allow(dead_code)]
+impl GUID {
+    /// The GUID that is this number, its first digit the highest.
+    pub const fn from_u128(value: u128) -> Self {
+        let (data1, data2, data3, data4) = ew::guid::split(value);
+        Self { data1, data2, data3, data4 }
+    }
+
+    /// The identity of an interface.
+    pub fn of<I: ew::Remote + ?Sized>() -> Self {
+        let (data1, data2, data3, data4) = ew::guid::of::<I>();
+        Self { data1, data2, data3, data4 }
+    }
+
+    /// The GUID that is written so, in braces or not.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (data1, data2, data3, data4) = ew::guid::parse(text)?;
+        Some(Self { data1, data2, data3, data4 })
+    }
+}
+
+impl std::fmt::Display for GUID {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&ew::guid::text((self.data1, self.data2, self.data3, self.data4)))
     }
 }
 
@@ -286,13 +310,14 @@ impl<'a> ew::Unmarshal<'a> for Phase {
 
 impl ew::Marshal for Reading {
     fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
+        let count_5: u32 = ew::counts::of("count", &[("raw", self.raw.len())])?;
         sink.open(shape, 6)?;
         ew::Marshal::marshal(&self.name, ew::marshal::field(shape, 0), sink)?;
         ew::Marshal::marshal(&self.at, ew::marshal::field(shape, 1), sink)?;
         ew::Marshal::marshal(&self.grade, ew::marshal::field(shape, 2), sink)?;
         ew::Marshal::marshal(&self.value, ew::marshal::field(shape, 3), sink)?;
-        ew::Marshal::marshal(&self.raw, ew::marshal::field(shape, 4), sink)?;
-        ew::Marshal::marshal(&self.count, ew::marshal::field(shape, 5), sink)?;
+        ew::Marshal::marshal(&ew::counts::Filled(&self.raw), ew::marshal::field(shape, 4), sink)?;
+        ew::Marshal::marshal(&count_5, ew::marshal::field(shape, 5), sink)?;
         sink.close(shape)
     }
 }
@@ -300,15 +325,16 @@ impl ew::Marshal for Reading {
 impl<'a> ew::Unmarshal<'a> for Reading {
     fn unmarshal<S: ew::Source<'a> + ?Sized>(shape: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
         source.open(shape)?;
-        let value = Self {
-            name: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-            at: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-            grade: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?,
-            value: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?,
-            raw: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?,
-            count: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 5), source)?,
-        };
+        let name = ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?;
+        let at = ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?;
+        let grade = ew::Unmarshal::unmarshal(ew::marshal::field(shape, 2), source)?;
+        let value_2 = ew::Unmarshal::unmarshal(ew::marshal::field(shape, 3), source)?;
+        let ew::counts::Filled(raw) =
+            ew::Unmarshal::unmarshal(ew::marshal::field(shape, 4), source)?;
+        let count: u32 = ew::Unmarshal::unmarshal(ew::marshal::field(shape, 5), source)?;
         source.close(shape)?;
+        let value = Self { name, at, grade, value: value_2, raw };
+        ew::counts::agree_if_any("count", count, &[("raw", value.raw.len())])?;
         Ok(value)
     }
 }
@@ -403,7 +429,7 @@ impl ITank for ITankStub {
         self.0.call(&describe::I_TANK_OPERATIONS[4], ())
     }
 
-    fn since(&self) -> Result<Date, ew::Failure> {
+    fn since(&self) -> Result<DATE, ew::Failure> {
         self.0.call(&describe::I_TANK_OPERATIONS[5], ()).map(|(value,)| value)
     }
 }
@@ -493,7 +519,7 @@ impl ITankAsync for ITankAsyncStub {
         self.0.call_async(&describe::I_TANK_OPERATIONS[4], ()).await
     }
 
-    async fn since(&self) -> Result<Date, ew::Failure> {
+    async fn since(&self) -> Result<DATE, ew::Failure> {
         self.0.call_async(&describe::I_TANK_OPERATIONS[5], ()).await.map(|(value,)| value)
     }
 }
@@ -568,20 +594,27 @@ impl ew::Remote for dyn IRecorder {
 pub struct IRecorderStub(pub ew::Object);
 
 impl IRecorder for IRecorderStub {
-    fn read(
-        &self,
-        count: u32,
-        names: &[Option<String>],
-    ) -> Result<(Option<Vec<Reading>>, Option<Vec<Hresult>>), ew::Failure> {
-        self.0.call(&describe::I_RECORDER_OPERATIONS[0], (count, names))
+    fn read(&self, names: &[Option<String>]) -> Result<(Vec<Reading>, Vec<HRESULT>), ew::Failure> {
+        let count: u32 = ew::counts::of("count", &[("names", names.len())])?;
+        #[allow(clippy::type_complexity)]
+        let (ew::counts::Present(value_0), ew::counts::Present(value_1)): (ew::counts::Present<Vec<Reading>>, ew::counts::Present<Vec<HRESULT>>) =
+            self.0.call::<_, _, ew::Failure>(&describe::I_RECORDER_OPERATIONS[0], (count, names))?;
+        ew::counts::agree("count", count, &[
+            ("readings", value_0.len()),
+            ("errors", value_1.len()),
+        ])?;
+        Ok((value_0, value_1))
     }
 
-    fn find(&self, name: &str, riid: &Iid) -> Result<Option<ew::Reference>, ew::Failure> {
+    fn find(&self, name: &str, riid: &IID) -> Result<Option<ew::Reference>, ew::Failure> {
         self.0.call(&describe::I_RECORDER_OPERATIONS[1], (name, riid)).map(|(value,)| value)
     }
 
-    fn next(&self, wanted: u32) -> Result<(Vec<Guid>, u32), ew::Failure> {
-        self.0.call(&describe::I_RECORDER_OPERATIONS[2], (wanted,))
+    fn next(&self, wanted: u32) -> Result<Vec<GUID>, ew::Failure> {
+        let (value_0, value_1): (Vec<GUID>, u32) =
+            self.0.call::<_, _, ew::Failure>(&describe::I_RECORDER_OPERATIONS[2], (wanted,))?;
+        ew::counts::agree("fetched", value_1, &[("ids", value_0.len())])?;
+        Ok(value_0)
     }
 
     fn set(
@@ -615,18 +648,46 @@ impl ew::Servant for IRecorderSkeleton {
         request.run(|request| match request.index() {
             0 => {
                 let (count, names): (u32, Vec<Option<String>>) = request.arguments()?;
-                let result = servant.read(count, &names);
-                request.reply(result)
+                ew::counts::agree("count", count, &[("names", names.len())])?;
+                let result = servant.read(&names);
+                match result {
+                    Ok((value_0, value_1)) => {
+                        ew::counts::answered("count", count, &[
+                            ("readings", value_0.len()),
+                            ("errors", value_1.len()),
+                        ])?;
+                        request.reply::<_, ew::Failure>(Ok((
+                            ew::counts::Present(value_0),
+                            ew::counts::Present(value_1),
+                        )))
+                    }
+                    Err(error) => request.reply::<(), _>(Err(error)),
+                }
             }
             1 => {
-                let (name, riid): (std::borrow::Cow<'_, str>, Iid) = request.arguments()?;
+                let (name, riid): (std::borrow::Cow<'_, str>, IID) = request.arguments()?;
                 let result = servant.find(&name, &riid);
-                request.reply(result.map(|value| (value,)))
+                match result {
+                    Ok(value) => {
+                        request.reply::<_, ew::Failure>(Ok((value.map(|found| ew::Reference { type_id: ew::guid::text((riid.data1, riid.data2, riid.data3, riid.data4)), ..found }),)))
+                    }
+                    Err(error) => request.reply::<(), _>(Err(error)),
+                }
             }
             2 => {
                 let (wanted,): (u32,) = request.arguments()?;
                 let result = servant.next(wanted);
-                request.reply(result)
+                match result {
+                    Ok(value_0) => {
+                        ew::counts::within("wanted", wanted, &[("ids", value_0.len())])?;
+                        let value_1: u32 = ew::counts::of("fetched", &[("ids", value_0.len())])?;
+                        request.reply::<_, ew::Failure>(Ok((
+                            ew::counts::Within(value_0, wanted),
+                            value_1,
+                        )))
+                    }
+                    Err(error) => request.reply::<(), _>(Err(error)),
+                }
             }
             3 => {
                 let (setting, dead_band, phase): (Setting, Option<f64>, Phase) =
@@ -671,21 +732,29 @@ pub struct IRecorderAsyncStub(pub ew::Object);
 impl IRecorderAsync for IRecorderAsyncStub {
     async fn read(
         &self,
-        count: u32,
         names: &[Option<String>],
-    ) -> Result<(Option<Vec<Reading>>, Option<Vec<Hresult>>), ew::Failure> {
-        self.0.call_async(&describe::I_RECORDER_OPERATIONS[0], (count, names)).await
+    ) -> Result<(Vec<Reading>, Vec<HRESULT>), ew::Failure> {
+        let count: u32 = ew::counts::of("count", &[("names", names.len())])?;
+        #[allow(clippy::type_complexity)]
+        let (ew::counts::Present(value_0), ew::counts::Present(value_1)): (ew::counts::Present<Vec<Reading>>, ew::counts::Present<Vec<HRESULT>>) = self.0.call_async::<_, _, ew::Failure>(&describe::I_RECORDER_OPERATIONS[0], (count, names)).await?;
+        ew::counts::agree("count", count, &[
+            ("readings", value_0.len()),
+            ("errors", value_1.len()),
+        ])?;
+        Ok((value_0, value_1))
     }
 
-    async fn find(&self, name: &str, riid: &Iid) -> Result<Option<ew::Reference>, ew::Failure> {
+    async fn find(&self, name: &str, riid: &IID) -> Result<Option<ew::Reference>, ew::Failure> {
         self.0
             .call_async(&describe::I_RECORDER_OPERATIONS[1], (name, riid))
             .await
             .map(|(value,)| value)
     }
 
-    async fn next(&self, wanted: u32) -> Result<(Vec<Guid>, u32), ew::Failure> {
-        self.0.call_async(&describe::I_RECORDER_OPERATIONS[2], (wanted,)).await
+    async fn next(&self, wanted: u32) -> Result<Vec<GUID>, ew::Failure> {
+        let (value_0, value_1): (Vec<GUID>, u32) = self.0.call_async::<_, _, ew::Failure>(&describe::I_RECORDER_OPERATIONS[2], (wanted,)).await?;
+        ew::counts::agree("fetched", value_1, &[("ids", value_0.len())])?;
+        Ok(value_0)
     }
 
     async fn set(
@@ -731,18 +800,46 @@ impl IRecorderAsyncSkeleton {
         match request.index() {
             0 => {
                 let (count, names): (u32, Vec<Option<String>>) = request.arguments()?;
-                let result = servant.read(count, &names).await;
-                request.reply(result)
+                ew::counts::agree("count", count, &[("names", names.len())])?;
+                let result = servant.read(&names).await;
+                match result {
+                    Ok((value_0, value_1)) => {
+                        ew::counts::answered("count", count, &[
+                            ("readings", value_0.len()),
+                            ("errors", value_1.len()),
+                        ])?;
+                        request.reply::<_, ew::Failure>(Ok((
+                            ew::counts::Present(value_0),
+                            ew::counts::Present(value_1),
+                        )))
+                    }
+                    Err(error) => request.reply::<(), _>(Err(error)),
+                }
             }
             1 => {
-                let (name, riid): (std::borrow::Cow<'_, str>, Iid) = request.arguments()?;
+                let (name, riid): (std::borrow::Cow<'_, str>, IID) = request.arguments()?;
                 let result = servant.find(&name, &riid).await;
-                request.reply(result.map(|value| (value,)))
+                match result {
+                    Ok(value) => {
+                        request.reply::<_, ew::Failure>(Ok((value.map(|found| ew::Reference { type_id: ew::guid::text((riid.data1, riid.data2, riid.data3, riid.data4)), ..found }),)))
+                    }
+                    Err(error) => request.reply::<(), _>(Err(error)),
+                }
             }
             2 => {
                 let (wanted,): (u32,) = request.arguments()?;
                 let result = servant.next(wanted).await;
-                request.reply(result)
+                match result {
+                    Ok(value_0) => {
+                        ew::counts::within("wanted", wanted, &[("ids", value_0.len())])?;
+                        let value_1: u32 = ew::counts::of("fetched", &[("ids", value_0.len())])?;
+                        request.reply::<_, ew::Failure>(Ok((
+                            ew::counts::Within(value_0, wanted),
+                            value_1,
+                        )))
+                    }
+                    Err(error) => request.reply::<(), _>(Err(error)),
+                }
             }
             3 => {
                 let (setting, dead_band, phase): (Setting, Option<f64>, Phase) =
@@ -925,26 +1022,33 @@ impl ITank for TankStub {
         self.0.call(&describe::TANK_OPERATIONS[4], ())
     }
 
-    fn since(&self) -> Result<Date, ew::Failure> {
+    fn since(&self) -> Result<DATE, ew::Failure> {
         self.0.call(&describe::TANK_OPERATIONS[5], ()).map(|(value,)| value)
     }
 }
 
 impl IRecorder for TankStub {
-    fn read(
-        &self,
-        count: u32,
-        names: &[Option<String>],
-    ) -> Result<(Option<Vec<Reading>>, Option<Vec<Hresult>>), ew::Failure> {
-        self.0.call(&describe::TANK_OPERATIONS[6], (count, names))
+    fn read(&self, names: &[Option<String>]) -> Result<(Vec<Reading>, Vec<HRESULT>), ew::Failure> {
+        let count: u32 = ew::counts::of("count", &[("names", names.len())])?;
+        #[allow(clippy::type_complexity)]
+        let (ew::counts::Present(value_0), ew::counts::Present(value_1)): (ew::counts::Present<Vec<Reading>>, ew::counts::Present<Vec<HRESULT>>) =
+            self.0.call::<_, _, ew::Failure>(&describe::TANK_OPERATIONS[6], (count, names))?;
+        ew::counts::agree("count", count, &[
+            ("readings", value_0.len()),
+            ("errors", value_1.len()),
+        ])?;
+        Ok((value_0, value_1))
     }
 
-    fn find(&self, name: &str, riid: &Iid) -> Result<Option<ew::Reference>, ew::Failure> {
+    fn find(&self, name: &str, riid: &IID) -> Result<Option<ew::Reference>, ew::Failure> {
         self.0.call(&describe::TANK_OPERATIONS[7], (name, riid)).map(|(value,)| value)
     }
 
-    fn next(&self, wanted: u32) -> Result<(Vec<Guid>, u32), ew::Failure> {
-        self.0.call(&describe::TANK_OPERATIONS[8], (wanted,))
+    fn next(&self, wanted: u32) -> Result<Vec<GUID>, ew::Failure> {
+        let (value_0, value_1): (Vec<GUID>, u32) =
+            self.0.call::<_, _, ew::Failure>(&describe::TANK_OPERATIONS[8], (wanted,))?;
+        ew::counts::agree("fetched", value_1, &[("ids", value_0.len())])?;
+        Ok(value_0)
     }
 
     fn set(
@@ -1006,18 +1110,46 @@ impl ew::Servant for TankSkeleton {
             }
             6 => {
                 let (count, names): (u32, Vec<Option<String>>) = request.arguments()?;
-                let result = servant.read(count, &names);
-                request.reply(result)
+                ew::counts::agree("count", count, &[("names", names.len())])?;
+                let result = servant.read(&names);
+                match result {
+                    Ok((value_0, value_1)) => {
+                        ew::counts::answered("count", count, &[
+                            ("readings", value_0.len()),
+                            ("errors", value_1.len()),
+                        ])?;
+                        request.reply::<_, ew::Failure>(Ok((
+                            ew::counts::Present(value_0),
+                            ew::counts::Present(value_1),
+                        )))
+                    }
+                    Err(error) => request.reply::<(), _>(Err(error)),
+                }
             }
             7 => {
-                let (name, riid): (std::borrow::Cow<'_, str>, Iid) = request.arguments()?;
+                let (name, riid): (std::borrow::Cow<'_, str>, IID) = request.arguments()?;
                 let result = servant.find(&name, &riid);
-                request.reply(result.map(|value| (value,)))
+                match result {
+                    Ok(value) => {
+                        request.reply::<_, ew::Failure>(Ok((value.map(|found| ew::Reference { type_id: ew::guid::text((riid.data1, riid.data2, riid.data3, riid.data4)), ..found }),)))
+                    }
+                    Err(error) => request.reply::<(), _>(Err(error)),
+                }
             }
             8 => {
                 let (wanted,): (u32,) = request.arguments()?;
                 let result = servant.next(wanted);
-                request.reply(result)
+                match result {
+                    Ok(value_0) => {
+                        ew::counts::within("wanted", wanted, &[("ids", value_0.len())])?;
+                        let value_1: u32 = ew::counts::of("fetched", &[("ids", value_0.len())])?;
+                        request.reply::<_, ew::Failure>(Ok((
+                            ew::counts::Within(value_0, wanted),
+                            value_1,
+                        )))
+                    }
+                    Err(error) => request.reply::<(), _>(Err(error)),
+                }
             }
             9 => {
                 let (setting, dead_band, phase): (Setting, Option<f64>, Phase) =
@@ -1085,7 +1217,7 @@ impl ITankAsync for TankAsyncStub {
         self.0.call_async(&describe::TANK_OPERATIONS[4], ()).await
     }
 
-    async fn since(&self) -> Result<Date, ew::Failure> {
+    async fn since(&self) -> Result<DATE, ew::Failure> {
         self.0.call_async(&describe::TANK_OPERATIONS[5], ()).await.map(|(value,)| value)
     }
 }
@@ -1094,18 +1226,27 @@ impl ITankAsync for TankAsyncStub {
 impl IRecorderAsync for TankAsyncStub {
     async fn read(
         &self,
-        count: u32,
         names: &[Option<String>],
-    ) -> Result<(Option<Vec<Reading>>, Option<Vec<Hresult>>), ew::Failure> {
-        self.0.call_async(&describe::TANK_OPERATIONS[6], (count, names)).await
+    ) -> Result<(Vec<Reading>, Vec<HRESULT>), ew::Failure> {
+        let count: u32 = ew::counts::of("count", &[("names", names.len())])?;
+        #[allow(clippy::type_complexity)]
+        let (ew::counts::Present(value_0), ew::counts::Present(value_1)): (ew::counts::Present<Vec<Reading>>, ew::counts::Present<Vec<HRESULT>>) = self.0.call_async::<_, _, ew::Failure>(&describe::TANK_OPERATIONS[6], (count, names)).await?;
+        ew::counts::agree("count", count, &[
+            ("readings", value_0.len()),
+            ("errors", value_1.len()),
+        ])?;
+        Ok((value_0, value_1))
     }
 
-    async fn find(&self, name: &str, riid: &Iid) -> Result<Option<ew::Reference>, ew::Failure> {
+    async fn find(&self, name: &str, riid: &IID) -> Result<Option<ew::Reference>, ew::Failure> {
         self.0.call_async(&describe::TANK_OPERATIONS[7], (name, riid)).await.map(|(value,)| value)
     }
 
-    async fn next(&self, wanted: u32) -> Result<(Vec<Guid>, u32), ew::Failure> {
-        self.0.call_async(&describe::TANK_OPERATIONS[8], (wanted,)).await
+    async fn next(&self, wanted: u32) -> Result<Vec<GUID>, ew::Failure> {
+        let (value_0, value_1): (Vec<GUID>, u32) =
+            self.0.call_async::<_, _, ew::Failure>(&describe::TANK_OPERATIONS[8], (wanted,)).await?;
+        ew::counts::agree("fetched", value_1, &[("ids", value_0.len())])?;
+        Ok(value_0)
     }
 
     async fn set(
@@ -1177,18 +1318,46 @@ impl TankAsyncSkeleton {
             }
             6 => {
                 let (count, names): (u32, Vec<Option<String>>) = request.arguments()?;
-                let result = servant.read(count, &names).await;
-                request.reply(result)
+                ew::counts::agree("count", count, &[("names", names.len())])?;
+                let result = servant.read(&names).await;
+                match result {
+                    Ok((value_0, value_1)) => {
+                        ew::counts::answered("count", count, &[
+                            ("readings", value_0.len()),
+                            ("errors", value_1.len()),
+                        ])?;
+                        request.reply::<_, ew::Failure>(Ok((
+                            ew::counts::Present(value_0),
+                            ew::counts::Present(value_1),
+                        )))
+                    }
+                    Err(error) => request.reply::<(), _>(Err(error)),
+                }
             }
             7 => {
-                let (name, riid): (std::borrow::Cow<'_, str>, Iid) = request.arguments()?;
+                let (name, riid): (std::borrow::Cow<'_, str>, IID) = request.arguments()?;
                 let result = servant.find(&name, &riid).await;
-                request.reply(result.map(|value| (value,)))
+                match result {
+                    Ok(value) => {
+                        request.reply::<_, ew::Failure>(Ok((value.map(|found| ew::Reference { type_id: ew::guid::text((riid.data1, riid.data2, riid.data3, riid.data4)), ..found }),)))
+                    }
+                    Err(error) => request.reply::<(), _>(Err(error)),
+                }
             }
             8 => {
                 let (wanted,): (u32,) = request.arguments()?;
                 let result = servant.next(wanted).await;
-                request.reply(result)
+                match result {
+                    Ok(value_0) => {
+                        ew::counts::within("wanted", wanted, &[("ids", value_0.len())])?;
+                        let value_1: u32 = ew::counts::of("fetched", &[("ids", value_0.len())])?;
+                        request.reply::<_, ew::Failure>(Ok((
+                            ew::counts::Within(value_0, wanted),
+                            value_1,
+                        )))
+                    }
+                    Err(error) => request.reply::<(), _>(Err(error)),
+                }
             }
             9 => {
                 let (setting, dead_band, phase): (Setting, Option<f64>, Phase) =

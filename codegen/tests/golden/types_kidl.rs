@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 /// `KURL` of the contract.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::upper_case_acronyms)]
 #[allow(missing_docs)]
-pub struct Kurl {
+pub struct KURL {
     pub protocol: String,
     pub user: Option<String>,
     pub pass: Option<String>,
@@ -34,7 +35,7 @@ pub trait X: Send + Sync {
         k: &str,
     ) -> Result<u32, ew::Failure>;
     fn b(&self, arg_1: ew::Bytes) -> Result<Vec<String>, ew::Failure>;
-    fn go(&self, u: &Kurl) -> Result<(), ew::Failure>;
+    fn go(&self, u: &KURL) -> Result<(), ew::Failure>;
 }
 
 /// `X` of the contract, asynchronous.
@@ -53,10 +54,10 @@ pub trait XAsync: Send + Sync {
         k: &str,
     ) -> Result<u32, ew::Failure>;
     async fn b(&self, arg_1: ew::Bytes) -> Result<Vec<String>, ew::Failure>;
-    async fn go(&self, u: &Kurl) -> Result<(), ew::Failure>;
+    async fn go(&self, u: &KURL) -> Result<(), ew::Failure>;
 }
 
-impl ew::Marshal for Kurl {
+impl ew::Marshal for KURL {
     fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
         sink.open(shape, 10)?;
         ew::Marshal::marshal(&self.protocol, ew::marshal::field(shape, 0), sink)?;
@@ -73,7 +74,7 @@ impl ew::Marshal for Kurl {
     }
 }
 
-impl<'a> ew::Unmarshal<'a> for Kurl {
+impl<'a> ew::Unmarshal<'a> for KURL {
     fn unmarshal<S: ew::Source<'a> + ?Sized>(shape: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
         source.open(shape)?;
         let value = Self {
@@ -129,7 +130,7 @@ impl X for XStub {
         self.0.call(&describe::X_OPERATIONS[1], (arg_1,)).map(|(value,)| value)
     }
 
-    fn go(&self, u: &Kurl) -> Result<(), ew::Failure> {
+    fn go(&self, u: &KURL) -> Result<(), ew::Failure> {
         self.0.notify(&describe::X_OPERATIONS[2], (u,))
     }
 }
@@ -165,7 +166,7 @@ impl ew::Servant for XSkeleton {
                 request.reply(result.map(|value| (value,)))
             }
             2 => {
-                let (u,): (Kurl,) = request.arguments()?;
+                let (u,): (KURL,) = request.arguments()?;
                 let result = servant.go(&u);
                 request.reply(result)
             }
@@ -214,7 +215,7 @@ impl XAsync for XAsyncStub {
         self.0.call_async(&describe::X_OPERATIONS[1], (arg_1,)).await.map(|(value,)| value)
     }
 
-    async fn go(&self, u: &Kurl) -> Result<(), ew::Failure> {
+    async fn go(&self, u: &KURL) -> Result<(), ew::Failure> {
         self.0.notify(&describe::X_OPERATIONS[2], (u,))
     }
 }
@@ -259,7 +260,7 @@ impl XAsyncSkeleton {
                 request.reply(result.map(|value| (value,)))
             }
             2 => {
-                let (u,): (Kurl,) = request.arguments()?;
+                let (u,): (KURL,) = request.arguments()?;
                 let result = servant.go(&u).await;
                 request.reply(result)
             }

@@ -27,7 +27,7 @@ fn read(form: Form, bytes: &[u8], quotas: ReaderQuotas) -> Option<Value> {
         context: Context::default(),
         budget: Budget::for_message(bytes.len() as u64),
         codec: &XML,
-        beside: Some(Arc::new(Beside { handles: Vec::new(), ambient: Some(Arc::new(reading)) })),
+        beside: Some(Arc::new(Beside { ambient: Some(Arc::new(reading)), ..Beside::default() })),
     };
     body.read(|source| Value::decode(&SEND.1, source)).ok()
 }

@@ -112,8 +112,8 @@ pub fn wcf_objects(data: &[u8]) {
     let quotas = if choice & 0x80 == 0 { ReaderQuotas::default() } else { ReaderQuotas::CLASSIC };
     let reading = |types| {
         Arc::new(Beside {
-            handles: Vec::new(),
             ambient: Some(Arc::new(Reading { quotas, types, ..Reading::default() })),
+            ..Beside::default()
         })
     };
     let body = Body {

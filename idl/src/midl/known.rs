@@ -5,7 +5,9 @@
 
 use super::build::{Pointer, Ty, Typed};
 use everywire_model::shape::{Alias, Array, Field, Name, PointerKind, Referent, Struct, Text, TextKind};
-use everywire_model::{Contract, Definition, Hold, Interface, InterfaceKind, Shape};
+use everywire_model::{
+    Contract, Definition, Direction, Hold, Interface, InterfaceKind, Operation, Parameter, Shape,
+};
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -184,6 +186,12 @@ pub(super) fn interface(name: &str) -> Option<Referent> {
     Some(Referent { name: Name::from(*name), id: Name::from(*id) })
 }
 
+/// The name of an interface as it is spelled, where that differs in the case of letters only.
+pub(super) fn spelled(name: &str) -> Option<&'static str> {
+    let same = |(known, _): &&(&'static str, &str)| known.eq_ignore_ascii_case(name) && *known != name;
+    INTERFACES.iter().find(same).map(|(known, _)| *known)
+}
+
 /// Whether the interface is one of the two that everything is based on, which have no operations of their own here.
 pub(super) fn is_root(name: &str) -> bool {
     matches!(name, "IUnknown" | "IDispatch")
@@ -212,6 +220,48 @@ pub(super) fn root(name: &str) -> Option<Hold<Interface>> {
     }))
 }
 
+/// The interfaces that others are derived from and whose methods are known: IPersist, IClassFactory.
+pub(super) fn base(name: &str) -> Option<Hold<Interface>> {
+    let field = |name: &'static str, shape: Shape| Field { name: Name::from(name), shape };
+    let out =
+        |name: &'static str, shape: Shape| Parameter { direction: Direction::Out, field: field(name, shape) };
+    let operations = match name {
+        "IPersist" => {
+            vec![Operation::new("GetClassID", vec![out("pClassID", alias("CLSID", guid()))], Shape::Void)]
+        }
+        // CreateInstance is for callers in the same process; another form of it travels, without the outer object.
+        "IClassFactory" => {
+            let riid = Parameter { direction: Direction::In, field: field("riid", alias("IID", guid())) };
+            let any = Shape::Reference(Hold::new(Referent { name: Name::default(), id: Name::default() }));
+            let lock =
+                Parameter { direction: Direction::In, field: field("fLock", alias("BOOL", Shape::I32)) };
+            vec![
+                Operation::new(
+                    "CreateInstance",
+                    vec![riid, out("ppvObject", alias("iid_is(riid)", any))],
+                    Shape::Void,
+                ),
+                Operation::new("LockServer", vec![lock], Shape::Void),
+            ]
+        }
+        _ => return None,
+    };
+    let Referent { name, id } = interface(name)?;
+    Some(Hold::new(Interface {
+        name,
+        id,
+        identities: Cow::Borrowed(&[]),
+        notes: Cow::Borrowed(&[]),
+        kind: InterfaceKind::Plain,
+        bases: Cow::Owned(root("IUnknown").into_iter().collect()),
+        operations: Cow::Owned(operations),
+        inherited: 0,
+        attributes: Cow::Borrowed(&[]),
+        signals: Cow::Borrowed(&[]),
+        doc: Name::default(),
+    }))
+}
+
 /// Whether a name is that of a type here; a contract's own definition of it changes nothing.
 pub(super) fn is_type(name: &str) -> bool {
     value(name).is_some() || pointer(name).is_some() || is_root(name)
@@ -223,6 +273,13 @@ pub(super) fn ty(name: &str) -> Option<Ty> {
         return Some(Ty::Value(Typed::leaf(shape)));
     }
     interface(name).map(Ty::Object).or_else(|| pointer(name))
+}
+
+/// The number that a name stands for.
+pub(super) fn number(name: &str) -> Option<Shape> {
+    let shape = value(name)?;
+    let plain = shape.resolved().clone();
+    (plain.width().is_some() || matches!(plain, Shape::Char | Shape::WideChar)).then_some(plain)
 }
 
 /// A type that is no pointer.

@@ -273,6 +273,21 @@ impl Preprocessor {
         self.open(file, directory, span, report);
     }
 
+    /// Reads a file that may be there or not.
+    pub(crate) fn import_if_there(&mut self, file: &str, span: Span, report: &mut Report) {
+        if self.beside(file).is_some() {
+            self.import(file, span, report);
+        }
+    }
+
+    /// The file of this name that is beside the one at hand.
+    fn beside(&self, file: &str) -> Option<PathBuf> {
+        let directories = self.directories.as_ref()?;
+        let here = self.frames.last().map(|frame| frame.directory.clone());
+        let places = here.into_iter().chain(directories.iter().cloned());
+        places.map(|place| place.join(file)).find(|path| path.is_file())
+    }
+
     /// Goes on with a file, which is beside the one at hand or in one of the directories.
     fn open(
         &mut self,
@@ -282,7 +297,8 @@ impl Preprocessor {
         report: &mut Report,
     ) -> Option<Directive> {
         if let Some(known) = self.known {
-            if known(file) {
+            // What somebody put beside the contract is what they mean.
+            if known(file) && self.beside(file).is_none() {
                 return None;
             }
         } else if matches!(file, "orb.idl" | "TypeCode.idl") {

@@ -7,6 +7,7 @@ mod corpus;
 mod dbus_xml;
 mod kidl;
 mod midl;
+mod midl_files;
 mod omniidl;
 mod preprocessor;
 mod signature;

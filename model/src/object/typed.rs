@@ -78,6 +78,24 @@ impl<I: Remote + ?Sized> Ref<I> {
         Self { object: I::stub(object.clone()), reference: Arc::new(reference), side: Side::There(object) }
     }
 
+    /// The same object by another of its interfaces, if it has that (QueryInterface).
+    ///
+    /// # Errors
+    /// It cannot be asked: the wire has no way to, or the object is not to be reached.
+    pub fn query<J: Remote + ?Sized>(&self) -> Result<Option<Ref<J>>, Failure> {
+        let wanted = &J::interface().id;
+        let (offered, resolver, found) = match &self.side {
+            Side::Here(emitter, key) => (emitter.offers(key, wanted), emitter.resolver(), None),
+            Side::There(object) => {
+                let target = object.target();
+                (target.offers(wanted)?, Some(target.resolver()), target.found_at())
+            }
+        };
+        let (true, Some(resolver)) = (offered, resolver) else { return Ok(None) };
+        let reference = found.unwrap_or_else(|| self.reference().clone());
+        Ref::resolve(&*resolver, Reference { type_id: wanted.to_string(), ..reference }).map(Some)
+    }
+
     /// What the object emits, and what there is to hear of it.
     pub fn signals(&self) -> Signals<'_, I> {
         Signals { of: self }

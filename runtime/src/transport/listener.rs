@@ -73,6 +73,19 @@ impl Listener {
     }
 }
 
+/// What to try where nobody can listen at an endpoint.
+fn hint(endpoint: &Endpoint, error: &io::Error) -> &'static str {
+    /// Up to here ports are for the system, unless it says otherwise.
+    const RESERVED: u16 = 1023;
+    match endpoint {
+        // Where peers look for that port alone, another one would be of no use.
+        Endpoint::Tcp { port: 1..=RESERVED, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need a right: `setcap cap_net_bind_service=+ep PROGRAM`, or for all programs `sysctl net.ipv4.ip_unprivileged_port_start=PORT`; else choose another port"
+        }
+        _ => "choose another address, or port 0 for a free one",
+    }
+}
+
 /// A listening socket, and what to do with what it accepts.
 pub(crate) struct Acceptor {
     socket: Socket,
@@ -91,7 +104,7 @@ impl Acceptor {
     pub(crate) fn bind(endpoint: &Endpoint) -> Result<(Self, Endpoint), Failure> {
         let failed = |error: io::Error| {
             Failure::new(Kind::Unreachable, Initiator::Here, format!("cannot listen on {endpoint}: {error}"))
-                .with_hint("choose another address, or port 0 for a free one")
+                .with_hint(hint(endpoint, &error))
         };
         match endpoint {
             Endpoint::Tcp { host, port } => {
@@ -165,4 +178,20 @@ impl Drop for Acceptor {
 fn is_socket(path: &str) -> bool {
     use std::os::unix::fs::FileTypeExt;
     std::fs::metadata(path).is_ok_and(|data| data.file_type().is_socket())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_needs_a_right_is_not_a_wrong_address() {
+        let at = |port| Endpoint::Tcp { host: "127.0.0.1".to_owned(), port };
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        assert!(hint(&at(135), &denied).contains("cap_net_bind_service"));
+        let taken = io::Error::from(io::ErrorKind::AddrInUse);
+        for (endpoint, error) in [(at(135), &taken), (at(1024), &denied)] {
+            assert!(hint(&endpoint, error).starts_with("choose another address"));
+        }
+    }
 }

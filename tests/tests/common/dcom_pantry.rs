@@ -1,6 +1,6 @@
 //! The class `Pantry` of `pantry.midl`.
 
-use contract::{IPantry, IScales, IopcServer, Pantry, PantryNoted, PantryTicked};
+use contract::{IOPCServer, IPantry, IScales, Pantry, PantryNoted, PantryTicked};
 use everywire::model::Variant;
 use everywire::{Bytes, Failure, Initiator, Kind, Node, Ref, Signaller};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl IScales for Shelf {
         Ok((grams * 2, each))
     }
 
-    fn reverse(&self, _: u32, load: Bytes) -> Result<Bytes, Failure> {
+    fn reverse(&self, load: Bytes) -> Result<Bytes, Failure> {
         Ok(load.iter().rev().copied().collect())
     }
 
@@ -101,6 +101,6 @@ impl IPantry for Shelf {
     }
 }
 
-impl IopcServer for Shelf {}
+impl IOPCServer for Shelf {}
 
 impl Pantry for Shelf {}

@@ -1,9 +1,9 @@
 //! What Samba's `smbtorture` looks for at a server of plain DCE/RPC: the procedures of `torture.midl`.
 
 use contract::{
-    AnyEnum, Attributes, BasicInformation, BothEnums, Counted, DirectorySetup, Echo, Guid, Info, Info1,
-    Info2, Info3, Info4, Info5, Info6, Info7, Level, LocalSecurity, MachineRole, OperationState,
-    PolicyHandle, RoleInformation, ShortEnum, Surrounding, UpgradeStatus,
+    ATTRIBUTES, AnyEnum, BasicInformation, BothEnums, COUNTED, DirectorySetup, Echo, GUID, INFO, INFO1,
+    INFO2, INFO3, INFO4, INFO5, INFO6, INFO7, LEVEL, LocalSecurity, MachineRole, OperationState,
+    PolicyHandle, RoleInformation, SURROUNDING, ShortEnum, UpgradeStatus,
 };
 use everywire::{Bytes, Failure, Initiator, Kind, Node};
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub fn serve(node: &Node) {
     node.export::<dyn Echo>("echo", Arc::new(Echoes));
 }
 
-const NOBODY: Guid = Guid { data1: 0, data2: 0, data3: 0, data4: [0; 8] };
+const NOBODY: GUID = GUID { data1: 0, data2: 0, data3: 0, data4: [0; 8] };
 
 /// Context handles of policies that are open.
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl LocalSecurity for Security {
     fn open_policy2(
         &self,
         _: &Option<String>,
-        attributes: &Attributes,
+        attributes: &ATTRIBUTES,
         _: u32,
     ) -> Result<(PolicyHandle, u32), Failure> {
         let quality = attributes.quality.as_ref().map(|quality| (quality.impersonation, quality.tracking));
@@ -59,15 +59,15 @@ impl LocalSecurity for Security {
         open.0 += 1;
         let number = open.0;
         open.1.insert(number);
-        Ok((PolicyHandle { attributes: 0, uuid: Guid { data1: number, ..NOBODY } }, 0))
+        Ok((PolicyHandle { attributes: 0, uuid: GUID { data1: number, ..NOBODY } }, 0))
     }
 
     fn get_user_name(
         &self,
         _: &Option<String>,
-        account: &Option<Counted>,
-        authority: &Option<Option<Counted>>,
-    ) -> Result<(Option<Counted>, Option<Option<Counted>>, u32), Failure> {
+        account: &Option<COUNTED>,
+        authority: &Option<Option<COUNTED>>,
+    ) -> Result<(Option<COUNTED>, Option<Option<COUNTED>>, u32), Failure> {
         assert!(account.is_none() && *authority == Some(None), "smbtorture asks for both");
         Ok((Some(counted(super::dcom::USER)), Some(Some(counted(super::dcom::DOMAIN))), 0))
     }
@@ -80,10 +80,10 @@ impl LocalSecurity for Security {
     }
 }
 
-fn counted(text: &str) -> Counted {
+fn counted(text: &str) -> COUNTED {
     let units: Vec<char> = text.chars().collect();
     let length = u16::try_from(units.len() * 2).expect("a short name");
-    Counted { length, size: length, text: Some(units) }
+    COUNTED { length, size: length, text: Some(units) }
 }
 
 struct Setup;
@@ -91,10 +91,10 @@ struct Setup;
 impl DirectorySetup for Setup {
     fn get_primary_domain_information(
         &self,
-        level: Level,
+        level: LEVEL,
     ) -> Result<(Option<RoleInformation>, u32), Failure> {
         let information = match level {
-            Level::Basic => RoleInformation::Basic(BasicInformation {
+            LEVEL::Basic => RoleInformation::Basic(BasicInformation {
                 role: MachineRole::StandaloneServer,
                 flags: 0,
                 domain: Some(super::dcom::DOMAIN.to_owned()),
@@ -102,11 +102,11 @@ impl DirectorySetup for Setup {
                 forest: None,
                 id: NOBODY,
             }),
-            Level::Upgrade => RoleInformation::Upgrade(UpgradeStatus {
+            LEVEL::Upgrade => RoleInformation::Upgrade(UpgradeStatus {
                 upgrading: 0,
                 previous: MachineRole::StandaloneWorkstation,
             }),
-            Level::Operation => RoleInformation::Operation(OperationState::Idle),
+            LEVEL::Operation => RoleInformation::Operation(OperationState::Idle),
         };
         Ok((Some(information), 0))
     }
@@ -119,12 +119,12 @@ impl Echo for Echoes {
         Ok(number.wrapping_add(1))
     }
 
-    fn echo_data(&self, _: u32, data: Bytes) -> Result<Bytes, Failure> {
+    fn echo_data(&self, data: Bytes) -> Result<Bytes, Failure> {
         Ok(data)
     }
 
-    fn sink_data(&self, len: u32, data: Bytes) -> Result<(), Failure> {
-        let counted = (0..=u8::MAX).cycle().skip(1).take(len as usize);
+    fn sink_data(&self, data: Bytes) -> Result<(), Failure> {
+        let counted = (0..=u8::MAX).cycle().skip(1).take(data.len());
         assert!(data.iter().copied().eq(counted), "smbtorture counts upwards from one");
         Ok(())
     }
@@ -137,16 +137,16 @@ impl Echo for Echoes {
         Ok(Some(text.to_owned()))
     }
 
-    fn test_call2(&self, level: u16) -> Result<(Info, u32), Failure> {
+    fn test_call2(&self, level: u16) -> Result<(INFO, u32), Failure> {
         let info = match level {
-            1 => Info::Info1(Info1 { v: 10 }),
-            2 => Info::Info2(Info2 { v: 20 }),
-            3 => Info::Info3(Info3 { v: 30 }),
-            4 => Info::Info4(Info4 { v: 40 }),
-            5 => Info::Info5(Info5 { v1: 50, v2: 60 }),
-            6 => Info::Info6(Info6 { v1: 70, info1: Info1 { v: 80 } }),
-            7 => Info::Info7(Info7 { v1: 80, info4: Info4 { v: 90 } }),
-            _ => Info::Empty(level),
+            1 => INFO::Info1(INFO1 { v: 10 }),
+            2 => INFO::Info2(INFO2 { v: 20 }),
+            3 => INFO::Info3(INFO3 { v: 30 }),
+            4 => INFO::Info4(INFO4 { v: 40 }),
+            5 => INFO::Info5(INFO5 { v1: 50, v2: 60 }),
+            6 => INFO::Info6(INFO6 { v1: 70, info1: INFO1 { v: 80 } }),
+            7 => INFO::Info7(INFO7 { v1: 80, info4: INFO4 { v: 90 } }),
+            _ => INFO::Empty(level),
         };
         Ok((info, 0))
     }
@@ -166,9 +166,8 @@ impl Echo for Echoes {
         Ok((first, second.clone(), third.clone()))
     }
 
-    fn test_surrounding(&self, data: &Surrounding) -> Result<Surrounding, Failure> {
-        let twice = data.x * 2;
-        Ok(Surrounding { x: twice, surrounding: vec![0; twice as usize] })
+    fn test_surrounding(&self, data: &SURROUNDING) -> Result<SURROUNDING, Failure> {
+        Ok(SURROUNDING { surrounding: vec![0; data.surrounding.len() * 2] })
     }
 
     fn test_double_pointer(&self, data: &Option<Option<u16>>) -> Result<u16, Failure> {

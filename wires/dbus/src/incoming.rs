@@ -142,7 +142,7 @@ impl DbusSession {
         if handles.len() < announced {
             return Err(Wrong::Handles { announced, came: handles.len() });
         }
-        Ok(Arc::new(Beside { handles: handles.drain(..announced).collect(), ambient: None }))
+        Ok(Arc::new(Beside { handles: handles.drain(..announced).collect(), ..Beside::default() }))
     }
 
     /// The values of a message.

@@ -68,7 +68,7 @@ impl Values {
             beside: if handles.is_empty() {
                 None
             } else {
-                Some(std::sync::Arc::new(Beside { handles, ambient: None }))
+                Some(std::sync::Arc::new(Beside { handles, ..Beside::default() }))
             },
         }
     }

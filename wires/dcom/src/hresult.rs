@@ -190,8 +190,7 @@ pub fn describe(code: u32) -> String {
 }
 
 fn code(failure: &Failure) -> Option<u32> {
-    let digits = failure.code()?.strip_prefix("0x").filter(|digits| digits.len() == 8)?;
-    u32::from_str_radix(digits, 16).ok()
+    failure.status().map(i32::cast_unsigned)
 }
 
 fn kind(code: u32) -> Kind {

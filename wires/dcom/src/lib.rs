@@ -35,6 +35,7 @@ pub mod session;
 pub mod standard;
 pub mod stub;
 pub mod tower;
+pub mod variant;
 pub mod violations;
 pub mod wine;
 
@@ -258,6 +259,14 @@ impl Wire for Dcom {
                 "level {}: callers are known and every fragment is signed; nothing is encrypted",
                 level.name()
             ),
+        }
+    }
+
+    fn status(&self, status: i32) -> String {
+        let code = status.cast_unsigned();
+        match hresult::name(code) {
+            Some((symbol, _)) => format!("{code:#010x} ({symbol})"),
+            None => format!("{code:#010x}"),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use super::courses::Stubs;
 use super::servants::{Benchmarking, IRemoteObject as Bytewise, OctetSeq, Remote, Seven, seven};
-use crate::broken;
 use contract::{
     Benchmarking as BenchmarkingClass, IBenchmarking, IRemoteObject, RemoteObject as RemoteObjectClass,
 };
@@ -49,10 +48,8 @@ impl BenchmarkingClass for Served {}
 struct Lent(Arc<Remote>);
 
 impl IRemoteObject for Lent {
-    fn get_bytes(&self, n: i32) -> Result<(u32, Option<Bytes>), Failure> {
-        let bytes = self.0.get_bytes(n)?;
-        let size = u32::try_from(bytes.len()).map_err(|_| broken("more bytes than a length can say"))?;
-        Ok((size, Some(bytes)))
+    fn get_bytes(&self, n: i32) -> Result<Bytes, Failure> {
+        self.0.get_bytes(n)
     }
 }
 
@@ -69,7 +66,6 @@ struct Lending(Ref<dyn IRemoteObject>);
 
 impl Bytewise for Lending {
     fn get_bytes(&self, n: i32) -> Result<OctetSeq, Failure> {
-        let (_, bytes) = self.0.get_bytes(n)?;
-        bytes.ok_or_else(|| broken("no bytes came"))
+        self.0.get_bytes(n)
     }
 }

@@ -60,13 +60,15 @@ impl Builder<'_> {
 
     /// An interface of a class.
     fn face(&mut self, ident: &Ident) -> Option<Hold<Interface>> {
-        if let Some(known) = self.interfaces.get(&ident.name) {
+        let spelled = self.spelled(&ident.name).filter(|_| !self.interfaces.contains_key(&ident.name));
+        let name = spelled.as_deref().unwrap_or(&ident.name);
+        if let Some(known) = self.interfaces.get(name) {
             if known.kind != InterfaceKind::Class {
                 return Some(known.clone());
             }
-        } else if let Some(root) = known::root(&ident.name) {
+        } else if let Some(root) = known::root(name) {
             return Some(root);
-        } else if let Some(referent) = known::interface(&ident.name) {
+        } else if let Some(referent) = known::interface(name) {
             // Its methods are not described here, so nobody can call them by this contract.
             return Some(Hold::new(Interface {
                 name: referent.name,

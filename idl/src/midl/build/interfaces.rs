@@ -110,7 +110,12 @@ impl Builder<'_> {
 
     /// An interface that another is derived from.
     fn base(&mut self, ident: &Ident) -> Option<Hold<Interface>> {
-        if let Some(base) = self.interfaces.get(&ident.name).cloned().or_else(|| known::root(&ident.name)) {
+        let known =
+            |builder: &Self, name: &str| builder.interfaces.get(name).cloned().or_else(|| known::root(name));
+        let spelled = self.spelled(&ident.name);
+        let found = known(self, &ident.name).or_else(|| known(self, spelled.as_deref()?));
+        let found = found.or_else(|| self.adopt(&ident.name)).or_else(|| self.adopt(spelled.as_deref()?));
+        if let Some(base) = found {
             let (mut deep, mut above) = (0, base.clone());
             while let Some(next) = above.bases.first().cloned() {
                 deep += 1;
@@ -129,6 +134,14 @@ impl Builder<'_> {
         };
         self.report.add(Problem::new(ident.span, message).help("define it before this, or import it"));
         None
+    }
+
+    /// An interface whose methods are known here becomes part of the contract when another is derived from it.
+    fn adopt(&mut self, name: &str) -> Option<Hold<Interface>> {
+        let base = known::base(name)?;
+        self.interfaces.insert(name.to_owned(), base.clone());
+        self.definitions.push(Definition::Interface(base.clone()));
+        Some(base)
     }
 
     /// `dispinterface X { interface Y; }`: the methods of the other, by name.

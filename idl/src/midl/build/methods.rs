@@ -1,11 +1,12 @@
 //! Methods: parameters, directions, results.
 
-use super::super::ast::{Attribute, Member, Method, TypeKind, find, has};
+use super::super::ast::{Attribute, Expr, Member, Method, TypeKind, find, has};
 use super::places::Role;
 use super::{Builder, Ty, doc, is_named};
 use crate::report::{Problem, Span};
+use everywire_model::contract::SUCCESS;
 use everywire_model::shape::{Field, Name};
-use everywire_model::{Direction, Operation, Parameter, Shape};
+use everywire_model::{Direction, Notes, Operation, Parameter, Shape};
 use std::collections::HashSet;
 
 /// How the results of an interface's methods travel.
@@ -60,7 +61,19 @@ impl Builder<'_> {
         operation.doc = doc(attributes, &method.doc);
         operation.id = self.dispid(attributes)?;
         operation.oneway = has(attributes, "maybe") && operation.results.fields().is_empty();
+        operation.notes = self.successes(attributes, style)?;
         Some((operation, access))
+    }
+
+    /// `success(S_FALSE, ...)` of a method that succeeds in more than one way, as a note.
+    fn successes(&mut self, attributes: &[Attribute], style: Style) -> Option<Notes> {
+        let Some(success) = find(attributes, SUCCESS) else { return Some(Notes::default()) };
+        if style != Style::Object {
+            self.problem(success.span, "only a method of an object says by an HRESULT how it succeeded");
+            return None;
+        }
+        let codes: Vec<String> = success.values.iter().flatten().map(Expr::text).collect();
+        Some(Notes::Owned(vec![(Name::from(SUCCESS), Name::from(codes.join(", ")))]))
     }
 
     /// `id(n)`, if it is there; nothing after a mistake.

@@ -137,6 +137,9 @@ impl Builder<'_> {
         for item in items {
             match &item.kind {
                 ItemKind::Typedef(spec, declarators) => self.typedef(item, spec, declarators),
+                // `enum X;` says no more than that there will be one.
+                ItemKind::Type(TypeSpec { kind: TypeKind::Enum(members), .. })
+                    if members.members.is_none() => {}
                 ItemKind::Type(spec) => {
                     self.spec(spec, "", &item.attributes, None);
                 }

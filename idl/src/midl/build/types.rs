@@ -149,6 +149,10 @@ impl Builder<'_> {
         if let Some(ty) = known::ty(name) {
             return Some(ty);
         }
+        // Names of interfaces are found in any case, as type libraries find them.
+        if let Some(spelled) = self.spelled(name) {
+            return self.named(&spelled, span);
+        }
         // C++ takes the tag for the name, and MIDL files do so as well.
         for keyword in ["struct", "union"] {
             let key = format!("{keyword} {name}");
@@ -159,6 +163,14 @@ impl Builder<'_> {
         let problem = Problem::new(span, format!("there is no type `{name}`"));
         self.report.add(problem.help("define or import it before this"));
         None
+    }
+
+    /// The name of an interface as it is defined, where that differs in the case of letters only.
+    pub(super) fn spelled(&self, name: &str) -> Option<String> {
+        let same = |known: &&String| known.eq_ignore_ascii_case(name) && *known != name;
+        let mut found: Vec<&String> = self.ids.keys().filter(same).collect();
+        found.sort();
+        found.first().map(|found| (*found).clone()).or_else(|| known::spelled(name).map(str::to_owned))
     }
 
     /// A struct or union that is mentioned, and perhaps defined later.

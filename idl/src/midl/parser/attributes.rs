@@ -20,6 +20,7 @@ const VALUED: &[&str] = &[
     "pointer_default",
     "range",
     "size_is",
+    "success",
     "switch_is",
     "uuid",
 ];

@@ -1,10 +1,13 @@
 //! Expressions: constants, and what sizes and discriminators are computed from.
 
-use super::super::ast::{Expr, ExprKind};
+use super::super::ast::{Expr, ExprKind, TypeKind};
+use super::super::known;
+use super::types::NUMBERS;
 use super::{Parse, Parser};
 use crate::omg::lexer::Kind;
 use crate::omg::limits;
-use crate::report::Problem;
+use crate::report::{Problem, Span};
+use everywire_model::Shape;
 
 /// Binary operators by binding, the loosest first.
 const LEVELS: &[&[&str]] = &[
@@ -49,6 +52,14 @@ impl Parser<'_> {
             return Ok(Expr { kind: ExprKind::Unary(operator, Box::new(operand)), span });
         }
         if self.accept("(") {
+            if self.word().is_some_and(|word| NUMBERS.contains(&word) || known::number(word).is_some()) {
+                // A cast: what a constant is made of changes nothing of its bytes.
+                self.operator_count(operators)?;
+                self.type_spec()?;
+                while self.accept("*") {}
+                self.expect(")")?;
+                return self.nested(|p| p.unary(operators));
+            }
             let inside = self.nested(|p| p.binary(0, operators))?;
             self.expect(")")?;
             return Ok(Expr { span: start.to(self.last), ..inside });
@@ -72,6 +83,7 @@ impl Parser<'_> {
                 "TRUE" | "VARIANT_TRUE" => ExprKind::Bool(true),
                 "FALSE" | "VARIANT_FALSE" => ExprKind::Bool(false),
                 "NULL" => ExprKind::Integer(0),
+                "sizeof" => return self.size_of(start),
                 _ => return self.path(word),
             },
             _ => {
@@ -81,6 +93,33 @@ impl Parser<'_> {
         };
         self.advance();
         Ok(Expr { kind, span: start })
+    }
+
+    /// `sizeof(type)`: the bytes of a number, which is all that a constant can know.
+    fn size_of(&mut self, start: Span) -> Parse<Expr> {
+        self.advance();
+        self.expect("(")?;
+        let spec = self.type_spec()?;
+        let mut pointers = 0_u32;
+        while self.accept("*") {
+            pointers += 1;
+        }
+        self.expect(")")?;
+        let shape = match &spec.kind {
+            TypeKind::Base(shape) => Some(shape.clone()),
+            TypeKind::Name(ident) => known::number(&ident.name),
+            _ => None,
+        };
+        let size = match (pointers, shape) {
+            (1.., _) => Some(4),
+            (0, Some(Shape::Char)) => Some(1),
+            (0, Some(Shape::WideChar)) => Some(2),
+            (0, shape) => shape.and_then(|shape| shape.width()),
+        };
+        match size.and_then(|size| u64::try_from(size).ok()) {
+            Some(size) => Ok(Expr { kind: ExprKind::Integer(size), span: start.to(self.last) }),
+            None => self.fail(Problem::new(spec.span, "only the size of a number is known here")),
+        }
     }
 
     /// A name, or the way to a field: `p->count`, `header.count`.
@@ -105,11 +144,16 @@ impl Parser<'_> {
 
     /// Steps over an operator; their number bounds the depth of the tree.
     fn operator(&mut self, operators: &mut usize) -> Parse<()> {
+        self.operator_count(operators)?;
+        self.advance();
+        Ok(())
+    }
+
+    fn operator_count(&mut self, operators: &mut usize) -> Parse<()> {
         *operators += 1;
         if *operators > limits::OPERATORS {
             return self.fail(Problem::new(self.current.span, "this expression has too many operators"));
         }
-        self.advance();
         Ok(())
     }
 }

@@ -76,7 +76,8 @@ impl Parser<'_> {
         };
         let kind = match word {
             "import" => return self.import().map(|()| None),
-            "importlib" | "cpp_quote" | "midl_pragma" => {
+            "importlib" => return self.import_library().map(|()| None),
+            "cpp_quote" | "midl_pragma" => {
                 self.advance();
                 while !matches!(self.current.kind, Kind::Punct("(") | Kind::End) {
                     self.advance();
@@ -89,6 +90,14 @@ impl Parser<'_> {
                 self.advance();
                 self.ident()?;
                 let items = self.nested(|p| p.braced(|p| Ok(p.items())))?;
+                self.accept(";");
+                ItemKind::Library(items)
+            }
+            "module" => {
+                // The functions of a DLL are nobody's to call from elsewhere; its constants are of use.
+                self.advance();
+                self.ident()?;
+                let items = self.nested(|p| p.braced(Self::module))?;
                 self.accept(";");
                 ItemKind::Library(items)
             }
@@ -155,6 +164,55 @@ impl Parser<'_> {
         }
         self.advance();
         Ok(())
+    }
+
+    /// `importlib("x.tlb");`: what the library was made of, if that is there, is `x.idl` beside it. Of any other library the names are
+    /// known here, or missed where they are used.
+    fn import_library(&mut self) -> Parse<()> {
+        self.advance();
+        self.expect("(")?;
+        let (file, span) = match self.current.kind.clone() {
+            Kind::Text { value, .. } => (Some(value), self.current.span),
+            _ => (None, self.current.span),
+        };
+        if file.is_some() {
+            self.advance();
+        }
+        while !matches!(self.current.kind, Kind::Punct(")") | Kind::End) {
+            self.advance();
+        }
+        self.expect(")")?;
+        if let Some(stem) = file.as_deref().and_then(|file| file.rsplit_once('.')).map(|(stem, _)| stem)
+            && self.is(&Kind::Punct(";"))
+        {
+            // As for `import`: the `;` is the last token before the text.
+            self.source.import_if_there(&format!("{stem}.idl"), span, self.report);
+            self.advance();
+            return Ok(());
+        }
+        self.accept(";");
+        Ok(())
+    }
+
+    /// Constants, types and functions of a `module`; the functions are stepped over.
+    fn module(&mut self) -> Parse<Vec<Item>> {
+        let mut items = Vec::new();
+        while !matches!(self.current.kind, Kind::End | Kind::Punct("}")) {
+            if self.accept(";") {
+                continue;
+            }
+            let doc = self.doc();
+            let mut attributes = self.attributes()?;
+            if matches!(self.word(), Some("typedef" | "const" | "struct" | "union" | "enum")) {
+                match self.definition(&mut attributes) {
+                    Ok(kind) => items.push(Item { kind, attributes, doc }),
+                    Err(Skip) => self.recover(),
+                }
+            } else {
+                self.recover();
+            }
+        }
+        Ok(items)
     }
 
     fn doc(&self) -> String {

@@ -10,7 +10,7 @@ use everywire_model::Shape;
 use std::rc::Rc;
 
 /// Words of the built-in numbers.
-const NUMBERS: &[&str] = &[
+pub(super) const NUMBERS: &[&str] = &[
     "boolean",
     "byte",
     "char",

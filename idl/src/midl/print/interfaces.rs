@@ -5,6 +5,7 @@ use super::super::made::told_by;
 use super::declare::Place;
 use super::{Printer, comment, escaped, ident, is_help};
 use crate::unique::Unique;
+use everywire_model::contract::{SUCCESS, note};
 use everywire_model::shape::TextKind;
 use everywire_model::{Attribute, Direction, Interface, InterfaceKind, Operation, Parameter, Shape, Signal};
 use std::fmt::Write;
@@ -101,6 +102,10 @@ impl Printer {
             let mut attributes = Vec::new();
             if let Some(id) = operation.id {
                 attributes.push(format!("id({id})"));
+            }
+            if let Some(codes) = note(&operation.notes, SUCCESS).filter(|_| style == Style::Object) {
+                let list = if codes.is_empty() { String::new() } else { format!("({codes})") };
+                attributes.push(format!("{SUCCESS}{list}"));
             }
             let property = interface.attribute_of(index);
             let name = match property {

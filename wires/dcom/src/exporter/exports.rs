@@ -75,8 +75,10 @@ struct Table {
 
 struct Exported {
     key: Bytes,
-    /// For whom it was made; nothing for an object that the program exported, which stays served.
+    /// For whom it was made; nothing for an object that the program exported.
     owner: Option<Arc<str>>,
+    /// The program exported it until nobody refers to it; else it stays served.
+    lent: bool,
     interfaces: Vec<Exposed>,
     /// Whether it is run down when nobody shows a sign of life.
     pinged: bool,
@@ -242,6 +244,17 @@ impl Exports {
         oid
     }
 
+    /// The same for an object that is to be served until nobody refers to it.
+    pub(super) fn lend(&self, key: &[u8]) -> u64 {
+        let mut table = self.table();
+        let oid = table.enter(key);
+        if let Some(object) = table.objects.get_mut(&oid) {
+            object.lent = true;
+            object.holds += 1;
+        }
+        oid
+    }
+
     /// It keeps it no longer.
     pub(super) fn let_go(&self, oid: u64) -> Option<Dropped> {
         let mut table = self.table();
@@ -264,7 +277,7 @@ impl Exports {
         if let Some(owner) = &object.owner {
             table.give_back(owner);
         }
-        Some(Dropped { key: object.key, made: object.owner.is_some() })
+        Some(Dropped { key: object.key, made: object.owner.is_some() || object.lent })
     }
 
     /// The object is served no longer: its IPIDs are disconnected.
@@ -365,6 +378,7 @@ impl Table {
         let object = Exported {
             key,
             owner: None,
+            lent: false,
             interfaces: Vec::new(),
             pinged: true,
             sets: 0,

@@ -24,6 +24,13 @@ pub struct Hold {
     oid: u64,
 }
 
+impl Hold {
+    /// Keeps an object of this node that is served until nobody refers to it.
+    pub(super) fn lend(exporter: Arc<Exporter>, key: &[u8]) -> Self {
+        Self { oid: exporter.exports.lend(key), exporter }
+    }
+}
+
 impl Drop for Hold {
     fn drop(&mut self) {
         let dropped = self.exporter.exports.let_go(self.oid);

@@ -40,8 +40,8 @@ use classes::Running;
 use clock::Clock;
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Ambient, Emission, Failure, Initiator, Interface, InterfaceKind, Object, Objects, Servant, Shape, Signal,
-    Subscription,
+    Ambient, Emission, Failure, Initiator, Interface, InterfaceKind, Lease, Object, Objects, Servant, Shape,
+    Signal, Subscription,
 };
 use exports::{Dropped, Exports};
 use imports::Imports;
@@ -388,6 +388,27 @@ impl Ambient for Exporter {
         listener: &Listener,
     ) -> Option<Result<Subscription, Failure>> {
         Some(points::subscribe(self, object, interface, signal, listener))
+    }
+
+    fn offers(&self, object: &Object, interface: &str) -> Option<Result<bool, Failure>> {
+        Some(self.has_interface(object, interface))
+    }
+
+    fn counts_references(&self) -> bool {
+        true
+    }
+
+    fn lend(&self, key: &[u8]) -> Lease {
+        let servants = self.objects.servants(key);
+        servants.iter().for_each(|servant| self.running.leave(key, servant.interface()));
+        match self.arc() {
+            Some(exporter) => Lease::new(Arc::new(Hold::lend(exporter, key))),
+            None => Lease::default(),
+        }
+    }
+
+    fn dismiss(&self, key: &[u8], interface: &str, listener: u32) -> bool {
+        points::dismiss(self, key, interface, listener)
     }
 
     fn due(&self) -> Option<Instant> {

@@ -11,7 +11,7 @@ use crate::security::{Level, Security};
 use crate::standard::object_exporter::OBJECT_EXPORTER;
 use crate::standard::rem_unknown::REM_UNKNOWN;
 use crate::stub::Get;
-use everywire_model::{Endpoint, Failure, Initiator, Kind};
+use everywire_model::{Endpoint, Failure, Initiator, Kind, Object};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
 use uuid::Uuid;
@@ -218,6 +218,36 @@ impl Exporter {
             }
         }
         Ok(())
+    }
+
+    /// Whether an object elsewhere has the interface with this identity. One that was not called yet is reached first.
+    ///
+    /// # Errors
+    /// The identity is no IID, or the object cannot be asked.
+    pub(super) fn has_interface(&self, object: &Object, interface: &str) -> Result<bool, Failure> {
+        let Ok(iid) = interface.parse() else {
+            let what = format!("`{interface}` is no IID");
+            return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
+        };
+        let proxy = |object: &Object| {
+            let found = object.target().found_at();
+            let reference = found.as_ref().unwrap_or_else(|| object.reference());
+            reference.profiles.iter().find_map(|profile| profile.lease.share::<Proxy>())
+        };
+        let known = match proxy(object) {
+            Some(known) => Some(known),
+            None => {
+                object.target().probe()?;
+                proxy(object)
+            }
+        };
+        match known {
+            Some(known) => self.query(&known, iid),
+            None => {
+                let what = "the object is known by its address alone, and cannot be asked for an interface";
+                Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+            }
+        }
     }
 
     /// Asks an object elsewhere for an interface, unless it came by it, and waits: whether it has it (3.2.4.4.3).

@@ -51,6 +51,10 @@ pub struct NdrSink {
     wine: bool,
     /// Whether texts that are parameters stand behind pointers.
     pointed: bool,
+    /// The HRESULT of success that the values were written with.
+    status: i32,
+    /// The maximum count of the next sequence, where it may have fewer elements.
+    room: u32,
 }
 
 impl fmt::Debug for NdrSink {
@@ -200,7 +204,14 @@ impl NdrSink {
             references: None,
             wine: false,
             pointed: false,
+            status: 0,
+            room: 0,
         }
+    }
+
+    /// The HRESULT of success that was said with the values; S_OK if none was.
+    pub(crate) fn said_status(&self) -> u32 {
+        self.status.cast_unsigned()
     }
 
     /// The stub's bytes, behind what was in the buffer before.
@@ -223,7 +234,7 @@ impl NdrSink {
     /// # Errors
     /// A composite was left open.
     pub fn into_body(self, budget: Budget) -> Visit<Body> {
-        let (base, start, little) = (self.base, self.start, self.stub_little);
+        let (base, start, little, status) = (self.base, self.start, self.stub_little, self.status);
         let dialect = if self.wine { WINE } else { 0 } | if self.pointed { POINTED } else { 0 };
         let bytes = Bytes::from(self.into_bytes()?).slice(start..);
         Ok(Body {
@@ -235,7 +246,8 @@ impl NdrSink {
             codec: &NDR,
             context: Context::default(),
             beside: None,
-        })
+        }
+        .with_status(status))
     }
 
     #[inline]
@@ -561,6 +573,20 @@ impl Sink for NdrSink {
 
     fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
         self.bytes(shape, value)
+    }
+
+    fn room(&mut self, most: usize) {
+        self.room = u32::try_from(most).unwrap_or(u32::MAX);
+    }
+
+    fn status(&mut self, status: i32) -> Visit<()> {
+        if status < 0 {
+            let message = format!("{status:#010x} tells of a failure, and came with results");
+            return Err(Failure::new(Why::BadArgument, Initiator::User, message)
+                .with_hint("answer with a failure of that code"));
+        }
+        self.status = status;
+        Ok(())
     }
 }
 

@@ -557,4 +557,8 @@ impl<'a> Source<'a> for NdrSource<'a> {
     fn budget(&mut self) -> &mut Budget {
         &mut self.budget
     }
+
+    fn status(&self) -> i32 {
+        self.body.status()
+    }
 }

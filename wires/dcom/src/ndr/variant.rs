@@ -73,7 +73,7 @@ pub(crate) fn is_decimal(shape: &Struct) -> bool {
 }
 
 /// The shape of a VARIANT's content; a SAFEARRAY of several dimensions is a sequence of sequences.
-pub(super) fn shape_of(vt: u16, dimensions: u32) -> Visit<Shape> {
+pub(crate) fn shape_of(vt: u16, dimensions: u32) -> Visit<Shape> {
     let base = vt & !(ARRAY | BYREF);
     let content = match (vt & ARRAY != 0, base) {
         (false, VARIANT) if vt & BYREF != 0 => return Ok(Shape::Variant),
@@ -132,7 +132,7 @@ pub(crate) fn scalar(vt: u16) -> Visit<Shape> {
 }
 
 /// The VARTYPE of a shape.
-pub(super) fn type_of(shape: &Shape) -> Visit<u16> {
+pub(crate) fn type_of(shape: &Shape) -> Visit<u16> {
     Ok(match shape {
         Shape::Alias(alias) => match (last_part(&alias.name), alias.target.resolved()) {
             ("NULL", Shape::Void) => 1,

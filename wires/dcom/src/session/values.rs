@@ -21,14 +21,14 @@ impl Talk {
         let both = Correspondence::new(Arc::clone(exporter), Arc::clone(security), principal);
         let both = Arc::new(both.with_local(within_machine).with_association(association));
         let ambient = Arc::clone(&both) as Arc<dyn Ambient>;
-        Self { beside: Arc::new(Beside { handles: Vec::new(), ambient: Some(ambient) }), references: both }
+        Self { beside: Arc::new(Beside { ambient: Some(ambient), ..Beside::default() }), references: both }
     }
 
     /// What stands beside a body in which there may be references.
     #[cold]
     fn beside_one_body(&self) -> Arc<Beside> {
         let ambient = Arc::new(self.references.of_one_body()) as Arc<dyn Ambient>;
-        Arc::new(Beside { handles: Vec::new(), ambient: Some(ambient) })
+        Arc::new(Beside { ambient: Some(ambient), ..Beside::default() })
     }
 }
 
@@ -46,10 +46,11 @@ fn mentions_objects(values: &[u8], base: usize) -> bool {
 /// Appends values to the stub that begins at `stub`.
 #[inline]
 pub(crate) fn put(out: &mut Vec<u8>, stub: usize, values: &dyn Encode, talk: Option<&Talk>) -> Visit<()> {
-    put_as(out, stub, values, talk, false)
+    put_as(out, stub, values, talk, false).map(|_| ())
 }
 
-/// The same for results; `foreign`: of an interface of another contract language than MIDL.
+/// The same for results, and returns the HRESULT of success that was said with them; `foreign`: of an interface of another
+/// contract language than MIDL.
 #[inline]
 pub(crate) fn put_as(
     out: &mut Vec<u8>,
@@ -57,7 +58,7 @@ pub(crate) fn put_as(
     values: &dyn Encode,
     talk: Option<&Talk>,
     foreign: bool,
-) -> Visit<()> {
+) -> Visit<u32> {
     let mut sink = NdrSink::into(std::mem::take(out), stub, true).with_texts_behind_pointers(foreign);
     if let Some(talk) = talk {
         sink = sink.with_references(Arc::clone(&talk.references) as _);
@@ -66,8 +67,9 @@ pub(crate) fn put_as(
         *out = sink.into_buffer();
         return Err(failure);
     }
+    let status = sink.said_status();
     *out = sink.into_bytes()?;
-    Ok(())
+    Ok(status)
 }
 
 /// Appends a number, aligned in the stub.

@@ -12,6 +12,7 @@ pub mod activation;
 mod asking;
 pub mod contracts;
 pub mod dispatch;
+pub mod enumerators;
 pub mod guid;
 pub mod mapper;
 pub mod object_exporter;

@@ -164,7 +164,7 @@ impl Node {
 
     fn body(&self, bytes: Bytes) -> Body {
         let ambient = Some(self.correspondence() as Arc<dyn Ambient>);
-        let beside = Some(Arc::new(Beside { handles: Vec::new(), ambient }));
+        let beside = Some(Arc::new(Beside { ambient, ..Beside::default() }));
         let budget = Budget::default();
         Body {
             bytes,
@@ -297,7 +297,7 @@ impl Way {
         let body = node.call(&key.unwrap_or_default(), iid, opnum, stub, "peer")?;
         let ambient =
             Some(Arc::new(Correspondence::new(self.exporter(), security(), "")) as Arc<dyn Ambient>);
-        Ok(Body { beside: Some(Arc::new(Beside { handles: Vec::new(), ambient })), ..body })
+        Ok(Body { beside: Some(Arc::new(Beside { ambient, ..Beside::default() })), ..body })
     }
 
     fn try_invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<Body, Failure> {

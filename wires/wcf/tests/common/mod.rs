@@ -117,7 +117,7 @@ pub(crate) fn body_with(form: Form, bytes: Vec<u8>, base: usize, reading: Readin
         budget,
         codec: &XML,
         context: Context::default(),
-        beside: Some(Arc::new(Beside { handles: Vec::new(), ambient: Some(Arc::new(reading)) })),
+        beside: Some(Arc::new(Beside { ambient: Some(Arc::new(reading)), ..Beside::default() })),
     }
 }
 

@@ -122,6 +122,8 @@ impl NdrSink {
             }
             _ => count,
         };
+        let room = std::mem::take(&mut self.room);
+        let max = if order == Order::ConformantVarying { max.max(room) } else { max };
         let mut referent = false;
         match (place, hoist) {
             (Place::Arm, _) => return Err(unsupported("a map in a VARIANT")),

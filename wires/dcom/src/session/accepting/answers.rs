@@ -48,9 +48,9 @@ impl Accepting {
             if orpc {
                 out.extend_from_slice(&[0; OrpcThat::LEN]);
             }
-            values::put_as(out, stub, results, talk.as_ref(), serving.foreign)?;
+            let code = values::put_as(out, stub, results, talk.as_ref(), serving.foreign)?;
             if orpc && !keeps {
-                values::put_u32(out, stub, hresult::S_OK);
+                values::put_u32(out, stub, code);
             }
             Ok(())
         })

@@ -252,7 +252,12 @@ impl Connecting {
         };
         let code = if little { u32::from_le_bytes(*raw) } else { u32::from_be_bytes(*raw) };
         if code & 0x8000_0000 == 0 {
-            return Ok(Outcome::Done(self.body(stub.slice(taken..end), taken, little, kind.foreign)));
+            let body = self.body(stub.slice(taken..end), taken, little, kind.foreign);
+            return Ok(Outcome::Done(if code == hresult::S_OK {
+                body
+            } else {
+                body.with_status(code.cast_signed())
+            }));
         }
         let extensions = that.map(|that| that.extensions).unwrap_or_default();
         let beside = self.talk.as_ref().map(|talk| std::sync::Arc::clone(&talk.beside));

@@ -1,5 +1,6 @@
 //! Between VARIANTs and the shapes of parameters, as VariantChangeType converts (MS-OAUT 3.1.4.4.4).
 
+use super::date;
 use super::decimal::Decimal;
 use crate::hresult::{DISP_E_BADVARTYPE, DISP_E_OVERFLOW, DISP_E_PARAMNOTFOUND, DISP_E_TYPEMISMATCH};
 use crate::ndr::{DECIMAL_SHAPE, is_decimal};
@@ -90,7 +91,12 @@ fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Va
             }
             Value::Float(number)
         }
-        Shape::F64 => Value::Float(float(from, value)?),
+        Shape::F64 => Value::Float(match value {
+            Value::Text(text) if alias_of(target) == Some("DATE") => {
+                date::parse(text).or_else(|| text.trim().parse().ok()).ok_or(DISP_E_TYPEMISMATCH)?
+            }
+            value => float(from, value)?,
+        }),
         Shape::Text(_) => Value::Text(text(from, value)?),
         Shape::Char | Shape::WideChar => {
             let text = text(from, value)?;
@@ -260,6 +266,12 @@ fn text(from: &Shape, value: &Value) -> Result<String, u32> {
             Value::Integer(number) => number.to_string(),
             _ => return Err(DISP_E_TYPEMISMATCH),
         },
+        Value::Float(number) if alias_of(from) == Some("DATE") => {
+            date::text(*number).ok_or(DISP_E_OVERFLOW)?
+        }
+        // As many digits as tell it from others of its own width.
+        #[allow(clippy::cast_possible_truncation)]
+        Value::Float(number) if matches!(from.resolved(), Shape::F32) => (*number as f32).to_string(),
         Value::Integer(_) | Value::Float(_) => float(from, value)?.to_string(),
         Value::Struct(_) => decimal(from, value)?.text(),
         _ => return Err(DISP_E_TYPEMISMATCH),

@@ -2,10 +2,13 @@
 
 pub mod call;
 pub(super) mod coerce;
+mod date;
 mod decimal;
 mod invoke;
 pub(super) mod members;
 mod names;
+
+pub(crate) use coerce::to_shape;
 
 use super::contracts::DISPATCH;
 use super::serving::{alive, principal, refused};

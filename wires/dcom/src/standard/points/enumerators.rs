@@ -5,48 +5,13 @@ use super::point::pointer_to;
 use crate::exporter::Exporter;
 use crate::hresult::{S_FALSE, S_OK};
 use crate::standard::contracts::{ENUM_CONNECTION_POINTS, ENUM_CONNECTIONS};
-use crate::standard::serving::{alive, lock, principal, serve};
+use crate::standard::enumerators::Tape;
+use crate::standard::serving::{alive, principal, serve};
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Interface, Reference, Request, Servant};
-use std::sync::{Arc, Mutex, Weak};
-
-/// A list and a place in it.
-struct Tape<T> {
-    items: Arc<[T]>,
-    at: Mutex<usize>,
-}
+use std::sync::{Arc, Weak};
 
 impl<T: Clone> Tape<T> {
-    fn new(items: Vec<T>) -> Self {
-        Self { items: items.into(), at: Mutex::new(0) }
-    }
-
-    /// Up to `count` items.
-    fn next(&self, count: u32) -> Vec<T> {
-        let mut at = lock(&self.at);
-        let rest = self.items.get(*at..).unwrap_or_default();
-        let taken = rest.get(..count as usize).unwrap_or(rest).to_vec();
-        *at += taken.len();
-        taken
-    }
-
-    /// Whether there were so many to leave out.
-    fn skip(&self, count: u32) -> bool {
-        let mut at = lock(&self.at);
-        let rest = self.items.len() - (*at).min(self.items.len());
-        *at += rest.min(count as usize);
-        rest >= count as usize
-    }
-
-    fn reset(&self) {
-        *lock(&self.at) = 0;
-    }
-
-    /// The same list at the same place.
-    fn copy(&self) -> Self {
-        Self { items: Arc::clone(&self.items), at: Mutex::new(*lock(&self.at)) }
-    }
-
     /// Answers what all enumerators are asked alike: Skip, Reset and Clone.
     fn answer(
         &self,
@@ -144,25 +109,5 @@ impl Servant for Connections {
                 Arc::new(Self { exporter: Weak::clone(&self.exporter), tape })
             }),
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tape_gives_each_item_once_and_says_when_it_is_short() {
-        let tape = Tape::new(vec![1, 2, 3]);
-        assert_eq!(tape.next(2), [1, 2]);
-        let copy = tape.copy();
-        assert_eq!(tape.next(5), [3]);
-        assert_eq!(tape.next(1), []);
-        assert!(!tape.skip(1));
-        assert_eq!(copy.next(1), [3]);
-        tape.reset();
-        assert!(tape.skip(3));
-        assert_eq!(tape.next(1), []);
-        assert!(tape.skip(0));
     }
 }

@@ -26,6 +26,7 @@ use super::serving::lock;
 use crate::exporter::Exporter;
 use crate::hresult::{CONNECT_E_ADVISELIMIT, CONNECT_E_NOCONNECTION};
 use bytes::Bytes;
+use everywire_model::signal::Audience;
 use everywire_model::{Emission, Failure, Hold, Interface, Object, Reference};
 use sink::{Advised, Manner};
 use std::collections::HashMap;
@@ -142,7 +143,17 @@ impl Point {
             }
         };
         sinks.push(Advised::new((cookie, principal), reference, object, self, manner));
+        let listeners = sinks.len();
+        drop(sinks);
+        self.tell(&Audience::Joined { interface: self.iid.to_string(), listener: cookie, listeners });
         Ok(cookie)
+    }
+
+    /// Tells whoever serves the object what happened among those who listen. No lock is held.
+    fn tell(&self, told: &Audience) {
+        if let Some(exporter) = self.exporter.upgrade() {
+            exporter.objects().audience(&self.key, told);
+        }
     }
 
     fn unadvise(&self, cookie: u32) -> Result<(), Failure> {
@@ -157,9 +168,11 @@ impl Point {
         let mut sinks = lock(&self.sinks);
         let Some(at) = sinks.iter().position(|sink| sink.cookie == cookie) else { return false };
         let sink = sinks.remove(at);
+        let listeners = sinks.len();
         // Not under the lock: its references are released with it.
         drop(sinks);
         sink.end();
+        self.tell(&Audience::Left { interface: self.iid.to_string(), listener: cookie, listeners });
         true
     }
 }
@@ -190,6 +203,12 @@ pub fn emit(exporter: &Exporter, emission: &Emission<'_>) -> Result<(), Failure>
     let Some(point) = points.of(emission.key, iid) else { return Ok(()) };
     let sinks = lock(&point.sinks).clone();
     sinks.iter().try_for_each(|sink| sink.tell(index, emission.arguments))
+}
+
+/// Has a sink of an object hear no more; whether it was advised.
+pub fn dismiss(exporter: &Exporter, key: &[u8], interface: &str, cookie: u32) -> bool {
+    let point = interface.parse().ok().and_then(|iid| exporter.standard().points.of(key, iid));
+    point.is_some_and(|point| point.remove(cookie))
 }
 
 /// The object under this key is served no longer: nobody is advised any more.

@@ -9,6 +9,7 @@ use crate::standard::serving::lock;
 use crate::standard::values::collect;
 use everywire_model::contract::InterfaceKind;
 use everywire_model::object::Method;
+use everywire_model::signal::Audience;
 use everywire_model::value::Value;
 use everywire_model::{Body, Completed, Encode, Failure, Kind, Object, Outcome, Reference, Sink};
 use std::collections::VecDeque;
@@ -274,7 +275,7 @@ impl Advised {
 
     /// A call ended. What a sink answers is of no interest, but that it is no more.
     fn ended(self: &Arc<Self>, failure: Option<Failure>, call: Option<(usize, Value)>) {
-        let mut gone = false;
+        let (mut gone, mut by_another_name) = (false, false);
         let mut told = None;
         let mut given_up = VecDeque::new();
         {
@@ -284,6 +285,7 @@ impl Advised {
             if let Some(failure) = &failure {
                 if has_code(failure, E_NOINTERFACE) && !line.by_name {
                     line.by_name = true;
+                    by_another_name = true;
                     if let Some(call) = call {
                         line.waiting.push_front(call);
                     }
@@ -305,6 +307,14 @@ impl Advised {
         }
         if let Some((failure, lost)) = told {
             self.tell_failure(failure, lost, gone);
+        }
+        // Whoever serves the object is told of one that was heard and answered with a failure, too.
+        let lost = told.map_or(0, |(_, lost)| lost);
+        if let Some(failure) = failure.filter(|_| !by_another_name)
+            && let Some(point) = self.point.upgrade()
+        {
+            let interface = point.iid.to_string();
+            point.tell(&Audience::Failed { interface, listener: self.cookie, failure, lost });
         }
         if gone {
             return self.forget();

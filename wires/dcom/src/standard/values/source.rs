@@ -21,7 +21,7 @@ pub(crate) fn body_of(value: Value) -> Body {
         context: Context::default(),
         budget: Budget::default(),
         codec: &VALUES,
-        beside: Some(Arc::new(Beside { handles: Vec::new(), ambient: Some(held) })),
+        beside: Some(Arc::new(Beside { ambient: Some(held), ..Beside::default() })),
     }
 }
 

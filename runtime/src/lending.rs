@@ -1,0 +1,183 @@
+//! Objects that end by themselves, and what their servants are told: that nobody refers to them any more, and who listens.
+
+use crate::directory::Entry;
+use crate::node::{Guard, Node};
+use crate::shared::{IN_PROCESS, Shared};
+use crate::sync::lock;
+use bytes::Bytes;
+use everywire_model::object::Remote as RemoteTrait;
+use everywire_model::signal::Audience;
+use everywire_model::{Emitter, Lease, Ref, Reference, Servant, Signaller};
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, Weak};
+
+/// A node that is not kept running by whoever has this: for servants, which the node holds.
+#[derive(Clone)]
+pub struct WeakNode(Weak<Guard>);
+
+impl WeakNode {
+    /// The node, if it still runs.
+    pub fn upgrade(&self) -> Option<Node> {
+        self.0.upgrade().map(|guard| Node { guard })
+    }
+}
+
+impl fmt::Debug for WeakNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakNode")
+    }
+}
+
+/// What an object that is about to be lent knows of itself ([`Node::lend`]).
+pub struct Lent<I: ?Sized> {
+    node: Weak<Shared>,
+    key: Bytes,
+    of: PhantomData<fn() -> Arc<I>>,
+}
+
+impl<I: RemoteTrait + ?Sized> Lent<I> {
+    /// The key under which it will be served.
+    pub fn key(&self) -> &Bytes {
+        &self.key
+    }
+
+    /// Emits its signals.
+    pub fn signaller(&self) -> Signaller<I> {
+        let node: Weak<dyn Emitter> = self.node.clone();
+        Signaller::new(node, self.key.clone())
+    }
+
+    /// A reference to it, at all addresses that the node listens at now. It does not keep the object.
+    pub fn reference(&self) -> Reference {
+        let node = self.node.upgrade();
+        node.map(|node| node.publish(&I::interface().id, &self.key)).unwrap_or_default()
+    }
+}
+
+impl<I: ?Sized> fmt::Debug for Lent<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lent({:?})", self.key)
+    }
+}
+
+/// Is told that an object is served no longer.
+type Ending = Box<dyn FnOnce() + Send>;
+/// Is told who listens to an object.
+type Watcher = Arc<dyn Fn(&Audience) + Send + Sync>;
+
+/// What is to be told of objects, by their keys.
+#[derive(Default)]
+pub(crate) struct Hooks {
+    endings: Mutex<HashMap<Bytes, Vec<Ending>>>,
+    watchers: Mutex<HashMap<Bytes, Vec<Watcher>>>,
+}
+
+impl Hooks {
+    /// The object is served no longer. No lock is held while it is told.
+    pub(crate) fn ended(&self, key: &[u8]) {
+        let watchers = lock(&self.watchers).remove(key);
+        drop(watchers);
+        let endings = lock(&self.endings).remove(key);
+        endings.into_iter().flatten().for_each(|ending| ending());
+    }
+
+    /// Something happened among those who listen to an object.
+    pub(crate) fn audience(&self, key: &[u8], told: &Audience) {
+        let watchers = lock(&self.watchers).get(key).cloned();
+        watchers.iter().flatten().for_each(|watcher| watcher(told));
+    }
+
+    /// Forgets all: what is held may hold the node.
+    pub(crate) fn clear(&self) {
+        let endings = std::mem::take(&mut *lock(&self.endings));
+        let watchers = std::mem::take(&mut *lock(&self.watchers));
+        // Without the locks: dropping them runs code of the user's.
+        drop((endings, watchers));
+    }
+}
+
+impl Node {
+    /// The same node, for those who are not to keep it running.
+    pub fn downgrade(&self) -> WeakNode {
+        WeakNode(Arc::downgrade(&self.guard))
+    }
+
+    /// Serves an object for a caller, under a fresh key, until nobody refers to it any more: no reference that this returned, nor a
+    /// copy of one, is left in this process, and callers elsewhere have released theirs or have been silent for too long. Then
+    /// it is withdrawn, and [`Node::on_end`] tells. `make` is told the object's key and what emits its signals.
+    ///
+    /// Where this node listens on a wire that does not count references, or listens nowhere, the object is served until it is
+    /// withdrawn.
+    pub fn lend<I: RemoteTrait + ?Sized>(&self, make: impl FnOnce(&Lent<I>) -> Arc<I>) -> Ref<I> {
+        let shared = &self.guard.shared;
+        let key = shared.directory.fresh_key();
+        let servant = make(&Lent { node: shared.weak(), key: key.clone(), of: PhantomData });
+        let local: Arc<dyn Any + Send + Sync> = Arc::new(Arc::clone(&servant));
+        shared.insert(&key, Entry::new(I::skeleton(Arc::clone(&servant)), Some(local)));
+        let mut reference = shared.publish(&I::interface().id, &key);
+        shared.lend(&key, &mut reference);
+        let emitter = Arc::clone(shared) as Arc<dyn Emitter>;
+        Ref::local(servant, reference, key, emitter)
+    }
+
+    /// The same for an object that is not typed, or has several interfaces: a servant for each, of which the first says what it mainly
+    /// is.
+    pub fn lend_servants(&self, servants: Vec<Arc<dyn Servant>>) -> Reference {
+        let shared = &self.guard.shared;
+        let key = shared.directory.fresh_key();
+        let type_id = servants.first().map(|servant| servant.interface().id.to_string()).unwrap_or_default();
+        servants.into_iter().for_each(|servant| shared.insert(&key, Entry::new(servant, None)));
+        let mut reference = shared.publish(&type_id, &key);
+        shared.lend(&key, &mut reference);
+        reference
+    }
+
+    /// Tells when the object under a key is served no longer, whoever ended it. It is not told when the node ends.
+    pub fn on_end(&self, key: impl AsRef<[u8]>, ended: impl FnOnce() + Send + 'static) {
+        let key = Bytes::copy_from_slice(key.as_ref());
+        lock(&self.guard.shared.hooks.endings).entry(key).or_default().push(Box::new(ended));
+    }
+
+    /// Tells who begins to listen to the signals of the object under a key, who ends, and whom a signal did not reach, as long as the
+    /// object is served: on wires where listeners are known, those whose signals are calls of them. It is told on the
+    /// threads of the runtime, and must not wait.
+    pub fn on_audience(&self, key: impl AsRef<[u8]>, watcher: impl Fn(&Audience) + Send + Sync + 'static) {
+        let key = Bytes::copy_from_slice(key.as_ref());
+        lock(&self.guard.shared.hooks.watchers).entry(key).or_default().push(Arc::new(watcher));
+    }
+
+    /// Has a listener hear no more of the object under a key: one of those of which [`Node::on_audience`] tells. Returns whether
+    /// it listened.
+    pub fn dismiss(&self, key: impl AsRef<[u8]>, interface: &str, listener: u32) -> bool {
+        let ambients = self.guard.shared.ambients();
+        ambients.iter().any(|ambient| ambient.dismiss(key.as_ref(), interface, listener))
+    }
+}
+
+impl Shared {
+    /// Has the wires keep an object as long as somebody refers to it, if all that this node serves at can tell.
+    fn lend(&self, key: &[u8], reference: &mut Reference) {
+        let wires = reference.profiles.iter().map(|profile| profile.wire);
+        let wires: Vec<&'static str> = wires.filter(|name| *name != IN_PROCESS).collect();
+        let counting = |name: &str| {
+            let wire = self.wire_named(name)?;
+            self.ambient(wire).filter(|ambient| ambient.counts_references())
+        };
+        if wires.is_empty() || !wires.iter().all(|name| counting(name).is_some()) {
+            return;
+        }
+        let mut leases: Vec<(&str, Lease)> = Vec::new();
+        for profile in reference.profiles.iter_mut().filter(|profile| profile.wire != IN_PROCESS) {
+            let held = leases.iter().find(|(wire, _)| *wire == profile.wire).map(|(_, lease)| lease.clone());
+            let lease = match held {
+                Some(lease) => lease,
+                None => counting(profile.wire).map(|ambient| ambient.lend(key)).unwrap_or_default(),
+            };
+            leases.push((profile.wire, lease.clone()));
+            profile.lease = lease;
+        }
+    }
+}

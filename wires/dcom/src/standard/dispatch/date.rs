@@ -1,0 +1,123 @@
+//! DATE (MS-OAUT 2.2.25): days since 1899-12-30 and a fraction of one, which is never counted backwards.
+//!
+//! As text it is `2026-11-23 18:15:00`, without the time where that is midnight: what ISO 8601 has, in any locale.
+
+/// Days from 0000-03-01 to 1899-12-30.
+const EPOCH: i64 = 693_899;
+/// The first and the last day that a DATE has: 0100-01-01 and 9999-12-31.
+const DAYS: std::ops::RangeInclusive<i64> = -657_434..=2_958_465;
+const SECONDS: i64 = 86_400;
+
+/// A DATE as text; nothing for one out of range.
+#[allow(clippy::cast_possible_truncation)]
+pub(super) fn text(date: f64) -> Option<String> {
+    if !date.is_finite() || date.abs() > 3e6 {
+        return None;
+    }
+    let whole = date.trunc();
+    let mut days = whole as i64;
+    let mut seconds = ((date - whole).abs() * SECONDS as f64).round() as i64;
+    if seconds >= SECONDS {
+        (days, seconds) = (days + 1, 0);
+    }
+    if !DAYS.contains(&days) {
+        return None;
+    }
+    let (year, month, day) = civil(days);
+    let date = format!("{year:04}-{month:02}-{day:02}");
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    Some(if seconds == 0 { date } else { format!("{date} {hour:02}:{minute:02}:{second:02}") })
+}
+
+/// The DATE that is written so: `2026-11-23`, with a time behind a space or a `T`, of seconds with a fraction or without any.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn parse(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let (date, time) = match text.split_once([' ', 'T']) {
+        Some((date, time)) => (date, Some(time)),
+        None => (text, None),
+    };
+    let mut parts = date.splitn(3, '-').map(|part| part.parse::<i64>().ok().filter(|_| is_digits(part)));
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let days = days(year, month, day);
+    // A day that its month has not comes out as another.
+    if !(1..=12).contains(&month) || !DAYS.contains(&days) || civil(days) != (year, month, day) {
+        return None;
+    }
+    let mut seconds = 0.0;
+    if let Some(time) = time {
+        let mut parts = time.splitn(3, ':');
+        let whole = |part: &str, most: u32| {
+            part.parse::<u32>().ok().filter(|number| is_digits(part) && *number <= most).map(f64::from)
+        };
+        let (hour, minute) = (whole(parts.next()?, 23)?, whole(parts.next()?, 59)?);
+        let second = match parts.next() {
+            Some(part) if part.starts_with(|first: char| first.is_ascii_digit()) => {
+                part.parse::<f64>().ok()?
+            }
+            Some(_) => return None,
+            None => 0.0,
+        };
+        if !(0.0..60.0).contains(&second) {
+            return None;
+        }
+        seconds = hour * 3600.0 + minute * 60.0 + second;
+    }
+    let fraction = seconds / SECONDS as f64;
+    let days = days as f64;
+    Some(if days < 0.0 { days - fraction } else { days + fraction })
+}
+
+fn is_digits(part: &str) -> bool {
+    !part.is_empty() && part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Year, month and day of a DATE's day, in the Gregorian calendar, whose years begin with March here.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + EPOCH;
+    let era = days.div_euclid(146_097);
+    let of_era = days.rem_euclid(146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// The day of a DATE.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - EPOCH
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_and_text_become_one_another() {
+        for (date, written) in [
+            (0.0, "1899-12-30"),
+            (2.0, "1900-01-01"),
+            (-1.25, "1899-12-29 06:00:00"),
+            (36_526.5, "2000-01-01 12:00:00"),
+            (36_585.0, "2000-02-29"),
+            (46_349.760_416_666_67, "2026-11-23 18:15:00"),
+            (2_958_465.0, "9999-12-31"),
+            (-657_434.0, "0100-01-01"),
+        ] {
+            assert_eq!(text(date).as_deref(), Some(written));
+            assert!((parse(written).unwrap() - date).abs() < 1e-9, "{written}: {:?}", parse(written));
+        }
+        assert_eq!(parse("2026-11-23T18:15"), parse(" 2026-11-23 18:15:00.0 "));
+        for wrong in
+            ["", "2026-02-29", "2026-13-01", "2026-11-23 24:00:00", "2026-11-23 1", "x-1-1", "10000-01-01"]
+        {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+        assert_eq!((text(f64::NAN), text(2_958_466.0)), (None, None));
+    }
+}

@@ -1,0 +1,266 @@
+//! Enumerators: IEnumString, IEnumGUID, IEnumUnknown, and every other interface of Next, Skip, Reset and Clone (objidl.idl; the
+//! pattern is that of MS-OAUT 3.3 and of OPC Common 1.10).
+//!
+//! A servant over a list is ready for each; whoever hands one out lends it, so that it ends with the last reference to it. The other
+//! way, [`all`] reads an enumerator to its end.
+
+use super::guid::{GUID, Guid};
+use super::serving::{lock, principal, serve};
+use crate::exporter::Exporter;
+use crate::hresult::{E_NOTIMPL, failure};
+use everywire_model::contract::{Interface, Operation, SUCCESS};
+use everywire_model::counts::Present;
+use everywire_model::describe::{
+    ANY_OBJECT, Cow, Hold, Shape, WIDE_TEXT, counted, interface, noted, operation, optional,
+};
+use everywire_model::object::no_operation;
+use everywire_model::{
+    Answer, Failure, Initiator, Marshal, Object, Reference, Remote, Request, Servant, Sink, Success,
+    Unmarshal,
+};
+use std::sync::{Arc, Mutex};
+use uuid::Uuid;
+
+/// Elements that [`all`] asks for at a time.
+const AT_ONCE: u32 = 256;
+/// Elements that [`all`] takes at the most: an enumerator elsewhere may have no end.
+const MOST: usize = 1 << 20;
+
+/// Next, Skip, Reset and Clone of an enumerator with elements of this shape.
+macro_rules! operations {
+    ($element:expr) => {
+        [
+            noted(
+                operation!("Next", (
+                    in "celt": Shape::U32, out "rgelt": counted!($element, "celt", ConformantVarying),
+                    out "pceltFetched": Shape::U32,
+                ) -> Shape::Void),
+                &[(Cow::Borrowed(SUCCESS), Cow::Borrowed("S_FALSE"))],
+            ),
+            noted(
+                operation!("Skip", (in "celt": Shape::U32) -> Shape::Void),
+                &[(Cow::Borrowed(SUCCESS), Cow::Borrowed("S_FALSE"))],
+            ),
+            operation!("Reset", () -> Shape::Void),
+            operation!("Clone", (out "ppenum": ANY_OBJECT) -> Shape::Void),
+        ]
+    };
+}
+
+static STRING_OPERATIONS: [Operation; 4] = operations!(optional!(WIDE_TEXT));
+static GUID_OPERATIONS: [Operation; 4] = operations!(GUID);
+static UNKNOWN_OPERATIONS: [Operation; 4] = operations!(ANY_OBJECT);
+
+/// IEnumString.
+pub static ENUM_STRING: Interface =
+    interface!("IEnumString", "00000101-0000-0000-c000-000000000046", [], 0, &STRING_OPERATIONS);
+/// IEnumGUID.
+pub static ENUM_GUID: Interface =
+    interface!("IEnumGUID", "0002e000-0000-0000-c000-000000000046", [], 0, &GUID_OPERATIONS);
+/// IEnumUnknown.
+pub static ENUM_UNKNOWN: Interface =
+    interface!("IEnumUnknown", "00000100-0000-0000-c000-000000000046", [], 0, &UNKNOWN_OPERATIONS);
+
+/// A list and a place in it.
+pub(crate) struct Tape<T> {
+    items: Arc<[T]>,
+    at: Mutex<usize>,
+}
+
+impl<T: Clone> Tape<T> {
+    pub(super) fn new(items: Vec<T>) -> Self {
+        Self { items: items.into(), at: Mutex::new(0) }
+    }
+
+    /// Up to `count` items.
+    pub(super) fn next(&self, count: u32) -> Vec<T> {
+        let mut at = lock(&self.at);
+        let rest = self.items.get(*at..).unwrap_or_default();
+        let taken = rest.get(..count as usize).unwrap_or(rest).to_vec();
+        *at += taken.len();
+        taken
+    }
+
+    /// Whether there were so many to leave out.
+    pub(super) fn skip(&self, count: u32) -> bool {
+        let mut at = lock(&self.at);
+        let rest = self.items.len() - (*at).min(self.items.len());
+        *at += rest.min(count as usize);
+        rest >= count as usize
+    }
+
+    pub(super) fn reset(&self) {
+        *lock(&self.at) = 0;
+    }
+
+    /// The same list at the same place.
+    pub(super) fn copy(&self) -> Self {
+        Self { items: Arc::clone(&self.items), at: Mutex::new(*lock(&self.at)) }
+    }
+}
+
+/// Serves an enumerator over a list.
+struct Enumerator<T> {
+    interface: Hold<Interface>,
+    tape: Tape<T>,
+}
+
+/// IEnumString over these strings.
+pub fn strings(items: impl IntoIterator<Item = impl Into<String>>) -> Arc<dyn Servant> {
+    let items: Vec<Option<String>> = items.into_iter().map(|item| Some(item.into())).collect();
+    over(Hold::Static(&ENUM_STRING), items)
+}
+
+/// IEnumGUID over these.
+pub fn guids(items: impl IntoIterator<Item = Uuid>) -> Arc<dyn Servant> {
+    over(Hold::Static(&ENUM_GUID), items.into_iter().map(Guid).collect())
+}
+
+/// IEnumUnknown over these objects.
+pub fn objects(items: impl IntoIterator<Item = Reference>) -> Arc<dyn Servant> {
+    over(Hold::Static(&ENUM_UNKNOWN), items.into_iter().map(Some).collect::<Vec<_>>())
+}
+
+/// The enumerator of a contract of one's own, over these elements: `of::<dyn IEnumOPCItemAttributes, _>(attributes)`.
+pub fn of<I, T>(items: Vec<T>) -> Arc<dyn Servant>
+where
+    I: Remote + ?Sized,
+    T: Marshal + Clone + Send + Sync + 'static,
+{
+    over(Hold::Static(I::interface()), items)
+}
+
+/// An enumerator whose interface is known no earlier than at run time. Its methods are those named Next, Skip, Reset and Clone;
+/// the results of Next are an array, in which the elements go, and a count.
+pub fn over<T: Marshal + Clone + Send + Sync + 'static>(
+    interface: Hold<Interface>,
+    items: Vec<T>,
+) -> Arc<dyn Servant> {
+    Arc::new(Enumerator { interface, tape: Tape::new(items) })
+}
+
+impl<T: Marshal + Clone + Send + Sync + 'static> Servant for Enumerator<T> {
+    fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let operation = self.interface.operations.get(request.index());
+            let operation = operation.ok_or_else(|| no_operation(&self.interface))?;
+            match &*operation.name {
+                "Next" => {
+                    let (count,) = request.arguments::<(u32,)>()?;
+                    self.next(request, operation, count);
+                    Ok(())
+                }
+                "Skip" => {
+                    let (count,) = request.arguments::<(u32,)>()?;
+                    let code = if self.tape.skip(count) { Success::PLAIN } else { Success::LESS };
+                    request.reply::<_, Failure>(Ok(Success::with(code, ())))
+                }
+                "Reset" => {
+                    self.tape.reset();
+                    request.reply::<_, Failure>(Ok(()))
+                }
+                "Clone" => {
+                    let exporter = request.body().ambient().and_then(Exporter::of);
+                    // In this process nobody counts references, so nobody could end the copy.
+                    let exporter = exporter.ok_or_else(|| failure(E_NOTIMPL, None))?;
+                    let copy = Self { interface: self.interface.clone(), tape: self.tape.copy() };
+                    let copy = serve(&exporter, Arc::new(copy), &principal(request))?;
+                    request.reply::<(Option<Reference>,), Failure>(Ok((Some(copy),)))
+                }
+                _ => Err(no_operation(&self.interface)),
+            }
+        });
+    }
+}
+
+impl<T: Marshal + Clone + Send + Sync + 'static> Enumerator<T> {
+    /// Answers Next: the elements, and how many they are.
+    fn next(&self, request: &mut Request, operation: &Operation, count: u32) {
+        let items = self.tape.next(count);
+        let whole = items.len() == count as usize;
+        let fetched = u32::try_from(items.len()).unwrap_or(count);
+        let results = &operation.results;
+        request.answer(Answer::Done(&|sink: &mut dyn Sink| {
+            sink.status(if whole { Success::PLAIN } else { Success::LESS })?;
+            sink.open(results, results.fields().len())?;
+            for field in results.fields() {
+                if field.shape.width().is_some() {
+                    fetched.marshal(&field.shape, sink)?;
+                } else {
+                    sink.room(count as usize);
+                    Present(&items).marshal(&field.shape, sink)?;
+                }
+            }
+            sink.close(results)
+        }));
+    }
+}
+
+/// All strings of an IEnumString from where it is, in as few calls as they need.
+///
+/// # Errors
+/// A call fails, or there is no end to the strings.
+pub fn all_strings(object: &Object) -> Result<Vec<String>, Failure> {
+    let found: Vec<Option<String>> = all(object, &ENUM_STRING)?;
+    Ok(found.into_iter().map(Option::unwrap_or_default).collect())
+}
+
+/// All GUIDs of an IEnumGUID from where it is.
+///
+/// # Errors
+/// A call fails, or there is no end to them.
+pub fn all_guids(object: &Object) -> Result<Vec<Uuid>, Failure> {
+    let found: Vec<Guid> = all(object, &ENUM_GUID)?;
+    Ok(found.into_iter().map(|Guid(uuid)| uuid).collect())
+}
+
+/// All elements of an enumerator from where it is, by the interface whose Next has an array and a count as results, in this order.
+///
+/// # Errors
+/// A call fails, there is no end to them, or Next is another one.
+pub fn all<T: for<'a> Unmarshal<'a>>(
+    object: &Object,
+    interface: &'static Interface,
+) -> Result<Vec<T>, Failure> {
+    let next = interface.index_of(b"Next").and_then(|index| interface.operations.get(index));
+    let next = next.ok_or_else(|| no_operation(interface))?;
+    let object = object.clone().typed(Hold::Static(interface));
+    let mut all: Vec<T> = Vec::new();
+    loop {
+        let more: Success<(Vec<T>, u32)> = object.call::<_, _, Failure>(next, (AT_ONCE,))?;
+        let is_last = !more.is_plain() || more.value.0.len() < AT_ONCE as usize;
+        all.extend(more.value.0);
+        if is_last {
+            return Ok(all);
+        }
+        if all.len() >= MOST {
+            let what = "elements of an enumerator";
+            return Err(Failure::over_limit(Initiator::Peer, what, all.len() as u64 + 1, MOST as u64)
+                .at(format_args!("operation {}", next.label)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tape_gives_each_item_once_and_says_when_it_is_short() {
+        let tape = Tape::new(vec![1, 2, 3]);
+        assert_eq!(tape.next(2), [1, 2]);
+        let copy = tape.copy();
+        assert_eq!(tape.next(5), [3]);
+        assert_eq!(tape.next(1), []);
+        assert!(!tape.skip(1));
+        assert_eq!(copy.next(1), [3]);
+        tape.reset();
+        assert!(tape.skip(3));
+        assert_eq!(tape.next(1), []);
+        assert!(tape.skip(0));
+    }
+}
