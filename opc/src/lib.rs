@@ -2,6 +2,7 @@
 //!
 //! Whoever has data implements [`Source`], or puts values into a [`Table`]; the rest is here:
 //!
+//! * [`contract`]: the interfaces, generated from MIDL of our own.
 //! * [`Engine`], [`Client`], [`Group`]: groups and items, exception mode, asynchronous calls, browsing, properties. Without I/O; time is
 //!   an argument.
 //! * [`browse`], [`properties`]: the address space, and what is known of items beside their values.
@@ -23,6 +24,7 @@ mod item;
 pub mod pattern;
 pub mod properties;
 mod quality;
+pub mod server;
 mod source;
 mod sync;
 mod table;
@@ -41,3 +43,9 @@ pub use quality::{Limit, Quality};
 pub use source::{Child, Children, Feed, ServerState, Source, Write};
 pub use table::{Point, Table};
 pub use time::{FileTime, Moment};
+
+/// The interfaces of OPC Common, OpcEnum and Data Access, and the classes of our objects.
+#[allow(missing_docs, clippy::pedantic, clippy::all, non_shorthand_field_patterns, unreachable_pub)]
+pub mod contract {
+    everywire::include_contract!("opc");
+}

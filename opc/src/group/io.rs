@@ -25,6 +25,8 @@ pub enum ReadFrom<'a> {
 /// A value as a client gets it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
+    /// The server's number for the item.
+    pub server: u32,
     /// The client's number for the item.
     pub client: u32,
     /// Value, quality and time.
@@ -54,6 +56,7 @@ impl From<Data> for Given {
 struct Asked {
     index: usize,
     cell: Arc<Cell>,
+    server: u32,
     client: u32,
     requested: VarType,
 }
@@ -95,12 +98,14 @@ impl Group {
                     asked.push(Asked {
                         index,
                         cell: Arc::clone(cell),
+                        server: item,
                         client: *client,
                         requested: *requested,
                     });
                     return Err(Code::FAIL);
                 };
-                Ok(Sample { client: member.client, value: member.coerced(value)?, error: Code::OK })
+                let value = member.coerced(value)?;
+                Ok(Sample { server: item, client: member.client, value, error: Code::OK })
             };
             items.iter().enumerate().map(|(index, item)| read(index, *item)).collect::<Vec<_>>()
         };
@@ -114,13 +119,14 @@ impl Group {
     fn ask(&self, asked: Vec<Asked>, samples: &mut [Result<Sample, Code>], now: Moment) {
         let items: Vec<_> = asked.iter().map(|asked| Arc::clone(&asked.cell.item)).collect();
         let mut values = self.engine.source.read(&items).into_iter();
-        for Asked { index, cell, client, requested } in asked {
+        for Asked { index, cell, server, client, requested } in asked {
             let value = values.next().unwrap_or(Err(Code::FAIL));
             if let (Ok(value), true) = (&value, cell.is_polled()) {
                 cell.tell_read(value.clone(), now);
             }
-            let sample = value
-                .and_then(|value| Ok(Sample { client, value: coerced(value, requested)?, error: Code::OK }));
+            let sample = value.and_then(|value| {
+                Ok(Sample { server, client, value: coerced(value, requested)?, error: Code::OK })
+            });
             if let Some(place) = samples.get_mut(index) {
                 *place = sample;
             }

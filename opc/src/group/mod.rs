@@ -111,6 +111,8 @@ struct Inner {
     send_at: Option<u64>,
     /// When something was last sent.
     sent: Option<u64>,
+    /// Reports were lost on their way: the next one says so.
+    has_lost: bool,
     /// Room for the list of members that are new.
     list: Vec<u32>,
 }
@@ -136,6 +138,7 @@ impl Group {
                 due: None,
                 send_at: None,
                 sent: None,
+                has_lost: false,
                 list: Vec::new(),
             }),
         })
@@ -207,6 +210,16 @@ impl Group {
         let (was, more) = (inner.sends(), count > inner.listeners);
         inner.listeners = count;
         self.begin_or_rest(&mut inner, was && !more);
+    }
+
+    /// Something that was sent did not arrive: all that the group has is new, and what is sent next has
+    /// [`Code::DATA_QUEUE_OVERFLOW`]. So the last value of each item arrives, and that others were lost is known.
+    pub fn lost(&self) {
+        let Ok(mut inner) = self.inner() else { return };
+        if inner.sends() {
+            inner.has_lost = true;
+            inner.members.renew();
+        }
     }
 
     /// How many listen.

@@ -149,14 +149,17 @@ impl Group {
         let batch = |items: &[u32], place: &Place| {
             let samples = self.read(items, place.borrowed(), now).ok()?;
             let clients = self.client_handles(items);
-            let samples = samples.into_iter().zip(clients).filter_map(|(sample, client)| match sample {
-                Ok(sample) => Some(sample),
-                // Of an item that was removed meanwhile the client has no number.
-                Err(error) => {
-                    Some(Sample { client: client?, value: Vqt::bad(Quality::BAD, now.time), error })
-                }
-            });
-            Some(Batch { transaction, group, samples: samples.collect() })
+            let sample =
+                |(server, (sample, client)): (&u32, (Result<Sample, Code>, Option<u32>))| match sample {
+                    Ok(sample) => Some(sample),
+                    // Of an item that was removed meanwhile the client has no number.
+                    Err(error) => {
+                        let value = Vqt::bad(Quality::BAD, now.time);
+                        Some(Sample { server: *server, client: client?, value, error })
+                    }
+                };
+            let samples = items.iter().zip(samples.into_iter().zip(clients)).filter_map(sample).collect();
+            Some(Batch { transaction, group, samples })
         };
         Some(match deed {
             Deed::Read(items, place) => Report::Read(batch(&items, &place)?),

@@ -74,7 +74,11 @@ impl Group {
             return None;
         }
         let is_update = inner.send_at.is_none_or(|at| at <= now.ticks);
-        let samples = if is_update { inner.collect(&self.dirty, now) } else { Vec::new() };
+        let mut samples = if is_update { inner.collect(&self.dirty, now) } else { Vec::new() };
+        if is_update && std::mem::take(&mut inner.has_lost) {
+            let ok = samples.iter_mut().filter(|sample| sample.error == Code::OK);
+            ok.for_each(|sample| sample.error = Code::DATA_QUEUE_OVERFLOW);
+        }
         if is_update {
             inner.send_at = Some(next(inner.send_at, inner.state.rate, now));
         }
@@ -169,10 +173,11 @@ fn collect_one(
             continue;
         }
         member.sent = Some((value.data.clone(), value.quality));
-        samples.push(match member.coerced(value) {
-            Ok(value) => Sample { client: member.client, value, error: Code::OK },
-            Err(error) => Sample { client: member.client, value: Vqt::bad(Quality::BAD, now.time), error },
-        });
+        let (value, error) = match member.coerced(value) {
+            Ok(value) => (value, Code::OK),
+            Err(error) => (Vqt::bad(Quality::BAD, now.time), error),
+        };
+        samples.push(Sample { server: member.handle, client: member.client, value, error });
     }
     if let Some(last) = samples.get_mut(begin..).and_then(<[_]>::last_mut).filter(|_| news.overflow) {
         last.error = Code::DATA_QUEUE_OVERFLOW;

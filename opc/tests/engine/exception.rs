@@ -183,6 +183,22 @@ fn an_item_that_was_removed_is_not_sent_though_it_had_changed() {
     assert_eq!(found, [Data::I4(1)]);
 }
 
+#[test]
+fn what_was_lost_on_its_way_is_sent_again_and_said() {
+    let mut plant = Plant::new();
+    let group = plant.group(rate(100));
+    plant.add(&group, &["Tank.Level", "Name"]);
+    plant.pass(100);
+    group.lost();
+    let batches = plant.pass(100);
+    let [(_, batch)] = batches.as_slice() else { panic!("{batches:?}") };
+    assert_eq!(clients(batch), [1, 2]);
+    assert!(batch.samples.iter().all(|sample| sample.error == Code::DATA_QUEUE_OVERFLOW));
+    plant.set("Name", "other");
+    let batches = plant.pass(100);
+    assert_eq!(batches.first().map(|(_, batch)| batch.master_error()), Some(Code::OK));
+}
+
 /// A hundred thousand items in ten groups, of which a hundredth changes: what is sent is what changed.
 #[test]
 fn quiet_items_are_not_sent_however_many_there_are() {
