@@ -14,6 +14,7 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         "codegen",
         "runtime",
         "derby",
+        "opc",
         "trace",
         "peers",
         "giop",
