@@ -107,6 +107,19 @@ pub fn languages() -> &'static [Language] {
     ]
 }
 
+/// The language of a contract file: its extension tells, and where two languages share it, the text.
+pub fn language_of(path: impl AsRef<Path>) -> Option<&'static Language> {
+    let path = path.as_ref();
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let found = languages().iter().find(|language| language.extensions.contains(&extension.as_str()))?;
+    let is_midl = || std::fs::read(path).is_ok_and(|bytes| midl::is_midl(&String::from_utf8_lossy(&bytes)));
+    if found.name == "omg" && is_midl() {
+        languages().iter().find(|other| other.name == "midl")
+    } else {
+        Some(found)
+    }
+}
+
 /// Reads a file of the extension that OMG IDL and MIDL share; the text tells which of them it is.
 fn read_idl(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     match std::fs::read(path) {

@@ -25,4 +25,4 @@ pub mod wsdl;
 mod xml;
 
 pub use diagnostics::{Diagnostic, Diagnostics, Note};
-pub use languages::{Language, Preprocessing, Unprintable, languages, read, read_with};
+pub use languages::{Language, Preprocessing, Unprintable, language_of, languages, read, read_with};

@@ -1,12 +1,14 @@
 //! What COM has beside calls, between two nodes over TCP: success with a code, arrays without their counts, objects by the interface
 //! that a caller asks for, objects that end, who listens, enumerators.
 
+use crate::common::dcom::{alone, impacket, listening};
+use crate::common::foreign::run;
 use everywire::com::{enumerators, hresult};
 use everywire::model::{Body, Outcome, Shape, Value, Variant};
 use everywire::{Audience, Failure, Kind, Lent, Node, Ref, Reference, Signaller, Success, WeakNode};
 use station::{
     FILETIME, HRESULT, IEnumSAMPLE, IID, IStation, IStationGroup, IStationName, SAMPLE,
-    STATION_E_UNKNOWNITEM, STATION_S_RATE, StationGroup, StationGroupOnChange,
+    STATION_E_UNKNOWNITEM, STATION_S_RATE, StationGroup, StationGroupOnChange, Works,
 };
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -27,6 +29,8 @@ struct Station {
     ended: Sender<usize>,
     told: Sender<Audience>,
 }
+
+impl Works for Station {}
 
 struct Group {
     node: WeakNode,
@@ -134,11 +138,17 @@ struct Plant {
 }
 
 fn plant() -> Plant {
-    let (server, client) = (Node::new(), Node::new());
+    let server = Node::new();
+    server.listen("dcom://127.0.0.1:0?level=none").unwrap();
+    plant_of(server)
+}
+
+/// A plant whose server listens already.
+fn plant_of(server: Node) -> Plant {
+    let client = Node::new();
     let ((ended, endings), (told, tellings)) = (channel(), channel());
     let station = Station { node: server.downgrade(), ended, told };
-    server.export::<dyn IStation>("station", Arc::new(station));
-    server.listen("dcom://127.0.0.1:0?level=none").unwrap();
+    server.export::<dyn Works>("station", Arc::new(station));
     client.listen("dcom://127.0.0.1:0?level=none").unwrap();
     let station = client.narrow::<dyn IStation>(server.reference("station").unwrap()).unwrap();
     Plant { server, client, station, ended: endings, told: tellings }
@@ -332,4 +342,21 @@ fn enumerators_are_ready_and_end_with_s_false() {
     assert_eq!(copy.next(1).unwrap().value, vec![sample(2)]);
     samples.reset().unwrap();
     assert_eq!(samples.next(9).unwrap().value.len(), 5);
+}
+
+#[test]
+fn impacket_sees_codes_and_counts_and_gets_the_interface_it_asks_for() {
+    let test = "impacket_sees_codes_and_counts_and_gets_the_interface_it_asks_for";
+    let Some(impacket) = impacket(test) else { return };
+    if !alone(test) {
+        return;
+    }
+    let plant = plant_of(listening(""));
+    for level in ["integrity", "privacy"] {
+        let said = run(impacket("station").arg(level));
+        assert!(said.lines().last() == Some("ok"), "{said}");
+        // The group that it was given ends when it gives it back; the one that it could not have never began to be referred to.
+        let ended = [plant.ended.recv_timeout(PATIENCE), plant.ended.recv_timeout(PATIENCE)];
+        assert_eq!(ended, [Ok(10), Ok(10)], "{:?}", plant.server.exported());
+    }
 }

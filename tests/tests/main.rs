@@ -28,6 +28,7 @@ mod faults;
 mod kerberos;
 mod load;
 mod omniorb;
+mod opc_peers;
 mod reach;
 mod restarts;
 mod shares;

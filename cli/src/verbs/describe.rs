@@ -94,8 +94,7 @@ fn describe_contract(arguments: &Arguments, path: &Path) -> Done {
         contract = pick(contract, name, path)?;
     }
     // Unless told otherwise, in the language that it was written in.
-    let own = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let own = everywire_idl::languages().iter().find(|language| language.extensions.contains(&own.as_str()));
+    let own = everywire_idl::language_of(path);
     match (arguments.form, own) {
         (None, _) if arguments.json => Envelope::of(document::contract(&contract)).print(),
         (Some(Form::Json), _) if arguments.json => Envelope::of(document::contract(&contract)).print(),

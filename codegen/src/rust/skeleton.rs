@@ -156,7 +156,11 @@ fn answer(types: &Types<'_, '_>, call: &Call<'_>, arguments: &[String], page: &m
         [one] => one.clone(),
         several => format!("({})", several.join(", ")),
     };
-    let pattern = if call.succeeds { format!("ew::Success {{ value: {pattern}, code }}") } else { pattern };
+    let pattern = match (call.succeeds, pattern.as_str()) {
+        (true, "value") => "ew::Success { value, code }".to_owned(),
+        (true, pattern) => format!("ew::Success {{ value: {pattern}, code }}"),
+        (false, _) => pattern,
+    };
     page.block("match result", |page| {
         page.enclosed(&format!("Ok({pattern}) => {{"), "}", |page| {
             call.check_like("answered", arguments, &names, page);

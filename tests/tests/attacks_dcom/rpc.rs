@@ -416,9 +416,10 @@ fn security_contexts_are_bounded_finished_or_not() {
                 cook.send(&auth3(Level::Integrity, contexts, &step.token));
             }
             contexts += 1;
-            assert!(contexts < 1000, "nobody stops it");
+            assert!(contexts < 4000, "nobody stops it");
         }
-        assert_eq!(contexts, 16, "finished: {finished}");
+        // The attacker's own is one of them, and proved.
+        assert_eq!(contexts, if finished { 2048 } else { 17 }, "finished: {finished}");
         target.complains("SecurityContexts");
     }
     target.recovers();

@@ -91,8 +91,13 @@ pub fn listening(options: &str) -> Node {
 
 /// The class on port 135, for our own client.
 pub fn address(options: &str) -> String {
+    address_of(dcom_pantry::CLASS, options)
+}
+
+/// Any class on port 135, for our own client.
+pub fn address_of(class: &str, options: &str) -> String {
     let password: String = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect();
-    format!("dcom://{DOMAIN};{USER}:{password}@127.0.0.1/{}{options}", dcom_pantry::CLASS)
+    format!("dcom://{DOMAIN};{USER}:{password}@127.0.0.1/{class}{options}")
 }
 
 /// impacket does this deed to the server on port 135; or nothing, said loudly.
@@ -101,6 +106,17 @@ pub fn impacket(test: &str) -> Option<impl Fn(&str) -> Command> {
     Some(move |deed: &str| {
         let mut command = Command::new(directory.join("bin/python"));
         command.arg(script("dcom_impacket.py")).args([deed, "127.0.0.1", DOMAIN, USER, PASSWORD]);
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    })
+}
+
+/// impacket does this deed to the OPC server of this class on port 135; or nothing, said loudly.
+pub fn opc_impacket(test: &str) -> Option<impl Fn(&str, &str) -> Command> {
+    let directory = cached(test, "impacket")?;
+    Some(move |deed: &str, class: &str| {
+        let mut command = Command::new(directory.join("bin/python"));
+        command.arg(script("opc_impacket.py")).args([deed, "127.0.0.1", DOMAIN, USER, PASSWORD, class]);
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         command
     })

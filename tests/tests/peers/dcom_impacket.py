@@ -11,7 +11,7 @@ import time
 from impacket.dcerpc.v5 import dcomrt, epm, mgmt, rpcrt, transport
 from impacket.dcerpc.v5.dcom import oaut
 from impacket.dcerpc.v5.dcomrt import DCOMANSWER, DCOMCALL, DCOMConnection, IObjectExporter
-from impacket.dcerpc.v5.dtypes import DOUBLE, DWORD, LONG, LONGLONG, LPSTR, LPWSTR, NULL, ULONG, WSTR
+from impacket.dcerpc.v5.dtypes import DOUBLE, DWORD, GUID, LONG, LONGLONG, LPSTR, LPWSTR, NULL, ULONG, WSTR
 from impacket.dcerpc.v5.ndr import NDRPOINTER, NDRSTRUCT, NDRUniConformantArray, NDRUSMALL
 from impacket.uuid import bin_to_string, string_to_bin, uuidtup_to_bin
 
@@ -121,6 +121,55 @@ class EchoDicts(DCOMCALL):
 
 class EchoDictsResponse(DCOMANSWER):
     structure = (("by_byte", ByNumber), ("by_path", ByText), ("nested", Texts), ("ErrorCode", DWORD))
+
+
+# `station.midl`: codes of success, counted arrays, objects by the interface that is asked for.
+WORKS = "7C1B1B40-6A0C-4E77-9F5C-0C6F7E3A2B08"
+STATION = "7C1B1B40-6A0C-4E77-9F5C-0C6F7E3A2B05"
+STATION_GROUP = "7C1B1B40-6A0C-4E77-9F5C-0C6F7E3A2B02"
+STATION_NAME = "7C1B1B40-6A0C-4E77-9F5C-0C6F7E3A2B03"
+
+
+def behind(element):
+    """A pointer to a conformant array."""
+    array = type("Array", (NDRUniConformantArray,), {"item": element})
+    return type("Pointer", (NDRPOINTER,), {"referent": (("Data", array),)})
+
+
+class AddGroup(DCOMCALL):
+    opnum = 3
+    structure = (("name", WSTR), ("rate", DWORD), ("riid", GUID))
+
+
+class AddGroupResponse(DCOMANSWER):
+    structure = (("revised", DWORD), ("group", dcomrt.PMInterfacePointer), ("ErrorCode", DWORD))
+
+
+class Fail(DCOMCALL):
+    opnum = 4
+    structure = (("code", LONG),)
+
+
+class FailResponse(DCOMANSWER):
+    structure = (("count", DWORD), ("nothing", behind("<L")), ("ErrorCode", DWORD))
+
+
+class BrowseItemIDs(DCOMCALL):
+    opnum = 5
+    structure = ()
+
+
+class BrowseItemIDsResponse(DCOMANSWER):
+    structure = (("count", DWORD), ("names", behind(LPWSTR)), ("items", behind("<L")), ("ErrorCode", DWORD))
+
+
+class GetName(DCOMCALL):
+    opnum = 3
+    structure = ()
+
+
+class GetNameResponse(DCOMANSWER):
+    structure = (("name", LPWSTR), ("ErrorCode", DWORD))
 
 
 def equal(got, expected):
@@ -428,7 +477,58 @@ def kitchen(host, who, wanted, clsid, iid):
     dcom.disconnect()
 
 
-DEEDS = {deed.__name__: deed for deed in (endpoints, level, alive, wrong, pantry, hold, kitchen)}
+def answered(proxy, request, iid):
+    """The answer, whatever its HRESULT: here each but S_OK is taken for a failure."""
+    try:
+        return proxy.request(request, string_to_bin(iid) + b"\x00\x00\x00\x00", proxy.get_iPid())
+    except rpcrt.DCERPCException as told:
+        return told.get_packet()
+
+
+def add_group(station, rate, iid):
+    call = AddGroup()
+    call["name"], call["rate"], call["riid"] = "Reactor\0", rate, string_to_bin(iid)
+    return answered(station, call, STATION)
+
+
+def pointed(station, pointer):
+    """The object that an interface pointer leads to."""
+    objref = b"".join(pointer["abData"])
+    return dcomrt.IRemUnknown2(
+        dcomrt.INTERFACE(
+            station.get_cinstance(), objref, station.get_ipidRemUnknown(), target=station.get_target()
+        )
+    )
+
+
+def station(host, who, wanted):
+    """Calls an object of `station.midl`."""
+    dcom = connect(host, who, wanted)
+    made = create(dcom, wanted, WORKS, STATION)
+    added = add_group(made, 10, STATION_NAME)
+    equal((added["ErrorCode"], added["revised"]), (0x4000D, 50))
+    name = pointed(made, added["group"])
+    equal(ask(name, GetName(), STATION_NAME)["name"], "Reactor\0")
+    group = name.RemQueryInterface(1, (string_to_bin(STATION_GROUP),))
+    browsed = ask(group, BrowseItemIDs(), STATION_GROUP)
+    equal((browsed["count"], [text["Data"] for text in browsed["names"]]), (2, ["Level\0", "Speed\0"]))
+    equal(list(browsed["items"]), [1, 2])
+    added = add_group(made, 10, PANTRY)
+    equal((added["ErrorCode"], added["revised"], added["group"]), (0x80004002, 0, b""))
+    for code, items in ((0x4000E, [1, 2, 3]), (0xC0040007, b"")):
+        call = Fail()
+        call["code"] = code - (1 << 32) if code >> 31 else code
+        told = answered(made, call, STATION)
+        equal((told["ErrorCode"], told["count"]), (code, len(items)))
+        equal(list(told["nothing"]) if items else told["nothing"], items)
+    # It asked for one reference to the other interface.
+    group.RemRelease()
+    let_go(name)
+    let_go(made)
+    dcom.disconnect()
+
+
+DEEDS = {deed.__name__: deed for deed in (endpoints, level, alive, wrong, pantry, hold, kitchen, station)}
 
 if __name__ == "__main__":
     deed, host, domain, user, password, *arguments = sys.argv[1:]

@@ -21,8 +21,12 @@ pub const CONTEXTS: usize = 1024;
 /// The most presentation contexts that may be asked for at once.
 pub const CONTEXTS_AT_ONCE: usize = 64;
 
-/// The most security contexts that a connection may have.
-pub const SECURITY_CONTEXTS: usize = 16;
+/// The most security contexts that a connection may have. Some clients make a new one with each
+/// alter_context, so with each change of the interface that they call.
+pub const SECURITY_CONTEXTS: usize = 2048;
+
+/// The most of them for which nobody has proved yet who it is.
+pub const UNPROVED_CONTEXTS: usize = 16;
 
 /// The most objects that may be made for one principal: by activation, as connection points, as enumerators.
 pub const PRINCIPAL_OBJECTS: usize = 65_536;

@@ -6,8 +6,9 @@ use crate::common::{
     code, decode, encode, integers, parameters, pointer, record, sized, structure, unhex, unique, unnamed,
 };
 use everywire_dcom::NdrSink;
+use everywire_model::counts::{Present, Within};
 use everywire_model::shape::{Order, PointerKind, Shape};
-use everywire_model::{Initiator, Kind, Value};
+use everywire_model::{Initiator, Kind, MarshalList, Value};
 
 fn counted(order: Order) -> Shape {
     sized(order, Shape::U16, "count")
@@ -118,4 +119,24 @@ fn who_writes_a_contradiction_is_told_so() {
     let list = parameters(&[("count", Shape::U8), ("items", sized(Order::Conformant, Shape::U8, "count"))]);
     let value = record(&[Value::Integer(3), Value::Bytes(vec![1, 2, 3].into())]);
     assert_eq!(unnamed(&decode(&encode(&value, false, &list), false, &list).unwrap().0), value);
+}
+
+#[test]
+fn an_array_with_fewer_elements_than_there_is_room_for_says_both() {
+    // What Next answers: the maximum count is what the caller asked for.
+    let list = parameters(&[("rgelt", counted(Order::ConformantVarying)), ("fetched", Shape::U32)]);
+    let written = |room: u32| {
+        let mut sink = NdrSink::new(true);
+        (Within(vec![7_u16, 8], room), 2_u32).marshal_list(&list, &mut sink).unwrap();
+        sink.into_bytes().unwrap()
+    };
+    assert_eq!(written(5), unhex("05000000 00000000 02000000 0700 0800 02000000"));
+    assert_eq!(written(2), unhex("02000000 00000000 02000000 0700 0800 02000000"));
+    // It holds for that array alone.
+    let two =
+        parameters(&[("a", counted(Order::ConformantVarying)), ("b", counted(Order::ConformantVarying))]);
+    let mut sink = NdrSink::new(true);
+    (Within(vec![7_u16, 8], 5_u32), Present(vec![9_u16, 9])).marshal_list(&two, &mut sink).unwrap();
+    let bytes = "05000000 00000000 02000000 0700 0800 02000000 00000000 02000000 0900 0900";
+    assert_eq!(sink.into_bytes().unwrap(), unhex(bytes));
 }

@@ -175,7 +175,8 @@ impl Channel {
             return Err(Breach::AuthLength { length: header.auth_length });
         }
         let context = trailer.context;
-        let named = || self.shields.iter().position(|shield| shield.id == context);
+        // The newest is the one in use.
+        let named = || self.shields.iter().rposition(|shield| shield.id == context);
         let index = begun.or_else(named).ok_or(Breach::UnknownSecurityContext { context })?;
         let Some(shield) = self.shields.get_mut(index) else {
             return Err(Breach::UnknownSecurityContext { context });

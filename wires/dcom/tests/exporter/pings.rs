@@ -198,3 +198,40 @@ fn objects_marshalled_without_pings_wait_for_their_release() {
     clock.pass(50, &[&node]);
     assert!(node.exporter.served(std.ipid).is_some());
 }
+
+#[test]
+fn what_was_lent_ends_with_its_client_and_with_its_last_reference_here() {
+    let node = Arc::new(Net::default()).node(7001);
+    let lend = || {
+        let key = node.exporter.objects().export(vec![Lamp::new() as Arc<dyn Servant>]);
+        let lease = node.exporter.lend(&key);
+        (key, lease)
+    };
+    // Nobody elsewhere has heard of it yet, and a reference here keeps it for any time.
+    let (key, lease) = lend();
+    let mut clock = Clock::new(&[&node]);
+    clock.pass(9, &[&node]);
+    assert!(node.has(&key));
+    // A client has it in its set, and dies.
+    let std = node.exporter.export(&key, iid_of(&LAMP), 5);
+    drop(lease);
+    assert!(node.has(&key));
+    let (set, status) = complex(&node, 0, 1, &[std.oid], &[]);
+    assert!(set != 0 && status == S_OK);
+    clock.pass(2, &[&node]);
+    assert!(node.has(&key));
+    clock.pass(4, &[&node]);
+    assert!(!node.has(&key) && node.exporter.served(std.ipid).is_none());
+    // One that was never handed out ends with the reference that was made of it here.
+    let (key, lease) = lend();
+    let copy = lease.clone();
+    drop(lease);
+    assert!(node.has(&key));
+    drop(copy);
+    assert!(!node.has(&key));
+    // An object that was exported stays, whoever refers to it no more.
+    node.insert("own", Lamp::new());
+    drop(node.exporter.hold(b"own"));
+    assert!(node.has(b"own"));
+    assert_eq!(node.exporter.counts(), Counts::default());
+}

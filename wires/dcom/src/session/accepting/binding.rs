@@ -239,7 +239,10 @@ impl Accepting {
         if let Some(index) = self.admissions.iter().position(|held| held.id == trailer.context) {
             return Ok(index);
         }
-        let limit = limits::SECURITY_CONTEXTS;
+        let (limit, unproved) = (limits::SECURITY_CONTEXTS, limits::UNPROVED_CONTEXTS);
+        if self.admissions.len() >= unproved {
+            return Err(Breach::SecurityContexts { limit: unproved });
+        }
         if self.admissions.len() + self.channel.shields.len() >= limit {
             return Err(Breach::SecurityContexts { limit });
         }

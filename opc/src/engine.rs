@@ -1,0 +1,235 @@
+//! The engine: a source's items in use, and when which group is to be updated. Without I/O and threads; time is told.
+//!
+//! * A cell stands for an item as long as a group has it ([`crate::cell`]).
+//! * A group is in the schedule exactly while it is active, enabled and heard by somebody. Whoever drives the engine asks for what is due,
+//!   has those groups updated ([`crate::Group::update`]), and sleeps until the next is due.
+//! * Handles are unique among all groups and items of the engine, so one of another group is never taken for one's own.
+
+use crate::Code;
+use crate::cell::Cell;
+use crate::client::Client;
+use crate::group::Group;
+use crate::item::Item;
+use crate::source::{Feed, Source};
+use crate::sync::lock;
+use crate::time::{FileTime, Moment};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+/// What a client may hold. What goes beyond is refused with [`Code::OUT_OF_MEMORY`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quotas {
+    /// Groups of a client.
+    pub groups: usize,
+    /// Items in all groups of a client.
+    pub items: usize,
+    /// Bytes of names and values that are kept for a client.
+    pub bytes: usize,
+    /// Asynchronous calls of a group that wait to be begun.
+    pub pending: usize,
+    /// Samples in the buffer of an item.
+    pub buffer: usize,
+    /// Clients at one time.
+    pub clients: usize,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self { groups: 1024, items: 500_000, bytes: 256 << 20, pending: 64, buffer: 100, clients: 1024 }
+    }
+}
+
+/// How an engine runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// The fastest update rate in milliseconds; others are multiples of it.
+    pub fastest: u32,
+    /// What a client may hold.
+    pub quotas: Quotas,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { fastest: 10, quotas: Quotas::default() }
+    }
+}
+
+/// Called when a group is due earlier than was known before.
+type Waker = dyn Fn() + Send + Sync;
+
+/// Groups and items over a source.
+pub struct Engine {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) settings: Settings,
+    weak: Weak<Self>,
+    cells: Mutex<HashMap<String, Weak<Cell>>>,
+    schedule: Mutex<Schedule>,
+    next_handle: AtomicU32,
+    clients: AtomicUsize,
+    last_update: AtomicU64,
+    waker: OnceLock<Box<Waker>>,
+}
+
+/// Groups by the time when they are due, and by handle.
+#[derive(Default)]
+struct Schedule {
+    due: BTreeSet<(u64, u32)>,
+    groups: HashMap<u32, (u64, Weak<Group>)>,
+}
+
+impl Engine {
+    /// An engine over a source.
+    #[must_use]
+    pub fn new(source: Arc<dyn Source>, settings: Settings) -> Arc<Self> {
+        Arc::new_cyclic(|weak| Self {
+            source,
+            settings,
+            weak: weak.clone(),
+            cells: Mutex::default(),
+            schedule: Mutex::default(),
+            next_handle: AtomicU32::new(1),
+            clients: AtomicUsize::new(0),
+            last_update: AtomicU64::new(0),
+            waker: OnceLock::new(),
+        })
+    }
+
+    /// The source.
+    #[must_use]
+    pub fn source(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
+    /// A client: what an object of a server is for whoever asked for it.
+    ///
+    /// # Errors
+    /// [`Code::OUT_OF_MEMORY`]: there are as many as the quota allows.
+    pub fn client(&self) -> Result<Arc<Client>, Code> {
+        let most = self.settings.quotas.clients;
+        let grown = |count: usize| (count < most).then_some(count + 1);
+        self.clients
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, grown)
+            .map_err(|_| Code::OUT_OF_MEMORY)?;
+        let engine = self.weak.upgrade().ok_or(Code::FAIL)?;
+        Ok(Client::new(engine))
+    }
+
+    /// How many clients there are.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.clients.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn client_left(&self) {
+        self.clients.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Items that some group has.
+    #[must_use]
+    pub fn items_in_use(&self) -> usize {
+        lock(&self.cells).len()
+    }
+
+    /// Called, on any thread, when a group is due earlier than [`Engine::next_due`] said. Only the first one counts.
+    pub fn on_earlier(&self, wake: impl Fn() + Send + Sync + 'static) {
+        // A second driver would update the same groups.
+        let _ = self.waker.set(Box::new(wake));
+    }
+
+    /// When the next group is due, in ticks of [`Moment`].
+    #[must_use]
+    pub fn next_due(&self) -> Option<u64> {
+        lock(&self.schedule).due.first().map(|(due, _)| *due)
+    }
+
+    /// The groups that are due, earliest first. Each is to be updated, which puts it into the schedule again.
+    #[must_use]
+    pub fn due(&self, now: Moment) -> Vec<Arc<Group>> {
+        let mut found = Vec::new();
+        let mut schedule = lock(&self.schedule);
+        while let Some((due, handle)) = schedule.due.first().copied().filter(|(due, _)| *due <= now.ticks) {
+            schedule.due.remove(&(due, handle));
+            found.extend(schedule.groups.remove(&handle).and_then(|(_, group)| group.upgrade()));
+        }
+        found
+    }
+
+    /// When values were last sent to anybody.
+    #[must_use]
+    pub fn last_update(&self) -> FileTime {
+        FileTime(self.last_update.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn updated(&self, time: FileTime) {
+        self.last_update.fetch_max(time.0, Ordering::Relaxed);
+    }
+
+    /// Puts a group into the schedule, or takes it out.
+    pub(crate) fn schedule(&self, group: &Arc<Group>, due: Option<u64>) {
+        let handle = group.server_handle();
+        let is_earlier = {
+            let mut schedule = lock(&self.schedule);
+            if let Some((before, _)) = schedule.groups.remove(&handle) {
+                schedule.due.remove(&(before, handle));
+            }
+            let Some(due) = due else { return };
+            let is_earlier = schedule.due.first().is_none_or(|(first, _)| due < *first);
+            schedule.due.insert((due, handle));
+            schedule.groups.insert(handle, (due, Arc::downgrade(group)));
+            is_earlier
+        };
+        if let Some(wake) = self.waker.get().filter(|_| is_earlier) {
+            wake();
+        }
+    }
+
+    /// A handle that nobody has; 0 is none.
+    pub(crate) fn fresh_handle(&self) -> u32 {
+        loop {
+            let next = self.next_handle.fetch_add(1, Ordering::Relaxed);
+            if next != 0 {
+                return next;
+            }
+        }
+    }
+
+    /// The cell of an item: the one in use, or a new one that the source is asked to fill.
+    pub(crate) fn cell(&self, item: &Arc<Item>, now: FileTime) -> Arc<Cell> {
+        let cell = {
+            let mut cells = lock(&self.cells);
+            match cells.get(&item.id).and_then(Weak::upgrade) {
+                Some(cell) => cell,
+                None => {
+                    let cell = Arc::new(Cell::new(Arc::clone(item), self.weak.clone(), now));
+                    cells.insert(item.id.clone(), Arc::downgrade(&cell));
+                    cell
+                }
+            }
+        };
+        // Not under the lock: the source may tell a value at once.
+        cell.begin(|| self.source.watch(&cell.item, Feed(Arc::downgrade(&cell))));
+        cell
+    }
+
+    /// The cell of an item that some group has.
+    pub(crate) fn held(&self, id: &str) -> Option<Arc<Cell>> {
+        lock(&self.cells).get(id).and_then(Weak::upgrade)
+    }
+
+    /// A cell is no more.
+    pub(crate) fn forget(&self, id: &str) {
+        let mut cells = lock(&self.cells);
+        // Somebody may have made another one meanwhile.
+        if cells.get(id).is_some_and(|cell| cell.strong_count() == 0) {
+            cells.remove(id);
+        }
+    }
+
+    /// The update rate that is used where another one is asked for.
+    #[must_use]
+    pub fn revised(&self, rate: u32) -> u32 {
+        let fastest = self.settings.fastest.max(1);
+        rate.max(fastest).div_ceil(fastest).saturating_mul(fastest)
+    }
+}

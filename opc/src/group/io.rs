@@ -1,0 +1,195 @@
+//! Reads and writes of a group's items, from the cache and from the source (IOPCSyncIO, IOPCSyncIO2).
+
+use super::Group;
+use super::items::{at, paired};
+use super::member::{Member, coerced};
+use crate::cell::Cell;
+use crate::data::{VarType, Vqt};
+use crate::item::Access;
+use crate::source::Write;
+use crate::time::{FileTime, Moment};
+use crate::{Code, Data, Quality};
+use std::sync::Arc;
+
+/// Where values are taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadFrom<'a> {
+    /// The cache: the last value, and that an item is not active.
+    Cache,
+    /// The source, active or not.
+    Device,
+    /// The cache where it is no older than so many milliseconds, item by item; else the source.
+    Ages(&'a [u32]),
+}
+
+/// A value as a client gets it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// The server's number for the item.
+    pub server: u32,
+    /// The client's number for the item.
+    pub client: u32,
+    /// Value, quality and time.
+    pub value: Vqt,
+    /// How it went: [`Code::OK`], or what is to be known of it.
+    pub error: Code,
+}
+
+/// A value as a client gives it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Given {
+    /// The value, of any type.
+    pub data: Data,
+    /// The quality that is to go with it.
+    pub quality: Option<Quality>,
+    /// The time that is to go with it.
+    pub time: Option<FileTime>,
+}
+
+impl From<Data> for Given {
+    fn from(data: Data) -> Self {
+        Self { data, quality: None, time: None }
+    }
+}
+
+/// What is asked of the source: where the answer belongs, and in which type.
+struct Asked {
+    index: usize,
+    cell: Arc<Cell>,
+    server: u32,
+    client: u32,
+    requested: VarType,
+}
+
+impl Group {
+    /// Reads items, each by itself.
+    ///
+    /// # Errors
+    /// The group was removed, or not as many ages as items; of each item [`Code::INVALID_HANDLE`], [`Code::BAD_RIGHTS`],
+    /// [`Code::BAD_TYPE`], and what the source says.
+    pub fn read(
+        &self,
+        items: &[u32],
+        from: ReadFrom<'_>,
+        now: Moment,
+    ) -> Result<Vec<Result<Sample, Code>>, Code> {
+        if let ReadFrom::Ages(ages) = from {
+            paired(items, ages)?;
+        }
+        let mut asked = Vec::new();
+        let mut samples = {
+            let inner = self.inner()?;
+            let active = inner.state.active;
+            let mut read = |index: usize, item: u32| {
+                let member = inner.members.get(item)?;
+                if !member.item().access.allows(Access::READ) {
+                    return Err(Code::BAD_RIGHTS);
+                }
+                let held = match from {
+                    ReadFrom::Cache => Some(cached(member, active)),
+                    ReadFrom::Device => None,
+                    ReadFrom::Ages(ages) => match at(ages, index)? {
+                        0 => None,
+                        age => member.cell.value_of_age(age.into(), now.ticks),
+                    },
+                };
+                let Some(value) = held else {
+                    let Member { client, requested, cell, .. } = member;
+                    asked.push(Asked {
+                        index,
+                        cell: Arc::clone(cell),
+                        server: item,
+                        client: *client,
+                        requested: *requested,
+                    });
+                    return Err(Code::FAIL);
+                };
+                let value = member.coerced(value)?;
+                Ok(Sample { server: item, client: member.client, value, error: Code::OK })
+            };
+            items.iter().enumerate().map(|(index, item)| read(index, *item)).collect::<Vec<_>>()
+        };
+        if !asked.is_empty() {
+            self.ask(asked, &mut samples, now);
+        }
+        Ok(samples)
+    }
+
+    /// Reads from the source, without any lock.
+    fn ask(&self, asked: Vec<Asked>, samples: &mut [Result<Sample, Code>], now: Moment) {
+        let items: Vec<_> = asked.iter().map(|asked| Arc::clone(&asked.cell.item)).collect();
+        let mut values = self.engine.source.read(&items).into_iter();
+        for Asked { index, cell, server, client, requested } in asked {
+            let value = values.next().unwrap_or(Err(Code::FAIL));
+            if let (Ok(value), true) = (&value, cell.is_polled()) {
+                cell.tell_read(value.clone(), now);
+            }
+            let sample = value.and_then(|value| {
+                Ok(Sample { server, client, value: coerced(value, requested)?, error: Code::OK })
+            });
+            if let Some(place) = samples.get_mut(index) {
+                *place = sample;
+            }
+        }
+    }
+
+    /// Writes items, in their order. The codes are those of [`crate::Source::write`], or why an item is not asked at all.
+    ///
+    /// # Errors
+    /// The group was removed, or there are not as many values as items.
+    pub fn write(&self, items: &[u32], values: &[Given]) -> Result<Vec<Code>, Code> {
+        paired(items, values)?;
+        let mut codes = Vec::with_capacity(items.len());
+        let mut writes = Vec::new();
+        {
+            let inner = self.inner()?;
+            for (item, given) in items.iter().zip(values) {
+                match inner.members.get(*item).and_then(|member| write_of(member, given)) {
+                    Ok(write) => {
+                        codes.push(None);
+                        writes.push(write);
+                    }
+                    Err(code) => codes.push(Some(code)),
+                }
+            }
+        }
+        let mut written =
+            if writes.is_empty() { Vec::new() } else { self.engine.source.write(&writes) }.into_iter();
+        Ok(codes.into_iter().map(|code| code.or_else(|| written.next()).unwrap_or(Code::FAIL)).collect())
+    }
+
+    /// Active items and the group's activity, for Refresh2: the handles of those that are to be sent.
+    pub(super) fn active_items(&self) -> Result<Vec<u32>, Code> {
+        let inner = self.inner()?;
+        if !inner.state.active {
+            return Err(Code::FAIL);
+        }
+        let active: Vec<_> =
+            inner.members.iter().filter(|member| member.active).map(|member| member.handle).collect();
+        if active.is_empty() { Err(Code::FAIL) } else { Ok(active) }
+    }
+}
+
+/// The last value; of an item that is not active, the quality says so (OPC DA 2.05a, 4.5.4.1).
+fn cached(member: &Member, group_is_active: bool) -> Vqt {
+    let value = member.cell.value();
+    if member.active && group_is_active { value } else { Vqt { quality: Quality::OUT_OF_SERVICE, ..value } }
+}
+
+/// What the source is given for what a client gives.
+fn write_of(member: &Member, given: &Given) -> Result<Write, Code> {
+    write_to(member.item(), given)
+}
+
+/// The same, for an item that is in no group.
+pub(crate) fn write_to(item: &Arc<crate::Item>, given: &Given) -> Result<Write, Code> {
+    if !item.access.allows(Access::WRITE) {
+        return Err(Code::BAD_RIGHTS);
+    }
+    let data = match given.data.coerce(item.canonical) {
+        Ok(data) => data,
+        Err(Code::OVERFLOW) => return Err(Code::RANGE),
+        Err(_) => return Err(Code::BAD_TYPE),
+    };
+    Ok(Write { item: Arc::clone(item), data, quality: given.quality, time: given.time })
+}

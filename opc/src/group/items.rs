@@ -1,0 +1,381 @@
+//! The items of a group: added, removed, and how each is set (IOPCItemMgt, IOPCItemDeadbandMgt, IOPCItemSamplingMgt).
+//!
+//! Each method answers for each item by itself, in the order in which they were given.
+
+use super::member::Member;
+use super::{Group, Inner};
+use crate::data::VarType;
+use crate::item::{Access, Item};
+use crate::properties;
+use crate::time::Moment;
+use crate::{Code, Data};
+use std::sync::Arc;
+
+/// An item that a client wants to have in a group (OPCITEMDEF).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ItemDef {
+    /// Its name in full.
+    pub id: String,
+    /// By which way it is to be reached; empty if the source may choose.
+    pub access_path: String,
+    /// Whether its changes are sent.
+    pub active: bool,
+    /// The client's number for it.
+    pub client: u32,
+    /// The type in which its values are wanted; [`VarType::EMPTY`] for its own.
+    pub requested: VarType,
+}
+
+/// What a client is told of an item (OPCITEMRESULT).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Added {
+    /// The server's number for it; 0 if it was only looked at.
+    pub server: u32,
+    /// Its own type.
+    pub canonical: VarType,
+    /// What may be done with it.
+    pub access: Access,
+}
+
+/// How an item of a group is set (OPCITEMATTRIBUTES).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attributes {
+    /// What it was added as.
+    pub def: ItemDef,
+    /// The server's number for it.
+    pub server: u32,
+    /// Its own type.
+    pub canonical: VarType,
+    /// What may be done with it.
+    pub access: Access,
+    /// OPCEUTYPE.
+    pub eu_type: u16,
+    /// What goes with that.
+    pub eu_info: Data,
+}
+
+/// One answer for each item.
+type Each<T> = Result<Vec<Result<T, Code>>, Code>;
+
+impl Group {
+    /// Whether items could be added.
+    ///
+    /// # Errors
+    /// The group was removed; of each item: [`Code::UNKNOWN_ITEM`], [`Code::INVALID_ITEM`], [`Code::UNKNOWN_PATH`],
+    /// [`Code::BAD_TYPE`].
+    pub fn validate_items(&self, defs: &[ItemDef]) -> Each<Added> {
+        drop(self.inner()?);
+        Ok(defs.iter().map(|def| self.validate(def).map(|item| added(&item, 0))).collect())
+    }
+
+    fn validate(&self, def: &ItemDef) -> Result<Arc<Item>, Code> {
+        if def.id.is_empty() {
+            return Err(Code::INVALID_ITEM);
+        }
+        let source = &self.engine.source;
+        let item = source.find(&def.id).ok_or(Code::UNKNOWN_ITEM)?;
+        if !def.access_path.is_empty() && !source.access_paths(&item.id).contains(&def.access_path) {
+            return Err(Code::UNKNOWN_PATH);
+        }
+        check_type(&item, def.requested)?;
+        Ok(item)
+    }
+
+    /// Adds items; the same one may be added again, under another handle.
+    ///
+    /// # Errors
+    /// As [`Group::validate_items`]; of each item [`Code::OUT_OF_MEMORY`]: the client has as many as it may have.
+    pub fn add_items(&self, defs: &[ItemDef], now: Moment) -> Each<Added> {
+        drop(self.inner()?);
+        // The source is asked without the lock.
+        defs.iter().map(|def| Ok(self.validate(def).and_then(|item| self.add(&item, def, now)))).collect()
+    }
+
+    fn add(&self, item: &Arc<Item>, def: &ItemDef, now: Moment) -> Result<Added, Code> {
+        let bytes = size_of::<Member>() + def.id.len() + def.access_path.len();
+        self.share.charge(&self.engine, bytes)?;
+        let cell = self.engine.cell(item, now.time);
+        let handle = self.engine.fresh_handle();
+        let mut inner = match self.inner() {
+            Ok(inner) => inner,
+            Err(code) => {
+                self.share.refund(1, bytes);
+                return Err(code);
+            }
+        };
+        let make = |slot| {
+            let watch = cell.watch(&self.dirty, slot);
+            if def.active {
+                cell.mark(watch);
+            }
+            Some(Member {
+                handle,
+                client: def.client,
+                cell,
+                watch,
+                access_path: def.access_path.clone(),
+                requested: def.requested,
+                active: def.active,
+                deadband: None,
+                sampling: None,
+                is_buffered: false,
+                sampled: None,
+                sent: None,
+                bytes,
+            })
+        };
+        if inner.members.add(make).is_none() {
+            drop(inner);
+            self.share.refund(1, bytes);
+            return Err(Code::OUT_OF_MEMORY);
+        }
+        Ok(added(item, handle))
+    }
+
+    /// Copies all items into another group, with handles of their own.
+    pub(crate) fn copy_items(&self, to: &Self) -> Result<(), Code> {
+        let copies: Vec<_> = {
+            let inner = self.inner()?;
+            let copy = |member: &Member| (Arc::clone(member.item()), def_of(member), member.deadband);
+            inner.members.iter().map(copy).collect()
+        };
+        for (item, def, deadband) in copies {
+            let added = to.add(&item, &def, Moment::default())?;
+            to.inner()?.members.get_mut(added.server)?.deadband = deadband;
+        }
+        Ok(())
+    }
+
+    /// Removes items.
+    ///
+    /// # Errors
+    /// Of each item [`Code::INVALID_HANDLE`]. So for all methods that take handles.
+    pub fn remove_items(&self, items: &[u32]) -> Each<()> {
+        let removed: Vec<_> = {
+            let mut inner = self.inner()?;
+            items.iter().map(|item| inner.members.remove(*item)).collect()
+        };
+        // Not under the lock: the source hears when nobody has an item any more.
+        let let_go = |member: Member| {
+            member.cell.unwatch(member.watch);
+            self.share.refund(1, member.bytes);
+        };
+        Ok(removed.into_iter().map(|member| member.map(let_go)).collect())
+    }
+
+    /// Does something to each member.
+    fn each<T>(&self, items: &[u32], mut deed: impl FnMut(&mut Member, usize) -> Result<T, Code>) -> Each<T> {
+        let mut inner = self.inner()?;
+        let Inner { members, .. } = &mut *inner;
+        let each = items.iter().enumerate();
+        Ok(each.map(|(index, item)| members.get_mut(*item).and_then(|member| deed(member, index))).collect())
+    }
+
+    /// Whether changes of items are sent. One that begins to be is new.
+    ///
+    /// # Errors
+    /// As [`Group::remove_items`].
+    pub fn set_active(&self, items: &[u32], active: bool) -> Each<()> {
+        self.each(items, |member, _| {
+            if active && !member.active {
+                member.sent = None;
+                member.cell.mark(member.watch);
+            }
+            member.active = active;
+            Ok(())
+        })
+    }
+
+    /// Gives items other numbers of the client's.
+    ///
+    /// # Errors
+    /// As [`Group::remove_items`]; [`Code::INVALID_ARGUMENT`]: not as many numbers as items.
+    pub fn set_client_handles(&self, items: &[u32], client: &[u32]) -> Each<()> {
+        paired(items, client)?;
+        self.each(items, |member, index| {
+            member.client = at(client, index)?;
+            Ok(())
+        })
+    }
+
+    /// Asks for other types.
+    ///
+    /// # Errors
+    /// As [`Group::set_client_handles`]; of each item [`Code::BAD_TYPE`]: its values cannot be of that type.
+    pub fn set_types(&self, items: &[u32], types: &[VarType]) -> Each<()> {
+        paired(items, types)?;
+        self.each(items, |member, index| {
+            let requested = at(types, index)?;
+            check_type(member.item(), requested)?;
+            member.requested = requested;
+            Ok(())
+        })
+    }
+
+    /// How items are set, from the `skip`th on, at most `most`.
+    ///
+    /// # Errors
+    /// As [`Group::state`].
+    pub fn attributes(&self, skip: usize, most: usize) -> Result<Vec<Attributes>, Code> {
+        let inner = self.inner()?;
+        let attributes = |member: &Member| Attributes {
+            def: def_of(member),
+            server: member.handle,
+            canonical: member.item().canonical,
+            access: member.item().access,
+            eu_type: properties::eu_type(member.item()),
+            eu_info: properties::eu_info(member.item()),
+        };
+        Ok(inner.members.iter().skip(skip).take(most).map(attributes).collect())
+    }
+
+    /// How many items it has.
+    ///
+    /// # Errors
+    /// As [`Group::state`].
+    pub fn count(&self) -> Result<usize, Code> {
+        Ok(self.inner()?.members.len())
+    }
+
+    /// Gives items deadbands of their own, in percent.
+    ///
+    /// # Errors
+    /// As [`Group::set_client_handles`]; of each item [`Code::DEADBAND_NOT_SUPPORTED`]: it has no range;
+    /// [`Code::INVALID_ARGUMENT`]: no percentage.
+    pub fn set_deadbands(&self, items: &[u32], percent: &[f32]) -> Each<()> {
+        paired(items, percent)?;
+        self.each(items, |member, index| {
+            let percent = at(percent, index)?;
+            if member.item().span().is_none() {
+                return Err(Code::DEADBAND_NOT_SUPPORTED);
+            }
+            if !(0.0..=100.0).contains(&percent) {
+                return Err(Code::INVALID_ARGUMENT);
+            }
+            member.deadband = Some(percent);
+            Ok(())
+        })
+    }
+
+    /// The deadbands that items have of their own.
+    ///
+    /// # Errors
+    /// Of each item [`Code::DEADBAND_NOT_SET`], [`Code::DEADBAND_NOT_SUPPORTED`].
+    pub fn deadbands(&self, items: &[u32]) -> Each<f32> {
+        self.each(items, |member, _| match member.item().span() {
+            Some(_) => member.deadband.ok_or(Code::DEADBAND_NOT_SET),
+            None => Err(Code::DEADBAND_NOT_SUPPORTED),
+        })
+    }
+
+    /// Items have the group's deadband again.
+    ///
+    /// # Errors
+    /// As [`Group::deadbands`].
+    pub fn clear_deadbands(&self, items: &[u32]) -> Each<()> {
+        self.each(items, |member, _| match member.item().span() {
+            Some(_) => member.deadband.take().map(drop).ok_or(Code::DEADBAND_NOT_SET),
+            None => Err(Code::DEADBAND_NOT_SUPPORTED),
+        })
+    }
+
+    /// Gives items sampling rates of their own. Those that are used, and [`Code::UNSUPPORTED_RATE`] where it is another one.
+    ///
+    /// # Errors
+    /// As [`Group::set_client_handles`].
+    pub fn set_sampling(&self, items: &[u32], rates: &[u32]) -> Each<(u32, Code)> {
+        paired(items, rates)?;
+        let room = self.engine.settings.quotas.buffer;
+        self.each(items, |member, index| {
+            let asked = at(rates, index)?;
+            let rate = self.engine.revised(asked);
+            member.sampling = Some(rate);
+            if member.is_buffered {
+                member.cell.buffer(member.watch, Some(rate), room);
+            }
+            Ok((rate, if rate == asked { Code::OK } else { Code::UNSUPPORTED_RATE }))
+        })
+    }
+
+    /// The sampling rates that items have of their own.
+    ///
+    /// # Errors
+    /// Of each item [`Code::RATE_NOT_SET`].
+    pub fn sampling(&self, items: &[u32]) -> Each<u32> {
+        self.each(items, |member, _| member.sampling.ok_or(Code::RATE_NOT_SET))
+    }
+
+    /// Items are sampled at the group's rate again, and are not buffered.
+    ///
+    /// # Errors
+    /// As [`Group::sampling`].
+    pub fn clear_sampling(&self, items: &[u32]) -> Each<()> {
+        self.each(items, |member, _| {
+            member.sampling.take().ok_or(Code::RATE_NOT_SET)?;
+            member.is_buffered = false;
+            member.cell.buffer(member.watch, None, 0);
+            Ok(())
+        })
+    }
+
+    /// Whether samples between two updates are kept and sent together.
+    ///
+    /// # Errors
+    /// As [`Group::set_client_handles`].
+    pub fn set_buffered(&self, items: &[u32], enable: &[bool]) -> Each<()> {
+        paired(items, enable)?;
+        let room = self.engine.settings.quotas.buffer;
+        let mut inner = self.inner()?;
+        let rate = inner.state.rate;
+        let mut set = |index: usize, item: u32| {
+            let member = inner.members.get_mut(item)?;
+            member.is_buffered = at(enable, index)?;
+            let interval = member.is_buffered.then(|| member.sampling.unwrap_or(rate));
+            member.cell.buffer(member.watch, interval, room);
+            Ok(())
+        };
+        Ok(items.iter().enumerate().map(|(index, item)| set(index, *item)).collect())
+    }
+
+    /// Whether they are.
+    ///
+    /// # Errors
+    /// As [`Group::remove_items`].
+    pub fn buffered(&self, items: &[u32]) -> Each<bool> {
+        self.each(items, |member, _| Ok(member.is_buffered))
+    }
+}
+
+fn added(item: &Item, server: u32) -> Added {
+    Added { server, canonical: item.canonical, access: item.access }
+}
+
+fn def_of(member: &Member) -> ItemDef {
+    ItemDef {
+        id: member.item().id.clone(),
+        access_path: member.access_path.clone(),
+        active: member.active,
+        client: member.client,
+        requested: member.requested,
+    }
+}
+
+/// Whether values of an item can be had as another type.
+fn check_type(item: &Item, requested: VarType) -> Result<(), Code> {
+    if requested == VarType::EMPTY || requested == item.canonical {
+        return Ok(());
+    }
+    let fits = requested.element().is_some() == item.canonical.element().is_some()
+        && requested.is_known()
+        && !matches!(requested, VarType::NULL | VarType::ERROR);
+    if fits { Ok(()) } else { Err(Code::BAD_TYPE) }
+}
+
+/// Two lists of one length, as the contract has it.
+pub(super) fn paired<A, B>(one: &[A], other: &[B]) -> Result<(), Code> {
+    if one.len() == other.len() { Ok(()) } else { Err(Code::INVALID_ARGUMENT) }
+}
+
+pub(super) fn at<T: Copy>(list: &[T], index: usize) -> Result<T, Code> {
+    list.get(index).copied().ok_or(Code::INVALID_ARGUMENT)
+}

@@ -1,0 +1,202 @@
+//! Asynchronous calls: what a client asked for and is told later (IOPCAsyncIO2, IOPCAsyncIO3).
+//!
+//! A call is *begun* by the client, *performed* by whoever drives the engine, once, and can be *cancelled* in between: then it is never
+//! performed. What is wrong with single items is told at once, and these are left out of what comes later.
+
+use super::io::{Given, ReadFrom};
+use super::update::{Batch, Report};
+use super::{Group, Sample};
+use crate::data::Vqt;
+use crate::time::Moment;
+use crate::{Code, Quality};
+use std::collections::BTreeMap;
+
+/// The calls of a group that were begun and not performed.
+#[derive(Default)]
+pub(super) struct Pending(BTreeMap<u32, Call>);
+
+struct Call {
+    transaction: u32,
+    deed: Deed,
+}
+
+enum Deed {
+    Read(Vec<u32>, Place),
+    Refresh(Vec<u32>, Place),
+    Write(Vec<u32>, Vec<Given>),
+}
+
+/// [`ReadFrom`] with ages of its own.
+enum Place {
+    Cache,
+    Device,
+    Ages(Vec<u32>),
+}
+
+impl Place {
+    fn of(from: ReadFrom<'_>) -> Self {
+        match from {
+            ReadFrom::Cache => Self::Cache,
+            ReadFrom::Device => Self::Device,
+            ReadFrom::Ages(ages) => Self::Ages(ages.to_vec()),
+        }
+    }
+
+    fn borrowed(&self) -> ReadFrom<'_> {
+        match self {
+            Self::Cache => ReadFrom::Cache,
+            Self::Device => ReadFrom::Device,
+            Self::Ages(ages) => ReadFrom::Ages(ages),
+        }
+    }
+}
+
+/// A call that was begun: its number, by which it is cancelled and performed (0: nothing is left to do), and a code for each item.
+pub type Begun = (u32, Vec<Code>);
+
+impl Group {
+    /// Begins a read.
+    ///
+    /// # Errors
+    /// [`Code::NO_CONNECTION`]: nobody listens. [`Code::OUT_OF_MEMORY`]: too many calls wait. [`Code::INVALID_ARGUMENT`]: no items, or
+    /// not as many ages.
+    pub fn begin_read(&self, items: &[u32], from: ReadFrom<'_>, transaction: u32) -> Result<Begun, Code> {
+        if let ReadFrom::Ages(ages) = from {
+            super::items::paired(items, ages)?;
+        }
+        let codes = self.looked_at(items, |member| {
+            if member.item().access.allows(crate::Access::READ) { Ok(()) } else { Err(Code::BAD_RIGHTS) }
+        })?;
+        let kept = |index: &usize| codes.get(*index) == Some(&Code::OK);
+        let indices: Vec<usize> = (0..items.len()).filter(kept).collect();
+        let pick =
+            |list: &[u32]| indices.iter().filter_map(|index| list.get(*index).copied()).collect::<Vec<_>>();
+        let place = match from {
+            ReadFrom::Ages(ages) => Place::Ages(pick(ages)),
+            other => Place::of(other),
+        };
+        let cancel =
+            self.begin(pick(items).is_empty(), Call { transaction, deed: Deed::Read(pick(items), place) })?;
+        Ok((cancel, codes))
+    }
+
+    /// Begins a write.
+    ///
+    /// # Errors
+    /// As [`Group::begin_read`].
+    pub fn begin_write(&self, items: &[u32], values: &[Given], transaction: u32) -> Result<Begun, Code> {
+        super::items::paired(items, values)?;
+        let codes = self.looked_at(items, |member| {
+            if member.item().access.allows(crate::Access::WRITE) { Ok(()) } else { Err(Code::BAD_RIGHTS) }
+        })?;
+        let kept = items.iter().zip(values).zip(&codes).filter(|(_, code)| **code == Code::OK);
+        let (items, values): (Vec<u32>, Vec<Given>) =
+            kept.map(|((item, value), _)| (*item, value.clone())).unzip();
+        let cancel = self.begin(items.is_empty(), Call { transaction, deed: Deed::Write(items, values) })?;
+        Ok((cancel, codes))
+    }
+
+    /// Begins to send all active items, changed or not: Refresh2, RefreshMaxAge (an age for all).
+    ///
+    /// # Errors
+    /// [`Code::FAIL`]: the group or all of its items are not active. Else as [`Group::begin_read`].
+    pub fn begin_refresh(&self, from: Refresh, transaction: u32) -> Result<u32, Code> {
+        let items = self.active_items()?;
+        let place = match from {
+            Refresh::Cache => Place::Cache,
+            Refresh::Device => Place::Device,
+            Refresh::MaxAge(age) => Place::Ages(vec![age; items.len()]),
+        };
+        self.begin(false, Call { transaction, deed: Deed::Refresh(items, place) })
+    }
+
+    fn begin(&self, is_empty: bool, call: Call) -> Result<u32, Code> {
+        let mut inner = self.inner()?;
+        if inner.listeners == 0 {
+            return Err(Code::NO_CONNECTION);
+        }
+        if is_empty {
+            return Ok(0);
+        }
+        if inner.pending.0.len() >= self.engine.settings.quotas.pending {
+            return Err(Code::OUT_OF_MEMORY);
+        }
+        let cancel = self.engine.fresh_handle();
+        inner.pending.0.insert(cancel, call);
+        Ok(cancel)
+    }
+
+    fn looked_at(
+        &self,
+        items: &[u32],
+        look: impl Fn(&super::member::Member) -> Result<(), Code>,
+    ) -> Result<Vec<Code>, Code> {
+        if items.is_empty() {
+            return Err(Code::INVALID_ARGUMENT);
+        }
+        let inner = self.inner()?;
+        let code = |item: &u32| inner.members.get(*item).and_then(&look).err().unwrap_or(Code::OK);
+        Ok(items.iter().map(code).collect())
+    }
+
+    /// Performs a call that was begun: it may wait for the source. Nothing if it was cancelled, or the group was removed.
+    pub fn perform(&self, cancel: u32, now: Moment) -> Option<Report> {
+        let (Call { transaction, deed }, group) = {
+            let mut inner = self.inner().ok()?;
+            let call = inner.pending.0.remove(&cancel)?;
+            (call, inner.state.client)
+        };
+        let batch = |items: &[u32], place: &Place| {
+            let samples = self.read(items, place.borrowed(), now).ok()?;
+            let clients = self.client_handles(items);
+            let sample =
+                |(server, (sample, client)): (&u32, (Result<Sample, Code>, Option<u32>))| match sample {
+                    Ok(sample) => Some(sample),
+                    // Of an item that was removed meanwhile the client has no number.
+                    Err(error) => {
+                        let value = Vqt::bad(Quality::BAD, now.time);
+                        Some(Sample { server: *server, client: client?, value, error })
+                    }
+                };
+            let samples = items.iter().zip(samples.into_iter().zip(clients)).filter_map(sample).collect();
+            Some(Batch { transaction, group, samples })
+        };
+        Some(match deed {
+            Deed::Read(items, place) => Report::Read(batch(&items, &place)?),
+            Deed::Refresh(items, place) => Report::Change(batch(&items, &place)?),
+            Deed::Write(items, values) => {
+                let clients = self.client_handles(&items);
+                let codes = self.write(&items, &values).ok()?;
+                let items = clients.into_iter().zip(codes).filter_map(|(client, code)| Some((client?, code)));
+                Report::Written { transaction, group, items: items.collect() }
+            }
+        })
+    }
+
+    fn client_handles(&self, items: &[u32]) -> Vec<Option<u32>> {
+        let inner = self.inner();
+        let client = |item: &u32| Some(inner.as_ref().ok()?.members.get(*item).ok()?.client);
+        items.iter().map(client).collect()
+    }
+
+    /// Cancels a call that was begun: what is to be told instead of its end.
+    ///
+    /// # Errors
+    /// [`Code::FAIL`]: it is not known, or is being performed.
+    pub fn cancel(&self, cancel: u32) -> Result<Report, Code> {
+        let mut inner = self.inner()?;
+        let call = inner.pending.0.remove(&cancel).ok_or(Code::FAIL)?;
+        Ok(Report::Cancelled { transaction: call.transaction, group: inner.state.client })
+    }
+}
+
+/// Where a refresh takes its values from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refresh {
+    /// The cache.
+    Cache,
+    /// The source.
+    Device,
+    /// The cache where it is no older than so many milliseconds, else the source.
+    MaxAge(u32),
+}

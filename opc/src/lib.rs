@@ -1,0 +1,51 @@
+//! OPC Data Access 2.05a and 3.0: what plants speak over DCOM.
+//!
+//! Whoever has data implements [`Source`], or puts values into a [`Table`]; the rest is here:
+//!
+//! * [`contract`]: the interfaces, generated from MIDL of our own.
+//! * [`Engine`], [`Client`], [`Group`]: groups and items, exception mode, asynchronous calls, browsing, properties. Without I/O; time is
+//!   an argument.
+//! * [`browse`], [`properties`]: the address space, and what is known of items beside their values.
+//!
+//! What works, and how, is in `docs/opc.md`.
+
+#![forbid(unsafe_code)]
+
+pub mod browse;
+mod cell;
+mod client;
+mod codes;
+mod coerce;
+mod data;
+mod direct;
+mod engine;
+mod group;
+mod item;
+pub mod pattern;
+pub mod properties;
+mod quality;
+pub mod server;
+mod source;
+mod sync;
+mod table;
+mod time;
+
+pub use client::{Client, LOCALES};
+pub use codes::Code;
+pub use data::{Array, Data, VarType, Vqt};
+pub use engine::{Engine, Quotas, Settings};
+pub use group::{
+    Added, Attributes, Batch, Begun, Change, Given, Group, GroupState, ItemDef, ReadFrom, Refresh, Report,
+    Sample,
+};
+pub use item::{Access, EngineeringUnits, Item, Property};
+pub use quality::{Limit, Quality};
+pub use source::{Child, Children, Feed, ServerState, Source, Write};
+pub use table::{Point, Table};
+pub use time::{FileTime, Moment};
+
+/// The interfaces of OPC Common, OpcEnum and Data Access, and the classes of our objects.
+#[allow(missing_docs, clippy::pedantic, clippy::all, non_shorthand_field_patterns, unreachable_pub)]
+pub mod contract {
+    everywire::include_contract!("opc");
+}

@@ -1,0 +1,124 @@
+//! The enumerators that methods hand out. Each ends with the last reference to it.
+//!
+//! Names are walked as they are asked for, so an enumerator over a million costs what is taken from it. A copy goes on at the same
+//! place: the list is walked anew up to there.
+
+use crate::Code;
+use crate::contract::{
+    GUID, IEnumGUID, IEnumOPCItemAttributes, IEnumString, IEnumUnknown, IOPCEnumGUID, OPCITEMATTRIBUTES,
+};
+use crate::sync::lock;
+use everywire::WeakNode;
+use everywire::{Failure, Ref, Reference, Remote, Success};
+use std::sync::{Arc, Mutex};
+
+/// Elements that one call of Next may ask for.
+const MOST: u32 = 100_000;
+
+/// Makes a list from its beginning.
+type Make<T> = dyn Fn() -> Result<Box<dyn Iterator<Item = T> + Send>, Code> + Send + Sync;
+
+/// A list and a place in it.
+pub(super) struct Tape<T> {
+    make: Arc<Make<T>>,
+    place: Mutex<Place<T>>,
+    node: WeakNode,
+}
+
+struct Place<T> {
+    rest: Box<dyn Iterator<Item = T> + Send>,
+    taken: usize,
+}
+
+impl<T: Send + 'static> Tape<T> {
+    pub(super) fn new(node: WeakNode, make: Arc<Make<T>>) -> Result<Self, Code> {
+        let place = Mutex::new(Place { rest: make()?, taken: 0 });
+        Ok(Self { make, place, node })
+    }
+
+    /// Over what is at hand.
+    pub(super) fn of(node: WeakNode, items: Vec<T>) -> Result<Self, Code>
+    where
+        T: Clone + Sync,
+    {
+        let items: Arc<[T]> = items.into();
+        let from = move || {
+            let items = Arc::clone(&items);
+            let all = (0..items.len()).map_while(move |index| items.get(index).cloned());
+            Ok(Box::new(all) as Box<dyn Iterator<Item = T> + Send>)
+        };
+        Self::new(node, Arc::new(from))
+    }
+
+    fn next(&self, count: u32) -> Result<Success<Vec<T>>, Failure> {
+        if count == 0 || count > MOST {
+            return Err(Code::INVALID_ARGUMENT.into());
+        }
+        let mut place = lock(&self.place);
+        let items: Vec<T> = place.rest.by_ref().take(count as usize).collect();
+        place.taken += items.len();
+        let is_whole = items.len() == count as usize;
+        Ok(Success::with(if is_whole { 0 } else { 1 }, items))
+    }
+
+    fn skip(&self, count: u32) -> Success<()> {
+        let mut place = lock(&self.place);
+        let skipped = place.rest.by_ref().take(count as usize).count();
+        place.taken += skipped;
+        Success::with(if skipped == count as usize { 0 } else { 1 }, ())
+    }
+
+    fn reset(&self) -> Result<(), Failure> {
+        let rest = (self.make)()?;
+        *lock(&self.place) = Place { rest, taken: 0 };
+        Ok(())
+    }
+
+    fn copy(&self) -> Result<Self, Failure> {
+        let taken = lock(&self.place).taken;
+        let mut rest = (self.make)()?;
+        if let Some(last) = taken.checked_sub(1) {
+            rest.nth(last);
+        }
+        Ok(Self {
+            make: Arc::clone(&self.make),
+            place: Mutex::new(Place { rest, taken }),
+            node: self.node.clone(),
+        })
+    }
+}
+
+/// Hands an object out, until nobody refers to it any more.
+pub(super) fn lend<I: Remote + ?Sized>(node: &WeakNode, servant: Arc<I>) -> Result<Ref<I>, Failure> {
+    let node = node.upgrade().ok_or(Code::FAIL)?;
+    Ok(node.lend(|_| servant))
+}
+
+macro_rules! enumerator {
+    ($trait:ident, $item:ty) => {
+        impl $trait for Tape<$item> {
+            fn next(&self, count: u32) -> Result<Success<Vec<$item>>, Failure> {
+                Tape::next(self, count)
+            }
+
+            fn skip(&self, count: u32) -> Result<Success<()>, Failure> {
+                Ok(Tape::skip(self, count))
+            }
+
+            fn reset(&self) -> Result<(), Failure> {
+                Tape::reset(self)
+            }
+
+            fn clone_(&self) -> Result<Option<Ref<dyn $trait>>, Failure> {
+                let copy: Arc<dyn $trait> = Arc::new(self.copy()?);
+                lend(&self.node, copy).map(Some)
+            }
+        }
+    };
+}
+
+enumerator!(IEnumString, Option<String>);
+enumerator!(IEnumGUID, GUID);
+enumerator!(IOPCEnumGUID, GUID);
+enumerator!(IEnumUnknown, Option<Reference>);
+enumerator!(IEnumOPCItemAttributes, OPCITEMATTRIBUTES);

@@ -1,0 +1,224 @@
+//! What a group answers later, and what it tells by itself: IOPCAsyncIO3, IOPCDataCallback, and the settings of single items for that
+//! (IOPCItemDeadbandMgt, IOPCItemSamplingMgt).
+
+use super::group::{GroupObject, read_from};
+use super::wire::{answer, apart, codes, data_of, filetime, given_of, signed};
+use crate::Code;
+use crate::contract::{
+    DataAccessGroup, DataAccessGroupOnCancelComplete, DataAccessGroupOnDataChange,
+    DataAccessGroupOnReadComplete, DataAccessGroupOnWriteComplete, IOPCAsyncIO2, IOPCAsyncIO3,
+    IOPCDataCallback, IOPCItemDeadbandMgt, IOPCItemSamplingMgt, OPCDATASOURCE, OPCITEMVQT,
+};
+use crate::group::{Batch, Begun, Given, Group, ReadFrom, Refresh, Report};
+use everywire::{Audience, Failure, Remote, Signaller, Success};
+use everywire_model::Variant;
+use std::sync::Arc;
+
+/// Something happened among those who listen to a group.
+pub(super) fn heard(group: &Group, told: &Audience) {
+    match told {
+        Audience::Joined { interface, listeners, .. } | Audience::Left { interface, listeners, .. }
+            if *interface == <dyn IOPCDataCallback>::interface().id =>
+        {
+            group.set_listeners(*listeners);
+        }
+        // What was not even sent is lost for all that follows it; a call that failed by itself the listener has heard.
+        Audience::Failed { lost, .. } if *lost > 0 => group.lost(),
+        _ => {}
+    }
+}
+
+/// Tells a report to all who listen to a group. Whom it does not reach, the node's observer is told.
+pub(super) fn tell(signaller: &Signaller<dyn DataAccessGroup>, report: Report) {
+    // That it cannot be encoded would be a mistake of ours alone; the next report is not to suffer from it.
+    let _ = match report {
+        Report::Change(batch) => signaller.emit(&change(batch)),
+        Report::Read(batch) => {
+            let change = change(batch);
+            signaller.emit(&DataAccessGroupOnReadComplete {
+                transaction: change.transaction,
+                group: change.group,
+                master_quality: change.master_quality,
+                master_error: change.master_error,
+                items: change.items,
+                values: change.values,
+                qualities: change.qualities,
+                timestamps: change.timestamps,
+                errors: change.errors,
+            })
+        }
+        Report::Written { transaction, group, items } => {
+            let (items, codes): (Vec<u32>, Vec<Code>) = items.into_iter().unzip();
+            signaller.emit(&DataAccessGroupOnWriteComplete {
+                transaction,
+                group,
+                master_error: Code::of_items(codes.iter().copied()).signed(),
+                items,
+                errors: signed(&codes),
+            })
+        }
+        Report::Cancelled { transaction, group } => {
+            signaller.emit(&DataAccessGroupOnCancelComplete { transaction, group })
+        }
+    };
+}
+
+fn change(batch: Batch) -> DataAccessGroupOnDataChange {
+    let samples = &batch.samples;
+    DataAccessGroupOnDataChange {
+        transaction: batch.transaction,
+        group: batch.group,
+        master_quality: batch.master_quality().signed(),
+        master_error: batch.master_error().signed(),
+        items: samples.iter().map(|sample| sample.client).collect(),
+        values: samples.iter().map(|sample| sample.value.data.to_variant()).collect(),
+        qualities: samples.iter().map(|sample| sample.value.quality.0).collect(),
+        timestamps: samples.iter().map(|sample| filetime(sample.value.time)).collect(),
+        errors: samples.iter().map(|sample| sample.error.signed()).collect(),
+    }
+}
+
+impl GroupObject {
+    /// Has a call that was begun performed, and its end told.
+    fn perform(&self, cancel: u32) -> Result<(), Code> {
+        if cancel == 0 {
+            return Ok(());
+        }
+        let desk = self.desk()?;
+        let (house, group) = (desk.house()?, Arc::clone(&self.group));
+        let weak = Arc::downgrade(&house);
+        let job = move || {
+            let Some(house) = weak.upgrade() else { return };
+            if let Some(report) = group.perform(cancel, house.now()) {
+                house.tell(group.server_handle(), report);
+            }
+        };
+        house.spawn(job).inspect_err(|_| {
+            // Nobody would perform it.
+            let _ = self.group.cancel(cancel);
+        })
+    }
+
+    fn begun(&self, (cancel, codes): Begun) -> Result<Success<(u32, Vec<i32>)>, Failure> {
+        self.perform(cancel)?;
+        answer(&codes, |errors| (cancel, errors))
+    }
+}
+
+impl IOPCAsyncIO2 for GroupObject {
+    fn read(&self, items: &[u32], transaction: u32) -> Result<Success<(u32, Vec<i32>)>, Failure> {
+        self.begun(self.group.begin_read(items, ReadFrom::Device, transaction)?)
+    }
+
+    fn write(
+        &self,
+        items: &[u32],
+        values: &[Variant],
+        transaction: u32,
+    ) -> Result<Success<(u32, Vec<i32>)>, Failure> {
+        let values: Vec<_> = values.iter().map(|value| Given::from(data_of(value))).collect();
+        self.begun(self.group.begin_write(items, &values, transaction)?)
+    }
+
+    fn refresh2(&self, source: OPCDATASOURCE, transaction: u32) -> Result<u32, Failure> {
+        let from = match read_from(source)? {
+            ReadFrom::Cache => Refresh::Cache,
+            _ => Refresh::Device,
+        };
+        let cancel = self.group.begin_refresh(from, transaction)?;
+        self.perform(cancel)?;
+        Ok(cancel)
+    }
+
+    fn cancel2(&self, cancel_id: u32) -> Result<(), Failure> {
+        let report = self.group.cancel(cancel_id)?;
+        self.desk()?.house()?.tell(self.group.server_handle(), report);
+        Ok(())
+    }
+
+    fn set_enable(&self, enable: i32) -> Result<(), Failure> {
+        Ok(self.group.set_enabled(enable != 0)?)
+    }
+
+    fn get_enable(&self) -> Result<i32, Failure> {
+        Ok(i32::from(self.group.is_enabled()?))
+    }
+}
+
+impl IOPCAsyncIO3 for GroupObject {
+    fn read_max_age(
+        &self,
+        items: &[u32],
+        ages: &[u32],
+        transaction: u32,
+    ) -> Result<Success<(u32, Vec<i32>)>, Failure> {
+        self.begun(self.group.begin_read(items, ReadFrom::Ages(ages), transaction)?)
+    }
+
+    fn write_vqt(
+        &self,
+        items: &[u32],
+        values: &[OPCITEMVQT],
+        transaction: u32,
+    ) -> Result<Success<(u32, Vec<i32>)>, Failure> {
+        let values: Vec<_> = values.iter().map(given_of).collect();
+        self.begun(self.group.begin_write(items, &values, transaction)?)
+    }
+
+    fn refresh_max_age(&self, age: u32, transaction: u32) -> Result<u32, Failure> {
+        let cancel = self.group.begin_refresh(Refresh::MaxAge(age), transaction)?;
+        self.perform(cancel)?;
+        Ok(cancel)
+    }
+}
+
+impl IOPCItemDeadbandMgt for GroupObject {
+    fn set_item_deadband(
+        &self,
+        items: &[u32],
+        percent_deadbands: &[f32],
+    ) -> Result<Success<Vec<i32>>, Failure> {
+        answer(&codes(self.group.set_deadbands(items, percent_deadbands)?), |errors| errors)
+    }
+
+    fn get_item_deadband(&self, items: &[u32]) -> Result<Success<(Vec<f32>, Vec<i32>)>, Failure> {
+        let (deadbands, codes) = apart(self.group.deadbands(items)?, |deadband| deadband, || 0.0);
+        answer(&codes, |errors| (deadbands, errors))
+    }
+
+    fn clear_item_deadband(&self, items: &[u32]) -> Result<Success<Vec<i32>>, Failure> {
+        answer(&codes(self.group.clear_deadbands(items)?), |errors| errors)
+    }
+}
+
+impl IOPCItemSamplingMgt for GroupObject {
+    fn set_item_sampling_rate(
+        &self,
+        items: &[u32],
+        requested_rates: &[u32],
+    ) -> Result<Success<(Vec<u32>, Vec<i32>)>, Failure> {
+        let set = self.group.set_sampling(items, requested_rates)?;
+        let (rates, codes): (Vec<u32>, Vec<Code>) =
+            set.into_iter().map(|set| set.unwrap_or_else(|code| (0, code))).unzip();
+        answer(&codes, |errors| (rates, errors))
+    }
+
+    fn get_item_sampling_rate(&self, items: &[u32]) -> Result<Success<(Vec<u32>, Vec<i32>)>, Failure> {
+        let (rates, codes) = apart(self.group.sampling(items)?, |rate| rate, || 0);
+        answer(&codes, |errors| (rates, errors))
+    }
+
+    fn clear_item_sampling_rate(&self, items: &[u32]) -> Result<Success<Vec<i32>>, Failure> {
+        answer(&codes(self.group.clear_sampling(items)?), |errors| errors)
+    }
+
+    fn set_item_buffer_enable(&self, items: &[u32], enable: &[i32]) -> Result<Success<Vec<i32>>, Failure> {
+        let enable: Vec<_> = enable.iter().map(|enable| *enable != 0).collect();
+        answer(&codes(self.group.set_buffered(items, &enable)?), |errors| errors)
+    }
+
+    fn get_item_buffer_enable(&self, items: &[u32]) -> Result<Success<(Vec<i32>, Vec<i32>)>, Failure> {
+        let (enabled, codes) = apart(self.group.buffered(items)?, i32::from, || 0);
+        answer(&codes, |errors| (enabled, errors))
+    }
+}

@@ -1,0 +1,146 @@
+//! OpcEnum: which servers there are, for clients that look for them (OPC Common 1.10, 6).
+//!
+//! A class of its own, `13486d51-...`, that every OPC client knows. Several servers of one process, or of a whole machine, are put on one
+//! list.
+
+use super::ServerInfo;
+use super::enumerators::{Tape, lend};
+use super::wire::{guid_of, text_of};
+use crate::contract::{GUID, IEnumGUID, IOPCEnumGUID, IOPCServerList, IOPCServerList2, OpcServerList};
+use crate::sync::lock;
+use everywire::{Failure, Initiator, Kind, Ref, WeakNode};
+use std::sync::{Arc, Mutex};
+
+/// The class of the list.
+pub const OPC_ENUM: &str = "13486d51-4821-11d2-a494-3cb306c10000";
+
+/// The categories that our servers are in: Data Access 2.0 and 3.0.
+const CATEGORIES: [&str; 2] =
+    ["63d5f432-cfe4-11d1-b2c8-0060083ba1fb", "cc603642-66d7-48f1-b69a-b625e73652d7"];
+
+/// The list of the servers of a machine. Clones are the same list.
+#[derive(Clone, Default)]
+pub struct OpcEnum {
+    servers: Arc<Mutex<Vec<ServerInfo>>>,
+}
+
+impl OpcEnum {
+    /// Serves the list on a node.
+    #[must_use]
+    pub fn serve(node: &everywire::Node) -> Self {
+        let list = Self::default();
+        let (held, node_of) = (list.clone(), node.downgrade());
+        node.export_class::<dyn OpcServerList>(OPC_ENUM, move |_| {
+            let list: Arc<dyn OpcServerList> =
+                Arc::new(ListObject { list: held.clone(), node: node_of.clone() });
+            Ok(list)
+        });
+        list
+    }
+
+    /// Puts a server on the list, in place of another one of the same class.
+    pub fn add(&self, server: &ServerInfo) {
+        let mut servers = lock(&self.servers);
+        servers.retain(|held| held.class != server.class);
+        servers.push(server.clone());
+    }
+
+    /// Takes a server off the list. Whether it was there.
+    pub fn remove(&self, class: &str) -> bool {
+        let mut servers = lock(&self.servers);
+        let before = servers.len();
+        servers.retain(|held| !held.class.eq_ignore_ascii_case(class));
+        servers.len() < before
+    }
+
+    /// The servers on it.
+    #[must_use]
+    pub fn servers(&self) -> Vec<ServerInfo> {
+        lock(&self.servers).clone()
+    }
+}
+
+struct ListObject {
+    list: OpcEnum,
+    node: WeakNode,
+}
+
+impl ListObject {
+    /// The classes that are in one of the categories: all, if none is named. Our servers require nothing of who uses them.
+    fn classes(&self, implemented: &[GUID]) -> Vec<GUID> {
+        let named = |category: &GUID| CATEGORIES.contains(&text_of(category).as_str());
+        if !implemented.is_empty() && !implemented.iter().any(named) {
+            return Vec::new();
+        }
+        self.list.servers().iter().map(|server| guid_of(&server.class)).collect()
+    }
+
+    fn server(&self, class: &GUID) -> Result<ServerInfo, Failure> {
+        let class = text_of(class);
+        let found = self.list.servers().into_iter().find(|server| server.class == class);
+        found.ok_or_else(|| {
+            let message = format!("no server of class {class} is on the list");
+            Failure::new(Kind::NoObject, Initiator::User, message).with_code("0x80040154")
+        })
+    }
+
+    fn class(&self, prog_id: &str) -> Result<GUID, Failure> {
+        let is_it = |server: &ServerInfo| {
+            server.prog_id.eq_ignore_ascii_case(prog_id)
+                || server.version_independent.eq_ignore_ascii_case(prog_id)
+        };
+        let found = self.list.servers().into_iter().find(is_it);
+        found.map(|server| guid_of(&server.class)).ok_or_else(|| {
+            let message = format!("no server is called `{prog_id}`");
+            // CO_E_CLASSSTRING.
+            Failure::new(Kind::NoObject, Initiator::User, message).with_code("0x800401f3")
+        })
+    }
+}
+
+impl IOPCServerList for ListObject {
+    fn enum_classes_of_categories(
+        &self,
+        implemented: &[GUID],
+        _required: &[GUID],
+    ) -> Result<Option<Ref<dyn IEnumGUID>>, Failure> {
+        let tape: Arc<dyn IEnumGUID> =
+            Arc::new(Tape::<GUID>::of(self.node.clone(), self.classes(implemented))?);
+        lend(&self.node, tape).map(Some)
+    }
+
+    fn get_class_details(&self, class_id: &GUID) -> Result<(Option<String>, Option<String>), Failure> {
+        let server = self.server(class_id)?;
+        Ok((Some(server.prog_id), Some(server.name)))
+    }
+
+    fn clsid_from_prog_id(&self, prog_id: &str) -> Result<GUID, Failure> {
+        self.class(prog_id)
+    }
+}
+
+impl IOPCServerList2 for ListObject {
+    fn enum_classes_of_categories(
+        &self,
+        implemented: &[GUID],
+        _required: &[GUID],
+    ) -> Result<Option<Ref<dyn IOPCEnumGUID>>, Failure> {
+        let tape: Arc<dyn IOPCEnumGUID> =
+            Arc::new(Tape::<GUID>::of(self.node.clone(), self.classes(implemented))?);
+        lend(&self.node, tape).map(Some)
+    }
+
+    fn get_class_details(
+        &self,
+        class_id: &GUID,
+    ) -> Result<(Option<String>, Option<String>, Option<String>), Failure> {
+        let server = self.server(class_id)?;
+        Ok((Some(server.prog_id), Some(server.name), Some(server.version_independent)))
+    }
+
+    fn clsid_from_prog_id(&self, prog_id: &str) -> Result<GUID, Failure> {
+        self.class(prog_id)
+    }
+}
+
+impl OpcServerList for ListObject {}

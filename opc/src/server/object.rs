@@ -1,0 +1,279 @@
+//! The object that a client gets: IOPCServer and IOPCCommon. Browsing is in [`super::browsing`].
+
+use super::House;
+use super::enumerators::{Tape, lend};
+use super::group::GroupObject;
+use super::outbox::Outbox;
+use super::wire::{filetime, text_of};
+use crate::Code;
+use crate::client::{Client, LOCALES};
+use crate::contract::{
+    DataAccessGroup, DataAccessServer, GUID, IEnumString, IEnumUnknown, IOPCCommon, IOPCServer, OPCENUMSCOPE,
+    OPCSERVERSTATE, OPCSERVERSTATUS,
+};
+use crate::group::{Group, GroupState};
+use crate::source::ServerState;
+use crate::sync::lock;
+use everywire::{Bytes, Failure, Initiator, Kind, Reference, Remote, Signaller, Success};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+
+/// IUnknown, which every object has.
+const UNKNOWN: &str = "00000000-0000-0000-c000-000000000046";
+/// IConnectionPointContainer, which every object with callbacks has.
+const CONTAINER: &str = "b196b284-bab4-101a-b69c-00aa00341d07";
+/// Public groups, which 3.0 left out of the standard.
+const PUBLIC: [&str; 2] = ["39c13a4e-011e-11d0-9675-0020afd8adb3", "39c13a51-011e-11d0-9675-0020afd8adb3"];
+/// What 1.0 had for callbacks, before connection points.
+const VERSION_1: [&str; 2] = ["39c13a53-011e-11d0-9675-0020afd8adb3", "0000010e-0000-0000-c000-000000000046"];
+
+/// A server as one client sees it.
+pub(super) struct ServerObject(Arc<Desk>);
+
+/// What a client has: shared with its groups' objects, which hold it weakly. It ends with the server's object.
+pub(super) struct Desk {
+    pub(super) house: Weak<House>,
+    pub(super) client: Arc<Client>,
+    weak: Weak<Desk>,
+    key: Bytes,
+    /// The groups' objects, by handle.
+    groups: Mutex<HashMap<u32, Served>>,
+}
+
+/// A group's object.
+struct Served {
+    key: String,
+    reference: Reference,
+}
+
+impl ServerObject {
+    /// An object for somebody new.
+    pub(super) fn open(house: &Arc<House>, key: &Bytes) -> Result<Arc<Self>, Failure> {
+        let client = house.engine.client()?;
+        let node = house.node.upgrade().ok_or(Code::FAIL)?;
+        let signaller: Signaller<dyn DataAccessServer> = node.signaller(key);
+        lock(&house.objects).insert(key.clone(), signaller);
+        let (house, key) = (Arc::downgrade(house), key.clone());
+        Ok(Arc::new(Self(Arc::new_cyclic(|weak| Desk {
+            house,
+            client,
+            weak: weak.clone(),
+            key,
+            groups: Mutex::default(),
+        }))))
+    }
+
+    pub(super) fn desk(&self) -> &Desk {
+        &self.0
+    }
+}
+
+impl Desk {
+    pub(super) fn house(&self) -> Result<Arc<House>, Code> {
+        self.house.upgrade().ok_or(Code::FAIL)
+    }
+
+    /// Serves a group that was just added, from now on until it is removed.
+    pub(super) fn publish(&self, group: &Arc<Group>) -> Result<Reference, Failure> {
+        let house = self.house()?;
+        let node = house.node.upgrade().ok_or(Code::FAIL)?;
+        let handle = group.server_handle();
+        let key = format!("opc/{}/{handle}", house.info.class);
+        lock(&house.groups).insert(handle, Arc::new(Outbox::new(node.signaller(&key))));
+        let heard = Arc::downgrade(group);
+        node.on_audience(&key, move |told| {
+            if let Some(group) = heard.upgrade() {
+                super::later::heard(&group, told);
+            }
+        });
+        let object: Arc<dyn DataAccessGroup> =
+            Arc::new(GroupObject { desk: self.weak.clone(), group: Arc::clone(group) });
+        let reference = node.export(&key, object).reference().clone();
+        lock(&self.groups).insert(handle, Served { key, reference: reference.clone() });
+        Ok(reference)
+    }
+
+    /// The object of a group.
+    fn reference(&self, group: &Group) -> Result<Reference, Code> {
+        let groups = lock(&self.groups);
+        groups.get(&group.server_handle()).map(|served| served.reference.clone()).ok_or(Code::FAIL)
+    }
+
+    /// Serves a group no longer.
+    fn withdraw(&self, handle: u32) {
+        let Some(served) = lock(&self.groups).remove(&handle) else { return };
+        if let Some(house) = self.house.upgrade() {
+            lock(&house.groups).remove(&handle);
+            if let Some(node) = house.node.upgrade() {
+                node.withdraw(&served.key);
+            }
+        }
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let handles: Vec<u32> = lock(&self.groups).keys().copied().collect();
+        handles.into_iter().for_each(|handle| self.withdraw(handle));
+        if let Some(house) = self.house.upgrade() {
+            lock(&house.objects).remove(&self.key);
+        }
+    }
+}
+
+/// Checks that an object of an interface has the one that a caller wants of it.
+pub(super) fn check_offered<I: Remote + ?Sized>(riid: &GUID) -> Result<(), Failure> {
+    let wanted = text_of(riid);
+    if I::interface().is_a(&wanted) || [UNKNOWN, CONTAINER].contains(&wanted.as_str()) {
+        return Ok(());
+    }
+    let why = if PUBLIC.contains(&wanted.as_str()) {
+        "there are no public groups, which OPC Data Access 3.0 left out of the standard"
+    } else if VERSION_1.contains(&wanted.as_str()) {
+        "callbacks are those of version 2.0 (IOPCAsyncIO2 and IOPCDataCallback), not of 1.0"
+    } else {
+        "the object does not have it"
+    };
+    let what = format!("the interface {wanted} is not offered: {why}");
+    Err(Failure::new(Kind::NoOperation, Initiator::User, what)
+        .with_code(format!("{:#010x}", Code::NO_INTERFACE.0)))
+}
+
+impl IOPCServer for ServerObject {
+    #[allow(clippy::too_many_arguments)]
+    fn add_group(
+        &self,
+        name: &str,
+        active: i32,
+        requested_rate: u32,
+        client_group: u32,
+        time_bias: &Option<i32>,
+        percent_deadband: &Option<f32>,
+        locale: u32,
+        riid: &GUID,
+    ) -> Result<Success<(u32, u32, Option<Reference>)>, Failure> {
+        check_offered::<dyn DataAccessGroup>(riid)?;
+        let group = self.0.client.add_group(GroupState {
+            name: name.to_owned(),
+            active: active != 0,
+            rate: requested_rate,
+            time_bias: time_bias.unwrap_or_default(),
+            deadband: percent_deadband.unwrap_or_default(),
+            locale,
+            client: client_group,
+            ..GroupState::default()
+        })?;
+        let rate = group.state()?.rate;
+        let reference = self.0.publish(&group).inspect_err(|_| {
+            // Nobody could use it.
+            let _ = self.0.client.remove_group(group.server_handle());
+        })?;
+        let code = if rate == requested_rate { Code::OK } else { Code::UNSUPPORTED_RATE };
+        Ok(Success::with(code.signed(), (group.server_handle(), rate, Some(reference))))
+    }
+
+    fn get_error_string(&self, error: i32, locale: u32) -> Result<Option<String>, Failure> {
+        error_string(error, locale)
+    }
+
+    fn get_group_by_name(&self, name: &str, riid: &GUID) -> Result<Option<Reference>, Failure> {
+        check_offered::<dyn DataAccessGroup>(riid)?;
+        let group = self.0.client.group_by_name(name).ok_or(Code::INVALID_ARGUMENT)?;
+        Ok(Some(self.0.reference(&group)?))
+    }
+
+    fn get_status(&self) -> Result<Option<OPCSERVERSTATUS>, Failure> {
+        let house = self.0.house()?;
+        let (major_version, minor_version, build_number) = house.info.version;
+        Ok(Some(OPCSERVERSTATUS {
+            start_time: filetime(house.started),
+            current_time: filetime(house.now().time),
+            last_update_time: filetime(house.engine.last_update()),
+            state: match house.engine.source().state() {
+                ServerState::Running => OPCSERVERSTATE::OpcStatusRunning,
+                ServerState::Failed => OPCSERVERSTATE::OpcStatusFailed,
+                ServerState::NoConfig => OPCSERVERSTATE::OpcStatusNoconfig,
+                ServerState::Suspended => OPCSERVERSTATE::OpcStatusSuspended,
+                ServerState::Test => OPCSERVERSTATE::OpcStatusTest,
+                ServerState::CommFault => OPCSERVERSTATE::OpcStatusCommFault,
+            },
+            group_count: u32::try_from(self.0.client.groups().len()).unwrap_or(u32::MAX),
+            // Not known (OPC DA 2.05a, 4.4.3.4).
+            band_width: u32::MAX,
+            major_version,
+            minor_version,
+            build_number,
+            reserved: 0,
+            vendor_info: Some(house.info.vendor.clone()),
+        }))
+    }
+
+    fn remove_group(&self, server_group: u32, _force: i32) -> Result<Success<()>, Failure> {
+        // Whoever holds a reference to it is told that it is gone: nothing lives on without a group's client.
+        self.0.client.remove_group(server_group)?;
+        self.0.withdraw(server_group);
+        Ok(().into())
+    }
+
+    fn create_group_enumerator(
+        &self,
+        scope: OPCENUMSCOPE,
+        riid: &GUID,
+    ) -> Result<Success<Option<Reference>>, Failure> {
+        let groups = match scope {
+            OPCENUMSCOPE::OpcEnumPublicConnections | OPCENUMSCOPE::OpcEnumPublic => Vec::new(),
+            _ => self.0.client.groups(),
+        };
+        let node = &self.0.house()?.node;
+        let code = if groups.is_empty() { Code::FALSE } else { Code::OK };
+        let wanted = text_of(riid);
+        let reference = if wanted == <dyn IEnumString>::interface().id {
+            let names = groups.iter().filter_map(|group| Some(Some(group.state().ok()?.name))).collect();
+            let tape: Arc<dyn IEnumString> = Arc::new(Tape::<Option<String>>::of(node.clone(), names)?);
+            lend(node, tape)?.reference().clone()
+        } else {
+            check_offered::<dyn IEnumUnknown>(riid)?;
+            let objects = groups.iter().filter_map(|group| self.0.reference(group).ok().map(Some)).collect();
+            let tape: Arc<dyn IEnumUnknown> = Arc::new(Tape::<Option<Reference>>::of(node.clone(), objects)?);
+            lend(node, tape)?.reference().clone()
+        };
+        Ok(Success::with(code.signed(), Some(reference)))
+    }
+}
+
+impl IOPCCommon for ServerObject {
+    fn set_locale_id(&self, locale: u32) -> Result<(), Failure> {
+        Ok(self.0.client.set_locale(locale)?)
+    }
+
+    fn get_locale_id(&self) -> Result<u32, Failure> {
+        Ok(self.0.client.locale())
+    }
+
+    fn query_available_locale_ids(&self) -> Result<Vec<u32>, Failure> {
+        Ok(LOCALES.to_vec())
+    }
+
+    fn get_error_string(&self, error: i32) -> Result<Option<String>, Failure> {
+        error_string(error, self.0.client.locale())
+    }
+
+    fn set_client_name(&self, name: &str) -> Result<(), Failure> {
+        self.0.client.set_name(name);
+        Ok(())
+    }
+}
+
+fn error_string(error: i32, locale: u32) -> Result<Option<String>, Failure> {
+    if !LOCALES.contains(&locale) {
+        return Err(Code::INVALID_ARGUMENT.into());
+    }
+    let code = Code(error.cast_unsigned());
+    let known = || everywire::com::hresult::name(code.0).map(|(_, text)| text);
+    match code.text().or_else(known) {
+        Some(text) => Ok(Some(text.to_owned())),
+        None => Err(Code::INVALID_ARGUMENT.into()),
+    }
+}
+
+impl DataAccessServer for ServerObject {}

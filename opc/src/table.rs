@@ -1,0 +1,282 @@
+//! A source for values that the program has in its own hands: items by name, values that it sets, writes that it hears of.
+
+use crate::data::{Data, Vqt};
+use crate::item::Item;
+use crate::source::{Child, Children, Feed, ServerState, Source, Write};
+use crate::sync::lock;
+use crate::{Code, FileTime, Quality};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// Items with their values. Names are parted by points into branches: `Plant.Boiler.Temperature`.
+///
+/// ```
+/// use everywire_opc::{Item, Table, VarType};
+///
+/// let table = Table::new();
+/// table.add(Item::new("Plant.Boiler.Temperature", VarType::R4).analog(0.0, 200.0, "°C"), 20.0_f32);
+/// table.set("Plant.Boiler.Temperature", 21.5_f32).expect("it is there");
+/// ```
+#[derive(Default)]
+pub struct Table {
+    tree: RwLock<Arc<Tree>>,
+    on_write: Mutex<Option<Arc<Writer>>>,
+    state: AtomicU8,
+    is_flat: bool,
+}
+
+/// By name, with [`PART`] for points: so what is beneath a branch comes directly behind it, whatever other names begin with.
+type Tree = BTreeMap<String, Arc<Row>>;
+/// Less than any character that a name can have.
+const PART: &str = "\0";
+/// Hears of writes of clients.
+type Writer = dyn Fn(&Write) -> Code + Send + Sync;
+
+/// An item of a table, for whoever sets it often: no name is looked for.
+#[derive(Clone)]
+pub struct Point(Arc<Row>);
+
+impl Point {
+    /// The item has a new value, of good quality, now.
+    pub fn set(&self, value: impl Into<Data>) {
+        self.put(Vqt::good(value, FileTime::now()));
+    }
+
+    /// The item has a new value, quality and time.
+    pub fn put(&self, value: Vqt) {
+        self.0.put(value);
+    }
+}
+
+struct Row {
+    item: Arc<Item>,
+    held: Mutex<Held>,
+}
+
+struct Held {
+    value: Vqt,
+    feeds: Vec<Feed>,
+}
+
+impl Table {
+    /// Without items.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Without items, and without branches: points in names mean nothing.
+    #[must_use]
+    pub fn flat() -> Self {
+        Self { is_flat: true, ..Self::default() }
+    }
+
+    /// Adds an item with its first value, of good quality, now.
+    pub fn add(&self, item: Item, value: impl Into<Data>) {
+        self.extend([(item, value.into())]);
+    }
+
+    /// Adds many items.
+    pub fn extend(&self, items: impl IntoIterator<Item = (Item, Data)>) {
+        let now = FileTime::now();
+        let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
+        // Whoever browses meanwhile goes on in what was.
+        let tree = Arc::make_mut(&mut tree);
+        for (item, data) in items {
+            let held = Mutex::new(Held { value: Vqt::good(data, now), feeds: Vec::new() });
+            let key = self.key(&item.id);
+            tree.insert(key, Arc::new(Row { item: Arc::new(item), held }));
+        }
+    }
+
+    /// Hears of each write of a client, and says how it went; a value that was taken becomes the item's. Without it, writes
+    /// are taken as they are.
+    pub fn on_write(&self, writer: impl Fn(&Write) -> Code + Send + Sync + 'static) {
+        *lock(&self.on_write) = Some(Arc::new(writer));
+    }
+
+    /// The item has a new value, of good quality, now.
+    ///
+    /// # Errors
+    /// [`Code::UNKNOWN_ITEM`].
+    pub fn set(&self, id: &str, value: impl Into<Data>) -> Result<(), Code> {
+        self.put(id, Vqt::good(value, FileTime::now()))
+    }
+
+    /// The item has a new value, quality and time.
+    ///
+    /// # Errors
+    /// [`Code::UNKNOWN_ITEM`].
+    pub fn put(&self, id: &str, value: Vqt) -> Result<(), Code> {
+        self.row(id).ok_or(Code::UNKNOWN_ITEM)?.put(value);
+        Ok(())
+    }
+
+    /// The value that an item has.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<Vqt> {
+        self.row(id).map(|row| lock(&row.held).value.clone())
+    }
+
+    /// How it is, for GetStatus.
+    pub fn set_state(&self, state: ServerState) {
+        self.state.store(state as u8, Ordering::Relaxed);
+    }
+
+    fn tree(&self) -> Arc<Tree> {
+        Arc::clone(&self.tree.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The item of this name, to set it often.
+    #[must_use]
+    pub fn point(&self, id: &str) -> Option<Point> {
+        self.row(id).map(Point)
+    }
+
+    fn key(&self, id: &str) -> String {
+        if self.is_flat { id.to_owned() } else { id.replace('.', PART) }
+    }
+
+    fn row(&self, id: &str) -> Option<Arc<Row>> {
+        let key = self.key(id);
+        self.tree.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
+    }
+}
+
+impl Row {
+    fn put(&self, value: Vqt) {
+        let mut held = lock(&self.held);
+        held.feeds.retain(|feed| feed.tell(value.clone()));
+        held.value = value;
+    }
+}
+
+impl Source for Table {
+    fn find(&self, id: &str) -> Option<Arc<Item>> {
+        self.row(id).map(|row| Arc::clone(&row.item))
+    }
+
+    fn children(&self, branch: &str, after: Option<&str>) -> Option<Children> {
+        let tree = self.tree();
+        let prefix = match branch {
+            "" => String::new(),
+            _ if self.is_flat => return None,
+            branch => self.key(branch) + PART,
+        };
+        if !prefix.is_empty() && !has_beneath(&tree, &prefix) {
+            return None;
+        }
+        let next = match after {
+            None => Bound::Included(prefix.clone()),
+            Some(name) => past(&format!("{prefix}{name}"), self.is_flat),
+        };
+        Some(Box::new(Walk { tree, prefix, next, is_flat: self.is_flat }))
+    }
+
+    fn child(&self, branch: &str, name: &str) -> Option<Child> {
+        if self.is_flat {
+            let item = (branch.is_empty() && self.row(name).is_some()).then(|| name.to_owned())?;
+            return Some(Child { name: name.to_owned(), branch: None, item: Some(item) });
+        }
+        if name.contains('.') {
+            return None;
+        }
+        let path = if branch.is_empty() { name.to_owned() } else { format!("{branch}.{name}") };
+        let (tree, key) = (self.tree(), self.key(&path));
+        let item = tree.get(&key).map(|row| row.item.id.clone());
+        let branch = has_beneath(&tree, &(key + PART)).then_some(path);
+        (branch.is_some() || item.is_some()).then(|| Child { name: name.to_owned(), branch, item })
+    }
+
+    fn read(&self, items: &[Arc<Item>]) -> Vec<Result<Vqt, Code>> {
+        items.iter().map(|item| self.get(&item.id).ok_or(Code::UNKNOWN_ITEM)).collect()
+    }
+
+    fn write(&self, writes: &[Write]) -> Vec<Code> {
+        let writer = lock(&self.on_write).clone();
+        let one = |write: &Write| {
+            let Some(row) = self.row(&write.item.id) else { return Code::UNKNOWN_ITEM };
+            let code = writer.as_ref().map_or(Code::OK, |writer| writer(write));
+            // What was limited is the writer's to set.
+            if code == Code::OK {
+                row.put(Vqt {
+                    data: write.data.clone(),
+                    quality: write.quality.unwrap_or(Quality::GOOD),
+                    time: write.time.unwrap_or_else(FileTime::now),
+                });
+            }
+            code
+        };
+        writes.iter().map(one).collect()
+    }
+
+    fn watch(&self, item: &Arc<Item>, feed: Feed) -> bool {
+        let Some(row) = self.row(&item.id) else { return false };
+        let mut held = lock(&row.held);
+        feed.tell(held.value.clone());
+        held.feeds.retain(Feed::is_wanted);
+        held.feeds.push(feed);
+        true
+    }
+
+    fn is_hierarchical(&self) -> bool {
+        !self.is_flat
+    }
+
+    fn state(&self) -> ServerState {
+        const STATES: [ServerState; 6] = [
+            ServerState::Running,
+            ServerState::Failed,
+            ServerState::NoConfig,
+            ServerState::Suspended,
+            ServerState::Test,
+            ServerState::CommFault,
+        ];
+        STATES.get(usize::from(self.state.load(Ordering::Relaxed))).copied().unwrap_or_default()
+    }
+}
+
+/// Whether any name begins so.
+fn has_beneath(tree: &Tree, prefix: &str) -> bool {
+    let from = (Bound::Included(prefix), Bound::Unbounded);
+    tree.range::<str, _>(from).next().is_some_and(|(key, _)| key.starts_with(prefix))
+}
+
+/// Behind a name and all that is beneath it.
+fn past(path: &str, is_flat: bool) -> Bound<String> {
+    if is_flat { Bound::Excluded(path.to_owned()) } else { Bound::Included(format!("{path}\u{1}")) }
+}
+
+/// The children of a branch, each found where the one before ends.
+struct Walk {
+    tree: Arc<Tree>,
+    prefix: String,
+    next: Bound<String>,
+    is_flat: bool,
+}
+
+impl Iterator for Walk {
+    type Item = Child;
+
+    fn next(&mut self) -> Option<Child> {
+        let (key, row) = self.tree.range((self.next.clone(), Bound::Unbounded)).next()?;
+        let rest = key.strip_prefix(&self.prefix)?;
+        if self.is_flat {
+            self.next = past(key, true);
+            return Some(Child { name: rest.to_owned(), branch: None, item: Some(row.item.id.clone()) });
+        }
+        let name = rest.split(PART).next().unwrap_or(rest);
+        let path = format!("{}{name}", self.prefix);
+        let is_item = key.len() == path.len();
+        let is_branch = !is_item || has_beneath(&self.tree, &format!("{path}{PART}"));
+        let child = Child {
+            name: name.to_owned(),
+            branch: is_branch.then(|| path.replace(PART, ".")),
+            item: is_item.then(|| row.item.id.clone()),
+        };
+        self.next = past(&path, false);
+        Some(child)
+    }
+}

@@ -1,0 +1,5 @@
+//! The tests of OPC.
+
+mod captures;
+mod engine;
+mod server;

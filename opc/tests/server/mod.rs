@@ -1,0 +1,95 @@
+//! A server of ours over DCOM, and a client that uses the generated interfaces, on TCP of this machine.
+
+mod callbacks;
+mod objects;
+
+use everywire::model::guid;
+use everywire::{Failure, Node, Ref, Remote};
+use everywire_opc::contract::{DataAccessServer, GUID, OPCITEMDEF};
+use everywire_opc::server::{Server, ServerInfo};
+use everywire_opc::{Code, Data, Item, Settings, Table, VarType};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// As long as nothing is wrong nobody waits so long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) const CLASS: &str = "4f0b2d8e-6f0a-4a5e-9d57-0d6f3c1b2a90";
+
+/// A plant and a client, each on a node of its own.
+pub(crate) struct Site {
+    pub(crate) table: Arc<Table>,
+    pub(crate) server: Server,
+    pub(crate) node: Node,
+    pub(crate) client: Node,
+    pub(crate) address: String,
+}
+
+pub(crate) fn table() -> Arc<Table> {
+    let table = Arc::new(Table::new());
+    table.extend([
+        (Item::new("Tank.Level", VarType::R4).analog(0.0, 100.0, "cm"), Data::R4(50.0)),
+        (Item::new("Tank.Valve", VarType::BOOL).writable(), Data::Bool(false)),
+        (Item::new("Tank.Setpoint", VarType::I2).writable(), Data::I2(10)),
+        (Item::new("Name", VarType::BSTR), "tank one".into()),
+    ]);
+    table
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        let table = table();
+        let node = Node::new();
+        let info = ServerInfo::new(CLASS, "Everywire.Tank");
+        let server =
+            Server::serve(&node, info, Arc::clone(&table) as Arc<_>, Settings::default()).expect("a thread");
+        let address = node.listen("dcom://127.0.0.1:0?level=none").expect("a port");
+        let client = Node::new();
+        client.listen("dcom://127.0.0.1:0?level=none").expect("a port");
+        Self { table, server, node, client, address }
+    }
+
+    /// An object of the class, known by one of its interfaces.
+    pub(crate) fn connect<I: Remote + ?Sized>(&self) -> Ref<I> {
+        let place = self.address.trim_end_matches('/');
+        let place = place.split('?').next().unwrap_or(place).trim_end_matches('/');
+        self.client.connect::<I>(&format!("{place}/{CLASS}?level=none")).expect("an address")
+    }
+}
+
+pub(crate) fn guid_of(text: &str) -> GUID {
+    let (data1, data2, data3, data4) = guid::parse(text).expect("a GUID");
+    GUID { data1, data2, data3, data4 }
+}
+
+pub(crate) fn iid<I: Remote + ?Sized>() -> GUID {
+    guid_of(&I::interface().id)
+}
+
+/// Adds a group, known by an interface.
+pub(crate) fn add_group<I: Remote + ?Sized>(
+    site: &Site,
+    server: &Ref<dyn DataAccessServer>,
+    name: &str,
+    rate: u32,
+) -> (u32, Ref<I>) {
+    let added = server.add_group(name, 1, rate, 77, &None, &None, 0x409, &iid::<I>()).expect("a group");
+    let (handle, _, reference) = added.value;
+    (handle, site.client.narrow(reference.expect("an object")).expect("of this interface"))
+}
+
+pub(crate) fn def(id: &str, client: u32) -> OPCITEMDEF {
+    OPCITEMDEF {
+        access_path: Some(String::new()),
+        item_id: Some(id.to_owned()),
+        active: 1,
+        client,
+        blob: everywire::Bytes::new(),
+        requested_type: 0,
+        reserved: 0,
+    }
+}
+
+pub(crate) fn code_of<T>(result: Result<T, Failure>) -> Option<Code> {
+    result.err().map(|failure| Code::of(&failure))
+}
