@@ -8,6 +8,7 @@ use everywire_model::shape::{Alias, Shape, Text as TextShape, TextKind};
 use everywire_model::{Hold, Scalar, Value, Variant};
 use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// A VARTYPE (MS-OAUT 2.2.7).
@@ -92,6 +93,22 @@ impl VarType {
             Some(element) => element.0 > 1 && element.name().is_some(),
             None => self.name().is_some() && self != Self::VARIANT,
         }
+    }
+}
+
+/// As it is written: `R4`, `VT_R4`; an array of them is `R4[]`.
+impl FromStr for VarType {
+    type Err = Code;
+
+    fn from_str(text: &str) -> Result<Self, Code> {
+        let (name, is_array) = match text.strip_suffix("[]") {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
+        let name = name.strip_prefix("VT_").unwrap_or(name);
+        let known = (0..=23).map(Self).find(|vt| vt.name().is_some_and(|own| own.eq_ignore_ascii_case(name)));
+        let vt = known.map(|vt| if is_array { vt.array() } else { vt });
+        vt.filter(|vt| vt.is_known()).ok_or(Code::BAD_VARTYPE)
     }
 }
 
@@ -517,6 +534,16 @@ fn shape_of(vt: VarType, data: &Data) -> Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_are_read_as_they_are_written() {
+        assert_eq!("R4".parse(), Ok(VarType::R4));
+        assert_eq!("vt_bstr".trim_start_matches("vt_").parse(), Ok(VarType::BSTR));
+        assert_eq!("VT_R8[]".parse(), Ok(VarType::R8.array()));
+        for wrong in ["", "R5", "[]", "VARIANT", "EMPTY[]"] {
+            assert_eq!(wrong.parse::<VarType>(), Err(Code::BAD_VARTYPE), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_value_has_16_bytes() {

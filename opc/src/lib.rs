@@ -25,6 +25,7 @@ pub mod pattern;
 pub mod properties;
 mod quality;
 pub mod server;
+mod simulation;
 mod source;
 mod sync;
 mod table;
@@ -40,6 +41,7 @@ pub use group::{
 };
 pub use item::{Access, EngineeringUnits, Item, Property};
 pub use quality::{Limit, Quality};
+pub use simulation::Simulation;
 pub use source::{Child, Children, Feed, ServerState, Source, Write};
 pub use table::{Point, Table};
 pub use time::{FileTime, Moment};
