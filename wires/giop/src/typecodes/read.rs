@@ -6,7 +6,7 @@
 //! a message, where all is checked and the places are noted, and on what was kept, for one level more.
 
 use super::unfold::{Fold, Kept, Place, Recursive};
-use super::{BOXED, EXCEPTION, FIXED, INDIRECTION, kind, remark};
+use super::{Boxed, EXCEPTION, FIXED, INDIRECTION, OWN, kind, remark};
 use crate::cdr::{Bad, Get};
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_NODES};
 use everywire_model::shape::{
@@ -263,9 +263,11 @@ impl<'a, 'b> Reader<'a, 'b> {
             }
             // A box inside another type is one of many values that share each other.
             kind::BOX if self.open.len() == 1 => {
-                self.names(get)?;
+                let (id, name) = self.names(get)?;
                 let (target, height) = self.node(get, origin, depth)?;
-                (remark(BOXED, target), height)
+                let name = name.rsplit("::").next().unwrap_or_default();
+                let boxed = Boxed { id: &id, name, value: OWN }.shape(target).ok_or_else(|| unknown(code))?;
+                (boxed, height)
             }
             29..=36 => return Err(unknown(code)),
             _ => return Err(Failure::malformed(format_args!("{code} is no kind of type code"), get.pos)),
