@@ -1,7 +1,7 @@
 //! Shares: what each source of peers holds of a node, and who makes room when there is too little.
 //!
-//! A *source* is whoever may be one person: a user of this machine, an address of the network (of IPv6 a /64, which is what one
-//! customer gets). Of each source two things are counted: accepted connections, and the bytes that they hold: half-received
+//! A *source* is whoever may be one person: an account, once somebody has proved to be it; else a user of this machine, or an address
+//! of the network (of IPv6 a /64, which is what one customer gets). Of each source two things are counted: accepted connections, and the bytes that they hold: half-received
 //! messages, requests under way, answers that the peer has not read.
 //!
 //! Who makes room: where memory is short, the connection that holds most of the source that holds most; so callers behind one
@@ -16,9 +16,10 @@
 use crate::connection::Connection;
 use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// Bytes that a connection may hold without being told of here, and the step in which more is told.
 pub(crate) const GRAIN: usize = 4 << 10;
@@ -28,6 +29,8 @@ const LOOKS: usize = 16;
 /// Whoever may be one person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Source {
+    /// Whoever proved to be an account, by whatever connection; the hash of its name, which nobody can find another name for.
+    Account(u64),
     /// A user of this machine.
     User(u32),
     /// An address; of IPv6 the first 64 bits.
@@ -37,6 +40,12 @@ pub(crate) enum Source {
 }
 
 impl Source {
+    /// An account.
+    pub(crate) fn account(name: &str) -> Self {
+        static KEY: OnceLock<RandomState> = OnceLock::new();
+        Self::Account(KEY.get_or_init(RandomState::new).hash_one(name))
+    }
+
     /// The source at this address.
     pub(crate) fn at(address: IpAddr) -> Self {
         match address {
@@ -141,6 +150,31 @@ impl Shares {
         table.change(source, |share| {
             share.connections += 1;
             share.fresh.insert(number);
+        });
+    }
+
+    /// The peer of a connection proved who it is: what it holds is that source's from now on.
+    pub(crate) fn name(&self, number: u64, source: Source) {
+        let table = &mut *lock(&self.table);
+        let Some(member) = table.members.get_mut(&number).filter(|member| member.source != source) else {
+            return;
+        };
+        let before = std::mem::replace(&mut member.source, source);
+        let (bytes, turn, settled) = (member.bytes, member.turn, member.settled);
+        table.change(before, |share| {
+            share.shift(number, bytes, 0);
+            share.connections -= 1;
+            share.fresh.remove(&number);
+            share.settled.remove(&turn);
+        });
+        table.change(source, |share| {
+            share.shift(number, 0, bytes);
+            share.connections += 1;
+            if settled {
+                share.settled.insert(turn, number);
+            } else {
+                share.fresh.insert(number);
+            }
         });
     }
 
@@ -349,6 +383,32 @@ mod tests {
         assert_eq!(long("2001:db8::1"), long("2001:db8::ffff:1"));
         assert_ne!(long("2001:db8::1"), long("2001:db8:0:1::1"));
         assert_eq!(long("::ffff:10.0.0.7"), source(7));
+    }
+
+    #[test]
+    fn what_an_account_holds_is_its_own_wherever_it_comes_from() {
+        let shares = Shares::new(1000, 10);
+        for (number, last) in [(1, 1), (2, 1), (3, 2)] {
+            shares.enter(number, source(last), Weak::new());
+        }
+        shares.settle(1);
+        shares.weigh(1, 300);
+        shares.weigh(2, 200);
+        shares.weigh(3, 250);
+        assert_eq!(shares.heaviest_number(), Some(1), "two of one address");
+        let (ann, bob) = (Source::account("ann"), Source::account("bob"));
+        assert_ne!(ann, bob);
+        shares.name(1, bob);
+        shares.name(2, ann);
+        shares.name(3, ann);
+        shares.name(3, ann);
+        assert_eq!(shares.heaviest_number(), Some(3), "450 bytes of one account, 300 of the other");
+        shares.name(9, bob);
+        assert_eq!(shares.used(), 750);
+        for number in [1, 2, 3] {
+            shares.leave(number);
+        }
+        assert!(shares.is_empty());
     }
 
     #[test]

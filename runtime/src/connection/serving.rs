@@ -6,6 +6,7 @@ use crate::clock::lately;
 use crate::directory::{Found, Remembered};
 use crate::habits::{Habit, Job};
 use crate::shard::Lead;
+use crate::shares::Source;
 use crate::stopping::ending;
 use crate::sync::lock;
 use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, Servant, visit::Nothing};
@@ -115,6 +116,9 @@ impl Connection {
                     let _ = answer;
                 }
                 Event::Ready(peer) => {
+                    if let (Some(account), true) = (&peer.account, self.number != 0) {
+                        self.allowance.shares.name(self.number, Source::account(account));
+                    }
                     core.peer = Some(peer);
                     if self.capabilities.signals && !self.capabilities.signals_are_calls && !self.is_serial()
                     {

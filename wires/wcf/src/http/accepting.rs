@@ -51,6 +51,8 @@ pub struct Accepting {
     node: Option<Arc<Node>>,
     address: PeerAddress,
     admitted: bool,
+    /// The account that the peer proved to be.
+    account: Option<Box<str>>,
     /// When something came or was answered last.
     last: Instant,
     out: Rope,
@@ -111,6 +113,7 @@ impl Accepting {
             node: config.ambient.as_ref().and_then(Node::of),
             address: config.peer.clone(),
             admitted: false,
+            account: None,
             last: Instant::now(),
             out: Rope::new(),
             events: VecDeque::new(),
@@ -147,6 +150,7 @@ impl Accepting {
             && layer.is_established()
         {
             self.admitted = true;
+            let account = layer.account().map(Box::from);
             if let Some(name) = layer.account() {
                 self.exchange.known_as(name);
             }
@@ -155,7 +159,25 @@ impl Accepting {
                 "none" if self.address.credentials.is_some() => "unix credentials",
                 other => other,
             };
-            self.events.push_back(Event::Ready(Peer::admitted(self.address.clone(), authentication)));
+            self.introduce(authentication, account);
+        }
+    }
+
+    /// Says who the peer is.
+    fn introduce(&mut self, authentication: &'static str, account: Option<Box<str>>) {
+        let peer = Peer::admitted(self.address.clone(), authentication);
+        let peer = match &account {
+            Some(account) => peer.with_account(account),
+            None => peer,
+        };
+        self.account = account;
+        self.events.push_back(Event::Ready(peer));
+    }
+
+    /// A request came from a user who said his password: the connection is his, until another one says his.
+    fn believe(&mut self, account: String) {
+        if self.account.as_deref() != Some(&*account) {
+            self.introduce("HTTP Basic", Some(account.into()));
         }
     }
 

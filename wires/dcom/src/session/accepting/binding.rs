@@ -295,6 +295,7 @@ impl Accepting {
         let back = self.callback_security(&established.principal, trailer, level);
         let account = self.account(&established.principal);
         let mut shield = Shield::new(trailer.context, trailer.mechanism, level, headers, established);
+        let peer = Peer::admitted(self.peer.clone(), authentication).with_account(&account);
         shield.principal = account.into();
         let group = self.group.unwrap_or_default();
         shield.correspondence = self.exporter.as_ref().map(|exporter| {
@@ -302,7 +303,7 @@ impl Accepting {
             Talk::new(exporter, &back, &principal, self.sockets, group)
         });
         self.channel.shields.push(shield);
-        self.channel.events.push_back(Event::Ready(Peer::admitted(self.peer.clone(), authentication)));
+        self.channel.events.push_back(Event::Ready(peer));
     }
 
     /// How references that this caller sends are called: as the place says if it has an account of its own, else as the

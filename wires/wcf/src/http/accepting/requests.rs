@@ -28,10 +28,12 @@ impl Accepting {
         }
         if let Some(users) = &self.settings.users
             && self.settings.basic_login
-            && !login::is_known(parts.headers.get(AUTHORIZATION), users.as_ref())
         {
-            self.respond(unauthorized(false).map(|()| Vec::new()));
-            return Ok(());
+            let Some(account) = login::account(parts.headers.get(AUTHORIZATION), users.as_ref()) else {
+                self.respond(unauthorized(false).map(|()| Vec::new()));
+                return Ok(());
+            };
+            self.believe(account);
         }
         let path = parts.uri.path();
         match parts.method {
