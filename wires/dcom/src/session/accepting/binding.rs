@@ -44,7 +44,7 @@ impl Accepting {
         let (bind, trailer) = contents(header, message)?;
         self.channel.minor = header.minor;
         let group = self.join(bind.group, trailer.is_some())?;
-        let talk = |exporter| Talk::new(exporter, &self.back, "", self.sockets, group);
+        let talk = |exporter| Talk::new(exporter, &self.back, "", self.end, group);
         self.talk = self.exporter.as_ref().map(talk);
         self.channel.header_signing = header.has(HEADER_SIGNING);
         self.channel.multiplex = header.has(MULTIPLEX);
@@ -300,7 +300,7 @@ impl Accepting {
         let group = self.group.unwrap_or_default();
         shield.correspondence = self.exporter.as_ref().map(|exporter| {
             let principal = String::from_utf8_lossy(&shield.principal);
-            Talk::new(exporter, &back, &principal, self.sockets, group)
+            Talk::new(exporter, &back, &principal, self.end, group)
         });
         self.channel.shields.push(shield);
         self.channel.events.push_back(Event::Ready(peer));
