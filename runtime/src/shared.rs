@@ -3,7 +3,6 @@
 use crate::builder::{Builder, Notice, Observer};
 use crate::connection::Connection;
 use crate::directory::{Directory, Entry};
-use crate::habits::Pool;
 use crate::keeper::Keeper;
 use crate::links::Way;
 use crate::patience::Latency;
@@ -18,6 +17,7 @@ use crate::target::Remote;
 use crate::tasks::Task;
 use crate::transport::listener::Listener;
 use crate::view::View;
+use crate::worker_pool::Pool;
 use bytes::Bytes;
 use everywire_model::object::Local;
 use everywire_model::reach::Publish;

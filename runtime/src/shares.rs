@@ -84,7 +84,7 @@ struct Member {
     bytes: usize,
     /// Its place among those of its source: of those that have sent a whole message, once it has.
     turn: u64,
-    settled: bool,
+    established: bool,
 }
 
 /// What one source holds.
@@ -97,7 +97,7 @@ struct Share {
     /// Those that have not sent a whole message, in the order of coming.
     fresh: BTreeSet<u64>,
     /// The others, in the order in which they were looked at last.
-    settled: BTreeMap<u64, u64>,
+    established: BTreeMap<u64, u64>,
 }
 
 impl Shares {
@@ -145,7 +145,7 @@ impl Shares {
     /// A connection was accepted.
     pub(crate) fn enter(&self, number: u64, source: Source, connection: Weak<Connection>) {
         let mut table = lock(&self.table);
-        let member = Member { source, connection, bytes: 0, turn: number, settled: false };
+        let member = Member { source, connection, bytes: 0, turn: number, established: false };
         table.members.insert(number, member);
         table.change(source, |share| {
             share.connections += 1;
@@ -160,18 +160,18 @@ impl Shares {
             return;
         };
         let before = std::mem::replace(&mut member.source, source);
-        let (bytes, turn, settled) = (member.bytes, member.turn, member.settled);
+        let (bytes, turn, established) = (member.bytes, member.turn, member.established);
         table.change(before, |share| {
             share.shift(number, bytes, 0);
             share.connections -= 1;
             share.fresh.remove(&number);
-            share.settled.remove(&turn);
+            share.established.remove(&turn);
         });
         table.change(source, |share| {
             share.shift(number, 0, bytes);
             share.connections += 1;
-            if settled {
-                share.settled.insert(turn, number);
+            if established {
+                share.established.insert(turn, number);
             } else {
                 share.fresh.insert(number);
             }
@@ -179,14 +179,16 @@ impl Shares {
     }
 
     /// A connection has sent its first whole message.
-    pub(crate) fn settle(&self, number: u64) {
+    pub(crate) fn establish(&self, number: u64) {
         let turn = self.number();
         let table = &mut *lock(&self.table);
-        let Some(member) = table.members.get_mut(&number).filter(|member| !member.settled) else { return };
-        (member.settled, member.turn) = (true, turn);
+        let Some(member) = table.members.get_mut(&number).filter(|member| !member.established) else {
+            return;
+        };
+        (member.established, member.turn) = (true, turn);
         if let Some(share) = table.sources.get_mut(&member.source) {
             share.fresh.remove(&number);
-            share.settled.insert(turn, number);
+            share.established.insert(turn, number);
         }
     }
 
@@ -214,7 +216,7 @@ impl Shares {
             share.shift(number, member.bytes, 0);
             share.connections -= 1;
             share.fresh.remove(&number);
-            share.settled.remove(&member.turn);
+            share.established.remove(&member.turn);
         });
     }
 
@@ -249,13 +251,13 @@ impl Shares {
             if count < poor {
                 break;
             }
-            let looks = share.settled.len().min(left);
+            let looks = share.established.len().min(left);
             left -= looks;
             let mut own = Vec::with_capacity(looks);
             for _ in 0..looks {
-                let Some((_, number)) = share.settled.pop_first() else { break };
+                let Some((_, number)) = share.established.pop_first() else { break };
                 let turn = self.number();
-                share.settled.insert(turn, number);
+                share.established.insert(turn, number);
                 if let Some(member) = table.members.get_mut(&number) {
                     member.turn = turn;
                     own.extend(member.connection.upgrade());
@@ -391,7 +393,7 @@ mod tests {
         for (number, last) in [(1, 1), (2, 1), (3, 2)] {
             shares.enter(number, source(last), Weak::new());
         }
-        shares.settle(1);
+        shares.establish(1);
         shares.weigh(1, 300);
         shares.weigh(2, 200);
         shares.weigh(3, 250);
@@ -418,7 +420,7 @@ mod tests {
             let number = shares.number();
             shares.enter(number, source(u8::try_from(round % 7).unwrap()), Weak::new());
             if round % 2 == 0 {
-                shares.settle(number);
+                shares.establish(number);
             }
             shares.weigh(number, round);
             assert!(shares.maybe_quiet(source(1)).iter().all(Vec::is_empty));

@@ -35,7 +35,7 @@ struct Way {
     connection: Arc<Connection>,
     profile: Profile,
     /// The object itself is there, not somebody who tells where it is.
-    settled: AtomicBool,
+    located: AtomicBool,
     /// It was reached before, over a connection that is gone: perhaps the object is, too.
     again: AtomicBool,
 }
@@ -57,7 +57,7 @@ impl Remote {
                 }
                 let reference = Reference { profiles: vec![way.profile.clone()], ..Reference::default() };
                 let (other, turn) = self.find(&reference, until)?;
-                other.settled.store(way.settled.load(Ordering::Relaxed), Ordering::Relaxed);
+                other.located.store(way.located.load(Ordering::Relaxed), Ordering::Relaxed);
                 (other, turn)
             }
             // An object that was found elsewhere is probably still there.
@@ -72,7 +72,7 @@ impl Remote {
     fn again(&self, before: &Way, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
         let reference = Reference { profiles: vec![before.profile.clone()], ..Reference::default() };
         let (way, turn) = self.find(&reference, until)?;
-        way.settled.store(before.settled.load(Ordering::Relaxed), Ordering::Relaxed);
+        way.located.store(before.located.load(Ordering::Relaxed), Ordering::Relaxed);
         way.again.store(true, Ordering::Relaxed);
         Ok((way, turn))
     }
@@ -85,8 +85,8 @@ impl Remote {
                 match self.node.connection(profile, endpoint, until) {
                     Ok((connection, turn)) => {
                         let profile = profile.clone();
-                        let (settled, again) = Default::default();
-                        return Ok((Arc::new(Way { connection, profile, settled, again }), turn));
+                        let (located, again) = Default::default();
+                        return Ok((Arc::new(Way { connection, profile, located, again }), turn));
                     }
                     Err(failure) => last = Some(failure),
                 }
@@ -143,7 +143,7 @@ impl Remote {
                     under_way |= reference.is_under_way();
                     match self.find(&reference, until) {
                         Ok((next, turn)) => {
-                            next.settled.store(true, Ordering::Relaxed);
+                            next.located.store(true, Ordering::Relaxed);
                             *lock(&self.way) = (!under_way).then(|| Arc::clone(&next));
                             (way, _turn) = (next, turn);
                             continue;
@@ -182,7 +182,7 @@ impl Remote {
                 }
                 Ok(outcome) => {
                     if matches!(outcome, Some(Outcome::Done(_) | Outcome::Raised(_))) {
-                        way.settled.store(true, Ordering::Relaxed);
+                        way.located.store(true, Ordering::Relaxed);
                     }
                     return outcome;
                 }
@@ -200,14 +200,14 @@ impl Remote {
     }
 
     /// Has the object found, where somebody else tells where it is: what cannot follow an answer asks first.
-    fn settle(&self, until: Option<Instant>) -> Result<(), Failure> {
+    fn locate(&self, until: Option<Instant>) -> Result<(), Failure> {
         let forwards = |profile: &Profile| {
             self.node.wire_named(profile.wire).is_some_and(|wire| wire.capabilities().forwards)
         };
-        let settled = |way: &Arc<Way>| way.settled.load(Ordering::Relaxed) && !way.connection.is_over();
-        if !lock(&self.way).as_ref().is_some_and(settled) && self.reference.profiles.iter().any(forwards) {
+        let located = |way: &Arc<Way>| way.located.load(Ordering::Relaxed) && !way.connection.is_over();
+        if !lock(&self.way).as_ref().is_some_and(located) && self.reference.profiles.iter().any(forwards) {
             self.probe()?;
-            self.way(until)?.0.settled.store(true, Ordering::Relaxed);
+            self.way(until)?.0.located.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Target for Remote {
 
     fn found_at(&self) -> Option<Reference> {
         let way = lock(&self.way).clone()?;
-        let told = way.settled.load(Ordering::Relaxed) && !self.reference.profiles.contains(&way.profile);
+        let told = way.located.load(Ordering::Relaxed) && !self.reference.profiles.contains(&way.profile);
         let type_id = self.reference.type_id.clone();
         told.then(|| Reference { type_id, profiles: vec![way.profile.clone()], foreign: Vec::new() })
     }
@@ -290,7 +290,7 @@ impl Target for Remote {
         let expects = Expects::Reply;
         let mut asker = Asker::new(ticket, done);
         for attempt in 0..2 {
-            let way = self.settle(until).and_then(|()| self.way(until));
+            let way = self.locate(until).and_then(|()| self.way(until));
             // Once the call has begun, it is the session that says when the next one may.
             let (way, _turn) = match way.and_then(|way| self.node.seat(&way.0.connection).map(|()| way)) {
                 Ok(way) => way,

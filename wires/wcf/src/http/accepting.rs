@@ -1,9 +1,9 @@
 //! The accepting side of the HTTP bindings.
 
 mod door;
+mod parsed_heads;
 mod requests;
 mod responses;
-mod understood;
 
 use super::breach::Breach;
 use super::content::{self, Format};
@@ -22,12 +22,12 @@ use everywire_model::{
     Profile, Rope, Session, Violation,
 };
 use http::{HeaderValue, StatusCode};
+use parsed_heads::ParsedHead;
 use responses::{empty, told};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
-use understood::Understood;
 
 /// How long the head of a request may take.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ pub struct Accepting {
     /// The content type that came last, and what it says.
     read: Option<(HeaderValue, Arc<Format>)>,
     /// What the heads say that are known again, by their places.
-    understood: Vec<Understood>,
+    parsed_heads: Vec<ParsedHead>,
     /// When the head or the body began that has not arrived whole.
     since: Option<(Instant, Part)>,
     begun: Instant,
@@ -126,7 +126,7 @@ impl Accepting {
             content_type: HeaderValue::from_static(content::of(dialect)),
             known: None,
             read: None,
-            understood: Vec::new(),
+            parsed_heads: Vec::new(),
             since: None,
             begun: Instant::now(),
             received: 0,

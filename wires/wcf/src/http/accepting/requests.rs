@@ -80,7 +80,7 @@ impl Accepting {
             Coding::Gzip => compression::Format::Gzip.unpack(&body, &self.settings.quotas),
             _ => Ok(body),
         };
-        self.understand(&parts, &key, &format, action);
+        self.keep_parsed(&parts, &key, &format, action);
         let result = body.and_then(|body| self.open(now, body, &format, action, &key));
         self.came(now, result)
     }
@@ -142,7 +142,7 @@ impl Accepting {
         self.known = Some((path.into(), key.clone()));
         // They were for the path before.
         self.server.forget();
-        self.understood.clear();
+        self.parsed_heads.clear();
         Some(key)
     }
 
