@@ -1,4 +1,7 @@
 //! Where an object exporter or a resolver listens, and how it wants to be spoken to: DUALSTRINGARRAY (MS-DCOM 2.2.19).
+//!
+//! Invariants: strings stand in the order of preference, sockets of this machine before addresses of the network; a binding that would
+//! make the array longer than its 16-bit counts can say is left out as a whole.
 
 use crate::stub::{Get, Put};
 use crate::violations::Violation;
