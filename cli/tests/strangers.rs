@@ -41,14 +41,14 @@ const WIRES: [Wire; 6] = [
         tcp: Some("net.tcp://AT?security=none"),
         unix: Some("net.uds://AT?security=none"),
         protocol: "net.tcp (WCF)",
-        lists: false,
+        lists: true,
     },
     Wire {
         name: "http",
         tcp: Some("basic://AT?security=none"),
         unix: Some("basic+unix://AT"),
         protocol: "HTTP",
-        lists: false,
+        lists: true,
     },
     Wire { name: "dcop", tcp: None, unix: Some("dcop"), protocol: "ICE (DCOP)", lists: true },
 ];
@@ -122,7 +122,8 @@ fn each_client_names_the_server_of_each_other_wire_at_a_socket() {
             let said = run_in(&env, &["call", &address, "title", "-c", &contract, "--deadline", "3s"]);
             silent.extend(silence(&said, client, server));
             if client.lists {
-                let place = address.replace("#Account", "").replace("bank/account", "");
+                let place =
+                    address.replace("#Account", "").replace("/Account", "").replace("bank/account", "");
                 let said = run_in(&env, &["list", &place, "--deadline", "3s"]);
                 silent.extend(silence(&said, client, server).map(|said| format!("list: {said}")));
             }
