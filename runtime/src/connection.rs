@@ -29,7 +29,6 @@ use turns::Turns;
 use crate::builder::Notice;
 use crate::clock::lately;
 use crate::directory::Remembered;
-use crate::habits::Habits;
 use crate::patience::{Patience, make_way};
 use crate::quotas::Allowance;
 use crate::seat::Seat;
@@ -37,6 +36,7 @@ use crate::shared::Shared;
 use crate::signals::{Courier, Heeder};
 use crate::sync::lock;
 use crate::transport::Stream;
+use crate::worker_pool::BlockingRecords;
 use bytes::{Bytes, BytesMut};
 use everywire_model::{Answer, Profile, Purpose};
 use everywire_model::{
@@ -118,8 +118,8 @@ pub(crate) struct Connection {
     contenders: AtomicUsize,
     /// Where an event loop watches it, once one does.
     seat: OnceLock<Seat>,
-    /// The operation whose servant runs, or ran last: its habits and number, and where they are in memory.
-    running: Mutex<Option<(Habits, usize)>>,
+    /// The operation whose servant runs, or ran last: the records of its servant and its number in them, and where they are in memory.
+    running: Mutex<Option<(BlockingRecords, usize)>>,
     running_at: AtomicUsize,
     /// Whether it is watched among the strangers; changes under the lock only.
     stranger: AtomicBool,

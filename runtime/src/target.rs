@@ -37,7 +37,7 @@ struct Way {
     connection: Arc<Connection>,
     profile: Profile,
     /// The object itself is there, not somebody who tells where it is.
-    settled: AtomicBool,
+    located: AtomicBool,
     /// It was reached before, over a connection that is gone: perhaps the object is, too.
     again: AtomicBool,
 }
@@ -59,7 +59,7 @@ impl Remote {
                 }
                 let reference = Reference { profiles: vec![way.profile.clone()], ..Reference::default() };
                 let (other, turn) = self.find(&reference, until)?;
-                other.settled.store(way.settled.load(Ordering::Relaxed), Ordering::Relaxed);
+                other.located.store(way.located.load(Ordering::Relaxed), Ordering::Relaxed);
                 (other, turn)
             }
             // An object that was found elsewhere is probably still there.
@@ -74,7 +74,7 @@ impl Remote {
     fn again(&self, before: &Way, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
         let reference = Reference { profiles: vec![before.profile.clone()], ..Reference::default() };
         let (way, turn) = self.find(&reference, until)?;
-        way.settled.store(before.settled.load(Ordering::Relaxed), Ordering::Relaxed);
+        way.located.store(before.located.load(Ordering::Relaxed), Ordering::Relaxed);
         way.again.store(true, Ordering::Relaxed);
         Ok((way, turn))
     }
@@ -87,8 +87,8 @@ impl Remote {
                 match self.node.connection(profile, endpoint, until) {
                     Ok((connection, turn)) => {
                         let profile = profile.clone();
-                        let (settled, again) = Default::default();
-                        return Ok((Arc::new(Way { connection, profile, settled, again }), turn));
+                        let (located, again) = Default::default();
+                        return Ok((Arc::new(Way { connection, profile, located, again }), turn));
                     }
                     Err(failure) => last = Some(failure),
                 }
@@ -145,7 +145,7 @@ impl Remote {
                     under_way |= reference.is_under_way();
                     match self.find(&reference, until) {
                         Ok((next, turn)) => {
-                            next.settled.store(true, Ordering::Relaxed);
+                            next.located.store(true, Ordering::Relaxed);
                             *lock(&self.way) = (!under_way).then(|| Arc::clone(&next));
                             (way, _turn) = (next, turn);
                             continue;
@@ -184,7 +184,7 @@ impl Remote {
                 }
                 Ok(outcome) => {
                     if matches!(outcome, Some(Outcome::Done(_) | Outcome::Raised(_))) {
-                        way.settled.store(true, Ordering::Relaxed);
+                        way.located.store(true, Ordering::Relaxed);
                     }
                     return outcome;
                 }
@@ -228,11 +228,11 @@ impl Remote {
     }
 
     /// Has the object found, where somebody else tells where it is: what cannot follow an answer asks first.
-    fn settle(&self, until: Option<Instant>) -> Result<(), Failure> {
-        let settled = |way: &Arc<Way>| way.settled.load(Ordering::Relaxed) && !way.connection.is_over();
-        if !lock(&self.way).as_ref().is_some_and(settled) && self.may_be_elsewhere() {
+    fn locate(&self, until: Option<Instant>) -> Result<(), Failure> {
+        let located = |way: &Arc<Way>| way.located.load(Ordering::Relaxed) && !way.connection.is_over();
+        if !lock(&self.way).as_ref().is_some_and(located) && self.may_be_elsewhere() {
             self.probe()?;
-            self.way(until)?.0.settled.store(true, Ordering::Relaxed);
+            self.way(until)?.0.located.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -285,7 +285,7 @@ struct Search(Remote);
 impl Search {
     fn run(self, until: Option<Instant>) {
         let this = &self.0;
-        let found = this.settle(until).and_then(|()| this.way(until));
+        let found = this.locate(until).and_then(|()| this.way(until));
         let found = found.and_then(|(way, _turn)| this.node.seat(&way.connection));
         for asked in this.take_seekers() {
             let left = this.deadline.map(|deadline| deadline.saturating_sub(asked.begun.elapsed()));
@@ -308,7 +308,7 @@ impl Target for Remote {
 
     fn found_at(&self) -> Option<Reference> {
         let way = lock(&self.way).clone()?;
-        let told = way.settled.load(Ordering::Relaxed) && !self.reference.profiles.contains(&way.profile);
+        let told = way.located.load(Ordering::Relaxed) && !self.reference.profiles.contains(&way.profile);
         let type_id = self.reference.type_id.clone();
         told.then(|| Reference { type_id, profiles: vec![way.profile.clone()], foreign: Vec::new() })
     }
@@ -362,7 +362,7 @@ impl Target for Remote {
         let expects = Expects::Reply;
         let mut asker = Asker::new(ticket, done);
         for attempt in 0..2 {
-            let way = self.settle(until).and_then(|()| self.way(until));
+            let way = self.locate(until).and_then(|()| self.way(until));
             // Once the call has begun, it is the session that says when the next one may.
             let (way, _turn) = match way.and_then(|way| self.node.seat(&way.0.connection).map(|()| way)) {
                 Ok(way) => way,
@@ -391,7 +391,7 @@ impl Target for Remote {
         let way = lock(&self.way);
         let Some(way) = way.as_ref().filter(|way| !way.connection.is_over()) else { return false };
         // Where one call at a time is carried, another connection may have to be made.
-        (way.settled.load(Ordering::Relaxed) || !self.may_be_elsewhere()) && way.connection.take().is_some()
+        (way.located.load(Ordering::Relaxed) || !self.may_be_elsewhere()) && way.connection.take().is_some()
     }
 
     fn prepare(&self, ready: Ready) {

@@ -292,7 +292,7 @@ fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
     }
     let mut values = Vec::new();
     for (one, text) in served.iter().zip(texts) {
-        let addresses = addresses(&one.reference, node);
+        let addresses = node.addresses(&one.reference);
         if arguments.json {
             values.push(json!({"interface": one.name, "id": one.reference.type_id, "key": one.key,
                 "addresses": addresses, "reference": text}));
@@ -312,18 +312,6 @@ fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
         Envelope::of(value).print();
     }
     Ok(())
-}
-
-/// One friendly address for each endpoint.
-fn addresses(reference: &Reference, node: &Node) -> Vec<String> {
-    let each = reference.profiles.iter().flat_map(|profile| {
-        profile.endpoints.iter().map(|endpoint| {
-            let mut profile = profile.clone();
-            profile.endpoints = vec![endpoint.clone()];
-            Reference { type_id: reference.type_id.clone(), profiles: vec![profile], foreign: Vec::new() }
-        })
-    });
-    each.map(|reference| node.print_friendly(&reference)).collect()
 }
 
 /// Whoever waits for the file sees it whole or not at all.

@@ -114,7 +114,7 @@ impl Connection {
     }
 
     fn silence_deadline(&self, core: &Core) -> Option<Instant> {
-        // Where calls come back on the connection, the wire has a limit of its own for silence.
+        // Where calls go both ways, whoever is silent may wait to be called, for longer than the wire's own limits allow only.
         let listens =
             (core.listens && self.node.directory.tells()) || self.capabilities.callbacks_on_connection;
         let quiet = core.session.outstanding() == 0 && !listens;

@@ -4,10 +4,11 @@ use super::backward::Calling;
 use super::{Connection, Core, Held, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{Found, Remembered};
-use crate::habits::{Habit, Job};
 use crate::shard::Lead;
+use crate::shares::Source;
 use crate::stopping::ending;
 use crate::sync::lock;
+use crate::worker_pool::{BlockingRecord, Job};
 use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, Servant, visit::Nothing};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -101,7 +102,7 @@ impl Connection {
                     let _ = core.session.answer(incoming.id, Answer::Failed(&ending()));
                 }
                 Event::Call(incoming) => {
-                    self.settle(&mut core);
+                    self.establish(&mut core);
                     self.hold_body(&mut core, &incoming);
                     let (back, deposed) = self.call(core, incoming, lead);
                     core = back;
@@ -113,7 +114,7 @@ impl Connection {
                     }
                 }
                 Event::Probe { id, key, type_id } => {
-                    self.settle(&mut core);
+                    self.establish(&mut core);
                     let answer = match self.present(&key, type_id.as_deref()) {
                         Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
                         Err(failure) => core.session.answer(id, Answer::Failed(&failure)),
@@ -122,11 +123,14 @@ impl Connection {
                     let _ = answer;
                 }
                 Event::Ready(peer) => {
+                    if let (Some(account), true) = (&peer.account, self.number != 0) {
+                        self.allowance.shares.name(self.number, Source::account(account));
+                    }
                     core.peer = Some(peer);
                     if self.capabilities.signals && !self.capabilities.signals_are_calls && !self.is_serial()
                     {
                         // Whoever only listens may be silent for ever.
-                        self.settle(&mut core);
+                        self.establish(&mut core);
                         core.listens = true;
                         self.node.join_audience(self);
                     }
@@ -253,7 +257,7 @@ impl Connection {
         lead: &Lead,
     ) -> (Held<'c>, bool) {
         let failure = match self.look_up(&mut core, &incoming) {
-            Ok(found) if found.habit().is_some_and(Habit::blocks) => {
+            Ok(found) if found.blocking_record().is_some_and(BlockingRecord::blocks) => {
                 if let Err(incoming) = self.begin_apart(incoming, &found) {
                     // No thread is to be had: nobody else is served while this one is.
                     drop(core);
@@ -304,7 +308,7 @@ impl Connection {
         incoming: Box<Incoming>,
         found: &Remembered,
     ) -> Result<(), Box<Incoming>> {
-        let Some(habits) = found.habits.clone() else { return Err(incoming) };
+        let Some(records) = found.records.clone() else { return Err(incoming) };
         let (this, servant, index) = (Arc::clone(self), Arc::clone(&found.servant), found.index);
         // Kept where it can be taken back from a job that nobody runs.
         let kept = Arc::new(Mutex::new(Some(incoming)));
@@ -317,7 +321,7 @@ impl Connection {
                 serves(0);
             }
         });
-        match self.node.pool.run(Job { run, habits, index }) {
+        match self.node.pool.run(Job { run, records, index }) {
             Ok(()) => Ok(()),
             Err(_) => lock(&kept).take().map_or(Ok(()), Err),
         }
@@ -326,9 +330,9 @@ impl Connection {
     /// The supervisor wants to know which operation runs.
     #[inline]
     fn note_running(&self, found: &Remembered) {
-        let at = found.habit().map_or(0, |habit| std::ptr::from_ref(habit).addr());
+        let at = found.blocking_record().map_or(0, |record| std::ptr::from_ref(record).addr());
         if self.running_at.load(Ordering::Relaxed) != at {
-            let running = found.habits.clone().map(|habits| (habits, found.index));
+            let running = found.records.clone().map(|records| (records, found.index));
             let before = std::mem::replace(&mut *lock(&self.running), running);
             drop(before);
             self.running_at.store(at, Ordering::Relaxed);
@@ -337,10 +341,10 @@ impl Connection {
 
     /// The operation that runs was seen to block.
     pub(crate) fn has_blocked(&self) {
-        if let Some((habits, index)) = &*lock(&self.running)
-            && let Some(habit) = habits.get(*index)
+        if let Some((records, index)) = &*lock(&self.running)
+            && let Some(record) = records.get(*index)
         {
-            habit.mark();
+            record.mark();
         }
     }
 

@@ -3,7 +3,7 @@
 mod program;
 mod sheet;
 
-use super::{Arguments, addresses, listening, makes_objects, put};
+use super::{Arguments, listening, makes_objects, put};
 use crate::output::{Envelope, line};
 use crate::trouble::{Done, Trouble};
 use clap::Args;
@@ -118,7 +118,7 @@ pub(super) fn run(arguments: &Arguments) -> Done {
 
 fn announce(arguments: &Arguments, info: &ServerInfo, node: &Node) -> Done {
     let reference = node.class_reference(&info.class).unwrap_or_default();
-    let objects = addresses(&reference, node);
+    let objects = node.addresses(&reference);
     let by_name: Vec<_> = objects.iter().filter_map(|address| by_name(address, &info.prog_id)).collect();
     if let Some(file) = &arguments.ref_file {
         let lines: String = objects.iter().map(|address| format!("{}\t{address}\n", info.prog_id)).collect();
