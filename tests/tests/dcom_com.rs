@@ -1,11 +1,12 @@
 //! What COM has beside calls, between two nodes over TCP: success with a code, arrays without their counts, objects by the interface
 //! that a caller asks for, objects that end, who listens, enumerators.
 
-use crate::common::dcom::{alone, impacket, listening};
+use crate::common::dcom::{DOMAIN, PASSWORD, USER, alone, impacket, listening, users};
 use crate::common::foreign::run;
+use crate::common::scratch;
 use everywire::com::{enumerators, hresult};
 use everywire::model::{Body, Outcome, Shape, Value, Variant};
-use everywire::{Audience, Failure, Kind, Lent, Node, Ref, Reference, Signaller, Success, WeakNode};
+use everywire::{Audience, Failure, Kind, Lent, Node, Notice, Ref, Reference, Signaller, Success, WeakNode};
 use station::{
     FILETIME, HRESULT, IEnumSAMPLE, IID, IStation, IStationGroup, IStationName, SAMPLE,
     STATION_E_UNKNOWNITEM, STATION_S_RATE, StationGroup, StationGroupOnChange, Works,
@@ -359,4 +360,37 @@ fn impacket_sees_codes_and_counts_and_gets_the_interface_it_asks_for() {
         let ended = [plant.ended.recv_timeout(PATIENCE), plant.ended.recv_timeout(PATIENCE)];
         assert_eq!(ended, [Ok(10), Ok(10)], "{:?}", plant.server.exported());
     }
+}
+
+#[test]
+fn a_server_tells_its_log_why_it_lets_nobody_in_and_the_peer_does_not_hear() {
+    let folder = scratch("refusals");
+    let file = users(&folder);
+    let (tell, told) = channel();
+    let tell = Mutex::new(tell);
+    let observer = move |notice: &Notice| {
+        if let Notice::Refused { why, .. } = notice {
+            tell.lock().unwrap().send(why.clone()).expect("somebody waits");
+        }
+    };
+    let server = Node::from(Node::builder().observer(Arc::new(observer)).build());
+    let address = format!("dcom://127.0.0.1:0?users={}", file.display());
+    let address = server.listen(&address).unwrap();
+    server.export::<dyn IStationName>("name", Arc::new(Fixed));
+    let client = Node::new();
+    let port = address.split(':').nth(2).and_then(|rest| rest.split(['/', '?']).next()).unwrap();
+    let call = |account: &str, options: &str| {
+        let address = format!("dcom://{account}@127.0.0.1:{port}/name{options}");
+        let failure = client.connect::<dyn IStationName>(&address).unwrap().get_name().unwrap_err();
+        assert_eq!(failure.kind(), Kind::Refused, "{failure}");
+        (failure.to_string(), told.recv_timeout(PATIENCE).expect("it is told"))
+    };
+    let right = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+    let (unknown, why) = call(&format!("{DOMAIN};nobody:{right}"), "");
+    assert_eq!(why, format!("the user or the password is wrong: there is no user `{DOMAIN}\\\\nobody` here"));
+    let (wrong, why) = call(&format!("{DOMAIN};{USER}:x"), "");
+    assert!(why.ends_with("has another password here"), "{why}");
+    assert_eq!(unknown.replace("nobody", USER), wrong);
+    let (_, why) = call(&format!("{DOMAIN};{USER}:{right}"), "?level=connect");
+    assert_eq!(why, "it calls at level `connect`, and this address takes `integrity` at least (level=)");
 }

@@ -215,6 +215,8 @@ impl Accepting {
             Ok(step) => step,
             Err(failure) => {
                 admission.acceptor = None;
+                let hint = failure.hint().map(|hint| format!(": {hint}")).unwrap_or_default();
+                self.tell_refusal(&format!("{}{hint}", failure.message()));
                 return Err(refusal(&failure, &trailer));
             }
         };

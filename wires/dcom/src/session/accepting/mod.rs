@@ -64,6 +64,8 @@ pub struct Accepting {
     next_serial: u64,
     /// What the management interface counts, not yet told to it: calls that came, and answers sent.
     counted: [u32; 2],
+    /// Whether it was told that this peer calls at too low a level.
+    told_level: bool,
     /// There is no place for this peer: its bind is refused.
     turned_away: bool,
     /// What the last call's IPID stood for: most calls go where the last one went.
@@ -174,6 +176,7 @@ impl Accepting {
             next_serial: 1,
             last: None,
             counted: [0; 2],
+            told_level: false,
             turned_away: false,
         }
     }
