@@ -1,6 +1,8 @@
 //! The items of a group: added, removed, and how each is set (IOPCItemMgt, IOPCItemDeadbandMgt, IOPCItemSamplingMgt).
 //!
-//! Each method answers for each item by itself, in the order in which they were given.
+//! * Each method answers for each item by itself, in the order in which they were given.
+//! * An item is charged to its client before it is made, and given back when it is removed or its group ends.
+//! * The source is asked without the group's lock: it may tell values meanwhile.
 
 use super::member::Member;
 use super::{Group, Inner};

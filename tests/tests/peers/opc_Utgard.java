@@ -131,6 +131,7 @@ public final class opc_Utgard {
             equal(value != null, true);
         }
         access.unbind();
+        server.removeGroup(group, true);
         System.out.println("called back");
     }
 }
