@@ -5,10 +5,12 @@ use crate::common::dcom::{DOMAIN, PASSWORD, USER, alone, impacket, listening, us
 use crate::common::foreign::run;
 use crate::common::scratch;
 use everywire::com::{enumerators, hresult};
-use everywire::model::{Body, Outcome, Shape, Value, Variant};
+use everywire::model::{Body, Hold, Outcome, Shape, Value, Variant};
 use everywire::{Audience, Failure, Kind, Lent, Node, Notice, Ref, Reference, Signaller, Success, WeakNode};
+use everywire_dcom::standard::contracts;
+use everywire_dcom::standard::guid::Guid;
 use station::{
-    FILETIME, HRESULT, IEnumSAMPLE, IID, IStation, IStationGroup, IStationName, SAMPLE,
+    FILETIME, HRESULT, IEnumSAMPLE, IID, IStation, IStationEvents, IStationGroup, IStationName, SAMPLE,
     STATION_E_UNKNOWNITEM, STATION_S_RATE, StationGroup, StationGroupOnChange, Works,
 };
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -189,7 +191,7 @@ fn a_method_says_how_it_succeeded_and_the_caller_sees_it() {
 fn who_calls_without_types_sees_the_code_beside_the_results() {
     let plant = plant();
     let object = plant.client.resolve(plant.station.reference()).unwrap();
-    let object = object.typed(everywire::model::Hold::Static(&station::describe::I_STATION));
+    let object = object.typed(Hold::Static(&station::describe::I_STATION));
     let fail = &station::describe::I_STATION.operations[1];
     let arguments = Value::Struct(vec![("hrCode".to_owned(), Value::Integer(7))]);
     let called = |sink: &mut dyn everywire::model::Sink| arguments.encode(&fail.arguments, sink);
@@ -320,6 +322,42 @@ fn a_servant_hears_who_listens_and_whom_a_signal_does_not_reach() {
         matches!(&left, Audience::Left { listener: left, listeners: 0, .. } if *left == listener),
         "{left:?}"
     );
+}
+
+/// A sink that will hear nothing.
+struct Deaf;
+
+impl IStationEvents for Deaf {
+    fn on_change(&self, _: &[u32], _: &[Variant]) -> Result<(), Failure> {
+        Err(Failure::of_status(hresult::E_ACCESSDENIED.cast_signed(), "not now"))
+    }
+}
+
+#[test]
+fn a_servant_hears_which_sink_fails_and_why_and_may_let_it_go() {
+    let plant = plant();
+    let group = plant.group(100);
+    let container = plant.client.resolve(group.reference()).unwrap();
+    let container = container.typed(Hold::Static(&contracts::CONNECTION_POINT_CONTAINER));
+    let iid = Guid("7c1b1b40-6a0c-4e77-9f5c-0c6f7e3a2b04".parse().unwrap());
+    let (point,): (Option<Reference>,) =
+        container.call::<_, _, Failure>(contracts::FIND_CONNECTION_POINT, (iid,)).unwrap();
+    let point = plant.client.resolve(&point.unwrap()).unwrap();
+    let point = point.typed(Hold::Static(&contracts::CONNECTION_POINT));
+    let sink = plant.client.export_anonymous::<dyn IStationEvents>(Arc::new(Deaf));
+    let advise = (Some(sink.reference().clone()),);
+    let (cookie,): (u32,) = point.call::<_, _, Failure>(contracts::ADVISE, advise).unwrap();
+    let next = || plant.told.recv_timeout(PATIENCE).expect("it is told");
+    assert!(matches!(next(), Audience::Joined { listener, listeners: 1, .. } if listener == cookie));
+    group.write(&[4], &[number(4.0)]).unwrap();
+    let told = next();
+    let Audience::Failed { interface, listener, failure, .. } = &told else { panic!("{told:?}") };
+    assert_eq!((*listener, failure.message()), (cookie, "not now"));
+    assert_eq!(failure.status().map(i32::cast_unsigned), Some(hresult::E_ACCESSDENIED));
+    let keys = plant.server.exported().into_iter().map(|(key, _)| key);
+    let dismissed: Vec<bool> = keys.map(|key| plant.server.dismiss(key, interface, cookie)).collect();
+    assert_eq!(dismissed.iter().filter(|dismissed| **dismissed).count(), 1);
+    assert!(matches!(next(), Audience::Left { listener, listeners: 0, .. } if listener == cookie));
 }
 
 #[test]
