@@ -1,7 +1,8 @@
 //! Values: what a VARIANT holds, in 16 bytes, and how one type becomes another.
 //!
 //! Items are read and compared by the hundred thousand, so a value is small and cheap to copy: numbers are inline, texts and arrays
-//! are shared.
+//! are shared. A value has the type that its variant says; an array says what all of its elements are, and has no values of others
+//! unless that is [`VarType::VARIANT`].
 
 use crate::{Code, FileTime, Quality};
 use everywire_model::shape::{Alias, Shape, Text as TextShape, TextKind};

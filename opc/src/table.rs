@@ -1,4 +1,8 @@
 //! A source for values that the program has in its own hands: items by name, values that it sets, writes that it hears of.
+//!
+//! * The tree of names is copied when items are added while somebody walks it, so that each walk sees one state of it.
+//! * A value is told to its feeds under the lock of its row, so they hear of values in the order in which they were set.
+//! * No lock is held while the program's own writer runs.
 
 use crate::data::{Data, Vqt};
 use crate::item::Item;

@@ -100,7 +100,7 @@ fn samba_agrees_with_our_messages() {
         ("STRICT_CHECKING", "0"),
         ("IGNORE_RANDOM_PAD", "1"),
         // The security contexts of one connection.
-        ("MAX_NUM_AUTH", "16"),
+        ("MAX_NUM_AUTH", "512"),
         ("SMB_CONF_PATH", "/dev/null"),
     ] {
         raw.env(name, value);

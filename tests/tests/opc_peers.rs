@@ -1,6 +1,6 @@
 //! OPC Data Access with clients that none of us wrote, on port 135 as they look for it, at the levels that Windows demands.
 
-use crate::common::dcom::{address_of, alone, listening, opc_impacket};
+use crate::common::dcom::{address_of, alone, listening, opc_impacket, utgard};
 use crate::common::foreign::{PATIENCE, run, until};
 use everywire::Node;
 use everywire::model::guid;
@@ -8,7 +8,7 @@ use everywire_opc::contract::{
     DataAccessGroup, DataAccessGroupOnDataChange, DataAccessServer, GUID, IOPCItemMgt, OPCITEMDEF,
 };
 use everywire_opc::server::{OpcEnum, Server, ServerInfo};
-use everywire_opc::{Data, Item, Settings, Table, VarType};
+use everywire_opc::{Code, Data, Item, Settings, Table, VarType};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
@@ -56,6 +56,40 @@ fn impacket_has_a_whole_session_with_an_opc_server() {
     assert!(said.contains("read and written") && said.ends_with("ok\n"), "{said}");
     assert_eq!(table.get("Tank.Setpoint").map(|value| value.data), Some(Data::I2(123)));
     until("the client's objects end", || server.engine().clients() == 0);
+    assert_eq!(server.engine().items_in_use(), 0);
+}
+
+/// Utgard has callbacks; it signs nothing, so it is let in only where that is said.
+#[test]
+fn utgard_has_a_whole_session_with_callbacks() {
+    let test = "utgard_has_a_whole_session_with_callbacks";
+    let Some(mut utgard) = utgard(test, CLASS) else { return };
+    if !alone(test) {
+        return;
+    }
+    let (_node, server, table) = serving("&level=connect&ntlm1=session");
+    let written = Arc::downgrade(&table);
+    table.on_write(move |write| {
+        // What the client writes at last makes the level move, so that it hears of it.
+        if let (true, Some(table)) = (write.item.id == "Tank.Valve", written.upgrade()) {
+            table.set("Tank.Level", 60.0_f32).expect("an item");
+        }
+        Code::OK
+    });
+    let said = run(&mut utgard);
+    for line in [
+        "server Everywire.Tank.1 Everywire.Tank",
+        "flat [Name, Tank.Level, Tank.Setpoint, Tank.Valve]",
+        "filtered [Tank.Level, Tank.Setpoint]",
+        "tree [Name, Tank/Level=Tank.Level, Tank/Setpoint=Tank.Setpoint, Tank/Valve=Tank.Valve]",
+        "read and written",
+        "called back",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    assert!(said.ends_with("ok\n"), "{said}");
+    assert_eq!(table.get("Tank.Setpoint").map(|value| value.data), Some(Data::I2(321)));
+    // The object of the server itself Utgard leaves to the end of its pings.
     assert_eq!(server.engine().items_in_use(), 0);
 }
 

@@ -1,7 +1,7 @@
 //! Reads and writes of a group's items, from the cache and from the source (IOPCSyncIO, IOPCSyncIO2).
 
 use super::Group;
-use super::items::{at, paired};
+use super::items::{at, paired, some};
 use super::member::{Member, coerced};
 use crate::cell::Cell;
 use crate::data::{VarType, Vqt};
@@ -73,6 +73,7 @@ impl Group {
         from: ReadFrom<'_>,
         now: Moment,
     ) -> Result<Vec<Result<Sample, Code>>, Code> {
+        some(items)?;
         if let ReadFrom::Ages(ages) = from {
             paired(items, ages)?;
         }
@@ -138,6 +139,7 @@ impl Group {
     /// # Errors
     /// The group was removed, or there are not as many values as items.
     pub fn write(&self, items: &[u32], values: &[Given]) -> Result<Vec<Code>, Code> {
+        some(items)?;
         paired(items, values)?;
         let mut codes = Vec::with_capacity(items.len());
         let mut writes = Vec::new();

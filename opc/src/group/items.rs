@@ -1,6 +1,8 @@
 //! The items of a group: added, removed, and how each is set (IOPCItemMgt, IOPCItemDeadbandMgt, IOPCItemSamplingMgt).
 //!
-//! Each method answers for each item by itself, in the order in which they were given.
+//! * Each method answers for each item by itself, in the order in which they were given.
+//! * An item is charged to its client before it is made, and given back when it is removed or its group ends.
+//! * The source is asked without the group's lock: it may tell values meanwhile.
 
 use super::member::Member;
 use super::{Group, Inner};
@@ -61,9 +63,10 @@ impl Group {
     /// Whether items could be added.
     ///
     /// # Errors
-    /// The group was removed; of each item: [`Code::UNKNOWN_ITEM`], [`Code::INVALID_ITEM`], [`Code::UNKNOWN_PATH`],
+    /// The group was removed, or no item is asked for ([`Code::INVALID_ARGUMENT`], so for all methods here); of each item: [`Code::UNKNOWN_ITEM`], [`Code::INVALID_ITEM`], [`Code::UNKNOWN_PATH`],
     /// [`Code::BAD_TYPE`].
     pub fn validate_items(&self, defs: &[ItemDef]) -> Each<Added> {
+        some(defs)?;
         drop(self.inner()?);
         Ok(defs.iter().map(|def| self.validate(def).map(|item| added(&item, 0))).collect())
     }
@@ -86,6 +89,7 @@ impl Group {
     /// # Errors
     /// As [`Group::validate_items`]; of each item [`Code::OUT_OF_MEMORY`]: the client has as many as it may have.
     pub fn add_items(&self, defs: &[ItemDef], now: Moment) -> Each<Added> {
+        some(defs)?;
         drop(self.inner()?);
         // The source is asked without the lock.
         defs.iter().map(|def| Ok(self.validate(def).and_then(|item| self.add(&item, def, now)))).collect()
@@ -151,6 +155,7 @@ impl Group {
     /// # Errors
     /// Of each item [`Code::INVALID_HANDLE`]. So for all methods that take handles.
     pub fn remove_items(&self, items: &[u32]) -> Each<()> {
+        some(items)?;
         let removed: Vec<_> = {
             let mut inner = self.inner()?;
             items.iter().map(|item| inner.members.remove(*item)).collect()
@@ -165,6 +170,7 @@ impl Group {
 
     /// Does something to each member.
     fn each<T>(&self, items: &[u32], mut deed: impl FnMut(&mut Member, usize) -> Result<T, Code>) -> Each<T> {
+        some(items)?;
         let mut inner = self.inner()?;
         let Inner { members, .. } = &mut *inner;
         let each = items.iter().enumerate();
@@ -369,6 +375,11 @@ fn check_type(item: &Item, requested: VarType) -> Result<(), Code> {
         && requested.is_known()
         && !matches!(requested, VarType::NULL | VarType::ERROR);
     if fits { Ok(()) } else { Err(Code::BAD_TYPE) }
+}
+
+/// Whoever asks for nothing has made a mistake (E_INVALIDARG where `dwCount` is 0).
+pub(super) fn some<T>(list: &[T]) -> Result<(), Code> {
+    if list.is_empty() { Err(Code::INVALID_ARGUMENT) } else { Ok(()) }
 }
 
 /// Two lists of one length, as the contract has it.

@@ -1,4 +1,7 @@
 //! The address space and its items without a group: IOPCBrowseServerAddressSpace, IOPCItemProperties, IOPCBrowse, IOPCItemIO.
+//!
+//! The position of a client is all that is kept between two calls; enumerators walk the source anew, and a continuation point says by itself
+//! where to go on.
 
 use super::enumerators::{Tape, lend};
 use super::object::ServerObject;

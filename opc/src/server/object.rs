@@ -1,4 +1,8 @@
 //! The object that a client gets: IOPCServer and IOPCCommon. Browsing is in [`super::browsing`].
+//!
+//! * A [`Desk`] is what a client has; its server object owns it, its groups' objects hold it weakly. So all of it ends with the server
+//!   object, and a group that outlives it answers `E_FAIL`.
+//! * A group is served exactly while it is in the desk's list. What a caller wants of it is checked before it is made.
 
 use super::House;
 use super::enumerators::{Tape, lend};

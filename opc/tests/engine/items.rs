@@ -89,6 +89,19 @@ fn attributes_come_in_parts() {
 }
 
 #[test]
+fn whoever_asks_for_no_items_has_made_a_mistake() {
+    let plant = Plant::new();
+    let group = plant.group(named("a"));
+    let wrong = Some(Code::INVALID_ARGUMENT);
+    assert_eq!(group.add_items(&[], plant.now).err(), wrong);
+    assert_eq!(group.validate_items(&[]).err(), wrong);
+    assert_eq!(group.remove_items(&[]).err(), wrong);
+    assert_eq!(group.set_active(&[], true).err(), wrong);
+    assert_eq!(group.read(&[], everywire_opc::ReadFrom::Cache, plant.now).err(), wrong);
+    assert_eq!(group.write(&[], &[]).err(), wrong);
+}
+
+#[test]
 fn deadbands_are_for_items_with_a_range() {
     let plant = Plant::new();
     let group = plant.group(named("a"));

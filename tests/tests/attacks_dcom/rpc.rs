@@ -419,7 +419,7 @@ fn security_contexts_are_bounded_finished_or_not() {
             assert!(contexts < 4000, "nobody stops it");
         }
         // The attacker's own is one of them, and proved.
-        assert_eq!(contexts, if finished { 2048 } else { 17 }, "finished: {finished}");
+        assert_eq!(contexts, if finished { 512 } else { 17 }, "finished: {finished}");
         target.complains("SecurityContexts");
     }
     target.recovers();

@@ -140,18 +140,36 @@ pub fn j_interop(test: &str) -> Option<impl Fn(&str, &str) -> Command> {
     })
 }
 
+/// Utgard uses the OPC server of this class on port 135; or nothing, said loudly.
+pub fn utgard(test: &str, class: &str) -> Option<Command> {
+    if !here(test, &["java", "javac", "mvn"]) {
+        return None;
+    }
+    let directory = cached(test, "utgard")?;
+    let libraries = format!("{}/lib/*", directory.display());
+    let compiled = compiled("utgard", "opc_Utgard.java", &libraries);
+    let mut command = Command::new("java");
+    command.current_dir(scratch("utgard")).args(["-XX:TieredStopAtLevel=1", "-cp"]);
+    command.arg(format!("{}:{libraries}", compiled.display()));
+    command.args(["opc_Utgard", "127.0.0.1", DOMAIN, USER, PASSWORD, class]);
+    Some(command)
+}
+
 /// The program for j-Interop.
 fn classes(libraries: &str) -> &'static Path {
     static COMPILED: OnceLock<PathBuf> = OnceLock::new();
-    COMPILED.get_or_init(|| {
-        let source = script("dcom_JInterop.java");
-        once(env!("CARGO_TARGET_TMPDIR"), "j-interop", std::slice::from_ref(&source), |fresh| {
-            fs::create_dir_all(fresh).expect("a directory");
-            run(Command::new("javac")
-                .args(["-nowarn", "-encoding", "UTF-8", "-cp", libraries, "-d"])
-                .arg(fresh)
-                .arg(&source));
-        })
+    COMPILED.get_or_init(|| compiled("j-interop", "dcom_JInterop.java", libraries))
+}
+
+/// A program in Java, compiled once for all tests.
+fn compiled(name: &str, program: &str, libraries: &str) -> PathBuf {
+    let source = script(program);
+    once(env!("CARGO_TARGET_TMPDIR"), name, std::slice::from_ref(&source), |fresh| {
+        fs::create_dir_all(fresh).expect("a directory");
+        run(Command::new("javac")
+            .args(["-nowarn", "-encoding", "UTF-8", "-cp", libraries, "-d"])
+            .arg(fresh)
+            .arg(&source));
     })
 }
 

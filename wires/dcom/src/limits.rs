@@ -23,7 +23,7 @@ pub const CONTEXTS_AT_ONCE: usize = 64;
 
 /// The most security contexts that a connection may have. Some clients make a new one with each
 /// alter_context, so with each change of the interface that they call.
-pub const SECURITY_CONTEXTS: usize = 2048;
+pub const SECURITY_CONTEXTS: usize = 512;
 
 /// The most of them for which nobody has proved yet who it is.
 pub const UNPROVED_CONTEXTS: usize = 16;
