@@ -1,8 +1,8 @@
 //! `everywire list`: who is there to be called.
 
 use crate::output::{Envelope, Style, line, tinted};
-use crate::target;
 use crate::trouble::{Done, Trouble};
+use crate::{opcda, target};
 use clap::Args;
 use everywire::Node;
 use everywire::model::Presence;
@@ -29,9 +29,12 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let node = Node::from(Node::builder().deadline(arguments.deadline.0).shards(1).build());
     let text = target::text(&arguments.address)?;
-    let found = node
-        .list(&text)
-        .map_err(|failure| Trouble::failure(format!("cannot list `{}`", arguments.address), &failure))?;
+    let found = if opcda::is_meant(&text) {
+        opcda::list(&node, &text)?
+    } else {
+        node.list(&text)
+            .map_err(|failure| Trouble::failure(format!("cannot list `{}`", arguments.address), &failure))?
+    };
     if arguments.json {
         Envelope::of(found.iter().map(as_json).collect()).print();
     } else {
