@@ -91,7 +91,7 @@ fn both_versions_read_write_and_tell_properties() {
         let unit = properties.iter().find(|property| property.id == 100).expect("a unit");
         assert_eq!((&unit.value, unit.data_type), (&Ok("cm".into()), VarType::BSTR), "{version}");
         assert_eq!(properties.len(), 11, "{version}");
-        let unknown = server.properties("x").err().expect("no item");
+        let unknown = server.properties("x").expect_err("no item");
         assert_eq!(Code::of(&unknown), Code::UNKNOWN_ITEM, "{version}");
     }
 }
