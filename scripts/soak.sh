@@ -69,7 +69,7 @@ soak_faults() {
   # Nine tests, two at a time, and the four that kill together.
   local each=$((seconds / 5 > 0 ? seconds / 5 : 1))
   EVERYWIRE_FAULTS_SEED=$seed EVERYWIRE_FAULTS_SECONDS=$each \
-    cargo test --locked -p everywire-tests faults -- --include-ignored --skip serve_until_killed --nocapture --test-threads=2 >"$logs/faults.log" 2>&1
+    cargo test --locked -p everywire-tests faults -- --include-ignored --nocapture --test-threads=2 >"$logs/faults.log" 2>&1
   local result=$?
   local calls
   calls=$(grep -ao '"acknowledged": [0-9]*' "$logs/faults.log" | awk '{ all += $2 } END { print all + 0 }')

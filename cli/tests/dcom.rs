@@ -172,6 +172,18 @@ fn what_goes_wrong_has_a_code_of_its_own() {
 }
 
 #[test]
+fn success_has_codes_too() {
+    let lamp = Lamp::open();
+    let said = lamp.call(&["Break", "-1"]);
+    assert_eq!((said.code, said.err.trim()), (0, "succeeded with 0x00000001 (S_FALSE)"), "{}", said.err);
+    let json = lamp.call(&["Break", "-1", "--json"]).json();
+    assert_eq!((&json["ok"], &json["status"]), (&json!(true), &json!("0x00000001")));
+    assert!(lamp.call(&["Switch", "true", "--json"]).json().get("status").is_none());
+    let wrong = lamp.call(&["Break", "-2"]);
+    assert!(wrong.code == 1 && wrong.err.contains("does not fit"), "{}", wrong.err);
+}
+
+#[test]
 fn nobody_is_let_in_by_mistake() {
     let scratch = Scratch::new();
     let (contract, exec) = (data("lamp.midl"), format!("python3 {}", data("lamp.py")));

@@ -10,35 +10,47 @@ struct Wire {
     tcp: Option<&'static str>,
     unix: Option<&'static str>,
     protocol: &'static str,
+    /// Whether one can ask there who is to be called.
+    lists: bool,
 }
 
 const WIRES: [Wire; 6] = [
-    Wire { name: "giop", tcp: Some("iiop://AT"), unix: Some("iiop+unix://AT"), protocol: "GIOP (CORBA)" },
+    Wire {
+        name: "giop",
+        tcp: Some("iiop://AT"),
+        unix: Some("iiop+unix://AT"),
+        protocol: "GIOP (CORBA)",
+        lists: false,
+    },
     Wire {
         name: "dbus",
         tcp: Some("dbus://AT?auth=anonymous"),
         unix: Some("dbus+unix://AT"),
         protocol: "D-Bus",
+        lists: true,
     },
     Wire {
         name: "dcom",
         tcp: Some("dcom://AT?level=none"),
         unix: Some("dcom+unix://AT"),
         protocol: "DCE/RPC (DCOM)",
+        lists: true,
     },
     Wire {
         name: "net.tcp",
         tcp: Some("net.tcp://AT?security=none"),
         unix: Some("net.uds://AT?security=none"),
         protocol: "net.tcp (WCF)",
+        lists: true,
     },
     Wire {
         name: "http",
         tcp: Some("basic://AT?security=none"),
         unix: Some("basic+unix://AT"),
         protocol: "HTTP",
+        lists: true,
     },
-    Wire { name: "dcop", tcp: None, unix: Some("dcop"), protocol: "ICE (DCOP)" },
+    Wire { name: "dcop", tcp: None, unix: Some("dcop"), protocol: "ICE (DCOP)", lists: true },
 ];
 
 /// Whether a client of one does not belong to a server of the other.
@@ -73,6 +85,10 @@ fn each_client_names_the_server_of_each_other_wire_over_tcp() {
             let address = format!("{scheme}127.0.0.1:{port}/Account{options}");
             let said = run_in(&[], &["call", &address, "title", "-c", &contract, "--deadline", "3s"]);
             silent.extend(silence(&said, client, server));
+            if client.lists {
+                let said = run_in(&[], &["list", &address.replace("/Account", ""), "--deadline", "3s"]);
+                silent.extend(silence(&said, client, server).map(|said| format!("list: {said}")));
+            }
         }
     }
     assert!(silent.is_empty(), "{}", silent.join("\n"));
@@ -105,6 +121,12 @@ fn each_client_names_the_server_of_each_other_wire_at_a_socket() {
             let env = [("DCOPSERVER", format!("local/here:{socket}")), env[1].clone()];
             let said = run_in(&env, &["call", &address, "title", "-c", &contract, "--deadline", "3s"]);
             silent.extend(silence(&said, client, server));
+            if client.lists {
+                let place =
+                    address.replace("#Account", "").replace("/Account", "").replace("bank/account", "");
+                let said = run_in(&env, &["list", &place, "--deadline", "3s"]);
+                silent.extend(silence(&said, client, server).map(|said| format!("list: {said}")));
+            }
         }
     }
     assert!(silent.is_empty(), "{}", silent.join("\n"));

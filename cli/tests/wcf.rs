@@ -170,6 +170,60 @@ fn callbacks_are_watched() {
     }
 }
 
+/// A value that brings its own type, which the contract knows by name, is told by that name, as `call` does.
+#[test]
+fn values_of_any_type_are_watched_by_the_names_of_the_contract() {
+    let scratch = Scratch::new();
+    let change = |file: &str, changes: &[(&str, &str)], to: &str| {
+        let mut text = std::fs::read_to_string(file).unwrap();
+        for (before, after) in changes {
+            assert!(text.contains(before), "{before}");
+            text = text.replacen(before, after, 1);
+        }
+        let path = scratch.path(to);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let told = r#"name="OnHello"><xs:complexType><xs:sequence>
+          <xs:element minOccurs="0" name="message" nillable="true" type="xs:string"/>"#;
+    let any = r#"name="OnHello"><xs:complexType><xs:sequence>
+          <xs:element minOccurs="0" name="message" nillable="true" type="xs:anyType"/>
+          <xs:element minOccurs="0" name="note" nillable="true" type="tns:Note"/>"#;
+    let note = r#"<xs:complexType name="Note"><xs:sequence>
+          <xs:element minOccurs="0" name="text" nillable="true" type="xs:string"/>
+      </xs:sequence></xs:complexType>
+      <xs:element name="Subscribe">"#;
+    let changes = [(told, any), (r#"<xs:element name="Subscribe">"#, note)];
+    let contract = change(&contract(), &changes, "note.wsdl");
+    let value = r#"{"shape": "Note", "value": {"text": given["message"]}}, "note": None}"#;
+    let program = change(&data("hello.py"), &[(r#"given["message"]})"#, &format!("{value})"))], "note.py");
+    let exec = format!("python3 {program}");
+    let on = "net.tcp://127.0.0.1:0?security=none";
+    let mut server =
+        Running::start(&["serve", &contract, "--interface", "IHello", "--exec", &exec, "--on", on]);
+    let address = server.line();
+    let words = ["watch", &address, "OnHello", "-c", &contract, "--count", "1", "--for", "30s"];
+    let mut plain = Running::start(&[&words[..], &["--no-color"]].concat());
+    let mut json = Running::start(&[&words[..], &["--json"]].concat());
+    let heard = AtomicBool::new(false);
+    let (plain, json) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let greet = |_: &u32| {
+                !heard.load(Relaxed)
+                    && run(&["call", &address, "SayHello", "good morning", "-c", &contract]).code == 0
+            };
+            (0..1000).take_while(greet).count()
+        });
+        let lines = (plain.line(), json.line());
+        heard.store(true, Relaxed);
+        lines
+    });
+    assert!(plain.contains("Note") && plain.contains("good morning"), "{plain}");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let note = json!({"shape": "Note", "value": {"text": "good morning"}});
+    assert_eq!(json["fields"]["message"], note, "{json}");
+}
+
 #[test]
 fn nobody_is_let_in_by_mistake() {
     let scratch = Scratch::new();

@@ -34,3 +34,25 @@ fn a_class_numbers_what_its_interfaces_have() {
     let told: Vec<_> = class.signals.iter().map(|s| s.sink.as_ref().map(|(_, index)| *index)).collect();
     assert_eq!(told, [Some(0), Some(1)]);
 }
+
+/// Where a class has two methods of one name, the skeleton says whose it calls; a call that is too long for its line ends all the same.
+#[test]
+fn methods_of_one_name_are_called_by_their_interfaces() {
+    let method = "HRESULT Adjust([in] long theFirstOfTheNumbersThatAreGiven, [in] long theSecondOfTheNumbersThatAreGiven);";
+    let interface = |number: u32, name: &str| {
+        format!(
+            "[object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B30{number})] interface {name} : IUnknown {{ {method} }};"
+        )
+    };
+    let text = format!(
+        "{}{}[uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B303)] library L {{ [uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B304)] coclass C {{
+            [default] interface IValveOfTheFirstKind; interface IValveOfTheSecondKind; }}; }};",
+        interface(1, "IValveOfTheFirstKind"),
+        interface(2, "IValveOfTheSecondKind"),
+    );
+    let contract = everywire_idl::midl::parse(&text, "valves.midl").unwrap();
+    let generated = everywire_codegen::rust::generate(&contract, &everywire_codegen::Options::default());
+    let calls: Vec<&str> = generated.lines().filter(|line| line.contains("::adjust(&**servant")).collect();
+    assert_eq!(calls.len(), 2, "{generated}");
+    assert!(calls.iter().all(|call| call.ends_with(';')), "{calls:#?}");
+}

@@ -1,4 +1,5 @@
-//! What programs of COM have beside calls: HRESULTs by name, enumerators, values of VARIANTs as other types.
+//! What programs of COM have beside calls: HRESULTs by name, enumerators, values of VARIANTs as other types, classes
+//! by their categories.
 //!
 //! ```
 //! use everywire::com::{enumerators, hresult};
@@ -8,4 +9,5 @@
 //! assert_eq!(hresult::name(1).map(|(symbol, _)| symbol), Some("S_FALSE"));
 //! ```
 
-pub use everywire_dcom::{hresult, standard::enumerators, variant};
+pub use everywire_dcom::standard::{categories, enumerators};
+pub use everywire_dcom::{hresult, variant};

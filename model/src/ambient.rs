@@ -56,6 +56,8 @@ pub trait Objects: Send + Sync {
     fn attend(&self);
     /// A signal did not reach a listener that asked for it: whoever looks after this node is told.
     fn undelivered(&self, _failure: &Failure) {}
+    /// A peer was not let in, or not let through: whoever looks after this node is told why, which the peer is not.
+    fn refused(&self, _peer: &str, _why: &str) {}
     /// Something happened among those who listen to an object: whoever serves it is told.
     fn audience(&self, _key: &[u8], _told: &Audience) {}
 }

@@ -70,6 +70,6 @@ pub use signal::{Emits, Emitter, Occasion, Signaller, Subscription, Tidings};
 pub use success::Success;
 pub use typecode::TypeCode;
 pub use value::Value;
-pub use variant::Variant;
+pub use variant::{Scalar, Variant};
 pub use visit::{Encode, Sink, Source, Visit};
 pub use wire::{Capabilities, Discovery, Explained, Listing, Part, Place, Presence, Sniff, Wire};

@@ -6,6 +6,7 @@ mod serving;
 mod typed;
 
 pub use pending::Pending;
+use pending::Preparing;
 pub use raising::{Exception, Raises, answer_raised, raised, unexpected};
 pub use serving::{Request, Servant, no_operation};
 pub(crate) use typed::Side;
@@ -63,6 +64,15 @@ pub trait Target: Send + Sync {
     fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure>;
     /// Begins a call; `done` gets its outcome, on some thread. Returns a number to cancel it by.
     fn submit(&self, method: Method<'_>, arguments: &dyn Encode, done: Completion) -> Ticket;
+    /// Whether a call can begin now without waiting for a connection.
+    fn is_ready(&self) -> bool {
+        true
+    }
+    /// Finds the way without keeping the calling thread; `ready` gets the target to call then, on some thread: what this took is
+    /// taken off its time limit.
+    fn prepare(&self, ready: Ready) {
+        ready(Ok(self.with_deadline(None)));
+    }
     /// Withdraws a call begun by `submit`; `done` is dropped.
     fn withdraw(&self, ticket: Ticket);
     /// Asks the peer whether it has the object.
@@ -92,6 +102,9 @@ pub trait Target: Send + Sync {
 
 /// Gets the outcome of a call.
 pub type Completion = Box<dyn FnOnce(Outcome<Body>) + Send>;
+
+/// Gets the target to call when a connection is there, or why there is none.
+pub type Ready = Box<dyn FnOnce(Result<Arc<dyn Target>, Failure>) + Send>;
 
 /// A call begun by [`Target::submit`].
 #[derive(Debug, Clone, Copy)]
@@ -187,23 +200,44 @@ impl Object {
         })
     }
 
-    /// Calls, and returns a future of the typed results. Dropping the future withdraws the call.
+    /// Calls, and returns a future of the typed results. Dropping the future withdraws the call. The call has begun when this returns,
+    /// if there is a connection; if one has to be made, that keeps no thread of the caller's, and the call begins when the
+    /// future is polled after that.
     pub fn call_async<'o, A, R, E>(
         &'o self,
         operation: &'o Operation,
         arguments: A,
     ) -> impl Future<Output = Result<R, E>> + Send + 'o
     where
-        A: MarshalList,
+        A: MarshalList + Send + 'o,
         R: for<'a> UnmarshalList<'a> + 'o,
         E: Raises + 'o,
     {
-        let pending =
-            self.submit(operation, &|sink: &mut dyn Sink| arguments.marshal_list(&operation.arguments, sink));
-        async move { conclude(operation, pending.await) }
+        let begin = move |target: &Arc<dyn Target>, arguments: &A| {
+            let arguments = |sink: &mut dyn Sink| arguments.marshal_list(&operation.arguments, sink);
+            Pending::begin(target, |done| target.submit(self.method(operation), &arguments, done))
+        };
+        let begun = match Preparing::of(&self.target) {
+            None => Ok(begin(&self.target, &arguments)),
+            Some(preparing) => Err((preparing, arguments)),
+        };
+        async move {
+            let pending = match begun {
+                Ok(pending) => pending,
+                Err((preparing, arguments)) => match preparing.await {
+                    Ok(target) => begin(&target, &arguments),
+                    Err(failure) => {
+                        let failure = failure.at(format_args!("operation {}", operation.label));
+                        return conclude(operation, Outcome::Failed(failure));
+                    }
+                },
+            };
+            conclude(operation, pending.await)
+        }
     }
 
-    /// Begins a call whose arguments encode themselves; the future yields its outcome.
+    /// Begins a call whose arguments encode themselves; the future yields its outcome. If a connection has to be made first, that
+    /// keeps the calling thread ([`Target::prepare`] does not).
     pub fn submit(&self, operation: &Operation, arguments: &dyn Encode) -> Pending {
         let begin = |done| self.target.submit(self.method(operation), arguments, done);
         Pending::begin(&self.target, begin)

@@ -199,12 +199,21 @@ pub struct Peer {
     pub address: PeerAddress,
     /// How it was authenticated, such as `none`, `unix credentials`.
     pub authentication: &'static str,
+    /// The account that it proved to be, the same text whichever of its names was used; nothing where it proved nothing, or
+    /// where the kernel's word for its user ([`PeerAddress::credentials`]) is all there is.
+    pub account: Option<Arc<str>>,
 }
 
 impl Peer {
     /// For sessions only: the protocol of `address` reached the state in which calls are let through.
     pub fn admitted(address: PeerAddress, authentication: &'static str) -> Self {
-        Self { address, authentication }
+        Self { address, authentication, account: None }
+    }
+
+    /// The same, which proved to be this account.
+    #[must_use]
+    pub fn with_account(self, account: &str) -> Self {
+        Self { account: Some(account.into()), ..self }
     }
 }
 

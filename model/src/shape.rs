@@ -84,7 +84,16 @@ impl<T> Hold<T> {
         }
     }
 
+    /// One that was made at run time.
+    fn made(&self) -> &T {
+        match self.get() {
+            Some(held) => held,
+            None => unreachable!("a contract reader left a recursive type open"),
+        }
+    }
+
     /// What reading a value of this shape has to charge for the description itself, which is not there yet; mostly 0.
+    #[inline]
     pub fn due(&self) -> u64 {
         match self {
             Self::Again(held) => held.due(),
@@ -98,10 +107,12 @@ impl<T> Deref for Hold<T> {
 
     /// # Panics
     /// On a recursive definition that its contract reader never completed, which is a fault of that reader.
+    #[inline]
     fn deref(&self) -> &T {
-        match self.get() {
-            Some(held) => held,
-            None => unreachable!("a contract reader left a recursive type open"),
+        // Generated code holds its shapes so, and asks for them in every call.
+        match self {
+            Self::Static(held) => held,
+            held => held.made(),
         }
     }
 }
@@ -169,6 +180,7 @@ pub enum Shape {
 
 impl Shape {
     /// The shape behind all aliases.
+    #[inline]
     pub fn resolved(&self) -> &Self {
         let mut shape = self;
         while let Self::Alias(alias) = shape {
@@ -178,6 +190,7 @@ impl Shape {
     }
 
     /// The fields, where this is a struct.
+    #[inline]
     pub fn fields(&self) -> &[Field] {
         match self.resolved() {
             Self::Struct(shape) => &shape.fields,

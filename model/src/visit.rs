@@ -24,6 +24,7 @@ use crate::failure::{Failure, Initiator, Kind};
 use crate::reference::Reference;
 use crate::shape::{Enum, Shape, Text};
 use crate::typecode::TypeCode;
+use crate::variant::Scalar;
 use bytes::Bytes;
 use std::borrow::Cow;
 
@@ -103,6 +104,17 @@ macro_rules! numbers {
 
 numbers!(U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64);
 
+/// Writes a variant that holds one number as any other: opened, given its content, and closed.
+///
+/// # Errors
+/// Those of the sink.
+pub fn put_variant<S: Sink + ?Sized>(sink: &mut S, shape: &Shape, value: Scalar) -> Visit<()> {
+    sink.open(shape, 1)?;
+    sink.content(value.shape())?;
+    value.encode(sink)?;
+    sink.close(shape)
+}
+
 /// Where values are written: one for each wire, and [`crate::Value`]'s builder.
 pub trait Sink {
     /// A boolean.
@@ -143,6 +155,10 @@ pub trait Sink {
     fn enumerant(&mut self, shape: &Enum, value: i32) -> Visit<()>;
     /// An object reference, or nil.
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()>;
+    /// A whole variant that holds one number: the same bytes as when it is opened, given its content and closed.
+    fn whole_variant(&mut self, shape: &Shape, value: Scalar) -> Visit<()> {
+        put_variant(self, shape, value)
+    }
     /// A description of a type, on wires that have such values.
     ///
     /// # Errors
@@ -218,6 +234,12 @@ pub trait Source<'a> {
     fn enumerant(&mut self, shape: &Enum) -> Visit<i32>;
     /// An object reference, or nil.
     fn reference(&mut self) -> Visit<Option<Reference>>;
+    /// The variant that comes next, if it holds one number and the wire reads such variants in one go; else nothing was read, and it is
+    /// to be opened.
+    fn whole_variant(&mut self, shape: &Shape) -> Visit<Option<Scalar>> {
+        let _ = shape;
+        Ok(None)
+    }
     /// A description of a type, on wires that have such values.
     ///
     /// # Errors

@@ -69,6 +69,12 @@ impl Code {
         KNOWN.iter().find(|(code, ..)| *code == self).map(|(_, symbol, _)| *symbol)
     }
 
+    /// The code of this name in the standard.
+    #[must_use]
+    pub fn named(symbol: &str) -> Option<Self> {
+        KNOWN.iter().find(|(_, own, _)| *own == symbol).map(|(code, ..)| *code)
+    }
+
     /// What it means, in English: the text of GetErrorString.
     #[must_use]
     pub fn text(self) -> Option<&'static str> {

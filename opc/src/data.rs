@@ -5,9 +5,10 @@
 
 use crate::{Code, FileTime, Quality};
 use everywire_model::shape::{Alias, Shape, Text as TextShape, TextKind};
-use everywire_model::{Hold, Value, Variant};
+use everywire_model::{Hold, Scalar, Value, Variant};
 use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// A VARTYPE (MS-OAUT 2.2.7).
@@ -92,6 +93,22 @@ impl VarType {
             Some(element) => element.0 > 1 && element.name().is_some(),
             None => self.name().is_some() && self != Self::VARIANT,
         }
+    }
+}
+
+/// As it is written: `R4`, `VT_R4`; an array of them is `R4[]`.
+impl FromStr for VarType {
+    type Err = Code;
+
+    fn from_str(text: &str) -> Result<Self, Code> {
+        let (name, is_array) = match text.strip_suffix("[]") {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
+        let name = name.strip_prefix("VT_").unwrap_or(name);
+        let known = (0..=23).map(Self).find(|vt| vt.name().is_some_and(|own| own.eq_ignore_ascii_case(name)));
+        let vt = known.map(|vt| if is_array { vt.array() } else { vt });
+        vt.filter(|vt| vt.is_known()).ok_or(Code::BAD_VARTYPE)
     }
 }
 
@@ -224,6 +241,16 @@ static NULL: Alias = named("NULL", Shape::Void);
 static CURRENCY: Alias = named("CURRENCY", Shape::I64);
 static DATE: Alias = named("DATE", Shape::F64);
 static SCODE: Alias = named("SCODE", Shape::I32);
+static NULL_SHAPE: Shape = Shape::Alias(Hold::Static(&NULL));
+static CURRENCY_SHAPE: Shape = Shape::Alias(Hold::Static(&CURRENCY));
+static DATE_SHAPE: Shape = Shape::Alias(Hold::Static(&DATE));
+static SCODE_SHAPE: Shape = Shape::Alias(Hold::Static(&SCODE));
+
+/// A number of one of these shapes.
+fn named_scalar(shape: &'static Shape, bits: u64) -> Variant {
+    // The bits are of the shape's width.
+    Scalar::new(shape, bits).map_or_else(Variant::default, Variant::from)
+}
 
 impl Data {
     /// An array of values of one type.
@@ -280,7 +307,25 @@ impl Data {
     /// As the neutral value that generated code carries.
     #[must_use]
     pub fn to_variant(&self) -> Variant {
-        Variant::new(shape_of(self.var_type(), self), self.to_value())
+        match *self {
+            Self::Empty => Variant::default(),
+            Self::Null => named_scalar(&NULL_SHAPE, 0),
+            Self::I1(value) => value.into(),
+            Self::U1(value) => value.into(),
+            Self::I2(value) => value.into(),
+            Self::U2(value) => value.into(),
+            Self::I4(value) => value.into(),
+            Self::U4(value) => value.into(),
+            Self::I8(value) => value.into(),
+            Self::U8(value) => value.into(),
+            Self::R4(value) => value.into(),
+            Self::R8(value) => value.into(),
+            Self::Currency(value) => named_scalar(&CURRENCY_SHAPE, value.cast_unsigned()),
+            Self::Date(value) => named_scalar(&DATE_SHAPE, value.to_bits()),
+            Self::Error(code) => named_scalar(&SCODE_SHAPE, code.0.into()),
+            Self::Bool(value) => value.into(),
+            Self::Text(_) | Self::Array(_) => Variant::new(shape_of(self.var_type(), self), self.to_value()),
+        }
     }
 
     fn to_value(&self) -> Value {
@@ -303,11 +348,7 @@ impl Data {
                 Value::Bytes(array.items.iter().filter_map(octet).collect::<Vec<u8>>().into())
             }
             Self::Array(array) if array.element == VarType::VARIANT => {
-                let boxed = |item: &Self| {
-                    let Variant { shape, value } = item.to_variant();
-                    Value::Variant(Box::new((shape, value)))
-                };
-                Value::List(array.items.iter().map(boxed).collect())
+                Value::List(array.items.iter().map(|item| item.to_variant().into()).collect())
             }
             Self::Array(array) => Value::List(array.items.iter().map(Self::to_value).collect()),
         }
@@ -318,7 +359,31 @@ impl Data {
     /// # Errors
     /// [`Code::BAD_TYPE`]: a type that items cannot have, such as an interface or a decimal.
     pub fn from_variant(variant: &Variant) -> Result<Self, Code> {
-        Self::read(&variant.shape.0, &variant.value, 0)
+        match variant.scalar().and_then(Self::of_scalar) {
+            Some(data) => Ok(data),
+            None => Self::read(variant.shape(), &variant.value(), 0),
+        }
+    }
+
+    /// A number without another name.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+    fn of_scalar(scalar: Scalar) -> Option<Self> {
+        let bits = scalar.bits();
+        Some(match scalar.shape() {
+            Shape::Void => Self::Empty,
+            Shape::Bool => Self::Bool(bits != 0),
+            Shape::I8 => Self::I1(bits as i8),
+            Shape::U8 => Self::U1(bits as u8),
+            Shape::I16 => Self::I2(bits as i16),
+            Shape::U16 => Self::U2(bits as u16),
+            Shape::I32 => Self::I4(bits as i32),
+            Shape::U32 => Self::U4(bits as u32),
+            Shape::I64 => Self::I8(bits as i64),
+            Shape::U64 => Self::U8(bits),
+            Shape::F32 => Self::R4(f32::from_bits(bits as u32)),
+            Shape::F64 => Self::R8(f64::from_bits(bits)),
+            _ => return None,
+        })
     }
 
     fn read(shape: &Shape, value: &Value, depth: usize) -> Result<Self, Code> {
@@ -469,6 +534,16 @@ fn shape_of(vt: VarType, data: &Data) -> Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_are_read_as_they_are_written() {
+        assert_eq!("R4".parse(), Ok(VarType::R4));
+        assert_eq!("vt_bstr".trim_start_matches("vt_").parse(), Ok(VarType::BSTR));
+        assert_eq!("VT_R8[]".parse(), Ok(VarType::R8.array()));
+        for wrong in ["", "R5", "[]", "VARIANT", "EMPTY[]"] {
+            assert_eq!(wrong.parse::<VarType>(), Err(Code::BAD_VARTYPE), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_value_has_16_bytes() {

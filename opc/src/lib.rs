@@ -27,6 +27,7 @@ pub mod properties;
 mod quality;
 pub mod remote;
 pub mod server;
+mod simulation;
 mod source;
 mod sync;
 mod table;
@@ -42,6 +43,7 @@ pub use group::{
 };
 pub use item::{Access, EngineeringUnits, Item, Property};
 pub use quality::{Limit, Quality};
+pub use simulation::Simulation;
 pub use source::{Child, Children, Feed, ServerState, Source, Write};
 pub use table::{Point, Table};
 pub use time::{FileTime, Moment};

@@ -17,11 +17,11 @@ pub enum Notice {
         /// Who.
         peer: String,
     },
-    /// A connection was closed because a quota was reached.
+    /// A connection was closed because a quota was reached, or a peer was not let in.
     Refused {
         /// Who.
         peer: String,
-        /// Which quota, and how to raise it.
+        /// Which quota, and how to raise it; or why the peer was not let in, which it is not told.
         why: String,
     },
     /// A peer broke the protocol; its connection ends.

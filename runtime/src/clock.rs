@@ -24,6 +24,18 @@ pub(crate) fn lately() -> Instant {
     *anchor + Duration::from_nanos(nanos_of(libc::CLOCK_MONOTONIC_COARSE).saturating_sub(*nanos))
 }
 
+/// The nanoseconds of the clock of [`Instant`], to see how long something took: half of what two instants cost.
+#[inline]
+pub(crate) fn nanos() -> u64 {
+    nanos_of(libc::CLOCK_MONOTONIC)
+}
+
+/// The nanoseconds since then, a moment of [`nanos`].
+#[inline]
+pub(crate) fn since(before: u64) -> u64 {
+    nanos().saturating_sub(before)
+}
+
 /// Nanoseconds of a clock. By libc and not by rustix, whose own way to the kernel's clocks valgrind does not survive.
 #[inline]
 fn nanos_of(clock: libc::clockid_t) -> u64 {

@@ -5,6 +5,8 @@
 
 pub(crate) mod backward;
 pub(crate) mod calling;
+mod chair;
+mod company;
 mod deadlines;
 mod ending;
 mod held;
@@ -27,7 +29,6 @@ use turns::Turns;
 use crate::builder::Notice;
 use crate::clock::lately;
 use crate::directory::Remembered;
-use crate::habits::Habits;
 use crate::patience::{Patience, make_way};
 use crate::quotas::Allowance;
 use crate::seat::Seat;
@@ -35,6 +36,7 @@ use crate::shared::Shared;
 use crate::signals::{Courier, Heeder};
 use crate::sync::lock;
 use crate::transport::Stream;
+use crate::worker_pool::BlockingRecords;
 use bytes::{Bytes, BytesMut};
 use everywire_model::{Answer, Profile, Purpose};
 use everywire_model::{
@@ -66,6 +68,13 @@ thread_local! {
     static SCRATCH: Cell<BytesMut> = Cell::new(BytesMut::new());
     /// The connection whose calls this thread is serving, by address: its replies are sent in one go afterwards.
     static SERVING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// This thread serves calls of the connection at this address; 0: of none.
+#[inline]
+fn serves(connection: usize) {
+    // Not `set`, whose way for a thread that has none yet is not inlined.
+    SERVING.with(|serving| serving.set(connection));
 }
 
 /// What a connection is for.
@@ -109,8 +118,8 @@ pub(crate) struct Connection {
     contenders: AtomicUsize,
     /// Where an event loop watches it, once one does.
     seat: OnceLock<Seat>,
-    /// The operation whose servant runs, or ran last: its habits and number, and where they are in memory.
-    running: Mutex<Option<(Habits, usize)>>,
+    /// The operation whose servant runs, or ran last: the records of its servant and its number in them, and where they are in memory.
+    running: Mutex<Option<(BlockingRecords, usize)>>,
     running_at: AtomicUsize,
     /// Whether it is watched among the strangers; changes under the lock only.
     stranger: AtomicBool,
@@ -143,6 +152,11 @@ struct Core {
     after: Vec<After>,
     /// Whether a calling thread is reading; it hands the others their replies.
     reading: bool,
+    /// Whether the thread that reads lets others run and then looks again: it sends what they leave unsent.
+    looking: bool,
+    /// Calls in a row that had the connection for themselves, until it is no longer taken for one that several threads share; 0: one
+    /// thread at a time calls. Where it is shared, whoever looks for bytes does not hold the lock.
+    company: u8,
     /// What the event loop was asked to tell about once (connections of the calling side only).
     armed: Armed,
     /// What the event loop watches for (connections that serve only).
@@ -167,6 +181,8 @@ struct Core {
     bodies: usize,
     /// What its event loop was last reminded of: a deadline that moves back needs no other reminder.
     reminded: Option<Instant>,
+    /// Whether that was no later than the end of its patience with a silent peer, which only moves back.
+    reminded_of_silence: bool,
 }
 
 /// What the event loop of a connection of the calling side was asked to tell about, once.
@@ -190,7 +206,7 @@ struct Waiting {
 }
 
 enum Waiter {
-    Thread(Arc<calling::Chair>),
+    Thread(Arc<chair::Chair>),
     Future(Asker),
 }
 
@@ -241,6 +257,8 @@ impl Connection {
             overheard: VecDeque::new(),
             after: Vec::new(),
             reading: false,
+            looking: false,
+            company: 0,
             armed: Armed::default(),
             watched: Watch { reading: true, writing: false },
             patience: Patience::new(node.latency),
@@ -257,6 +275,7 @@ impl Connection {
             under_way: Vec::new(),
             bodies: 0,
             reminded: None,
+            reminded_of_silence: false,
         };
         let stranger = role == Role::Accepted && stream.watched().1.is_none();
         let connection = Arc::new_cyclic(|this| Self {
@@ -364,10 +383,17 @@ impl Connection {
     }
 
     /// The lock, announcing that somebody wants it.
+    #[inline]
     fn enter(&self) -> Held<'_> {
-        if let Ok(core) = self.core.try_lock() {
-            return Held::new(self, core);
+        match self.core.try_lock() {
+            Ok(core) => Held::new(self, core),
+            Err(_) => self.enter_late(),
         }
+    }
+
+    /// Somebody has the lock, or has left it in a panic.
+    #[cold]
+    fn enter_late(&self) -> Held<'_> {
         self.contenders.fetch_add(1, Ordering::Relaxed);
         // Whoever has it lets go soon, and to be woken costs more than to look again.
         for _ in 0..ENTRIES {
@@ -432,7 +458,7 @@ impl Connection {
             core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
             core.input.extend_from_slice(&rest);
         }
-        SCRATCH.set(scratch);
+        SCRATCH.with(|kept| kept.set(scratch));
         result
     }
 

@@ -1,7 +1,7 @@
 //! The object directory: which servants answer for which key.
 
-use crate::habits::{Habit, Habits, habits};
 use crate::sync::{read, write};
+use crate::worker_pool::{BlockingRecord, BlockingRecords, blocking_records};
 use bytes::Bytes;
 use everywire_model::{Failure, Hold, Incoming, Interface, Servant, Wire, same_bytes};
 use std::any::Any;
@@ -17,14 +17,14 @@ pub(crate) struct Entry {
     /// The typed servant (an `Arc<dyn Trait>`), for callers in this process.
     pub(crate) local: Option<Arc<dyn Any + Send + Sync>>,
     /// Which of its operations block.
-    pub(crate) habits: Habits,
+    pub(crate) records: BlockingRecords,
 }
 
 impl Entry {
     /// A servant, and its typed face.
     pub(crate) fn new(servant: Arc<dyn Servant>, local: Option<Arc<dyn Any + Send + Sync>>) -> Self {
-        let habits = habits(servant.interface().operations.len());
-        Self { servant, local, habits }
+        let records = blocking_records(servant.interface().operations.len());
+        Self { servant, local, records }
     }
 }
 
@@ -66,14 +66,14 @@ pub(crate) struct Remembered {
     /// The number of the operation.
     pub(crate) index: usize,
     /// Which of the servant's operations block; nothing of one that stands by for every object.
-    pub(crate) habits: Option<Habits>,
+    pub(crate) records: Option<BlockingRecords>,
 }
 
 impl Remembered {
     /// Whether the operation blocks.
     #[inline]
-    pub(crate) fn habit(&self) -> Option<&Habit> {
-        self.habits.as_ref()?.get(self.index)
+    pub(crate) fn blocking_record(&self) -> Option<&BlockingRecord> {
+        self.records.as_ref()?.get(self.index)
     }
 }
 
@@ -212,12 +212,12 @@ impl Directory {
         }
         let own = self.spelled(wire, &asked.key);
         let here = !own.is_empty();
-        let answers = |servant: Arc<dyn Servant>, habits: Option<Habits>| {
-            wire.operation(servant.interface(), asked).map(|index| (servant, index, habits))
+        let answers = |servant: Arc<dyn Servant>, records: Option<BlockingRecords>| {
+            wire.operation(servant.interface(), asked).map(|index| (servant, index, records))
         };
-        let found = own.into_iter().find_map(|entry| answers(entry.servant, Some(entry.habits)));
+        let found = own.into_iter().find_map(|entry| answers(entry.servant, Some(entry.records)));
         match found.or_else(|| ambient().into_iter().find_map(|servant| answers(servant, None))) {
-            Some((servant, index, habits)) => {
+            Some((servant, index, records)) => {
                 // Copies: what came with the message would keep the whole of it in memory.
                 let own = |bytes: &Bytes| Bytes::copy_from_slice(bytes);
                 Found::Operation(Box::new(Remembered {
@@ -227,7 +227,7 @@ impl Directory {
                     operation: own(&asked.operation),
                     servant,
                     index,
-                    habits,
+                    records,
                 }))
             }
             None if here => Found::NoOperation,

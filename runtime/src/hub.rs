@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 const HOT: usize = 4;
 /// Looks between two questions to the kernel.
 const LOOKS: u32 = 16;
+/// Reads from a peer that takes nothing any more; more than a socket holds is not lost by chance.
+const LAST_READS: u32 = 64;
 /// Bytes written to one peer in one go.
 const PIECE: usize = 1 << 20;
 /// The largest buffer that a quiet peer keeps.
@@ -352,7 +354,26 @@ impl Driver<'_> {
             let _ = epoll::modify(self.epoll, peer.stream.watched().0, EventData::new_u64(id.0), flags);
         }
         if failed {
+            self.hear_out(id);
             self.lose(id);
+        }
+    }
+
+    /// A peer takes nothing any more. What it said before it left comes first: answers, perhaps, that others wait for.
+    #[cold]
+    fn hear_out(&mut self, id: PeerId) {
+        for _ in 0..LAST_READS {
+            let Some(peer) = self.peer(id) else { return };
+            if !matches!(peer.stream.read(&mut peer.input, 0, None), Ok(1..)) {
+                return;
+            }
+            let (mut input, mut handles) = (std::mem::take(&mut peer.input), Vec::new());
+            if self.hub.receive(id, Instant::now(), &mut input, &mut handles).is_err() {
+                return;
+            }
+            if let Some(peer) = self.peer(id) {
+                peer.input = input;
+            }
         }
     }
 

@@ -19,7 +19,6 @@ mod builder;
 mod clock;
 mod connection;
 mod directory;
-mod habits;
 pub mod hub;
 mod joining;
 mod keeper;
@@ -43,6 +42,7 @@ mod tasks;
 mod terms;
 mod transport;
 mod view;
+mod worker_pool;
 
 pub use builder::{Builder, Notice, Observer};
 pub use connection::backward::caller;

@@ -47,7 +47,8 @@ impl Node {
     }
 
     /// Listens at a friendly address of any wire, such as `SCHEME://127.0.0.1:0`, `SCHEME+unix:///run/app.sock`,
-    /// `SCHEME+shm:///run/app.shm` or `inproc://name`, and returns it with the port that was bound.
+    /// `SCHEME+shm:///run/app.shm` or `inproc://name`, and returns it with the port that was bound. Where others reach it is said
+    /// by [`Node::published`]: nobody can call `0.0.0.0`.
     pub fn listen(&self, address: &str) -> Result<String, Failure> {
         let shared = &self.guard.shared;
         if let Some(name) = address.strip_prefix("inproc://") {
@@ -58,6 +59,25 @@ impl Node {
         let wire = shared.wire_of(address)?;
         let place = shared.serve_at(wire, address)?;
         Ok(wire.print_friendly(&wire.publish("", &[place], b"")))
+    }
+
+    /// Where others reach this node: the addresses that its references name now, in the friendly notation, of each listener the
+    /// preferred first. A listener at `0.0.0.0` or `[::]` has those of the machine, one with the option `publish=HOST[:PORT]` that
+    /// one.
+    pub fn published(&self) -> Vec<String> {
+        self.addresses(&self.guard.shared.publish("", b""))
+    }
+
+    /// Each address that a reference names, in the friendly notation, the preferred first.
+    pub fn addresses(&self, reference: &Reference) -> Vec<String> {
+        let each = reference.profiles.iter().flat_map(|profile| {
+            profile.endpoints.iter().map(|endpoint| {
+                let mut profile = profile.clone();
+                profile.endpoints = vec![endpoint.clone()];
+                Reference { type_id: reference.type_id.clone(), profiles: vec![profile], foreign: Vec::new() }
+            })
+        });
+        each.map(|reference| self.print_friendly(&reference)).collect()
     }
 
     /// Serves a typed servant under a key. Without listeners it can be reached by callers of this process only.

@@ -17,6 +17,7 @@
 //! States of a wait: *begun* by the first look or by what was sent, *looking* or *asleep*, ended by [`Patience::rewarded`] or
 //! [`Patience::slept`].
 
+use crate::clock::{nanos, since};
 use crate::transport::Stream;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -64,12 +65,12 @@ pub(crate) struct Patience {
     passed: u8,
 }
 
-/// A yield that gave the CPU to somebody took at least so long.
-const SWITCH: Duration = Duration::from_nanos(1500);
-/// A yield to a peer that has little to do is over by then.
-const SHARED: Duration = Duration::from_micros(40);
-/// A yield that takes so long has cost a time slice, whatever it brought.
-const SLICE: Duration = Duration::from_micros(500);
+/// Nanoseconds: a yield that gave the CPU to somebody took at least so long.
+const SWITCH: u64 = 1_500;
+/// Nanoseconds: a yield to a peer that has little to do is over by then.
+const SHARED: u64 = 40_000;
+/// Nanoseconds: a yield that takes so long has cost a time slice, whatever it brought.
+const SLICE: u64 = 500_000;
 /// Waits asleep after a look that was in vain because the CPU is shared.
 const CROWDED: u8 = 64;
 /// A glance that never paid is tried again after this many chances.
@@ -135,9 +136,9 @@ pub(crate) fn make_way() -> bool {
     if CROWD.get().waits > 0 {
         return false;
     }
-    let before = Instant::now();
+    let before = nanos();
     rustix::thread::sched_yield();
-    if before.elapsed() >= SLICE {
+    if since(before) >= SLICE {
         Crowd::with(Crowd::lost);
     }
     true
@@ -182,14 +183,29 @@ impl Patience {
         self.calling = calling;
     }
 
-    fn give_way(&mut self) {
-        let before = Instant::now();
+    /// Yields.
+    pub(crate) fn give_way(&mut self) {
+        let before = nanos();
         rustix::thread::sched_yield();
-        self.gave(before.elapsed());
+        self.gave(since(before));
     }
 
-    /// A yield took this long.
-    fn gave(&mut self, took: Duration) {
+    /// Yields where other threads of this process have something to do.
+    pub(crate) fn give_way_among_others(&mut self) {
+        let before = nanos();
+        rustix::thread::sched_yield();
+        self.gave_among_others(since(before));
+    }
+
+    /// A yield took so many nanoseconds, in which other threads of this process had something to do: only a time slice of somebody else counts.
+    pub(crate) fn gave_among_others(&mut self, took: u64) {
+        if !(SHARED..SLICE).contains(&took) {
+            self.gave(took);
+        }
+    }
+
+    /// A yield took so many nanoseconds.
+    fn gave(&mut self, took: u64) {
         self.gave_way = self.routed && took >= SWITCH;
         if took < SHARED {
             Crowd::with(Crowd::came_back);
@@ -206,9 +222,16 @@ impl Patience {
     /// A peer on another CPU that answers through memory needs no system call of ours: then a glance of a microsecond
     /// comes first, as long as such glances pay.
     pub(crate) fn after_sending(&mut self, stream: Option<&Stream>) {
+        if self.gives_way_after_sending(stream) {
+            self.give_way();
+        }
+    }
+
+    /// The same for a thread that lets go of a lock before it yields; it says how long that took ([`Patience::gave_among_others`]).
+    pub(crate) fn gives_way_after_sending(&mut self, stream: Option<&Stream>) -> bool {
         if self.budget.is_zero() {
             self.gave_way = false;
-            return;
+            return false;
         }
         if let Some(Stream::Shm(channel)) = stream {
             self.passed = self.passed.wrapping_add(1);
@@ -216,7 +239,7 @@ impl Patience {
                 self.passed = 0;
                 if channel.glance() {
                     self.glances = 8;
-                    return;
+                    return false;
                 }
                 self.glances = self.glances.saturating_sub(1);
             }
@@ -224,18 +247,29 @@ impl Patience {
         self.begin();
         if self.asleep {
             self.gave_way = false;
+            false
         } else if self.crowded > 1 {
             self.crowded -= 1;
             self.gave_way = true;
+            false
         } else {
             // None was crowded out lately, or for long enough to look again.
             self.crowded = 0;
-            self.give_way();
+            true
         }
     }
 
     /// Nothing came. Returns whether to look again, after yielding the CPU to whoever wants it.
     pub(crate) fn look_again(&mut self) -> bool {
+        let again = self.wants_another_look();
+        if again {
+            self.give_way();
+        }
+        again
+    }
+
+    /// The same for a thread that lets go of a lock before it yields; it says how long that took ([`Patience::gave_among_others`]).
+    pub(crate) fn wants_another_look(&mut self) -> bool {
         self.begin();
         if std::mem::take(&mut self.doubt) {
             Crowd::with(Crowd::lost);
@@ -256,11 +290,7 @@ impl Patience {
         }
         let now = Instant::now();
         let since = *self.since.get_or_insert(now);
-        if now.duration_since(since) >= self.budget {
-            return false;
-        }
-        self.give_way();
-        true
+        now.duration_since(since) < self.budget
     }
 
     /// A sleep ended because something came; adapts the budget to how long the whole wait was.
@@ -281,16 +311,16 @@ impl Patience {
 mod tests {
     use super::*;
 
-    const QUICK: Duration = Duration::from_micros(3);
-    const PEER: Duration = Duration::from_micros(100);
-    const HOG: Duration = Duration::from_millis(3);
+    const QUICK: u64 = 3_000;
+    const PEER: u64 = 100_000;
+    const HOG: u64 = 3_000_000;
 
     fn forget() {
         CROWD.set(Crowd { waits: 0, step: 0, good: 0 });
     }
 
     /// A wait in which the first yield takes this long; whether it looked at all.
-    fn wait(patience: &mut Patience, took: Duration, answered: bool) -> bool {
+    fn wait(patience: &mut Patience, took: u64, answered: bool) -> bool {
         patience.begin();
         let looks = !patience.asleep;
         if looks {

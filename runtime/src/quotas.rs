@@ -86,8 +86,12 @@ pub struct Quotas {
     pub memory: Option<usize>,
     /// How long a new connection may take to send its first whole message.
     pub first_message: Duration,
-    /// How long a connection may be silent with no call under way, or take nothing of an answer; `None`: for ever. Where
-    /// objects have signals or attributes to tell of, connections of wires that carry those may be silent for ever.
+    /// How long a connection may be silent with no call under way, or take nothing of an answer; `None`: for ever. For silence it
+    /// ends connections of wires whose clients connect again by themselves. Where calls go both ways on a connection
+    /// ([`everywire_model::Capabilities::callbacks_on_connection`]) whoever is silent may wait to be called, and a foreign
+    /// client that was cut off would not come back: there a connection may be silent for ever, unless its wire has limits of
+    /// its own for that. So it may where objects have signals or attributes to tell of and the wire sends them to everybody
+    /// who is connected. A peer that takes nothing of an answer is ended on every wire.
     pub idle: Option<Duration>,
     /// Bytes of replies that may wait for a peer that does not read; beyond that its requests are neither read nor served.
     pub unsent: usize,

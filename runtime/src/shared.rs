@@ -3,7 +3,6 @@
 use crate::builder::{Builder, Notice, Observer};
 use crate::connection::Connection;
 use crate::directory::{Directory, Entry};
-use crate::habits::Pool;
 use crate::keeper::Keeper;
 use crate::lending::Hooks;
 use crate::links::Way;
@@ -19,6 +18,7 @@ use crate::target::Remote;
 use crate::tasks::Task;
 use crate::transport::listener::Listener;
 use crate::view::View;
+use crate::worker_pool::{Job, Pool, blocking_records};
 use bytes::Bytes;
 use everywire_model::object::Local;
 use everywire_model::reach::Publish;
@@ -304,6 +304,13 @@ impl Shared {
     pub(crate) fn queue(&self, task: BoxFuture<'static, ()>, seat: Option<&Seat>) {
         if let Some(shard) = seat.and_then(Seat::shard).or_else(|| self.shard().ok().cloned()) {
             Task::queue(task, &shard);
+        }
+    }
+
+    /// Does something that may block, on a thread of the pool; on this one, if there is none.
+    pub(crate) fn apart(&self, run: Box<dyn FnOnce() + Send>) {
+        if let Err(job) = self.pool.run(Job { run, records: blocking_records(0), index: 0 }) {
+            (job.run)();
         }
     }
 

@@ -1,7 +1,7 @@
 //! Shares: what each source of peers holds of a node, and who makes room when there is too little.
 //!
-//! A *source* is whoever may be one person: a user of this machine, an address of the network (of IPv6 a /64, which is what one
-//! customer gets). Of each source two things are counted: accepted connections, and the bytes that they hold: half-received
+//! A *source* is whoever may be one person: an account, once somebody has proved to be it; else a user of this machine, or an address
+//! of the network (of IPv6 a /64, which is what one customer gets). Of each source two things are counted: accepted connections, and the bytes that they hold: half-received
 //! messages, requests under way, answers that the peer has not read.
 //!
 //! Who makes room: where memory is short, the connection that holds most of the source that holds most; so callers behind one
@@ -16,9 +16,10 @@
 use crate::connection::Connection;
 use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// Bytes that a connection may hold without being told of here, and the step in which more is told.
 pub(crate) const GRAIN: usize = 4 << 10;
@@ -28,6 +29,8 @@ const LOOKS: usize = 16;
 /// Whoever may be one person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Source {
+    /// Whoever proved to be an account, by whatever connection; the hash of its name, which nobody can find another name for.
+    Account(u64),
     /// A user of this machine.
     User(u32),
     /// An address; of IPv6 the first 64 bits.
@@ -37,6 +40,12 @@ pub(crate) enum Source {
 }
 
 impl Source {
+    /// An account.
+    pub(crate) fn account(name: &str) -> Self {
+        static KEY: OnceLock<RandomState> = OnceLock::new();
+        Self::Account(KEY.get_or_init(RandomState::new).hash_one(name))
+    }
+
     /// The source at this address.
     pub(crate) fn at(address: IpAddr) -> Self {
         match address {
@@ -75,7 +84,7 @@ struct Member {
     bytes: usize,
     /// Its place among those of its source: of those that have sent a whole message, once it has.
     turn: u64,
-    settled: bool,
+    established: bool,
 }
 
 /// What one source holds.
@@ -88,7 +97,7 @@ struct Share {
     /// Those that have not sent a whole message, in the order of coming.
     fresh: BTreeSet<u64>,
     /// The others, in the order in which they were looked at last.
-    settled: BTreeMap<u64, u64>,
+    established: BTreeMap<u64, u64>,
 }
 
 impl Shares {
@@ -136,7 +145,7 @@ impl Shares {
     /// A connection was accepted.
     pub(crate) fn enter(&self, number: u64, source: Source, connection: Weak<Connection>) {
         let mut table = lock(&self.table);
-        let member = Member { source, connection, bytes: 0, turn: number, settled: false };
+        let member = Member { source, connection, bytes: 0, turn: number, established: false };
         table.members.insert(number, member);
         table.change(source, |share| {
             share.connections += 1;
@@ -144,15 +153,42 @@ impl Shares {
         });
     }
 
+    /// The peer of a connection proved who it is: what it holds is that source's from now on.
+    pub(crate) fn name(&self, number: u64, source: Source) {
+        let table = &mut *lock(&self.table);
+        let Some(member) = table.members.get_mut(&number).filter(|member| member.source != source) else {
+            return;
+        };
+        let before = std::mem::replace(&mut member.source, source);
+        let (bytes, turn, established) = (member.bytes, member.turn, member.established);
+        table.change(before, |share| {
+            share.shift(number, bytes, 0);
+            share.connections -= 1;
+            share.fresh.remove(&number);
+            share.established.remove(&turn);
+        });
+        table.change(source, |share| {
+            share.shift(number, 0, bytes);
+            share.connections += 1;
+            if established {
+                share.established.insert(turn, number);
+            } else {
+                share.fresh.insert(number);
+            }
+        });
+    }
+
     /// A connection has sent its first whole message.
-    pub(crate) fn settle(&self, number: u64) {
+    pub(crate) fn establish(&self, number: u64) {
         let turn = self.number();
         let table = &mut *lock(&self.table);
-        let Some(member) = table.members.get_mut(&number).filter(|member| !member.settled) else { return };
-        (member.settled, member.turn) = (true, turn);
+        let Some(member) = table.members.get_mut(&number).filter(|member| !member.established) else {
+            return;
+        };
+        (member.established, member.turn) = (true, turn);
         if let Some(share) = table.sources.get_mut(&member.source) {
             share.fresh.remove(&number);
-            share.settled.insert(turn, number);
+            share.established.insert(turn, number);
         }
     }
 
@@ -180,7 +216,7 @@ impl Shares {
             share.shift(number, member.bytes, 0);
             share.connections -= 1;
             share.fresh.remove(&number);
-            share.settled.remove(&member.turn);
+            share.established.remove(&member.turn);
         });
     }
 
@@ -215,13 +251,13 @@ impl Shares {
             if count < poor {
                 break;
             }
-            let looks = share.settled.len().min(left);
+            let looks = share.established.len().min(left);
             left -= looks;
             let mut own = Vec::with_capacity(looks);
             for _ in 0..looks {
-                let Some((_, number)) = share.settled.pop_first() else { break };
+                let Some((_, number)) = share.established.pop_first() else { break };
                 let turn = self.number();
-                share.settled.insert(turn, number);
+                share.established.insert(turn, number);
                 if let Some(member) = table.members.get_mut(&number) {
                     member.turn = turn;
                     own.extend(member.connection.upgrade());
@@ -352,13 +388,39 @@ mod tests {
     }
 
     #[test]
+    fn what_an_account_holds_is_its_own_wherever_it_comes_from() {
+        let shares = Shares::new(1000, 10);
+        for (number, last) in [(1, 1), (2, 1), (3, 2)] {
+            shares.enter(number, source(last), Weak::new());
+        }
+        shares.establish(1);
+        shares.weigh(1, 300);
+        shares.weigh(2, 200);
+        shares.weigh(3, 250);
+        assert_eq!(shares.heaviest_number(), Some(1), "two of one address");
+        let (ann, bob) = (Source::account("ann"), Source::account("bob"));
+        assert_ne!(ann, bob);
+        shares.name(1, bob);
+        shares.name(2, ann);
+        shares.name(3, ann);
+        shares.name(3, ann);
+        assert_eq!(shares.heaviest_number(), Some(3), "450 bytes of one account, 300 of the other");
+        shares.name(9, bob);
+        assert_eq!(shares.used(), 750);
+        for number in [1, 2, 3] {
+            shares.leave(number);
+        }
+        assert!(shares.is_empty());
+    }
+
+    #[test]
     fn what_comes_and_goes_leaves_nothing() {
         let shares = Shares::new(1 << 20, 10);
         for round in 0..1000 {
             let number = shares.number();
             shares.enter(number, source(u8::try_from(round % 7).unwrap()), Weak::new());
             if round % 2 == 0 {
-                shares.settle(number);
+                shares.establish(number);
             }
             shares.weigh(number, round);
             assert!(shares.maybe_quiet(source(1)).iter().all(Vec::is_empty));

@@ -4,9 +4,9 @@ use crate::clock::{TICK, lately};
 use crate::connection::calling::Ask;
 use crate::connection::{Asker, Connection, Turn};
 use crate::shared::Shared;
-use crate::signals::Heeder;
+use crate::signals::{Heeder, stopped};
 use crate::sync::lock;
-use everywire_model::object::{Completion, Method, Ticket};
+use everywire_model::object::{Completion, Method, Ready, Ticket};
 use everywire_model::signal::Listener;
 use everywire_model::{
     Body, Call, Completed, Encode, Expects, Failure, Initiator, Interest, Interface, Kind, Object, Operation,
@@ -29,13 +29,15 @@ pub(crate) struct Remote {
     /// Where it was reached last. Copies share it: where a reference leads to somebody who makes an object for each that asks,
     /// they are to find the same one.
     way: Arc<Mutex<Option<Arc<Way>>>>,
+    /// Futures whose calls begin when the way is found.
+    seekers: Arc<Mutex<Seekers>>,
 }
 
 struct Way {
     connection: Arc<Connection>,
     profile: Profile,
     /// The object itself is there, not somebody who tells where it is.
-    settled: AtomicBool,
+    located: AtomicBool,
     /// It was reached before, over a connection that is gone: perhaps the object is, too.
     again: AtomicBool,
 }
@@ -44,7 +46,7 @@ static TICKETS: AtomicU64 = AtomicU64::new(1);
 
 impl Remote {
     pub(crate) fn new(node: Arc<Shared>, reference: Reference, deadline: Option<Duration>) -> Self {
-        Self { node, reference, deadline, way: Arc::default() }
+        Self { node, reference, deadline, way: Arc::default(), seekers: Arc::default() }
     }
 
     /// The connection in use, or a new one, and the turn to call on it.
@@ -57,7 +59,7 @@ impl Remote {
                 }
                 let reference = Reference { profiles: vec![way.profile.clone()], ..Reference::default() };
                 let (other, turn) = self.find(&reference, until)?;
-                other.settled.store(way.settled.load(Ordering::Relaxed), Ordering::Relaxed);
+                other.located.store(way.located.load(Ordering::Relaxed), Ordering::Relaxed);
                 (other, turn)
             }
             // An object that was found elsewhere is probably still there.
@@ -72,7 +74,7 @@ impl Remote {
     fn again(&self, before: &Way, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
         let reference = Reference { profiles: vec![before.profile.clone()], ..Reference::default() };
         let (way, turn) = self.find(&reference, until)?;
-        way.settled.store(before.settled.load(Ordering::Relaxed), Ordering::Relaxed);
+        way.located.store(before.located.load(Ordering::Relaxed), Ordering::Relaxed);
         way.again.store(true, Ordering::Relaxed);
         Ok((way, turn))
     }
@@ -85,8 +87,8 @@ impl Remote {
                 match self.node.connection(profile, endpoint, until) {
                     Ok((connection, turn)) => {
                         let profile = profile.clone();
-                        let (settled, again) = Default::default();
-                        return Ok((Arc::new(Way { connection, profile, settled, again }), turn));
+                        let (located, again) = Default::default();
+                        return Ok((Arc::new(Way { connection, profile, located, again }), turn));
                     }
                     Err(failure) => last = Some(failure),
                 }
@@ -143,7 +145,7 @@ impl Remote {
                     under_way |= reference.is_under_way();
                     match self.find(&reference, until) {
                         Ok((next, turn)) => {
-                            next.settled.store(true, Ordering::Relaxed);
+                            next.located.store(true, Ordering::Relaxed);
                             *lock(&self.way) = (!under_way).then(|| Arc::clone(&next));
                             (way, _turn) = (next, turn);
                             continue;
@@ -182,7 +184,7 @@ impl Remote {
                 }
                 Ok(outcome) => {
                     if matches!(outcome, Some(Outcome::Done(_) | Outcome::Raised(_))) {
-                        way.settled.store(true, Ordering::Relaxed);
+                        way.located.store(true, Ordering::Relaxed);
                     }
                     return outcome;
                 }
@@ -199,15 +201,38 @@ impl Remote {
         }
     }
 
-    /// Has the object found, where somebody else tells where it is: what cannot follow an answer asks first.
-    fn settle(&self, until: Option<Instant>) -> Result<(), Failure> {
+    /// Whether somebody may answer at first who only tells where the object is.
+    fn may_be_elsewhere(&self) -> bool {
         let forwards = |profile: &Profile| {
             self.node.wire_named(profile.wire).is_some_and(|wire| wire.capabilities().forwards)
         };
-        let settled = |way: &Arc<Way>| way.settled.load(Ordering::Relaxed) && !way.connection.is_over();
-        if !lock(&self.way).as_ref().is_some_and(settled) && self.reference.profiles.iter().any(forwards) {
+        self.reference.profiles.iter().any(forwards)
+    }
+
+    /// Those who wait for this way within this time.
+    fn take_seekers(&self) -> Vec<Asked> {
+        let mut seekers = lock(&self.seekers);
+        let at = seekers.iter().position(|(deadline, _)| *deadline == self.deadline);
+        at.map_or_else(Vec::new, |at| seekers.swap_remove(at).1)
+    }
+
+    /// The same way with another time limit.
+    fn share(&self, deadline: Option<Duration>) -> Self {
+        Self {
+            node: Arc::clone(&self.node),
+            reference: self.reference.clone(),
+            deadline,
+            way: Arc::clone(&self.way),
+            seekers: Arc::clone(&self.seekers),
+        }
+    }
+
+    /// Has the object found, where somebody else tells where it is: what cannot follow an answer asks first.
+    fn locate(&self, until: Option<Instant>) -> Result<(), Failure> {
+        let located = |way: &Arc<Way>| way.located.load(Ordering::Relaxed) && !way.connection.is_over();
+        if !lock(&self.way).as_ref().is_some_and(located) && self.may_be_elsewhere() {
             self.probe()?;
-            self.way(until)?.0.settled.store(true, Ordering::Relaxed);
+            self.way(until)?.0.located.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -229,6 +254,53 @@ impl Remote {
     }
 }
 
+/// Those who wait for a way within a time.
+type Seekers = Vec<(Option<Duration>, Vec<Asked>)>;
+
+/// Who waits for a way, since when; told that there is none, if the node ends before it was found.
+struct Asked {
+    ready: Option<Ready>,
+    begun: Instant,
+}
+
+impl Asked {
+    fn tell(mut self, found: Result<Arc<dyn Target>, Failure>) {
+        if let Some(ready) = self.ready.take() {
+            ready(found);
+        }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if let Some(ready) = self.ready.take() {
+            ready(Err(stopped()));
+        }
+    }
+}
+
+/// A search for a way, for all who wait for it.
+struct Search(Remote);
+
+impl Search {
+    fn run(self, until: Option<Instant>) {
+        let this = &self.0;
+        let found = this.locate(until).and_then(|()| this.way(until));
+        let found = found.and_then(|(way, _turn)| this.node.seat(&way.connection));
+        for asked in this.take_seekers() {
+            let left = this.deadline.map(|deadline| deadline.saturating_sub(asked.begun.elapsed()));
+            asked.tell(found.clone().map(|()| this.with_deadline(left)));
+        }
+    }
+}
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        // Those who are left are told that there is no way.
+        drop(self.0.take_seekers());
+    }
+}
+
 impl Target for Remote {
     fn reference(&self) -> &Reference {
         &self.reference
@@ -236,7 +308,7 @@ impl Target for Remote {
 
     fn found_at(&self) -> Option<Reference> {
         let way = lock(&self.way).clone()?;
-        let told = way.settled.load(Ordering::Relaxed) && !self.reference.profiles.contains(&way.profile);
+        let told = way.located.load(Ordering::Relaxed) && !self.reference.profiles.contains(&way.profile);
         let type_id = self.reference.type_id.clone();
         told.then(|| Reference { type_id, profiles: vec![way.profile.clone()], foreign: Vec::new() })
     }
@@ -290,7 +362,7 @@ impl Target for Remote {
         let expects = Expects::Reply;
         let mut asker = Asker::new(ticket, done);
         for attempt in 0..2 {
-            let way = self.settle(until).and_then(|()| self.way(until));
+            let way = self.locate(until).and_then(|()| self.way(until));
             // Once the call has begun, it is the session that says when the next one may.
             let (way, _turn) = match way.and_then(|way| self.node.seat(&way.0.connection).map(|()| way)) {
                 Ok(way) => way,
@@ -313,6 +385,28 @@ impl Target for Remote {
             }
         }
         Ticket(ticket)
+    }
+
+    fn is_ready(&self) -> bool {
+        let way = lock(&self.way);
+        let Some(way) = way.as_ref().filter(|way| !way.connection.is_over()) else { return false };
+        // Where one call at a time is carried, another connection may have to be made.
+        (way.located.load(Ordering::Relaxed) || !self.may_be_elsewhere()) && way.connection.take().is_some()
+    }
+
+    fn prepare(&self, ready: Ready) {
+        let asked = Asked { ready: Some(ready), begun: Instant::now() };
+        {
+            let mut seekers = lock(&self.seekers);
+            if let Some((_, waiting)) = seekers.iter_mut().find(|(deadline, _)| *deadline == self.deadline) {
+                // Somebody looks for it already.
+                return waiting.push(asked);
+            }
+            seekers.push((self.deadline, vec![asked]));
+        }
+        let search = Search(self.share(self.deadline));
+        let (_, until) = self.times();
+        self.node.apart(Box::new(move || search.run(until)));
     }
 
     fn withdraw(&self, ticket: Ticket) {
@@ -379,12 +473,7 @@ impl Target for Remote {
     }
 
     fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target> {
-        Arc::new(Self {
-            node: Arc::clone(&self.node),
-            reference: self.reference.clone(),
-            deadline,
-            way: Arc::clone(&self.way),
-        })
+        Arc::new(self.share(deadline))
     }
 
     fn resolver(&self) -> Arc<dyn Resolver> {

@@ -108,6 +108,12 @@ impl Objects for View {
         }
     }
 
+    fn refused(&self, peer: &str, why: &str) {
+        if let Some(node) = self.node.upgrade() {
+            node.notice(&Notice::Refused { peer: peer.to_owned(), why: why.to_owned() });
+        }
+    }
+
     fn undelivered(&self, failure: &Failure) {
         if let Some(node) = self.node.upgrade() {
             node.notice(&Notice::Undelivered { failure: failure.clone() });

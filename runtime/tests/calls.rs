@@ -7,8 +7,12 @@ use crate::plain::{Does, Honest, LONG, PLAIN, Probe, addresses, block_on, call, 
 use everywire_model::visit::Nothing;
 use everywire_model::{Failure, Kind, Outcome, Ref};
 use everywire_runtime::{Builder, Latency, Node};
-use std::sync::atomic::Ordering;
+use rustix::net::{AddressFamily, SocketType};
+use std::future::Future;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 fn node() -> Node {
@@ -179,6 +183,46 @@ fn deadlines_end_calls() {
 }
 
 #[test]
+fn a_deadline_ends_the_call_of_the_thread_that_reads_for_busy_others() {
+    let (_server, bound, open, told) = gated("plain://127.0.0.1:0");
+    let client = node();
+    let object = client.connect::<dyn Probe>(&probe_at(&bound)).unwrap();
+    let quick = client
+        .resolve(object.reference())
+        .unwrap()
+        .with_deadline(Some(Duration::from_millis(300)))
+        .into_typed::<dyn Probe>();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let result = quick.add_one(-1);
+            over.store(true, Ordering::Relaxed);
+            result
+        });
+        told.recv_timeout(LONG).unwrap();
+        // It reads for these, who always have something to read. They end when it does.
+        let others: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut calls = 0;
+                    while !over.load(Ordering::Relaxed) && calls < 2_000_000 {
+                        calls += 1;
+                        assert_eq!(object.add_one(calls).unwrap(), calls + 1);
+                    }
+                    calls
+                })
+            })
+            .collect();
+        for other in others {
+            assert!(other.join().unwrap() < 2_000_000, "the others ended first");
+        }
+        let failure = waiting.join().unwrap().expect_err("nothing was let go");
+        assert_eq!(failure.kind(), Kind::TimedOut);
+        open.send(()).unwrap();
+    });
+}
+
+#[test]
 fn futures_get_their_replies() {
     each("futures", |address, object, _, client| {
         let untyped = client.resolve(object.reference()).unwrap();
@@ -199,6 +243,45 @@ fn futures_get_their_replies() {
         let future = late.call_async::<(i32,), (i32,), Failure>(&interface().operations[2], (300,));
         assert_eq!(block_on(future).unwrap().unwrap_err().kind(), Kind::TimedOut, "{address}");
     });
+}
+
+#[test]
+fn a_thread_that_begins_a_call_does_not_wait_for_its_connection() {
+    // Nobody takes connections there, and no more have room: the next ones wait.
+    let hole = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&hole, &"127.0.0.1:0".parse::<SocketAddr>().unwrap()).unwrap();
+    rustix::net::listen(&hole, 0).unwrap();
+    let hole_at: SocketAddr = rustix::net::getsockname(&hole).unwrap().try_into().unwrap();
+    let mut taken = Vec::new();
+    while let Ok(stream) = TcpStream::connect_timeout(&hole_at, Duration::from_millis(200)) {
+        taken.push(stream);
+    }
+    let (_server, bound, ..) = gated("plain://127.0.0.1:0");
+    let client = node();
+    let lost = client.object(&format!("plain://{hole_at}/probe")).unwrap();
+    let lost = lost.with_deadline(Some(Duration::from_secs(20)));
+    let operations = &interface().operations;
+    let mut pending = std::pin::pin!(lost.call_async::<_, (i32,), Failure>(&operations[0], (1,)));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(pending.as_mut().poll(&mut context).is_pending());
+    // Meanwhile the same thread calls somebody who is there, and whose connection has to be made as well.
+    let object = client.object(&probe_at(&bound)).unwrap();
+    let answer = block_on(object.call_async::<_, (i32,), Failure>(&operations[0], (1,)));
+    assert_eq!(answer.unwrap().unwrap(), (2,));
+    assert!(pending.as_mut().poll(&mut context).is_pending(), "it was waited for");
+}
+
+#[test]
+fn a_call_without_a_thread_says_that_there_is_nobody() {
+    let client = node();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = client.object(&format!("plain://{}/probe", listener.local_addr().unwrap())).unwrap();
+    drop(listener);
+    let operations = &interface().operations;
+    let failure =
+        block_on(nobody.call_async::<_, (i32,), Failure>(&operations[0], (1,))).unwrap().unwrap_err();
+    assert_eq!(failure.kind(), Kind::Unreachable, "{failure}");
+    assert!(failure.to_string().contains("operation"), "{failure}");
 }
 
 #[test]

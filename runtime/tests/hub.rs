@@ -30,6 +30,8 @@ struct Room {
     events: VecDeque<HubEvent>,
     opened: mpsc::Sender<()>,
     ends: Arc<Mutex<Vec<PeerId>>>,
+    /// Whoever says `hold` has all wait until the test lets go.
+    hold: mpsc::Receiver<()>,
 }
 
 impl Hub for Room {
@@ -63,6 +65,7 @@ impl Hub for Room {
                     self.events.push_back(HubEvent::Flush(id));
                 }
                 b"out\n" => self.events.extend(self.peers.keys().map(|peer| HubEvent::Close(*peer))),
+                b"hold\n" => self.hold.recv_timeout(Duration::from_secs(60)).unwrap(),
                 b"begin\n" => self.patience = Some(now + BEGIN),
                 b"finish\n" => self.events.push_back(HubEvent::Finish),
                 b"wrong\n" => {
@@ -115,11 +118,13 @@ struct Stage {
     stop: Stop,
     thread: JoinHandle<Result<(), Failure>>,
     ends: Arc<Mutex<Vec<PeerId>>>,
+    go_on: mpsc::Sender<()>,
 }
 
 fn open(test: &str, settings: Settings) -> Stage {
     let name = format!("everywire-{}-hub-{test}", std::process::id());
     let (opened, is_open) = mpsc::channel();
+    let (go_on, hold) = mpsc::channel();
     let ends = Arc::new(Mutex::new(Vec::new()));
     let mut room = Room {
         name: name.clone(),
@@ -129,6 +134,7 @@ fn open(test: &str, settings: Settings) -> Stage {
         events: VecDeque::new(),
         opened,
         ends: Arc::clone(&ends),
+        hold,
     };
     let stop = Stop::new().unwrap();
     let bell = stop.clone();
@@ -138,7 +144,7 @@ fn open(test: &str, settings: Settings) -> Stage {
         .spawn(move || hub::run(&mut room, &settings, &bell))
         .unwrap();
     is_open.recv_timeout(Duration::from_secs(60)).unwrap();
-    Stage { name, stop, thread, ends }
+    Stage { name, stop, thread, ends, go_on }
 }
 
 impl Stage {
@@ -207,6 +213,27 @@ fn who_breaks_the_rules_is_told_and_closed_and_others_go_on() {
     stage.thread.join().unwrap().unwrap();
     assert_eq!(*told.lock().unwrap(), ["Wrong"]);
     assert_eq!(stage.ends.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn what_a_peer_said_before_it_left_is_heard_though_it_takes_nothing_any_more() {
+    let stage = open("last", Settings::default());
+    let (mut ann, mut bob, mut cy) = (stage.enter(), stage.enter(), stage.enter());
+    for peer in [&mut bob, &mut cy] {
+        say(peer, "present\n");
+        assert_eq!(hear(peer), "so you are\n");
+    }
+    // The room learns that it cannot tell Bob anything before it has read what he said.
+    say(&mut ann, "hold\nfor bob\n");
+    say(&mut bob, "my last words\n");
+    drop(bob);
+    stage.go_on.send(()).unwrap();
+    assert_eq!(hear(&mut cy), "for bob\n");
+    say(&mut cy, "the next\n");
+    assert_eq!(hear(&mut ann), "my last words\n");
+    assert_eq!(hear(&mut ann), "the next\n");
+    stage.stop.stop();
+    stage.thread.join().unwrap().unwrap();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::plain::{Honest, LONG, PLAIN, PLAINMUTE, Probe, call, node, probe_at, until};
+use crate::plain::{Frame, Honest, LONG, PLAIN, PLAINMUTE, Probe, call, node, probe_at, until};
 use everywire_model::Ref;
 use everywire_runtime::{Builder, Node, Notice, Quotas};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
@@ -179,6 +179,27 @@ fn quiet_connections_of_the_source_with_most_make_room_for_newcomers() {
     assert!(asks(&mut many[0]), "it was used just now");
     let closed = many.iter_mut().filter_map(|peer| is_closed(peer).then_some(())).count();
     assert_eq!((closed, server.connections()), (1, 6));
+}
+
+/// Of callers at one address, those who proved to be somebody count as that account.
+#[test]
+fn the_account_with_most_connections_makes_room_though_others_share_its_address() {
+    let quotas = Quotas { connections: 4, ..Quotas::default() };
+    let (server, address, _) = server(quotas);
+    let enter = |name: &str| {
+        let mut peer = from(1, address);
+        let body = [&[u8::try_from(name.len()).unwrap()], name.as_bytes()].concat();
+        peer.write_all(&Frame { kind: 7, id: 0, body }.bytes()).unwrap();
+        assert!(asks(&mut peer));
+        peer
+    };
+    let mut bob = enter("bob");
+    let mut ann: Vec<TcpStream> = (0..3).map(|_| enter("ann")).collect();
+    std::thread::sleep(Duration::from_millis(1100));
+    let _newcomer = enter("cy");
+    assert!(!is_closed(&mut bob), "the one that was quiet longest, but the only one of its account");
+    let closed = ann.iter_mut().filter_map(|peer| is_closed(peer).then_some(())).count();
+    assert_eq!((closed, server.connections()), (1, 4));
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! What COM has beside calls, between two nodes over TCP: success with a code, arrays without their counts, objects by the interface
 //! that a caller asks for, objects that end, who listens, enumerators.
 
-use crate::common::dcom::{alone, impacket, listening};
+use crate::common::dcom::{DOMAIN, PASSWORD, USER, alone, impacket, listening, users};
 use crate::common::foreign::run;
+use crate::common::scratch;
 use everywire::com::{enumerators, hresult};
-use everywire::model::{Body, Outcome, Shape, Value, Variant};
-use everywire::{Audience, Failure, Kind, Lent, Node, Ref, Reference, Signaller, Success, WeakNode};
+use everywire::model::{Body, Hold, Outcome, Shape, Value, Variant};
+use everywire::{Audience, Failure, Kind, Lent, Node, Notice, Ref, Reference, Signaller, Success, WeakNode};
+use everywire_dcom::standard::contracts;
+use everywire_dcom::standard::guid::Guid;
 use station::{
-    FILETIME, HRESULT, IEnumSAMPLE, IID, IStation, IStationGroup, IStationName, SAMPLE,
+    FILETIME, HRESULT, IEnumSAMPLE, IID, IStation, IStationEvents, IStationGroup, IStationName, SAMPLE,
     STATION_E_UNKNOWNITEM, STATION_S_RATE, StationGroup, StationGroupOnChange, Works,
 };
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -188,7 +191,7 @@ fn a_method_says_how_it_succeeded_and_the_caller_sees_it() {
 fn who_calls_without_types_sees_the_code_beside_the_results() {
     let plant = plant();
     let object = plant.client.resolve(plant.station.reference()).unwrap();
-    let object = object.typed(everywire::model::Hold::Static(&station::describe::I_STATION));
+    let object = object.typed(Hold::Static(&station::describe::I_STATION));
     let fail = &station::describe::I_STATION.operations[1];
     let arguments = Value::Struct(vec![("hrCode".to_owned(), Value::Integer(7))]);
     let called = |sink: &mut dyn everywire::model::Sink| arguments.encode(&fail.arguments, sink);
@@ -321,6 +324,42 @@ fn a_servant_hears_who_listens_and_whom_a_signal_does_not_reach() {
     );
 }
 
+/// A sink that will hear nothing.
+struct Deaf;
+
+impl IStationEvents for Deaf {
+    fn on_change(&self, _: &[u32], _: &[Variant]) -> Result<(), Failure> {
+        Err(Failure::of_status(hresult::E_ACCESSDENIED.cast_signed(), "not now"))
+    }
+}
+
+#[test]
+fn a_servant_hears_which_sink_fails_and_why_and_may_let_it_go() {
+    let plant = plant();
+    let group = plant.group(100);
+    let container = plant.client.resolve(group.reference()).unwrap();
+    let container = container.typed(Hold::Static(&contracts::CONNECTION_POINT_CONTAINER));
+    let iid = Guid("7c1b1b40-6a0c-4e77-9f5c-0c6f7e3a2b04".parse().unwrap());
+    let (point,): (Option<Reference>,) =
+        container.call::<_, _, Failure>(contracts::FIND_CONNECTION_POINT, (iid,)).unwrap();
+    let point = plant.client.resolve(&point.unwrap()).unwrap();
+    let point = point.typed(Hold::Static(&contracts::CONNECTION_POINT));
+    let sink = plant.client.export_anonymous::<dyn IStationEvents>(Arc::new(Deaf));
+    let advise = (Some(sink.reference().clone()),);
+    let (cookie,): (u32,) = point.call::<_, _, Failure>(contracts::ADVISE, advise).unwrap();
+    let next = || plant.told.recv_timeout(PATIENCE).expect("it is told");
+    assert!(matches!(next(), Audience::Joined { listener, listeners: 1, .. } if listener == cookie));
+    group.write(&[4], &[number(4.0)]).unwrap();
+    let told = next();
+    let Audience::Failed { interface, listener, failure, .. } = &told else { panic!("{told:?}") };
+    assert_eq!((*listener, failure.message()), (cookie, "not now"));
+    assert_eq!(failure.status().map(i32::cast_unsigned), Some(hresult::E_ACCESSDENIED));
+    let keys = plant.server.exported().into_iter().map(|(key, _)| key);
+    let dismissed: Vec<bool> = keys.map(|key| plant.server.dismiss(key, interface, cookie)).collect();
+    assert_eq!(dismissed.iter().filter(|dismissed| **dismissed).count(), 1);
+    assert!(matches!(next(), Audience::Left { listener, listeners: 0, .. } if listener == cookie));
+}
+
 #[test]
 fn enumerators_are_ready_and_end_with_s_false() {
     let plant = plant();
@@ -359,4 +398,37 @@ fn impacket_sees_codes_and_counts_and_gets_the_interface_it_asks_for() {
         let ended = [plant.ended.recv_timeout(PATIENCE), plant.ended.recv_timeout(PATIENCE)];
         assert_eq!(ended, [Ok(10), Ok(10)], "{:?}", plant.server.exported());
     }
+}
+
+#[test]
+fn a_server_tells_its_log_why_it_lets_nobody_in_and_the_peer_does_not_hear() {
+    let folder = scratch("refusals");
+    let file = users(&folder);
+    let (tell, told) = channel();
+    let tell = Mutex::new(tell);
+    let observer = move |notice: &Notice| {
+        if let Notice::Refused { why, .. } = notice {
+            tell.lock().unwrap().send(why.clone()).expect("somebody waits");
+        }
+    };
+    let server = Node::from(Node::builder().observer(Arc::new(observer)).build());
+    let address = format!("dcom://127.0.0.1:0?users={}", file.display());
+    let address = server.listen(&address).unwrap();
+    server.export::<dyn IStationName>("name", Arc::new(Fixed));
+    let client = Node::new();
+    let port = address.split(':').nth(2).and_then(|rest| rest.split(['/', '?']).next()).unwrap();
+    let call = |account: &str, options: &str| {
+        let address = format!("dcom://{account}@127.0.0.1:{port}/name{options}");
+        let failure = client.connect::<dyn IStationName>(&address).unwrap().get_name().unwrap_err();
+        assert_eq!(failure.kind(), Kind::Refused, "{failure}");
+        (failure.to_string(), told.recv_timeout(PATIENCE).expect("it is told"))
+    };
+    let right = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+    let (unknown, why) = call(&format!("{DOMAIN};nobody:{right}"), "");
+    assert_eq!(why, format!("the user or the password is wrong: there is no user `{DOMAIN}\\\\nobody` here"));
+    let (wrong, why) = call(&format!("{DOMAIN};{USER}:x"), "");
+    assert!(why.ends_with("has another password here"), "{why}");
+    assert_eq!(unknown.replace("nobody", USER), wrong);
+    let (_, why) = call(&format!("{DOMAIN};{USER}:{right}"), "?level=connect");
+    assert_eq!(why, "it calls at level `connect`, and this address takes `integrity` at least (level=)");
 }

@@ -16,17 +16,17 @@
 mod acknowledgements;
 mod callers;
 mod cell;
-mod house;
 
 use crate::common::dcom::{alone, users};
+use crate::common::dcopserver::DcopServer;
 use crate::common::foreign::bus;
+use crate::common::house::Ran;
 use crate::common::scratch;
 use acknowledgements::Loss;
 use callers::{Client, Told};
 use cell::Cell;
 use everywire_derby::buses::Program;
 use everywire_tests::peers::cached;
-use house::Ran;
 use std::collections::BTreeMap;
 
 /// Calls that are held in each round; two of them share a connection where the client lets them.
@@ -216,13 +216,6 @@ fn table(course: &Course<'_>, who: &str, client: &Client) {
     sheet.close();
 }
 
-/// The server's part of the tests below.
-#[test]
-#[ignore = "a server that another test starts"]
-fn serve_an_ending() {
-    house::serve_as_told();
-}
-
 macro_rules! ours {
     ($($test:ident: $course:ident;)*) => {$(
         #[test]
@@ -283,6 +276,14 @@ fn our_calls_begin_at_most_once_however_connections_end_on_a_bus() {
     let Some(bus) = bus(test, Program::Daemon) else { return };
     let hub = format!(":{}#org.example.Counting", bus.address());
     table(&Course { name: "dbus, a bus", hub: Some(&hub), ..DBUS }, "Everywire", &Client::Ours);
+}
+
+#[test]
+fn our_calls_begin_at_most_once_however_connections_end_on_dcop() {
+    let server = DcopServer::start("e-dcop", &[]);
+    let hub = format!("+unix://{}#counting", server.socket().display());
+    let course = Course { name: "dcop", scheme: "dcop", hub: Some(&hub), ..GIOP };
+    table(&course, "Everywire", &Client::Ours);
 }
 
 /// The session goes on over another connection, and with it the calls: all are answered.

@@ -315,7 +315,7 @@ fn check_codes(pantry: &Ref<dyn Pantry>) {
     let mut codes = vec![TypeCode::null()];
     let simple =
         [Shape::Void, Shape::I32, Shape::F64, Shape::U8, Shape::Variant, Shape::TypeCode, Shape::WideChar];
-    let made = anys().into_iter().map(|any| any.shape.0).chain(simple).chain([tree.clone(), trees]);
+    let made = anys().into_iter().map(|any| any.into_parts().0).chain(simple).chain([tree.clone(), trees]);
     codes.extend(made.map(TypeCode::new));
     for code in &codes {
         let back = pantry.echo_code(code).expect("echo");

@@ -77,6 +77,72 @@ fn a_wildcard_publishes_what_others_reach() {
     }
 }
 
+/// A machine with several addresses, as servers have them.
+#[test]
+fn every_address_of_the_machine_is_published_and_the_one_that_was_asked_comes_first() {
+    let test = "every_address_of_the_machine_is_published_and_the_one_that_was_asked_comes_first";
+    if !alone(test) {
+        return;
+    }
+    let own = ["10.88.0.1", "10.89.0.1"];
+    for address in own {
+        run(Command::new("ip").args(["address", "add", &format!("{address}/24"), "dev", "lo"]));
+    }
+    for listener in LISTENERS {
+        let node = Node::new();
+        let bound = node.listen(&bare(listener, "0.0.0.0")).unwrap();
+        node.export::<dyn everywire_tests::bench::Benchmarking>("bench", Arc::new(Bench));
+        let reference = node.reference("bench").unwrap();
+        let told = hosts(&reference);
+        assert_eq!(told.iter().map(|(host, _)| *host).collect::<Vec<_>>(), own, "{listener}");
+        // What was bound is one address, which nobody can call; what is published are these.
+        assert!(bound.contains("0.0.0.0"), "{bound}");
+        let published = node.published();
+        assert_eq!(published, own.map(|host| bound.replace("0.0.0.0", host)), "{listener}");
+        // Each of them is called by its own name.
+        for (address, host) in node.addresses(&reference).iter().zip(own) {
+            let caller = Node::new();
+            let bench = caller.connect::<dyn everywire_tests::bench::Benchmarking>(address);
+            assert_eq!(bench.unwrap().in_out_int_call(7).unwrap(), 8, "{address}");
+            assert!(address.contains(host), "{address}");
+        }
+    }
+    // The resolver of DCOM tells whoever asks by which address it is known to him, before all others.
+    let node = Node::new();
+    let bound = node.listen(&bare(LISTENERS[1], "0.0.0.0")).unwrap();
+    for host in own {
+        let told = Node::new().list(&bound.replace("0.0.0.0", host)).unwrap();
+        let (_, text) = told[0].details.iter().find(|(what, _)| *what == "endpoint").unwrap();
+        let at = |host: &str| text.find(host).unwrap_or_else(|| panic!("{host} is not in {text}"));
+        assert!(own.iter().all(|other| at(host) <= at(other)), "asked by {host}: {text}");
+    }
+}
+
+/// On WCF a message names the address that it is meant for, so each one has a profile of its own.
+#[test]
+fn a_reference_of_wcf_names_each_address_as_one_of_its_own() {
+    let test = "a_reference_of_wcf_names_each_address_as_one_of_its_own";
+    if !alone(test) {
+        return;
+    }
+    let own = ["10.88.0.1", "10.89.0.1"];
+    for address in own {
+        run(Command::new("ip").args(["address", "add", &format!("{address}/24"), "dev", "lo"]));
+    }
+    for listener in ["net.tcp://0.0.0.0:0?security=none", "basic://0.0.0.0:0?security=none"] {
+        let node = Node::new();
+        node.listen(listener).unwrap();
+        node.export::<dyn everywire_tests::bench::Benchmarking>("bench", Arc::new(Bench));
+        let reference = node.reference("bench").unwrap();
+        let printed = reference.profiles.iter().map(|profile| {
+            node.print(&Reference { profiles: vec![profile.clone()], ..Reference::default() })
+        });
+        let printed: Vec<String> = printed.collect();
+        let named = own.iter().zip(&printed).all(|(host, text)| text.contains(&format!("//{host}:")));
+        assert!(printed.len() == own.len() && named, "{printed:?}");
+    }
+}
+
 #[test]
 fn a_publish_option_is_what_references_say() {
     for listener in LISTENERS {

@@ -4,8 +4,8 @@
 //! A call is *held* by its servant until the test lets it go, so nothing here depends on how fast the machine is.
 
 use crate::common::foreign::until;
+use crate::common::house::{INTERFACE, object};
 use crate::common::scratch;
-use crate::faults::house::{INTERFACE, object};
 use everywire::model::shape::{Field, Shape};
 use everywire::model::{Completed, Direction, Operation, Parameter, Request, Servant};
 use everywire::{Failure, Interface, Kind, Node};

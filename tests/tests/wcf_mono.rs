@@ -176,7 +176,7 @@ fn mono_sends_us_objects(test: &str, binding: Binding) {
     let objects = cellar.objects.lock().expect("whole");
     assert_eq!(said[..6], OBJECTS);
     // What the contract knows came with its types.
-    let shown: Vec<String> = objects.iter().map(|object| format!("{:?}", object.value)).collect();
+    let shown: Vec<String> = objects.iter().map(|object| format!("{:?}", object.value())).collect();
     assert!(shown[2].contains("Integer(1901)") && shown[3].contains("Float(6.25)"), "{shown:?}");
     assert!(shown[4].contains("(\"Count\", Text(\"3\"))"), "{shown:?}");
     let leaf = "Knot{Left=null, Name=\"leaf\", Right=null}";

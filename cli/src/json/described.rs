@@ -55,7 +55,9 @@ impl Teller<'_> {
                 }
             }
             // Remarks that wires put on shapes have no name: those that begin so are part of the word, if there is one.
-            Shape::Alias(held) if held.name.is_empty() && !held.id.contains(':') => {
+            Shape::Alias(held)
+                if held.name.is_empty() && (held.id.starts_with('#') || !held.id.contains(':')) =>
+            {
                 match self.shape(&held.target, depth) {
                     Json::String(word) if held.id.starts_with('#') => {
                         Json::from(format!("{word} {}", held.id))

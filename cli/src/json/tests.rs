@@ -161,6 +161,8 @@ fn any_value_brings_its_shape() {
     both_ways(&Shape::Variant, &json!({"shape": "i32", "value": -5}));
     both_ways(&Shape::Variant, &json!({"shape": "sequence<text>", "value": ["a"]}));
     both_ways(&Shape::Variant, &json!({"shape": "octets", "value": {"base64": "AAE="}}));
+    let boxed = "wide text #boxed IDL:omg.org/CORBA/WStringValue:1.0 = WStringValue";
+    both_ways(&Shape::Variant, &json!({"shape": boxed, "value": "hi"}));
     for (plain, shape) in
         [(json!(1), "i32"), (json!("x"), "text"), (json!(true), "boolean"), (json!(1.5), "f64")]
     {

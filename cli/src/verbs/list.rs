@@ -1,6 +1,7 @@
 //! `everywire list`: who is there to be called.
 
 use crate::output::{Envelope, Style, line, tinted};
+use crate::stranger;
 use crate::trouble::{Done, Trouble};
 use crate::{opcda, target};
 use clap::Args;
@@ -32,8 +33,13 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let found = if opcda::is_meant(&text) {
         opcda::list(&node, &text)?
     } else {
-        node.list(&text)
-            .map_err(|failure| Trouble::failure(format!("cannot list `{}`", arguments.address), &failure))?
+        node.list(&text).map_err(|failure| {
+            let trouble = Trouble::failure(format!("cannot list `{}`", arguments.address), &failure);
+            match node.parse(&text) {
+                Ok(reference) => stranger::named(trouble, &reference),
+                Err(_) => trouble,
+            }
+        })?
     };
     if arguments.json {
         Envelope::of(found.iter().map(as_json).collect()).print();

@@ -1,6 +1,7 @@
 //! `everywire serve`: serves an interface that a program implements.
 
 mod classes;
+mod opc;
 mod quotas;
 
 use crate::contract::{self, Preprocess};
@@ -29,15 +30,15 @@ const EXAMPLES: &str = include_str!("../../help/serve.txt");
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The contract.
-    #[arg(required_unless_present = "classes")]
+    #[arg(required_unless_present_any = ["classes", "opc"])]
     contract: Option<PathBuf>,
     #[command(flatten)]
     preprocess: Preprocess,
     /// The interface to serve.
-    #[arg(long, value_name = "NAME", required_unless_present = "classes")]
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["classes", "opc"])]
     interface: Option<String>,
     /// The program that implements it: a command line of the shell.
-    #[arg(long, value_name = "PROGRAM", required_unless_present = "classes")]
+    #[arg(long, value_name = "PROGRAM", required_unless_present_any = ["classes", "simulate", "csv"])]
     exec: Option<String>,
     /// The object's key (unless given, the identity of a class, or the last part of the interface's name).
     #[arg(long)]
@@ -49,6 +50,8 @@ pub(crate) struct Arguments {
     /// Serve the classes of this table, each as by --class: lines of CLASS CONTRACT INTERFACE COMMAND...
     #[arg(long, value_name = "FILE", conflicts_with_all = ["contract", "interface", "exec", "key", "class"])]
     classes: Option<PathBuf>,
+    #[command(flatten)]
+    data_access: opc::DataAccess,
     /// Where to listen; may be given several times. Port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", required = true)]
     on: Vec<String>,
@@ -97,6 +100,9 @@ impl From<Eagerness> for Latency {
 
 /// Serves until it is told to end.
 pub(crate) fn run(arguments: &Arguments) -> Done {
+    if arguments.data_access.is_asked_for() {
+        return opc::run(arguments);
+    }
     let (wanted, command) = wanted(arguments)?;
     // From here on these signals end the server in order.
     let mut signals = Signals::new([SIGINT, SIGTERM])
@@ -286,7 +292,7 @@ fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
     }
     let mut values = Vec::new();
     for (one, text) in served.iter().zip(texts) {
-        let addresses = addresses(&one.reference, node);
+        let addresses = node.addresses(&one.reference);
         if arguments.json {
             values.push(json!({"interface": one.name, "id": one.reference.type_id, "key": one.key,
                 "addresses": addresses, "reference": text}));
@@ -306,18 +312,6 @@ fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
         Envelope::of(value).print();
     }
     Ok(())
-}
-
-/// One friendly address for each endpoint.
-fn addresses(reference: &Reference, node: &Node) -> Vec<String> {
-    let each = reference.profiles.iter().flat_map(|profile| {
-        profile.endpoints.iter().map(|endpoint| {
-            let mut profile = profile.clone();
-            profile.endpoints = vec![endpoint.clone()];
-            Reference { type_id: reference.type_id.clone(), profiles: vec![profile], foreign: Vec::new() }
-        })
-    });
-    each.map(|reference| node.print_friendly(&reference)).collect()
 }
 
 /// Whoever waits for the file sees it whole or not at all.

@@ -1,7 +1,7 @@
 //! `everywire watch`: prints the signals of an object as they come.
 
 use crate::contract::{self, Known, Preprocess, last_part};
-use crate::json::{self, Notation};
+use crate::json::{self, Notation, Types, Words};
 use crate::opcda;
 use crate::operation::nearest;
 use crate::output::{Style, line, note, tinted};
@@ -110,6 +110,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
     let (tell, told) = mpsc::channel();
     let stop = tell.clone();
+    let types = known.as_ref().map(|known| Types::of(&known.contract)).unwrap_or_default();
     let interfaces: Vec<Interface> = known
         .iter()
         .flat_map(|known| known.contract.interfaces().map(|interface| (**interface).clone()))
@@ -129,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     });
     let others = RefCell::default();
     let printer = Printer {
-        node: &node,
+        words: Words { node: node.clone(), types },
         object: &object,
         interfaces: &interfaces,
         others,
@@ -272,7 +273,7 @@ fn is_meant(signal: &Signal, name: Option<&str>) -> bool {
 }
 
 struct Printer<'p> {
-    node: &'p Node,
+    words: Words,
     /// The one that was asked for.
     object: &'p Object,
     interfaces: &'p [Interface],
@@ -296,7 +297,7 @@ impl Printer<'_> {
         let told = heard.body.codec.shape(&heard.body);
         let read = known.and_then(|fields| decode(&fields).ok());
         let read = read.or_else(|| told.as_ref().and_then(|shape| decode(shape).ok()));
-        let notation: &dyn Notation = self.node;
+        let notation: &dyn Notation = &self.words;
         if self.json {
             let value = read.as_ref().map(|(shape, value)| json::write(shape, value, notation));
             let octets = heard.body.bytes.len();
@@ -332,7 +333,7 @@ impl Printer<'_> {
         if !others.contains_key(&heard.key) && others.len() < MOST_OTHERS {
             let mut reference = self.object.reference().clone();
             reference.profiles.iter_mut().for_each(|profile| profile.key = heard.key.clone());
-            let told = self.node.resolve(&reference).and_then(|object| Known::of_object(&object));
+            let told = self.words.node.resolve(&reference).and_then(|object| Known::of_object(&object));
             let interfaces = told.map(|known| known.contract.interfaces().map(|i| (**i).clone()).collect());
             others.insert(heard.key.clone(), interfaces.unwrap_or_default());
         }

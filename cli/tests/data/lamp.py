@@ -37,6 +37,10 @@ for line in sys.stdin:
                 results = {"return": file.read().split("\t")[1].strip()}
     elif operation == "Enter":
         results = {name + "_again": value for name, value in given.items()}
+    elif operation == "Break" and given["how"] < 0:
+        # It can be said how well that went, too; a failure is none of the ways.
+        say(id=call["id"], results={}, code="0x00000001" if given["how"] == -1 else "0x80000000")
+        continue
     elif operation == "Break":
         say(id=call["id"], fail="the bulb is broken", code=f"0x8004{given['how']:04x}")
         continue

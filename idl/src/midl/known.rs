@@ -11,34 +11,37 @@ use everywire_model::{
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// Files that need not be read.
-const FILES: &[&str] = &[
-    "basetsd",
-    "comcat",
-    "guiddef",
-    "ms-dtyp",
-    "objidl",
-    "objidlbase",
-    "oaidl",
-    "ocidl",
-    "oleidl",
-    "propidl",
-    "propidlbase",
-    "rpc",
-    "rpcndr",
-    "servprov",
-    "unknwn",
-    "unknwnbase",
-    "windef",
-    "wtypes",
-    "wtypesbase",
+/// Files that need not be read, and a word that each of them has wherever it comes from.
+const FILES: &[(&str, &str)] = &[
+    ("basetsd", "UINT_PTR"),
+    ("comcat", "ICatInformation"),
+    ("guiddef", "GUID"),
+    ("ms-dtyp", "FILETIME"),
+    ("objidl", "IMoniker"),
+    ("objidlbase", "IMarshal"),
+    ("oaidl", "IDispatch"),
+    ("ocidl", "IConnectionPoint"),
+    ("oleidl", "IOleObject"),
+    ("propidl", "PROPVARIANT"),
+    ("propidlbase", "PROPVARIANT"),
+    ("rpc", "RPC_"),
+    ("rpcndr", "NDR"),
+    ("servprov", "IServiceProvider"),
+    ("unknwn", "IUnknown"),
+    ("unknwnbase", "IUnknown"),
+    ("windef", "HWND"),
+    ("wtypes", "BSTR"),
+    ("wtypesbase", "OLECHAR"),
 ];
 
-/// Whether what a file declares is known here.
-pub(super) fn file(name: &str) -> bool {
+/// Whether what a file declares is known here. `own` is the text of one of that name that is beside the contract: a copy of what is
+/// known, or something else of the same name, which is to be read.
+pub(super) fn file(name: &str, own: Option<&str>) -> bool {
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
     let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, ""));
-    FILES.contains(&stem) && matches!(extension, "idl" | "h" | "acf")
+    let known = FILES.iter().find(|(known, _)| *known == stem);
+    let known = known.filter(|_| matches!(extension, "idl" | "h" | "acf"));
+    known.is_some_and(|(_, word)| own.is_none_or(|text| text.contains(word)))
 }
 
 /// Names of widths.

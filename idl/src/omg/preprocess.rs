@@ -42,7 +42,7 @@ pub(crate) struct Preprocessor {
     included: HashSet<PathBuf>,
     bytes: usize,
     /// For MIDL: which files need not be read, because what they declare is known.
-    known: Option<fn(&str) -> bool>,
+    known: Option<fn(&str, Option<&str>) -> bool>,
 }
 
 /// A file that is being read.
@@ -96,7 +96,7 @@ impl Preprocessor {
     }
 
     /// Reads MIDL; nothing is read for files that are `known`.
-    pub(crate) fn midl(mut self, known: fn(&str) -> bool) -> Self {
+    pub(crate) fn midl(mut self, known: fn(&str, Option<&str>) -> bool) -> Self {
         self.known = Some(known);
         for frame in &mut self.frames {
             frame.lexer.midl = true;
@@ -297,8 +297,9 @@ impl Preprocessor {
         report: &mut Report,
     ) -> Option<Directive> {
         if let Some(known) = self.known {
-            // What somebody put beside the contract is what they mean.
-            if known(file) && self.beside(file).is_none() {
+            // What somebody put beside the contract is what they mean, unless it is a copy of what is known.
+            let own = self.beside(file).and_then(|path| sample(&path));
+            if known(file, own.as_deref()) {
                 return None;
             }
         } else if matches!(file, "orb.idl" | "TypeCode.idl") {
@@ -366,6 +367,13 @@ impl Preprocessor {
         Ok(String::from_utf8(bytes)
             .unwrap_or_else(|error| error.as_bytes().iter().map(|b| char::from(*b)).collect()))
     }
+}
+
+/// The text of a file, as far as it takes to tell what it is.
+fn sample(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(limits::BYTES as u64).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Takes what follows `#pragma`; a pragma nobody knows is passed over, as the language demands.

@@ -70,6 +70,14 @@ fn a_file_beside_the_contract_comes_before_the_one_that_is_known() {
         [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B203)] interface I : IUnknown { HRESULT F([in] OURS *ours); };";
     let folder = Folder::of("own", &[("uses.midl", uses), ("comcat.idl", own)]);
     assert_eq!(folder.read("uses.midl").interface("I").unwrap().operations.len(), 1);
+    // A copy of what is known has what nobody reads here.
+    let copy = "interface IDispatch; typedef void (*PFN)(void);";
+    let uses = "import \"oaidl.idl\";
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B203)] interface I : IDispatch { HRESULT F([in] BSTR text); };";
+    let copied = Folder::of("copied", &[("uses.midl", uses), ("oaidl.idl", copy)]);
+    assert_eq!(copied.read("uses.midl").interface("I").unwrap().operations.len(), 1);
+    let uses = "import \"comcat.idl\";
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B203)] interface I : IUnknown { HRESULT F([in] OURS *ours); };";
     let without = Folder::of("without", &[("uses.midl", uses)]);
     assert!(everywire_idl::read(without.0.join("uses.midl")).is_err());
 }

@@ -11,33 +11,16 @@ use std::task::{Context, Poll, Waker};
 
 /// A call on its way; a future of its outcome. Dropping it withdraws the call.
 pub struct Pending {
-    slot: Arc<Mutex<Slot>>,
+    told: Told<Outcome<Body>>,
     target: Option<(Arc<dyn Target>, Ticket)>,
-}
-
-struct Slot {
-    outcome: Option<Outcome<Body>>,
-    waker: Option<Waker>,
 }
 
 impl Pending {
     /// Begins a call.
     pub(super) fn begin(target: &Arc<dyn Target>, begin: impl FnOnce(Completion) -> Ticket) -> Self {
-        let slot = Arc::new(Mutex::new(Slot { outcome: None, waker: None }));
-        let filled = Arc::clone(&slot);
-        let ticket = begin(Box::new(move |outcome| {
-            let waker = match filled.lock() {
-                Ok(mut slot) => {
-                    slot.outcome = Some(outcome);
-                    slot.waker.take()
-                }
-                Err(_) => None,
-            };
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        }));
-        Self { slot, target: Some((Arc::clone(target), ticket)) }
+        let (told, tell) = Told::new();
+        let ticket = begin(Box::new(tell));
+        Self { told, target: Some((Arc::clone(target), ticket)) }
     }
 }
 
@@ -45,25 +28,11 @@ impl Future for Pending {
     type Output = Outcome<Body>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let outcome = match self.slot.lock() {
-            Ok(mut slot) => {
-                let outcome = slot.outcome.take();
-                if outcome.is_none() {
-                    slot.waker = Some(context.waker().clone());
-                }
-                outcome
-            }
-            Err(_) => {
-                Some(Outcome::Failed(Failure::new(Kind::Internal, Initiator::Here, "a completion panicked")))
-            }
-        };
-        match outcome {
-            Some(outcome) => {
-                self.target = None;
-                Poll::Ready(outcome)
-            }
-            None => Poll::Pending,
-        }
+        let outcome = Pin::new(&mut self.told).poll(context);
+        outcome.map(|outcome| {
+            self.target = None;
+            outcome.unwrap_or_else(Outcome::Failed)
+        })
     }
 }
 
@@ -72,5 +41,73 @@ impl Drop for Pending {
         if let Some((target, ticket)) = self.target.take() {
             target.withdraw(ticket);
         }
+    }
+}
+
+/// A way to an object that is being found; a future of the target to call then, whose deadline is what is left.
+pub(super) struct Preparing(Told<Result<Arc<dyn Target>, Failure>>);
+
+impl Preparing {
+    /// Nothing, if a call can begin at once.
+    pub(super) fn of(target: &Arc<dyn Target>) -> Option<Self> {
+        if target.is_ready() {
+            return None;
+        }
+        let (told, tell) = Told::new();
+        target.prepare(Box::new(tell));
+        Some(Self(told))
+    }
+}
+
+impl Future for Preparing {
+    type Output = Result<Arc<dyn Target>, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context).map(|told| told.and_then(|found| found))
+    }
+}
+
+/// What somebody will tell, on some thread; a failure if they panicked over it.
+struct Told<T>(Arc<Mutex<Slot<T>>>);
+
+struct Slot<T> {
+    value: Option<T>,
+    waker: Option<Waker>,
+}
+
+impl<T: Send + 'static> Told<T> {
+    /// The future, and how to tell.
+    fn new() -> (Self, impl FnOnce(T) + Send) {
+        let slot = Arc::new(Mutex::new(Slot { value: None, waker: None }));
+        let filled = Arc::clone(&slot);
+        let tell = move |value| {
+            let waker = match filled.lock() {
+                Ok(mut slot) => {
+                    slot.value = Some(value);
+                    slot.waker.take()
+                }
+                Err(_) => None,
+            };
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        };
+        (Self(slot), tell)
+    }
+}
+
+impl<T> Future for Told<T> {
+    type Output = Result<T, Failure>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Ok(mut slot) = self.0.lock() else {
+            let failure = Failure::new(Kind::Internal, Initiator::Here, "a completion panicked");
+            return Poll::Ready(Err(failure));
+        };
+        if let Some(value) = slot.value.take() {
+            return Poll::Ready(Ok(value));
+        }
+        slot.waker = Some(context.waker().clone());
+        Poll::Pending
     }
 }

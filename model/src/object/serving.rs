@@ -88,6 +88,7 @@ impl Request {
     }
 
     /// The typed arguments.
+    #[inline]
     pub fn arguments<'a, A: UnmarshalList<'a>>(&'a self) -> Result<A, Failure> {
         match self.operation() {
             Some(operation) => self

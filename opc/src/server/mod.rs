@@ -31,6 +31,7 @@ use everywire::{Failure, Initiator, Kind, Signaller, WeakNode};
 use outbox::Outbox;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use uuid::Uuid;
 
 /// What a server is called, and of whom it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +62,15 @@ impl ServerInfo {
             vendor: "Everywire".to_owned(),
             version: (1, 0, 0),
         }
+    }
+}
+
+impl ServerInfo {
+    /// A server of this name, whose CLSID is made from the name: always the same one (RFC 9562, 5.5).
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        let class = Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("opcda:{name}").as_bytes());
+        Self::new(class.to_string(), name)
     }
 }
 

@@ -1,62 +1,28 @@
 //! The calling side of a connection: the calling thread sends, then reads its own reply.
 //!
-//! With several calls under way, one thread reads for all: it hands the others theirs, and when it has its own it
-//! appoints the next. Futures have no thread that could read; when only they wait, an event loop reads for them.
+//! With several calls under way, one thread reads for all (`company`). Futures have no thread that could read; when only
+//! they wait, an event loop reads for them.
 
+use super::chair::Chair;
+use super::company::{COMPANY, TOGETHER};
 use super::deadlines::sooner;
 use super::{Armed, Asker, Connection, Core, Held, Waiter, Waiting, timed_out};
-use crate::patience::Patience;
 use crate::shard;
-use crate::sync::lock;
 use everywire_model::{
     Body, Call, CallId, Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Profile,
 };
-use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Reads by an event loop in one go, before what they brought and other connections get their turn.
 const READS: u32 = 64;
+/// A thread that looks, and always finds something, asks for the time after so many looks.
+const LOOKS: u32 = 64;
 /// When a session is looked at again that had something to do at a time that has passed.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// A connection that has been quiet for this long may have been closed by the peer meanwhile.
 const QUIET: Duration = Duration::from_secs(1);
-
-thread_local! {
-    /// How eagerly this thread waits for what another one reads.
-    static WAITING: RefCell<Option<Patience>> = const { RefCell::new(None) };
-}
-
-/// Where a thread waits while another reads.
-#[derive(Default)]
-pub(crate) struct Chair {
-    seat: Mutex<Served>,
-    bell: Condvar,
-    /// Whether there is something for whoever sits here: looked at without the lock.
-    told: AtomicBool,
-}
-
-#[derive(Default)]
-struct Served {
-    outcome: Option<Outcome<Body>>,
-    /// Nobody reads any more: do it yourself.
-    appointed: bool,
-}
-
-impl Chair {
-    pub(super) fn serve(&self, outcome: Outcome<Body>) {
-        lock(&self.seat).outcome = Some(outcome);
-        self.told.store(true, Ordering::Release);
-        self.bell.notify_one();
-    }
-
-    fn appoint(&self) {
-        lock(&self.seat).appointed = true;
-        self.told.store(true, Ordering::Release);
-        self.bell.notify_one();
-    }
-}
 
 /// How a call begins: a request, or the question whether an object exists.
 #[derive(Clone, Copy)]
@@ -86,6 +52,13 @@ impl Connection {
         if !told && !core.reading {
             // Before the peer can answer.
             self.disarm(&mut core);
+        }
+        if (core.reading || core.company > 0) && !told && Self::leaves_unsent(&mut core) {
+            // Whoever reads sends it in a moment, with those of others.
+            return match self.await_outcome(core, id, until) {
+                Outcome::Done(_) if oneway => Ok(None),
+                outcome => Ok(Some(outcome)),
+            };
         }
         if let Err(error) = self.flush(&mut core) {
             // What the session says of this call counts: it may know that nothing of it has begun.
@@ -129,6 +102,15 @@ impl Connection {
         }
     }
 
+    /// Several threads call. Whether a request waits for a moment, so that it leaves with those of others.
+    #[cold]
+    fn leaves_unsent(core: &mut Core) -> bool {
+        if core.reading {
+            core.company = COMPANY;
+        }
+        (core.looking || !core.reading) && core.session.transmit().len() <= TOGETHER
+    }
+
     /// Waits for the outcome of a call that was begun: reads, unless another thread does.
     pub(super) fn await_outcome(
         &self,
@@ -137,7 +119,7 @@ impl Connection {
         until: Option<Instant>,
     ) -> Outcome<Body> {
         if core.reading {
-            let chair = Arc::new(Chair::default());
+            let chair = Arc::new(Chair::new());
             core.waiting.push(Waiting { id, until, waiter: Waiter::Thread(Arc::clone(&chair)) });
             return self.sit_and_wait(core, &chair, id, until);
         }
@@ -276,7 +258,11 @@ impl Connection {
     }
 
     /// Waits until everything is handed to the transport.
-    fn send_all<'c>(&'c self, mut core: Held<'c>, until: Option<Instant>) -> Result<Held<'c>, Failure> {
+    pub(super) fn send_all<'c>(
+        &'c self,
+        mut core: Held<'c>,
+        until: Option<Instant>,
+    ) -> Result<Held<'c>, Failure> {
         loop {
             if let Some(failure) = core.failed.clone() {
                 return Err(failure);
@@ -307,10 +293,20 @@ impl Connection {
     }
 
     /// Reads until the reply to `id` is there.
-    fn read_until<'c>(&'c self, mut core: Held<'c>, id: CallId, until: Option<Instant>) -> Outcome<Body> {
-        core.reading = true;
+    pub(super) fn read_until<'c>(
+        &'c self,
+        mut core: Held<'c>,
+        id: CallId,
+        until: Option<Instant>,
+    ) -> Outcome<Body> {
+        (core.reading, core.looking) = (true, false);
         (core.reader, core.own) = (Some(id), None);
-        core.patience.after_sending(Some(self.stream()));
+        if core.company > 0 {
+            core = self.send_together(core);
+        } else {
+            core.patience.after_sending(Some(self.stream()));
+        }
+        let mut looks = 0_u32;
         loop {
             while let Some(event) = core.session.poll() {
                 match event {
@@ -338,19 +334,31 @@ impl Connection {
             if moved {
                 core.patience.rewarded();
             }
-            if moved || core.patience.look_again() {
+            let again = moved || core.patience.wants_another_look();
+            looks = looks.wrapping_add(1);
+            // Also a thread that always has something to read for the others ends in time.
+            if (!again || looks.is_multiple_of(LOOKS)) && until.is_some_and(|until| until <= Instant::now()) {
+                core.reading = false;
+                self.give_up(&mut core, id);
+                self.pass_on(core);
+                return Outcome::Failed(timed_out(&self.endpoint));
+            }
+            if again {
+                if core.company > 0 {
+                    if !moved {
+                        core = self.let_others(core);
+                    }
+                    continue;
+                }
+                if !moved {
+                    core.patience.give_way();
+                }
                 if self.contenders.load(Ordering::Relaxed) > 0 {
                     drop(core);
                     rustix::thread::sched_yield();
                     core = self.enter();
                 }
                 continue;
-            }
-            if until.is_some_and(|until| until <= Instant::now()) {
-                core.reading = false;
-                self.give_up(&mut core, id);
-                self.pass_on(core);
-                return Outcome::Failed(timed_out(&self.endpoint));
             }
             let due = self.keep_time(&mut core);
             core = self.sleep(core, sooner(until, due));
@@ -423,7 +431,11 @@ impl Connection {
     }
 
     /// This thread reads no more: appoints the next one, or the event loop if only futures wait.
-    fn pass_on(&self, mut core: Held<'_>) {
+    pub(super) fn pass_on(&self, mut core: Held<'_>) {
+        core.looking = false;
+        if core.waiting.is_empty() {
+            core.company = core.company.saturating_sub(1);
+        }
         if !core.reading && core.waiting.is_empty() && self.is_listening(&core) {
             self.arm(&mut core);
         } else if !core.reading && !core.waiting.is_empty() {
@@ -434,7 +446,7 @@ impl Connection {
             match next {
                 Some(chair) => {
                     core.reading = true;
-                    chair.appoint();
+                    core.looking = chair.appoint();
                 }
                 None => self.arm(&mut core),
             }
@@ -472,90 +484,5 @@ impl Connection {
             seat.disarm(self.stream(), core.armed.room);
             self.stream().after_sleep(false);
         }
-    }
-
-    /// Waits for the thread that reads.
-    fn sit_and_wait(
-        &self,
-        core: Held<'_>,
-        chair: &Arc<Chair>,
-        id: CallId,
-        until: Option<Instant>,
-    ) -> Outcome<Body> {
-        drop(core);
-        let looked = self.look(chair);
-        if !looked {
-            shard::about_to_block();
-        }
-        let mut seat = lock(&chair.seat);
-        loop {
-            if let Some(outcome) = seat.outcome.take() {
-                let appointed = seat.appointed;
-                drop(seat);
-                if appointed {
-                    // Appointed and served at once: somebody else must read now.
-                    let mut core = self.enter();
-                    core.reading = false;
-                    self.pass_on(core);
-                }
-                return outcome;
-            }
-            if seat.appointed {
-                drop(seat);
-                let mut core = self.enter();
-                core.waiting.retain(|waiting| waiting.id != id);
-                // The reply may have come between the appointment and the lock.
-                if let Some(outcome) = lock(&chair.seat).outcome.take() {
-                    core.reading = false;
-                    self.pass_on(core);
-                    return outcome;
-                }
-                return self.read_until(core, id, until);
-            }
-            let now = Instant::now();
-            if until.is_some_and(|until| until <= now) {
-                drop(seat);
-                let mut core = self.enter();
-                core.waiting.retain(|waiting| waiting.id != id);
-                if lock(&chair.seat).appointed {
-                    core.reading = false;
-                }
-                self.give_up(&mut core, id);
-                self.pass_on(core);
-                return Outcome::Failed(timed_out(&self.endpoint));
-            }
-            // Unsent bytes of ours are the reader's to send; it is woken by the room for them.
-            let rest = until.map_or(Duration::from_secs(3600), |until| until - now);
-            seat = self.chair_wait(chair, seat, rest);
-            if chair.told.load(Ordering::Relaxed) {
-                WAITING.with_borrow_mut(|patience| patience.as_mut().map(Patience::slept));
-            }
-        }
-    }
-
-    /// Looks for a while whether there is something in the chair, before its thread sleeps: to be woken costs more than most calls do.
-    fn look(&self, chair: &Chair) -> bool {
-        WAITING.with_borrow_mut(|patience| {
-            let patience = patience.get_or_insert_with(|| Patience::new(self.node.latency));
-            patience.after_sending(None);
-            loop {
-                if chair.told.load(Ordering::Acquire) {
-                    patience.rewarded();
-                    return true;
-                }
-                if !patience.look_again() {
-                    return false;
-                }
-            }
-        })
-    }
-
-    fn chair_wait<'s>(
-        &self,
-        chair: &'s Chair,
-        seat: MutexGuard<'s, Served>,
-        rest: Duration,
-    ) -> MutexGuard<'s, Served> {
-        chair.bell.wait_timeout(seat, rest).unwrap_or_else(PoisonError::into_inner).0
     }
 }

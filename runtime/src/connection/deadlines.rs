@@ -78,17 +78,34 @@ impl Connection {
         }
         self.weigh(&mut core);
         core.reminded = self.next_deadline(&core).map(|next| next.max(now + TICK));
+        core.reminded_of_silence = self.will_be_told_of_silence(&core);
         core.reminded
     }
 
     /// Has the event loop look at the clock in time for the next deadline, if it would not do so anyway.
+    #[inline]
     pub(super) fn remind(&self, core: &mut Core) {
+        // After most calls: nothing is due before the next look.
+        let known = core.reminded_of_silence && core.waiting.is_empty() && core.draining.is_none();
+        if !known || core.session.deadline().is_some_and(|due| core.reminded.is_none_or(|next| due < next)) {
+            self.remind_of_all(core);
+        }
+    }
+
+    fn remind_of_all(&self, core: &mut Core) {
         if let Some(deadline) = self.next_deadline(core)
             && core.reminded.is_none_or(|reminded| deadline < reminded)
             && let Some(seat) = self.seat()
         {
             seat.remind(deadline, core.reminded.replace(deadline));
         }
+        core.reminded_of_silence = self.will_be_told_of_silence(core);
+    }
+
+    fn will_be_told_of_silence(&self, core: &Core) -> bool {
+        // That of a listener that is turned away moves forward once.
+        let silence = self.silence_deadline(core).filter(|_| core.served && !core.turned_away);
+        silence.zip(core.reminded).is_some_and(|(silence, reminded)| reminded <= silence)
     }
 
     /// A connection that was just accepted wants to be looked at in time.
@@ -97,7 +114,7 @@ impl Connection {
     }
 
     fn silence_deadline(&self, core: &Core) -> Option<Instant> {
-        // Where calls come back on the connection, the wire has a limit of its own for silence.
+        // Where calls go both ways, whoever is silent may wait to be called, for longer than the wire's own limits allow only.
         let listens =
             (core.listens && self.node.directory.tells()) || self.capabilities.callbacks_on_connection;
         let quiet = core.session.outstanding() == 0 && !listens;

@@ -1,13 +1,14 @@
 //! The serving side of a connection: calls come out of the session, servants answer them.
 
 use super::backward::Calling;
-use super::{Connection, Core, Held, SERVING, Watch};
+use super::{Connection, Core, Held, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{Found, Remembered};
-use crate::habits::{Habit, Job};
 use crate::shard::Lead;
+use crate::shares::Source;
 use crate::stopping::ending;
 use crate::sync::lock;
+use crate::worker_pool::{BlockingRecord, Job};
 use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, Servant, visit::Nothing};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -36,6 +37,8 @@ impl Connection {
         let mut core = self.enter();
         let (mut reads, mut events) = (0, 0);
         let mut again = false;
+        // Whether all that there was has been sent, and nothing has come since.
+        let mut sent = false;
         let unsent = core.session.transmit().len();
         // Everything that was read is served before this ends, unless the peer does not read its answers: nobody would be told of a
         // call left in the session.
@@ -46,8 +49,9 @@ impl Connection {
                 // It goes on when there is room.
                 break;
             }
-            let Some(event) = core.session.poll() else {
-                if core.session.is_full() {
+            let event = match core.session.poll() {
+                Some(event) => event,
+                None if core.session.is_full() => {
                     // It reads on when it was woken.
                     let waited = !core.session.transmit().is_empty();
                     let fits = self.send_replies(&mut core, false);
@@ -68,33 +72,37 @@ impl Connection {
                     }
                     break;
                 }
-                let waited = !core.session.transmit().is_empty();
-                let fits = self.send_replies(&mut core, true);
-                if waited && fits && core.session.transmit().is_empty() {
+                None => {
+                    let waited = !core.session.transmit().is_empty();
+                    let fits = self.send_replies(&mut core, true);
+                    sent = true;
                     // Its end may have waited for this only.
-                    continue;
-                }
-                // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
-                // still incomplete.
-                if !fits || (reads > 0 && core.session.wanted() == 0) || reads == READS {
-                    break;
-                }
-                match self.fill(&mut core) {
-                    Ok(true) => {
-                        served = Served::Something;
-                        reads += 1;
-                        continue;
+                    let freed = waited && fits && core.session.transmit().is_empty();
+                    match if freed { core.session.poll() } else { None } {
+                        Some(event) => event,
+                        None if freed && core.session.is_full() => continue,
+                        // Whoever has an answer needs a moment before it asks again: no second look now, unless a message is
+                        // still incomplete.
+                        None if !fits || (reads > 0 && core.session.wanted() == 0) || reads == READS => break,
+                        None => match self.fill(&mut core) {
+                            Ok(true) => {
+                                served = Served::Something;
+                                reads += 1;
+                                continue;
+                            }
+                            Ok(false) | Err(()) => break,
+                        },
                     }
-                    Ok(false) | Err(()) => break,
                 }
             };
+            sent = false;
             events += 1;
             match event {
                 Event::Call(incoming) if self.node.is_draining() => {
                     let _ = core.session.answer(incoming.id, Answer::Failed(&ending()));
                 }
                 Event::Call(incoming) => {
-                    self.settle(&mut core);
+                    self.establish(&mut core);
                     self.hold_body(&mut core, &incoming);
                     let (back, deposed) = self.call(core, incoming, lead);
                     core = back;
@@ -106,7 +114,7 @@ impl Connection {
                     }
                 }
                 Event::Probe { id, key, type_id } => {
-                    self.settle(&mut core);
+                    self.establish(&mut core);
                     let answer = match self.present(&key, type_id.as_deref()) {
                         Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
                         Err(failure) => core.session.answer(id, Answer::Failed(&failure)),
@@ -115,11 +123,14 @@ impl Connection {
                     let _ = answer;
                 }
                 Event::Ready(peer) => {
+                    if let (Some(account), true) = (&peer.account, self.number != 0) {
+                        self.allowance.shares.name(self.number, Source::account(account));
+                    }
                     core.peer = Some(peer);
                     if self.capabilities.signals && !self.capabilities.signals_are_calls && !self.is_serial()
                     {
                         // Whoever only listens may be silent for ever.
-                        self.settle(&mut core);
+                        self.establish(&mut core);
                         core.listens = true;
                         self.node.join_audience(self);
                     }
@@ -134,7 +145,7 @@ impl Connection {
         }
         if served == Served::Something {
             core.used = lately();
-            if core.failed.is_none() && !again {
+            if core.failed.is_none() && !again && !sent {
                 let reading = !core.session.is_full();
                 self.send_replies(&mut core, reading);
             }
@@ -246,7 +257,7 @@ impl Connection {
         lead: &Lead,
     ) -> (Held<'c>, bool) {
         let failure = match self.look_up(&mut core, &incoming) {
-            Ok(found) if found.habit().is_some_and(Habit::blocks) => {
+            Ok(found) if found.blocking_record().is_some_and(BlockingRecord::blocks) => {
                 if let Err(incoming) = self.begin_apart(incoming, &found) {
                     // No thread is to be had: nobody else is served while this one is.
                     drop(core);
@@ -259,11 +270,11 @@ impl Connection {
             Ok(found) => {
                 drop(core);
                 self.note_running(&found);
-                SERVING.set(std::ptr::from_ref(&**self).addr());
+                serves(std::ptr::from_ref(&**self).addr());
                 lead.enter_servant(self);
                 self.dispatch(incoming, &found.servant, found.index);
                 let deposed = lead.leave_servant();
-                SERVING.set(0);
+                serves(0);
                 let mut core = self.enter();
                 core.remember(found);
                 return (core, deposed);
@@ -297,7 +308,7 @@ impl Connection {
         incoming: Box<Incoming>,
         found: &Remembered,
     ) -> Result<(), Box<Incoming>> {
-        let Some(habits) = found.habits.clone() else { return Err(incoming) };
+        let Some(records) = found.records.clone() else { return Err(incoming) };
         let (this, servant, index) = (Arc::clone(self), Arc::clone(&found.servant), found.index);
         // Kept where it can be taken back from a job that nobody runs.
         let kept = Arc::new(Mutex::new(Some(incoming)));
@@ -305,12 +316,12 @@ impl Connection {
         let run = Box::new(move || {
             if let Some(incoming) = lock(&taken).take() {
                 // A servant that stops its node must not wait for its own call.
-                SERVING.set(std::ptr::from_ref(&*this).addr());
+                serves(std::ptr::from_ref(&*this).addr());
                 this.dispatch(incoming, &servant, index);
-                SERVING.set(0);
+                serves(0);
             }
         });
-        match self.node.pool.run(Job { run, habits, index }) {
+        match self.node.pool.run(Job { run, records, index }) {
             Ok(()) => Ok(()),
             Err(_) => lock(&kept).take().map_or(Ok(()), Err),
         }
@@ -319,9 +330,9 @@ impl Connection {
     /// The supervisor wants to know which operation runs.
     #[inline]
     fn note_running(&self, found: &Remembered) {
-        let at = found.habit().map_or(0, |habit| std::ptr::from_ref(habit).addr());
+        let at = found.blocking_record().map_or(0, |record| std::ptr::from_ref(record).addr());
         if self.running_at.load(Ordering::Relaxed) != at {
-            let running = found.habits.clone().map(|habits| (habits, found.index));
+            let running = found.records.clone().map(|records| (records, found.index));
             let before = std::mem::replace(&mut *lock(&self.running), running);
             drop(before);
             self.running_at.store(at, Ordering::Relaxed);
@@ -330,10 +341,10 @@ impl Connection {
 
     /// The operation that runs was seen to block.
     pub(crate) fn has_blocked(&self) {
-        if let Some((habits, index)) = &*lock(&self.running)
-            && let Some(habit) = habits.get(*index)
+        if let Some((records, index)) = &*lock(&self.running)
+            && let Some(record) = records.get(*index)
         {
-            habit.mark();
+            record.mark();
         }
     }
 

@@ -50,11 +50,11 @@ impl Connection {
 
     /// It has sent a whole message: it is no stranger any more.
     #[inline]
-    pub(super) fn settle(&self, core: &mut Core) {
+    pub(super) fn establish(&self, core: &mut Core) {
         if !core.served {
             core.served = true;
             if self.number != 0 {
-                self.allowance.shares.settle(self.number);
+                self.allowance.shares.establish(self.number);
             }
         }
     }

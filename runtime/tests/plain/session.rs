@@ -164,6 +164,11 @@ impl Session for PlainSession {
                     self.full = true;
                     self.frame(6, call, &mut |_| Ok(())).unwrap();
                 }
+                7 => {
+                    let name = take_short(&mut frame).ok_or_else(|| Self::violation("Account"))?;
+                    let peer = Peer::admitted(PeerAddress::default(), "word of mouth");
+                    self.events.push_back(Event::Ready(peer.with_account(&String::from_utf8_lossy(&name))));
+                }
                 _ => return Err(Self::violation("Kind")),
             }
         }

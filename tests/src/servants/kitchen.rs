@@ -246,7 +246,7 @@ impl Pantry for Larder {
     }
     fn describe(&self, v: &Variant) -> Result<String, Failure> {
         use everywire::model::Shape;
-        Ok(match (v.shape.0.resolved(), &v.value) {
+        Ok(match (v.shape().resolved(), &*v.value()) {
             (Shape::I32, Value::Integer(number)) => format!("long {number}"),
             (Shape::Text(_), Value::Text(text)) => format!("string {text}"),
             (Shape::Struct(shape), Value::Struct(fields)) if shape.id == "IDL:interop/Point:1.0" => {

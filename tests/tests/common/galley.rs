@@ -43,7 +43,7 @@ fn text(value: &str) -> Variant {
 }
 
 fn nested(inner: Variant) -> Variant {
-    Variant::new(Shape::Variant, Value::Variant(Box::new((inner.shape, inner.value))))
+    Variant::new(Shape::Variant, inner.into())
 }
 
 fn special(kind: TextKind, value: &str) -> Variant {

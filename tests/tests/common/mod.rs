@@ -13,6 +13,7 @@ pub mod dcopserver;
 pub mod foreign;
 pub mod galley;
 pub mod hello;
+pub mod house;
 pub mod kdc;
 pub mod mill;
 pub mod mono;

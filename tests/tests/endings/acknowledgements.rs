@@ -2,9 +2,9 @@
 //! of calls that it has received is lost between, and the connection with it.
 
 use super::callers::{Caller, Ours, Told};
-use super::house::{Log, Process, Settings};
 use super::{Course, ROUND, SLOTS, Sheet, calls};
 use crate::common::foreign::until;
+use crate::common::house::{Log, Process, Settings};
 use crate::common::scratch;
 use crate::faults::relay::Relay;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(super) fn row(course: &Course<'_>, loss: Loss, what: &str, sheet: &mut Sheet
     let (between, behind) = (dir.join("s"), dir.join("behind"));
     let log = Log::new(dir.join("log"));
     let listen = format!("{}+unix://{}{}", course.scheme, between.display(), course.serving);
-    let server = Process::start(&listen, &log, Settings { connections: 1000, idle: 0 });
+    let server = Process::start(&listen, &log, Settings { connections: 1000, idle: 0, open: false });
     // Messages name the socket, so to the server it has the path that it has for clients.
     std::fs::rename(&between, &behind).expect("a socket that listens may be moved");
     let relay = Relay::calm(&between, &behind);

@@ -3,14 +3,14 @@
 //! executed), `no` (not executed) or `maybe`. One that is slow to start makes the calls of all rounds and cells: it reads `at REFERENCE`
 //! before those of each round, and keeps its connections if that is where it was.
 
-use super::house::INTERFACE;
 use crate::common::dcom::{DOMAIN, PASSWORD, USER};
 use crate::common::foreign::{run, script, until};
+use crate::common::house::{self, INTERFACE};
 use crate::common::mono::Mono;
 use crate::common::shelf;
 use crate::restarts::caller;
 use everywire::Failure;
-use everywire::model::{Completed, Hold, Object};
+use everywire::model::{Completed, Object};
 use everywire_tests::peers::{cached, here};
 use everywire_tests::workshop::once;
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ pub(super) struct Ours {
 
 impl Ours {
     pub(super) fn new(reference: &str) -> Self {
-        let object = |_| caller().object(reference).expect("an address").typed(Hold::Static(&INTERFACE));
+        let object = |_| house::object(&caller(), reference);
         Self { objects: (0..super::SLOTS / 2).map(object).collect(), told: Tellings::default() }
     }
 

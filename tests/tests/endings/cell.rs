@@ -1,9 +1,9 @@
 //! A cell of the table: one way for connections to end, on one wire, for one client. Its calls come in rounds.
 
 use super::callers::{Caller, Client, Ours, Told};
-use super::house::{Log, Process, Settings};
 use super::{Course, Ending, Evicting, HELD, ROUND, SLOTS};
 use crate::common::foreign::until;
+use crate::common::house::{Log, Process, Ran, Settings};
 use crate::common::scratch;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -77,7 +77,7 @@ impl<'c> Cell<'c> {
     }
 
     /// Ends; what the servers did.
-    pub(super) fn end(mut self) -> super::house::Ran {
+    pub(super) fn end(mut self) -> Ran {
         self.server.open();
         self.server.kill();
         self.log.read()
@@ -257,5 +257,6 @@ fn settings(course: &Course<'_>, ending: Ending, client: &Client) -> Settings {
             _ => 1000,
         },
         idle: if idle && course.evicting == Evicting::Quota { client.silence() } else { 0 },
+        open: false,
     }
 }

@@ -12,6 +12,9 @@ use everywire_auth::{same_secret, system_random};
 use everywire_model::{Config, Endpoint, Failure, Profile, Violation};
 use std::sync::OnceLock;
 
+/// The word for DBUS_COOKIE_SHA1, in addresses and for people.
+pub(crate) const COOKIE: &str = "cookie";
+
 /// How far the greeting is.
 pub(crate) enum Greeting {
     /// This side connected.
@@ -116,7 +119,7 @@ impl DbusSession {
         if !connecting {
             self.authentication = match mechanism {
                 Mechanism::External => "unix credentials",
-                Mechanism::CookieSha1 => "cookie",
+                Mechanism::CookieSha1 => COOKIE,
                 Mechanism::Anonymous => "anonymous",
             };
         }
@@ -187,11 +190,8 @@ fn refused(error: &SaslError) -> Wrong {
 }
 
 /// The words of addresses for ways to authenticate.
-const WORDS: [(&str, Mechanism); 3] = [
-    ("external", Mechanism::External),
-    ("cookie", Mechanism::CookieSha1),
-    ("anonymous", Mechanism::Anonymous),
-];
+const WORDS: [(&str, Mechanism); 3] =
+    [("external", Mechanism::External), (COOKIE, Mechanism::CookieSha1), ("anonymous", Mechanism::Anonymous)];
 
 /// The ways to authenticate that the address names.
 fn chosen(config: &Config) -> Option<Vec<Mechanism>> {

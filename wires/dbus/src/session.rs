@@ -6,7 +6,7 @@
 //! `serving` the calls that are open.
 
 use crate::address::{TAG_BUS, TAG_NAME};
-use crate::greeting::Greeting;
+use crate::greeting::{COOKIE, Greeting};
 use crate::limits;
 use crate::names;
 use crate::outgoing::Answered;
@@ -128,7 +128,10 @@ impl DbusSession {
         let overhears = self.bus.as_ref().is_some_and(|bus| bus.purpose == Purpose::Monitoring);
         self.stage = if overhears { Stage::Overhearing } else { Stage::Open };
         self.ready_by = None;
-        self.events.push_back(Event::Ready(Peer::admitted(self.address.clone(), self.authentication)));
+        let peer = Peer::admitted(self.address.clone(), self.authentication);
+        // Who knows the cookie is the user whose file it is in: one person, whatever address he comes from.
+        let peer = if self.authentication == COOKIE { peer.with_account(COOKIE) } else { peer };
+        self.events.push_back(Event::Ready(peer));
     }
 
     /// The next serial number. Zero is none, and one that is still waited for is not used again.

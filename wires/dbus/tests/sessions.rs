@@ -115,7 +115,7 @@ fn attributes_travel_as_properties() {
     let shape = Shape::Struct(Hold::new(list));
     let (interface, name, value): (String, String, Variant) = set.body.decode(&shape).unwrap();
     assert_eq!((interface.as_str(), name.as_str()), ("org.example.Example", "Title"));
-    assert_eq!(value.value, Value::Text("new".into()));
+    assert_eq!(*value.value(), Value::Text("new".into()));
     let variant = record!("", "", { "v": Shape::Variant });
     let shape = Shape::Struct(Hold::new(variant));
     let results =

@@ -1,8 +1,12 @@
 //! Where an object exporter or a resolver listens, and how it wants to be spoken to: DUALSTRINGARRAY (MS-DCOM 2.2.19).
+//!
+//! Invariants: strings stand in the order of preference, sockets of this machine before addresses of the network; a binding that would
+//! make the array longer than its 16-bit counts can say is left out as a whole.
 
 use crate::stub::{Get, Put};
 use crate::violations::Violation;
 use everywire_model::Endpoint;
+use std::net::IpAddr;
 
 /// Protocol identifier of `ncacn_ip_tcp`.
 pub const TOWER_TCP: u16 = 7;
@@ -79,6 +83,26 @@ impl DualStringArray {
             _ => None,
         });
         Self { strings: strings.collect(), security }
+    }
+
+    /// The same with the addresses first by which the peer of a connection reaches this machine: `local` is that of this side's
+    /// end. One that means something on this machine only changes nothing, since the peer may hand the bindings on.
+    #[must_use]
+    pub fn seen_at(mut self, local: Option<IpAddr>) -> Self {
+        let Some(local) = local.map(|local| local.to_canonical()).filter(|local| !local.is_loopback()) else {
+            return self;
+        };
+        let named = |binding: &StringBinding| {
+            let host = binding.address.rsplit_once('[').map_or(&*binding.address, |(host, _)| host);
+            host.parse::<IpAddr>() == Ok(local)
+        };
+        self.strings.sort_by_key(|binding| match binding.tower {
+            TOWER_TCP if named(binding) => 1,
+            TOWER_TCP => 2,
+            // Sockets of this machine, which only its own programs are told.
+            _ => 0,
+        });
+        self
     }
 
     /// Reads the IDL version behind a pointer that was not null (2.2.19.2): maximum count, counts, array.
@@ -206,6 +230,27 @@ mod tests {
         assert_eq!(array.endpoints(RESOLVER_PORT), [tcp("10.0.0.1", 135), tcp("fe80::1", 49670)]);
         let again = DualStringArray::of(&[tcp("a.example", 135)], Vec::new());
         assert_eq!(again.strings, [binding(7, "a.example[135]")]);
+    }
+
+    #[test]
+    fn the_address_that_the_asker_knows_comes_first() {
+        let binding = |tower, address: &str| StringBinding { tower, address: address.to_owned() };
+        let all =
+            ["unix:/run/x", "10.0.0.1[135]", "127.0.0.1[135]", "10.7.0.1[135]", "[host]", "2001:db8::7[135]"];
+        let strings = all.map(|address| binding(if address.starts_with("unix") { 16 } else { 7 }, address));
+        let array = DualStringArray { strings: strings.to_vec(), security: Vec::new() };
+        for (local, order) in [
+            (None, [0, 1, 2, 3, 4, 5]),
+            (Some("127.0.0.1"), [0, 1, 2, 3, 4, 5]),
+            (Some("192.0.2.1"), [0, 1, 2, 3, 4, 5]),
+            (Some("10.7.0.1"), [0, 3, 1, 2, 4, 5]),
+            (Some("::ffff:10.7.0.1"), [0, 3, 1, 2, 4, 5]),
+            (Some("2001:db8::7"), [0, 5, 1, 2, 3, 4]),
+        ] {
+            let seen = array.clone().seen_at(local.map(|local| local.parse().unwrap()));
+            let told: Vec<&str> = seen.strings.iter().map(|binding| binding.address.as_str()).collect();
+            assert_eq!(told, order.map(|at| all[at]), "{local:?}");
+        }
     }
 
     #[test]

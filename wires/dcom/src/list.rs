@@ -36,8 +36,13 @@ pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failur
             let authentication = services(&bindings.security);
             (vec![node.resolver_presence(version, &bindings, &authentication)], authentication)
         }
-        // Nobody is there, or does not let us in: that is the answer.
-        Err(failure) if matches!(failure.kind(), Kind::Unreachable | Kind::Refused | Kind::TimedOut) => {
+        // Nobody is there, does not let us in, or speaks another protocol: that is the answer.
+        Err(failure)
+            if matches!(
+                failure.kind(),
+                Kind::Unreachable | Kind::Refused | Kind::TimedOut | Kind::Violation
+            ) =>
+        {
             return Err(failure);
         }
         Err(failure) => {

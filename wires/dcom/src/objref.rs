@@ -5,6 +5,7 @@ use crate::stub::{Get, Put};
 use crate::violations::Violation;
 use bytes::Bytes;
 use everywire_model::Endpoint;
+use std::net::IpAddr;
 use uuid::Uuid;
 
 /// The first word, `MEOW`.
@@ -238,6 +239,18 @@ impl ObjRef {
                 let security = std::mem::take(&mut resolver.security);
                 *resolver = DualStringArray::of(std::slice::from_ref(at), security);
             }
+            Self::Custom { .. } => {}
+        }
+        self
+    }
+
+    /// The same for the peer of a connection that ends here at this address: see [`DualStringArray::seen_at`].
+    #[must_use]
+    pub fn seen_at(mut self, local: Option<IpAddr>) -> Self {
+        match &mut self {
+            Self::Standard { resolver, .. }
+            | Self::Handler { resolver, .. }
+            | Self::Extended { resolver, .. } => *resolver = std::mem::take(resolver).seen_at(local),
             Self::Custom { .. } => {}
         }
         self

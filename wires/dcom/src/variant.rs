@@ -6,10 +6,9 @@
 //! elements. What cannot be converted is `DISP_E_TYPEMISMATCH`, a VARTYPE that is none `DISP_E_BADVARTYPE`.
 
 use crate::hresult::{self, DISP_E_BADVARTYPE};
-use crate::ndr::{vartype, vartype_shape};
+use crate::ndr::{plain, vartype, vartype_shape};
 use crate::standard::dispatch::to_shape;
-use everywire_model::value::{TypedShape, Value};
-use everywire_model::{Failure, Variant};
+use everywire_model::{Failure, Scalar, Variant};
 
 macro_rules! types {
     ($($name:ident $value:literal $text:literal,)*) => {
@@ -50,13 +49,13 @@ types! {
 /// A failure with the HRESULT that says why it cannot be: [`hresult::DISP_E_OVERFLOW`], [`hresult::DISP_E_TYPEMISMATCH`],
 /// [`hresult::DISP_E_BADVARTYPE`].
 pub fn change(variant: &Variant, vt: u16) -> Result<Variant, Failure> {
-    if vt == VT_EMPTY || vartype(&variant.shape.0).is_ok_and(|own| own == vt) {
+    if vt == VT_EMPTY || vartype(variant.shape()).is_ok_and(|own| own == vt) {
         return Ok(variant.clone());
     }
     let target = vartype_shape(vt, 1).map_err(|_| hresult::failure(DISP_E_BADVARTYPE, None))?;
-    let held = Value::Variant(Box::new((TypedShape(variant.shape.0.clone()), variant.value.clone())));
-    let value = to_shape(&held, &target).map_err(|code| hresult::failure(code, None))?;
-    Ok(Variant::new(target, value))
+    let value = to_shape(&variant.clone().into(), &target).map_err(|code| hresult::failure(code, None))?;
+    let scalar = plain(vt).and_then(|(shape, _)| Scalar::of(shape, &value));
+    Ok(scalar.map_or_else(|| Variant::new(target, value), Variant::from))
 }
 
 /// The VARTYPE of a value.
@@ -64,7 +63,7 @@ pub fn change(variant: &Variant, vt: u16) -> Result<Variant, Failure> {
 /// # Errors
 /// No VARIANT holds such a value.
 pub fn type_of(variant: &Variant) -> Result<u16, Failure> {
-    vartype(&variant.shape.0)
+    vartype(variant.shape())
 }
 
 /// Whether there is such a VARTYPE here, by itself or as an array.
@@ -77,6 +76,7 @@ mod tests {
     use super::*;
     use crate::hresult::{DISP_E_OVERFLOW, DISP_E_TYPEMISMATCH};
     use everywire_model::Shape;
+    use everywire_model::Value;
 
     fn of(vt: u16, value: Value) -> Variant {
         Variant::new(vartype_shape(vt, 1).unwrap(), value)

@@ -37,6 +37,8 @@ fn a_call_travels_at_every_level() {
             assert_eq!(int(&done(pair.outcome(id))), turn + 1, "{level:?}");
         }
         assert_eq!((pair.client.outstanding(), pair.server.outstanding()), (0, 0));
+        let account = (level != Level::None).then_some("ali");
+        assert!(pair.ready.iter().any(|peer| peer.account.as_deref() == account), "{level:?}");
         let known = pair.ready.last().unwrap().authentication;
         let expected = match level {
             Level::None => "none".to_owned(),

@@ -13,6 +13,7 @@ mod hostile;
 mod ndr_automation;
 mod ndr_oracle;
 mod ndr_sizes;
+mod ndr_variants;
 mod review;
 mod sessions_allocations;
 mod sessions_golden;

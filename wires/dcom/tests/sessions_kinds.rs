@@ -9,7 +9,7 @@ use everywire_dcom::pdu::{Fault, Pdu};
 use everywire_dcom::standard::contracts::INVOKE;
 use everywire_dcom::{Level, hresult};
 use everywire_idl::midl;
-use everywire_model::value::{TypedShape, Value};
+use everywire_model::value::Value;
 use everywire_model::variant::Variant;
 use everywire_model::*;
 use std::any::Any;
@@ -118,7 +118,7 @@ fn dispinterfaces_are_called_by_invoke() {
         let said = format!("{said:?}");
         assert!(said.contains("(\"dispIdMember\", Integer(7))"), "{said}");
         assert!(said.contains(&format!("Integer({turn})")), "{said}");
-        let result = Variant { shape: TypedShape(Shape::I32), value: Value::Integer(turn + 10) };
+        let result = Variant::new(Shape::I32, Value::Integer(turn + 10));
         let exception = (0_u16, 0_u16, "", "", "", 0_u32, 0_u32, 0_u32);
         let (a, b, c, d, e, f, g, h) = exception;
         let results = (result, (a, b, c, d, e, f, g, h, 0_u32), 0_u32, Vec::<Variant>::new(), 0_u32);

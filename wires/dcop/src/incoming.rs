@@ -23,12 +23,33 @@ impl DcopSession {
             }
             let Some(framing) = &mut self.framing else { return Ok(()) };
             let before = input.len();
+            if self.skip > 0 {
+                let whole = self.drop_rest(input);
+                self.received += (before - input.len()) as u64;
+                if !whole {
+                    return Ok(());
+                }
+                continue;
+            }
             let frame = match framing.split(input) {
                 Ok(Some(frame)) => frame,
                 Ok(None) => {
                     let missing = framing.wanted();
                     self.wait(now, input.len(), missing);
                     return Ok(());
+                }
+                Err(ice::Wrong::OverLimit { size, .. })
+                    if size <= limits::LONGEST
+                        && input.first() != Some(&0)
+                        && matches!(self.phase, Phase::Open) =>
+                {
+                    let taken = self.take_oversized(now, size, input);
+                    self.received += (before - input.len()) as u64;
+                    if !taken {
+                        return Ok(());
+                    }
+                    self.due = None;
+                    continue;
                 }
                 Err(wrong) => return Err(wrong.violation(self.received)),
             };
@@ -70,7 +91,7 @@ impl DcopSession {
     }
 
     /// A message has begun, or not.
-    fn wait(&mut self, now: Instant, have: usize, missing: usize) {
+    pub(crate) fn wait(&mut self, now: Instant, have: usize, missing: usize) {
         self.missing = missing;
         if have == 0 || matches!(self.phase, Phase::Registration) {
             if !matches!(self.phase, Phase::Registration) {

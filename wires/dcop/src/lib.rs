@@ -30,6 +30,7 @@ mod incoming;
 pub mod limits;
 mod list;
 mod names;
+mod oversized;
 mod plain;
 mod refusal;
 mod registration;

@@ -12,8 +12,14 @@ pub const CALL_DEPTH: u32 = 16;
 /// Keys below this are no call trees: none yet, sends, priority.
 pub const FIRST_KEY: u32 = 42;
 
+/// The longest message that a program of Qt's can write, in bytes. A header that says more lies.
+pub(crate) const LONGEST: u64 = i32::MAX.unsigned_abs() as u64;
+
 /// Repeated calls, ways to ask and result types that a connection remembers, each.
 pub(crate) const REMEMBERED: usize = 32;
+
+/// Calls that were withdrawn and not answered yet which a connection remembers.
+pub(crate) const WITHDRAWN: usize = 1024;
 
 /// Subscriptions that a connection may have.
 pub const SUBSCRIPTIONS: usize = 4096;

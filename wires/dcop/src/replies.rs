@@ -60,9 +60,17 @@ impl DcopSession {
     /// An answer that does not decode: the call fails.
     #[cold]
     fn garbled(&mut self, key: u32, bad: Bad) {
+        self.fail_call(key, |app| {
+            let at = format_args!("the answer of application `{app}`: {}", bad.what);
+            Failure::malformed(at, bad.at).with_completed(Completed::Maybe)
+        });
+    }
+
+    /// An answer that cannot be read: its call fails in this way; `why` is told which application answers.
+    #[cold]
+    pub(crate) fn fail_call(&mut self, key: u32, why: impl FnOnce(&str) -> Failure) {
         let Some(pending) = self.pending.remove(&key) else { return self.came_late(key) };
-        let at = format_args!("the answer of application `{}`: {}", text(&pending.way.app), bad.what);
-        let failure = Failure::malformed(at, bad.at).with_completed(Completed::Maybe);
+        let failure = why(&text(&pending.way.app));
         match pending.asks {
             Asks::Call | Asks::Probe => self.reply(pending.id(key), Outcome::Failed(failure)),
             Asks::Quiet => {}
@@ -96,7 +104,7 @@ impl DcopSession {
     /// The answer to a call that was withdrawn: its key is free again.
     #[cold]
     fn came_late(&mut self, key: u32) {
-        self.spent.remove(&key);
+        self.withdrawn.remove(&key);
     }
 }
 

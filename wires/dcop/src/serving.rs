@@ -303,7 +303,7 @@ impl DcopSession {
 
     /// A message whose names or data do not decode: it fails, where it can be told who sent it.
     #[cold]
-    fn put_unread(&mut self, kind: u8, key: u32, payload: &Bytes) {
+    pub(crate) fn put_unread(&mut self, kind: u8, key: u32, payload: &Bytes) {
         if kind != minor::SEND
             && let Some(sender) = Walk::new(payload).name().ok().and_then(|name| payload.get(name))
         {

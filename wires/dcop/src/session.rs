@@ -1,8 +1,8 @@
 //! One connection to the server; each concern of the protocol is a file of its own beside this one.
 //!
 //! `incoming` takes messages off the stream, `registration` gets this side a name, `ways` holds what repeated messages
-//! begin with, `calls` sends calls, `replies` takes answers, `deaths` finds the calls whose callee died, `serving` takes
-//! calls and answers them, `signals` tells and hears.
+//! begin with, `calls` sends calls, `replies` takes answers, `deaths` finds the calls whose callee died, `oversized` fails the
+//! calls of messages over the limit, `serving` takes calls and answers them, `signals` tells and hears.
 
 use crate::deaths::Round;
 use crate::ice::{Framing, Initiator};
@@ -19,7 +19,7 @@ use everywire_model::{
     Answer, Body, Call, CallId, Config, Context, Emission, Event, Failure, Handle, Initiator as By, Interest,
     Kind, Limits, Outcome, PeerAddress, Profile, Purpose, Rope, Session, Violation,
 };
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -50,8 +50,9 @@ pub(crate) struct DcopSession {
     pub(crate) sent: u32,
     /// The call trees in which this process serves.
     pub(crate) tree: Option<&'static Tree>,
-    /// Keys of call trees that cannot be taken over: an answer to a withdrawn call may still come with one.
-    pub(crate) spent: HashSet<u32>,
+    /// Calls that were withdrawn, until their answers come: the key of a call tree is not to be used again before, and the server
+    /// tells of their end as of any other.
+    pub(crate) withdrawn: HashMap<u32, Pending, Plain>,
     pub(crate) ways: WayBook,
     /// The ways of signals that were told.
     pub(crate) emitted: WayBook,
@@ -71,6 +72,10 @@ pub(crate) struct DcopSession {
     /// Whether the server tells who comes and goes.
     pub(crate) notified: bool,
     pub(crate) round: Option<Round>,
+    /// Deaths of callees that were told and have not ended a call yet.
+    pub(crate) deaths: usize,
+    /// Bytes still to come of a message over the limit: they are dropped.
+    pub(crate) skip: u64,
     /// Bytes of whole messages received so far.
     pub(crate) received: u64,
     /// Bytes missing of the message at the front of the input.
@@ -158,7 +163,7 @@ impl DcopSession {
             pending: HashMap::default(),
             sent: 0,
             tree: servers::tree(server),
-            spent: HashSet::new(),
+            withdrawn: HashMap::default(),
             ways: WayBook::default(),
             emitted: WayBook::default(),
             came: CameBook::default(),
@@ -173,6 +178,8 @@ impl DcopSession {
             next_slot: 1,
             notified: false,
             round: None,
+            deaths: 0,
+            skip: 0,
             received: 0,
             missing: 0,
             due: None,
@@ -209,7 +216,9 @@ impl DcopSession {
     #[inline]
     pub(crate) fn call_key(&mut self) -> (u32, bool) {
         match self.tree.and_then(Tree::key) {
-            Some(key) if !self.pending.contains_key(&key) && !self.spent.contains(&key) => (key, true),
+            Some(key) if !self.pending.contains_key(&key) && !self.withdrawn.contains_key(&key) => {
+                (key, true)
+            }
             _ => (self.take_key(), false),
         }
     }
@@ -243,6 +252,7 @@ impl DcopSession {
             }
         }
         self.round = None;
+        self.deaths = 0;
     }
 
     /// After a violation nothing more is taken or sent.
@@ -310,11 +320,11 @@ impl Session for DcopSession {
         // The protocol cannot withdraw a call; its answer will find nobody.
         let key = u32::try_from(id.0 & u64::from(u32::MAX)).unwrap_or_default();
         if self.pending.get(&key).is_some_and(|pending| pending.id(key) == id)
-            && self.pending.remove(&key).is_some_and(|pending| pending.shared)
+            && let Some(pending) = self.pending.remove(&key)
         {
-            if self.spent.len() < limits::REMEMBERED {
-                self.spent.insert(key);
-            } else {
+            if self.withdrawn.len() < limits::WITHDRAWN {
+                self.withdrawn.insert(key, pending);
+            } else if pending.shared {
                 // Too many to tell apart.
                 self.tree = None;
             }

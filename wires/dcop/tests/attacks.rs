@@ -87,6 +87,46 @@ fn c4_lengths_over_the_limit_are_refused_before_the_message_is_there() {
 }
 
 #[test]
+fn c4_messages_over_the_limit_fail_their_call_and_not_the_connection() {
+    const LIMIT: u64 = 1 << 16;
+    let large = vec![7; usize::try_from(LIMIT).unwrap()];
+    let mut config = config("app", Purpose::Serving);
+    config.limits = config.limits.with_message(LIMIT);
+    for piece in [1000, 70_000] {
+        let mut session = ready_with(&config, "app");
+        let say = |session: &mut dyn Session, bytes: &[u8]| {
+            let mut input = BytesMut::new();
+            for piece in bytes.chunks(piece) {
+                input.extend_from_slice(piece);
+                session.receive(Instant::now(), &mut input, &mut Vec::new()).unwrap();
+                assert!(input.len() < 16 << 10, "the rest is dropped as it comes");
+            }
+        };
+        // A call under way stays; the large one fails, and a send is nobody's.
+        say(&mut *session, &call(2, 77, "x", "o", "f()", b""));
+        let Some(Event::Call(held)) = session.poll() else { panic!() };
+        say(&mut *session, &call(2, 78, "y", "o", "f(QByteArray)", &large));
+        say(&mut *session, &call(1, 1, "y", "o", "f(QByteArray)", &large));
+        let sent = messages(&drain(&mut *session));
+        assert_eq!(sent.len(), 1);
+        assert_eq!((sent[0][1], key(&sent[0]), &sent[0][12..]), (4, 78, &names(&["app", "y"])[..]));
+        session.answer(held.id, Answer::Done(&Nothing)).unwrap();
+        assert_eq!(key(&drain(&mut *session)), 77);
+        // An answer.
+        let asked = operation("f()", "int");
+        let (one, other) = (start(&mut *session, "x", "o", &asked), start(&mut *session, "x", "o", &asked));
+        let keys: Vec<u32> = messages(&drain(&mut *session)).iter().map(|sent| key(sent)).collect();
+        say(&mut *session, &reply(keys[0], "QByteArray", &large));
+        let Some(Event::Reply { id, outcome: Outcome::Failed(failure) }) = session.poll() else { panic!() };
+        assert_eq!((id, failure.kind(), failure.completed()), (one, Kind::LimitExceeded, Completed::Yes));
+        say(&mut *session, &reply(keys[1], "int", &[0, 0, 0, 1]));
+        assert!(
+            matches!(session.poll(), Some(Event::Reply { id, outcome: Outcome::Done(_) }) if id == other)
+        );
+    }
+}
+
+#[test]
 fn c4_values_that_end_early_fail_the_call_and_not_the_connection() {
     let mut session = ready("app", Purpose::Serving);
     feed(&mut *session, &call(2, 77, "x", "o", "f(QString)", &unhex("0000001000"))).unwrap();

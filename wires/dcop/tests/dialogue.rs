@@ -80,10 +80,29 @@ impl Desk {
     }
 
     fn leave(&mut self, number: usize) {
+        self.vanish(number);
+        self.settle();
+    }
+
+    /// Leaves, and nobody has been told of it yet.
+    fn vanish(&mut self, number: usize) {
         self.sessions[number] = None;
         self.server.disconnected(PeerId(number as u64), Instant::now());
         while self.server.poll().is_some() {}
+    }
+
+    /// Leaves, and is back under its name before anybody has been told.
+    fn restart(&mut self, number: usize, app: &str) -> usize {
+        // The callers' side of the line is held up.
+        let held: Vec<_> = self.sessions.iter_mut().map(Option::take).collect();
+        self.vanish(number);
+        let back = self.join(app, Purpose::Serving);
+        for (place, session) in self.sessions.iter_mut().zip(held) {
+            *place = place.take().or(session);
+        }
+        self.sessions[number] = None;
         self.settle();
+        back
     }
 
     fn call<A: MarshalList>(
@@ -409,6 +428,91 @@ fn the_death_of_a_callee_fails_its_calls_and_no_others() {
     desk.session(two).answer(call.id, Answer::Done(&Nothing)).unwrap();
     assert!(matches!(desk.outcome(client, alive), Outcome::Done(_)));
     assert_eq!(desk.session(client).outstanding(), 0);
+}
+
+/// The call that failed, because its callee died.
+fn died(desk: &mut Desk, client: usize) -> Option<CallId> {
+    match desk.event(client)? {
+        Event::Reply { id, outcome: Outcome::Failed(failure) } => {
+            assert_eq!((failure.kind(), failure.completed()), (Kind::Unreachable, Completed::Maybe));
+            Some(id)
+        }
+        _ => panic!("not a call that died"),
+    }
+}
+
+#[test]
+fn calls_to_an_application_that_died_and_came_back_at_once_fail() {
+    let mut desk = Desk::new();
+    let client = desk.join("", Purpose::Calls);
+    let asked = operation("f()", "void");
+    let mut app = desk.join("app", Purpose::Serving);
+    // One of them was withdrawn: the server tells of its end, too.
+    for withdrawn in [false, true] {
+        let dead: Vec<_> = (0..3).map(|_| desk.call(client, "app", "o", &asked, ())).collect();
+        if withdrawn {
+            desk.session(client).cancel(dead[1]);
+        }
+        app = desk.restart(app, "app");
+        assert_eq!(died(&mut desk, client), Some(dead[0]));
+        if !withdrawn {
+            assert_eq!(died(&mut desk, client), Some(dead[1]));
+        }
+        assert_eq!(died(&mut desk, client), Some(dead[2]));
+        // Calls to the successor go on.
+        let alive = desk.call(client, "app", "o", &asked, ());
+        let Some(Event::Call(call)) = desk.event(app) else { panic!() };
+        desk.session(app).answer(call.id, Answer::Done(&Nothing)).unwrap();
+        assert!(matches!(desk.outcome(client, alive), Outcome::Done(_)));
+        assert_eq!(desk.session(client).outstanding(), 0);
+    }
+}
+
+#[test]
+fn a_call_to_a_successor_outlives_those_to_the_one_before() {
+    let mut desk = Desk::new();
+    let client = desk.join("", Purpose::Calls);
+    let asked = operation("f()", "void");
+    let app = desk.join("app", Purpose::Serving);
+    let dead = desk.call(client, "app", "o", &asked, ());
+    let profile = profile("app", "o");
+    let call = Call {
+        profile: &profile,
+        interface: None,
+        operation: &asked,
+        arguments: &Nothing,
+        expects: Expects::Reply,
+    };
+    // Sent before this side hears of the death; the server gets it when the successor is there.
+    let alive = desk.session(client).start(Instant::now(), &call).unwrap();
+    let app = desk.restart(app, "app");
+    assert_eq!(died(&mut desk, client), Some(dead));
+    assert!(desk.event(client).is_none());
+    let Some(Event::Call(call)) = desk.event(app) else { panic!() };
+    desk.session(app).answer(call.id, Answer::Done(&Nothing)).unwrap();
+    assert!(matches!(desk.outcome(client, alive), Outcome::Done(_)));
+}
+
+#[test]
+fn where_it_is_open_which_of_several_came_back_no_call_waits_for_ever() {
+    let mut desk = Desk::new();
+    let client = desk.join("", Purpose::Calls);
+    let asked = operation("f()", "void");
+    let (one, _two) = (desk.join("one", Purpose::Serving), desk.join("two", Purpose::Serving));
+    let mut calls = [desk.call(client, "one", "o", &asked, ()), desk.call(client, "two", "o", &asked, ())];
+    desk.restart(one, "one");
+    let mut failed = [died(&mut desk, client).unwrap(), died(&mut desk, client).unwrap()];
+    calls.sort_by_key(|id| id.0);
+    failed.sort_by_key(|id| id.0);
+    assert_eq!(failed, calls);
+    assert_eq!(desk.session(client).outstanding(), 0);
+    // A death that is explained ends no other call.
+    let (three, two) = (desk.join("three", Purpose::Serving), desk.call(client, "two", "o", &asked, ()));
+    let dead = desk.call(client, "three", "o", &asked, ());
+    desk.leave(three);
+    assert_eq!(died(&mut desk, client), Some(dead));
+    assert!(desk.event(client).is_none() && desk.session(client).outstanding() == 1);
+    desk.session(client).cancel(two);
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub(crate) struct CdrSink<'r> {
     limit: usize,
     /// The address of this side's end of the connection.
     local: Option<IpAddr>,
+    /// The value that comes next is none: that of a box which is null.
+    null: bool,
 }
 
 impl<'r> CdrSink<'r> {
@@ -29,7 +31,7 @@ impl<'r> CdrSink<'r> {
     pub(crate) fn new(rope: &'r mut Rope, start: usize, little: bool, dialect: Dialect, limit: u64) -> Self {
         let shift = rope.position().wrapping_sub(start).wrapping_sub(rope.flat().len());
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Self { rope, shift, swap: little != NATIVE_LITTLE, dialect, limit, local: None }
+        Self { rope, shift, swap: little != NATIVE_LITTLE, dialect, limit, local: None, null: false }
     }
 
     /// The same, for a connection whose end here has this address.
@@ -284,6 +286,7 @@ impl Sink for CdrSink<'_> {
             Shape::Struct(_) | Shape::Union(_) | Shape::Variant => Ok(()),
             Shape::Sequence(_) | Shape::Array(_) => self.begin(shape, len),
             Shape::Map(_) => Err(unsupported("a map")),
+            Shape::Optional(_) if std::mem::take(&mut self.null) && len == 0 => Ok(()),
             Shape::Optional(_) => Err(unsupported("an optional value")),
             Shape::Pointer(_) if len == 0 => Err(unsupported("a null pointer")),
             Shape::Pointer(_) => Ok(()),
@@ -296,6 +299,17 @@ impl Sink for CdrSink<'_> {
         typecodes::put(shape, &mut put, &mut Enclosing::default(), limits::TYPECODE_DEPTH)?;
         if let Some(exception) = typecodes::exception(shape) {
             put.string(exception.id.as_bytes());
+        }
+        if let Some((boxed, _)) = typecodes::boxed(shape) {
+            match boxed.value {
+                typecodes::NULL => put.u32(0),
+                typecodes::NONE => put.u32(typecodes::UNTYPED),
+                value => {
+                    put.u32(typecodes::TYPED);
+                    put.string(if value == typecodes::OWN { boxed.id } else { value }.as_bytes());
+                }
+            }
+            self.null = boxed.value == typecodes::NULL;
         }
         Ok(())
     }

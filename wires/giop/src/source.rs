@@ -2,9 +2,10 @@
 
 use crate::cdr::{Bad, Get};
 use crate::codesets::{self, Dialect, Narrow};
-use crate::{ior, typecodes};
+use crate::ior;
+use crate::typecodes::{self, Boxed};
 use bytes::Bytes;
-use everywire_model::shape::{Enum, Text, TextKind};
+use everywire_model::shape::{Enum, Hold, Text, TextKind};
 use everywire_model::visit::NumbersMut;
 use everywire_model::{
     Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, TypeCode, Visit,
@@ -20,6 +21,8 @@ pub(crate) struct CdrSource<'a> {
     get: Get<'a>,
     dialect: Dialect,
     budget: Budget,
+    /// The value that comes next is none: that of a box which is null.
+    null: bool,
 }
 
 impl<'a> CdrSource<'a> {
@@ -29,6 +32,7 @@ impl<'a> CdrSource<'a> {
             dialect: Dialect::from_number(body.dialect),
             budget: body.budget,
             body,
+            null: false,
         }
     }
 
@@ -96,20 +100,26 @@ impl<'a> CdrSource<'a> {
         Ok(taken)
     }
 
-    /// Opens a value box (CORBA 3.3 part 2, section 9.3.4): whether there is a value in it.
-    fn boxed(&mut self) -> Visit<bool> {
-        match self.get.u32()? {
-            0 => return Ok(false),
-            0x7fff_ff00 => {}
-            0x7fff_ff02 => {
-                self.get.string()?;
+    /// Opens a value box (CORBA 3.3 part 2, section 9.3.4). The shape of what is in it remarks how that was told.
+    fn open_box(&mut self, boxed: Boxed<'_>, content: &Shape) -> Visit<Shape> {
+        let (value, content) = match self.get.u32()? {
+            0 => {
+                self.null = true;
+                (Cow::Borrowed(typecodes::NULL), Shape::Optional(Hold::new(content.clone())))
+            }
+            typecodes::UNTYPED => (Cow::Borrowed(typecodes::NONE), content.clone()),
+            typecodes::TYPED => {
+                let id = self.get.text()?;
+                let value = if id == boxed.id { Cow::Borrowed(typecodes::OWN) } else { Cow::Owned(id) };
+                (value, content.clone())
             }
             u32::MAX | 0x7fff_ff01..=0x7fff_ffff => {
                 return Err(unsupported("a value box in chunks, with several types, or sent before"));
             }
             tag => return Err(self.wrong(format_args!("{tag:#010x} is no tag of a value"))),
-        }
-        Ok(true)
+        };
+        let shape = Boxed { value: &value, ..boxed }.shape(content);
+        shape.ok_or_else(|| unsupported("a value box of a type whose identity has spaces"))
     }
 
     fn wide_text(&mut self) -> Visit<String> {
@@ -301,6 +311,7 @@ impl<'a> Source<'a> for CdrSource<'a> {
                 Ok(0)
             }
             Shape::Variant | Shape::Pointer(_) => Ok(1),
+            Shape::Optional(_) if std::mem::take(&mut self.null) => Ok(0),
             Shape::Sequence(_) | Shape::Array(_) => self.elements(shape),
             other => Err(unsupported(&other.noun())),
         }
@@ -312,8 +323,7 @@ impl<'a> Source<'a> for CdrSource<'a> {
             self.get.string()?;
         }
         match typecodes::boxed(&shape) {
-            Some(target) if self.boxed()? => Ok(target.clone()),
-            Some(_) => Ok(Shape::Void),
+            Some((boxed, content)) => self.open_box(boxed, content),
             None => Ok(shape),
         }
     }

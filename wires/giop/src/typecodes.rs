@@ -53,10 +53,10 @@ mod kind {
     pub(super) const BOX: u32 = 30;
 }
 
-/// Remarks on shapes, which only this wire reads: exceptions, fixed-point numbers, opened value boxes.
+/// Remarks on shapes, which only this wire reads: exceptions, fixed-point numbers, value boxes (of what is in them).
 const EXCEPTION: &str = "#exception";
 const FIXED: &str = "#fixed ";
-const BOXED: &str = "#boxed";
+const BOXED: &str = "#boxed ";
 
 fn remark(id: impl Into<Name>, target: Shape) -> Shape {
     Shape::Alias(Hold::new(Alias { name: Name::default(), id: id.into(), target }))
@@ -73,12 +73,42 @@ pub(crate) fn exception(shape: &Shape) -> Option<&Struct> {
     }
 }
 
-/// What a value box that an `any` holds has in it.
-pub(crate) fn boxed(shape: &Shape) -> Option<&Shape> {
-    match shape {
-        Shape::Alias(held) if held.name.is_empty() && held.id == BOXED => Some(&held.target),
-        _ => None,
+/// A value box that an `any` holds (9.3.4), as the remark on the shape of what is in it says: `#boxed ID VALUE NAME`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Boxed<'s> {
+    /// Repository id and name of its type.
+    pub(crate) id: &'s str,
+    pub(crate) name: &'s str,
+    /// How its value names that type: [`OWN`], [`NONE`], or another repository id; [`NULL`]: there is no value in it, and
+    /// the shape is optional.
+    pub(crate) value: &'s str,
+}
+
+/// A value that names the type of its box.
+pub(crate) const OWN: &str = "=";
+/// A value that names no type.
+pub(crate) const NONE: &str = "-";
+/// The tags of values that name one type, and of values that name none (9.3.4.1).
+pub(crate) const TYPED: u32 = 0x7fff_ff02;
+pub(crate) const UNTYPED: u32 = 0x7fff_ff00;
+/// A box without a value.
+pub(crate) const NULL: &str = "0";
+
+impl Boxed<'_> {
+    /// The shape of what is in it, with the remark. Nothing, if its identities would not come back from that.
+    pub(crate) fn shape(&self, content: Shape) -> Option<Shape> {
+        let Self { id, name, value } = self;
+        let plain = !id.contains(' ') && !value.contains(' ') && !value.is_empty();
+        plain.then(|| remark(format!("{BOXED}{id} {value} {name}"), content))
     }
+}
+
+/// The value box that a shape was remarked to be in, and what is in it.
+pub(crate) fn boxed(shape: &Shape) -> Option<(Boxed<'_>, &Shape)> {
+    let Shape::Alias(held) = shape else { return None };
+    let mut parts = held.id.strip_prefix(BOXED).filter(|_| held.name.is_empty())?.splitn(3, ' ');
+    let (id, value, name) = (parts.next()?, parts.next()?, parts.next()?);
+    Some((Boxed { id, name, value }, &held.target))
 }
 
 /// Digits and scale of a fixed-point number, as a remark says them.

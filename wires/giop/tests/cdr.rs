@@ -443,9 +443,9 @@ fn an_any_with_a_fixed_is_read_and_written_back() {
     assert!(matches!(read(&body, &two).unwrap(), Value::Struct(fields) if fields[1].1 == Value::Integer(9)));
 }
 
-/// IIOP.NET boxes strings and arrays (9.3.4, value tags): the box is opened.
+/// IIOP.NET boxes strings and arrays (9.3.4, value tags): the box is opened, and written back as it came.
 #[test]
-fn value_boxes_in_an_any_are_opened() {
+fn value_boxes_in_an_any_are_opened_and_written_back() {
     let id = "00000023 49444c3a6f6d672e6f72672f434f5242412f57537472696e6756616c75653a312e3000 00";
     let code = |bare: &str| {
         let mut code = hex(&format!("0000001e 00000000 00 000000 {id} 00000001 00 000000 {bare}"));
@@ -456,12 +456,24 @@ fn value_boxes_in_an_any_are_opened() {
         let body = everywire_giop::Cdr::body(raw.into(), 0, false, Dialect::OURS, Budget::default());
         read(&body, &Shape::Variant)
     };
-    let boxed = |bare: &str, value: &str| said([code(bare), hex(value)].concat());
+    let boxed = |bare: &str, value: &str| {
+        let raw = [code(bare), hex(value)].concat();
+        let read = said(raw.clone())?;
+        assert_eq!(write(false, Dialect::OURS, 0, &Shape::Variant, &read).unwrap().bytes, raw, "{value}");
+        let Value::Variant(held) = read else { panic!("{read:?}") };
+        // A remark, by which this wire knows the box again; to all others it is what is in the box.
+        let Shape::Alias(remark) = &held.0.0 else { panic!("{held:?}") };
+        assert!(remark.name.is_empty() && remark.id.starts_with('#'), "{remark:?}");
+        Ok::<_, Failure>(any(remark.target.clone(), held.1))
+    };
     let wide = "0000001b 00000000";
     let text = any(wide_text(), Value::Text("hi".into()));
     assert_eq!(boxed(wide, &format!("7fffff02 {id} 00000004 0068 0069")).unwrap(), text);
     assert_eq!(boxed(wide, "7fffff00 00000004 0068 0069").unwrap(), text, "without an id");
-    assert_eq!(boxed(wide, "00000000").unwrap(), any(Shape::Void, Value::Nothing), "null");
+    let other = "0000000c 49444c3a6d2f453a312e3000";
+    assert_eq!(boxed(wide, &format!("7fffff02 {other} 00000004 0068 0069")).unwrap(), text, "another id");
+    let nothing = any(Shape::Optional(Hold::new(wide_text())), Value::Nothing);
+    assert_eq!(boxed(wide, "00000000").unwrap(), nothing, "null");
     let array = "00000013 00000010 00 000000 00000003 00000000 00000000";
     let array = array.replace("00000010", "0000000c").replacen(" 00000000 00000000", " 00000000", 1);
     let numbers = Value::List(vec![Value::Integer(1), Value::Integer(2)]);

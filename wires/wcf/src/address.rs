@@ -126,15 +126,17 @@ pub fn listen(text: &str) -> Result<Place, Failure> {
     Ok(Place::Listen(profile(endpoint, key, settings)))
 }
 
-/// A reference to an object served at these places.
+/// A reference to an object served at these places: a profile for each address, since a message says by which address its service
+/// is meant (`To`, `Via`, `Host`).
 pub fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference {
-    let ways = places.iter().map(|place| {
-        let mut way = Profile { key: Bytes::copy_from_slice(key), ..place.profile().clone() };
-        // The port is known only now.
-        if let Some(endpoint) = way.endpoints.first() {
+    let ways = places.iter().flat_map(|place| {
+        place.profile().endpoints.iter().map(|endpoint| {
+            let mut way = Profile { key: Bytes::copy_from_slice(key), ..place.profile().clone() };
+            way.endpoints = vec![endpoint.clone()];
+            // The port is known only now.
             way.lease = Arc::new(placed(Settings::of(&way).as_ref().clone(), endpoint)).lease();
-        }
-        way
+            way
+        })
     });
     Reference { type_id: type_id.to_owned(), profiles: ways.collect(), foreign: Vec::new() }
 }

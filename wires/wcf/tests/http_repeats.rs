@@ -134,6 +134,41 @@ fn whoever_must_say_who_calls_is_asked_each_time() {
     }
 }
 
+/// The shares of a node go by the account: it is told when a password was believed, and again when it is another user's.
+#[test]
+fn the_connection_is_of_the_account_whose_password_came_last() {
+    let users = std::env::temp_dir().join(format!("everywire-accounts-{}", std::process::id()));
+    std::fs::write(&users, "HOME\\ali:secret\nbob:secret\n").unwrap();
+    std::fs::set_permissions(&users, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let mut session = accepting(&format!("basic+unix:///nowhere?users={}", users.display()));
+    std::fs::remove_file(&users).unwrap();
+    let login = |word: &str| format!("Authorization: Basic {word}\r\n");
+    // `ali`, `HOME\ALI`, `ali` with a wrong password, `bob`.
+    for (word, account) in [
+        ("YWxpOnNlY3JldA==", Some("HOME\\ali")),
+        ("YWxpOnNlY3JldA==", None),
+        ("SE9NRVxBTEk6c2VjcmV0", None),
+        ("YWxpOndyb25n", None),
+        ("Ym9iOnNlY3JldA==", Some("bob")),
+    ] {
+        let request = post("/echo", &format!("{}{}", basic("Say"), login(word)), say("x").as_bytes());
+        send(&mut session, &request).unwrap();
+        let events: Vec<Event> = std::iter::from_fn(|| session.poll()).collect();
+        let told = events.iter().find_map(|event| match event {
+            Event::Ready(peer) => peer.account.as_deref(),
+            _ => None,
+        });
+        assert_eq!(told, account, "{word}");
+        let operation = interface().operations[0].clone();
+        for event in events {
+            let Event::Call(call) = event else { continue };
+            let values = Values(&operation.results, vec![Value::Text("X".to_owned())]);
+            session.answer(call.id, Answer::Done(&values)).unwrap();
+        }
+        sent(&mut session);
+    }
+}
+
 #[test]
 fn repetitions_that_come_together_are_answered_in_turn() {
     let mut session = accepting("basic://127.0.0.1:8000?security=none");

@@ -89,7 +89,7 @@ impl NtlmAcceptor {
             return Err(Failure::new(Kind::Refused, Cause::Here, what).with_code(crate::security::UNSEALED));
         }
         if said.flags & flags::ANONYMOUS != 0 || said.user.is_empty() {
-            return Err(refused());
+            return Err(refused().with_hint("the peer gives no name"));
         }
         let text = |bytes| keys::from_utf16(bytes).ok_or_else(|| malformed("a name is no UTF-16"));
         let (domain, user) = (text(said.domain)?, text(said.user)?);
@@ -103,7 +103,15 @@ impl NtlmAcceptor {
             OLD_ANSWER => self.old_answer(before, &said, &hash),
             _ => answer(before, &said, &hash, &user),
         }?;
-        let (true, Some(proven)) = (secret.is_some(), proven) else { return Err(refused()) };
+        // The peer is told the same for both; this side's log may tell them apart.
+        let who = if domain.is_empty() { user.clone() } else { format!("{domain}\\{user}") };
+        let who = who.escape_debug();
+        if secret.is_none() {
+            return Err(refused().with_hint(format!("there is no user `{who}` here")));
+        }
+        let Some(proven) = proven else {
+            return Err(refused().with_hint(format!("`{who}` has another password here")));
+        };
 
         // Without messages to sign, some exchange no key although both want to (MS-NLMP 3.2.5.1.2), and some do.
         let may_be_left_out = agreed & (flags::SIGN | flags::SEAL) == 0 && said.key.is_empty();

@@ -14,7 +14,8 @@ pub(crate) struct Shares {
     /// process can have unless set); beyond it the source that holds most loses a connection.
     #[arg(long, value_name = "SIZE", value_parser = units::size, help_heading = "Quotas")]
     memory: Option<u64>,
-    /// How long a connection may be silent, such as 5m (10m unless set); `none`: for ever.
+    /// How long a connection may be silent, such as 5m (10m unless set), on wires whose clients connect again by themselves; `none`:
+    /// for ever.
     #[arg(long, value_name = "TIME", value_parser = units::deadline, help_heading = "Quotas")]
     idle: Option<units::Deadline>,
     /// How long a new connection may take for its first whole message (60s unless set).

@@ -13,12 +13,12 @@ const AT_ONCE: usize = 48;
 /// Calls the operation on each object, and yields the results in order.
 pub(super) fn call_each<A, R>(calls: &[(Object, A)], operation: &Operation) -> Vec<Result<R, Failure>>
 where
-    A: MarshalList + Clone,
+    A: MarshalList + Clone + Send,
     R: for<'a> UnmarshalList<'a>,
 {
     let some = calls.chunks(AT_ONCE);
     some.flat_map(|some| {
-        // A call is on its way as soon as its future exists.
+        // A call is on its way as soon as its future exists, where there is a connection.
         let begun: Vec<_> = some
             .iter()
             .map(|(object, arguments)| object.call_async::<A, R, Failure>(operation, arguments.clone()))

@@ -6,8 +6,10 @@ pub mod properties;
 pub mod remote;
 pub mod scm;
 
+use crate::objref::ObjRef;
 use crate::resolver::Resolved;
 use bytes::Bytes;
+use std::net::IpAddr;
 use uuid::Uuid;
 
 /// The most interfaces that may be asked for at once (MAX_REQUESTED_INTERFACES, MS-DCOM 2.2.28.1).
@@ -41,6 +43,20 @@ pub struct Activated {
     pub hresult: u32,
     /// Per interface asked for: IID, HRESULT, OBJREF.
     pub interfaces: Vec<(Uuid, u32, Option<Bytes>)>,
+}
+
+impl Activated {
+    /// The same for the peer of a connection that ends here at this address: see [`crate::bindings::DualStringArray::seen_at`].
+    #[must_use]
+    pub fn seen_at(mut self, local: Option<IpAddr>) -> Self {
+        self.resolved.bindings = self.resolved.bindings.seen_at(local);
+        for (_, _, objref) in &mut self.interfaces {
+            if let Some(Ok((found, _))) = objref.as_ref().map(ObjRef::parse) {
+                *objref = Some(found.seen_at(local).write());
+            }
+        }
+        self
+    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ use crate::ndr::References;
 use crate::security::Security;
 use crate::wine::WINE;
 use bytes::Bytes;
-use everywire_model::{Ambient, Reference, Servant, Visit};
+use everywire_model::{Ambient, Reference, Request, Servant, Visit};
+use std::any::Any;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 /// What a connection's bodies carry in [`everywire_model::body::Beside::ambient`]: the exporter, and the security of references
@@ -16,6 +18,7 @@ pub struct Correspondence {
     security: Arc<Security>,
     principal: String,
     local: bool,
+    address: Option<IpAddr>,
     association: u32,
     /// The references that were read from one body, by their offset. They are the body's, however often it is read: an OBJREF
     /// brings its counted references once.
@@ -25,13 +28,21 @@ pub struct Correspondence {
 impl Correspondence {
     /// For a connection with this security, to or from this principal (empty if unknown).
     pub fn new(exporter: Arc<Exporter>, security: Arc<Security>, principal: impl Into<String>) -> Self {
-        Self { exporter, security, principal: principal.into(), local: false, association: 0, read: None }
+        let (local, address, association) = (false, None, 0);
+        Self { exporter, security, principal: principal.into(), local, address, association, read: None }
     }
 
     /// The same for a connection within this machine, over which its sockets may be told.
     #[must_use]
     pub fn with_local(mut self, local: bool) -> Self {
         self.local = local;
+        self
+    }
+
+    /// The same for a connection that ends here at this address of the machine.
+    #[must_use]
+    pub fn with_address(mut self, address: Option<IpAddr>) -> Self {
+        self.address = address;
         self
     }
 
@@ -50,6 +61,7 @@ impl Correspondence {
             security: Arc::clone(&self.security),
             principal: self.principal.clone(),
             local: self.local,
+            address: self.address,
             association: self.association,
             read: Some(Mutex::default()),
         }
@@ -63,6 +75,17 @@ impl Correspondence {
     /// The security of the connection.
     pub fn security(&self) -> &Arc<Security> {
         &self.security
+    }
+
+    /// That of the connection by which a call came.
+    pub fn of_call(request: &Request) -> Option<&Self> {
+        let ambient: &dyn Any = &**request.body().ambient()?;
+        ambient.downcast_ref()
+    }
+
+    /// The address of this machine by which the peer of the connection knows it.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address
     }
 
     /// The association group of the connection, where context handles are good (C706 5.1.6); 0 on the calling side.
@@ -93,7 +116,8 @@ impl References for Correspondence {
 
     fn marshal(&self, reference: &Reference) -> Visit<Bytes> {
         self.security.dialect.admit(reference)?;
-        self.exporter.marshal(reference).map(|objref| self.security.dialect.sent(&objref))
+        let objref = self.exporter.marshal(reference)?.seen_at(self.address);
+        Ok(self.security.dialect.sent(&objref))
     }
 
     fn dialect(&self) -> u32 {

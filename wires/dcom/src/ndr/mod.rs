@@ -31,7 +31,9 @@ pub(crate) use layout::alignment;
 pub use references::{Hook, References};
 pub use sink::NdrSink;
 pub use source::NdrSource;
-pub(crate) use variant::{DECIMAL_SHAPE, is_decimal, scalar, shape_of as vartype_shape, type_of as vartype};
+pub(crate) use variant::{
+    DECIMAL_SHAPE, is_decimal, plain, scalar, shape_of as vartype_shape, type_of as vartype,
+};
 
 use everywire_model::visit::{Sink, Source, Visit};
 use everywire_model::{Body, Budget, Codec};

@@ -3,12 +3,13 @@
 mod automation;
 mod composites;
 mod texts;
+mod wrong;
 
 use super::layout::{Form, Place, enum_width, form};
 use super::references::{self, References};
 use super::segment::Segment;
 use super::stack::Stack;
-use super::watch::{Contradiction, Counting, Counts, Forms, Known};
+use super::watch::{Counting, Counts, Forms, Known};
 use super::{NDR, POINTED};
 use crate::limits::WRITE_DEPTH;
 use crate::violations::{Violation, unsupported};
@@ -16,10 +17,11 @@ use crate::wine::WINE;
 use automation::Grid;
 use bytes::Bytes;
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
-use everywire_model::visit::{Numbers, Sink, Visit};
-use everywire_model::{Body, Budget, Context, Failure, Handle, Initiator, Kind as Why, Reference};
+use everywire_model::visit::{Numbers, Sink, Visit, put_variant};
+use everywire_model::{Body, Budget, Context, Failure, Handle, Initiator, Kind as Why, Reference, Scalar};
 use std::fmt;
 use std::sync::Arc;
+use wrong::{contradicts, count_of, miscounted, too_long};
 
 /// Referent ids count up from here in fours, as Windows does.
 const FIRST_REFERENT: u32 = 0x0002_0000;
@@ -571,6 +573,11 @@ impl Sink for NdrSink {
         Ok(())
     }
 
+    #[inline]
+    fn whole_variant(&mut self, shape: &Shape, value: Scalar) -> Visit<()> {
+        if self.plain_variant(value)? { Ok(()) } else { put_variant(self, shape, value) }
+    }
+
     fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
         self.bytes(shape, value)
     }
@@ -588,32 +595,4 @@ impl Sink for NdrSink {
         self.status = status;
         Ok(())
     }
-}
-
-fn count_of(len: usize) -> Visit<u32> {
-    u32::try_from(len)
-        .map_err(|_| Failure::over_limit(Initiator::User, "elements", len as u64, u32::MAX.into()))
-}
-
-#[cold]
-fn too_long(len: usize, bound: Option<u32>) -> Failure {
-    let bound = bound.unwrap_or(u32::MAX);
-    Failure::new(Why::BadArgument, Initiator::User, format!("a length of {len} exceeds the bound of {bound}"))
-}
-
-#[cold]
-fn contradicts(contradiction: &Contradiction) -> Failure {
-    let Contradiction { count, size, name } = contradiction;
-    let message = format!("{count} elements, but `{name}`, which says how many, is {size}");
-    Failure::new(Why::BadArgument, Initiator::User, message)
-        .with_hint(format!("give `{name}` the number of elements"))
-}
-
-#[cold]
-fn miscounted() -> Failure {
-    Failure::new(
-        Why::BadArgument,
-        Initiator::User,
-        "a composite holds another number of values than it began with",
-    )
 }

@@ -22,7 +22,7 @@ use crate::wine::{DISCRIMINATOR, WINE};
 use bytes::Bytes;
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{NumbersMut, Source, Visit};
-use everywire_model::{Body, Budget, Handle, Reference};
+use everywire_model::{Body, Budget, Handle, Reference, Scalar};
 use grid::Grid;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -477,6 +477,11 @@ impl<'a> Source<'a> for NdrSource<'a> {
 
     fn handle(&mut self) -> Visit<Handle> {
         Err(unsupported("handles of the operating system"))
+    }
+
+    #[inline]
+    fn whole_variant(&mut self, _: &Shape) -> Visit<Option<Scalar>> {
+        self.plain_variant()
     }
 
     fn open(&mut self, shape: &Shape) -> Visit<usize> {

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 pub(super) const EMPTY: u16 = 0;
 pub(super) const ARRAY: u16 = 0x2000;
 pub(super) const BYREF: u16 = 0x4000;
+pub(super) const BOOL: u16 = 11;
 pub(super) const VARIANT: u16 = 12;
 pub(super) const DECIMAL: u16 = 14;
 const RECORD: u16 = 36;
@@ -116,7 +117,7 @@ pub(crate) fn scalar(vt: u16) -> Visit<Shape> {
         8 => Shape::Text(Text { kind: TextKind::Counted, bound: None }),
         9 => Shape::Reference(Hold::Static(&DISPATCH)),
         10 => Shape::Alias(Hold::Static(&SCODE)),
-        11 => Shape::Bool,
+        BOOL => Shape::Bool,
         13 => Shape::Reference(Hold::Static(&UNKNOWN)),
         DECIMAL => DECIMAL_SHAPE,
         16 => Shape::I8,
@@ -128,6 +129,43 @@ pub(crate) fn scalar(vt: u16) -> Visit<Shape> {
         22 => Shape::Alias(Hold::Static(&INT)),
         23 => Shape::Alias(Hold::Static(&UINT)),
         _ => return Err(refused(vt)),
+    })
+}
+
+/// The shape of what has a VARTYPE and is one number, and the bytes that it takes; 0 for what has no value.
+pub(crate) fn plain(vt: u16) -> Option<(&'static Shape, usize)> {
+    macro_rules! of {
+        ($shape:expr, $width:literal) => {{
+            const PLAIN: &Shape = &$shape;
+            (PLAIN, $width)
+        }};
+    }
+    static NULL_SHAPE: Shape = Shape::Alias(Hold::Static(&NULL));
+    static CURRENCY_SHAPE: Shape = Shape::Alias(Hold::Static(&CURRENCY));
+    static DATE_SHAPE: Shape = Shape::Alias(Hold::Static(&DATE));
+    static SCODE_SHAPE: Shape = Shape::Alias(Hold::Static(&SCODE));
+    static INT_SHAPE: Shape = Shape::Alias(Hold::Static(&INT));
+    static UINT_SHAPE: Shape = Shape::Alias(Hold::Static(&UINT));
+    Some(match vt {
+        EMPTY => of!(Shape::Void, 0),
+        1 => (&NULL_SHAPE, 0),
+        2 => of!(Shape::I16, 2),
+        3 => of!(Shape::I32, 4),
+        4 => of!(Shape::F32, 4),
+        5 => of!(Shape::F64, 8),
+        6 => (&CURRENCY_SHAPE, 8),
+        7 => (&DATE_SHAPE, 8),
+        10 => (&SCODE_SHAPE, 4),
+        BOOL => of!(Shape::Bool, 2),
+        16 => of!(Shape::I8, 1),
+        17 => of!(Shape::U8, 1),
+        18 => of!(Shape::U16, 2),
+        19 => of!(Shape::U32, 4),
+        20 => of!(Shape::I64, 8),
+        21 => of!(Shape::U64, 8),
+        22 => (&INT_SHAPE, 4),
+        23 => (&UINT_SHAPE, 4),
+        _ => return None,
     })
 }
 
@@ -152,7 +190,7 @@ pub(crate) fn type_of(shape: &Shape) -> Visit<u16> {
         Shape::Text(_) => 8,
         Shape::Reference(interface) if interface.id == DISPATCH.id || interface.name == DISPATCH.name => 9,
         Shape::Reference(_) => 13,
-        Shape::Bool => 11,
+        Shape::Bool => BOOL,
         Shape::I8 => 16,
         Shape::U8 => 17,
         Shape::U16 => 18,

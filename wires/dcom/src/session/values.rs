@@ -7,7 +7,17 @@ use crate::objref::SIGNATURE;
 use crate::security::Security;
 use bytes::Bytes;
 use everywire_model::{Ambient, Beside, Body, Budget, Context, Encode, Visit};
+use std::net::IpAddr;
 use std::sync::Arc;
+
+/// This side's end of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End {
+    /// It is a socket of this machine's own: such ones may be told.
+    pub(crate) sockets: bool,
+    /// Its address.
+    pub(crate) address: Option<IpAddr>,
+}
 
 impl Talk {
     /// For a connection with this security, to or from this principal, and of this association group (0: not agreed on).
@@ -15,11 +25,12 @@ impl Talk {
         exporter: &Arc<Exporter>,
         security: &Arc<Security>,
         principal: &str,
-        within_machine: bool,
+        end: End,
         association: u32,
     ) -> Self {
         let both = Correspondence::new(Arc::clone(exporter), Arc::clone(security), principal);
-        let both = Arc::new(both.with_local(within_machine).with_association(association));
+        let both =
+            Arc::new(both.with_local(end.sockets).with_address(end.address).with_association(association));
         let ambient = Arc::clone(&both) as Arc<dyn Ambient>;
         Self { beside: Arc::new(Beside { ambient: Some(ambient), ..Beside::default() }), references: both }
     }

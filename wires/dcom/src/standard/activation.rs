@@ -5,7 +5,7 @@ use super::guid::{GUID, Guid};
 use super::rem_unknown::stopped;
 use super::serving::principal;
 use crate::activation::{remote, scm};
-use crate::exporter::{Exporter, raw};
+use crate::exporter::{Correspondence, Exporter, raw};
 use crate::stub::Get;
 use crate::{VERSION, hresult};
 use everywire_model::contract::{Interface, Operation};
@@ -64,7 +64,8 @@ impl Servant for Activator {
                 1 => scm::parse_request(stub, scm::CREATE_INSTANCE),
                 _ => return Err(no_operation(self.1)),
             };
-            let activated = exporter.activate(&asked.map_err(broken)?, &principal(request));
+            let at = Correspondence::of_call(request).and_then(Correspondence::address);
+            let activated = exporter.activate(&asked.map_err(broken)?, &principal(request)).seen_at(at);
             let write = if old { remote::write_reply } else { scm::write_reply };
             raw::answer(request, &write(&activated));
             Ok(())

@@ -10,6 +10,7 @@
 
 pub mod activation;
 mod asking;
+pub mod categories;
 pub mod contracts;
 pub mod dispatch;
 pub mod enumerators;

@@ -2,7 +2,7 @@
 //! ORPCTHIS; its servant reads and writes whole stubs.
 
 use crate::bindings::TOWER_TCP;
-use crate::exporter::{Exporter, raw};
+use crate::exporter::{Correspondence, Exporter, raw};
 use crate::hresult::OR_INVALID_OXID;
 use crate::resolver::{self, opnum};
 use crate::stub::Get;
@@ -59,7 +59,7 @@ fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
     Ok(match u16::try_from(request.index()).unwrap_or(u16::MAX) {
         number @ (opnum::RESOLVE_OXID | opnum::RESOLVE_OXID2) => {
             let (oxid, protocols) = resolver::parse_resolve_oxid2_request(stub).map_err(broken)?;
-            let resolved = resolve(exporter, oxid, &protocols);
+            let resolved = resolve(exporter, oxid, &protocols, request);
             let result = resolved.as_ref().map_err(|status| *status);
             if number == opnum::RESOLVE_OXID {
                 resolver::resolve_oxid_reply(result)
@@ -78,14 +78,27 @@ fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
         }
         opnum::SERVER_ALIVE => resolver::status_reply(0),
         opnum::SERVER_ALIVE2 => {
-            let resolved = exporter.resolution();
+            let resolved = resolution(exporter, request);
             resolver::server_alive2_reply(resolved.version, &resolved.bindings)
         }
         _ => return Err(no_operation(&OBJECT_EXPORTER)),
     })
 }
 
-fn resolve(exporter: &Exporter, oxid: u64, protocols: &[u16]) -> Result<resolver::Resolved, u32> {
+/// Where this exporter is, the addresses first by which the caller knows this machine.
+fn resolution(exporter: &Exporter, request: &Request) -> resolver::Resolved {
+    let mut resolved = exporter.resolution();
+    let at = Correspondence::of_call(request).and_then(Correspondence::address);
+    resolved.bindings = resolved.bindings.seen_at(at);
+    resolved
+}
+
+fn resolve(
+    exporter: &Exporter,
+    oxid: u64,
+    protocols: &[u16],
+    request: &Request,
+) -> Result<resolver::Resolved, u32> {
     if oxid != exporter.oxid() {
         return Err(OR_INVALID_OXID);
     }
@@ -93,5 +106,5 @@ fn resolve(exporter: &Exporter, oxid: u64, protocols: &[u16]) -> Result<resolver
     if !protocols.is_empty() && !protocols.iter().any(|held| matches!(*held, TOWER_TCP | TOWER_LOCAL)) {
         return Err(RPC_S_PROTSEQ_NOT_SUPPORTED);
     }
-    Ok(exporter.resolution())
+    Ok(resolution(exporter, request))
 }

@@ -2,7 +2,7 @@
 //! servants read and write whole stubs, HRESULTs included.
 
 use super::serving::principal;
-use crate::exporter::{Exporter, raw};
+use crate::exporter::{Correspondence, Exporter, raw};
 use crate::hresult::{E_INVALIDARG, E_NOINTERFACE, RPC_E_INVALID_OBJECT, S_FALSE, S_OK};
 use crate::limits::INTERFACES_ASKED;
 use crate::remunknown::{self, Query};
@@ -90,8 +90,10 @@ fn answer(exporter: &Exporter, request: &Request, interface: &Interface) -> Resu
         }
         3 => {
             let query = remunknown::parse_query2_request(stub).map_err(broken)?;
-            let found =
-                query_interfaces(exporter, &query, |key, iid| exporter.objref(key, iid, query.refs).write());
+            let at = Correspondence::of_call(request).and_then(Correspondence::address);
+            let found = query_interfaces(exporter, &query, |key, iid| {
+                exporter.objref(key, iid, query.refs).seen_at(at).write()
+            });
             Ok(remunknown::query2_reply(&found))
         }
         _ => Err(no_operation(interface)),

@@ -5,6 +5,7 @@ use super::peers::{Slot, Wait};
 use super::router::Router;
 use super::signals::SERVER;
 use crate::ice::{FRAME_HEADER, Head, Wrong, minor};
+use crate::limits::FIRST_KEY;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::rope::SPLICE;
 
@@ -258,8 +259,9 @@ impl Router {
         self.admit(caller, head.len)
     }
 
-    /// Which of those who wait for a connection a reply to this id is for, and where it waits. Callees echo the key;
-    /// one who does not still answers the oldest call. Callers that were renamed meanwhile are found by the key alone.
+    /// Which of those who wait for a connection a reply to this id is for, and where it waits. Callees echo the key; one who
+    /// gives none answers the oldest call. A key that nobody waits for is that of a caller who has left: somebody else may have its
+    /// id by now, whose calls are not to be answered by that. Callers that were renamed meanwhile are found by the key alone.
     #[inline]
     fn asked(&mut self, slot: Slot, key: u32, to: Text<'_>) -> Option<(Slot, usize)> {
         let caller = self.find(slot, to.bytes());
@@ -270,7 +272,8 @@ impl Router {
             let open = |wait: &Wait| wait.key == key && wait.delayed.is_none() && self.renamed(wait.caller);
             serving.iter().position(open)
         };
-        let at = at.or_else(former).or_else(|| serving.iter().position(open))?;
+        let oldest = || if key < FIRST_KEY { serving.iter().position(open) } else { None };
+        let at = at.or_else(former).or_else(oldest)?;
         Some((serving.get(at)?.caller, at))
     }
 

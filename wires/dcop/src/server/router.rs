@@ -4,7 +4,7 @@ use super::Settings;
 use super::peers::{Peer, Peers, Post, Slot, State};
 use super::signals::{NO_TREE, SERVER, Signals};
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, Late, Peek, Wrong, late, minor};
-use crate::limits::message_time;
+use crate::limits::{LONGEST, message_time};
 use bytes::BytesMut;
 use everywire_model::{HubEvent, PeerId, Rope, Violation};
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -13,9 +13,6 @@ use std::time::Instant;
 
 /// The first key that is given to a call which came without one.
 const FIRST_KEY: u32 = 42;
-
-/// The longest message that a program of Qt's can write, in bytes. A header that says more lies.
-const LONGEST: u64 = i32::MAX.unsigned_abs() as u64;
 
 /// All that a server knows of its peers.
 #[derive(Debug)]

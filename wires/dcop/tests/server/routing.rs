@@ -155,6 +155,21 @@ fn a_reply_with_another_key_answers_the_oldest_call() {
 }
 
 #[test]
+fn a_reply_to_a_caller_that_has_left_does_not_answer_the_calls_of_its_namesake() {
+    let mut net = Net::new();
+    let (former, b) = (net.application("a"), net.application("b"));
+    let asked = |key| frame(minor::CALL, key, &arguments("a", "b", "o", "f()", b""));
+    net.feed(former, &asked(100));
+    net.hang_up(former);
+    let a = net.application("a");
+    net.feed(a, &asked(200));
+    net.feed(b, &keyed_reply(100, "b", "a", "void", b""));
+    assert!(net.take(a).is_empty(), "it asked nothing under that key");
+    net.feed(b, &keyed_reply(200, "b", "a", "void", b""));
+    assert_eq!(net.one(a).key, 200);
+}
+
+#[test]
 fn pings_are_answered_between_messages() {
     let mut net = Net::new();
     let a = net.application("a");

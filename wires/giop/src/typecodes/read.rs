@@ -5,8 +5,8 @@
 //! outermost type code, which are kept for that. So nothing holds what holds it, and a reader is at work in two cases: on
 //! a message, where all is checked and the places are noted, and on what was kept, for one level more.
 
-use super::unfold::{Fold, Kept, Place, Recursive};
-use super::{BOXED, EXCEPTION, FIXED, INDIRECTION, kind, remark};
+use super::unfold::{EncodedTypeCode, LazyLevel, Place, Recursive};
+use super::{Boxed, EXCEPTION, FIXED, INDIRECTION, OWN, kind, remark};
 use crate::cdr::{Bad, Get};
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_NODES};
 use everywire_model::shape::{
@@ -23,16 +23,16 @@ pub(crate) fn get(get: &mut Get<'_>, budget: &mut Budget) -> Visit<Shape> {
     let mut reader = Reader::new(message, None, budget);
     // Offsets count from the outermost type code.
     let (shape, _) = reader.node(get, 0usize.wrapping_sub(get.pos), TYPECODE_DEPTH)?;
-    if let Some(kept) = reader.kept {
-        kept.complete(reader.places);
+    if let Some(encoded) = reader.encoded {
+        encoded.complete(reader.places);
     }
     Ok(shape)
 }
 
 /// Reads one level of a type that contains itself; it was checked when all of it was read.
-pub(super) fn again<T: Recursive>(kept: &Arc<Kept>, place: Place) -> Visit<T> {
+pub(super) fn again<T: Recursive>(encoded: &Arc<EncodedTypeCode>, place: Place) -> Visit<T> {
     let mut budget = Budget { bytes: u64::MAX, elements: u64::MAX, ..Budget::default() };
-    let mut reader = Reader::new(&kept.octets, Some(Arc::clone(kept)), &mut budget);
+    let mut reader = Reader::new(&encoded.octets, Some(Arc::clone(encoded)), &mut budget);
     let (shape, _) = reader.bare(place, TYPECODE_DEPTH)?;
     T::out_of(shape).ok_or_else(|| Failure::malformed("a type code changed its kind", place.at))
 }
@@ -41,7 +41,7 @@ struct Reader<'a, 'b> {
     /// The octets from the outermost type code on.
     octets: &'a [u8],
     /// Those of it that are kept, once a type was met that contains itself.
-    kept: Option<Arc<Kept>>,
+    encoded: Option<Arc<EncodedTypeCode>>,
     /// Nodes that an indirection may name: (offset, shape, height).
     finished: Vec<(usize, Shape, usize)>,
     /// The nodes around the one being read.
@@ -55,9 +55,9 @@ struct Reader<'a, 'b> {
 }
 
 impl<'a, 'b> Reader<'a, 'b> {
-    fn new(octets: &'a [u8], kept: Option<Arc<Kept>>, budget: &'b mut Budget) -> Self {
+    fn new(octets: &'a [u8], encoded: Option<Arc<EncodedTypeCode>>, budget: &'b mut Budget) -> Self {
         let (finished, open, places) = (Vec::new(), Vec::new(), Vec::new());
-        Self { octets, kept, finished, open, places, unfolded: Vec::new(), nodes: 0, budget }
+        Self { octets, encoded, finished, open, places, unfolded: Vec::new(), nodes: 0, budget }
     }
 
     /// One node and its height; `origin` (wrapping) is the offset of `get`'s first byte in the outermost type code.
@@ -104,10 +104,10 @@ impl<'a, 'b> Reader<'a, 'b> {
         if height > TYPECODE_DEPTH {
             return Err(too_deep());
         }
-        let shape = match &self.kept {
+        let shape = match &self.encoded {
             // Its own parts name it: it is known by the same identity as they know it.
-            Some(kept) if self.unfolded.iter().any(|(at, _)| *at == place.at) => {
-                super::unfold::outermost(kept, place, shape)
+            Some(encoded) if self.unfolded.iter().any(|(at, _)| *at == place.at) => {
+                super::unfold::outermost(encoded, place, shape)
             }
             _ => shape,
         };
@@ -152,7 +152,7 @@ impl<'a, 'b> Reader<'a, 'b> {
             }
             return Ok((self.unfold(place)?, 1));
         }
-        match self.kept.as_ref().and_then(|kept| kept.place(target)) {
+        match self.encoded.as_ref().and_then(|encoded| encoded.place(target)) {
             Some(place) if place.end > from => Ok((self.unfold(place)?, 1)),
             Some(place) => self.place(place, depth),
             None => Err(nothing()),
@@ -164,22 +164,22 @@ impl<'a, 'b> Reader<'a, 'b> {
         if let Some((_, shape)) = self.unfolded.iter().find(|(at, _)| *at == place.at) {
             return Ok(shape.clone());
         }
-        let kept = match &self.kept {
-            Some(kept) => Arc::clone(kept),
+        let encoded = match &self.encoded {
+            Some(encoded) => Arc::clone(encoded),
             None => {
                 let end = self.open.first().map_or(0, |outermost| outermost.end);
                 let octets = self.octets.get(..end).unwrap_or_default();
                 self.budget.charge_bytes(octets.len() as u64)?;
-                let kept = Arc::new(Kept::new(octets));
-                self.kept = Some(Arc::clone(&kept));
-                kept
+                let encoded = Arc::new(EncodedTypeCode::new(octets));
+                self.encoded = Some(Arc::clone(&encoded));
+                encoded
             }
         };
         let shape = match place.code {
-            kind::STRUCT => Struct::held(Fold::new(kept, place)),
-            kind::UNION => Union::held(Fold::new(kept, place)),
-            kind::SEQUENCE => Sequence::held(Fold::new(kept, place)),
-            kind::ARRAY => Array::held(Fold::new(kept, place)),
+            kind::STRUCT => Struct::held(LazyLevel::new(encoded, place)),
+            kind::UNION => Union::held(LazyLevel::new(encoded, place)),
+            kind::SEQUENCE => Sequence::held(LazyLevel::new(encoded, place)),
+            kind::ARRAY => Array::held(LazyLevel::new(encoded, place)),
             // Another name for a type that contains itself: the name again, and what is behind it.
             kind::ALIAS => {
                 let content = self.octets.get(place.start..place.end).unwrap_or_default();
@@ -188,7 +188,7 @@ impl<'a, 'b> Reader<'a, 'b> {
                 inner.align(4);
                 let behind = place.start + inner.pos;
                 let open = self.open.iter().find(|place| place.at == behind).copied();
-                let target = open.or_else(|| kept.place(behind));
+                let target = open.or_else(|| encoded.place(behind));
                 let target = target.ok_or_else(|| inner.bad("another name for nothing"))?;
                 return Ok(Shape::Alias(Hold::new(Alias { name, id, target: self.unfold(target)? })));
             }
@@ -263,9 +263,11 @@ impl<'a, 'b> Reader<'a, 'b> {
             }
             // A box inside another type is one of many values that share each other.
             kind::BOX if self.open.len() == 1 => {
-                self.names(get)?;
+                let (id, name) = self.names(get)?;
                 let (target, height) = self.node(get, origin, depth)?;
-                (remark(BOXED, target), height)
+                let name = name.rsplit("::").next().unwrap_or_default();
+                let boxed = Boxed { id: &id, name, value: OWN }.shape(target).ok_or_else(|| unknown(code))?;
+                (boxed, height)
             }
             29..=36 => return Err(unknown(code)),
             _ => return Err(Failure::malformed(format_args!("{code} is no kind of type code"), get.pos)),

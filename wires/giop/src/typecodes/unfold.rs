@@ -25,12 +25,12 @@ pub(super) struct Place {
 
 /// The octets of an outermost type code, and where its nodes are.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct EncodedTypeCode {
     pub(super) octets: Bytes,
     places: OnceLock<Vec<Place>>,
 }
 
-impl Kept {
+impl EncodedTypeCode {
     pub(super) fn new(octets: &[u8]) -> Self {
         Self { octets: Bytes::copy_from_slice(octets), places: OnceLock::new() }
     }
@@ -51,26 +51,27 @@ impl Kept {
 }
 
 /// One level of a type that contains itself.
-pub(super) struct Fold<T> {
-    kept: Arc<Kept>,
+pub(super) struct LazyLevel<T> {
+    encoded: Arc<EncodedTypeCode>,
     place: Place,
     made: OnceLock<T>,
     charged: AtomicBool,
 }
 
-impl<T> Fold<T> {
-    pub(super) fn new(kept: Arc<Kept>, place: Place) -> Self {
-        Self { kept, place, made: OnceLock::new(), charged: AtomicBool::new(false) }
+impl<T> LazyLevel<T> {
+    pub(super) fn new(encoded: Arc<EncodedTypeCode>, place: Place) -> Self {
+        Self { encoded, place, made: OnceLock::new(), charged: AtomicBool::new(false) }
     }
 }
 
-impl<T: Recursive> Unfold<T> for Fold<T> {
+impl<T: Recursive> Unfold<T> for LazyLevel<T> {
     fn unfolded(&self) -> &T {
-        self.made.get_or_init(|| read::again(&self.kept, self.place).unwrap_or_else(|_| T::without_values()))
+        self.made
+            .get_or_init(|| read::again(&self.encoded, self.place).unwrap_or_else(|_| T::without_values()))
     }
 
     fn identity(&self) -> usize {
-        self.kept.octets.as_ptr().addr() + self.place.at
+        self.encoded.octets.as_ptr().addr() + self.place.at
     }
 
     fn due(&self) -> u64 {
@@ -91,8 +92,8 @@ pub(super) trait Recursive: Sized + Send + Sync + 'static {
     fn without_values() -> Self;
 
     /// The shape of a level.
-    fn held(fold: Fold<Self>) -> Shape {
-        Self::shape(Hold::Again(Arc::new(fold)))
+    fn held(level: LazyLevel<Self>) -> Shape {
+        Self::shape(Hold::Again(Arc::new(level)))
     }
 }
 
@@ -134,16 +135,16 @@ recursive! {
 }
 
 /// The outermost level, which was just made.
-pub(super) fn outermost(kept: &Arc<Kept>, place: Place, shape: Shape) -> Shape {
-    fn wrap<T: Recursive>(kept: &Arc<Kept>, place: Place, shape: Shape) -> Shape {
+pub(super) fn outermost(encoded: &Arc<EncodedTypeCode>, place: Place, shape: Shape) -> Shape {
+    fn wrap<T: Recursive>(encoded: &Arc<EncodedTypeCode>, place: Place, shape: Shape) -> Shape {
         let made = OnceLock::from(T::out_of(shape).unwrap_or_else(T::without_values));
-        T::held(Fold { kept: Arc::clone(kept), place, made, charged: AtomicBool::new(true) })
+        T::held(LazyLevel { encoded: Arc::clone(encoded), place, made, charged: AtomicBool::new(true) })
     }
     match shape {
-        Shape::Struct(_) => wrap::<Struct>(kept, place, shape),
-        Shape::Union(_) => wrap::<Union>(kept, place, shape),
-        Shape::Sequence(_) => wrap::<Sequence>(kept, place, shape),
-        Shape::Array(_) => wrap::<Array>(kept, place, shape),
+        Shape::Struct(_) => wrap::<Struct>(encoded, place, shape),
+        Shape::Union(_) => wrap::<Union>(encoded, place, shape),
+        Shape::Sequence(_) => wrap::<Sequence>(encoded, place, shape),
+        Shape::Array(_) => wrap::<Array>(encoded, place, shape),
         other => other,
     }
 }

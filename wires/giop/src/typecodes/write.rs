@@ -1,6 +1,6 @@
 //! Writing type codes.
 
-use super::{INDIRECTION, exception, fixed, kind};
+use super::{INDIRECTION, NULL, boxed, exception, fixed, kind};
 use crate::cdr::Put;
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_WRITTEN};
 use everywire_model::shape::{Arm, Field, Struct, TextKind, Union};
@@ -99,6 +99,20 @@ pub(crate) fn put(shape: &Shape, put: &mut Put<'_>, enclosing: &mut Enclosing, d
                 enclosing,
                 |put, enclosing| put_struct(held, put, enclosing, depth),
             );
+        }
+        // A box inside another type is one of many values that share each other, and nothing that was read has one.
+        Shape::Alias(held)
+            if enclosing.open.is_empty()
+                && let Some((of, target)) = boxed(shape) =>
+        {
+            let target = match target {
+                Shape::Optional(target) if of.value == NULL => &**target,
+                target => target,
+            };
+            return compound(kind::BOX, held.identity(), put, enclosing, |put, enclosing| {
+                names(of.id, of.name, put);
+                self::put(target, put, enclosing, depth)
+            });
         }
         // Without a name it is another language's remark on a shape; compact type codes have none either, but an identifier.
         Shape::Alias(held) if held.name.is_empty() && !is_repository_id(&held.id) => {

@@ -1,9 +1,9 @@
 //! The accepting side of the HTTP bindings.
 
 mod door;
+mod parsed_heads;
 mod requests;
 mod responses;
-mod understood;
 
 use super::breach::Breach;
 use super::content::{self, Format};
@@ -22,12 +22,12 @@ use everywire_model::{
     Profile, Rope, Session, Violation,
 };
 use http::{HeaderValue, StatusCode};
+use parsed_heads::ParsedHead;
 use responses::{empty, told};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
-use understood::Understood;
 
 /// How long the head of a request may take.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
@@ -51,6 +51,8 @@ pub struct Accepting {
     node: Option<Arc<Node>>,
     address: PeerAddress,
     admitted: bool,
+    /// The account that the peer proved to be.
+    account: Option<Box<str>>,
     /// When something came or was answered last.
     last: Instant,
     out: Rope,
@@ -73,7 +75,7 @@ pub struct Accepting {
     /// The content type that came last, and what it says.
     read: Option<(HeaderValue, Arc<Format>)>,
     /// What the heads say that are known again, by their places.
-    understood: Vec<Understood>,
+    parsed_heads: Vec<ParsedHead>,
     /// When the head or the body began that has not arrived whole.
     since: Option<(Instant, Part)>,
     begun: Instant,
@@ -111,6 +113,7 @@ impl Accepting {
             node: config.ambient.as_ref().and_then(Node::of),
             address: config.peer.clone(),
             admitted: false,
+            account: None,
             last: Instant::now(),
             out: Rope::new(),
             events: VecDeque::new(),
@@ -123,7 +126,7 @@ impl Accepting {
             content_type: HeaderValue::from_static(content::of(dialect)),
             known: None,
             read: None,
-            understood: Vec::new(),
+            parsed_heads: Vec::new(),
             since: None,
             begun: Instant::now(),
             received: 0,
@@ -147,6 +150,7 @@ impl Accepting {
             && layer.is_established()
         {
             self.admitted = true;
+            let account = layer.account().map(Box::from);
             if let Some(name) = layer.account() {
                 self.exchange.known_as(name);
             }
@@ -155,7 +159,25 @@ impl Accepting {
                 "none" if self.address.credentials.is_some() => "unix credentials",
                 other => other,
             };
-            self.events.push_back(Event::Ready(Peer::admitted(self.address.clone(), authentication)));
+            self.introduce(authentication, account);
+        }
+    }
+
+    /// Says who the peer is.
+    fn introduce(&mut self, authentication: &'static str, account: Option<Box<str>>) {
+        let peer = Peer::admitted(self.address.clone(), authentication);
+        let peer = match &account {
+            Some(account) => peer.with_account(account),
+            None => peer,
+        };
+        self.account = account;
+        self.events.push_back(Event::Ready(peer));
+    }
+
+    /// A request came from a user who said his password: the connection is his, until another one says his.
+    fn believe(&mut self, account: String) {
+        if self.account.as_deref() != Some(&*account) {
+            self.introduce("HTTP Basic", Some(account.into()));
         }
     }
 

@@ -27,10 +27,15 @@ pub(super) fn authorization(credentials: &Credentials) -> Option<HeaderValue> {
 
 /// Whether somebody who is known calls.
 pub(super) fn is_known(header: Option<&HeaderValue>, users: &dyn Users) -> bool {
-    let Some(word) = header.and_then(read) else { return false };
-    let Some((user, password)) = word.split_once(':') else { return false };
+    account(header, users).is_some()
+}
+
+/// The account of somebody who is known and calls.
+pub(super) fn account(header: Option<&HeaderValue>, users: &dyn Users) -> Option<String> {
+    let word = header.and_then(read)?;
+    let (user, password) = word.split_once(':')?;
     let (domain, user) = user.split_once('\\').unwrap_or(("", user));
-    is_password(users, domain, user, password)
+    is_password(users, domain, user, password).then(|| users.account(domain, user))
 }
 
 /// The user and the password, as they were sent.

@@ -13,13 +13,13 @@ mod client;
 mod compression;
 mod connecting;
 mod content;
+mod head_cache;
 mod heads;
 mod login;
 #[cfg(test)]
 mod loopback;
 mod multipart;
 mod pipe;
-mod repeats;
 mod server;
 mod statuses;
 

@@ -1,8 +1,8 @@
 //! A connection without I/O, as the HTTP library sees it: bytes that were received are read from memory, what is written
 //! is collected for the link.
 
+use super::head_cache::MAX_HEAD;
 use super::heads::Heads;
-use super::repeats::MAX_KEPT;
 use crate::layer::Layer;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::rope::SPLICE;
@@ -122,7 +122,7 @@ impl Pipe {
         let Self { input, stage, head, .. } = self;
         let Stage::Head(heads) = stage else { return };
         head.clear();
-        if heads.is_whole(n) && n <= MAX_KEPT {
+        if heads.is_whole(n) && n <= MAX_HEAD {
             head.extend_from_slice(input.get(..n).unwrap_or_default());
         }
     }

@@ -1,7 +1,7 @@
 //! The accepting half of an HTTP/1.1 connection: requests come out whole, responses go in.
 //!
 //! States: *between* requests; *arriving*, from the head of a request until its body is whole; *busy*, until its response is written; *over*,
-//! after the last response or what could not be understood. A request with a known head ([`super::repeats`]) goes from *between* to *busy*
+//! after the last response or what could not be understood. A request with a known head ([`super::head_cache`]) goes from *between* to *busy*
 //! (*repeating*) and back without the library, whose own state stays *between*; any other request is the library's from its first byte on.
 //!
 //! Invariants: one request at a time, and responses in the order of requests; the library reads no byte behind the message that it is in, so
@@ -9,9 +9,9 @@
 
 use super::body::{Gathering, Lost, Outgoing};
 use super::breach::Breach;
+use super::head_cache::{self, HeadCache};
 use super::heads::{Heads, MAX_HEAD};
 use super::pipe::{Bell, End, Stage};
-use super::repeats::{self, Repeats};
 use bytes::Bytes;
 use everywire_model::Rope;
 use http::header::CONNECTION;
@@ -37,7 +37,7 @@ pub(super) struct Server {
     bell: Bell,
     over: Option<Result<(), hyper::Error>>,
     most: u64,
-    repeats: Repeats,
+    heads: HeadCache,
     /// A request that the library has not seen waits for its response.
     repeating: bool,
     /// The library has nothing to do before more arrives.
@@ -92,7 +92,7 @@ impl Server {
             bell: Bell::new(),
             over: None,
             most,
-            repeats: Repeats::default(),
+            heads: HeadCache::default(),
             repeating: false,
             rests: false,
         }
@@ -124,12 +124,12 @@ impl Server {
     /// Keeps the head of the request that came last, if requests with it can be understood without the library. Returns its place.
     pub(super) fn keep(&mut self, parts: &Parts) -> Option<usize> {
         let pipe = self.end.pipe();
-        self.repeats.keep(parts, &pipe.head)
+        self.heads.keep(parts, &pipe.head)
     }
 
     /// Forgets all heads.
     pub(super) fn forget(&mut self) {
-        self.repeats.clear();
+        self.heads.clear();
     }
 
     /// The next request, if its head is a known one: the head's place, and the body.
@@ -141,7 +141,7 @@ impl Server {
         if !matches!(&pipe.stage, Stage::Head(heads) if heads.is_fresh()) {
             return None;
         }
-        let found = self.repeats.take(&mut pipe.input, self.most)?;
+        let found = self.heads.take(&mut pipe.input, self.most)?;
         (self.repeating, self.rests) = (true, true);
         Some(found)
     }
@@ -159,7 +159,7 @@ impl Server {
     /// Answers a request with a known head.
     pub(super) fn reply(&mut self, status: StatusCode, content_type: &HeaderValue, body: &mut Rope) {
         let mut pipe = self.end.pipe();
-        repeats::put_plain_head(pipe.output.flat(), status, content_type, body.len());
+        head_cache::put_plain_head(pipe.output.flat(), status, content_type, body.len());
         pipe.output.append(body);
         self.repeating = false;
     }
@@ -169,7 +169,7 @@ impl Server {
         let head = Response::from_parts(head, ());
         let mut pipe = self.end.pipe();
         let length = body.iter().map(Bytes::len).sum();
-        repeats::put_head(pipe.output.flat(), &head, length);
+        head_cache::put_head(pipe.output.flat(), &head, length);
         body.into_iter().for_each(|part| pipe.output.splice(part));
         self.repeating = false;
         if head.headers().contains_key(CONNECTION) {

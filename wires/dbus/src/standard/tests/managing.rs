@@ -39,7 +39,7 @@ fn a_manager_knows_all_objects_below_it_and_their_values() {
     let interfaces: Vec<_> =
         objects[0].1.iter().map(|(name, values)| (name.as_str(), values.len())).collect();
     assert_eq!(interfaces, [("demo.Lamp", 4), ("demo.Named", 1)]);
-    assert_eq!(objects[1].1[1].1[0].1.value, Value::Text("room/shelf/lamp".into()));
+    assert_eq!(*objects[1].1[1].1[0].1.value(), Value::Text("room/shelf/lamp".into()));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn each_manager_above_tells_of_a_new_object() {
     for sent in &sent {
         let (path, interfaces) = added(sent);
         assert_eq!((path.as_str(), interfaces[0].0.as_str()), ("/room/shelf/lamp/bulb", "demo.Lamp"));
-        assert_eq!(interfaces[1].1[0].1.value, Value::Text("bulb".into()));
+        assert_eq!(*interfaces[1].1[0].1.value(), Value::Text("bulb".into()));
     }
 }
 

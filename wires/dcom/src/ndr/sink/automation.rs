@@ -9,7 +9,7 @@ use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};
 use everywire_model::shape::{Sequence, Shape};
 use everywire_model::visit::Visit;
-use everywire_model::{Failure, Initiator, Kind as Why};
+use everywire_model::{Failure, Initiator, Kind as Why, Scalar};
 
 /// An open SAFEARRAY of several dimensions: the visit comes row by row, the leftmost index slowest; the stub holds the
 /// leftmost index fastest. So elements are written as they come, and put in order at the end.
@@ -58,6 +58,39 @@ impl NdrSink {
         frame.automation = true;
         frame.order = Some(order);
         Ok(())
+    }
+
+    /// A VARIANT that holds one number, behind its pointer in a struct or an array: the same bytes as when it is opened and closed.
+    /// Whether it was written.
+    pub(super) fn plain_variant(&mut self, value: Scalar) -> Visit<bool> {
+        let Some(frame) = self.frames.last() else { return Ok(false) };
+        let inside = matches!(frame.kind, Kind::Struct | Kind::Items) && frame.pairs == 1;
+        let last = frame.left == 1 && frame.hoist.is_some();
+        if self.wine || !inside || last || self.variants >= VARIANT_DEPTH {
+            return Ok(false);
+        }
+        let vt = variant::type_of(value.shape())?;
+        let Some((_, width)) = variant::plain(vt) else { return Ok(false) };
+        self.begin()?;
+        self.u32(USER);
+        self.descend();
+        let bits = if vt == variant::BOOL && value.bits() != 0 { u64::from(u16::MAX) } else { value.bits() };
+        // The value stands behind the header at a multiple of its width; clSize counts all in units of 8 bytes.
+        let at = if width == 8 { variant::HEADER + 4 } else { variant::HEADER };
+        let size = (at + width).div_ceil(8) as u8;
+        let [low, high] = vt.to_le_bytes();
+        let mut whole = [0; variant::HEADER + 12];
+        whole[0] = size;
+        [whole[8], whole[9]] = [low, high];
+        [whole[16], whole[17]] = [low, high];
+        for (place, byte) in whole.iter_mut().skip(at).zip(bits.to_le_bytes()) {
+            *place = byte;
+        }
+        let segment = self.segment();
+        segment.align(8);
+        segment.bytes().extend_from_slice(whole.get(..at + width).unwrap_or_default());
+        self.ascend();
+        Ok(true)
     }
 
     pub(super) fn variant_header(&mut self, shape: &Shape) -> Visit<()> {

@@ -6,6 +6,7 @@ use super::super::variant::{self, ARRAY, BYREF, HAVE_IID, HAVE_VARTYPE, Holding}
 use super::{Frame, Kind, NdrSource};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};
+use everywire_model::Scalar;
 use everywire_model::shape::{Sequence, Shape, Struct};
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
@@ -62,6 +63,49 @@ impl<'a> NdrSource<'a> {
             return self.wrong(Violation::BadVariant);
         }
         Ok(Kind::Variant { vt })
+    }
+
+    /// A VARIANT that holds one number, behind its pointer in a struct or an array: read in one go, as `open_variant`, its content and
+    /// `close` would. Whatever is not as expected, they find.
+    pub(super) fn plain_variant(&mut self) -> Visit<Option<Scalar>> {
+        let (Some(frame), false) = (self.frames.last(), self.window.wine) else { return Ok(None) };
+        let inside = matches!(frame.kind, Kind::Struct | Kind::Items) && frame.pairs == 1;
+        let last = frame.left == 1 && frame.hoist.is_some();
+        let outer = frame.outer;
+        let Some(at) = self.frames.get(outer).and_then(|frame| frame.deferred) else { return Ok(None) };
+        if !inside || last || frame.left == 0 || self.variants >= VARIANT_DEPTH {
+            return Ok(None);
+        }
+        let (mut pointer, mut behind) = (self.window, self.window);
+        (behind.at, behind.little) = (at, true);
+        behind.align(8);
+        let found =
+            pointer.u32().is_ok_and(|id| id != 0).then(|| behind.take(variant::HEADER).ok()).flatten();
+        let Some(&[_, _, _, _, _, _, _, _, low, high, _, _, _, _, _, _, a, b, c, d]) = found else {
+            return Ok(None);
+        };
+        let vt = u16::from_le_bytes([low, high]);
+        let Some((shape, width)) =
+            variant::plain(vt).filter(|_| u32::from_le_bytes([a, b, c, d]) == vt.into())
+        else {
+            return Ok(None);
+        };
+        behind.align(width.max(1));
+        let Ok(raw) = behind.take(width) else { return Ok(None) };
+        let mut bits = raw.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        if vt == variant::BOOL {
+            bits = (bits != 0).into();
+        }
+        let Some(scalar) = Scalar::new(shape, bits) else { return Ok(None) };
+        self.begin()?;
+        self.budget.enter()?;
+        self.budget.leave();
+        self.budget.charge_elements(1)?;
+        self.window.at = pointer.at;
+        if let Some(outer) = self.frames.get_mut(outer) {
+            outer.deferred = Some(behind.at);
+        }
+        Ok(Some(scalar))
     }
 
     /// Whether the VARIANT around holds a DECIMAL, and this struct is one.

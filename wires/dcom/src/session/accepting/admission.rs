@@ -19,6 +19,28 @@ impl Accepting {
         level >= self.place.level || self.is_open(iid, opnum)
     }
 
+    /// Tells the node, once for a connection, that calls come at too low a level: the peer hears no more than that access is denied.
+    #[cold]
+    pub(super) fn tell_level(&mut self, shield: Option<usize>) {
+        if std::mem::replace(&mut self.told_level, true) {
+            return;
+        }
+        let used =
+            shield.and_then(|index| self.channel.shields.get(index)).map_or(Level::None, |held| held.level);
+        let (used, least) = (used.name(), self.place.level.name());
+        self.tell_refusal(&format!(
+            "it calls at level `{used}`, and this address takes `{least}` at least (level=)"
+        ));
+    }
+
+    /// Tells the node why a peer was not let in, which the peer is not told.
+    #[cold]
+    pub(super) fn tell_refusal(&self, why: &str) {
+        if let Some(exporter) = &self.exporter {
+            exporter.objects().refused(&self.peer.text, why);
+        }
+    }
+
     /// What may be asked by those whom nobody knows.
     #[cold]
     fn is_open(&self, iid: Uuid, opnum: u16) -> bool {

@@ -44,7 +44,7 @@ impl Accepting {
         let (bind, trailer) = contents(header, message)?;
         self.channel.minor = header.minor;
         let group = self.join(bind.group, trailer.is_some())?;
-        let talk = |exporter| Talk::new(exporter, &self.back, "", self.sockets, group);
+        let talk = |exporter| Talk::new(exporter, &self.back, "", self.end, group);
         self.talk = self.exporter.as_ref().map(talk);
         self.channel.header_signing = header.has(HEADER_SIGNING);
         self.channel.multiplex = header.has(MULTIPLEX);
@@ -215,6 +215,8 @@ impl Accepting {
             Ok(step) => step,
             Err(failure) => {
                 admission.acceptor = None;
+                let hint = failure.hint().map(|hint| format!(": {hint}")).unwrap_or_default();
+                self.tell_refusal(&format!("{}{hint}", failure.message()));
                 return Err(refusal(&failure, &trailer));
             }
         };
@@ -298,14 +300,15 @@ impl Accepting {
         let back = self.callback_security(&established.principal, trailer, level);
         let account = self.account(&established.principal);
         let mut shield = Shield::new(trailer.context, trailer.mechanism, level, headers, established);
+        let peer = Peer::admitted(self.peer.clone(), authentication).with_account(&account);
         shield.principal = account.into();
         let group = self.group.unwrap_or_default();
         shield.correspondence = self.exporter.as_ref().map(|exporter| {
             let principal = String::from_utf8_lossy(&shield.principal);
-            Talk::new(exporter, &back, &principal, self.sockets, group)
+            Talk::new(exporter, &back, &principal, self.end, group)
         });
         self.channel.shields.push(shield);
-        self.channel.events.push_back(Event::Ready(Peer::admitted(self.peer.clone(), authentication)));
+        self.channel.events.push_back(Event::Ready(peer));
     }
 
     /// How references that this caller sends are called: as the place says if it has an account of its own, else as the

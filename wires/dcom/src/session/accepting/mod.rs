@@ -11,6 +11,7 @@ mod targets;
 
 use super::channel::{Channel, Heading, State};
 use super::shield::Talk;
+use super::values::End;
 use crate::exporter::{Exporter, Served};
 use crate::frame::{Header, PduKind};
 use crate::pdu::{Breach, Fault, Pdu, Syntax};
@@ -42,8 +43,8 @@ pub struct Accepting {
     peer: PeerAddress,
     /// Whether the peer is on this machine.
     local: bool,
-    /// Whether it came by a socket of this machine.
-    sockets: bool,
+    /// Where it ends here.
+    end: End,
     exporter: Option<Arc<Exporter>>,
     /// For callers that nobody knows.
     talk: Option<Talk>,
@@ -64,6 +65,8 @@ pub struct Accepting {
     next_serial: u64,
     /// What the management interface counts, not yet told to it: calls that came, and answers sent.
     counted: [u32; 2],
+    /// Whether it was told that this peer calls at too low a level.
+    told_level: bool,
     /// There is no place for this peer: its bind is refused.
     turned_away: bool,
     /// What the last call's IPID stood for: most calls go where the last one went.
@@ -151,7 +154,8 @@ impl Accepting {
         } else {
             Arc::new(Security::new(Level::None))
         };
-        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &back, "", sockets, 0));
+        let end = End { sockets, address: config.local };
+        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &back, "", end, 0));
         Self {
             channel: Channel::new(&config.limits),
             port: binding::secondary_address(&config.profile),
@@ -159,7 +163,7 @@ impl Accepting {
             place,
             way: config.profile.clone(),
             back,
-            sockets,
+            end,
             peer: config.peer.clone(),
             exporter,
             talk,
@@ -174,6 +178,7 @@ impl Accepting {
             next_serial: 1,
             last: None,
             counted: [0; 2],
+            told_level: false,
             turned_away: false,
         }
     }

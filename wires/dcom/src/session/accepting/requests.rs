@@ -156,6 +156,7 @@ impl Accepting {
         let target = context.target.clone();
         let interface = context.interface.clone();
         if !self.admits(call.shield, syntax.id, heading.opnum) {
+            self.tell_level(call.shield);
             return refuse(self, hresult::NCA_ACCESS_DENIED);
         }
         if self.channel.shields.get(call.shield.unwrap_or(usize::MAX)).is_some_and(|shield| shield.signs()) {

@@ -14,6 +14,7 @@ mod wine;
 
 use super::channel::{Channel, State};
 use super::shield::Talk;
+use super::values::End;
 use crate::exporter::Exporter;
 use crate::frame::{Header, PduKind};
 use crate::pdu::{Breach, Syntax};
@@ -129,7 +130,8 @@ impl Connecting {
         let security = Security::of(&config.profile);
         let exporter = config.ambient.as_ref().and_then(Exporter::of);
         let sockets = !matches!(config.profile.endpoints.first(), Some(Endpoint::Tcp { .. }) | None);
-        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", sockets, 0));
+        let end = End { sockets, address: config.local };
+        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", end, 0));
         let only = interface_of(&config.profile, &security.dialect);
         let mut this = Self {
             channel: Channel::new(&config.limits),

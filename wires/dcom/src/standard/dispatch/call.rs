@@ -14,7 +14,7 @@ use crate::{IDISPATCH, iid_of};
 use everywire_model::contract::{Interface, InterfaceKind, Operation};
 use everywire_model::object::Method;
 use everywire_model::shape::{Pointer, PointerKind, Shape};
-use everywire_model::value::{TypedShape, Value};
+use everywire_model::value::Value;
 use everywire_model::variant::Variant;
 use everywire_model::{
     Body, Completed, Encode, Failure, Hold, Initiator, Kind, MarshalList, Object, Outcome, Sink, Visit,
@@ -107,17 +107,17 @@ impl Invocation {
 /// A VARIANT by reference, of a type that has room for a value of this shape.
 fn by_reference(shape: &Shape, held: Value) -> Result<Variant, Failure> {
     let Some(target) = room(shape) else {
-        return Ok(Variant { shape: TypedShape(Shape::Variant), value: held });
+        return Ok(Variant::new(Shape::Variant, held));
     };
     let value = to_shape(&held, &target).map_err(|code| hresult::failure(code, None))?;
     let pointer = Pointer { kind: PointerKind::Unique, target };
-    Ok(Variant { shape: TypedShape(Shape::Pointer(Hold::new(pointer))), value })
+    Ok(Variant::new(Shape::Pointer(Hold::new(pointer)), value))
 }
 
 fn variant_of(value: Value) -> Variant {
     match value {
-        Value::Variant(held) => Variant { shape: held.0, value: held.1 },
-        _ => Variant { shape: TypedShape(Shape::Void), value: Value::Nothing },
+        Value::Variant(held) => Variant::new(held.0.0, held.1),
+        _ => Variant::default(),
     }
 }
 
@@ -141,22 +141,18 @@ fn understood(operation: &Operation, answered: Answered) -> Result<Value, Failur
     if !matches!(operation.returns, Shape::Void)
         && let Some(field) = shapes.next()
     {
-        let value = to_shape(&value_of(result), &field.shape).map_err(wrong)?;
+        let value = to_shape(&result.into(), &field.shape).map_err(wrong)?;
         fields.push((field.name.to_string(), value));
     }
     // They come in the reverse order, as they went.
     for (field, reference) in shapes.zip(references.into_iter().rev()) {
-        let value = to_shape(&value_of(reference), &field.shape).map_err(wrong)?;
+        let value = to_shape(&reference.into(), &field.shape).map_err(wrong)?;
         fields.push((field.name.to_string(), value));
     }
     if fields.len() != operation.results.fields().len() {
         return Err(Failure::malformed("Invoke answered with too few arguments by reference", 0));
     }
     Ok(Value::Struct(fields))
-}
-
-fn value_of(variant: Variant) -> Value {
-    Value::Variant(Box::new((variant.shape, variant.value)))
 }
 
 /// The failure that an answer of Invoke tells of, if it does.
@@ -252,7 +248,7 @@ pub fn invoke(object: &Object, name: &str, arguments: &[Value]) -> Result<Value,
         Outcome::Done(body) => {
             let (result, info, argument, _, code) = body.decode::<Answered>(&INVOKE.results)?;
             check(info, argument, code)?;
-            let result = value_of(result);
+            let result = Value::from(result);
             Ok(content(&result).1.clone())
         }
         Outcome::Failed(failure) => Err(failure),

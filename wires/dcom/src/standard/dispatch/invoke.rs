@@ -14,7 +14,7 @@ use crate::standard::asking::{Told, ask};
 use crate::standard::guid::Guid;
 use everywire_model::contract::{Direction, Interface, Operation};
 use everywire_model::shape::{Hold, Pointer, PointerKind, Shape};
-use everywire_model::value::{TypedShape, Value};
+use everywire_model::value::Value;
 use everywire_model::variant::Variant;
 use everywire_model::{Failure, Request, Servant};
 use std::sync::Arc;
@@ -148,7 +148,7 @@ fn arrange(
             (None, Some(argument)) => values.get(*argument),
             (None, None) => None,
         };
-        let given = given.map(value_of).filter(|given| !is_missing(given));
+        let given = given.cloned().map(Value::from).filter(|given| !is_missing(given));
         let value = match (&given, parameter.field.shape.resolved()) {
             (Some(given), shape) => {
                 to_shape(given, shape).map_err(|code| (code, number(argument.unwrap_or_default())))?
@@ -187,14 +187,10 @@ fn number(argument: usize) -> u32 {
     u32::try_from(argument).unwrap_or_default()
 }
 
-fn value_of(variant: &Variant) -> Value {
-    Value::Variant(Box::new((variant.shape.clone(), variant.value.clone())))
-}
-
 fn variant_of(value: Value) -> Variant {
     match value {
-        Value::Variant(held) => Variant { shape: held.0, value: held.1 },
-        _ => Variant { shape: TypedShape(Shape::Void), value: Value::Nothing },
+        Value::Variant(held) => Variant::new(held.0.0, held.1),
+        _ => Variant::default(),
     }
 }
 
@@ -253,20 +249,17 @@ fn conclude(
 
 /// A new value for an argument by reference, of the type that the caller has room for.
 fn refer(before: &Variant, value: Value) -> Result<Variant, u32> {
-    match before.shape.0.resolved() {
-        Shape::Variant => Ok(Variant { shape: TypedShape(Shape::Variant), value }),
+    match before.shape().resolved() {
+        Shape::Variant => Ok(Variant::new(Shape::Variant, value)),
         Shape::Pointer(pointer) => {
             let value = to_shape(&value, &pointer.target)?;
-            Ok(Variant { shape: before.shape.clone(), value })
+            Ok(Variant::new(before.shape().clone(), value))
         }
         Shape::Void => {
             // Nobody said which type: that of the value.
             let (shape, value) = content(&value);
             let (kind, target) = (PointerKind::Unique, room(shape).ok_or(DISP_E_TYPEMISMATCH)?);
-            Ok(Variant {
-                shape: TypedShape(Shape::Pointer(Hold::new(Pointer { kind, target }))),
-                value: value.clone(),
-            })
+            Ok(Variant::new(Shape::Pointer(Hold::new(Pointer { kind, target })), value.clone()))
         }
         _ => Err(DISP_E_TYPEMISMATCH),
     }

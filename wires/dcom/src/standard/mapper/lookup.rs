@@ -10,7 +10,6 @@ use crate::standard::serving::alive;
 use crate::tower::Tower;
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Interface, Request, Servant};
-use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{OnceLock, Weak};
 use uuid::Uuid;
@@ -138,9 +137,7 @@ struct Group(u32);
 
 impl Group {
     fn of(request: &Request) -> Self {
-        let ambient = request.body().ambient().map(|held| &**held as &dyn Any);
-        let held = ambient.and_then(|any| any.downcast_ref::<Correspondence>());
-        Self(held.map_or(0, Correspondence::association))
+        Self(Correspondence::of_call(request).map_or(0, Correspondence::association))
     }
 
     /// Where a handle says that the next page begins.

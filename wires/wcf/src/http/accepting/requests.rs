@@ -28,10 +28,12 @@ impl Accepting {
         }
         if let Some(users) = &self.settings.users
             && self.settings.basic_login
-            && !login::is_known(parts.headers.get(AUTHORIZATION), users.as_ref())
         {
-            self.respond(unauthorized(false).map(|()| Vec::new()));
-            return Ok(());
+            let Some(account) = login::account(parts.headers.get(AUTHORIZATION), users.as_ref()) else {
+                self.respond(unauthorized(false).map(|()| Vec::new()));
+                return Ok(());
+            };
+            self.believe(account);
         }
         let path = parts.uri.path();
         match parts.method {
@@ -78,7 +80,7 @@ impl Accepting {
             Coding::Gzip => compression::Format::Gzip.unpack(&body, &self.settings.quotas),
             _ => Ok(body),
         };
-        self.understand(&parts, &key, &format, action);
+        self.keep_parsed(&parts, &key, &format, action);
         let result = body.and_then(|body| self.open(now, body, &format, action, &key));
         self.came(now, result)
     }
@@ -140,7 +142,7 @@ impl Accepting {
         self.known = Some((path.into(), key.clone()));
         // They were for the path before.
         self.server.forget();
-        self.understood.clear();
+        self.parsed_heads.clear();
         Some(key)
     }
 

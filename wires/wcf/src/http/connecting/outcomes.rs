@@ -29,7 +29,12 @@ impl Connecting {
                 }
             }
             Asking::Page if status.is_success() => self.done(flight.id, body),
-            Asking::Page => self.fail(flight, self.explain(flight, status, "")),
+            Asking::Page => {
+                // Who is no service says so in plain words, such as a listener of another protocol.
+                let body = self.plain(headers, body).unwrap_or_default();
+                let text = String::from_utf8_lossy(body.get(..400).unwrap_or(&body)).into_owned();
+                self.fail(flight, self.explain(flight, status, &text));
+            }
             Asking::Message => {
                 let content_type = headers.get(CONTENT_TYPE);
                 // Faults may come with other statuses, too; what has the right type is an envelope.

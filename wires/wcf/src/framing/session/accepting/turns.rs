@@ -57,6 +57,10 @@ impl Accepting {
             self.admitted = true;
             let default = if known { "unix credentials" } else { "none" };
             let peer = Peer::admitted(self.config.peer.clone(), self.upgraded.unwrap_or(default));
+            let peer = match self.channel.layer.account() {
+                Some(account) => peer.with_account(account),
+                None => peer,
+            };
             self.events.push_back(Event::Ready(peer));
         }
         self.channel.open().map_err(unprotected)?;

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// What a head says.
 #[derive(Debug)]
-pub(super) struct Understood {
+pub(super) struct ParsedHead {
     key: Bytes,
     format: Arc<Format>,
     action: Option<Box<str>>,
@@ -22,7 +22,7 @@ pub(super) struct Understood {
 
 impl Accepting {
     /// Keeps what a head says, if it can be known again.
-    pub(super) fn understand(
+    pub(super) fn keep_parsed(
         &mut self,
         parts: &Parts,
         key: &Bytes,
@@ -36,10 +36,10 @@ impl Accepting {
         let Some(place) = self.server.keep(parts) else { return };
         let (packs, compresses) = (self.packs, self.compresses);
         let (key, format, action) = (key.clone(), Arc::clone(format), action.map(Into::into));
-        let understood = Understood { key, format, action, packs, compresses };
-        match self.understood.get_mut(place) {
-            Some(held) => *held = understood,
-            None => self.understood.push(understood),
+        let parsed = ParsedHead { key, format, action, packs, compresses };
+        match self.parsed_heads.get_mut(place) {
+            Some(held) => *held = parsed,
+            None => self.parsed_heads.push(parsed),
         }
     }
 
@@ -49,9 +49,9 @@ impl Accepting {
             return Ok(());
         }
         // Taken out meanwhile: nothing that happens to one request changes what the heads say.
-        let heads = std::mem::take(&mut self.understood);
+        let heads = std::mem::take(&mut self.parsed_heads);
         let result = match heads.get(place) {
-            Some(Understood { key, format, action, packs, compresses }) => {
+            Some(ParsedHead { key, format, action, packs, compresses }) => {
                 (self.packs, self.compresses) = (*packs, *compresses);
                 self.open(now, body, format, action.as_deref(), key)
             }
@@ -62,7 +62,7 @@ impl Accepting {
                 return Ok(());
             }
         };
-        self.understood = heads;
+        self.parsed_heads = heads;
         self.came(now, result)
     }
 }

@@ -1,13 +1,17 @@
-//! A server in a process of its own, which writes down what began and what ended, and does what it is told through its input.
+//! A servant that writes down which calls began and which ended, and a server for it in a process of its own, which does what it is
+//! told through its input.
 //!
-//! It is *shut* (calls are held) until it is *opened*. Words to it: `open`, `shut`, `drain` (take no more calls), `stop` (end without
+//! States: *shut* (calls are held), *open*. Words to the server: `open`, `shut`, `drain` (take no more calls), `stop` (end without
 //! waiting for calls), `quiet` (say so when no connection is left). SIGTERM: take no more calls, end when those under way are answered. What
 //! it has done it says: `shut`, `drained`, `stopped`, `quiet`.
+//!
+//! Invariant: the file has a line of a call before the call does anything, and another one before its answer is sent, so the file
+//! outlives whatever ends the server.
 
-use crate::common::foreign::until;
+use super::foreign::until;
 use crate::restarts::LONG;
 use everywire::model::shape::{Field, Shape};
-use everywire::model::{Direction, Hold, Operation, Parameter, Request, Servant};
+use everywire::model::{Direction, Hold, InterfaceKind, Object, Operation, Parameter, Request, Servant};
 use everywire::{Failure, Interface, Node, Notice, Quotas};
 use everywire_tests::again::{only, this_program};
 use std::collections::BTreeMap;
@@ -19,10 +23,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::time::Duration;
 
-const ADDRESS: &str = "EVERYWIRE_ENDINGS_SERVE";
-const LOG: &str = "EVERYWIRE_ENDINGS_LOG";
-const CONNECTIONS: &str = "EVERYWIRE_ENDINGS_CONNECTIONS";
-const IDLE: &str = "EVERYWIRE_ENDINGS_IDLE";
+/// Where a process finds the address that it is to serve, and thereby that it is a server; its list; what it is like.
+const ADDRESS: &str = "EVERYWIRE_HOUSE_SERVE";
+const LOG: &str = "EVERYWIRE_HOUSE_LOG";
+const CONNECTIONS: &str = "EVERYWIRE_HOUSE_CONNECTIONS";
+const IDLE: &str = "EVERYWIRE_HOUSE_IDLE";
+const OPEN: &str = "EVERYWIRE_HOUSE_OPEN";
 
 /// The class of the counter, for those who ask for one.
 const CLASS: &str = "5b0ae6c1-33a2-4a60-9c4c-5d60d2b1a0f2";
@@ -30,45 +36,67 @@ const CLASS: &str = "5b0ae6c1-33a2-4a60-9c4c-5d60d2b1a0f2";
 /// The largest message that a server takes, in bytes.
 const LARGEST: u64 = 64 << 10;
 
-pub(super) static INTERFACE: LazyLock<Interface> = LazyLock::new(|| {
+pub static INTERFACE: LazyLock<Interface> = LazyLock::new(|| {
     let input = |shape| Parameter { direction: Direction::In, field: Field { name: "v".into(), shape } };
-    let mut interface = crate::faults::house::INTERFACE.clone();
-    interface.name = "test.Counter".into();
-    interface.operations = vec![
-        Operation::new("count", vec![input(Shape::I32)], Shape::I32),
-        Operation::new("large", vec![input(Shape::sequence(Shape::U8))], Shape::I32),
-    ]
-    .into();
-    interface
+    Interface {
+        name: "test.Counter".into(),
+        id: "5b0ae6c1-33a2-4a60-9c4c-5d60d2b1a0f1".into(),
+        identities: vec![].into(),
+        notes: vec![].into(),
+        kind: InterfaceKind::Plain,
+        bases: vec![].into(),
+        operations: vec![
+            Operation::new("count", vec![input(Shape::I32)], Shape::I32),
+            Operation::new("large", vec![input(Shape::sequence(Shape::U8))], Shape::I32),
+        ]
+        .into(),
+        inherited: 0,
+        attributes: vec![].into(),
+        signals: vec![].into(),
+        doc: "".into(),
+    }
 });
+
+/// The object at an address.
+pub fn object(node: &Node, address: &str) -> Object {
+    node.object(address).expect("an address").typed(Hold::Static(&INTERFACE))
+}
 
 /// What a server is to be like.
 #[derive(Clone, Copy)]
-pub(super) struct Settings {
-    pub(super) connections: i32,
+pub struct Settings {
+    pub connections: i32,
     /// Milliseconds that a connection may be silent; 0: for ever.
-    pub(super) idle: u64,
+    pub idle: u64,
+    /// Whether it is open from the beginning.
+    pub open: bool,
 }
 
 /// The file of the calls that began and of those that ended.
-pub(super) struct Log(PathBuf);
+pub struct Log(PathBuf);
 
 /// What is in it: how often each call began, and ended.
 #[derive(Default)]
-pub(super) struct Ran {
-    pub(super) began: BTreeMap<i32, u32>,
-    pub(super) ended: BTreeMap<i32, u32>,
+pub struct Ran {
+    pub began: BTreeMap<i32, u32>,
+    pub ended: BTreeMap<i32, u32>,
     /// Connections that were accepted.
-    pub(super) accepted: usize,
+    pub accepted: usize,
 }
 
 impl Log {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub fn new(path: PathBuf) -> Self {
         File::create(&path).expect("a list of calls");
         Self(path)
     }
 
-    pub(super) fn read(&self) -> Ran {
+    /// A counter that writes into it.
+    pub fn counter(&self, open: bool) -> Counter {
+        let log = File::options().append(true).open(&self.0).expect("a list of calls");
+        Counter(Arc::new(Gate { open: Mutex::new(open), changed: Condvar::new(), log }))
+    }
+
+    pub fn read(&self) -> Ran {
         let mut ran = Ran::default();
         for line in fs::read_to_string(&self.0).expect("a list of calls").lines() {
             let (word, number) = line.split_once(' ').expect("a word and a number");
@@ -87,7 +115,7 @@ impl Log {
 }
 
 /// A server under way. It is killed with this value.
-pub(super) struct Process {
+pub struct Process {
     child: Child,
     input: ChildStdin,
     said: Mutex<BufReader<ChildStdout>>,
@@ -95,13 +123,14 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn start(listen: &str, log: &Log, settings: Settings) -> Self {
+    pub fn start(listen: &str, log: &Log, settings: Settings) -> Self {
         let mut child = this_program()
-            .args(only("serve_an_ending"))
+            .args(only("serve_the_counter"))
             .env(ADDRESS, listen)
             .env(LOG, &log.0)
             .env(CONNECTIONS, settings.connections.to_string())
             .env(IDLE, settings.idle.to_string())
+            .env(OPEN, u8::from(settings.open).to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -132,25 +161,25 @@ impl Process {
     }
 
     /// Where it listens.
-    pub(super) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         let (_, rest) = self.address.split_once("127.0.0.1:").expect("an address of TCP");
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
         digits.parse().expect("a port")
     }
 
     /// Lets calls go.
-    pub(super) fn open(&self) {
+    pub fn open(&self) {
         self.tell("open");
     }
 
     /// Holds calls from now on.
-    pub(super) fn shut(&self) {
+    pub fn shut(&self) {
         self.tell("shut");
         self.hear("shut");
     }
 
     /// As SIGTERM does: returns when the place is free.
-    pub(super) fn terminate(&self) {
+    pub fn terminate(&self) {
         let id = i32::try_from(self.child.id()).expect("a process number");
         // SAFETY: a signal to a child of ours that nobody has waited for.
         unsafe { libc::kill(id, libc::SIGTERM) };
@@ -158,30 +187,30 @@ impl Process {
     }
 
     /// Frees the place.
-    pub(super) fn drain(&self) {
+    pub fn drain(&self) {
         self.tell("drain");
         self.hear("drained");
     }
 
     /// Ends all connections.
-    pub(super) fn stop(&self) {
+    pub fn stop(&self) {
         self.tell("stop");
         self.hear("stopped");
     }
 
     /// Waits until no connection is left.
-    pub(super) fn quiet(&self) {
+    pub fn quiet(&self) {
         self.tell("quiet");
         self.hear("quiet");
     }
 
     /// Waits until it has stopped.
-    pub(super) fn stopped(&self) {
+    pub fn stopped(&self) {
         self.hear("stopped");
     }
 
     /// Ends at once.
-    pub(super) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -212,7 +241,8 @@ impl Gate {
     }
 }
 
-struct Counter(Arc<Gate>);
+/// Answers with one more.
+pub struct Counter(Arc<Gate>);
 
 impl Servant for Counter {
     fn interface(&self) -> &Interface {
@@ -246,7 +276,9 @@ fn say(word: &str) {
 }
 
 /// Serves if the environment says so, until the input ends.
-pub(super) fn serve_as_told() {
+#[test]
+#[ignore = "a server that another test starts"]
+fn serve_the_counter() {
     let (Ok(address), Some(log)) = (std::env::var(ADDRESS), std::env::var_os(LOG)) else { return };
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok()).expect("a number");
     // SAFETY: the handler does nothing but store a flag.
@@ -256,8 +288,8 @@ pub(super) fn serve_as_told() {
         idle: Some(number(IDLE)).filter(|idle| *idle > 0).map(Duration::from_millis),
         ..Quotas::default()
     };
-    let log = File::options().append(true).open(log).expect("a list");
-    let gate = Arc::new(Gate { open: Mutex::new(false), changed: Condvar::new(), log });
+    let counter = Arc::new(Log(log.into()).counter(number(OPEN) > 0));
+    let gate = Arc::clone(&counter.0);
     let noting = Arc::clone(&gate);
     let observer = Arc::new(move |notice: &Notice| {
         if matches!(notice, Notice::Accepted { .. }) {
@@ -265,7 +297,6 @@ pub(super) fn serve_as_told() {
         }
     });
     let node: Node = Node::builder().max_message(LARGEST).quotas(quotas).observer(observer).build().into();
-    let counter = Arc::new(Counter(Arc::clone(&gate)));
     node.export_servant("counter", Arc::clone(&counter) as Arc<dyn Servant>);
     node.export_class_servants(CLASS, Hold::Static(&INTERFACE), move |_| Ok(vec![Arc::clone(&counter) as _]));
     let mut at = node.listen(&address);

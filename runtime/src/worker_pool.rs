@@ -1,4 +1,4 @@
-//! Habits: which operations of a servant block, and the threads that those run on.
+//! Operations that block, and the pool of threads that they run on.
 //!
 //! An operation begins on the thread that leads a shard. When the supervisor sees it block there, it is marked, and its next calls go
 //! to the pool at once: hundreds of them may sleep at a time, and nobody waits 20 ms for each to be noticed. A marked operation that
@@ -25,17 +25,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether the calls of one operation block: above 0, they did, and so many have to end quickly until that is forgotten.
 #[derive(Debug, Default)]
-pub(crate) struct Habit(AtomicU32);
+pub(crate) struct BlockingRecord(AtomicU32);
 
-/// The habits of a servant's operations, by their numbers.
-pub(crate) type Habits = Arc<[Habit]>;
+/// Those of a servant's operations, by their numbers.
+pub(crate) type BlockingRecords = Arc<[BlockingRecord]>;
 
-/// The habits of a servant with so many operations.
-pub(crate) fn habits(operations: usize) -> Habits {
-    (0..operations).map(|_| Habit::default()).collect()
+/// Those of a servant with so many operations.
+pub(crate) fn blocking_records(operations: usize) -> BlockingRecords {
+    (0..operations).map(|_| BlockingRecord::default()).collect()
 }
 
-impl Habit {
+impl BlockingRecord {
     /// Whether calls go to the pool.
     #[inline]
     pub(crate) fn blocks(&self) -> bool {
@@ -61,7 +61,7 @@ impl Habit {
 /// A call to be run.
 pub(crate) struct Job {
     pub(crate) run: Box<dyn FnOnce() + Send>,
-    pub(crate) habits: Habits,
+    pub(crate) records: BlockingRecords,
     pub(crate) index: usize,
 }
 
@@ -134,15 +134,15 @@ impl Pool {
 fn work(mutex: &Mutex<State>, bell: &Condvar) {
     let mut state = lock(mutex);
     loop {
-        if let Some(Job { run, habits, index }) = state.jobs.pop_front() {
+        if let Some(Job { run, records, index }) = state.jobs.pop_front() {
             drop(state);
             let (begun, sleeps) = (Instant::now(), sleeps());
             // What panics has told the log.
             let _ = catch_unwind(AssertUnwindSafe(run));
-            if let Some(habit) = habits.get(index) {
-                habit.took(begun.elapsed(), sleeps != self::sleeps());
+            if let Some(record) = records.get(index) {
+                record.took(begun.elapsed(), sleeps != self::sleeps());
             }
-            drop(habits);
+            drop(records);
             state = lock(mutex);
             continue;
         }
@@ -177,35 +177,35 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    fn job(habits: &Habits, run: impl FnOnce() + Send + 'static) -> Job {
-        Job { run: Box::new(run), habits: Arc::clone(habits), index: 0 }
+    fn job(records: &BlockingRecords, run: impl FnOnce() + Send + 'static) -> Job {
+        Job { run: Box::new(run), records: Arc::clone(records), index: 0 }
     }
 
     #[test]
     fn jobs_wait_for_a_thread_and_begin_in_order() {
         let pool = Pool::new(1);
-        let habits = habits(1);
+        let records = blocking_records(1);
         let (tell, told) = mpsc::channel();
         for n in 0..100 {
             let tell = tell.clone();
-            assert!(pool.run(job(&habits, move || tell.send(n).unwrap())).is_ok());
+            assert!(pool.run(job(&records, move || tell.send(n).unwrap())).is_ok());
         }
         drop(tell);
         assert_eq!(told.iter().collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
         pool.stop();
-        assert!(pool.run(job(&habits, || {})).is_err());
+        assert!(pool.run(job(&records, || {})).is_err());
     }
 
     #[test]
     fn as_many_sleep_at_a_time_as_there_may_be_threads() {
         let pool = Pool::new(50);
-        let habits = habits(1);
+        let records = blocking_records(1);
         let all = Arc::new(std::sync::Barrier::new(50));
         let (tell, told) = mpsc::channel();
         for _ in 0..50 {
             let (all, tell) = (Arc::clone(&all), tell.clone());
             assert!(
-                pool.run(job(&habits, move || {
+                pool.run(job(&records, move || {
                     all.wait();
                     tell.send(()).unwrap();
                 }))
@@ -218,25 +218,25 @@ mod tests {
 
     #[test]
     fn what_ends_quickly_is_taken_for_blocking_no_longer() {
-        let habit = Habit::default();
-        habit.mark();
-        (0..PROBATION - 1).for_each(|_| habit.took(Duration::ZERO, true));
-        assert!(habit.blocks());
-        habit.took(QUICK, true);
-        (0..PROBATION - 1).for_each(|_| habit.took(Duration::ZERO, true));
-        assert!(habit.blocks());
-        habit.took(Duration::ZERO, true);
-        assert!(!habit.blocks());
-        habit.took(Duration::ZERO, true);
-        assert!(!habit.blocks());
+        let record = BlockingRecord::default();
+        record.mark();
+        (0..PROBATION - 1).for_each(|_| record.took(Duration::ZERO, true));
+        assert!(record.blocks());
+        record.took(QUICK, true);
+        (0..PROBATION - 1).for_each(|_| record.took(Duration::ZERO, true));
+        assert!(record.blocks());
+        record.took(Duration::ZERO, true);
+        assert!(!record.blocks());
+        record.took(Duration::ZERO, true);
+        assert!(!record.blocks());
     }
 
     #[test]
     fn what_computes_for_long_is_not_taken_for_blocking() {
-        let habit = Habit::default();
-        habit.mark();
-        (0..PROBATION).for_each(|_| habit.took(QUICK * 100, false));
-        assert!(!habit.blocks());
+        let record = BlockingRecord::default();
+        record.mark();
+        (0..PROBATION).for_each(|_| record.took(QUICK * 100, false));
+        assert!(!record.blocks());
     }
 
     #[test]

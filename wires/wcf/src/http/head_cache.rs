@@ -19,45 +19,45 @@ use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Bytes of a head that is worth keeping.
-pub(super) const MAX_KEPT: usize = 1 << 10;
+pub(super) const MAX_HEAD: usize = 1 << 10;
 
 /// Heads that are kept for one connection: callers have a few operations that they call in turn.
-const KEPT: usize = 4;
+const HEADS: usize = 4;
 
 /// Digits of a length that is understood here.
 const MAX_DIGITS: usize = 10;
 
 /// The heads of a connection's requests.
 #[derive(Debug, Default)]
-pub(super) struct Repeats {
-    kept: Vec<Kept>,
+pub(super) struct HeadCache {
+    kept: Vec<CachedHead>,
     /// Which gives way to the next one.
     next: usize,
 }
 
 /// A head, and where the length of the body stands in it.
 #[derive(Debug)]
-struct Kept {
+struct CachedHead {
     head: Box<[u8]>,
     digits: std::ops::Range<usize>,
 }
 
-impl Repeats {
+impl HeadCache {
     /// Keeps the head that has just come, if requests with it can be understood without the library. Returns the place that it has from
     /// now on.
     pub(super) fn keep(&mut self, parts: &Parts, head: &[u8]) -> Option<usize> {
-        let whole = |kept: &Kept| kept.measure(head).is_some_and(|(length, _)| length == head.len());
+        let whole = |kept: &CachedHead| kept.measure(head).is_some_and(|(length, _)| length == head.len());
         if let Some(at) = self.kept.iter().position(whole) {
             // Its body came in parts.
             return Some(at);
         }
-        let kept = Kept::new(parts, head)?;
-        if self.kept.len() < KEPT {
+        let kept = CachedHead::new(parts, head)?;
+        if self.kept.len() < HEADS {
             self.kept.push(kept);
             return Some(self.kept.len() - 1);
         }
         let at = self.next;
-        self.next = (at + 1) % KEPT;
+        self.next = (at + 1) % HEADS;
         *self.kept.get_mut(at)? = kept;
         Some(at)
     }
@@ -71,7 +71,8 @@ impl Repeats {
     /// Takes a request with a known head and a body of at most so many bytes from the front of the input, if it is there whole: the place
     /// of its head, and the body.
     pub(super) fn take(&self, input: &mut BytesMut, most: u64) -> Option<(usize, Bytes)> {
-        let found = |(at, kept): (usize, &Kept)| kept.measure(input).map(|(head, body)| (at, head, body));
+        let found =
+            |(at, kept): (usize, &CachedHead)| kept.measure(input).map(|(head, body)| (at, head, body));
         let (at, head, body) = self.kept.iter().enumerate().find_map(found)?;
         if body as u64 > most || input.len() - head < body {
             return None;
@@ -81,7 +82,7 @@ impl Repeats {
     }
 }
 
-impl Kept {
+impl CachedHead {
     fn new(parts: &Parts, head: &[u8]) -> Option<Self> {
         let headers = &parts.headers;
         let acts = [&AUTHORIZATION, &CONTENT_ENCODING, &EXPECT, &TRANSFER_ENCODING, &UPGRADE];
@@ -236,32 +237,32 @@ mod tests {
         request.body(()).unwrap().into_parts().0
     }
 
-    fn take(repeats: &Repeats, input: &str) -> Option<(usize, Bytes, usize)> {
+    fn take(cache: &HeadCache, input: &str) -> Option<(usize, Bytes, usize)> {
         let mut input = BytesMut::from(input.as_bytes());
-        repeats.take(&mut input, 100).map(|(at, body)| (at, body, input.len()))
+        cache.take(&mut input, 100).map(|(at, body)| (at, body, input.len()))
     }
 
     #[test]
     fn a_head_is_known_again_whatever_the_length_of_its_body() {
-        let mut repeats = Repeats::default();
-        assert_eq!(repeats.keep(&parts(&[]), HEAD.as_bytes()), Some(0));
+        let mut cache = HeadCache::default();
+        assert_eq!(cache.keep(&parts(&[]), HEAD.as_bytes()), Some(0));
         for length in [0, 1, 9, 10, 99, 100] {
             let body = "b".repeat(length);
             let head = HEAD.replace(": 3", &format!(": {length}"));
-            let (at, came, left) = take(&repeats, &format!("{head}{body}POST")).unwrap();
+            let (at, came, left) = take(&cache, &format!("{head}{body}POST")).unwrap();
             assert_eq!((at, &came[..], left), (0, body.as_bytes(), 4));
             if length > 0 {
-                assert!(take(&repeats, &format!("{head}{}", &body[1..])).is_none(), "it is not there whole");
+                assert!(take(&cache, &format!("{head}{}", &body[1..])).is_none(), "it is not there whole");
             }
         }
         let longer = HEAD.replace(": 3", ": 101");
-        assert!(take(&repeats, &format!("{longer}{}", "b".repeat(101))).is_none(), "more than is allowed");
+        assert!(take(&cache, &format!("{longer}{}", "b".repeat(101))).is_none(), "more than is allowed");
     }
 
     #[test]
     fn nothing_else_is_taken_for_it() {
-        let mut repeats = Repeats::default();
-        repeats.keep(&parts(&[]), HEAD.as_bytes()).unwrap();
+        let mut cache = HeadCache::default();
+        cache.keep(&parts(&[]), HEAD.as_bytes()).unwrap();
         for other in [
             HEAD.replace("/x", "/y"),
             HEAD.replace("Host", "host"),
@@ -276,9 +277,9 @@ mod tests {
             HEAD.replace("\r\n\r\n", "\r\n\n"),
             HEAD.replace("HTTP/1.1", "HTTP/1.0"),
         ] {
-            assert!(take(&repeats, &format!("{other}abcdef")).is_none(), "{other}");
+            assert!(take(&cache, &format!("{other}abcdef")).is_none(), "{other}");
         }
-        assert!((0..HEAD.len()).all(|end| take(&repeats, &HEAD[..end]).is_none()));
+        assert!((0..HEAD.len()).all(|end| take(&cache, &HEAD[..end]).is_none()));
     }
 
     #[test]
@@ -293,31 +294,33 @@ mod tests {
             ("authorization", "Basic YTpi"),
             ("content-length", "3"),
         ] {
-            assert!(Repeats::default().keep(&parts(&[(name, value)]), HEAD.as_bytes()).is_none(), "{name}");
+            assert!(HeadCache::default().keep(&parts(&[(name, value)]), HEAD.as_bytes()).is_none(), "{name}");
         }
-        assert!(Repeats::default().keep(&parts(&[("connection", "Keep-Alive")]), HEAD.as_bytes()).is_some());
-        assert!(Repeats::default().keep(&parts(&[]), b"").is_none());
+        assert!(
+            HeadCache::default().keep(&parts(&[("connection", "Keep-Alive")]), HEAD.as_bytes()).is_some()
+        );
+        assert!(HeadCache::default().keep(&parts(&[]), b"").is_none());
         let mut older = parts(&[]);
         older.version = Version::HTTP_10;
-        assert!(Repeats::default().keep(&older, HEAD.as_bytes()).is_none());
+        assert!(HeadCache::default().keep(&older, HEAD.as_bytes()).is_none());
         let mut page = parts(&[]);
         page.method = Method::GET;
-        assert!(Repeats::default().keep(&page, HEAD.as_bytes()).is_none());
+        assert!(HeadCache::default().keep(&page, HEAD.as_bytes()).is_none());
     }
 
     #[test]
     fn the_newest_few_are_kept() {
-        let mut repeats = Repeats::default();
+        let mut cache = HeadCache::default();
         let head = |at: usize| HEAD.replace("/x", &format!("/{at}"));
-        for at in 0..KEPT + 2 {
-            assert_eq!(repeats.keep(&parts(&[]), head(at).as_bytes()), Some(at % KEPT));
+        for at in 0..HEADS + 2 {
+            assert_eq!(cache.keep(&parts(&[]), head(at).as_bytes()), Some(at % HEADS));
         }
-        for at in 0..KEPT + 2 {
-            let found = take(&repeats, &format!("{}abc", head(at))).map(|(place, ..)| place);
-            assert_eq!(found, (at >= 2).then_some(at % KEPT));
+        for at in 0..HEADS + 2 {
+            let found = take(&cache, &format!("{}abc", head(at))).map(|(place, ..)| place);
+            assert_eq!(found, (at >= 2).then_some(at % HEADS));
         }
-        assert_eq!(repeats.keep(&parts(&[]), head(5).replace(": 3", ": 44").as_bytes()), Some(5 % KEPT));
-        repeats.clear();
-        assert!(take(&repeats, &format!("{}abc", head(5))).is_none());
+        assert_eq!(cache.keep(&parts(&[]), head(5).replace(": 3", ": 44").as_bytes()), Some(5 % HEADS));
+        cache.clear();
+        assert!(take(&cache, &format!("{}abc", head(5))).is_none());
     }
 }

@@ -1,0 +1,143 @@
+//! `everywire serve --opc`: a server of OPC Data Access, for values that are simulated, stand in a table, or come from a program.
+
+mod program;
+mod sheet;
+
+use super::{Arguments, listening, makes_objects, put};
+use crate::output::{Envelope, line};
+use crate::trouble::{Done, Trouble};
+use clap::Args;
+use everywire::Node;
+use everywire_opc::server::{OpcEnum, Server, ServerInfo};
+use everywire_opc::{Settings, Simulation, Source};
+use program::Program;
+use serde_json::json;
+use sheet::Sheet;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What clients are told when the server ends.
+const FAREWELL: &str = "the server was told to end";
+
+/// What an OPC server serves.
+#[derive(Args)]
+pub(crate) struct DataAccess {
+    /// Serve OPC Data Access as the server NAME (ProgID NAME.1): the items of --simulate, --csv or --exec, without a contract.
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        default_missing_value = "Everywire.Server",
+        conflicts_with_all = ["contract", "interface", "key", "class", "classes"]
+    )]
+    opc: Option<String>,
+    /// The items of an OPC server: random numbers, waves, counters, items that can be written, and bad ones.
+    #[arg(long, requires = "opc", conflicts_with_all = ["csv", "exec"])]
+    simulate: bool,
+    /// The items of an OPC server: the rows of this file, which is read again when it changes.
+    #[arg(long, value_name = "FILE", requires = "opc", conflicts_with = "exec")]
+    csv: Option<PathBuf>,
+    /// The CLSID of an OPC server (unless given, one that is made from its name, always the same).
+    #[arg(long, value_name = "CLSID", requires = "opc")]
+    clsid: Option<String>,
+}
+
+impl DataAccess {
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.opc.is_some()
+    }
+
+    fn info(&self) -> ServerInfo {
+        let name = self.opc.as_deref().unwrap_or_default();
+        match &self.clsid {
+            Some(class) => ServerInfo::new(class.trim_matches(['{', '}']), name),
+            None => ServerInfo::named(name),
+        }
+    }
+}
+
+/// Where the items come from, and what keeps them up to date.
+enum Origin {
+    Simulation(Arc<Simulation>),
+    Sheet(Sheet),
+    Program(Program),
+}
+
+impl Origin {
+    fn open(arguments: &Arguments) -> Done<Self> {
+        let wanted = &arguments.data_access;
+        match (&wanted.csv, &arguments.exec) {
+            _ if wanted.simulate => Ok(Self::Simulation(Arc::default())),
+            (Some(file), _) => Sheet::open(file).map(Self::Sheet),
+            (None, Some(command)) => Program::start(command).map(Self::Program),
+            (None, None) => Err(Trouble::usage(
+                "there are no items to serve",
+                "one of --simulate, --csv and --exec is needed",
+            )),
+        }
+    }
+
+    fn source(&self) -> Arc<dyn Source> {
+        match self {
+            Self::Simulation(source) => Arc::clone(source) as _,
+            Self::Sheet(sheet) => Arc::clone(sheet.table()) as _,
+            Self::Program(program) => Arc::clone(program.table()) as _,
+        }
+    }
+}
+
+/// Serves until it is told to end.
+pub(super) fn run(arguments: &Arguments) -> Done {
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    arguments.on.iter().try_for_each(|address| makes_objects(address))?;
+    let info = arguments.data_access.info();
+    let origin = Origin::open(arguments)?;
+    let node = listening(arguments)?;
+    OpcEnum::serve(&node).add(&info);
+    let failed = |failure| Trouble::failure(format!("cannot serve `{}`", info.prog_id), &failure);
+    let server = Server::serve(&node, info.clone(), origin.source(), Settings::default()).map_err(failed)?;
+    if let Origin::Program(program) = &origin {
+        // A program that cannot go on ends the server.
+        let handle = signals.handle();
+        program.on_end(move || handle.close());
+    }
+    announce(arguments, &info, &node)?;
+    signals.forever().next();
+    // Clients that cannot be told see it from the end of their connections.
+    let _ = server.request_shutdown(FAREWELL);
+    node.stop_within(arguments.grace.0.unwrap_or(Duration::MAX));
+    match origin {
+        Origin::Program(program) => program.stop(),
+        Origin::Simulation(_) | Origin::Sheet(_) => Ok(()),
+    }
+}
+
+fn announce(arguments: &Arguments, info: &ServerInfo, node: &Node) -> Done {
+    let reference = node.class_reference(&info.class).unwrap_or_default();
+    let objects = node.addresses(&reference);
+    let by_name: Vec<_> = objects.iter().filter_map(|address| by_name(address, &info.prog_id)).collect();
+    if let Some(file) = &arguments.ref_file {
+        let lines: String = objects.iter().map(|address| format!("{}\t{address}\n", info.prog_id)).collect();
+        put(file, &lines)
+            .map_err(|error| Trouble::local(format!("cannot write {}", file.display()), &error))?;
+    }
+    if arguments.json {
+        let value =
+            json!({"server": info.prog_id, "clsid": info.class, "addresses": by_name, "objects": objects});
+        Envelope::of(value).print();
+        return Ok(());
+    }
+    by_name.iter().chain(&objects).for_each(|address| line(address));
+    Ok(())
+}
+
+/// The address of a class as that of an OPC server by its name.
+fn by_name(address: &str, prog_id: &str) -> Option<String> {
+    let (_, rest) = address.split_once("://")?;
+    let (host, _) = rest.split_once('/')?;
+    Some(format!("opcda://{host}/{prog_id}"))
+}

@@ -1,0 +1,393 @@
+//! Items of a program that speaks JSON lines: it tells of values on its standard output, and hears of writes on its standard input.
+//!
+//! ```text
+//! {"item":"Boiler.Temperature","value":20.5,"type":"R4","unit":"°C","low":0,"high":200}
+//! {"item":"Boiler.Limit","value":90,"write":true}
+//! {"item":"Boiler.Temperature","value":21.0}
+//! {"item":"Boiler.Temperature","quality":"bad"}
+//! ```
+//!
+//! The first line of an item describes it: `type` (unless given, that of the JSON value: R8, BOOL, BSTR), `write`, `unit`, `low` and
+//! `high`, `description`. Later lines need `value` or `quality` (`good`, `bad`, `uncertain`, or the number of a quality word). A write
+//! goes in with a number, and is over when the program has answered; with `code`, the client hears that one:
+//!
+//! ```text
+//! {"id":1,"item":"Boiler.Limit","value":95}
+//! {"id":1}
+//! {"id":1,"code":"OPC_E_RANGE"}
+//! ```
+//!
+//! States: the program *runs* until it closes its output; then it *has ended*: all items are bad, writes fail, and the server ends.
+
+use crate::output::note;
+use crate::people;
+use crate::trouble::{Done, Trouble};
+use everywire_opc::{
+    Code, Data, FileTime, Item, Quality, ServerState, Table, VarType, Vqt, Write as Written,
+};
+use serde_json::{Map, Value as Json, json};
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Writes that may wait for the program to read them.
+const QUEUE: usize = 1024;
+/// How long the program may take for a write.
+const ANSWER: Duration = Duration::from_secs(10);
+/// How long the program may take to end once its input is closed.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A program, and the items that it has.
+pub(super) struct Program {
+    shared: Arc<Shared>,
+    child: Mutex<Child>,
+    command: String,
+}
+
+struct Shared {
+    table: Arc<Table>,
+    /// The items that it has told of, and the values of those that were good.
+    known: Mutex<HashSet<String>>,
+    /// What the program is to read; whoever writes that ends with it.
+    input: Mutex<Option<SyncSender<String>>>,
+    waiting: Mutex<Waiting>,
+    ended: Mutex<Ended>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    last: u64,
+    answers: HashMap<u64, SyncSender<Code>>,
+}
+
+#[derive(Default)]
+struct Ended {
+    is_over: bool,
+    tell: Option<Box<dyn FnOnce() + Send>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Program {
+    /// Starts the program: a command line of the shell.
+    pub(super) fn start(command: &str) -> Done<Self> {
+        let failed = |error: io::Error| Trouble::local(format!("cannot start `{command}`"), &error);
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", command])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(failed(io::Error::other("its input and output are not connected")));
+        };
+        let (asked, lines) = sync_channel(QUEUE);
+        let shared = Arc::new(Shared {
+            table: Arc::new(Table::new()),
+            known: Mutex::default(),
+            input: Mutex::new(Some(asked)),
+            waiting: Mutex::default(),
+            ended: Mutex::default(),
+        });
+        let writer = Arc::downgrade(&shared);
+        shared.table.on_write(move |write| writer.upgrade().map_or(Code::FAIL, |shared| shared.write(write)));
+        let reader = Arc::clone(&shared);
+        let named = |name: &str| std::thread::Builder::new().name(name.into());
+        named("program-output").spawn(move || reader.read(output)).map_err(failed)?;
+        named("program-input").spawn(move || feed(input, &lines)).map_err(failed)?;
+        Ok(Self { shared, child: Mutex::new(child), command: command.to_owned() })
+    }
+
+    pub(super) fn table(&self) -> &Arc<Table> {
+        &self.shared.table
+    }
+
+    /// Has somebody told when the program has ended; at once, if it has.
+    pub(super) fn on_end(&self, tell: impl FnOnce() + Send + 'static) {
+        let mut ended = lock(&self.shared.ended);
+        if ended.is_over {
+            drop(ended);
+            return tell();
+        }
+        ended.tell = Some(Box::new(tell));
+    }
+
+    /// Closes its input, waits for its end, and says how that was, if nobody asked for it.
+    pub(super) fn stop(&self) -> Done {
+        let ended_itself = lock(&self.shared.ended).is_over;
+        lock(&self.shared.input).take();
+        let (done, over) = sync_channel(1);
+        self.on_end(move || {
+            // Whoever waited may have given up.
+            let _ = done.try_send(());
+        });
+        let in_time = over.recv_timeout(FAREWELL).is_ok();
+        let mut child = lock(&self.child);
+        if !in_time {
+            // It may have ended by now.
+            let _ = child.kill();
+        }
+        let status = child.wait().map_err(|error| Trouble::local("cannot wait for the program", &error))?;
+        if ended_itself {
+            let error = io::Error::other(format!("it ended ({status})"));
+            return Err(Trouble::local(format!("`{}` gives no values any more", self.command), &error));
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn read(&self, output: ChildStdout) {
+        let mut lines = BufReader::new(output);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match lines.read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => break,
+                Ok(_) if line.trim_ascii().is_empty() => continue,
+                Ok(_) => {}
+            }
+            let said = serde_json::from_slice::<Map<String, Json>>(line.trim_ascii());
+            let taken = said.map_err(|error| error.to_string()).and_then(|said| self.take(&said));
+            if let Err(why) = taken {
+                note(&format!("program: {why}: {}", people::octets(line.trim_ascii())));
+            }
+        }
+        self.end();
+    }
+
+    /// Takes one line.
+    fn take(&self, said: &Map<String, Json>) -> Result<(), String> {
+        if let Some(id) = said.get("id").and_then(Json::as_u64) {
+            let code = said.get("code").map_or(Ok(Code::OK), code_of)?;
+            // One that nobody waits for came too late.
+            if let Some(answer) = lock(&self.waiting).answers.remove(&id) {
+                let _ = answer.try_send(code);
+            }
+            return Ok(());
+        }
+        let id = said.get("item").and_then(Json::as_str).ok_or("the line has neither `item` nor `id`")?;
+        let quality = said.get("quality").map_or(Ok(Quality::GOOD), quality_of)?;
+        if lock(&self.known).insert(id.to_owned()) {
+            let item = described(id, said)?;
+            let value = match said.get("value") {
+                Some(value) => data_of(value, item.canonical)?,
+                None => Data::Empty,
+            };
+            self.table.add(item, value.clone());
+            return self.put(id, value, quality);
+        }
+        let known = everywire_opc::Source::find(&*self.table, id).ok_or("there is no such item")?;
+        match said.get("value") {
+            Some(value) => self.put(id, data_of(value, known.canonical)?, quality),
+            None if said.contains_key("quality") => {
+                let before = self.table.get(id).map_or(Data::Empty, |held| held.data);
+                self.put(id, before, quality)
+            }
+            None => Err("the line has neither `value` nor `quality`".into()),
+        }
+    }
+
+    fn put(&self, id: &str, data: Data, quality: Quality) -> Result<(), String> {
+        self.table.put(id, Vqt { data, quality, time: FileTime::now() }).map_err(|code| code.to_string())
+    }
+
+    /// A client writes: the program is asked.
+    fn write(&self, write: &Written) -> Code {
+        let (answer, answered) = sync_channel(1);
+        let id = {
+            let mut waiting = lock(&self.waiting);
+            waiting.last += 1;
+            let id = waiting.last;
+            waiting.answers.insert(id, answer);
+            id
+        };
+        let asked = json!({"id": id, "item": write.item.id, "value": json_of(&write.data)});
+        // A program that does not read its input is not waited for.
+        let sent =
+            lock(&self.input).as_ref().is_some_and(|input| input.try_send(format!("{asked}\n")).is_ok());
+        let code = if sent { answered.recv_timeout(ANSWER).unwrap_or(Code::FAIL) } else { Code::FAIL };
+        lock(&self.waiting).answers.remove(&id);
+        code
+    }
+
+    /// Nothing comes any more.
+    fn end(&self) {
+        self.table.set_state(ServerState::CommFault);
+        for id in lock(&self.known).iter() {
+            let _ = self.table.put(id, Vqt::bad(Quality::NOT_CONNECTED, FileTime::now()));
+        }
+        // Nobody asks any more, and whoever waits for an answer waits no longer.
+        lock(&self.input).take();
+        lock(&self.waiting).answers.clear();
+        let tell = {
+            let mut ended = lock(&self.ended);
+            ended.is_over = true;
+            ended.tell.take()
+        };
+        if let Some(tell) = tell {
+            tell();
+        }
+    }
+}
+
+/// Writes what the program is to read, until nobody has more, or it reads no more.
+fn feed(mut input: ChildStdin, lines: &Receiver<String>) {
+    while let Ok(line) = lines.recv()
+        && input.write_all(line.as_bytes()).and_then(|()| input.flush()).is_ok()
+    {}
+}
+
+/// An item as its first line describes it.
+fn described(id: &str, said: &Map<String, Json>) -> Result<Item, String> {
+    let text = |name: &str| said.get(name).and_then(Json::as_str).map(ToOwned::to_owned);
+    let vt = match text("type") {
+        Some(name) => {
+            name.parse().map_err(|_| format!("`{name}` is no type, such as R4, I2, BOOL, BSTR, R8[]"))?
+        }
+        None => match said.get("value") {
+            Some(Json::Bool(_)) => VarType::BOOL,
+            Some(Json::String(_)) => VarType::BSTR,
+            Some(Json::Array(_)) => VarType::R8.array(),
+            _ => VarType::R8,
+        },
+    };
+    let mut item = Item::new(id, vt);
+    if said.get("write").and_then(Json::as_bool).unwrap_or_default() {
+        item = item.writable();
+    }
+    let number = |name: &str| said.get(name).and_then(Json::as_f64);
+    if let (Some(low), Some(high)) = (number("low"), number("high")) {
+        item = item.analog(low, high, String::new());
+    }
+    (item.unit, item.description) = (text("unit"), text("description"));
+    Ok(item)
+}
+
+/// A JSON value as one of this type.
+fn data_of(json: &Json, vt: VarType) -> Result<Data, String> {
+    let data = match (json, vt.element()) {
+        (Json::Array(items), Some(element)) => {
+            let items = items.iter().map(|item| data_of(item, element)).collect::<Result<_, _>>()?;
+            return Ok(Data::array(element, items));
+        }
+        (Json::Null, _) => return Ok(Data::Empty),
+        (Json::Bool(value), _) => Data::Bool(*value),
+        (Json::String(text), _) => text.as_str().into(),
+        (Json::Number(number), _) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+            (Some(value), ..) => value.into(),
+            (_, Some(value), _) => value.into(),
+            (.., value) => value.unwrap_or_default().into(),
+        },
+        (Json::Array(_) | Json::Object(_), _) => return Err(format!("{json} is no {vt}")),
+    };
+    data.coerce(vt).map_err(|code| format!("{json} is no {vt}: {code}"))
+}
+
+/// A value as JSON: numbers, booleans, texts, arrays; dates and money as text.
+fn json_of(data: &Data) -> Json {
+    match data {
+        Data::Empty | Data::Null => Json::Null,
+        Data::Bool(value) => json!(value),
+        Data::Text(text) => json!(**text),
+        Data::I1(value) => json!(value),
+        Data::U1(value) => json!(value),
+        Data::I2(value) => json!(value),
+        Data::U2(value) => json!(value),
+        Data::I4(value) => json!(value),
+        Data::U4(value) => json!(value),
+        Data::I8(value) => json!(value),
+        Data::U8(value) => json!(value),
+        Data::R4(value) => json!(value),
+        Data::R8(value) => json!(value),
+        Data::Array(array) => array.items.iter().map(json_of).collect(),
+        other => json!(other.to_string()),
+    }
+}
+
+fn quality_of(json: &Json) -> Result<Quality, String> {
+    let number = json.as_u64().and_then(|word| u16::try_from(word).ok()).map(Quality);
+    let named = match json.as_str() {
+        Some("good") => Some(Quality::GOOD),
+        Some("bad") => Some(Quality::BAD),
+        Some("uncertain") => Some(Quality::UNCERTAIN),
+        _ => None,
+    };
+    number.or(named).ok_or_else(|| format!("{json} is no quality: good, bad, uncertain, or a number"))
+}
+
+/// A code by its name in the standard, or as `0x...`.
+fn code_of(json: &Json) -> Result<Code, String> {
+    let text = json.as_str().unwrap_or_default();
+    let number = text.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()).map(Code);
+    number
+        .or_else(|| Code::named(text))
+        .ok_or_else(|| format!("{json} is no code, such as OPC_E_RANGE or 0x80004005"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everywire_opc::{Access, Source};
+    use std::time::Instant;
+
+    /// A program that tells of items, answers two writes, and ends with its input.
+    const BOILER: &str = r#"
+        echo '{"item":"T","value":20.5,"type":"R4","unit":"C","low":0,"high":200}'
+        echo '{"item":"L","value":90,"write":true}'
+        echo 'no JSON'
+        echo '{"item":"T","quality":"bad"}'
+        echo '{"item":"Last","value":"x"}'
+        read line; echo "{\"item\":\"Heard\",\"value\":\"$(echo "$line" | tr -d '"')\"}"; echo '{"id":1}'
+        read line; echo '{"id":2,"code":"OPC_E_RANGE"}'
+        read line; exit 3
+    "#;
+
+    fn until(what: &str, is_so: impl Fn() -> bool) {
+        let limit = Instant::now() + Duration::from_secs(60);
+        while !is_so() {
+            assert!(Instant::now() < limit, "{what}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn write(table: &Table, id: &str, value: f64) -> Vec<Code> {
+        let item = table.find(id).unwrap();
+        table.write(&[Written { item, data: value.into(), quality: None, time: None }])
+    }
+
+    #[test]
+    fn a_program_tells_of_values_and_hears_of_writes() {
+        let program = Program::start(BOILER).unwrap();
+        let table = program.table();
+        until("all lines are read", || table.find("Last").is_some());
+        let held = table.get("T").unwrap();
+        assert_eq!((held.data, held.quality), (Data::R4(20.5), Quality::BAD));
+        assert_eq!(table.find("T").unwrap().span(), Some(200.0));
+        assert_eq!(table.find("L").unwrap().access, Access::BOTH);
+        assert_eq!(write(table, "L", 95.5), [Code::OK]);
+        assert_eq!(table.get("L").unwrap().data, Data::R8(95.5));
+        assert_eq!(table.get("Heard").unwrap().data, "{id:1,item:L,value:95.5}".into());
+        assert_eq!(write(table, "L", 1e9), [Code::RANGE]);
+        assert_eq!(table.get("L").unwrap().data, Data::R8(95.5));
+        program.stop().unwrap();
+    }
+
+    #[test]
+    fn a_program_that_ends_leaves_bad_values() {
+        let program = Program::start("echo '{\"item\":\"L\",\"value\":90,\"write\":true}'; exit 3").unwrap();
+        let (ended, over) = sync_channel(1);
+        program.on_end(move || ended.send(()).unwrap());
+        over.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(program.table().get("L").unwrap().quality, Quality::NOT_CONNECTED);
+        assert_eq!(program.table().state(), ServerState::CommFault);
+        assert_eq!(write(program.table(), "L", 1.0), [Code::FAIL]);
+        let trouble = program.stop().unwrap_err();
+        assert!(trouble.whole().contains("it ended (exit status: 3)"), "{}", trouble.whole());
+    }
+}

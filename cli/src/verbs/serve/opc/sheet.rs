@@ -1,0 +1,297 @@
+//! Items in a file of comma-separated values.
+//!
+//! ```text
+//! item,type,value,access,unit,low,high,description
+//! Boiler.Temperature,R4,20.5,,°C,0,200,in the middle
+//! Boiler.Limit,R4,90,write
+//! Boiler.Running,,true
+//! ```
+//!
+//! Columns stand in any order; all but `item` may be missing. Without a type, numbers are R8, `true` and `false` BOOL, all else BSTR.
+//! `access` is `read` unless it is `write`, which is both. Items are named by paths with points. The file is read again when it has
+//! changed: then items have the values that stand there, and new ones appear; one whose row is gone is out of service.
+
+use crate::output::note;
+use crate::trouble::{Done, Trouble};
+use csv::{ReaderBuilder, StringRecord, Trim};
+use everywire_opc::{Data, FileTime, Item, Quality, Table, VarType, Vqt};
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, SystemTime};
+
+/// How often the file is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The items of a file.
+pub(super) struct Sheet {
+    table: Arc<Table>,
+    /// Whoever looks at the file ends with this.
+    _watched: Sender<()>,
+}
+
+/// A row: the item, and its value.
+type Row = (Item, Data);
+
+impl Sheet {
+    /// Reads the file, and looks at it from now on.
+    pub(super) fn open(file: &Path) -> Done<Self> {
+        let mut seen = stamp(file);
+        let rows = read(file).map_err(|why| wrong(file, why))?;
+        let table = Arc::new(Table::new());
+        let mut present: HashMap<String, Data> =
+            rows.iter().map(|(item, value)| (item.id.clone(), value.clone())).collect();
+        table.extend(rows);
+        let (watched, ended) = channel();
+        let (items, file) = (Arc::clone(&table), file.to_owned());
+        let look = move || {
+            while matches!(ended.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout)) {
+                let now = stamp(&file);
+                if now == seen {
+                    continue;
+                }
+                seen = now;
+                match read(&file) {
+                    Ok(rows) => update(&items, rows, &mut present),
+                    // It may be half written: the next change is looked at again.
+                    Err(why) => note(&format!("{}: {why}; the items stay as they are", file.display())),
+                }
+            }
+        };
+        std::thread::Builder::new()
+            .name("items".into())
+            .spawn(look)
+            .map_err(|error| Trouble::local("cannot start a thread", &error))?;
+        Ok(Self { table, _watched: watched })
+    }
+
+    pub(super) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+}
+
+/// What tells that a file has changed.
+fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
+    let found = fs::metadata(file).ok()?;
+    Some((found.modified().ok()?, found.len()))
+}
+
+/// Gives items the values that stand in the file now. A value that a client wrote stays until its row changes.
+fn update(table: &Table, rows: Vec<Row>, present: &mut HashMap<String, Data>) {
+    let mut named = HashSet::new();
+    let mut new = Vec::new();
+    for (item, value) in rows {
+        named.insert(item.id.clone());
+        match present.insert(item.id.clone(), value.clone()) {
+            None => new.push((item, value)),
+            Some(before) if before == value => {}
+            // The item is there: it was in the file.
+            Some(_) => drop(table.set(&item.id, value)),
+        }
+    }
+    table.extend(new);
+    present.retain(|id, _| {
+        let stays = named.contains(id);
+        if !stays {
+            let _ = table.put(id, Vqt::bad(Quality::OUT_OF_SERVICE, FileTime::now()));
+        }
+        stays
+    });
+}
+
+/// The rows of a file.
+///
+/// # Errors
+/// What is wrong, and in which line.
+fn read(file: &Path) -> Result<Vec<Row>, String> {
+    let mut reader = ReaderBuilder::new()
+        .trim(Trim::All)
+        .flexible(true)
+        .comment(Some(b'#'))
+        .from_path(file)
+        .map_err(|error| error.to_string())?;
+    let columns = Columns::of(reader.headers().map_err(|error| error.to_string())?)?;
+    let mut seen = HashSet::new();
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| error.to_string())?;
+        let line = record.position().map_or(0, csv::Position::line);
+        let row = columns.row(&record).map_err(|why| format!("line {line}: {why}"))?;
+        if !seen.insert(row.0.id.clone()) {
+            return Err(format!("line {line}: the item `{}` stands there a second time", row.0.id));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// Where the columns are.
+struct Columns(HashMap<&'static str, usize>);
+
+impl Columns {
+    const NAMES: [&'static str; 8] =
+        ["item", "type", "value", "access", "unit", "low", "high", "description"];
+
+    fn of(headers: &StringRecord) -> Result<Self, String> {
+        let mut places = HashMap::new();
+        for (place, header) in headers.iter().enumerate() {
+            let known = Self::NAMES.into_iter().find(|name| name.eq_ignore_ascii_case(header));
+            let name = known.ok_or_else(|| {
+                format!("line 1: there is no column `{header}`; columns are {}", Self::NAMES.join(", "))
+            })?;
+            places.insert(name, place);
+        }
+        if places.contains_key("item") {
+            Ok(Self(places))
+        } else {
+            Err("line 1: no column is called `item`".into())
+        }
+    }
+
+    /// What stands in a column, if anything does.
+    fn get<'r>(&self, record: &'r StringRecord, name: &str) -> Option<&'r str> {
+        self.0.get(name).and_then(|place| record.get(*place)).filter(|text| !text.is_empty())
+    }
+
+    fn row(&self, record: &StringRecord) -> Result<Row, String> {
+        let id = self.get(record, "item").ok_or("the row names no item")?;
+        let text = self.get(record, "value");
+        let vt = match self.get(record, "type") {
+            Some(name) => name.parse().map_err(|_| {
+                format!("`{name}` is no type: I1, I2, I4, I8, UI1, UI2, UI4, UI8, R4, R8, BOOL, BSTR, DATE, CY, or one with [] behind it")
+            })?,
+            None => type_of(text.unwrap_or_default()),
+        };
+        let mut item = Item::new(id, vt);
+        match self.get(record, "access").unwrap_or("read") {
+            "read" => {}
+            "write" => item = item.writable(),
+            other => return Err(format!("`{other}` is no access: it is `read`, or `write` for both")),
+        }
+        let number = |name| {
+            let text = self.get(record, name);
+            let parsed = text
+                .map(|text| text.parse::<f64>().map_err(|_| format!("`{text}` is no number for `{name}`")));
+            parsed.transpose()
+        };
+        let unit = self.get(record, "unit");
+        match (number("low")?, number("high")?) {
+            (Some(low), Some(high)) if low < high => item = item.analog(low, high, unit.unwrap_or_default()),
+            (Some(low), Some(high)) => {
+                return Err(format!("`low` is {low}, which is not below `high`, {high}"));
+            }
+            (None, None) => {}
+            _ => return Err("`low` and `high` go together".into()),
+        }
+        item.unit = unit.map(ToOwned::to_owned);
+        item.description = self.get(record, "description").map(ToOwned::to_owned);
+        let value = value_of(text, vt).map_err(|why| format!("the value of `{id}`: {why}"))?;
+        Ok((item, value))
+    }
+}
+
+/// The type of what stands in a row without one.
+fn type_of(text: &str) -> VarType {
+    match text {
+        "true" | "false" => VarType::BOOL,
+        text if text.parse::<f64>().is_ok() => VarType::R8,
+        _ => VarType::BSTR,
+    }
+}
+
+/// A value as text; the elements of an array are parted by semicolons.
+fn value_of(text: Option<&str>, vt: VarType) -> Result<Data, String> {
+    let one = |text: &str, vt: VarType| {
+        Data::from(text).coerce(vt).map_err(|code| format!("`{text}` is no {vt}: {code}"))
+    };
+    match (text, vt.element()) {
+        (None, Some(element)) => Ok(Data::array(element, Vec::new())),
+        (None, None) if vt == VarType::BSTR => Ok("".into()),
+        (None, None) => one("0", vt),
+        (Some(text), None) => one(text, vt),
+        (Some(text), Some(element)) => {
+            let items = text.split(';').map(|part| one(part.trim(), element)).collect::<Result<_, _>>()?;
+            Ok(Data::array(element, items))
+        }
+    }
+}
+
+fn wrong(file: &Path, why: String) -> Box<Trouble> {
+    let file: PathBuf = file.to_owned();
+    Trouble::usage(format!("the items in {} cannot be served", file.display()), why)
+        .hint("`everywire serve --help` shows such a file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everywire_opc::{Access, EngineeringUnits, Source};
+
+    fn rows(text: &str) -> Result<Vec<Row>, String> {
+        let file =
+            std::env::temp_dir().join(format!("everywire-sheet-{}-{}", std::process::id(), text.len()));
+        fs::write(&file, text).unwrap();
+        let rows = read(&file);
+        fs::remove_file(&file).unwrap();
+        rows
+    }
+
+    #[test]
+    fn rows_become_items_with_values() {
+        let text = "item,type,value,access,unit,low,high,description\n\
+            # the boiler\n\
+            Boiler.Temperature,R4,20.5,,°C,0,200,\"in the middle, above\"\n\
+            Boiler.Limit,R4,90,write\n\
+            Boiler.Running,,true\n\
+            Boiler.Name,,one\n\
+            Boiler.Level,,0.25\n\
+            Boiler.Curve,R8[],1; 2.5 ;3\n";
+        let rows = rows(text).unwrap();
+        let values: Vec<_> = rows.iter().map(|(_, value)| value.clone()).collect();
+        let curve = Data::array(VarType::R8, vec![1.0.into(), 2.5.into(), 3.0.into()]);
+        assert_eq!(values, [20.5_f32.into(), 90_f32.into(), true.into(), "one".into(), 0.25.into(), curve]);
+        let (temperature, limit) = (&rows[0].0, &rows[1].0);
+        assert_eq!(temperature.units, EngineeringUnits::Analog { low: 0.0, high: 200.0 });
+        assert_eq!(temperature.unit.as_deref(), Some("°C"));
+        assert_eq!(temperature.description.as_deref(), Some("in the middle, above"));
+        assert_eq!((temperature.access, limit.access), (Access::READ, Access::BOTH));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        for (text, why) in [
+            ("name,value\na,1\n", "line 1: there is no column `name`"),
+            ("type,value\nR4,1\n", "line 1: no column is called `item`"),
+            ("item,type,value\na,R4,1\nb,R5,1\n", "line 3: `R5` is no type"),
+            ("item,type,value\na,I2,70000\n", "line 2: the value of `a`: `70000` is no VT_I2"),
+            ("item,low,high\na,5,1\n", "line 2: `low` is 5"),
+            ("item,low\na,5\n", "line 2: `low` and `high` go together"),
+            ("item,access\na,all\n", "line 2: `all` is no access"),
+            ("item,value\na,1\na,2\n", "line 3: the item `a` stands there a second time"),
+            ("item,value\n,1\n", "line 2: the row names no item"),
+        ] {
+            let said = rows(text).unwrap_err();
+            assert!(said.starts_with(why), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_changes_changes_the_items() {
+        let table = Table::new();
+        let first = rows("item,value,access\na,1,write\nb,2,\n").unwrap();
+        let mut present: HashMap<_, _> =
+            first.iter().map(|(item, value)| (item.id.clone(), value.clone())).collect();
+        table.extend(first);
+        // A client wrote.
+        table.set("a", 7.0).unwrap();
+        update(&table, rows("item,value,access\na,1,write\nc,3,\n\n").unwrap(), &mut present);
+        assert_eq!(table.get("a").unwrap().data, Data::R8(7.0), "its row is the same");
+        assert_eq!(table.get("b").unwrap().quality, Quality::OUT_OF_SERVICE);
+        assert!(table.find("c").is_some());
+        update(&table, rows("item,value,access\na,2,write\nb,2,\n\n\n").unwrap(), &mut present);
+        assert_eq!(table.get("a").unwrap().data, Data::R8(2.0));
+        assert!(table.get("b").unwrap().quality.is_good(), "it is back");
+    }
+}

@@ -1,0 +1,143 @@
+//! Where a thread waits while another one reads for both.
+//!
+//! States: *awake*: whoever sits here looks from time to time; *asleep*: it must be woken; *told*: there is something in the seat, which
+//! stays so. Only who tells, and who sits there, change the state.
+
+use crate::sync::lock;
+use everywire_model::{Body, Outcome};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread::{self, Thread};
+use std::time::Instant;
+
+const AWAKE: u8 = 0;
+const ASLEEP: u8 = 1;
+const TOLD: u8 = 2;
+
+/// Where a thread waits while another reads.
+pub(crate) struct Chair {
+    state: AtomicU8,
+    seat: Mutex<Seated>,
+    thread: Thread,
+}
+
+#[derive(Default)]
+pub(super) struct Seated {
+    pub(super) outcome: Option<Outcome<Body>>,
+    /// Nobody reads any more: do it yourself.
+    pub(super) appointed: bool,
+}
+
+impl Chair {
+    /// For the calling thread.
+    pub(super) fn new() -> Self {
+        Self { state: AtomicU8::new(AWAKE), seat: Mutex::default(), thread: thread::current() }
+    }
+
+    /// Brings the outcome of its call.
+    pub(super) fn serve(&self, outcome: Outcome<Body>) {
+        lock(&self.seat).outcome = Some(outcome);
+        self.tell();
+    }
+
+    /// Makes its thread the one that reads. Whether that was awake.
+    pub(super) fn appoint(&self) -> bool {
+        lock(&self.seat).appointed = true;
+        self.tell()
+    }
+
+    /// Costs no system call unless the thread sleeps.
+    fn tell(&self) -> bool {
+        let before = self.state.swap(TOLD, Ordering::AcqRel);
+        if before == ASLEEP {
+            self.thread.unpark();
+        }
+        before == AWAKE
+    }
+
+    /// Whether there is something in the seat.
+    #[inline]
+    pub(super) fn is_told(&self) -> bool {
+        self.state.load(Ordering::Acquire) == TOLD
+    }
+
+    /// What there is. What was taken out once is gone.
+    pub(super) fn take(&self) -> Seated {
+        std::mem::take(&mut *lock(&self.seat))
+    }
+
+    /// Sleeps until there is something in the seat, or the time has come. Whether there is.
+    pub(super) fn sleep(&self, until: Option<Instant>) -> bool {
+        if self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return true;
+        }
+        // A thread may be woken for nothing: by what somebody else told it earlier.
+        while !self.is_told() {
+            match until {
+                None => thread::park(),
+                Some(until) => {
+                    let now = Instant::now();
+                    if until <= now {
+                        return self
+                            .state
+                            .compare_exchange(ASLEEP, AWAKE, Ordering::AcqRel, Ordering::Acquire)
+                            .is_err();
+                    }
+                    thread::park_timeout(until - now);
+                }
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everywire_model::{Failure, Initiator, Kind};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    fn outcome() -> Outcome<Body> {
+        Outcome::Failed(Failure::new(Kind::TimedOut, Initiator::Here, "enough"))
+    }
+
+    #[test]
+    fn who_sleeps_is_woken_and_who_is_awake_sees_it() {
+        let chair = Arc::new(Chair::new());
+        assert!(!chair.is_told());
+        assert!(chair.appoint());
+        assert!(chair.sleep(None) && chair.is_told());
+        let seated = chair.take();
+        assert!(seated.appointed && seated.outcome.is_none());
+        for _ in 0..200 {
+            let (to, from) = std::sync::mpsc::channel();
+            let sitter = thread::spawn(move || {
+                let chair = Arc::new(Chair::new());
+                to.send(Arc::clone(&chair)).unwrap();
+                assert!(chair.sleep(Some(Instant::now() + Duration::from_secs(600))));
+                chair.take().outcome.is_some()
+            });
+            from.recv().unwrap().serve(outcome());
+            assert!(sitter.join().unwrap());
+        }
+    }
+
+    #[test]
+    fn a_time_that_has_come_ends_the_sleep_with_nothing() {
+        let chair = Chair::new();
+        assert!(!chair.sleep(Some(Instant::now())));
+        assert!(chair.appoint(), "awake again");
+    }
+
+    #[test]
+    fn a_thread_that_was_woken_for_nothing_sleeps_on() {
+        let chair = Arc::new(Chair::new());
+        thread::current().unpark();
+        let other = Arc::clone(&chair);
+        let teller = thread::spawn(move || other.serve(outcome()));
+        assert!(chair.sleep(None));
+        assert!(chair.take().outcome.is_some());
+        teller.join().unwrap();
+    }
+}

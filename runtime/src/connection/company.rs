@@ -1,0 +1,161 @@
+//! Several threads that call over one connection.
+//!
+//! One of them reads for all: it hands the others theirs, and when it has its own it appoints the next. The others sit in a
+//! [`Chair`]. States of the connection, all under its lock:
+//!
+//! * `company == 0`: one thread at a time calls. It sends at once, and keeps the lock while it looks for the answer.
+//! * `company > 0`: several do, or did a few calls ago. Whoever begins a call leaves its bytes in the session and lets the others run
+//!   first; so their requests leave in one go, and their answers come in one. Whoever reads holds no lock while it lets others run.
+//! * `looking`: the reader lets others run, or was appointed while it was awake. It sends what they leave before it reads. No thread
+//!   waits for that longer than one yield of its own: then it sends itself ([`Connection::send_rest`]).
+
+use super::chair::Chair;
+use super::{Connection, Held, timed_out};
+use crate::clock::{nanos, since};
+use crate::patience::Patience;
+use crate::shard;
+use everywire_model::{Body, CallId, Outcome};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// After so many calls in a row that had a connection for themselves it is not shared any more.
+pub(super) const COMPANY: u8 = 64;
+/// Bytes of requests that wait for a moment so that they are sent in one go.
+pub(super) const TOGETHER: usize = 16 << 10;
+
+thread_local! {
+    /// How eagerly this thread waits for what another one reads.
+    static WAITING: RefCell<Option<Patience>> = const { RefCell::new(None) };
+}
+
+impl Connection {
+    /// The others are about to call, too: then all goes out at once.
+    #[cold]
+    pub(super) fn send_together<'c>(&'c self, mut core: Held<'c>) -> Held<'c> {
+        if core.patience.gives_way_after_sending(None) {
+            core = self.let_others(core);
+        }
+        if !core.session.transmit().is_empty() {
+            if let Err(error) = self.flush(&mut core) {
+                self.lose(&mut core, &error);
+            }
+            if core.patience.wants_another_look() {
+                core = self.let_others(core);
+            }
+        }
+        core
+    }
+
+    /// Lets the peer and the other threads of this connection run while this one has nothing to read. What they have to send until
+    /// then is sent in one go.
+    #[cold]
+    pub(super) fn let_others<'c>(&'c self, mut core: Held<'c>) -> Held<'c> {
+        core.looking = true;
+        drop(core);
+        let before = nanos();
+        rustix::thread::sched_yield();
+        let took = since(before);
+        let mut core = self.enter();
+        core.looking = false;
+        core.patience.gave_among_others(took);
+        core
+    }
+
+    /// Waits for the thread that reads.
+    pub(super) fn sit_and_wait(
+        &self,
+        mut core: Held<'_>,
+        chair: &Arc<Chair>,
+        id: CallId,
+        until: Option<Instant>,
+    ) -> Outcome<Body> {
+        let unsent = !core.session.transmit().is_empty();
+        drop(core);
+        let mut told = self.look_once(chair);
+        if !told && unsent {
+            // The reader's to send; but it is not waited for any longer.
+            self.send_rest(until);
+        }
+        told = told || self.look(chair);
+        if !told {
+            shard::about_to_block();
+        }
+        let told = told || {
+            let told = chair.sleep(until);
+            WAITING.with_borrow_mut(|patience| patience.as_mut().map(Patience::slept));
+            told
+        };
+        if !told {
+            let mut core = self.enter();
+            core.waiting.retain(|waiting| waiting.id != id);
+            if chair.take().appointed {
+                core.reading = false;
+            }
+            self.give_up(&mut core, id);
+            self.pass_on(core);
+            return Outcome::Failed(timed_out(&self.endpoint));
+        }
+        let seated = chair.take();
+        if !seated.appointed
+            && let Some(outcome) = seated.outcome
+        {
+            return outcome;
+        }
+        let mut core = self.enter();
+        core.waiting.retain(|waiting| waiting.id != id);
+        // It may have been appointed and then served, also between the two looks.
+        if let Some(outcome) = seated.outcome.or_else(|| chair.take().outcome) {
+            // Somebody else must read now.
+            core.reading = false;
+            self.pass_on(core);
+            return outcome;
+        }
+        self.read_until(core, id, until)
+    }
+
+    /// Lets the reader run, then looks whether there is something in the chair.
+    fn look_once(&self, chair: &Chair) -> bool {
+        WAITING.with_borrow_mut(|patience| {
+            let patience = patience.get_or_insert_with(|| Patience::new(self.node.latency));
+            if patience.gives_way_after_sending(None) {
+                patience.give_way_among_others();
+            }
+            let told = chair.is_told();
+            if told {
+                patience.rewarded();
+            }
+            told
+        })
+    }
+
+    /// Looks for a while, before its thread sleeps: to be woken costs more than most calls do.
+    fn look(&self, chair: &Chair) -> bool {
+        WAITING.with_borrow_mut(|patience| {
+            let patience = patience.get_or_insert_with(|| Patience::new(self.node.latency));
+            loop {
+                if chair.is_told() {
+                    patience.rewarded();
+                    return true;
+                }
+                if !patience.wants_another_look() {
+                    return false;
+                }
+                patience.give_way_among_others();
+            }
+        })
+    }
+
+    /// Sends what no thread has sent yet.
+    fn send_rest(&self, until: Option<Instant>) {
+        let mut core = self.enter();
+        if core.session.transmit().is_empty() || core.failed.is_some() {
+            return;
+        }
+        if let Err(error) = self.flush(&mut core) {
+            return self.lose(&mut core, &error);
+        }
+        // The transport is full. A failure reaches everybody who waits.
+        let _ = self.send_all(core, until);
+    }
+}

@@ -1,0 +1,33 @@
+//! What cannot be written, and why.
+
+use crate::ndr::watch::Contradiction;
+use everywire_model::visit::Visit;
+use everywire_model::{Failure, Initiator, Kind as Why};
+
+pub(super) fn count_of(len: usize) -> Visit<u32> {
+    u32::try_from(len)
+        .map_err(|_| Failure::over_limit(Initiator::User, "elements", len as u64, u32::MAX.into()))
+}
+
+#[cold]
+pub(super) fn too_long(len: usize, bound: Option<u32>) -> Failure {
+    let bound = bound.unwrap_or(u32::MAX);
+    Failure::new(Why::BadArgument, Initiator::User, format!("a length of {len} exceeds the bound of {bound}"))
+}
+
+#[cold]
+pub(super) fn contradicts(contradiction: &Contradiction) -> Failure {
+    let Contradiction { count, size, name } = contradiction;
+    let message = format!("{count} elements, but `{name}`, which says how many, is {size}");
+    Failure::new(Why::BadArgument, Initiator::User, message)
+        .with_hint(format!("give `{name}` the number of elements"))
+}
+
+#[cold]
+pub(super) fn miscounted() -> Failure {
+    Failure::new(
+        Why::BadArgument,
+        Initiator::User,
+        "a composite holds another number of values than it began with",
+    )
+}
