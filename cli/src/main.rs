@@ -7,6 +7,7 @@
 
 mod contract;
 mod json;
+mod opcda;
 mod operation;
 mod output;
 mod people;

@@ -6,6 +6,7 @@ mod dcom;
 mod derby;
 mod failures;
 mod offline;
+mod opcda;
 mod relay;
 mod routers;
 mod serve_and_call;

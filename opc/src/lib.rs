@@ -5,6 +5,7 @@
 //! * [`contract`]: the interfaces, generated from MIDL of our own.
 //! * [`Engine`], [`Client`], [`Group`]: groups and items, exception mode, asynchronous calls, browsing, properties. Without I/O; time is
 //!   an argument.
+//! * [`remote`]: a client: servers of other machines, read, written and subscribed to.
 //! * [`browse`], [`properties`]: the address space, and what is known of items beside their values.
 //!
 //! What works, and how, is in `docs/opc.md`.
@@ -24,6 +25,7 @@ mod item;
 pub mod pattern;
 pub mod properties;
 mod quality;
+pub mod remote;
 pub mod server;
 mod simulation;
 mod source;

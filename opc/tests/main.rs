@@ -2,4 +2,5 @@
 
 mod captures;
 mod engine;
+mod remote;
 mod server;

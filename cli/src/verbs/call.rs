@@ -4,7 +4,7 @@ use crate::contract::{Known, Preprocess};
 use crate::json::{Notation, Types, Words};
 use crate::output::{self, Envelope, Style, line, tinted};
 use crate::trouble::{Done, Trouble};
-use crate::{contract, json, operation, people, stranger, target};
+use crate::{contract, json, opcda, operation, people, stranger, target};
 use clap::Args;
 use everywire::model::object::unexpected;
 use everywire::model::units::{self, Deadline};
@@ -67,6 +67,20 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     }
     let node = Node::from(builder.build());
     let text = target::text(&arguments.reference)?;
+    if opcda::is_meant(&text) {
+        if arguments.contract.is_some()
+            || arguments.interface.is_some()
+            || arguments.data.is_some()
+            || arguments.template
+        {
+            return Err(Trouble::usage(
+                "an item of an OPC server is called without a contract",
+                "its server tells its type",
+            )
+            .hint("everywire call opcda://HOST/PROGID/ITEM read, or write VALUE"));
+        }
+        return opcda::call(&node, &text, &arguments.operation, &arguments.arguments, arguments.json);
+    }
     let object = node
         .object(&text)
         .map_err(|f| Trouble::failure(format!("`{}` is no reference", short(&text)), &f))?;

@@ -6,7 +6,7 @@ mod reference;
 use crate::contract::Preprocess;
 use crate::output::{self, Envelope, line};
 use crate::trouble::{Done, Trouble};
-use crate::{contract, target};
+use crate::{contract, opcda, target};
 use clap::Args;
 use everywire::model::units::{self, Deadline};
 use everywire::model::{Contract, Definition, Shape};
@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// For a reference: do not ask whether the object answers.
     #[arg(long)]
     offline: bool,
+    /// For an OPC server: how many levels of its branches are shown.
+    #[arg(long, value_name = "LEVELS", default_value_t = 3)]
+    depth: usize,
     /// How long to wait for the object's answer.
     #[arg(long, value_name = "TIME", value_parser = units::deadline, default_value = "5s")]
     deadline: Deadline,
@@ -75,6 +78,12 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             .hint("for a reference, name the contract with --contract"));
     }
     let text = target::text(&arguments.target)?;
+    if opcda::is_meant(&text) {
+        let node = everywire::Node::from(
+            everywire::Node::builder().deadline(arguments.deadline.0).shards(1).build(),
+        );
+        return opcda::describe(&node, &text, &opcda::Asked { depth: arguments.depth, json: arguments.json });
+    }
     reference::describe(
         &text,
         &reference::Asked {

@@ -2,8 +2,8 @@
 
 use crate::output::{Envelope, Style, line, tinted};
 use crate::stranger;
-use crate::target;
 use crate::trouble::{Done, Trouble};
+use crate::{opcda, target};
 use clap::Args;
 use everywire::Node;
 use everywire::model::Presence;
@@ -30,13 +30,17 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let node = Node::from(Node::builder().deadline(arguments.deadline.0).shards(1).build());
     let text = target::text(&arguments.address)?;
-    let found = node.list(&text).map_err(|failure| {
-        let trouble = Trouble::failure(format!("cannot list `{}`", arguments.address), &failure);
-        match node.parse(&text) {
-            Ok(reference) => stranger::named(trouble, &reference),
-            Err(_) => trouble,
-        }
-    })?;
+    let found = if opcda::is_meant(&text) {
+        opcda::list(&node, &text)?
+    } else {
+        node.list(&text).map_err(|failure| {
+            let trouble = Trouble::failure(format!("cannot list `{}`", arguments.address), &failure);
+            match node.parse(&text) {
+                Ok(reference) => stranger::named(trouble, &reference),
+                Err(_) => trouble,
+            }
+        })?
+    };
     if arguments.json {
         Envelope::of(found.iter().map(as_json).collect()).print();
     } else {

@@ -2,6 +2,7 @@
 
 use crate::contract::{self, Known, Preprocess, last_part};
 use crate::json::{self, Notation, Types, Words};
+use crate::opcda;
 use crate::operation::nearest;
 use crate::output::{Style, line, note, tinted};
 use crate::people;
@@ -34,8 +35,11 @@ const MOST_OTHERS: usize = 1024;
 pub(crate) struct Arguments {
     /// The object, or the server whose objects are meant.
     reference: String,
-    /// Only this signal.
+    /// Only this signal; of an OPC server, another item.
     signal: Option<String>,
+    /// Further items of an OPC server.
+    #[arg(value_name = "ITEM")]
+    more: Vec<String>,
     /// The contract that describes the object; not needed where objects tell it themselves.
     #[arg(short, long, value_name = "FILE")]
     contract: Option<PathBuf>,
@@ -50,6 +54,15 @@ pub(crate) struct Arguments {
     /// End after this time.
     #[arg(long = "for", value_name = "TIME", value_parser = units::deadline, default_value = "none")]
     duration: Deadline,
+    /// For an OPC server: how often values come at most.
+    #[arg(long, value_name = "TIME", value_parser = units::deadline, default_value = "1s")]
+    rate: Deadline,
+    /// For an OPC server: by how many percent of its range an item must change.
+    #[arg(long, value_name = "PERCENT")]
+    deadband: Option<f32>,
+    /// For an OPC server: print lines of CSV.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
     /// Print one JSON object a signal.
     #[arg(long)]
     pub(crate) json: bool,
@@ -59,6 +72,24 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let node = Node::from(Node::builder().shards(1).build());
     let text = target::text(&arguments.reference)?;
+    if opcda::is_meant(&text) {
+        let others = arguments.signal.iter().chain(&arguments.more).map(String::as_str).collect();
+        let watched = opcda::Watched {
+            text: &text,
+            others,
+            rate: arguments.rate.0.unwrap_or_default(),
+            deadband: arguments.deadband,
+            count: arguments.count,
+            duration: arguments.duration.0,
+            csv: arguments.csv,
+            json: arguments.json,
+        };
+        return opcda::watch(&node, &watched, style);
+    }
+    if !arguments.more.is_empty() || arguments.csv || arguments.deadband.is_some() {
+        return Err(Trouble::usage("only OPC servers have items", format!("`{text}` is no opcda address"))
+            .hint("name one signal"));
+    }
     let object = node
         .object(&text)
         .map_err(|failure| Trouble::failure(format!("`{text}` is no reference"), &failure))?;

@@ -1,0 +1,49 @@
+//! `everywire list opcda://HOST`: the servers of a machine; of a server, its items.
+
+use super::{address, connect};
+use crate::trouble::{Done, Trouble};
+use everywire::Node;
+use everywire::model::Presence;
+use everywire_opc::remote::{DataAccess, servers};
+
+/// The servers that a machine has, and how they are; the items of a server, where the address names one.
+pub(crate) fn list(node: &Node, text: &str) -> Done<Vec<Presence>> {
+    let place = address(text)?;
+    let failed = |failure| Trouble::failure(format!("cannot list `{place}`"), &failure);
+    if place.server().is_some() {
+        let items = connect(node, &place)?.all_items().map_err(failed)?;
+        let presence = |name: String| {
+            let address = place.with_item(&name).to_string();
+            Presence { name, address, details: Vec::new() }
+        };
+        return Ok(items.into_iter().map(presence).collect());
+    }
+    let found = servers(node, &place).map_err(failed)?;
+    let presence = |one: everywire_opc::remote::Registered| {
+        let place = place.with_server(if one.prog_id.is_empty() { &one.class } else { &one.prog_id });
+        // By its class: the name was just asked for.
+        let by_class = place.with_server(&one.class);
+        // One that does not start is on the list all the same.
+        let status = DataAccess::at(node, by_class).and_then(|server| server.status());
+        let (vendor, version, state) = match status {
+            Ok(status) => {
+                let (major, minor, build) = status.version;
+                (status.vendor, format!("{major}.{minor}.{build}"), status.state_name.to_owned())
+            }
+            Err(failure) => (String::new(), String::new(), format!("does not answer: {failure}")),
+        };
+        Presence {
+            address: place.to_string(),
+            details: vec![
+                ("description", one.name),
+                ("vendor", vendor),
+                ("version", version),
+                ("speaks", one.versions.join(", ")),
+                ("class", one.class),
+                ("state", state),
+            ],
+            name: one.prog_id,
+        }
+    };
+    Ok(found.into_iter().map(presence).collect())
+}

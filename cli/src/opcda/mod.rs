@@ -1,0 +1,30 @@
+//! `opcda://` addresses: what the verbs do with OPC Data Access servers and their items.
+
+mod call;
+mod describe;
+mod list;
+mod shown;
+mod watch;
+
+pub(crate) use call::call;
+pub(crate) use describe::{Asked, describe};
+pub(crate) use list::list;
+pub(crate) use watch::{Watched, watch};
+
+use crate::trouble::{Done, Trouble};
+use everywire::Node;
+use everywire_opc::remote::{Address, DataAccess};
+
+/// Whether an address is of these.
+pub(crate) fn is_meant(text: &str) -> bool {
+    text.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("opcda://"))
+}
+
+fn address(text: &str) -> Done<Address> {
+    Address::parse(text).map_err(|failure| Trouble::failure(format!("`{text}` is no address"), &failure))
+}
+
+fn connect(node: &Node, address: &Address) -> Done<DataAccess> {
+    DataAccess::at(node, address.clone())
+        .map_err(|failure| Trouble::failure(format!("cannot reach `{address}`"), &failure))
+}

@@ -1,0 +1,77 @@
+//! Values of items, for people and for programs.
+
+use crate::trace::timestamp;
+use everywire_opc::{Code, Data, FileTime, VarType};
+use serde_json::{Number, Value as Json};
+use std::time::UNIX_EPOCH;
+
+/// A time as RFC 3339 writes it; nothing if there is none.
+pub(super) fn time(time: FileTime) -> Option<String> {
+    let epoch = FileTime::from(UNIX_EPOCH);
+    (time > epoch).then(|| timestamp(time.since(epoch)))
+}
+
+/// A value as JSON.
+pub(super) fn json(data: &Data) -> Json {
+    let fraction = |value: f64| Number::from_f64(value).map_or(Json::Null, Json::Number);
+    match data {
+        Data::Empty | Data::Null => Json::Null,
+        Data::I1(value) => (*value).into(),
+        Data::U1(value) => (*value).into(),
+        Data::I2(value) => (*value).into(),
+        Data::U2(value) => (*value).into(),
+        Data::I4(value) => (*value).into(),
+        Data::U4(value) => (*value).into(),
+        Data::I8(value) => (*value).into(),
+        Data::U8(value) => (*value).into(),
+        // With the digits that it has, not those of the wider type.
+        Data::R4(value) => value.to_string().parse().map_or(Json::Null, fraction),
+        Data::R8(value) => fraction(*value),
+        Data::Bool(value) => (*value).into(),
+        Data::Array(array) => array.items.iter().map(json).collect(),
+        Data::Currency(_) | Data::Date(_) | Data::Error(_) | Data::Text(_) => data.to_string().into(),
+    }
+}
+
+/// A word as a value of a type: an array is written as JSON.
+pub(super) fn read(word: &str, data_type: VarType) -> Result<Data, Code> {
+    match data_type.element() {
+        None => Data::from(word).coerce(data_type),
+        Some(element) => {
+            let list: Vec<Json> = serde_json::from_str(word).map_err(|_| Code::TYPE_MISMATCH)?;
+            let one = |item: &Json| match item {
+                Json::String(text) => Data::from(text.as_str()).coerce(element),
+                other => Data::from(other.to_string()).coerce(element),
+            };
+            Ok(Data::array(element, list.iter().map(one).collect::<Result<_, _>>()?))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn words_become_values_of_the_items_type() {
+        for (word, data_type, shown) in [
+            ("21.5", VarType::R4, json!(21.5)),
+            ("0.1", VarType::R4, json!(0.1)),
+            ("7", VarType::I2, json!(7)),
+            ("true", VarType::BOOL, json!(true)),
+            ("on", VarType::BSTR, json!("on")),
+            ("[1, 2]", VarType::I4.array(), json!([1, 2])),
+        ] {
+            assert_eq!(read(word, data_type).map(|data| super::json(&data)), Ok(shown), "{word}");
+        }
+        assert_eq!(read("70000", VarType::I2), Err(Code::OVERFLOW));
+        assert_eq!(read("1", VarType::I4.array()), Err(Code::TYPE_MISMATCH));
+    }
+
+    #[test]
+    fn times_are_those_of_people() {
+        assert_eq!(time(FileTime(0)), None);
+        assert_eq!(time(FileTime(132_537_600_000_000_000)).as_deref(), Some("2020-12-29T16:00:00.000000Z"));
+    }
+}

@@ -1,0 +1,113 @@
+//! One object of a server, from its activation until it or the connection to it is no more.
+
+use super::address::Address;
+use super::list;
+use super::trouble::advised;
+use super::wire::missing;
+use crate::contract::{
+    DataAccessServer, DataAccessServerShutdownRequest, IOPCBrowse, IOPCBrowseServerAddressSpace, IOPCCommon,
+    IOPCItemIO, IOPCItemProperties, IOPCServer, OPCSERVERSTATUS,
+};
+use crate::sync::lock;
+use everywire::{Failure, Initiator, Kind, Node, Object, Ref, Remote, Subscription};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long a server may take to say how it is.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a client calls itself where nobody says (IOPCCommon::SetClientName).
+const CLIENT: &str = "Everywire";
+
+/// Who is told that the server asks its clients to leave.
+type Leaver = Box<dyn Fn(&str) + Send>;
+
+/// An object of a server.
+pub(super) struct Session {
+    pub(super) node: Node,
+    pub(super) server: Ref<dyn IOPCServer>,
+    /// By it the server is asked how it is: it does not wait for ever.
+    asking: Ref<dyn IOPCServer>,
+    object: Object,
+    /// 3.0: none, if it is to be left alone.
+    pub(super) browse: Option<Ref<dyn IOPCBrowse>>,
+    pub(super) items: Option<Ref<dyn IOPCItemIO>>,
+    pub(super) is_plain: bool,
+    /// The position of a browser is the object's: one browses at a time.
+    pub(super) position: Mutex<()>,
+    pub(super) reading: Mutex<Option<super::items::ReadGroup>>,
+    leavers: Arc<Mutex<Vec<Leaver>>>,
+    shutdown: Mutex<Option<Subscription>>,
+}
+
+impl Session {
+    pub(super) fn open(node: &Node, address: &Address) -> Result<Self, Failure> {
+        let server = address.server().ok_or_else(|| {
+            Failure::new(Kind::BadReference, Initiator::User, format!("`{address}` names no server"))
+                .with_hint("write opcda://HOST/PROGID; `everywire list opcda://HOST` tells which there are")
+        })?;
+        let class = match address.class() {
+            Some(class) => class,
+            None => list::class_of(node, address, server)?,
+        };
+        let object = node.object(&address.of_class(&class)?)?;
+        let server = object.clone().into_typed::<dyn IOPCServer>();
+        // The first call activates the object, so it tells what is wrong.
+        if let Some(common) = server.query::<dyn IOPCCommon>().map_err(advised)? {
+            // What it makes of the name is its own affair.
+            let _ = common.set_client_name(CLIENT);
+        }
+        let asking = object.with_deadline(Some(PATIENCE)).into_typed::<dyn IOPCServer>();
+        let is_plain = address.is_plain();
+        let (browse, items) = if is_plain { (None, None) } else { (server.query()?, server.query()?) };
+        Ok(Self {
+            node: node.clone(),
+            server,
+            asking,
+            object,
+            browse,
+            items,
+            is_plain,
+            position: Mutex::default(),
+            reading: Mutex::default(),
+            leavers: Arc::default(),
+            shutdown: Mutex::default(),
+        })
+    }
+
+    /// How the server says it is.
+    pub(super) fn status(&self) -> Result<OPCSERVERSTATUS, Failure> {
+        self.asking.get_status().map_err(advised)?.ok_or_else(|| missing("status"))
+    }
+
+    /// The address space, by position.
+    pub(super) fn space(&self) -> Result<Ref<dyn IOPCBrowseServerAddressSpace>, Failure> {
+        self.required("IOPCBrowseServerAddressSpace", "it cannot be browsed; its items are to be named")
+    }
+
+    /// Properties, as 2.05a has them.
+    pub(super) fn properties(&self) -> Result<Ref<dyn IOPCItemProperties>, Failure> {
+        self.required("IOPCItemProperties", "it tells no properties")
+    }
+
+    fn required<I: Remote + ?Sized>(&self, name: &str, so: &str) -> Result<Ref<I>, Failure> {
+        self.server.query()?.ok_or_else(|| {
+            Failure::new(Kind::Unsupported, Initiator::Peer, format!("the server has no {name}: {so}"))
+        })
+    }
+
+    /// Has somebody told when the server asks its clients to leave (IOPCShutdown). One sink serves all.
+    pub(super) fn on_shutdown(&self, leaver: Leaver) -> Result<(), Failure> {
+        lock(&self.leavers).push(leaver);
+        let mut shutdown = lock(&self.shutdown);
+        if shutdown.is_some() {
+            return Ok(());
+        }
+        let leavers = Arc::clone(&self.leavers);
+        let object = self.object.clone().into_typed::<dyn DataAccessServer>();
+        *shutdown = Some(object.signals().on(move |asked: DataAccessServerShutdownRequest| {
+            lock(&leavers).iter().for_each(|leaver| leaver(&asked.reason));
+        })?);
+        Ok(())
+    }
+}
