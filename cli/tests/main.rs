@@ -6,6 +6,7 @@ mod dcom;
 mod derby;
 mod failures;
 mod offline;
+mod opc_serve;
 mod opcda;
 mod relay;
 mod routers;

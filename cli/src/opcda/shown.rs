@@ -72,6 +72,6 @@ mod tests {
     #[test]
     fn times_are_those_of_people() {
         assert_eq!(time(FileTime(0)), None);
-        assert_eq!(time(FileTime(132_537_600_000_000_000)).as_deref(), Some("2020-12-29T16:00:00.000000Z"));
+        assert_eq!(time(FileTime(132_537_600_000_000_000)).as_deref(), Some("2020-12-30T00:00:00.000000Z"));
     }
 }
