@@ -174,7 +174,9 @@ impl Feed {
         let tell = self.tell.clone();
         let leaving = move |reason: &str| drop(tell.send(Note::Shutdown(attempt, reason.to_owned())));
         let polls = self.wanted.poll || self.link.address.poll();
-        if !polls && let Err(failure) = session.on_shutdown(Box::new(leaving)) {
+        // As long as this attempt lasts.
+        let held = Arc::new(());
+        if !polls && let Err(failure) = session.on_shutdown(&held, leaving) {
             notes.push(format!("the server cannot ask to be left (IOPCShutdown): {failure}"));
         }
         let mut listening = None;
@@ -212,12 +214,14 @@ impl Feed {
         *was_live = true;
         self.state.live(live.clone());
         if let Some(made) = listening {
-            match self.hear(session, attempt, made, group.items.is_empty())? {
+            // A group is slower to call than its rate says, not faster.
+            let silence = self.wanted.silence.max(live.rate.saturating_mul(2));
+            match self.hear(session, attempt, made, silence, group.items.is_empty())? {
                 Some(end) => return Ok(end),
                 None => {
                     let why = format!(
                         "the server took the sink, and nothing came within {:?}: no callbacks through the firewall, or the server does not know the account",
-                        self.wanted.silence
+                        silence
                     );
                     live.manner = Manner::Polling { why };
                     live.keep_alive = None;
@@ -303,22 +307,19 @@ impl Feed {
         session: &Session,
         attempt: u64,
         made: Listening,
+        silence: Duration,
         is_empty: bool,
     ) -> Result<Option<End>, Failure> {
         let tick = made.keep_alive.unwrap_or(self.wanted.keep_alive).max(Duration::from_millis(10));
         let (mut beats, mut missed) = (0, 0);
         loop {
             let is_silent = self.state.beats() == 0 && !is_empty;
-            let wait = if is_silent {
-                tick.min(self.wanted.silence.saturating_sub(made.since.elapsed()))
-            } else {
-                tick
-            };
+            let wait = if is_silent { tick.min(silence.saturating_sub(made.since.elapsed())) } else { tick };
             if let Some(end) = self.note(attempt, wait) {
                 return Ok(Some(end));
             }
             let now = self.state.beats();
-            if now == 0 && !is_empty && made.since.elapsed() >= self.wanted.silence {
+            if now == 0 && !is_empty && made.since.elapsed() >= silence {
                 // Whether nobody is there, or nobody may call, is another matter.
                 session.status()?;
                 return Ok(None);

@@ -10,7 +10,7 @@ use crate::contract::{
 };
 use crate::sync::lock;
 use everywire::{Failure, Initiator, Kind, Node, Object, Ref, Remote, Subscription};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 /// How long a server may take to say how it is.
@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What a client calls itself where nobody says (IOPCCommon::SetClientName).
 const CLIENT: &str = "Everywire";
 
-/// Who is told that the server asks its clients to leave.
-type Leaver = Box<dyn Fn(&str) + Send>;
+/// Who is told that the server asks its clients to leave, as long as something is held.
+type Leaver = (Weak<()>, Box<dyn Fn(&str) + Send>);
 
 /// An object of a server.
 pub(super) struct Session {
@@ -96,9 +96,17 @@ impl Session {
         })
     }
 
-    /// Has somebody told when the server asks its clients to leave (IOPCShutdown). One sink serves all.
-    pub(super) fn on_shutdown(&self, leaver: Leaver) -> Result<(), Failure> {
-        lock(&self.leavers).push(leaver);
+    /// Has somebody told when the server asks its clients to leave (IOPCShutdown), as long as `held` is. One sink serves all.
+    pub(super) fn on_shutdown(
+        &self,
+        held: &Arc<()>,
+        leaver: impl Fn(&str) + Send + 'static,
+    ) -> Result<(), Failure> {
+        {
+            let mut leavers = lock(&self.leavers);
+            leavers.retain(|(held, _)| held.strong_count() > 0);
+            leavers.push((Arc::downgrade(held), Box::new(leaver)));
+        }
         let mut shutdown = lock(&self.shutdown);
         if shutdown.is_some() {
             return Ok(());
@@ -106,7 +114,7 @@ impl Session {
         let leavers = Arc::clone(&self.leavers);
         let object = self.object.clone().into_typed::<dyn DataAccessServer>();
         *shutdown = Some(object.signals().on(move |asked: DataAccessServerShutdownRequest| {
-            lock(&leavers).iter().for_each(|leaver| leaver(&asked.reason));
+            lock(&leavers).iter().for_each(|(_, leaver)| leaver(&asked.reason));
         })?);
         Ok(())
     }
