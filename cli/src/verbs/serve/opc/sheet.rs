@@ -13,7 +13,6 @@
 
 use crate::output::note;
 use crate::trouble::{Done, Trouble};
-use csv::{ReaderBuilder, StringRecord, Trim};
 use everywire_opc::{Data, FileTime, Item, Quality, Table, VarType, Vqt};
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -106,18 +105,12 @@ fn update(table: &Table, rows: Vec<Row>, present: &mut HashMap<String, Data>) {
 /// # Errors
 /// What is wrong, and in which line.
 fn read(file: &Path) -> Result<Vec<Row>, String> {
-    let mut reader = ReaderBuilder::new()
-        .trim(Trim::All)
-        .flexible(true)
-        .comment(Some(b'#'))
-        .from_path(file)
-        .map_err(|error| error.to_string())?;
-    let columns = Columns::of(reader.headers().map_err(|error| error.to_string())?)?;
+    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let mut records = records(&text)?.into_iter();
+    let columns = Columns::of(&records.next().map(|(_, headers)| headers).unwrap_or_default())?;
     let mut seen = HashSet::new();
     let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| error.to_string())?;
-        let line = record.position().map_or(0, csv::Position::line);
+    for (line, record) in records {
         let row = columns.row(&record).map_err(|why| format!("line {line}: {why}"))?;
         if !seen.insert(row.0.id.clone()) {
             return Err(format!("line {line}: the item `{}` stands there a second time", row.0.id));
@@ -127,6 +120,72 @@ fn read(file: &Path) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
+/// The values of a line.
+type Record = Vec<String>;
+
+/// The lines of a text of comma-separated values with their numbers (RFC 4180): a value in quotes may hold commas, line ends, and quotes
+/// that are doubled. Blanks around a value do not count, nor do empty lines and those that begin with `#`.
+///
+/// # Errors
+/// A quote that does not end, or does not end a value.
+fn records(text: &str) -> Result<Vec<(usize, Record)>, String> {
+    let mut records = Vec::new();
+    let mut rest = text;
+    let mut line = 1;
+    while !rest.is_empty() {
+        let here = line;
+        if rest.starts_with(['#', '\n', '\r']) {
+            let end = rest.find('\n').map_or(rest.len(), |at| at + 1);
+            rest = rest.get(end..).unwrap_or_default();
+            line += 1;
+            continue;
+        }
+        let mut record = Record::new();
+        loop {
+            let (value, behind) = value(rest).map_err(|why| format!("line {here}: {why}"))?;
+            line += rest.len().checked_sub(behind.len()).and_then(|end| rest.get(..end)).map_or(0, line_ends);
+            record.push(value);
+            match behind.strip_prefix(',') {
+                Some(more) => rest = more,
+                None => {
+                    // A line ends, or the text.
+                    rest = behind.trim_start_matches('\r').strip_prefix('\n').unwrap_or_default();
+                    line += 1;
+                    break;
+                }
+            }
+        }
+        records.push((here, record));
+    }
+    Ok(records)
+}
+
+fn line_ends(text: &str) -> usize {
+    text.matches('\n').count()
+}
+
+/// The value that a text begins with, and what stands behind it: a comma, a line end, or nothing.
+fn value(text: &str) -> Result<(String, &str), String> {
+    let blank = |sign: char| sign == ' ' || sign == '\t';
+    let Some(mut quoted) = text.trim_start_matches(blank).strip_prefix('"') else {
+        let (value, behind) = text.split_at(text.find([',', '\n']).unwrap_or(text.len()));
+        return Ok((value.trim().to_owned(), behind));
+    };
+    let mut value = String::new();
+    loop {
+        let (part, behind) = quoted.split_once('"').ok_or("a quote does not end")?;
+        value.push_str(part);
+        if let Some(more) = behind.strip_prefix('"') {
+            value.push('"');
+            quoted = more;
+            continue;
+        }
+        let behind = behind.trim_start_matches(blank);
+        let ends = behind.is_empty() || behind.starts_with([',', '\n', '\r']);
+        return if ends { Ok((value, behind)) } else { Err("something stands behind a quote".into()) };
+    }
+}
+
 /// Where the columns are.
 struct Columns(HashMap<&'static str, usize>);
 
@@ -134,7 +193,7 @@ impl Columns {
     const NAMES: [&'static str; 8] =
         ["item", "type", "value", "access", "unit", "low", "high", "description"];
 
-    fn of(headers: &StringRecord) -> Result<Self, String> {
+    fn of(headers: &Record) -> Result<Self, String> {
         let mut places = HashMap::new();
         for (place, header) in headers.iter().enumerate() {
             let known = Self::NAMES.into_iter().find(|name| name.eq_ignore_ascii_case(header));
@@ -151,11 +210,15 @@ impl Columns {
     }
 
     /// What stands in a column, if anything does.
-    fn get<'r>(&self, record: &'r StringRecord, name: &str) -> Option<&'r str> {
-        self.0.get(name).and_then(|place| record.get(*place)).filter(|text| !text.is_empty())
+    fn get<'r>(&self, record: &'r Record, name: &str) -> Option<&'r str> {
+        self.0
+            .get(name)
+            .and_then(|place| record.get(*place))
+            .map(String::as_str)
+            .filter(|text| !text.is_empty())
     }
 
-    fn row(&self, record: &StringRecord) -> Result<Row, String> {
+    fn row(&self, record: &Record) -> Result<Row, String> {
         let id = self.get(record, "item").ok_or("the row names no item")?;
         let text = self.get(record, "value");
         let vt = match self.get(record, "type") {
@@ -275,6 +338,23 @@ mod tests {
             let said = rows(text).unwrap_err();
             assert!(said.starts_with(why), "{said}");
         }
+    }
+
+    #[test]
+    fn values_in_quotes_hold_anything() {
+        let text = "a, b ,c\r\n\n# no, comment\n\"1,2\", \"say \"\"x\"\"\" ,\"two\nlines\"\nlast,,";
+        let found = records(text).unwrap();
+        let of = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            found,
+            [
+                (1, of(&["a", "b", "c"])),
+                (4, of(&["1,2", "say \"x\"", "two\nlines"])),
+                (6, of(&["last", "", ""]))
+            ]
+        );
+        assert_eq!(records("a\n\"b").unwrap_err(), "line 2: a quote does not end");
+        assert_eq!(records("\"b\"c").unwrap_err(), "line 1: something stands behind a quote");
     }
 
     #[test]
