@@ -1,6 +1,6 @@
 //! A server of OPC Data Access over DCOM: the objects that clients see, over the engine.
 //!
-//! * Whoever asks for the class gets an object of their own ([`object`]), which is one [`Client`] of the engine. When the last reference
+//! * Whoever asks for the class gets an object of their own (`object`), which is one [`Client`](crate::Client) of the engine. When the last reference
 //!   to it is released, or its client dies, it is dropped, and its groups with it.
 //! * A group is an object that is served under a key from AddGroup to RemoveGroup, or to the end of its client, whoever refers to it.
 //! * Enumerators are lent: they end with the last reference.
