@@ -9,9 +9,12 @@ use crate::contract::{
 };
 use crate::sync::lock;
 use everywire::{Failure, Ref};
+use std::collections::HashMap;
 
 /// Names that a branch may have.
 const MOST: usize = 1_000_000;
+/// Pages without a name after which a server is not asked for more.
+const EMPTY: usize = 100;
 /// How many are asked for at a time.
 const PAGE: u32 = 1000;
 /// Branches in branches that are left to come to the root.
@@ -82,6 +85,7 @@ pub(super) fn elements(session: &Session, branch: &Branch) -> Result<Vec<Element
 fn paged(browse: &Ref<dyn IOPCBrowse>, branch: &Branch) -> Result<Vec<Element>, Failure> {
     let filter = OPCBROWSEFILTER::OpcBrowseFilterAll;
     let (mut found, mut point) = (Vec::new(), Some(String::new()));
+    let mut empty = 0;
     loop {
         let page = browse.browse(&branch.id, &point, PAGE, filter, "", "", 0, 0, &[])?;
         let (next, more, elements) = page.value;
@@ -103,7 +107,8 @@ fn paged(browse: &Ref<dyn IOPCBrowse>, branch: &Branch) -> Result<Vec<Element>, 
                 Err(violation("the branch has more than the server tells"))
             };
         }
-        if nothing && next == point {
+        empty += usize::from(nothing);
+        if empty > EMPTY || (nothing && next == point) {
             return Err(violation("the server goes on without end"));
         }
         point = next;
@@ -119,7 +124,7 @@ fn by_position(session: &Session, branch: &Branch) -> Result<Vec<Element>, Failu
         return Ok(flat.into_iter().map(|id| leaf(id.clone(), id)).collect());
     }
     go(&space, branch)?;
-    let mut found = Vec::new();
+    let mut found: Vec<Element> = Vec::new();
     for name in names(&space, OPCBROWSETYPE::OpcBranch)? {
         let id = space.get_item_id(&name).ok().flatten().unwrap_or_default();
         let mut path = branch.names.clone();
@@ -136,10 +141,12 @@ fn by_position(session: &Session, branch: &Branch) -> Result<Vec<Element>, Failu
             is_item: false,
         });
     }
+    let places: HashMap<String, usize> =
+        (0..).zip(&found).map(|(at, branch)| (branch.name.clone(), at)).collect();
     for name in names(&space, OPCBROWSETYPE::OpcLeaf)? {
         let id = space.get_item_id(&name)?.unwrap_or_else(|| name.clone());
         // What is a branch and an item at once is told twice.
-        match found.iter_mut().find(|element: &&mut Element| element.name == name) {
+        match places.get(&name).and_then(|at| found.get_mut(*at)) {
             Some(element) => (element.is_item, element.id) = (true, id),
             None => found.push(leaf(name, id)),
         }

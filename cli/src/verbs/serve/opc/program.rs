@@ -49,7 +49,7 @@ pub(super) struct Program {
 
 struct Shared {
     table: Arc<Table>,
-    /// The items that it has told of, and the values of those that were good.
+    /// The names of the items that it has told of.
     known: Mutex<HashSet<String>>,
     /// What the program is to read; whoever writes that ends with it.
     input: Mutex<Option<SyncSender<String>>>,
