@@ -30,8 +30,9 @@ struct Room {
     events: VecDeque<HubEvent>,
     opened: mpsc::Sender<()>,
     ends: Arc<Mutex<Vec<PeerId>>>,
-    /// Whoever says `hold` has all wait until the test lets go.
+    /// Whoever says `hold` has all wait until the test lets go; the test is told when they do.
     hold: mpsc::Receiver<()>,
+    holds: mpsc::Sender<()>,
 }
 
 impl Hub for Room {
@@ -65,7 +66,10 @@ impl Hub for Room {
                     self.events.push_back(HubEvent::Flush(id));
                 }
                 b"out\n" => self.events.extend(self.peers.keys().map(|peer| HubEvent::Close(*peer))),
-                b"hold\n" => self.hold.recv_timeout(Duration::from_secs(60)).unwrap(),
+                b"hold\n" => {
+                    self.holds.send(()).unwrap();
+                    self.hold.recv_timeout(Duration::from_secs(60)).unwrap();
+                }
                 b"begin\n" => self.patience = Some(now + BEGIN),
                 b"finish\n" => self.events.push_back(HubEvent::Finish),
                 b"wrong\n" => {
@@ -119,12 +123,14 @@ struct Stage {
     thread: JoinHandle<Result<(), Failure>>,
     ends: Arc<Mutex<Vec<PeerId>>>,
     go_on: mpsc::Sender<()>,
+    holds: mpsc::Receiver<()>,
 }
 
 fn open(test: &str, settings: Settings) -> Stage {
     let name = format!("everywire-{}-hub-{test}", std::process::id());
     let (opened, is_open) = mpsc::channel();
     let (go_on, hold) = mpsc::channel();
+    let (now_it_holds, holds) = mpsc::channel();
     let ends = Arc::new(Mutex::new(Vec::new()));
     let mut room = Room {
         name: name.clone(),
@@ -135,6 +141,7 @@ fn open(test: &str, settings: Settings) -> Stage {
         opened,
         ends: Arc::clone(&ends),
         hold,
+        holds: now_it_holds,
     };
     let stop = Stop::new().unwrap();
     let bell = stop.clone();
@@ -144,7 +151,7 @@ fn open(test: &str, settings: Settings) -> Stage {
         .spawn(move || hub::run(&mut room, &settings, &bell))
         .unwrap();
     is_open.recv_timeout(Duration::from_secs(60)).unwrap();
-    Stage { name, stop, thread, ends, go_on }
+    Stage { name, stop, thread, ends, go_on, holds }
 }
 
 impl Stage {
@@ -225,6 +232,7 @@ fn what_a_peer_said_before_it_left_is_heard_though_it_takes_nothing_any_more() {
     }
     // The room learns that it cannot tell Bob anything before it has read what he said.
     say(&mut ann, "hold\nfor bob\n");
+    stage.holds.recv_timeout(Duration::from_secs(60)).unwrap();
     say(&mut bob, "my last words\n");
     drop(bob);
     stage.go_on.send(()).unwrap();
