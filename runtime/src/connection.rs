@@ -13,6 +13,7 @@ mod held;
 mod knock;
 mod listening;
 mod parting;
+mod reading;
 mod resuming;
 mod serving;
 mod turns;
@@ -27,7 +28,6 @@ pub(crate) use turns::Turn;
 use turns::Turns;
 
 use crate::builder::Notice;
-use crate::clock::lately;
 use crate::directory::Remembered;
 use crate::patience::{Patience, make_way};
 use crate::quotas::Allowance;
@@ -64,8 +64,6 @@ const ANNOUNCED: usize = 256 << 10;
 const KEEP: usize = 64 << 10;
 
 thread_local! {
-    /// A buffer for connections that hold no bytes of their own: thousands of idle ones share it.
-    static SCRATCH: Cell<BytesMut> = Cell::new(BytesMut::new());
     /// The connection whose calls this thread is serving, by address: its replies are sent in one go afterwards.
     static SERVING: Cell<usize> = const { Cell::new(0) };
 }
@@ -152,6 +150,12 @@ struct Core {
     after: Vec<After>,
     /// Whether a calling thread is reading; it hands the others their replies.
     reading: bool,
+    /// Whether the thread that reads sleeps in its read, without the lock: then nobody else may read.
+    reads_asleep: bool,
+    /// Why bytes of this side got through no more while it did: it says so when it has seen to what the peer said before.
+    broken: Option<io::Error>,
+    /// Whether reads were told how long they may sleep.
+    bounded: bool,
     /// Whether the thread that reads lets others run and then looks again: it sends what they leave unsent.
     looking: bool,
     /// Calls in a row that had the connection for themselves, until it is no longer taken for one that several threads share; 0: one
@@ -257,6 +261,9 @@ impl Connection {
             overheard: VecDeque::new(),
             after: Vec::new(),
             reading: false,
+            reads_asleep: false,
+            broken: None,
+            bounded: false,
             looking: false,
             company: 0,
             armed: Armed::default(),
@@ -435,65 +442,6 @@ impl Connection {
             }
         }
         Ok(())
-    }
-
-    /// Reads once and feeds the session. `Ok(false)`: nothing was there. Failures end the connection here.
-    fn fill(&self, core: &mut Core) -> Result<bool, ()> {
-        let wanted = core.session.wanted();
-        if !core.input.is_empty() || wanted > 0 || core.large {
-            let mut input = std::mem::take(&mut core.input);
-            let result = self.read_into(core, &mut input, wanted);
-            core.input = input;
-            return result;
-        }
-        // Taken and not borrowed: a session may ask others, who may call somewhere on this thread.
-        let mut scratch = SCRATCH.take();
-        if scratch.capacity() < 16 << 10 {
-            scratch.reserve(KEEP);
-        }
-        let result = self.read_into(core, &mut scratch, wanted);
-        if !scratch.is_empty() {
-            // The beginning of a message stays with its connection, in a buffer of its own.
-            let rest = scratch.split();
-            core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
-            core.input.extend_from_slice(&rest);
-        }
-        SCRATCH.with(|kept| kept.set(scratch));
-        result
-    }
-
-    #[inline]
-    fn read_into(&self, core: &mut Core, input: &mut BytesMut, wanted: usize) -> Result<bool, ()> {
-        let before = input.len();
-        // What a caller announces is not allocated before some of it has come: at most as much again, or a little.
-        let wanted = if self.is_accepted() { wanted.min(before.max(ANNOUNCED)) } else { wanted };
-        let handles = if self.handles { Some(&mut core.handles) } else { None };
-        match self.stream.read(input, wanted, handles) {
-            Ok(0) => {
-                self.fail(core, self.closed());
-                return Err(());
-            }
-            Ok(_) => {}
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                return Ok(false);
-            }
-            Err(error) => {
-                self.fail(core, self.broken(&error));
-                return Err(());
-            }
-        }
-        if core.draining.is_some() {
-            input.clear();
-            return Ok(true);
-        }
-        // When a message must be whole is counted exactly.
-        let now = if before == 0 { lately() } else { Instant::now() };
-        if let Err(violation) = core.session.receive(now, input, &mut core.handles) {
-            self.refuse(core, violation);
-            input.clear();
-        }
-        core.large |= core.session.wanted() > KEEP;
-        Ok(true)
     }
 }
 

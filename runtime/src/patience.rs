@@ -259,6 +259,18 @@ impl Patience {
         }
     }
 
+    /// A wait begins. Whether it is to be slept through from the start, without a look.
+    pub(crate) fn sleeps_at_once(&mut self) -> bool {
+        self.begin();
+        // Behind a router that wants the CPU, too.
+        let asleep = self.asleep || self.budget.is_zero() || (self.gave_way && self.crowded > 0);
+        if asleep {
+            self.gave_way = false;
+            self.since.get_or_insert_with(Instant::now);
+        }
+        asleep
+    }
+
     /// Nothing came. Returns whether to look again, after yielding the CPU to whoever wants it.
     pub(crate) fn look_again(&mut self) -> bool {
         let again = self.wants_another_look();
@@ -351,6 +363,35 @@ mod tests {
             let lost = (0..8_000).filter(|_| wait(&mut patience, took, answered)).count();
             assert_eq!(lost, 13, "waits of 1, 2, 4, ... 4096 between them");
         }
+    }
+
+    #[test]
+    fn who_sleeps_anyhow_does_not_look_first() {
+        forget();
+        let mut patience = Patience::new(Latency::Default);
+        assert!(!patience.sleeps_at_once(), "nothing is known of the others");
+        patience.gave(HOG);
+        patience.rewarded();
+        assert!(patience.sleeps_at_once());
+        patience.slept();
+        assert!(!patience.sleeps_at_once(), "one wait is over, the next one looks again");
+        patience.rewarded();
+        // A wait that took long takes patience away, until there is none.
+        forget();
+        while !patience.budget.is_zero() {
+            patience.since = Instant::now().checked_sub(Duration::from_secs(1));
+            patience.slept();
+        }
+        assert!(patience.sleeps_at_once());
+        patience.slept();
+        assert_eq!(patience.budget, patience.limit, "it was short: looks may pay again");
+        // Behind a router that wants the CPU.
+        patience.behind_router(true, true);
+        patience.begin();
+        patience.gave(SWITCH);
+        assert!(!patience.wants_another_look());
+        patience.slept();
+        assert!(!patience.gives_way_after_sending(None) && patience.sleeps_at_once());
     }
 
     #[test]

@@ -330,11 +330,12 @@ impl Connection {
                 self.pass_on(core);
                 return own.unwrap_or(Outcome::Failed(failure));
             }
-            let moved = self.make_progress(&mut core);
+            let blind = looks == 0 && self.sleeps_at_once(&mut core);
+            let moved = !blind && self.make_progress(&mut core);
             if moved {
                 core.patience.rewarded();
             }
-            let again = moved || core.patience.wants_another_look();
+            let again = moved || (!blind && core.patience.wants_another_look());
             looks = looks.wrapping_add(1);
             // Also a thread that always has something to read for the others ends in time.
             if (!again || looks.is_multiple_of(LOOKS)) && until.is_some_and(|until| until <= Instant::now()) {
@@ -361,8 +362,7 @@ impl Connection {
                 continue;
             }
             let due = self.keep_time(&mut core);
-            core = self.sleep(core, sooner(until, due));
-            core.patience.slept();
+            core = self.sleep_and_read(core, sooner(until, due));
         }
     }
 

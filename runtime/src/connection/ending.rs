@@ -35,6 +35,12 @@ impl Connection {
     /// perhaps a goodbye that tells what became of the others.
     #[cold]
     pub(super) fn lose(&self, core: &mut Core, error: &io::Error) {
+        if core.reads_asleep {
+            // It wakes at once, may have read already, and reads the rest: nobody may come between.
+            core.broken =
+                Some(error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error));
+            return;
+        }
         for _ in 0..LAST_READS {
             if core.failed.is_some() || !matches!(self.fill(core), Ok(true)) {
                 break;

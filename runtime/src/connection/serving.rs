@@ -9,7 +9,9 @@ use crate::shares::Source;
 use crate::stopping::ending;
 use crate::sync::lock;
 use crate::worker_pool::{BlockingRecord, Job};
-use everywire_model::{Answer, Event, Failure, Incoming, Initiator, Kind, Request, Servant, visit::Nothing};
+use everywire_model::{
+    Answer, Endpoint, Event, Failure, Incoming, Initiator, Kind, Request, Servant, visit::Nothing,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -238,6 +240,11 @@ impl Connection {
     /// Whether the kernel tells of all that comes, with or without a look.
     pub(crate) fn is_told_of(&self) -> bool {
         self.stream.watched().1.is_none()
+    }
+
+    /// Whether its stream is TCP: on a busy CPU a look for bytes that may come finds nothing there.
+    pub(crate) fn is_over_tcp(&self) -> bool {
+        matches!(self.endpoint, Endpoint::Tcp { .. })
     }
 
     /// Shared memory: asks the peer to ring from now on, unless nothing is wanted of it. Returns whether it is too late to sleep.

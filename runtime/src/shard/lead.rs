@@ -138,6 +138,8 @@ impl Lead {
         let mut many = ManyCallers::default();
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
         let mut looks = 0;
+        // Whether the kernel has told of somebody, whose calls were served.
+        let mut came = false;
         // When the kernel was asked last.
         let mut asked = lately();
         shard.leader.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
@@ -158,7 +160,12 @@ impl Lead {
             if !self.leads() {
                 break;
             }
-            let mut index = 0;
+            // A look costs a system call, and the kernel tells of what has come in any case. But who is over is let go.
+            let blind = came
+                && !busy
+                && patience.sleeps_at_once()
+                && hot.iter().all(|hot| hot.is_over_tcp() && !hot.is_over());
+            let mut index = if blind { hot.len() } else { 0 };
             while let Some(connection) = hot.get(index) {
                 if many.are_here() && connection.is_told_of() {
                     // Nor is it kept: it may be over, and nobody would see that here.
@@ -186,7 +193,8 @@ impl Lead {
                 patience.behind_router(routed, false);
                 patience.after_sending(hot.back().map(|connection| connection.stream()));
             }
-            let idle = !busy && (many.are_here() || !patience.look_again());
+            came = false;
+            let idle = !busy && (blind || many.are_here() || !patience.look_again());
             // The clock is asked at every fourth look: four are soon over, and the clock costs as much as they do.
             if !idle && looks < LOOKS && !hot.is_empty() && (looks % 4 != 0 || lately() == asked) {
                 continue;
@@ -214,7 +222,8 @@ impl Lead {
                     shard.supervisor.wake();
                 }
             }
-            if !events.is_empty() {
+            came = !events.is_empty();
+            if came {
                 patience.rewarded();
             }
             if events.len() > 1 {

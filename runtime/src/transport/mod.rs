@@ -21,15 +21,40 @@ use std::time::{Duration, Instant};
 
 /// The least room a read is given.
 const READ: usize = 16 << 10;
+/// How long a read sleeps at most. Whoever waits longer sleeps in `poll`, which is told exactly for how long.
+pub(crate) const NAP: Duration = Duration::from_millis(200);
 /// The most parts one write gathers.
 const GATHER: usize = 16;
 
-/// A connected stream of bytes; nonblocking.
+/// A connected stream of bytes; nonblocking, but for [`Stream::sleep_and_read`].
 pub(crate) enum Stream {
     /// TCP or a Unix socket.
     Socket(OwnedFd),
     /// Shared memory.
     Shm(Box<shm::Channel>),
+}
+
+fn make_room(into: &mut BytesMut, wanted: usize) {
+    if into.capacity() - into.len() < READ.max(wanted) {
+        into.reserve(READ.max(wanted));
+    }
+}
+
+fn receive(
+    fd: &OwnedFd,
+    into: &mut BytesMut,
+    handles: Option<&mut Vec<Handle>>,
+    flags: RecvFlags,
+) -> io::Result<usize> {
+    let spare = into.spare_capacity_mut();
+    let n = match handles {
+        None => recv(fd, spare, flags)?.1,
+        Some(handles) => rights::receive(fd, spare, handles)?,
+    };
+    let filled = into.len() + n;
+    // SAFETY: the kernel has just written `n` bytes to the start of the spare room.
+    unsafe { into.set_len(filled) };
+    Ok(n)
 }
 
 impl Stream {
@@ -82,25 +107,31 @@ impl Stream {
         wanted: usize,
         handles: Option<&mut Vec<Handle>>,
     ) -> io::Result<usize> {
-        if into.capacity() - into.len() < READ.max(wanted) {
-            into.reserve(READ.max(wanted));
-        }
+        make_room(into, wanted);
         match self {
-            Self::Socket(fd) => {
-                let spare = into.spare_capacity_mut();
-                let n = match handles {
-                    None => recv(fd, spare, RecvFlags::DONTWAIT)?.1,
-                    Some(handles) => rights::receive(fd, spare, handles)?,
-                };
-                let filled = into.len() + n;
-                // SAFETY: the kernel has just written `n` bytes to the start of the spare room.
-                unsafe { into.set_len(filled) };
-                Ok(n)
-            }
+            Self::Socket(fd) => receive(fd, into, handles, RecvFlags::DONTWAIT),
             Self::Shm(channel) => {
                 let room = into.capacity() - into.len();
                 channel.read(into, room)
             }
+        }
+    }
+
+    /// Has a read end after some [`NAP`] with `WouldBlock`, from now on; otherwise it would sleep for ever.
+    pub(crate) fn bound_sleep(&self) -> io::Result<()> {
+        match self {
+            Self::Socket(fd) => Ok(sockopt::set_socket_timeout(fd, sockopt::Timeout::Recv, Some(NAP))?),
+            Self::Shm(_) => Ok(()),
+        }
+    }
+
+    /// Sleeps until something can be read, and reads it: one system call instead of the two of [`Stream::wait`] and [`Stream::read`].
+    /// `WouldBlock` after a [`NAP`].
+    pub(crate) fn sleep_and_read(&self, into: &mut BytesMut) -> io::Result<usize> {
+        make_room(into, 0);
+        match self {
+            Self::Socket(fd) => receive(fd, into, None, RecvFlags::empty()),
+            Self::Shm(_) => Err(ErrorKind::WouldBlock.into()),
         }
     }
 

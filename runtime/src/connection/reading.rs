@@ -1,0 +1,165 @@
+//! Reading: bytes of the stream go into the session.
+//!
+//! Mostly under the lock, and only what is there ([`Connection::fill`]). A thread that waits for its reply and would sleep in any case
+//! sleeps in its read, without the lock ([`Connection::sleep_and_read`]): on a busy CPU each system call counts. Invariant: while
+//! `reads_asleep` nobody else reads, so that bytes reach the session in their order.
+
+use super::{ANNOUNCED, Connection, Core, Held, KEEP};
+use crate::clock::lately;
+use crate::shard;
+use crate::transport::NAP;
+use bytes::BytesMut;
+use std::cell::Cell;
+use std::io::{self, ErrorKind};
+use std::time::Instant;
+
+thread_local! {
+    /// A buffer for connections that hold no bytes of their own: thousands of idle ones share it.
+    static SCRATCH: Cell<BytesMut> = Cell::new(BytesMut::new());
+}
+
+impl Connection {
+    /// Reads once and feeds the session. `Ok(false)`: nothing was there. Failures end the connection here.
+    pub(super) fn fill(&self, core: &mut Core) -> Result<bool, ()> {
+        let wanted = core.session.wanted();
+        if !core.input.is_empty() || wanted > 0 || core.large {
+            let mut input = std::mem::take(&mut core.input);
+            let result = self.read_into(core, &mut input, wanted);
+            core.input = input;
+            return result;
+        }
+        let mut scratch = take_scratch();
+        let result = self.read_into(core, &mut scratch, wanted);
+        keep_rest(core, scratch);
+        result
+    }
+
+    #[inline]
+    fn read_into(&self, core: &mut Core, input: &mut BytesMut, wanted: usize) -> Result<bool, ()> {
+        let before = input.len();
+        // What a caller announces is not allocated before some of it has come: at most as much again, or a little.
+        let wanted = if self.is_accepted() { wanted.min(before.max(ANNOUNCED)) } else { wanted };
+        let handles = if self.handles { Some(&mut core.handles) } else { None };
+        let read = self.stream.read(input, wanted, handles);
+        self.take_in(core, input, before, read)
+    }
+
+    /// Feeds the session with what was read behind the first `before` bytes.
+    #[inline]
+    fn take_in(
+        &self,
+        core: &mut Core,
+        input: &mut BytesMut,
+        before: usize,
+        read: io::Result<usize>,
+    ) -> Result<bool, ()> {
+        match read {
+            Ok(0) => {
+                self.fail(core, self.closed());
+                return Err(());
+            }
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Ok(false);
+            }
+            Err(error) => {
+                self.fail(core, self.broken(&error));
+                return Err(());
+            }
+        }
+        if core.draining.is_some() {
+            input.clear();
+            return Ok(true);
+        }
+        // When a message must be whole is counted exactly.
+        let now = if before == 0 { lately() } else { Instant::now() };
+        if let Err(violation) = core.session.receive(now, input, &mut core.handles) {
+            self.refuse(core, violation);
+            input.clear();
+        }
+        core.large |= core.session.wanted() > KEEP;
+        Ok(true)
+    }
+
+    /// Whether a wait that begins is to be slept through: then a look costs a system call, and finds nothing. Not so on a Unix socket:
+    /// its writer lets the reader run at once, and a look mostly finds what a sleep would have waited for. Memory is looked at without
+    /// a system call.
+    #[inline]
+    pub(super) fn sleeps_at_once(&self, core: &mut Core) -> bool {
+        self.is_over_tcp()
+            && core.company == 0
+            && core.patience.sleeps_at_once()
+            && core.session.transmit().is_empty()
+    }
+
+    /// The thread that reads sleeps until something can be done, in its read if it can.
+    pub(super) fn sleep_and_read<'c>(&'c self, mut core: Held<'c>, until: Option<Instant>) -> Held<'c> {
+        if self.may_read_asleep(&mut core, until) {
+            core.reads_asleep = true;
+            drop(core);
+            shard::about_to_block();
+            let mut scratch = take_scratch();
+            let read = self.stream().sleep_and_read(&mut scratch);
+            core = self.enter();
+            core.reads_asleep = false;
+            let over = matches!(&read, Err(error) if error.kind() == ErrorKind::WouldBlock);
+            // What became of the connection is in the core.
+            let moved =
+                core.failed.is_none() && matches!(self.take_in(&mut core, &mut scratch, 0, read), Ok(true));
+            keep_rest(&mut core, scratch);
+            if let Some(error) = core.broken.take() {
+                self.lose(&mut core, &error);
+            }
+            if moved {
+                core.patience.slept();
+            }
+            if !over {
+                return core;
+            }
+        }
+        core = self.sleep(core, until);
+        core.patience.slept();
+        core
+    }
+
+    /// Whether this thread may sleep in its read: nobody else reads here, no message is half there, nothing has to be sent, and the time
+    /// is not over before a nap is.
+    fn may_read_asleep(&self, core: &mut Core, until: Option<Instant>) -> bool {
+        if self.is_serving()
+            || !self.is_over_tcp()
+            || core.large
+            || core.draining.is_some()
+            || !core.input.is_empty()
+            || !core.session.transmit().is_empty()
+            || core.session.wanted() > 0
+            || until.is_some_and(|until| until < Instant::now() + NAP * 2)
+        {
+            return false;
+        }
+        if !core.bounded {
+            core.bounded = self.stream().bound_sleep().is_ok();
+        }
+        core.bounded
+    }
+}
+
+/// The buffer of this thread. Taken and not borrowed: a session may ask others, who may call somewhere on this thread.
+#[inline]
+fn take_scratch() -> BytesMut {
+    let mut scratch = SCRATCH.take();
+    if scratch.capacity() < 16 << 10 {
+        scratch.reserve(KEEP);
+    }
+    scratch
+}
+
+/// Gives it back. The beginning of a message stays with its connection, in a buffer of its own.
+#[inline]
+fn keep_rest(core: &mut Core, mut scratch: BytesMut) {
+    if !scratch.is_empty() {
+        let rest = scratch.split();
+        core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
+        core.input.extend_from_slice(&rest);
+    }
+    SCRATCH.with(|kept| kept.set(scratch));
+}
