@@ -93,6 +93,8 @@ pub struct Beside {
     pub ambient: Option<Arc<dyn Ambient>>,
     /// How the operation succeeded whose results these are; see [`Body::status`].
     pub status: i32,
+    /// What has no bytes of its own, of values that stay in this process.
+    pub parts: crate::native::Parts,
 }
 
 impl fmt::Debug for Body {
@@ -123,7 +125,8 @@ impl Body {
     pub fn with_status(mut self, status: i32) -> Self {
         if status != self.status() {
             let (handles, ambient) = (self.handles().to_vec(), self.ambient().cloned());
-            self.beside = Some(Arc::new(Beside { handles, ambient, status }));
+            let parts = self.beside.as_ref().map(|beside| beside.parts.clone()).unwrap_or_default();
+            self.beside = Some(Arc::new(Beside { handles, ambient, status, parts }));
         }
         self
     }

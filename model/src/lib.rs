@@ -26,6 +26,7 @@ pub mod failure;
 pub mod guid;
 pub mod hub;
 pub mod marshal;
+pub mod native;
 pub mod object;
 pub mod options;
 pub mod pipe;

@@ -10,7 +10,7 @@ use pending::Preparing;
 pub use raising::{Exception, Raises, answer_raised, raised, unexpected};
 pub use serving::{Request, Servant, no_operation};
 pub(crate) use typed::Side;
-pub use typed::{Ref, Remote};
+pub use typed::{Face, Ref, Remote};
 
 use crate::body::Body;
 use crate::contract::{Interface, Operation, Signal};
@@ -23,7 +23,6 @@ use crate::signal::{Emitter, Listener, Subscription};
 use crate::visit::{Encode, Sink};
 use bytes::Bytes;
 use raising::conclude;
-use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -120,7 +119,7 @@ pub trait Resolver: Send + Sync {
 }
 
 /// A servant of this process: its key, what emits its signals, and an `Arc<dyn Trait>` behind `Any`.
-pub type Local = (Bytes, Arc<dyn Emitter>, Arc<dyn Any + Send + Sync>);
+pub type Local = (Bytes, Arc<dyn Emitter>, Face);
 
 impl Object {
     /// An object reached this way.

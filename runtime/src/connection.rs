@@ -466,7 +466,7 @@ impl Core {
     }
 }
 
-fn timed_out(endpoint: &Endpoint) -> Failure {
+pub(crate) fn timed_out(endpoint: &Endpoint) -> Failure {
     Failure::new(Kind::TimedOut, Initiator::User, "no reply came before the deadline")
         .with_completed(Completed::Maybe)
         .at(endpoint)

@@ -3,8 +3,8 @@
 use crate::sync::{read, write};
 use crate::worker_pool::{BlockingRecord, BlockingRecords, blocking_records};
 use bytes::Bytes;
-use everywire_model::{Failure, Hold, Incoming, Interface, Servant, Wire, same_bytes};
-use std::any::Any;
+use everywire_model::object::Face;
+use everywire_model::{Failure, Hold, Incoming, Interface, Remote, Servant, Wire, same_bytes};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock, RwLockWriteGuard};
@@ -14,17 +14,46 @@ use std::sync::{Arc, RwLock, RwLockWriteGuard};
 pub(crate) struct Entry {
     /// Answers calls.
     pub(crate) servant: Arc<dyn Servant>,
-    /// The typed servant (an `Arc<dyn Trait>`), for callers in this process.
-    pub(crate) local: Option<Arc<dyn Any + Send + Sync>>,
+    /// The typed servant, for callers in this process.
+    pub(crate) local: Option<Typed>,
     /// Which of its operations block.
     pub(crate) records: BlockingRecords,
 }
 
 impl Entry {
-    /// A servant, and its typed face.
-    pub(crate) fn new(servant: Arc<dyn Servant>, local: Option<Arc<dyn Any + Send + Sync>>) -> Self {
+    /// A servant without a type.
+    pub(crate) fn new(servant: Arc<dyn Servant>) -> Self {
         let records = blocking_records(servant.interface().operations.len());
-        Self { servant, local, records }
+        Self { servant, local: None, records }
+    }
+
+    /// A typed servant.
+    pub(crate) fn typed<I: Remote + ?Sized>(servant: Arc<I>) -> Self {
+        let skeleton = I::skeleton(Arc::clone(&servant));
+        Self { local: Some(Typed::new(servant)), ..Self::new(skeleton) }
+    }
+}
+
+/// A typed servant of any type.
+#[derive(Clone)]
+pub(crate) struct Typed {
+    /// An `Arc<dyn Trait>`.
+    servant: Face,
+    /// The same as another trait, by the identity of the interface.
+    face: fn(&Face, &str) -> Option<Face>,
+}
+
+impl Typed {
+    fn new<I: Remote + ?Sized>(servant: Arc<I>) -> Self {
+        Self {
+            servant: Arc::new(servant),
+            face: |servant, id| I::face(servant.downcast_ref::<Arc<I>>()?, id),
+        }
+    }
+
+    /// An `Arc<dyn Trait>` of the trait of this interface: its own, or one of its bases.
+    pub(crate) fn of_type(&self, id: &str) -> Option<Face> {
+        (self.face)(&self.servant, id)
     }
 }
 

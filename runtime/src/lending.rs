@@ -8,7 +8,6 @@ use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
 use everywire_model::signal::Audience;
 use everywire_model::{Emitter, Lease, Ref, Reference, Servant, Signaller};
-use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -115,8 +114,7 @@ impl Node {
         let shared = &self.guard.shared;
         let key = shared.directory.fresh_key();
         let servant = make(&Lent { node: shared.weak(), key: key.clone(), of: PhantomData });
-        let local: Arc<dyn Any + Send + Sync> = Arc::new(Arc::clone(&servant));
-        shared.insert(&key, Entry::new(I::skeleton(Arc::clone(&servant)), Some(local)));
+        shared.insert(&key, Entry::typed(Arc::clone(&servant)));
         let mut reference = shared.publish(&I::interface().id, &key);
         shared.lend(&key, &mut reference);
         let emitter = Arc::clone(shared) as Arc<dyn Emitter>;
@@ -129,7 +127,7 @@ impl Node {
         let shared = &self.guard.shared;
         let key = shared.directory.fresh_key();
         let type_id = servants.first().map(|servant| servant.interface().id.to_string()).unwrap_or_default();
-        servants.into_iter().for_each(|servant| shared.insert(&key, Entry::new(servant, None)));
+        servants.into_iter().for_each(|servant| shared.insert(&key, Entry::new(servant)));
         let mut reference = shared.publish(&type_id, &key);
         shared.lend(&key, &mut reference);
         reference

@@ -11,7 +11,6 @@ use everywire_model::{
     Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Presence, Profile, Ref, Reference,
     Resolver, Servant, Signaller, Wire,
 };
-use std::any::Any;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -83,10 +82,8 @@ impl Node {
     /// Serves a typed servant under a key. Without listeners it can be reached by callers of this process only.
     pub fn export<I: RemoteTrait + ?Sized>(&self, key: impl AsRef<[u8]>, servant: Arc<I>) -> Ref<I> {
         let key = Bytes::copy_from_slice(key.as_ref());
-        let skeleton = I::skeleton(Arc::clone(&servant));
-        let local: Arc<dyn Any + Send + Sync> = Arc::new(Arc::clone(&servant));
         let type_id = I::interface().id.clone();
-        self.guard.shared.insert(&key, Entry::new(skeleton, Some(local)));
+        self.guard.shared.insert(&key, Entry::typed(Arc::clone(&servant)));
         let emitter = Arc::clone(&self.guard.shared) as Arc<dyn Emitter>;
         Ref::local(servant, self.guard.shared.publish(&type_id, &key), key, emitter)
     }
@@ -101,7 +98,7 @@ impl Node {
     pub fn export_servant(&self, key: impl AsRef<[u8]>, servant: Arc<dyn Servant>) -> Reference {
         let key = Bytes::copy_from_slice(key.as_ref());
         let type_id = servant.interface().id.clone();
-        self.guard.shared.insert(&key, Entry::new(servant, None));
+        self.guard.shared.insert(&key, Entry::new(servant));
         self.guard.shared.publish(&type_id, &key)
     }
 
@@ -117,11 +114,7 @@ impl Node {
         key: impl AsRef<[u8]>,
         make: impl Fn(&Bytes) -> Result<Arc<I>, Failure> + Send + Sync + 'static,
     ) {
-        let entry = move |servant: Arc<I>| {
-            let local: Arc<dyn Any + Send + Sync> = Arc::new(Arc::clone(&servant));
-            vec![Entry::new(I::skeleton(servant), Some(local))]
-        };
-        let make = Box::new(move |key: &Bytes| make(key).map(&entry));
+        let make = Box::new(move |key: &Bytes| make(key).map(|servant| vec![Entry::typed(servant)]));
         self.add_class(key.as_ref(), Class { interface: Hold::Static(I::interface()), make });
     }
 
@@ -132,8 +125,7 @@ impl Node {
         interface: Hold<Interface>,
         make: impl Fn(&Bytes) -> Result<Vec<Arc<dyn Servant>>, Failure> + Send + Sync + 'static,
     ) {
-        let entry = |servant| Entry::new(servant, None);
-        let make = Box::new(move |key: &Bytes| Ok(make(key)?.into_iter().map(entry).collect()));
+        let make = Box::new(move |key: &Bytes| Ok(make(key)?.into_iter().map(Entry::new).collect()));
         self.add_class(key.as_ref(), Class { interface, make });
     }
 

@@ -3,6 +3,7 @@
 use crate::builder::{Builder, Notice, Observer};
 use crate::connection::Connection;
 use crate::directory::{Directory, Entry};
+use crate::here::here;
 use crate::keeper::Keeper;
 use crate::lending::Hooks;
 use crate::links::Way;
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     audience: Mutex<Vec<Weak<Connection>>>,
     /// New calls are refused.
     pub(crate) draining: AtomicBool,
+    /// Calls from within this process that go through memory, and are under way.
+    pub(crate) inward: AtomicUsize,
     /// How long calls under way may take when the node is stopped.
     pub(crate) grace: Duration,
     pub(crate) stopped: AtomicBool,
@@ -118,6 +121,7 @@ impl Shared {
             ambient: RwLock::default(),
             audience: Mutex::default(),
             draining: AtomicBool::new(false),
+            inward: AtomicUsize::new(0),
             grace: builder.grace,
             stopped: AtomicBool::new(false),
         })
@@ -443,8 +447,7 @@ impl Shared {
     fn local_at(&self, key: &[u8], type_id: &str) -> Option<Local> {
         let emitter: Arc<dyn Emitter> = self.arc()?;
         let held = self.directory.get(key);
-        let exact = held.iter().find(|entry| entry.servant.interface().id == type_id);
-        let local = exact.or_else(|| held.first())?.local.clone()?;
+        let local = held.iter().find_map(|entry| entry.local.as_ref()?.of_type(type_id))?;
         Some((Bytes::copy_from_slice(key), emitter, local))
     }
 }
@@ -452,18 +455,17 @@ impl Shared {
 impl Resolver for Shared {
     fn resolve(&self, reference: &Reference) -> Result<Object, Failure> {
         let node = self.arc().ok_or_else(stopped)?;
-        Ok(Object::new(Arc::new(Remote::new(node, reference.clone(), self.deadline))))
+        Ok(Object::new(match here(&node, reference, self.deadline) {
+            Some(here) => Arc::new(here),
+            None => Arc::new(Remote::new(node, reference.clone(), self.deadline)),
+        }))
     }
 
     fn local(&self, reference: &Reference, type_id: &str) -> Option<Local> {
         for profile in &reference.profiles {
             for endpoint in &profile.endpoints {
                 if let Endpoint::InProcess { name } = endpoint {
-                    let node = lock(&NAMED)
-                        .iter()
-                        .find(|(held, _)| held == name)
-                        .and_then(|(_, node)| node.upgrade());
-                    if let Some(local) = node.and_then(|node| node.local_at(&profile.key, type_id)) {
+                    if let Some(local) = named(name).and_then(|node| node.local_at(&profile.key, type_id)) {
                         return Some(local);
                     }
                 } else if self.is_here(profile, endpoint)
@@ -491,6 +493,11 @@ pub(crate) fn no_loop(error: std::io::Error) -> Failure {
 
 pub(crate) fn no_loop_because(error: &std::io::Error) -> Failure {
     Failure::new(Kind::Internal, Initiator::Here, format!("cannot start an event loop: {error}"))
+}
+
+/// The node of this process that serves at the in-process address of that name.
+pub(crate) fn named(name: &str) -> Option<Arc<Shared>> {
+    lock(&NAMED).iter().find(|(held, _)| held == name).and_then(|(_, node)| node.upgrade())
 }
 
 /// A reference to an object of this process.

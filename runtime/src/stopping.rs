@@ -42,12 +42,13 @@ impl Shared {
         self.stop();
     }
 
-    /// Connections with calls under way; those without any end.
+    /// Connections with calls under way, and calls from within this process; connections without any end.
     fn under_way(&self) -> usize {
         let why = Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped");
         let serving = |connection: &Arc<Connection>| connection.is_serving() && !connection.is_over();
         let all = self.shards().iter().flat_map(|shard| shard.connections());
-        all.filter(serving).filter(|connection| !connection.retire(&why)).count()
+        let inward = self.inward.load(Ordering::SeqCst).saturating_sub(crate::here::inside());
+        inward + all.filter(serving).filter(|connection| !connection.retire(&why)).count()
     }
 }
 

@@ -50,7 +50,7 @@ impl Objects for View {
     fn export(&self, servants: Vec<Arc<dyn Servant>>) -> Bytes {
         let Some(node) = self.node.upgrade() else { return Bytes::new() };
         let key = node.directory.fresh_key();
-        servants.into_iter().for_each(|servant| node.insert(&key, Entry::new(servant, None)));
+        servants.into_iter().for_each(|servant| node.insert(&key, Entry::new(servant)));
         key
     }
 
@@ -151,7 +151,8 @@ impl Link for Aside {
     }
 }
 
-fn resolver(node: &Weak<Shared>) -> Arc<dyn Resolver> {
+/// That of a node, while it is there.
+pub(crate) fn resolver(node: &Weak<Shared>) -> Arc<dyn Resolver> {
     match node.upgrade() {
         Some(node) => node,
         None => Arc::new(Stopped),

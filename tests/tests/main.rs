@@ -25,6 +25,7 @@ mod endings;
 mod endurance_dcom;
 #[allow(unreachable_pub)]
 mod faults;
+mod in_process;
 mod kerberos;
 mod load;
 mod omniorb;

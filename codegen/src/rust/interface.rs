@@ -6,7 +6,7 @@ use super::plan::{Family, Plan};
 use super::types::{Face, Types};
 use crate::page::Page;
 use everywire_model::shape::{Field, Shape};
-use everywire_model::{Interface, Operation};
+use everywire_model::{Hold, Interface, Operation};
 
 /// The most values a request or a reply may carry: the longest tuple that can be marshalled.
 const MOST: usize = 16;
@@ -18,15 +18,7 @@ pub(super) const COMPLEX: usize = 60;
 /// Writes the trait of an interface.
 pub(super) fn define(types: &Types<'_, '_>, interface: &Interface, family: &Family, page: &mut Page) {
     let [name, ..] = names(types, family);
-    let mut supers: Vec<String> = interface
-        .bases
-        .iter()
-        .filter_map(|base| {
-            let (_, family) = types.plan.interface(&base.name)?;
-            let place = types.plan.find(&base.name)?;
-            Some(Plan::path(types.from, &place.path, &names(types, family)[0]))
-        })
-        .collect();
+    let mut supers = bases(types, interface);
     if supers.is_empty() {
         supers = vec!["Send".into(), "Sync".into()];
     }
@@ -55,6 +47,16 @@ pub(super) fn define(types: &Types<'_, '_>, interface: &Interface, family: &Fami
     });
 }
 
+/// The traits of its bases.
+fn bases(types: &Types<'_, '_>, interface: &Interface) -> Vec<String> {
+    let path = |base: &Hold<Interface>| {
+        let (_, family) = types.plan.interface(&base.name)?;
+        let place = types.plan.find(&base.name)?;
+        Some(Plan::path(types.from, &place.path, &names(types, family)[0]))
+    };
+    interface.bases.iter().filter_map(path).collect()
+}
+
 /// Writes what connects the trait to its stub and skeleton.
 pub(super) fn implement(types: &Types<'_, '_>, interface: &Interface, family: &Family, page: &mut Page) {
     let [name, stub, skeleton] = names(types, family);
@@ -72,6 +74,25 @@ pub(super) fn implement(types: &Types<'_, '_>, interface: &Interface, family: &F
         page.block("fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant>", |page| {
             page.line(format!("std::sync::Arc::new({skeleton}(servant))"));
         });
+        let bases = bases(types, interface);
+        if !bases.is_empty() {
+            page.gap();
+            page.block(
+                "fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face>",
+                |page| {
+                    page.block("if Self::interface().id == id", |page| {
+                        page.line("return Some(std::sync::Arc::new(servant.clone()));");
+                    });
+                    for (number, base) in bases.iter().enumerate() {
+                        let found = format!("<dyn {base} as ew::Remote>::face(&(servant.clone() as _), id)");
+                        page.line(match number {
+                            0 => found,
+                            _ => format!("    .or_else(|| {found})"),
+                        });
+                    }
+                },
+            );
+        }
     });
     for emitted in super::signals::emitted(types, interface) {
         page.line(format!("impl ew::Emits<{emitted}> for dyn {name} {{}}"));

@@ -646,6 +646,13 @@ impl ew::Remote for dyn FiringSource {
     fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
         std::sync::Arc::new(FiringSourceSkeleton(servant))
     }
+
+    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+        if Self::interface().id == id {
+            return Some(std::sync::Arc::new(servant.clone()));
+        }
+        <dyn Source as ew::Remote>::face(&(servant.clone() as _), id)
+    }
 }
 
 /// Calls a [`FiringSource`] that is somewhere else.
@@ -711,6 +718,13 @@ impl ew::Remote for dyn FiringSourceAsync {
 
     fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
         std::sync::Arc::new(FiringSourceAsyncSkeleton(servant))
+    }
+
+    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+        if Self::interface().id == id {
+            return Some(std::sync::Arc::new(servant.clone()));
+        }
+        <dyn SourceAsync as ew::Remote>::face(&(servant.clone() as _), id)
     }
 }
 

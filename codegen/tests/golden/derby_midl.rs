@@ -521,6 +521,13 @@ impl ew::Remote for dyn Callback {
     fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
         std::sync::Arc::new(CallbackSkeleton(servant))
     }
+
+    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+        if Self::interface().id == id {
+            return Some(std::sync::Arc::new(servant.clone()));
+        }
+        <dyn ICallback as ew::Remote>::face(&(servant.clone() as _), id)
+    }
 }
 
 /// Calls a [`Callback`] that is somewhere else.
@@ -576,6 +583,13 @@ impl ew::Remote for dyn CallbackAsync {
 
     fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
         std::sync::Arc::new(CallbackAsyncSkeleton(servant))
+    }
+
+    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+        if Self::interface().id == id {
+            return Some(std::sync::Arc::new(servant.clone()));
+        }
+        <dyn ICallbackAsync as ew::Remote>::face(&(servant.clone() as _), id)
     }
 }
 
@@ -647,6 +661,13 @@ impl ew::Remote for dyn SlowConnectionPoints {
     fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
         std::sync::Arc::new(SlowConnectionPointsSkeleton(servant))
     }
+
+    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+        if Self::interface().id == id {
+            return Some(std::sync::Arc::new(servant.clone()));
+        }
+        <dyn ISlowConnectionPoints as ew::Remote>::face(&(servant.clone() as _), id)
+    }
 }
 impl ew::Emits<SlowConnectionPointsHello> for dyn SlowConnectionPoints {}
 
@@ -682,6 +703,13 @@ impl ew::Remote for dyn SlowConnectionPointsAsync {
 
     fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
         std::sync::Arc::new(SlowConnectionPointsAsyncSkeleton(servant))
+    }
+
+    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+        if Self::interface().id == id {
+            return Some(std::sync::Arc::new(servant.clone()));
+        }
+        <dyn ISlowConnectionPointsAsync as ew::Remote>::face(&(servant.clone() as _), id)
     }
 }
 impl ew::Emits<SlowConnectionPointsHello> for dyn SlowConnectionPointsAsync {}
@@ -754,6 +782,13 @@ impl ew::Remote for dyn CallbackClient {
     fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
         std::sync::Arc::new(CallbackClientSkeleton(servant))
     }
+
+    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+        if Self::interface().id == id {
+            return Some(std::sync::Arc::new(servant.clone()));
+        }
+        <dyn ICallbackEvents as ew::Remote>::face(&(servant.clone() as _), id)
+    }
 }
 
 /// Calls a [`CallbackClient`] that is somewhere else.
@@ -799,6 +834,13 @@ impl ew::Remote for dyn CallbackClientAsync {
 
     fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
         std::sync::Arc::new(CallbackClientAsyncSkeleton(servant))
+    }
+
+    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+        if Self::interface().id == id {
+            return Some(std::sync::Arc::new(servant.clone()));
+        }
+        <dyn ICallbackEventsAsync as ew::Remote>::face(&(servant.clone() as _), id)
     }
 }
 
@@ -860,6 +902,13 @@ impl ew::Remote for dyn SlowClient {
     fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
         std::sync::Arc::new(SlowClientSkeleton(servant))
     }
+
+    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+        if Self::interface().id == id {
+            return Some(std::sync::Arc::new(servant.clone()));
+        }
+        <dyn ISlowConnectionPointsEvents as ew::Remote>::face(&(servant.clone() as _), id)
+    }
 }
 
 /// Calls a [`SlowClient`] that is somewhere else.
@@ -905,6 +954,13 @@ impl ew::Remote for dyn SlowClientAsync {
 
     fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
         std::sync::Arc::new(SlowClientAsyncSkeleton(servant))
+    }
+
+    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+        if Self::interface().id == id {
+            return Some(std::sync::Arc::new(servant.clone()));
+        }
+        <dyn ISlowConnectionPointsEventsAsync as ew::Remote>::face(&(servant.clone() as _), id)
     }
 }
 

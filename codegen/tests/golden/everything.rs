@@ -1057,6 +1057,13 @@ pub mod figures {
         fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
             std::sync::Arc::new(CanvasSkeleton(servant))
         }
+
+        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+            if Self::interface().id == id {
+                return Some(std::sync::Arc::new(servant.clone()));
+            }
+            <dyn Node as ew::Remote>::face(&(servant.clone() as _), id)
+        }
     }
 
     /// Calls a [`Canvas`] that is somewhere else.
@@ -1282,6 +1289,13 @@ pub mod figures {
 
         fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
             std::sync::Arc::new(CanvasAsyncSkeleton(servant))
+        }
+
+        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+            if Self::interface().id == id {
+                return Some(std::sync::Arc::new(servant.clone()));
+            }
+            <dyn NodeAsync as ew::Remote>::face(&(servant.clone() as _), id)
         }
     }
 
@@ -1923,6 +1937,14 @@ pub mod figures {
             fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
                 std::sync::Arc::new(BothSkeleton(servant))
             }
+
+            fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+                if Self::interface().id == id {
+                    return Some(std::sync::Arc::new(servant.clone()));
+                }
+                <dyn Source as ew::Remote>::face(&(servant.clone() as _), id)
+                    .or_else(|| <dyn super::Canvas as ew::Remote>::face(&(servant.clone() as _), id))
+            }
         }
 
         /// Calls a [`Both`] that is somewhere else.
@@ -2181,6 +2203,14 @@ pub mod figures {
 
             fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
                 std::sync::Arc::new(BothAsyncSkeleton(servant))
+            }
+
+            fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+                if Self::interface().id == id {
+                    return Some(std::sync::Arc::new(servant.clone()));
+                }
+                <dyn SourceAsync as ew::Remote>::face(&(servant.clone() as _), id)
+                    .or_else(|| <dyn super::CanvasAsync as ew::Remote>::face(&(servant.clone() as _), id))
             }
         }
 

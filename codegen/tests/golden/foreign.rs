@@ -486,6 +486,13 @@ pub mod deep {
         fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
             std::sync::Arc::new(ArchiveSkeleton(servant))
         }
+
+        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+            if Self::interface().id == id {
+                return Some(std::sync::Arc::new(servant.clone()));
+            }
+            <dyn super::Inventory as ew::Remote>::face(&(servant.clone() as _), id)
+        }
     }
     impl ew::Emits<super::InventorySold> for dyn Archive {}
     impl ew::Emits<super::InventoryClosed> for dyn Archive {}
@@ -587,6 +594,13 @@ pub mod deep {
 
         fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
             std::sync::Arc::new(ArchiveAsyncSkeleton(servant))
+        }
+
+        fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+            if Self::interface().id == id {
+                return Some(std::sync::Arc::new(servant.clone()));
+            }
+            <dyn super::InventoryAsync as ew::Remote>::face(&(servant.clone() as _), id)
         }
     }
     impl ew::Emits<super::InventorySold> for dyn ArchiveAsync {}

@@ -993,6 +993,14 @@ impl ew::Remote for dyn Tank {
     fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
         std::sync::Arc::new(TankSkeleton(servant))
     }
+
+    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+        if Self::interface().id == id {
+            return Some(std::sync::Arc::new(servant.clone()));
+        }
+        <dyn ITank as ew::Remote>::face(&(servant.clone() as _), id)
+            .or_else(|| <dyn IRecorder as ew::Remote>::face(&(servant.clone() as _), id))
+    }
 }
 impl ew::Emits<TankOverflowed> for dyn Tank {}
 impl ew::Emits<TankEmptied> for dyn Tank {}
@@ -1183,6 +1191,14 @@ impl ew::Remote for dyn TankAsync {
 
     fn skeleton(servant: std::sync::Arc<Self>) -> std::sync::Arc<dyn ew::Servant> {
         std::sync::Arc::new(TankAsyncSkeleton(servant))
+    }
+
+    fn face(servant: &std::sync::Arc<Self>, id: &str) -> Option<ew::object::Face> {
+        if Self::interface().id == id {
+            return Some(std::sync::Arc::new(servant.clone()));
+        }
+        <dyn ITankAsync as ew::Remote>::face(&(servant.clone() as _), id)
+            .or_else(|| <dyn IRecorderAsync as ew::Remote>::face(&(servant.clone() as _), id))
     }
 }
 impl ew::Emits<TankOverflowed> for dyn TankAsync {}

@@ -9,6 +9,7 @@ use crate::shape::{Hold, Shape};
 use crate::signal::{Emitter, Signals};
 use crate::visit::{Sink, Visit};
 use bytes::Bytes;
+use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -21,7 +22,15 @@ pub trait Remote: Send + Sync + 'static {
     fn stub(object: Object) -> Arc<Self>;
     /// A skeleton that serves it.
     fn skeleton(servant: Arc<Self>) -> Arc<dyn Servant>;
+    /// The servant as the trait of the interface with this identity, which is its own or one of its bases: an `Arc<dyn Trait>` behind
+    /// `Any`, for callers of this process. Generated code knows the bases.
+    fn face(servant: &Arc<Self>, id: &str) -> Option<Face> {
+        (Self::interface().id == id).then(|| Arc::new(Arc::clone(servant)) as _)
+    }
 }
+
+/// A servant as one of its traits: an `Arc<dyn Trait>` behind `Any`.
+pub type Face = Arc<dyn Any + Send + Sync>;
 
 /// A typed reference to an object, here or elsewhere. It dereferences to the trait, so a caller cannot tell where the
 /// object lives: in this process it *is* the servant.

@@ -1,0 +1,309 @@
+//! The codec of calls that do not leave the process: where the caller's type is not the servant's, or nobody knows a type, values
+//! go through memory in the order and size that this machine has.
+//!
+//! Numbers stand as they are, without alignment; a text, bytes, and the begin and end of composites carry a mark, so that a
+//! reader with another contract is told, as on a wire. What has no bytes of its own (references with the options that hide in them,
+//! shapes, type codes, handles) lies beside the bytes, in order. Nobody else ever sees these bytes.
+
+use crate::body::{Beside, Body, Codec, Context, Handle};
+use crate::budget::{Budget, MOST_LEVELS};
+use crate::failure::Failure;
+use crate::reference::Reference;
+use crate::shape::{Enum, Shape, Text};
+use crate::typecode::TypeCode;
+use crate::visit::{Numbers, NumbersMut, Sink, Source, Visit};
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The codec.
+pub static NATIVE: Native = Native;
+
+/// Its type.
+#[derive(Debug, Clone, Copy)]
+pub struct Native;
+
+const LITTLE: bool = cfg!(target_endian = "little");
+
+const TEXT: u8 = 0xa1;
+const BYTES: u8 = 0xa2;
+const OPEN: u8 = 0xa3;
+const CLOSE: u8 = 0xa4;
+
+/// Values without bytes, in the order in which they are read.
+#[derive(Debug, Clone, Default)]
+pub struct Parts(Vec<Part>);
+
+#[derive(Debug, Clone)]
+enum Part {
+    Reference(Option<Reference>),
+    Shape(Shape),
+    TypeCode(TypeCode),
+}
+
+impl Codec for Native {
+    fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
+        visit(&mut Reader { body, at: 0, part: 0, handle: 0, budget: body.budget })
+    }
+
+    fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
+        let mut writer = Writer::default();
+        visit(&mut writer)?;
+        let Writer { bytes, parts, handles, status } = writer;
+        let beside = (!parts.0.is_empty() || !handles.is_empty() || status != 0)
+            .then(|| Arc::new(Beside { handles, status, parts, ..Beside::default() }));
+        Ok(Body {
+            bytes: bytes.into(),
+            base: 0,
+            little: LITTLE,
+            dialect: 0,
+            context: Context::default(),
+            // They are this process's own.
+            budget: Budget { bytes: u64::MAX, elements: u64::MAX, depth: MOST_LEVELS, handles: u32::MAX },
+            codec: &NATIVE,
+            beside,
+        })
+    }
+}
+
+#[derive(Default)]
+struct Writer {
+    bytes: Vec<u8>,
+    parts: Parts,
+    handles: Vec<Handle>,
+    status: i32,
+}
+
+impl Writer {
+    fn marked(&mut self, mark: u8, bytes: &[u8]) {
+        self.bytes.push(mark);
+        self.bytes.extend_from_slice(&(bytes.len() as u64).to_ne_bytes());
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+macro_rules! write {
+    ($($name:ident)*) => {
+        $(fn $name(&mut self, value: $name) -> Visit<()> {
+            self.bytes.extend_from_slice(&value.to_ne_bytes());
+            Ok(())
+        })*
+    };
+}
+
+impl Sink for Writer {
+    write!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+
+    fn bool(&mut self, value: bool) -> Visit<()> {
+        self.u8(value.into())
+    }
+
+    fn char(&mut self, value: char, _: bool) -> Visit<()> {
+        self.u32(value.into())
+    }
+
+    fn text(&mut self, _: &Text, value: &str) -> Visit<()> {
+        self.marked(TEXT, value.as_bytes());
+        Ok(())
+    }
+
+    fn bytes(&mut self, _: &Shape, value: &[u8]) -> Visit<()> {
+        self.marked(BYTES, value);
+        Ok(())
+    }
+
+    fn numbers(&mut self, values: Numbers<'_>) -> Visit<()> {
+        values.put(LITTLE, &mut self.bytes);
+        Ok(())
+    }
+
+    fn enumerant(&mut self, _: &Enum, value: i32) -> Visit<()> {
+        self.i32(value)
+    }
+
+    fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
+        self.parts.0.push(Part::Reference(value.cloned()));
+        Ok(())
+    }
+
+    fn type_code(&mut self, value: &TypeCode) -> Visit<()> {
+        self.parts.0.push(Part::TypeCode(value.clone()));
+        Ok(())
+    }
+
+    fn handle(&mut self, value: &Handle) -> Visit<()> {
+        self.handles.push(Arc::clone(value));
+        Ok(())
+    }
+
+    fn open(&mut self, _: &Shape, len: usize) -> Visit<()> {
+        self.bytes.push(OPEN);
+        self.u64(len as u64)
+    }
+
+    fn content(&mut self, shape: &Shape) -> Visit<()> {
+        self.parts.0.push(Part::Shape(shape.clone()));
+        Ok(())
+    }
+
+    fn close(&mut self, _: &Shape) -> Visit<()> {
+        self.u8(CLOSE)
+    }
+
+    fn status(&mut self, status: i32) -> Visit<()> {
+        self.status = status;
+        Ok(())
+    }
+}
+
+struct Reader<'a> {
+    body: &'a Body,
+    at: usize,
+    part: usize,
+    handle: usize,
+    budget: Budget,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Visit<&'a [u8]> {
+        let end = self.at.checked_add(len);
+        match end.and_then(|end| self.body.bytes.get(self.at..end)) {
+            Some(taken) => {
+                self.at += len;
+                Ok(taken)
+            }
+            None => Err(Failure::malformed("the values end too soon: the contracts differ", self.at)),
+        }
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Visit<[u8; N]> {
+        let mut fixed = [0; N];
+        fixed.copy_from_slice(self.take(N)?);
+        Ok(fixed)
+    }
+
+    fn mark(&mut self, wanted: u8, noun: &str) -> Visit<()> {
+        let at = self.at;
+        let [found] = self.fixed()?;
+        if found == wanted {
+            return Ok(());
+        }
+        Err(Failure::malformed(format_args!("{noun} was expected: the contracts differ"), at))
+    }
+
+    fn marked(&mut self, mark: u8, noun: &str) -> Visit<&'a [u8]> {
+        self.mark(mark, noun)?;
+        let len = usize::try_from(self.u64()?).unwrap_or(usize::MAX);
+        self.take(len)
+    }
+
+    fn part(&mut self) -> Option<&'a Part> {
+        let part = self.body.beside.as_ref()?.parts.0.get(self.part)?;
+        self.part += 1;
+        Some(part)
+    }
+
+    fn lacks(&self, noun: &str) -> Failure {
+        Failure::malformed(format_args!("{noun} was expected: the contracts differ"), self.at)
+    }
+}
+
+macro_rules! read {
+    ($($name:ident)*) => {
+        $(fn $name(&mut self) -> Visit<$name> {
+            self.fixed().map($name::from_ne_bytes)
+        })*
+    };
+}
+
+impl<'a> Source<'a> for Reader<'a> {
+    read!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+
+    fn bool(&mut self) -> Visit<bool> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(self.lacks("a boolean")),
+        }
+    }
+
+    fn char(&mut self, _: bool) -> Visit<char> {
+        let value = self.u32()?;
+        char::from_u32(value).ok_or_else(|| self.lacks("a character"))
+    }
+
+    fn text(&mut self, _: &Text) -> Visit<Cow<'a, str>> {
+        let bytes = self.marked(TEXT, "a text")?;
+        std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| self.lacks("a text"))
+    }
+
+    fn bytes(&mut self, _: &Shape) -> Visit<Cow<'a, [u8]>> {
+        self.marked(BYTES, "bytes").map(Cow::Borrowed)
+    }
+
+    fn shared(&mut self, _: &Shape) -> Visit<Bytes> {
+        self.marked(BYTES, "bytes").map(|bytes| self.body.bytes.slice_ref(bytes))
+    }
+
+    fn numbers(&mut self, mut into: NumbersMut<'_>) -> Visit<()> {
+        let len = into.len().checked_mul(into.width()).ok_or_else(|| self.lacks("a number"))?;
+        let bytes = self.take(len)?;
+        into.fill(LITTLE, bytes);
+        Ok(())
+    }
+
+    fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
+        let value = self.i32()?;
+        match shape.name_of(value) {
+            Some(_) => Ok(value),
+            None => Err(Failure::malformed(format_args!("{value} is no member of {}", shape.name), self.at)),
+        }
+    }
+
+    fn reference(&mut self) -> Visit<Option<Reference>> {
+        match self.part() {
+            Some(Part::Reference(reference)) => Ok(reference.clone()),
+            _ => Err(self.lacks("a reference")),
+        }
+    }
+
+    fn type_code(&mut self) -> Visit<TypeCode> {
+        match self.part() {
+            Some(Part::TypeCode(code)) => Ok(code.clone()),
+            _ => Err(self.lacks("a type code")),
+        }
+    }
+
+    fn handle(&mut self) -> Visit<Handle> {
+        let handle = self.body.handles().get(self.handle).ok_or_else(|| self.lacks("a handle"))?;
+        self.handle += 1;
+        Ok(Arc::clone(handle))
+    }
+
+    fn open(&mut self, shape: &Shape) -> Visit<usize> {
+        self.mark(OPEN, "a composite")?;
+        self.budget.enter()?;
+        let len = usize::try_from(self.u64()?).unwrap_or(usize::MAX);
+        Ok(if matches!(shape.resolved(), Shape::Union(_)) { 0 } else { len })
+    }
+
+    fn content(&mut self) -> Visit<Shape> {
+        match self.part() {
+            Some(Part::Shape(shape)) => Ok(shape.clone()),
+            _ => Err(self.lacks("the type of a value")),
+        }
+    }
+
+    fn close(&mut self, _: &Shape) -> Visit<()> {
+        self.budget.leave();
+        self.mark(CLOSE, "the end of a composite")
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+
+    fn status(&self) -> i32 {
+        self.body.status()
+    }
+}

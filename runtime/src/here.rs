@@ -1,0 +1,444 @@
+//! The way to an object of this process whose servant is not what the caller's type says: the other face (blocking or asynchronous), a
+//! base interface that the contract does not know as such, or a call without any type.
+//!
+//! Nothing holds here that does not hold elsewhere: values go through memory, as copies; the call runs on a thread of the pool, so
+//! that its deadline ends the waiting; a node that is about to end refuses it. A caller of the servant's own type, or of a base of
+//! it, has the servant itself and needs none of this.
+//!
+//! States of a call: *under way*, until its [`Inward`] is answered, given up, or late; whichever comes first tells the caller, once.
+
+use crate::connection::timed_out;
+use crate::directory::Entry;
+use crate::shard;
+use crate::shared::{Shared, named};
+use crate::stopping::ending;
+use crate::sync::lock;
+use crate::target::FORWARDS;
+use crate::timers::{Moment, TIMERS};
+use bytes::Bytes;
+use everywire_model::native::NATIVE;
+use everywire_model::object::{Completion, Method, Ticket};
+use everywire_model::signal::Listener;
+use everywire_model::{
+    Answer, Body, BoxFuture, CallId, Codec, Completed, Emitter, Encode, Endpoint, Expects, Failure, Incoming,
+    Initiator, Interface, Kind, Link, Outcome, Peer, Reference, Request, Resolver, Servant, Signal,
+    Subscription, Target,
+};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak, mpsc};
+use std::time::{Duration, Instant};
+
+/// Numbers of these calls.
+static TICKETS: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    static INSIDE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// See the module.
+pub(crate) struct Here {
+    /// The caller's.
+    node: Arc<Shared>,
+    reference: Reference,
+    name: String,
+    key: Bytes,
+    deadline: Option<Duration>,
+    /// Calls of futures, to be withdrawn.
+    calls: Arc<Mutex<HashMap<u64, Arc<Inward>>>>,
+}
+
+/// Who answers a call.
+struct Found {
+    server: Arc<Shared>,
+    servant: Arc<dyn Servant>,
+    index: usize,
+}
+
+impl Here {
+    /// The object under this key at the in-process address of that name.
+    pub(crate) fn new(
+        node: Arc<Shared>,
+        reference: &Reference,
+        name: &str,
+        key: &Bytes,
+        deadline: Option<Duration>,
+    ) -> Self {
+        let (reference, name, key) = (reference.clone(), name.to_owned(), key.clone());
+        Self { node, reference, name, key, deadline, calls: Arc::default() }
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::InProcess { name: self.name.clone() }
+    }
+
+    /// The node that serves it.
+    fn server(&self) -> Result<Arc<Shared>, Failure> {
+        named(&self.name).filter(|server| !server.stopped.load(Ordering::Acquire)).ok_or_else(|| {
+            Failure::new(
+                Kind::Unreachable,
+                Initiator::User,
+                format!("nothing in this process answers at {}", self.endpoint()),
+            )
+            .with_hint(
+                "in-process addresses reach servers of the same process only, as long as they are served",
+            )
+        })
+    }
+
+    /// The object's interfaces, and the node that serves them.
+    fn entries(&self) -> Result<(Arc<Shared>, Vec<Entry>), Failure> {
+        let server = self.server()?;
+        let entries = server.directory.get(&self.key);
+        if entries.is_empty() {
+            let key = everywire_model::reference::escape(&self.key);
+            let what = format!("no object has the key `{key}`");
+            return Err(Failure::new(Kind::NoObject, Initiator::Peer, what).at(self.endpoint()));
+        }
+        Ok((server, entries))
+    }
+
+    /// Who answers, and by which of its operations.
+    fn find(&self, method: Method<'_>) -> Result<Found, Failure> {
+        let (server, entries) = self.entries()?;
+        let known = |entry: &&Entry| {
+            method.interface.is_none_or(|interface| entry.servant.interface().is_a(&interface.id))
+        };
+        let name = method.operation.name.as_bytes();
+        let found = entries.iter().filter(known).chain(&entries).find_map(|entry| {
+            let index = entry.servant.interface().index_of(name)?;
+            Some((Arc::clone(&entry.servant), index))
+        });
+        match found {
+            Some((servant, index)) => Ok(Found { server, servant, index }),
+            None => {
+                let what = format!("the object has no operation `{}`", method.operation.name);
+                Err(Failure::new(Kind::NoOperation, Initiator::Peer, what).at(self.endpoint()))
+            }
+        }
+    }
+
+    /// Begins a call; `done` gets its outcome, unless the failure is returned.
+    fn begin(
+        &self,
+        method: Method<'_>,
+        arguments: &dyn Encode,
+        expects: Expects,
+        done: Completion,
+    ) -> Result<Arc<Inward>, Failure> {
+        let Found { server, servant, index } = self.find(method)?;
+        if server.is_draining() {
+            return Err(ending().at(self.endpoint()));
+        }
+        let body = NATIVE.write(&mut |sink| arguments.encode(sink))?;
+        let inward = Arc::new(Inward {
+            server: Arc::downgrade(&server),
+            endpoint: self.endpoint(),
+            done: Mutex::new(Some((done, UnderWay::of(&server)))),
+            late: Mutex::new(None),
+        });
+        let incoming = Incoming {
+            id: CallId(0),
+            sender: Bytes::new(),
+            key: self.key.clone(),
+            interface: Bytes::copy_from_slice(servant.interface().name.as_bytes()),
+            operation: Bytes::copy_from_slice(method.operation.name.as_bytes()),
+            body,
+            expects,
+        };
+        let link: Arc<dyn Link> = Arc::clone(&inward) as _;
+        let request = Request::new(index, incoming, link, Arc::clone(&servant));
+        server.apart(Box::new(move || {
+            let _inside = Inside::enter();
+            servant.dispatch(request);
+        }));
+        Ok(inward)
+    }
+
+    /// Calls, and waits.
+    fn once(&self, method: Method<'_>, arguments: &dyn Encode, until: Option<Instant>) -> Outcome<Body> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let done = move |outcome| {
+            // Nobody waits any more: then nobody wants it.
+            let _ = sender.try_send(outcome);
+        };
+        let inward = match self.begin(method, arguments, Expects::Reply, Box::new(done)) {
+            Ok(inward) => inward,
+            Err(failure) => return Outcome::Failed(failure),
+        };
+        // A servant that calls must not keep its shard from others.
+        shard::about_to_block();
+        let outcome = match until {
+            None => receiver.recv().ok(),
+            Some(until) => match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(outcome) => Some(outcome),
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    inward.give_up();
+                    Some(Outcome::Failed(timed_out(&self.endpoint())))
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => None,
+            },
+        };
+        outcome.unwrap_or_else(|| Outcome::Failed(unanswered()))
+    }
+}
+
+impl Target for Here {
+    fn reference(&self) -> &Reference {
+        &self.reference
+    }
+
+    fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
+        let until = self.deadline.and_then(|deadline| Instant::now().checked_add(deadline));
+        let mut outcome = self.once(method, arguments, until);
+        for _ in 0..FORWARDS {
+            let Outcome::Moved(reference) = &outcome else { break };
+            let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
+            outcome = match here(&self.node, reference, rest) {
+                Some(next) => next.once(method, arguments, until),
+                // It follows what is elsewhere by itself.
+                None => match self.node.resolve(reference) {
+                    Ok(object) => return object.with_deadline(rest).target().invoke(method, arguments),
+                    Err(failure) => Outcome::Failed(failure),
+                },
+            };
+        }
+        match outcome {
+            Outcome::Failed(failure) => {
+                Outcome::Failed(failure.at(format_args!("operation {}", method.operation.label)))
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
+        self.begin(method, arguments, Expects::Nothing, Box::new(drop))
+            .map(drop)
+            .map_err(|failure| failure.at(format_args!("operation {}", method.operation.label)))
+    }
+
+    fn submit(&self, method: Method<'_>, arguments: &dyn Encode, done: Completion) -> Ticket {
+        let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
+        let (calls, endpoint) = (Arc::downgrade(&self.calls), self.endpoint());
+        let label = method.operation.label.to_string();
+        // In a place of its own: a call that does not begin has its outcome, too.
+        let done = Arc::new(Mutex::new(Some(done)));
+        let kept = Arc::clone(&done);
+        let tell = move |outcome| {
+            if let Some(calls) = calls.upgrade() {
+                lock(&calls).remove(&ticket);
+            }
+            let Some(done) = lock(&kept).take() else { return };
+            done(match outcome {
+                Outcome::Moved(_) => {
+                    let what = "the object has moved, and a future does not follow it within a process";
+                    Outcome::Failed(Failure::new(Kind::Unsupported, Initiator::Here, what).at(endpoint))
+                }
+                Outcome::Failed(failure) => Outcome::Failed(failure.at(format_args!("operation {label}"))),
+                outcome => outcome,
+            });
+        };
+        // Registered before it can end: an outcome that is there already removes nothing.
+        match self.begin(method, arguments, Expects::Reply, Box::new(tell)) {
+            Ok(inward) => {
+                let mut calls = lock(&self.calls);
+                if inward.is_under_way() {
+                    calls.insert(ticket, Arc::clone(&inward));
+                    drop(calls);
+                    if let Some(until) = self.deadline.and_then(|rest| Instant::now().checked_add(rest)) {
+                        inward.end_at(until);
+                    }
+                }
+            }
+            Err(failure) => {
+                let done = lock(&done).take();
+                if let Some(done) = done {
+                    done(Outcome::Failed(failure.at(format_args!("operation {}", method.operation.label))));
+                }
+            }
+        }
+        Ticket(ticket)
+    }
+
+    fn withdraw(&self, ticket: Ticket) {
+        let call = lock(&self.calls).remove(&ticket.0);
+        if let Some(call) = call {
+            call.give_up();
+        }
+    }
+
+    fn probe(&self) -> Result<(), Failure> {
+        self.entries().map(drop)
+    }
+
+    fn offers(&self, interface: &str) -> Result<bool, Failure> {
+        let (_, entries) = self.entries()?;
+        Ok(entries.iter().any(|entry| entry.servant.interface().is_a(interface)))
+    }
+
+    fn subscribe(
+        &self,
+        interface: Option<&Interface>,
+        signal: Option<&Signal>,
+        listener: Listener,
+    ) -> Result<Subscription, Failure> {
+        Ok(self.server()?.listen(&self.key, interface, signal, listener))
+    }
+
+    fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target> {
+        Arc::new(Self::new(Arc::clone(&self.node), &self.reference, &self.name, &self.key, deadline))
+    }
+
+    fn resolver(&self) -> Arc<dyn Resolver> {
+        Arc::clone(&self.node) as _
+    }
+}
+
+/// The way to an object of this process, if the reference leads to one that is served, or to nothing else.
+pub(crate) fn here(node: &Arc<Shared>, reference: &Reference, deadline: Option<Duration>) -> Option<Here> {
+    let mut ways = reference.profiles.iter().flat_map(|profile| {
+        profile.endpoints.iter().map(move |endpoint| match endpoint {
+            Endpoint::InProcess { name } => Some((name, &profile.key)),
+            _ => None,
+        })
+    });
+    let (first, lonely) = (ways.next()??, ways.next().is_none());
+    (lonely || named(first.0).is_some())
+        .then(|| Here::new(Arc::clone(node), reference, first.0, first.1, deadline))
+}
+
+/// A call on its way in, and the link by which it is answered.
+struct Inward {
+    server: Weak<Shared>,
+    endpoint: Endpoint,
+    done: Mutex<Option<(Completion, UnderWay)>>,
+    /// When it is late.
+    late: Mutex<Option<Moment>>,
+}
+
+impl Inward {
+    fn is_under_way(&self) -> bool {
+        lock(&self.done).is_some()
+    }
+
+    /// Tells the outcome, if nobody has before.
+    fn end(&self, outcome: impl FnOnce() -> Outcome<Body>) {
+        let done = lock(&self.done).take();
+        if let Some(late) = lock(&self.late).take() {
+            TIMERS.cancel(late);
+        }
+        if let Some((done, _under_way)) = done {
+            done(outcome());
+        }
+    }
+
+    /// Nobody wants its outcome any more.
+    fn give_up(&self) {
+        let done = lock(&self.done).take();
+        if let Some(late) = lock(&self.late).take() {
+            TIMERS.cancel(late);
+        }
+        // Without the lock: it may hold what is the user's.
+        drop(done);
+    }
+
+    /// Ends it with a failure at that time.
+    fn end_at(self: &Arc<Self>, until: Instant) {
+        let this = Arc::downgrade(self);
+        let mut late = lock(&self.late);
+        *late = Some(TIMERS.at(until, move || {
+            if let Some(this) = this.upgrade() {
+                this.end(|| Outcome::Failed(timed_out(&this.endpoint)));
+            }
+        }));
+        drop(late);
+        if !self.is_under_way() {
+            // It ended meanwhile.
+            self.give_up();
+        }
+    }
+}
+
+impl Link for Inward {
+    fn answer(&self, _: CallId, answer: Answer<'_>) {
+        self.end(|| outcome(answer));
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        // Without a node the future is dropped, and with it its request, which answers with a failure.
+        if let Some(server) = self.server.upgrade() {
+            server.spawn(task, None);
+        }
+    }
+
+    fn resolver(&self) -> Arc<dyn Resolver> {
+        crate::view::resolver(&self.server)
+    }
+
+    fn peer(&self) -> Option<Peer> {
+        None
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint.clone()
+    }
+}
+
+/// What the caller gets.
+fn outcome(answer: Answer<'_>) -> Outcome<Body> {
+    let written = |values: &dyn Encode| NATIVE.write(&mut |sink| values.encode(sink));
+    let unfit = |failure: Failure| Outcome::Failed(failure.with_completed(Completed::Yes));
+    match answer {
+        Answer::Done(results) => written(results).map_or_else(unfit, Outcome::Done),
+        Answer::Raised { shape, fields } => {
+            written(fields).map_or_else(unfit, |body| Outcome::raised(shape.id.to_string(), body))
+        }
+        Answer::Failed(failure) => Outcome::Failed(failure.clone()),
+        Answer::Moved(reference) => Outcome::Moved(reference.clone()),
+    }
+}
+
+fn unanswered() -> Failure {
+    Failure::new(Kind::Internal, Initiator::Peer, "the servant ended without an answer")
+        .with_completed(Completed::Maybe)
+}
+
+/// How many of these calls to servants the calling thread is in: a servant that stops its node does not wait for its own call.
+pub(crate) fn inside() -> usize {
+    INSIDE.get()
+}
+
+/// While it lives, the calling thread is in a servant.
+struct Inside;
+
+impl Inside {
+    fn enter() -> Self {
+        INSIDE.set(INSIDE.get() + 1);
+        Self
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(INSIDE.get() - 1);
+    }
+}
+
+/// While it lives, the node that serves has a call to be waited for when it ends.
+struct UnderWay(Weak<Shared>);
+
+impl UnderWay {
+    fn of(server: &Arc<Shared>) -> Self {
+        server.inward.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::downgrade(server))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if let Some(server) = self.0.upgrade() {
+            server.inward.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
