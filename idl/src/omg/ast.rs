@@ -46,8 +46,8 @@ pub(crate) enum ItemKind {
     Constant(TypeSpec, Ident, Expr),
     Operation(Operation),
     Attribute(Attribute),
-    /// The name of something that is not supported, which was said.
-    Refused(Ident),
+    /// The name of something that is not supported, and what that is: whatever needs it is left out.
+    Unsupported(Ident, &'static str),
     /// `typeid` or `#pragma ID`.
     Id(ScopedName, String),
     /// `typeprefix`.
@@ -147,8 +147,8 @@ pub(crate) enum TypeKind {
     Struct(Struct),
     Union(Box<Union>),
     Enum(Enum),
-    /// Something that is not supported, which was said.
-    Unknown,
+    /// Something that is not supported, by what it is called: whatever needs it is left out.
+    Unsupported(&'static str),
 }
 
 #[derive(Debug)]

@@ -85,7 +85,7 @@ impl Finder<'_> {
                 ItemKind::Operation(_)
                 | ItemKind::Attribute(_)
                 | ItemKind::Prefix(_)
-                | ItemKind::Refused(_) => {}
+                | ItemKind::Unsupported(..) => {}
             }
         }
     }

@@ -6,6 +6,7 @@ mod common;
 mod corpus;
 mod dbus_xml;
 mod kidl;
+mod left_out;
 mod midl;
 mod midl_files;
 mod omniidl;

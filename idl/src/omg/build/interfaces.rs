@@ -4,7 +4,9 @@ use super::super::ast::{self, Item, ItemKind, ScopedName, TypeSpec};
 use super::super::limits;
 use super::Builder;
 use super::names::What;
+use super::types::Typed;
 use crate::report::{Problem, Span};
+use everywire_model::contract::LEFT_OUT;
 use everywire_model::shape::{Field, Name, Struct};
 use everywire_model::{
     Attribute, Definition, Direction, Hold, Interface, Notify, Operation, Parameter, Shape,
@@ -32,6 +34,20 @@ struct Draft {
     operations: Vec<Operation>,
     origins: Vec<String>,
     attributes: Vec<Attribute>,
+    /// What was left out, and why.
+    left_out: Vec<(Name, Name)>,
+}
+
+impl Draft {
+    /// Something needs what is not supported. Where nothing of that kind was met, a mistake was reported.
+    fn leave_out(&mut self, name: &str, lacking: Option<Rc<str>>) {
+        if let Some(lacking) = lacking {
+            self.left_out.push((
+                Name::Borrowed(LEFT_OUT),
+                Name::from(format!("`{name}`: {lacking} is not supported")),
+            ));
+        }
+    }
 }
 
 impl Builder<'_> {
@@ -66,7 +82,7 @@ impl Builder<'_> {
             name,
             id,
             identities: Cow::Borrowed(&[]),
-            notes: Cow::Borrowed(&[]),
+            notes: Cow::Owned(draft.left_out),
             kind: everywire_model::InterfaceKind::Plain,
             bases: bases.iter().map(|base| base.hold.clone()).collect(),
             operations: Cow::Owned(draft.operations),
@@ -84,7 +100,15 @@ impl Builder<'_> {
     fn bases(&mut self, interface: &ast::Interface) -> Vec<Rc<Built>> {
         let mut bases: Vec<Rc<Built>> = Vec::new();
         for name in &interface.bases {
-            match self.resolve(name) {
+            let found = match self.resolve(name) {
+                // By another name.
+                Some(What::Type(typed)) => match self.renamed(&typed.shape) {
+                    Some(base) => Some(What::Interface(Some(base))),
+                    None => Some(What::Type(typed)),
+                },
+                found => found,
+            };
+            match found {
                 Some(What::Interface(Some(base))) if bases.iter().any(|other| Rc::ptr_eq(other, &base)) => {
                     self.report.add(Problem::new(name.span, format!("`{}` is a base already", name.text())));
                 }
@@ -101,6 +125,15 @@ impl Builder<'_> {
             }
         }
         bases
+    }
+
+    /// The interface that has another name by a typedef.
+    fn renamed(&self, shape: &Shape) -> Option<Rc<Built>> {
+        let Shape::Reference(referent) = shape.resolved() else { return None };
+        match &self.symbols.get(&referent.name.to_ascii_lowercase())?.what {
+            What::Interface(base) => base.clone(),
+            _ => None,
+        }
     }
 
     /// Adds the operations of a base that are not there yet by another way.
@@ -143,17 +176,29 @@ impl Builder<'_> {
             ItemKind::Operation(operation) => {
                 self.declare(&operation.ident, What::Operation)?;
                 let doc = Name::from(item.doc.clone());
-                let mut built = self.operation(operation)?;
+                self.lacking = None;
+                let built = self.operation(operation);
+                let lacking = self.lacking.take();
+                let Some(mut built) = built else {
+                    draft.leave_out(&operation.ident.name, lacking);
+                    return None;
+                };
+                draft.leave_out(&format!("{}, its exceptions", operation.ident.name), lacking);
                 built.doc = doc;
                 self.push(built, draft, operation.ident.span);
             }
             ItemKind::Attribute(attribute) => {
+                self.lacking = None;
                 let typed =
                     self.spec(&attribute.spec).and_then(|typed| self.not_void(typed, attribute.spec.span));
+                let lacking = self.lacking.take();
                 let (get, set) = (self.raises(&attribute.get_raises), self.raises(&attribute.set_raises));
                 for ident in &attribute.idents {
                     self.declare(ident, What::Attribute)?;
-                    let shape = typed.clone()?.shape;
+                    let Some(Typed { shape, .. }) = typed.clone() else {
+                        draft.leave_out(&ident.name, lacking.clone());
+                        continue;
+                    };
                     let mut getter =
                         Operation::new(format!("_get_{}", ident.name), Vec::new(), shape.clone());
                     getter.label = Name::from(ident.name.clone());

@@ -25,6 +25,8 @@ pub(crate) fn build(items: &[Item], ids: &Ids, report: &mut Report) -> Contract 
         scopes: Vec::new(),
         definitions: Vec::new(),
         inherited: 0,
+        lacks: HashMap::new(),
+        lacking: None,
     };
     builder.items(items);
     builder.finish()
@@ -42,6 +44,10 @@ struct Builder<'a> {
     definitions: Vec<Definition>,
     /// Operations and parameters of all interfaces so far.
     inherited: usize,
+    /// What definitions need that is not supported; keys as in `symbols`.
+    lacks: HashMap<String, Rc<str>>,
+    /// The last such thing that was met.
+    lacking: Option<Rc<str>>,
 }
 
 impl Builder<'_> {
@@ -51,8 +57,10 @@ impl Builder<'_> {
         }
     }
 
-    /// Defines one thing. A mistake is reported, and what depends on it stays undefined in silence.
+    /// Defines one thing. A mistake is reported, and what depends on it stays undefined in silence; so does what depends on something
+    /// that is not supported, until an operation needs it, which is left out.
     fn item(&mut self, item: &Item) -> Option<()> {
+        self.lacking = None;
         match &item.kind {
             ItemKind::Module(ident, items) => {
                 self.open_module(ident)?;
@@ -68,7 +76,12 @@ impl Builder<'_> {
             ItemKind::ForwardUnion(ident) => {
                 self.announce(ident, || What::Open { keyword: "union", shape: None })?;
             }
-            ItemKind::Refused(ident) => self.announce(ident, || What::Broken)?,
+            ItemKind::Unsupported(ident, what) => {
+                self.announce(ident, || What::Broken)?;
+                let full = join(self.scope(), &ident.name);
+                self.lacking = Some(format!("{what} `{full}`").into());
+                self.lacks_too(&ident.name);
+            }
             ItemKind::Type(spec) => {
                 self.spec(spec)?;
             }
@@ -93,8 +106,8 @@ impl Builder<'_> {
                         if self.declare(&declarator.ident, what).is_some() {
                             self.definitions.push(Definition::Type(shape));
                         }
-                    } else {
-                        self.declare(&declarator.ident, what);
+                    } else if self.declare(&declarator.ident, what).is_some() {
+                        self.lacks_too(&declarator.ident.name);
                     }
                 }
             }
@@ -103,7 +116,8 @@ impl Builder<'_> {
                 let value =
                     self.spec(spec).and_then(|typed| Some((self.constant(expr, &typed.shape)?, typed.shape)));
                 let Some((value, shape)) = value else {
-                    self.declare(ident, What::Broken);
+                    self.declare(ident, What::Broken)?;
+                    self.lacks_too(&ident.name);
                     return None;
                 };
                 self.declare(ident, What::Constant(shape.clone(), value.clone()))?;
@@ -115,6 +129,20 @@ impl Builder<'_> {
             _ => {}
         }
         Some(())
+    }
+
+    /// The thing of this name in the current scope could not be defined: because of what was met last, if that is not supported.
+    fn lacks_too(&mut self, name: &str) {
+        if let Some(lacking) = self.lacking.clone() {
+            self.lacks.insert(join(self.scope(), name).to_ascii_lowercase(), lacking);
+        }
+    }
+
+    /// The definition under this key is needed, and there is none.
+    fn needs(&mut self, key: &str) {
+        if let Some(lacking) = self.lacks.get(key) {
+            self.lacking = Some(Rc::clone(lacking));
+        }
     }
 
     /// Scoped name and repository id of a name in the current scope.

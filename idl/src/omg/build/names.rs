@@ -180,7 +180,12 @@ impl Builder<'_> {
     /// What a name means here; reports names that mean nothing.
     pub(super) fn resolve(&mut self, name: &ScopedName) -> Option<What> {
         let key = self.find(name, true)?;
-        Some(self.symbols.get(&key)?.what.clone()).filter(|what| !matches!(what, What::Broken))
+        let what = self.symbols.get(&key)?.what.clone();
+        if matches!(what, What::Broken) {
+            self.needs(&key);
+            return None;
+        }
+        Some(what)
     }
 
     /// The key of what a name means here.
@@ -231,7 +236,10 @@ impl Builder<'_> {
                     let open = self.scopes.iter().find(|scope| scope.name == symbol.name);
                     open.map(|scope| Rc::clone(&scope.ancestors)).unwrap_or_default()
                 }
-                What::Broken => return None,
+                What::Broken => {
+                    self.needs(&key);
+                    return None;
+                }
                 _ => Rc::default(),
             };
             found = self.member(&symbol.name.clone(), &ancestors, next)?;
@@ -275,7 +283,7 @@ impl Builder<'_> {
         // The module of the ORB itself, of which orb.idl tells other compilers.
         let of_orb = name.parts.len() > 1 && name.parts.first().is_some_and(|first| first.name == "CORBA");
         if of_orb {
-            self.report.add(Problem::new(name.span, format!("`{}` is not supported", name.text())));
+            self.lacking = Some(format!("`{}`", name.text()).into());
             return;
         }
         let message = match name.parts.len() {

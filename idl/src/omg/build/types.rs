@@ -56,7 +56,10 @@ impl Builder<'_> {
             TypeKind::Struct(structure) => self.structure(structure)?,
             TypeKind::Union(union) => self.union(union)?,
             TypeKind::Enum(members) => self.enumeration(members)?,
-            TypeKind::Unknown => return None,
+            TypeKind::Unsupported(what) => {
+                self.lacking = Some((*what).into());
+                return None;
+            }
         })
     }
 
@@ -81,7 +84,10 @@ impl Builder<'_> {
                 });
                 Some(Typed { shape: shape.clone(), depth: 1, complete: false })
             }
-            What::Broken => None,
+            What::Broken => {
+                self.needs(&key);
+                None
+            }
             other => {
                 let message = format!("`{}` is {}, not a type", name.text(), other.noun());
                 let problem = Problem::new(name.span, message).expected(["a type"]);
@@ -118,7 +124,11 @@ impl Builder<'_> {
     pub(super) fn exception(&mut self, structure: &Struct) -> Option<()> {
         self.declare(&structure.ident, What::Broken)?;
         let (name, id) = self.identity(&structure.ident.name);
-        let (fields, _) = self.inside(&structure.ident.name, Rc::default(), |b| b.members(structure))?;
+        let members = self.inside(&structure.ident.name, Rc::default(), |b| b.members(structure));
+        let Some((fields, _)) = members else {
+            self.lacks_too(&structure.ident.name);
+            return None;
+        };
         let hold = Hold::new(shape::Struct { name, id, fields: Cow::Owned(fields) });
         let key = join(self.scope(), &structure.ident.name).to_ascii_lowercase();
         self.symbols.get_mut(&key)?.what = What::Exception(hold.clone());
@@ -248,7 +258,14 @@ impl Builder<'_> {
         let key = join(self.scope(), &ident.name).to_ascii_lowercase();
         let symbol = self.symbols.get_mut(&key)?;
         let Some(body) = body else {
+            let used = matches!(symbol.what, What::Open { shape: Some(_), .. });
             symbol.what = What::Broken;
+            if let (true, Some(lacking)) = (used, &self.lacking) {
+                // Others have it inside already, who cannot be left out any more.
+                let message = format!("{lacking} is not supported, and {} refers to itself", ident.name);
+                self.report.add(Problem::new(ident.span, message));
+            }
+            self.lacks_too(&ident.name);
             return None;
         };
         let shape = match &symbol.what {

@@ -11,11 +11,10 @@ use everywire_model::Direction;
 impl Parser<'_> {
     /// An interface, or the announcement of one.
     pub(super) fn interface(&mut self) -> Parse<ItemKind> {
-        let start = self.current.span;
         if (self.accept_word("abstract") || self.accept_word("local"))
             && self.current.kind == Kind::Keyword("valuetype")
         {
-            return self.refuse(start.to(self.current.span), "value types");
+            return self.leave_out("the value type");
         }
         if !self.accept_word("interface") {
             let problem = self.unexpected("this does not belong here").expected(["`interface`"]);

@@ -146,8 +146,8 @@ impl Parser<'_> {
                 ItemKind::TypePrefix(self.scoped_name()?, self.text_literal()?)
             }
             Kind::Keyword(word @ ("native" | "valuetype" | "custom")) => {
-                let what = if word == "native" { "native types" } else { "value types" };
-                return self.refuse(start, what);
+                let what = if word == "native" { "the native type" } else { "the value type" };
+                return self.leave_out(what);
             }
             Kind::Word(ref word)
                 if matches!(word.as_str(), "component" | "home" | "eventtype" | "import") =>
@@ -160,13 +160,12 @@ impl Parser<'_> {
         }))
     }
 
-    /// Says that something is not supported, and keeps its name so that its uses are not mistakes as well.
-    fn refuse<T>(&mut self, start: Span, what: &str) -> Parse<T> {
+    /// Passes over something that is not supported, and keeps its name: what needs it is left out.
+    fn leave_out<T>(&mut self, what: &'static str) -> Parse<T> {
         self.advance();
         self.accept_word("valuetype");
-        self.report.add(Problem::new(start, format!("{what} are not supported")));
         let ident = self.ident()?;
-        self.directives.push(Item { kind: ItemKind::Refused(ident), doc: String::new() });
+        self.directives.push(Item { kind: ItemKind::Unsupported(ident, what), doc: String::new() });
         Err(Skip)
     }
 

@@ -34,9 +34,7 @@ impl Parser<'_> {
                     return Ok(TypeKind::Basic(Basic::LongLong));
                 }
                 if self.accept_word("double") {
-                    let problem = Problem::new(start.to(self.last), "`long double` is not supported");
-                    self.report.add(problem.help("`double` has 64 bits"));
-                    return Ok(TypeKind::Unknown);
+                    return Ok(TypeKind::Unsupported("`long double`"));
                 }
                 return Ok(TypeKind::Basic(Basic::Long));
             }
@@ -99,13 +97,11 @@ impl Parser<'_> {
                     }
                     self.expect(">")?;
                 }
-                self.report.add(Problem::new(start.to(self.last), "`fixed` is not supported"));
-                return Ok(TypeKind::Unknown);
+                return Ok(TypeKind::Unsupported("`fixed`"));
             }
             "ValueBase" => {
                 self.advance();
-                self.report.add(Problem::new(start, "value types are not supported"));
-                return Ok(TypeKind::Unknown);
+                return Ok(TypeKind::Unsupported("the value type `ValueBase`"));
             }
             _ => {
                 let problem = self.unexpected("a type is missing").expected(["a type"]);

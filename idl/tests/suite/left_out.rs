@@ -1,0 +1,120 @@
+//! What OMG IDL has and this reader has not: operations that need it are left out and named, the others are read.
+
+use everywire_idl::omg;
+use everywire_model::contract::left_out;
+use everywire_model::{Contract, Interface};
+
+fn read(text: &str) -> Contract {
+    omg::parse(text, "bank.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn interface<'c>(contract: &'c Contract, name: &str) -> &'c Interface {
+    contract.interfaces().find(|interface| interface.name == name).unwrap()
+}
+
+fn operations(interface: &Interface) -> Vec<&str> {
+    interface.operations.iter().map(|operation| operation.name.as_ref()).collect()
+}
+
+fn missing(interface: &Interface) -> Vec<&str> {
+    left_out(&interface.notes).collect()
+}
+
+#[test]
+fn operations_with_value_types_are_left_out_wherever_these_hide() {
+    let contract = read(
+        "module M {
+           valuetype Money;
+           valuetype Money { public long units; long hidden(); factory make(in long units); };
+           abstract valuetype Shape { void draw(); };
+           custom valuetype Odd { public long x; };
+           valuetype Name string;
+           typedef sequence<Money> Purse;
+           struct Account { string owner; Purse coins; };
+           union Change switch (boolean) { case TRUE: Account whole; };
+           exception Broke { Money lacking; };
+           native Cookie;
+         };
+         interface Bank {
+           long open(in string owner);
+           M::Money balance();
+           void pay(in M::Account from, out M::Account left);
+           void change(inout M::Change what);
+           readonly attribute M::Purse till;
+           attribute long rate;
+           void rob(in long sum) raises (M::Broke);
+           void bake(in M::Cookie what);
+           Object find(in string name);
+         };
+         interface Branch : Bank { void shut(); ValueBase any_value(); };",
+    );
+    let bank = interface(&contract, "Bank");
+    assert_eq!(operations(bank), ["open", "_get_rate", "_set_rate", "rob", "find"]);
+    assert_eq!(bank.attributes.len(), 1);
+    assert_eq!((bank.attributes[0].getter, bank.attributes[0].setter), (1, Some(2)));
+    assert_eq!(
+        missing(bank),
+        [
+            "`balance`: the value type `M::Money` is not supported",
+            "`pay`: the value type `M::Money` is not supported",
+            "`change`: the value type `M::Money` is not supported",
+            "`till`: the value type `M::Money` is not supported",
+            "`rob, its exceptions`: the value type `M::Money` is not supported",
+            "`bake`: the native type `M::Cookie` is not supported",
+        ]
+    );
+    let branch = interface(&contract, "Branch");
+    assert_eq!(operations(branch), ["open", "_get_rate", "_set_rate", "rob", "find", "shut"]);
+    assert_eq!(missing(branch), ["`any_value`: the value type `ValueBase` is not supported"]);
+}
+
+#[test]
+fn so_are_those_with_fixed_long_double_and_what_the_orb_keeps_for_itself() {
+    let contract = read(
+        "typedef fixed<10,2> Price;
+         typedef Price Prices[4];
+         interface Shop {
+           Price cost();
+           void all(in Prices list);
+           long double exact();
+           CORBA::Principal who();
+           void ok();
+         };",
+    );
+    let shop = interface(&contract, "Shop");
+    assert_eq!(operations(shop), ["ok"]);
+    assert_eq!(
+        missing(shop),
+        [
+            "`cost`: `fixed` is not supported",
+            "`all`: `fixed` is not supported",
+            "`exact`: `long double` is not supported",
+            "`who`: `CORBA::Principal` is not supported",
+        ]
+    );
+    // What is right is not said to lack anything.
+    assert!(missing(interface(&read("interface A { void f(); };"), "A")).is_empty());
+}
+
+#[test]
+fn a_mistake_beside_them_is_still_a_mistake() {
+    let text = "valuetype V { }; interface A { V f(); Missing g(); };";
+    let mistakes = omg::parse(text, "a.idl").unwrap_err();
+    assert_eq!(mistakes.list.len(), 1, "{mistakes}");
+    assert!(mistakes.list[0].message.contains("`Missing` is not defined"), "{mistakes}");
+}
+
+#[test]
+fn a_base_may_have_another_name() {
+    let contract = read(
+        "interface A { typedef long T; struct Foo; typedef sequence<Foo> Foos; struct Foo { T x; Foos kids; }; void first(); };
+         typedef A AA;
+         typedef AA AAA;
+         interface B : AAA { Foo g(in B::Foos f, in T n); };",
+    );
+    let b = interface(&contract, "B");
+    assert_eq!(operations(b), ["first", "g"]);
+    assert!(b.is_a(&interface(&contract, "A").id));
+    let twice = omg::parse("interface A { }; typedef A AA; interface B : A, AA { };", "b.idl").unwrap_err();
+    assert!(twice.list[0].message.contains("is a base already"), "{twice}");
+}
