@@ -240,8 +240,9 @@ fn starts(
     placement: &Placement,
 ) -> bool {
     let chosen = !options.placements.is_empty();
-    // A busy machine says most about calls; elsewhere whoever has the time asks for it.
-    let crowd = options.thorough || (race.name == "calls" && !options.quick);
+    // A busy CPU says most about calls; elsewhere whoever has the time asks for it. With a loop on each CPU of a small machine the rest of
+    // it stands still, so nobody gets that who has not asked.
+    let crowd = options.thorough || (race.name == "calls" && !options.quick && placement.shares_a_cpu());
     let held = chosen || ((race.remote || !placement.remote) && (crowd || !placement.busy));
     let spared = !everywhere && !chosen && contestant.setup.starts_slowly();
     held && contestant.setup.enters(race)

@@ -20,7 +20,7 @@ pub struct Placement {
     pub client: Option<usize>,
     /// Whether the two are in network namespaces of their own, and meet over a link.
     pub remote: bool,
-    /// Whether a program that never rests shares each CPU with them.
+    /// Whether a program that never rests shares each of their CPUs with them.
     pub busy: bool,
 }
 
@@ -82,7 +82,7 @@ fn choose(names: &[String], cpus: &[usize]) -> Result<Vec<Placement>, Failure> {
     all.push(Placement::remote());
     let crowded = |name, title, server| Placement { name, title, server, client, remote: false, busy: true };
     if client.is_some() {
-        all.push(crowded(BUSY, "client and server on the same CPU, a busy loop on each CPU", client));
+        all.push(crowded(BUSY, "client and server on the same CPU, beside a busy loop", client));
     }
     if server.is_some() {
         all.push(crowded(BUSY_APART, "client and server on different CPUs, a busy loop on each", server));
@@ -107,6 +107,13 @@ impl Placement {
     /// Whether each side has a CPU that it is kept on.
     pub fn is_pinned(&self) -> bool {
         self.client.is_some()
+    }
+
+    /// The CPUs that the two sides are kept on.
+    pub(crate) fn cpus(&self) -> Vec<usize> {
+        let mut cpus: Vec<usize> = self.client.into_iter().chain(self.server).collect();
+        cpus.dedup();
+        cpus
     }
 
     /// Whether both sides share one CPU, so that whoever spins keeps the other from running.
@@ -141,10 +148,10 @@ pub(crate) struct Loops {
 }
 
 impl Loops {
-    /// Starts them. They are threads of this process, so that whoever counts what others use does not count them.
-    pub(crate) fn start() -> Self {
+    /// Starts one on each of these CPUs. They are threads of this process, so that whoever counts what others use does not count them.
+    pub(crate) fn start(cpus: &[usize]) -> Self {
         let over = Arc::new(AtomicBool::new(false));
-        let spin = |cpu: usize| {
+        let spin = |&cpu: &usize| {
             let over = Arc::clone(&over);
             std::thread::spawn(move || {
                 let set = only(cpu);
@@ -156,7 +163,7 @@ impl Loops {
                 }
             })
         };
-        let threads = allowed_cpus().into_iter().map(spin).collect();
+        let threads = cpus.iter().map(spin).collect();
         Self { over, threads }
     }
 }
@@ -208,13 +215,15 @@ mod tests {
         assert_eq!((different[0].client, different[0].server), (Some(5), Some(0)));
         assert!(different[0].parts_the_sides());
         assert!(only("same").unwrap()[0].shares_a_cpu());
+        assert_eq!(only("busy").unwrap()[0].cpus(), [5]);
+        assert_eq!(only("busy-different").unwrap()[0].cpus(), [5, 0]);
         assert!(only("elsewhere").unwrap_err().hint().unwrap().contains("unpinned"));
     }
 
     #[test]
-    fn busy_loops_use_every_cpu_and_end() {
+    fn busy_loops_use_their_cpus_and_end() {
         let used = || crate::measure::cpu_us(None).unwrap_or_default();
-        let (before, loops) = (used(), Loops::start());
+        let (before, loops) = (used(), Loops::start(&allowed_cpus()));
         while used() - before < 20_000.0 {
             std::thread::yield_now();
         }

@@ -64,7 +64,7 @@ struct Course {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     calls: Option<u64>,
     /// Where client and server run: same, different (CPUs), unpinned, remote (two network namespaces), busy or busy-different (same
-    /// and different CPUs, beside a loop that never rests on each).
+    /// and different CPUs, each beside a loop that never rests).
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     placement: Vec<String>,
     /// The link of the remote placement: a delay, a rate, or both, such as 1ms,100mbit; as fast as it goes otherwise.

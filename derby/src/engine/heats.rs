@@ -108,7 +108,7 @@ impl Derby<'_> {
             servers.push((who, contestant, server));
         }
         // From here on until all clients have run.
-        let _loops = placement.busy.then(Loops::start);
+        let _loops = placement.busy.then(|| Loops::start(&placement.cpus()));
         for round in 0..self.course.rounds {
             for (who, contestant, server) in &servers {
                 if interrupted().is_some() {
