@@ -17,7 +17,7 @@
 //! States of a wait: *begun* by the first look or by what was sent, *looking* or *asleep*, ended by [`Patience::rewarded`] or
 //! [`Patience::slept`].
 
-use crate::clock::{nanos, since};
+use crate::clock::{moment, since};
 use crate::transport::Stream;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -136,7 +136,7 @@ pub(crate) fn make_way() -> bool {
     if CROWD.get().waits > 0 {
         return false;
     }
-    let before = nanos();
+    let before = moment();
     rustix::thread::sched_yield();
     if since(before) >= SLICE {
         Crowd::with(Crowd::lost);
@@ -185,14 +185,14 @@ impl Patience {
 
     /// Yields.
     pub(crate) fn give_way(&mut self) {
-        let before = nanos();
+        let before = moment();
         rustix::thread::sched_yield();
         self.gave(since(before));
     }
 
     /// Yields where other threads of this process have something to do.
     pub(crate) fn give_way_among_others(&mut self) {
-        let before = nanos();
+        let before = moment();
         rustix::thread::sched_yield();
         self.gave_among_others(since(before));
     }

@@ -11,7 +11,7 @@
 
 use super::chair::Chair;
 use super::{Connection, Held, timed_out};
-use crate::clock::{nanos, since};
+use crate::clock::{moment, since};
 use crate::patience::Patience;
 use crate::shard;
 use everywire_model::{Body, CallId, Outcome};
@@ -53,7 +53,7 @@ impl Connection {
     pub(super) fn let_others<'c>(&'c self, mut core: Held<'c>) -> Held<'c> {
         core.looking = true;
         drop(core);
-        let before = nanos();
+        let before = moment();
         rustix::thread::sched_yield();
         let took = since(before);
         let mut core = self.enter();

@@ -73,6 +73,9 @@ impl Connection {
         }
         // When a message must be whole is counted exactly.
         let now = if before == 0 { lately() } else { Instant::now() };
+        if self.is_serving() {
+            core.used = now;
+        }
         if let Err(violation) = core.session.receive(now, input, &mut core.handles) {
             self.refuse(core, violation);
             input.clear();

@@ -42,14 +42,17 @@ impl Connection {
         // Whether all that there was has been sent, and nothing has come since.
         let mut sent = false;
         let unsent = core.session.transmit().len();
+        // Whether more waits for the peer to read than it may.
+        let mut full = unsent > self.allowance.quotas.unsent;
         // Everything that was read is served before this ends, unless the peer does not read its answers: nobody would be told of a
         // call left in the session.
         loop {
-            if core.session.transmit().len() > self.allowance.quotas.unsent
-                && !self.send_replies(&mut core, true)
-            {
-                // It goes on when there is room.
-                break;
+            if full {
+                full = !self.send_replies(&mut core, true);
+                if full {
+                    // It goes on when there is room.
+                    break;
+                }
             }
             let event = match core.session.poll() {
                 Some(event) => event,
@@ -140,13 +143,16 @@ impl Connection {
                 other => self.deliver(&mut core, other),
             }
             served = Served::Something;
+            full = core.session.transmit().len() > self.allowance.quotas.unsent;
         }
         if events > 0 || reads > 0 {
             let called = events > 0 && core.served;
             self.place(&mut core, called);
         }
         if served == Served::Something {
-            core.used = lately();
+            if reads == 0 {
+                core.used = lately();
+            }
             if core.failed.is_none() && !again && !sent {
                 let reading = !core.session.is_full();
                 self.send_replies(&mut core, reading);
