@@ -59,7 +59,7 @@ pub trait Setup {
     fn prepare(&self) -> Result<Option<String>, Missing>;
     /// Whether it has what a race asks for. Only some have signals, or can be called back.
     fn enters(&self, race: &Race) -> bool {
-        !race.signals && !race.cycles
+        !race.signals && !race.cycles && !race.reads()
     }
     /// Whether it has this operation of a race that it enters.
     fn does(&self, race: &Race, operation: &str) -> bool {
