@@ -3,6 +3,8 @@
 pub mod dbus;
 mod mono;
 pub mod omniorb;
+mod opc_clients;
+mod opcua;
 pub mod ours;
 pub mod published;
 pub(crate) mod raw;
@@ -152,6 +154,8 @@ pub fn all(against: Option<&str>) -> Result<Vec<Contestant>, Failure> {
     all.extend(dbus::all());
     all.extend(mono::all());
     all.extend(wine::all());
+    all.extend(opcua::all());
+    all.extend(opc_clients::all());
     if let Some(reference) = against {
         all.push(ours::against(reference)?);
     }
