@@ -26,8 +26,14 @@ const SETTING_UP: Duration = Duration::from_secs(2);
 /// A derby that is to end within this time has no more for it than a quick one.
 const SHORT: Duration = Duration::from_secs(90);
 
-/// How long each operation takes.
+/// How long each operation takes. Whoever asks for a few calls has as many of the typical rate.
 fn lasting(options: &Options) -> Duration {
+    let usual = usual(options);
+    let few = options.calls.and_then(|calls| u32::try_from(calls).ok());
+    few.map_or(usual, |calls| usual.min(Duration::from_millis(20).saturating_mul(calls)))
+}
+
+fn usual(options: &Options) -> Duration {
     let short = options.quick || options.time.is_some_and(|time| time <= SHORT);
     match (short, options.thorough) {
         (true, _) => Duration::from_secs(2),

@@ -218,6 +218,8 @@ impl Plant {
         let (own, server) = (cpu_us(None), plan.server_cpu_us());
         let begun = Instant::now();
         std::thread::sleep(plan.budget);
+        // Of a time that is shorter than a second there may be nothing yet.
+        self.ear.wait(1)?;
         let (own_after, server_after) = (cpu_us(None), plan.server_cpu_us());
         let total = begun.elapsed();
         let heard = std::mem::take(&mut *self.ear.held());
