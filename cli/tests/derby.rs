@@ -362,3 +362,79 @@ fn a_foreign_server_may_answer_what_it_likes_and_the_report_says_what() {
         "{remarks}"
     );
 }
+
+/// The rows of a small race of process data.
+fn read(words: &str) -> (Json, Vec<Json>) {
+    let all = format!("derby opc --rounds 2 --calls 40 --json - {words}");
+    let report = run(&all.split_whitespace().collect::<Vec<_>>()).json();
+    let rows = report["rows"].as_array().unwrap().clone();
+    (report, rows)
+}
+
+#[test]
+fn process_data_is_read_by_one_client_and_by_four() {
+    let (report, rows) = read(
+        "--time 100s --only everywire-opc-tcp-connect,everywire-opc-tcp-one-shard,everywire-opc-shm,everywire-opc-inproc,raw-tcp \
+         --placement unpinned",
+    );
+    let row = |name: &str, operation: &str| {
+        let found = rows.iter().find(|row| row["name"] == name && row["operation"] == operation);
+        found.unwrap_or_else(|| panic!("no {operation} of {name}: {}", report["absent"]))
+    };
+    let several = ["read 100", "read 100, 4 threads", "read 100, 4 processes"];
+    for name in ["everywire-opc-tcp-connect", "everywire-opc-tcp-one-shard", "everywire-opc-shm", "raw-tcp"] {
+        for operation in several {
+            let row = row(name, operation);
+            assert_eq!(row["calls"], 40, "{row}");
+            let items = row["items_per_s"].as_f64().unwrap();
+            assert!(items > 0.0 && row["client_cpu_us"].as_f64().unwrap() > 0.0, "{row}");
+            assert_eq!(row["ratio_to_raw"].is_null(), name.ends_with("shm"), "{row}");
+        }
+    }
+    // Batches of a hundred.
+    assert_eq!(row("everywire-opc-inproc", "read 1")["calls"], 100);
+    let published = &row("everywire-opc-tcp-connect", "read 100")["published_items_per_s"];
+    assert!((published.as_f64().unwrap() - 62_500.0).abs() < 0.1, "{published}");
+    assert!((row("everywire-opc-inproc", "read 100")["published_us"].as_f64().unwrap() - 90.0).abs() < 0.1);
+    let rate = row("everywire-opc-tcp-connect", "5,000 items/s");
+    assert!(rate["server_cpu_percent"].as_f64().unwrap() > 0.0, "{rate}");
+    for operation in ["exception mode, 1 % changing", "exception mode, all changing"] {
+        assert!(row("everywire-opc-tcp-connect", operation)["calls"].as_u64().unwrap() > 0);
+    }
+}
+
+/// Whoever is not installed is named, with what installs it.
+#[test]
+fn rivals_read_process_data_or_are_named() {
+    let test = "rivals_read_process_data_or_are_named";
+    let rivals: [(&str, &[&str], &str); 4] = [
+        ("o6-tcp", &["o6"], "unpinned"),
+        ("asyncua-tcp", &["asyncua"], "unpinned"),
+        ("utgard-tcp", &["java", "utgard"], "remote"),
+        ("node-opc-da-tcp", &["node", "node-opc-da"], "remote"),
+    ];
+    for placement in ["unpinned", "remote"] {
+        let all = rivals.iter().filter(|(_, _, own)| *own == placement);
+        let only = all.clone().map(|(name, _, _)| *name).collect::<Vec<_>>().join(",");
+        let (report, rows) = read(&format!("--time 100s --only {only} --placement {placement}"));
+        let absent = |name: &str| report["absent"].as_array().unwrap().iter().find(|one| one["name"] == name);
+        if let Some(absent) = absent("remote placement") {
+            eprintln!("SKIPPED: no network namespaces here: {}", absent["why"]);
+            continue;
+        }
+        for (name, peers, _) in all {
+            if !everywire_peers::here(test, peers) {
+                let remedy = absent(name).map(|absent| absent["remedy"].to_string());
+                assert!(
+                    remedy.is_some_and(|remedy| remedy.contains("install") || remedy.contains("setup.sh"))
+                );
+                continue;
+            }
+            for operation in ["read 100", "read 1"] {
+                let row = rows.iter().find(|row| row["name"] == *name && row["operation"] == operation);
+                let row = row.unwrap_or_else(|| panic!("no {operation} of {name}: {}", report["absent"]));
+                assert_eq!(row["calls"], 40, "{row}");
+            }
+        }
+    }
+}

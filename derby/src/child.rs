@@ -26,6 +26,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
     match kind.as_str() {
         "raw-server" => raw::serve(arguments),
         "raw-client" => raw::race(arguments),
+        "raw-member" => raw::member(arguments),
         "namespace" => link::hold(arguments),
         "link" => emulator::run(arguments),
         "capture" => capture::run(arguments),

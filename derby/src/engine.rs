@@ -15,6 +15,7 @@
 mod cells;
 mod counting;
 mod heats;
+mod rates;
 mod traces;
 
 use crate::contestants::{self, Contestant, Missing};
@@ -123,10 +124,12 @@ impl Ground<'_> {
         let waves = 0..=self.waves.iter().copied().max().unwrap_or(0);
         waves
             .flat_map(|wave| {
+                // What goes at a rate has no rounds.
+                let races = self.races.iter().filter(|race| !race.rated);
                 let of = move |race: &&'static Race| {
                     self.placements.iter().map(|placement| at(race, placement, wave)).sum::<Load>()
                 };
-                self.races.iter().map(of).collect::<Vec<_>>()
+                races.map(of).collect::<Vec<_>>()
             })
             .sum()
     }
@@ -135,6 +138,7 @@ impl Ground<'_> {
     fn rest(&self) -> Rest {
         let mut rest = Rest { building: pending(self.contestants, self.waves, 1), ..Rest::default() };
         for race in self.races {
+            rest.rated += rates::take(self.options, race, self.contestants, self.placements);
             for held in self.contestants {
                 if counting::counts(self.options, race, held) {
                     rest.counted += operations_of(race, held);
@@ -351,6 +355,9 @@ impl Derby<'_> {
             return Err(
                 broken("nobody can race").with_hint("ask for other contestants, or install what is missing")
             );
+        }
+        for (race_at, race) in self.races.iter().enumerate().filter(|(_, race)| race.rated) {
+            self.rates(race_at, race)?;
         }
         let traffic = self.count_all();
         report.rows = self.rows(&traffic);

@@ -1,4 +1,10 @@
 //! Measuring calls in a client process, and telling the coordinator about them: one JSON object a line.
+//!
+//! * What is measured goes on in this order: calls that nobody counts, a look at the clocks of CPU time, calls that are timed one after
+//!   the other, another look. Between two timed calls the clock is read once.
+//! * A [`Line`] is of one operation; several clients at once ([`several`]) say one line together.
+
+pub(crate) mod several;
 
 use crate::stats::{Times, median};
 use crate::{broken, unknown};
@@ -96,7 +102,7 @@ impl Plan {
     }
 
     /// CPU time of the server and of what routes between, all of it or none.
-    fn server_cpu_us(&self) -> Option<f64> {
+    pub(crate) fn server_cpu_us(&self) -> Option<f64> {
         (!self.server_pids.is_empty()).then_some(())?;
         self.server_pids.iter().map(|&pid| cpu_us(Some(pid))).sum()
     }
@@ -162,53 +168,114 @@ pub fn measure_bursts(
     if !plan.wants(operation) {
         return Ok(());
     }
-    let over = |since: Instant, share: u32| !plan.budget.is_zero() && since.elapsed() > plan.budget / share;
+    warm(plan, bursts, batch, &mut burst)?;
+    let (own, server) = (cpu_us(None), plan.server_cpu_us());
+    let timed = Timed::of(plan, bursts, batch, &mut burst)?;
+    let (own_after, server_after) = (cpu_us(None), plan.server_cpu_us());
+    let mut line = Line::of(operation, &[timed]);
+    (line.client_cpu_us, line.server_cpu_us) = (spent(own, own_after), spent(server, server_after));
+    line.say()
+}
+
+/// The calls before the clock starts: no more than a fifth of the time.
+fn warm(
+    plan: &Plan,
+    bursts: u64,
+    batch: u32,
+    burst: &mut dyn FnMut() -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let begun = Instant::now();
     for _ in 0..plan.warmup.div_ceil(u64::from(batch)).min(bursts) {
         burst()?;
-        if over(begun, 5) {
+        if !plan.budget.is_zero() && begun.elapsed() > plan.budget / 5 {
             break;
         }
     }
+    Ok(())
+}
 
-    let mut samples: Vec<u64> = Vec::with_capacity(usize::try_from(bursts).unwrap_or(0));
-    let (own, server) = (cpu_us(None), plan.server_cpu_us());
-    let (mut began_ns, mut ended_ns) = (Vec::new(), Vec::new());
-    let start = Instant::now();
-    let mut last = start;
-    for _ in 0..bursts {
-        if !plan.pause.is_zero() {
-            std::thread::sleep(plan.pause);
-            began_ns.push(now_ns());
-            last = Instant::now();
+/// What was timed of one client.
+pub(crate) struct Timed {
+    /// Of each burst, what one of its calls took, in picoseconds.
+    samples: Vec<u64>,
+    batch: u32,
+    total: Duration,
+    began_ns: Vec<u64>,
+    ended_ns: Vec<u64>,
+}
+
+impl Timed {
+    /// Calls that took so many picoseconds each, spread over this time.
+    pub(crate) fn spread(samples: Vec<u64>, total: Duration) -> Self {
+        Self { samples, batch: 1, total, began_ns: Vec::new(), ended_ns: Vec::new() }
+    }
+
+    fn of(
+        plan: &Plan,
+        bursts: u64,
+        batch: u32,
+        burst: &mut dyn FnMut() -> Result<(), Failure>,
+    ) -> Result<Self, Failure> {
+        let mut samples: Vec<u64> = Vec::with_capacity(usize::try_from(bursts).unwrap_or(0));
+        let (mut began_ns, mut ended_ns) = (Vec::new(), Vec::new());
+        let start = Instant::now();
+        let mut last = start;
+        for _ in 0..bursts {
+            if !plan.pause.is_zero() {
+                std::thread::sleep(plan.pause);
+                began_ns.push(now_ns());
+                last = Instant::now();
+            }
+            burst()?;
+            let now = Instant::now();
+            if !plan.pause.is_zero() {
+                ended_ns.push(now_ns());
+            }
+            samples.push(ps(now - last) / u64::from(batch));
+            last = now;
+            if !plan.budget.is_zero() && now - start > plan.budget {
+                break;
+            }
         }
-        burst()?;
-        let now = Instant::now();
-        if !plan.pause.is_zero() {
-            ended_ns.push(now_ns());
+        Ok(Self { samples, batch, total: last - start, began_ns, ended_ns })
+    }
+}
+
+impl Line {
+    /// What all of these clients together say of an operation; nothing of CPU time.
+    pub(crate) fn of(operation: &str, clients: &[Timed]) -> Self {
+        let mut times = Times::default();
+        for client in clients {
+            client.samples.iter().for_each(|&sample| times.add(sample, client.batch.into()));
         }
-        samples.push(ps(now - last) / u64::from(batch));
-        last = now;
-        if !plan.budget.is_zero() && now - start > plan.budget {
-            break;
+        let all = |of: fn(&Timed) -> Vec<u64>| clients.iter().flat_map(of).collect::<Vec<u64>>();
+        Self {
+            operation: operation.to_owned(),
+            calls: clients.iter().map(|client| client.samples.len() as u64 * u64::from(client.batch)).sum(),
+            total_ns: clients.iter().map(|client| ps(client.total) / 1000).max().unwrap_or(0),
+            client_cpu_us: None,
+            server_cpu_us: None,
+            blocks_ps: all(|client| blocks(&client.samples)),
+            histogram_ps: times.pairs(),
+            began_ns: all(|client| client.began_ns.clone()),
+            ended_ns: all(|client| client.ended_ns.clone()),
         }
     }
-    let (own_after, server_after) = (cpu_us(None), plan.server_cpu_us());
-    let spent = |before: Option<f64>, after: Option<f64>| Some(after? - before?);
 
-    let line = Line {
-        operation: operation.to_owned(),
-        calls: samples.len() as u64 * u64::from(batch),
-        total_ns: ps(last - start) / 1000,
-        client_cpu_us: spent(own, own_after),
-        server_cpu_us: spent(server, server_after),
-        blocks_ps: blocks(&samples),
-        histogram_ps: histogram(&samples, batch),
-        began_ns,
-        ended_ns,
-    };
-    let text = serde_json::to_string(&line).map_err(|error| broken(error.to_string()))?;
-    writeln!(std::io::stdout().lock(), "{text}").map_err(|error| broken(format!("standard output: {error}")))
+    /// Writes it to standard output.
+    ///
+    /// # Errors
+    /// Nobody reads that.
+    pub(crate) fn say(&self) -> Result<(), Failure> {
+        let text = serde_json::to_string(self).map_err(|error| broken(error.to_string()))?;
+        writeln!(std::io::stdout().lock(), "{text}")
+            .map_err(|error| broken(format!("standard output: {error}")))
+    }
+}
+
+/// What was used between two looks at a clock.
+pub(crate) fn spent(before: Option<f64>, after: Option<f64>) -> Option<f64> {
+    Some(after? - before?)
 }
 
 fn now_ns() -> u64 {
@@ -216,16 +283,8 @@ fn now_ns() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn ps(time: Duration) -> u64 {
+pub(crate) fn ps(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000)
-}
-
-fn histogram(samples: &[u64], batch: u32) -> Vec<(u64, u64)> {
-    let mut times = Times::default();
-    for &sample in samples {
-        times.add(sample, batch.into());
-    }
-    times.pairs()
 }
 
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]

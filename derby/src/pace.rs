@@ -81,12 +81,14 @@ pub(crate) struct Rest {
     pub(crate) traced: usize,
     /// The building of those that come later.
     pub(crate) building: Duration,
+    /// What goes at a rate of its own, and takes as long as it takes.
+    pub(crate) rated: Duration,
 }
 
 impl Rest {
     fn takes(self, start: Duration) -> Duration {
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        start * COUNTING * number(self.counted) + TRACE * number(self.traced)
+        self.rated + start * COUNTING * number(self.counted) + TRACE * number(self.traced)
     }
 }
 
@@ -200,6 +202,7 @@ impl Pace {
     pub(crate) fn rested(&mut self, done: Rest) {
         self.rest.counted = self.rest.counted.saturating_sub(done.counted);
         self.rest.traced = self.rest.traced.saturating_sub(done.traced);
+        self.rest.rated = self.rest.rated.saturating_sub(done.rated);
     }
 
     /// So much is still to be built.
@@ -278,7 +281,7 @@ mod tests {
             begun,
             Some(end),
             client.times(100),
-            Rest { counted: 50, traced: 2, building: Duration::ZERO },
+            Rest { counted: 50, traced: 2, ..Rest::default() },
         );
         let (mut now, mut ran) = (begun, 0);
         for _ in 0..100 {

@@ -56,6 +56,19 @@ impl Launch {
         Ok(Self::new(program).with([crate::child::COMMAND, kind]))
     }
 
+    /// Started by another program, which is given these arguments and then the program with its own.
+    #[must_use]
+    pub(crate) fn by<A: Into<OsString>>(
+        self,
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let mut all: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        all.push(self.program.into_os_string());
+        all.extend(self.arguments);
+        Self { program: program.into(), arguments: all, ..self }
+    }
+
     /// With more arguments.
     #[must_use]
     pub(crate) fn with<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
@@ -77,7 +90,8 @@ impl Launch {
         self
     }
 
-    fn command(&self, spot: &Spot) -> Command {
+    /// As a command, for whoever talks with it.
+    pub(crate) fn command(&self, spot: &Spot) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));

@@ -26,6 +26,8 @@ pub struct Race {
     pub signals: bool,
     /// Whether a cycle of several calls is timed, and quoted in milliseconds for 1000 of them.
     pub cycles: bool,
+    /// Whether it goes at a rate of its own, so that not the time of a call counts but what it costs both sides: it has no rounds.
+    pub rated: bool,
     /// The operation that raw bytes do, if that is one of its own: what the others are put in relation to.
     pub floor: Option<&'static str>,
     /// What is to be said beside its figures.
@@ -43,6 +45,46 @@ pub struct Operation {
     pub short: &'static str,
     /// Bytes that a call transfers, where that is the point.
     pub payload: Option<u64>,
+    /// Items that a call reads, and by how many clients at once, where that is the point.
+    pub reads: Option<Reads>,
+}
+
+/// How items are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reads {
+    /// Items of one call.
+    pub items: u32,
+    /// Who calls.
+    pub clients: Clients,
+}
+
+/// Who calls at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clients {
+    /// One.
+    One,
+    /// So many, each a thread with a connection of its own, in one process.
+    Threads(u32),
+    /// So many, each a process.
+    Processes(u32),
+}
+
+impl Clients {
+    /// How many.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::One => 1,
+            Self::Threads(n) | Self::Processes(n) => n,
+        }
+    }
+}
+
+impl Operation {
+    /// Items in a second, of all clients together, where a call of one of them takes so many microseconds.
+    pub fn items_per_s(&self, us: f64) -> Option<f64> {
+        let reads = self.reads?;
+        Some(f64::from(reads.items) * f64::from(reads.clients.number()) * 1e6 / us)
+    }
 }
 
 /// A published figure.
@@ -58,6 +100,8 @@ pub struct Published {
     pub kb_per_s: Option<f64>,
     /// Whether it was measured between two machines.
     pub remote: bool,
+    /// The CPU of client and server, in percent of one, as it was published; empty where it was not.
+    pub cpu: &'static str,
 }
 
 impl Race {
@@ -79,6 +123,16 @@ impl Race {
         self.operations.iter().any(|operation| operation.payload.is_some())
     }
 
+    /// Whether its point is how many items a call reads.
+    pub fn reads(&self) -> bool {
+        self.operations.iter().any(|operation| operation.reads.is_some())
+    }
+
+    /// Whether it is raced whenever the other race of its number is.
+    pub fn accompanies(&self) -> bool {
+        self.signals || self.rated
+    }
+
     /// Whether an operation is one of the race's own, and not what raw bytes do instead.
     pub fn counts(&self, operation: &str) -> bool {
         self.floor != Some(operation)
@@ -91,7 +145,15 @@ impl Race {
 }
 
 const fn call(name: &'static str, short: &'static str) -> Operation {
-    Operation { name, short, payload: None }
+    Operation { name, short, payload: None, reads: None }
+}
+
+const fn transfer(name: &'static str, short: &'static str, bytes: u64) -> Operation {
+    Operation { payload: Some(bytes), ..call(name, short) }
+}
+
+const fn read(name: &'static str, items: u32, clients: Clients) -> Operation {
+    Operation { reads: Some(Reads { items, clients }), ..call(name, name) }
 }
 
 /// The way of the first race by which a server keeps who listens to its events.
@@ -100,6 +162,21 @@ pub const CONNECTION_POINT: &str = "connection point";
 pub const CALLBACK: &str = "callback";
 /// What no cycle of the first race can do without: to be advised, and to be unadvised.
 pub const FLOOR: &str = "two round trips";
+
+/// Reads of the third race: 100 items by one client.
+pub const READ_100: &str = "read 100";
+/// One item by one client.
+pub const READ_1: &str = "read 1";
+/// 100 items by each of four clients in one process.
+pub const FOUR_THREADS: &str = "read 100, 4 threads";
+/// 100 items by each of four clients, each a process.
+pub const FOUR_PROCESSES: &str = "read 100, 4 processes";
+/// So many items a second, as was called typical.
+pub const TYPICAL: &str = "5,000 items/s";
+/// Exception mode, with a hundredth of the items changing.
+pub const FEW_CHANGE: &str = "exception mode, 1 % changing";
+/// The same with all of them changing.
+pub const ALL_CHANGE: &str = "exception mode, all changing";
 
 /// All five, in the order of their numbers.
 pub static ALL: &[Race] = &[
@@ -119,6 +196,7 @@ pub static ALL: &[Race] = &[
         remote: true,
         signals: false,
         cycles: true,
+        rated: false,
         floor: Some(FLOOR),
         notes: published::CALLBACKS_NOTES,
         waits_for: "",
@@ -143,6 +221,7 @@ pub static ALL: &[Race] = &[
         remote: false,
         signals: false,
         cycles: false,
+        rated: false,
         floor: None,
         notes: published::CALLS_NOTES,
         waits_for: "",
@@ -159,24 +238,53 @@ pub static ALL: &[Race] = &[
         remote: false,
         signals: true,
         cycles: false,
+        rated: false,
         floor: None,
         notes: &[],
         waits_for: "",
     },
     Race {
         number: 3,
-        name: "items",
+        name: "opc",
         title: "Reading process data",
-        about: "Synchronous reads of float items, each with value, timestamp and quality.",
-        operations: &[],
-        headline: "read 100",
+        about: "Synchronous reads of float items from the server's cache, 100 and one at a time, each with value, timestamp and \
+                quality. The server changes its values meanwhile, and the reader checks all three.",
+        operations: &[
+            read(READ_100, 100, Clients::One),
+            read(READ_1, 1, Clients::One),
+            read(FOUR_THREADS, 100, Clients::Threads(4)),
+            read(FOUR_PROCESSES, 100, Clients::Processes(4)),
+        ],
+        headline: READ_100,
         published: published::ITEMS,
-        remote: false,
+        remote: true,
         signals: false,
         cycles: false,
+        rated: false,
         floor: None,
-        notes: &[],
-        waits_for: "OPC Data Access",
+        notes: published::ITEMS_NOTES,
+        waits_for: "",
+    },
+    Race {
+        number: 3,
+        name: "rates",
+        title: "Process data at a rate",
+        about: "One client reads 5,000 items a second, 100 at a time; and one hears of the changes of 100,000 items in ten groups that \
+                are updated each second (exception mode), where a hundredth of them changes each second, and where all of them do.",
+        operations: &[
+            Operation { short: "typical", ..read(TYPICAL, 100, Clients::One) },
+            Operation { short: "1 % changes", ..read(FEW_CHANGE, 1, Clients::One) },
+            Operation { short: "all change", ..read(ALL_CHANGE, 1, Clients::One) },
+        ],
+        headline: TYPICAL,
+        published: &[],
+        remote: true,
+        signals: false,
+        cycles: false,
+        rated: true,
+        floor: None,
+        notes: published::RATES_NOTES,
+        waits_for: "",
     },
     Race {
         number: 4,
@@ -185,14 +293,15 @@ pub static ALL: &[Race] = &[
         about: "GetBytes(n) answers n bytes: 100 B and 1 MB (1,000,000 B), between two processes of one machine, and between two \
                 network namespaces.",
         operations: &[
-            Operation { name: published::SMALL, short: "100 B", payload: Some(100) },
-            Operation { name: published::LARGE, short: "1 MB", payload: Some(1_000_000) },
+            transfer(published::SMALL, "100 B", 100),
+            transfer(published::LARGE, "1 MB", 1_000_000),
         ],
         headline: published::LARGE,
         published: published::BYTES,
         remote: true,
         signals: false,
         cycles: false,
+        rated: false,
         floor: None,
         notes: published::BYTES_NOTES,
         waits_for: "",
@@ -208,13 +317,14 @@ pub static ALL: &[Race] = &[
         remote: false,
         signals: false,
         cycles: false,
+        rated: false,
         floor: None,
         notes: &[],
         waits_for: "the broker",
     },
 ];
 
-/// The races with these names; without names every race that runs. Signals belong to the race that they have the number of.
+/// The races with these names; without names every race that runs. Signals and rates belong to the race that they have the number of.
 ///
 /// # Errors
 /// A name is unknown, or its race waits for something.
@@ -234,7 +344,9 @@ pub fn named(names: &[String]) -> Result<Vec<&'static Race>, Failure> {
     };
     let found: Vec<&'static Race> = names.iter().map(find).collect::<Result<_, _>>()?;
     let fits = |race: &&Race| {
-        found.iter().any(|found| found.name == race.name || (race.signals && found.number == race.number))
+        found
+            .iter()
+            .any(|found| found.name == race.name || (race.accompanies() && found.number == race.number))
     };
     Ok(ALL.iter().filter(fits).collect())
 }
@@ -251,7 +363,7 @@ mod tests {
     #[test]
     fn races_are_found_by_name() {
         let names = |list: &[&str]| named(&list.iter().map(ToString::to_string).collect::<Vec<_>>());
-        assert_eq!(names(&[]).unwrap().len(), 4);
+        assert_eq!(names(&[]).unwrap().len(), 6);
         assert_eq!(names(&["callbacks"]).unwrap()[0].number, 1);
         assert_eq!(
             names(&["calls"]).unwrap().iter().map(|race| race.name).collect::<Vec<_>>(),
@@ -259,8 +371,12 @@ mod tests {
         );
         assert_eq!(names(&["signals"]).unwrap().len(), 1);
         assert_eq!(names(&["bytes"]).unwrap()[0].number, 4);
-        assert!(names(&["items"]).unwrap_err().message().contains("OPC Data Access"));
-        assert!(names(&["horses"]).unwrap_err().hint().unwrap().contains("callbacks, calls, signals, bytes"));
+        assert_eq!(
+            names(&["opc"]).unwrap().iter().map(|race| race.name).collect::<Vec<_>>(),
+            ["opc", "rates"]
+        );
+        assert!(names(&["broker"]).unwrap_err().message().contains("the broker"));
+        assert!(names(&["horses"]).unwrap_err().hint().unwrap().contains("callbacks, calls, signals, opc"));
     }
 
     #[test]

@@ -32,6 +32,9 @@ enum What {
     /// Seven functions, many small calls (the second published race).
     #[command(after_help = EXAMPLES)]
     Calls(Course),
+    /// Reads of process data, by OPC Data Access and by OPC UA (the third published race).
+    #[command(after_help = EXAMPLES)]
+    Opc(Course),
     /// Large replies, on one machine and between two (the fourth published race).
     #[command(after_help = EXAMPLES)]
     Bytes(Course),
@@ -51,7 +54,7 @@ struct Course {
     /// As many calls as were published, six rounds, every placement: it takes as long as it takes, some hours for all.
     #[arg(long, conflicts_with = "time")]
     thorough: bool,
-    /// All of it ends within this time, such as 90s or 10m; three minutes for a race, nine for all, unless given.
+    /// All of it ends within this time, such as 90s or 10m; three minutes for a race, twelve for all, unless given.
     #[arg(long, value_name = "DURATION", value_parser = units::time)]
     time: Option<Duration>,
     /// Contestants, by name, by wire, or by the beginning of names up to a `-`.
@@ -118,6 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     match &arguments.what {
         What::Callbacks(course) => race(vec!["callbacks".into()], course),
         What::Calls(course) => race(vec!["calls".into()], course),
+        What::Opc(course) => race(vec!["opc".into()], course),
         What::Bytes(course) => race(vec!["bytes".into()], course),
         What::All(course) => race(Vec::new(), course),
         What::Serve(served) => serve(served),

@@ -3,6 +3,8 @@
 pub mod dbus;
 mod mono;
 pub mod omniorb;
+mod opc_clients;
+mod opcua;
 pub mod ours;
 pub mod published;
 pub(crate) mod raw;
@@ -59,7 +61,7 @@ pub trait Setup {
     fn prepare(&self) -> Result<Option<String>, Missing>;
     /// Whether it has what a race asks for. Only some have signals, or can be called back.
     fn enters(&self, race: &Race) -> bool {
-        !race.signals && !race.cycles
+        !race.signals && !race.cycles && !race.reads()
     }
     /// Whether it has this operation of a race that it enters.
     fn does(&self, race: &Race, operation: &str) -> bool {
@@ -152,6 +154,8 @@ pub fn all(against: Option<&str>) -> Result<Vec<Contestant>, Failure> {
     all.extend(dbus::all());
     all.extend(mono::all());
     all.extend(wine::all());
+    all.extend(opcua::all());
+    all.extend(opc_clients::all());
     if let Some(reference) = against {
         all.push(ours::against(reference)?);
     }

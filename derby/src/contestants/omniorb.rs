@@ -42,7 +42,7 @@ impl Setup for OmniOrb {
     }
 
     fn enters(&self, race: &Race) -> bool {
-        !race.signals
+        !race.signals && !race.reads()
     }
 
     /// Its clients pass references; CORBA has no connection points.

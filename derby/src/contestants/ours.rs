@@ -7,6 +7,7 @@ mod dbus;
 mod dcom;
 mod dcop;
 mod hearing;
+pub(super) mod opc;
 mod servants;
 mod split;
 mod wcf;
@@ -18,7 +19,7 @@ use crate::process::Launch;
 use crate::race::{ALL, CALLBACK, CONNECTION_POINT, Race};
 use crate::relay::Place;
 use crate::{broken, unknown};
-use courses::{Course, Way};
+use courses::{Course, INTEGRITY, Way};
 use everywire::model::{Endpoint, Reference};
 use everywire::{Failure, Latency, Node};
 use std::path::{Path, PathBuf};
@@ -86,6 +87,7 @@ pub(super) fn all() -> Vec<Contestant> {
             }));
         }
     }
+    all.extend(opc::all());
     all
 }
 
@@ -140,7 +142,7 @@ impl Setup for Ours {
         if race.cycles {
             self.course.cycles(self.route()) != [false; 2]
         } else {
-            !race.signals || self.course.signals()
+            !race.reads() && (!race.signals || self.course.signals())
         }
     }
 
@@ -313,6 +315,7 @@ pub(crate) fn child(kind: &str, arguments: &[String]) -> Result<(), Failure> {
             client::in_process(&node(mode), known(race)?, &Plan::parse(plan)?)
         }
         ("hub", [socket]) => hub(socket),
+        (kind, _) if kind.starts_with("opc-") => opc::child(kind, arguments),
         ("split", []) => split::run(USUAL.speech().ok_or_else(|| broken("the wire is not there"))?),
         _ => {
             Err(unknown(format!("unknown kind of child, or wrong arguments: {kind} {}", arguments.join(" "))))

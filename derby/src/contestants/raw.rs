@@ -5,9 +5,9 @@ mod memory;
 mod stream;
 
 use super::{Contestant, Missing, Route, Setup, Stand};
-use crate::measure::{Plan, measure};
+use crate::measure::{Plan, measure, several};
 use crate::process::Launch;
-use crate::race::{ALL, Operation, Race};
+use crate::race::{ALL, Clients, Operation, Race};
 use crate::relay::Place;
 use crate::{broken, unknown};
 use everywire_model::Failure;
@@ -44,6 +44,12 @@ fn sizes(operation: &Operation) -> (usize, usize) {
     const REPLY: usize = 28;
     /// A length, 24 characters and their end, rounded up.
     const TEXT: usize = 32;
+    /// A request and a reply of the other wire, and what each has for an item: a handle; handle, time, quality, a variant and a code.
+    const ASKED: [usize; 2] = [84, 4];
+    const TOLD: [usize; 2] = [56, 48];
+    if let Some(items) = operation.reads.and_then(|reads| usize::try_from(reads.items).ok()) {
+        return (ASKED[0] + ASKED[1] * items, TOLD[0] + TOLD[1] * items);
+    }
     match operation.name {
         "in_string_call" => (REQUEST + TEXT, REPLY),
         "out_string_call" => (REQUEST, REPLY + TEXT),
@@ -61,12 +67,15 @@ impl Setup for Raw {
     }
 
     fn enters(&self, race: &Race) -> bool {
-        !race.signals
+        !race.accompanies()
     }
 
     /// Instead of a cycle, that which no cycle can do without.
     fn does(&self, race: &Race, operation: &str) -> bool {
-        race.floor.is_none_or(|floor| floor == operation)
+        let found = race.operations.iter().find(|known| known.name == operation);
+        let reads = found.and_then(|operation| operation.reads);
+        let alone = reads.is_none_or(|reads| reads.clients == Clients::One);
+        race.floor.is_none_or(|floor| floor == operation) && (alone || self.transport != "shm")
     }
 
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
@@ -132,13 +141,27 @@ pub(crate) fn race(arguments: &[String]) -> Result<(), Failure> {
         return Err(broken(format!("{ref_file}: no address")));
     };
     let mut exchange: Box<dyn Exchange> = match transport.as_str() {
-        "unix" => Box::new(stream::unix(Path::new(address))?),
-        "tcp" => Box::new(stream::tcp(address.parse().map_err(|_| unknown("raw-client: no place"))?)?),
         "shm" => Box::new(memory::Client::open(Path::new(address), spin == "yield")?),
-        other => return Err(unknown(format!("raw-client: unknown transport {other}"))),
+        other => stream(other, address)?,
     };
     for operation in race.operations {
         let (request, reply) = sizes(operation);
+        match operation.reads.map(|reads| reads.clients) {
+            Some(Clients::Threads(number)) if transport != "shm" && plan.wants(operation.name) => {
+                let streams = (0..number).map(|_| stream(transport, address));
+                let mut streams = streams.collect::<Result<Vec<_>, _>>()?;
+                let calls = streams.iter_mut().map(|stream| || stream.call(request, reply)).collect();
+                several::threads(&plan, operation.name, calls)?;
+                continue;
+            }
+            Some(Clients::Processes(number)) if transport != "shm" => {
+                let launch = Launch::own("raw-member")?.with([transport.as_str(), address, operation.name]);
+                several::processes(&plan, operation.name, number, &launch)?;
+                continue;
+            }
+            Some(Clients::Threads(_) | Clients::Processes(_)) => continue,
+            Some(Clients::One) | None => {}
+        }
         let exchanges = match race.floor {
             Some(floor) if floor == operation.name => 2,
             Some(_) => continue,
@@ -149,6 +172,29 @@ pub(crate) fn race(arguments: &[String]) -> Result<(), Failure> {
         })?;
     }
     Ok(())
+}
+
+/// A socket to a server.
+fn stream(transport: &str, address: &str) -> Result<Box<dyn Exchange + Send>, Failure> {
+    Ok(match transport {
+        "unix" => Box::new(stream::unix(Path::new(address))?),
+        "tcp" => Box::new(stream::tcp(address.parse().map_err(|_| unknown("raw-client: no place"))?)?),
+        other => return Err(unknown(format!("raw-client: unknown transport {other}"))),
+    })
+}
+
+/// Becomes one of several clients: TRANSPORT ADDRESS OPERATION PLAN.
+pub(crate) fn member(arguments: &[String]) -> Result<(), Failure> {
+    let [transport, address, operation, plan @ ..] = arguments else {
+        return Err(unknown("raw-member: arguments are missing"));
+    };
+    let mut all = ALL.iter().flat_map(|race| race.operations);
+    let Some(operation) = all.find(|known| known.name == operation) else {
+        return Err(unknown("raw-member: unknown operation"));
+    };
+    let (request, reply) = sizes(operation);
+    let mut exchange = stream(transport, address)?;
+    several::member(&Plan::parse(plan)?, operation.name, || exchange.call(request, reply))
 }
 
 /// One request of so many bytes, and its reply of so many bytes.

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 /// How a rival's programs are built.
+#[derive(Debug)]
 pub(super) struct Workshop {
     /// The rival, for people.
     pub(super) rival: &'static str,

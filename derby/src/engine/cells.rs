@@ -19,6 +19,8 @@ pub(super) struct Cell {
     /// Means of a call, in microseconds: one for each kept round, and that of the dropped one.
     pub(super) means: Vec<f64>,
     pub(super) dropped: Option<f64>,
+    /// How long all of it took, in microseconds.
+    pub(super) total_us: f64,
     pub(super) client_cpu_us: Option<f64>,
     pub(super) server_cpu_us: Option<f64>,
 }
@@ -33,6 +35,7 @@ pub(super) fn numbered<'l>(race: &Race, lines: &'l [Line]) -> impl Iterator<Item
 
 impl Cell {
     /// Takes in what a round said.
+    #[allow(clippy::cast_precision_loss)]
     pub(super) fn keep(&mut self, line: &Line) {
         let mut times = Times::default();
         for &(ps, count) in &line.histogram_ps {
@@ -40,6 +43,7 @@ impl Cell {
         }
         self.round_medians.push(times.median_us());
         self.means.push(mean(line));
+        self.total_us += line.total_ns as f64 / 1e3;
         self.times.merge(&times);
         self.rounds.push(line.blocks_ps.iter().map(|&ps| us(ps)).collect());
         let add = |sum: &mut Option<f64>, more: Option<f64>| {
@@ -64,9 +68,13 @@ pub(super) fn row(
     let calls = cell.times.len();
     let median_us = cell.times.median_us();
     let each = |sum: Option<f64>| sum.map(|sum| sum / calls.max(1) as f64);
+    // Of races whose calls are not so many that nobody rests.
+    let percent =
+        |sum: Option<f64>| sum.filter(|_| race.reads()).map(|sum| sum * 100.0 / cell.total_us.max(1.0));
     let system = match (contestant.published, race.number) {
         (_, 1) if contestant.wire == Some(published::CALLBACKS_WIRE) => Some(CALLBACKS_DCOM),
         (Some([calls, _]), 2) => Some(calls),
+        (Some([items, _]), 3) => Some(items),
         (Some([_, bytes]), 4) => Some(bytes),
         _ => None,
     };
@@ -84,11 +92,17 @@ pub(super) fn row(
         placement: placement.name,
         operation: operation.name,
         calls,
-        too_few: calls < FEW,
+        // At a rate there are as many as it has.
+        too_few: calls < FEW && !race.rated,
         median_us,
         p99_us: cell.times.percentile_us(0.99),
         ratio_to_raw: None,
         published_us: published.map(|figure| figure.us),
+        items_per_s: operation
+            .reads
+            .map(|reads| f64::from(reads.items) * calls as f64 * 1e6 / cell.total_us.max(1.0)),
+        client_cpu_percent: percent(cell.client_cpu_us),
+        server_cpu_percent: percent(cell.server_cpu_us),
         kb_per_s: operation.payload.map(|bytes| bytes as f64 * 1000.0 / median_us),
         client_cpu_us: each(cell.client_cpu_us),
         server_cpu_us: each(cell.server_cpu_us),
@@ -111,6 +125,8 @@ pub(super) fn row(
         dropped_us: cell.dropped,
         round_trips: None,
         published_by: published.map(|figure| figure.system),
+        published_items_per_s: published.and_then(|figure| operation.items_per_s(figure.us)),
+        published_cpu: published.map(|figure| figure.cpu).filter(|cpu| !cpu.is_empty()),
         published_kb_per_s: published.and_then(|figure| figure.kb_per_s),
         ratio_to_published: published.map(|figure| median_us / figure.us),
     }

@@ -27,7 +27,7 @@ pub(super) fn counts(options: &Options, race: &Race, contestant: &Contestant) ->
     contestant.setup.frames().is_some()
         && contestant.setup.enters(race)
         && contestant.setup.passes_a_relay(race)
-        && !race.signals
+        && !race.accompanies()
         && (options.thorough || !contestant.setup.starts_slowly())
         && !(race.cycles && contestant.transport == "tcp" && !options.no_trace)
 }
@@ -38,7 +38,8 @@ impl Derby<'_> {
         let (races, contestants) = (self.races, self.contestants);
         let mut all = Vec::new();
         for race in races {
-            if !race.signals && self.goes_on() {
+            let some = self.contestants.iter().any(|held| counts(self.options, race, held));
+            if some && self.goes_on() {
                 self.progress.stage(&format!("{}: counting frames and bytes", race.title));
             }
             let of = |contestant: &Contestant, derby: &mut Self| {

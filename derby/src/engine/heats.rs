@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Large transfers are done so many times fewer where calls are counted.
 const LARGE_DIVISOR: u64 = 20;
 /// A client that says nothing has this long beyond the end of the derby.
-const GRACE: Duration = Duration::from_secs(15);
+pub(super) const GRACE: Duration = Duration::from_secs(15);
 
 /// Where and what: the numbers of a race and of a placement, and themselves.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ impl Derby<'_> {
     /// Everybody of this wave, in every race and at every placement.
     pub(super) fn wave(&mut self, wave: u8) -> Result<(), Failure> {
         let (races, placements) = (self.races, self.placements);
-        for (race_at, race) in races.iter().enumerate() {
+        for (race_at, race) in races.iter().enumerate().filter(|(_, race)| !race.rated) {
             for (placement_at, placement) in placements.iter().enumerate() {
                 if interrupted().is_some() {
                     return Ok(());
@@ -56,7 +56,7 @@ impl Derby<'_> {
             && starts(self.options, self.course.everywhere, heat.race, contestant, heat.placement)
     }
 
-    fn is_ready(&self, who: usize, contestant: &Contestant) -> bool {
+    pub(super) fn is_ready(&self, who: usize, contestant: &Contestant) -> bool {
         self.states.get(who) == Some(&State::Ready) && !self.failed.contains_key(&contestant.name)
     }
 
@@ -183,7 +183,7 @@ impl Derby<'_> {
         }
     }
 
-    fn serve(
+    pub(super) fn serve(
         &mut self,
         fresh: &Fresh,
         contestant: &Contestant,
@@ -250,7 +250,7 @@ impl Derby<'_> {
 }
 
 /// The name under which a placement that cannot be had is noted.
-const REMOTE: &str = "remote placement";
+pub(super) const REMOTE: &str = "remote placement";
 
 impl Cell {
     /// Takes in what a round said; the first is dropped.

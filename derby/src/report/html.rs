@@ -2,7 +2,7 @@
 
 use super::chart::{Strip, bars, dots, escape};
 use super::table::{PLACEMENTS, few};
-use super::{Report, Row, columns, cycles, grouped, short, transfers};
+use super::{Report, Row, columns, cycles, grouped, items, method, short, transfers};
 use crate::contestants::Route;
 use crate::race::{ALL, Operation, Race};
 use std::fmt::Write;
@@ -29,7 +29,7 @@ pub(super) fn page(report: &Report) -> String {
         body.push_str(&section(report, race));
     }
     body.push_str(&split(report));
-    body.push_str(&method(report));
+    body.push_str(&method::html(report));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, \
          initial-scale=1\"><title>Everywire derby</title><style>\n{}</style></head><body><main>\n{body}\n</main></body></html>\n",
@@ -79,7 +79,10 @@ fn cards(report: &Report) -> String {
         });
         let Some(placement) = placement else { continue };
         let headline = |row: &&Row| {
-            row.race == race.name && row.operation == race.headline && row.placement == placement
+            row.race == race.name
+                && row.operation == race.headline
+                && row.placement == placement
+                && !race.rated
         };
         let rows: Vec<&Row> = report
             .rows
@@ -98,6 +101,7 @@ fn cards(report: &Report) -> String {
             // In process nothing is transferred: a throughput would say nothing.
             let (number, unit) = match row.kb_per_s.filter(|_| row.transport != "in-process") {
                 None if race.signals => (grouped(1e6 / row.median_us), "signals/s"),
+                None if race.reads() => (grouped(row.items_per_s.unwrap_or_default()), "items/s"),
                 Some(kb) => (short(kb / 1e6), "GB/s"),
                 None => time_parts(row.median_us),
             };
@@ -165,12 +169,16 @@ fn section(report: &Report, race: &Race) -> String {
             continue;
         }
         let _ = write!(out, "<h3>{}</h3>", escape(&capital(title)));
+        if race.rated {
+            out.push_str(&items::rates(race, &rows));
+            continue;
+        }
         out.push_str(&times(race, title, &rows));
         out.push_str(&ratios(race, title, &rows));
         out.push_str(&cpu(race, title, &rows));
         let headline: Vec<&Operation> = race.operations.iter().filter(|o| o.name == race.headline).collect();
         let all: Vec<&Operation> = race.operations.iter().collect();
-        if all.len() <= 2 || race.cycles {
+        if all.len() <= 2 || race.cycles || race.reads() {
             out.push_str(&numbers(&all, &rows));
         } else {
             let table = numbers(&all, &rows);
@@ -182,6 +190,7 @@ fn section(report: &Report, race: &Race) -> String {
         race.distances().into_iter().for_each(|remote| out.push_str(&past(race, report, remote)));
         out.push_str(&then_and_now(report, race));
         out.push_str(&transfers::html(report, race));
+        out.push_str(&items::html(report, race));
     }
     if race.cycles {
         out.push_str(&cycles::html(report));
@@ -341,10 +350,12 @@ fn cpu(race: &Race, title: &str, rows: &[&Row]) -> String {
 
 fn numbers(operations: &[&Operation], rows: &[&Row]) -> String {
     let transfers = operations.iter().any(|operation| operation.payload.is_some());
+    let items = operations.iter().any(|operation| operation.reads.is_some());
     let several = operations.len() > 1;
     let mut head =
         vec!["contestant", "median µs", "95 % interval", "p99 µs", "rounds µs", "× raw", "× published"];
     head.extend(transfers.then_some("KB/s"));
+    head.extend(items.then_some("items/s"));
     head.extend(["CPU µs", "frames", "bytes", "calls"]);
     let columns = head.len();
     let mut out = String::from("<div class=\"scroll\"><table><thead><tr>");
@@ -359,7 +370,7 @@ fn numbers(operations: &[&Operation], rows: &[&Row]) -> String {
         }
         for row in rows.iter().filter(|row| row.operation == operation.name) {
             let _ = write!(out, "<tr class=\"{}\"><td>{}</td>", class(row.contestant), escape(&row.title));
-            for cell in cells(row, transfers) {
+            for cell in cells(row, transfers, items) {
                 let _ = write!(out, "<td>{}</td>", escape(&cell));
             }
             out.push_str("</tr>");
@@ -370,7 +381,7 @@ fn numbers(operations: &[&Operation], rows: &[&Row]) -> String {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn cells(row: &Row, transfers: bool) -> Vec<String> {
+fn cells(row: &Row, transfers: bool, items: bool) -> Vec<String> {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     let mut cells = vec![
         short(row.median_us),
@@ -382,6 +393,9 @@ fn cells(row: &Row, transfers: bool) -> Vec<String> {
     ];
     if transfers {
         cells.push(or_dash(row.kb_per_s.filter(|_| row.transport != "in-process").map(grouped)));
+    }
+    if items {
+        cells.push(or_dash(row.items_per_s.map(grouped)));
     }
     let server = row.server_cpu_us.map(|us| format!(" + {}", short(us))).unwrap_or_default();
     cells.push(or_dash(row.client_cpu_us.map(|us| format!("{}{server}", short(us)))));
@@ -502,61 +516,6 @@ fn split(report: &Report) -> String {
         escape(&split.operation),
         split.placement,
         bars("Where a call goes", " µs", &strips)
-    )
-}
-
-fn method(report: &Report) -> String {
-    let machine = &report.machine;
-    let mut facts = String::new();
-    let mut fact = |name: &str, value: String| {
-        let _ = write!(facts, "<dt>{name}</dt><dd>{}</dd>", escape(&value));
-    };
-    fact(
-        "CPU",
-        format!(
-            "{} × {}{}",
-            machine.cpus,
-            machine.cpu,
-            if machine.virtual_machine { ", a virtual machine" } else { "" }
-        ),
-    );
-    fact("Memory", format!("{} MiB", grouped(machine.memory_mib as f64)));
-    fact("System", format!("{}, {}", machine.system, machine.kernel));
-    if let Some(governor) = &machine.governor {
-        fact("Governor", governor.clone());
-    }
-    if let Some(load) = machine.load {
-        fact("Load before", format!("{load:.2}"));
-    }
-    fact("Everywire", format!("{}, {} build", machine.everywire, machine.build));
-    let mut versions: Vec<&str> =
-        report.contestants.iter().filter_map(|contestant| contestant.version.as_deref()).collect();
-    versions.dedup();
-    if !versions.is_empty() {
-        fact("Rivals", versions.join(", "));
-    }
-    fact("Begun", format!("{}, {:.0} s in all", machine.date, report.seconds));
-    let debug = if machine.build == "debug" {
-        "<p class=\"over\">This is a debug build: these are no figures to quote.</p>"
-    } else {
-        ""
-    };
-    format!(
-        "<h2>How it was measured</h2>{debug}<p>Client and server are two processes for everybody but the contestants in process. They are placed \
-         on the same CPU, on different CPUs, or nowhere in particular, because a wake-up across CPUs costs more than a call. The \
-         contestants come in turn, {} rounds of {} each, a new client process each time; the first \
-         round is dropped. Percentiles are of the merged histograms of all kept rounds. Confidence intervals come from a \
-         bootstrap over rounds and over blocks of calls within them. Raw bytes are requests and replies of the same size through plain \
-         blocking I/O. Frames and bytes were counted by a relay in between, in a run of their own. A kilobyte has 1000 bytes.</p>\
-         <p>The same again:</p><pre>{}</pre><dl class=\"facts\">{facts}</dl>",
-        report.rounds,
-        match (report.calls, report.time_s) {
-            (Some(calls), None) => format!("{} calls (large transfers fewer)", grouped(calls as f64)),
-            (Some(calls), Some(_)) =>
-                format!("an equal time, and {} calls at the most", grouped(calls as f64)),
-            (None, _) => "an equal time".to_owned(),
-        },
-        escape(&report.command)
     )
 }
 

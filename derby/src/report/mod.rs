@@ -4,6 +4,8 @@ mod chart;
 mod columns;
 mod cycles;
 mod html;
+mod items;
+mod method;
 mod table;
 mod transfers;
 mod verdict;
@@ -96,6 +98,12 @@ pub struct Row {
     pub published_us: Option<f64>,
     /// Kilobytes (1000 bytes) a second, at the median.
     pub kb_per_s: Option<f64>,
+    /// Items a second, of all clients together: those that were read in the time that it took.
+    pub items_per_s: Option<f64>,
+    /// The CPU that the client used meanwhile, in percent of one CPU.
+    pub client_cpu_percent: Option<f64>,
+    /// The same of the server.
+    pub server_cpu_percent: Option<f64>,
     /// CPU time of the client for a call, user and system.
     pub client_cpu_us: Option<f64>,
     /// The same of the server.
@@ -134,6 +142,10 @@ pub struct Row {
     pub published_by: Option<&'static str>,
     /// That figure, where it was a throughput.
     pub published_kb_per_s: Option<f64>,
+    /// The same in items a second.
+    pub published_items_per_s: Option<f64>,
+    /// The CPU of client and server that was published beside it, in percent.
+    pub published_cpu: Option<&'static str>,
     /// Median over the published time.
     pub ratio_to_published: Option<f64>,
 }
@@ -416,6 +428,9 @@ pub(crate) mod tests {
             ratio_to_raw: None,
             published_us: Some(68.685),
             kb_per_s: (operation == "GetBytes 1 MB").then_some(1e9 / median),
+            items_per_s: None,
+            client_cpu_percent: None,
+            server_cpu_percent: None,
             client_cpu_us: Some(3.0),
             server_cpu_us: None,
             frames: Some(2.0),
@@ -435,6 +450,8 @@ pub(crate) mod tests {
             round_trips: None,
             published_by: Some("ORBit2 (CORBA)"),
             published_kb_per_s: None,
+            published_items_per_s: None,
+            published_cpu: None,
             ratio_to_published: Some(median / 68.685),
         };
         report.rows = vec![

@@ -1,6 +1,6 @@
 //! The table for a terminal: one block for each race and placement, one line for each contestant.
 
-use super::{Report, Row, columns, cycles, grouped, short, transfers};
+use super::{Report, Row, columns, cycles, grouped, items, short, transfers};
 use crate::race::{ALL, Race};
 
 /// The whole report.
@@ -25,6 +25,7 @@ pub(super) fn text(report: &Report) -> String {
             out.push_str(&published(race));
             out.push_str(&then_and_now(report, race));
             out.push_str(&transfers::text(report, race));
+            out.push_str(&items::text(report, race));
             if race.cycles {
                 out.push_str(&cycles::text(report));
             }
@@ -77,7 +78,8 @@ pub(super) const PLACEMENTS: &[(&str, &str)] = &[
 ];
 
 fn published(race: &Race) -> String {
-    if race.published.is_empty() {
+    // What is read has a table of then and now.
+    if race.published.is_empty() || race.reads() {
         return String::new();
     }
     let mut grid = Grid { head: vec!["published".into()], lines: Vec::new() };
@@ -171,6 +173,9 @@ impl Grid {
         }
         if race.cycles {
             return cycles::grid(race, rows);
+        }
+        if race.reads() {
+            return items::grid(race, rows);
         }
         let mut head = vec!["us a call".to_owned()];
         for operation in race.operations {

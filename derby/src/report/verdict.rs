@@ -4,15 +4,16 @@
 //! in its default mode against the fastest rival; without a rival, beside raw bytes.
 
 use super::table::PLACEMENTS;
-use super::{Report, Row, short};
+use super::{Report, Row, items, short};
 use crate::contestants::Route;
-use crate::race::{ALL, Race};
+use crate::race::{ALL, READ_1, READ_100, Race};
 
 const OURS: &str = "everywire";
 const RAW: &str = "raw";
+const DEFAULT: &str = "default";
 
-/// What makes rows comparable.
-type Kind<'r> = (&'r str, &'r str, Option<&'r str>, &'r str, Route, Option<&'r str>);
+/// What makes rows comparable. The last is the mode of ours.
+type Kind<'r> = (&'r str, &'r str, Option<&'r str>, &'r str, Route, Option<&'r str>, &'r str);
 
 /// All of the sentences, in the order of the races.
 pub(super) fn verdicts(report: &Report) -> Vec<String> {
@@ -20,29 +21,53 @@ pub(super) fn verdicts(report: &Report) -> Vec<String> {
     for race in ALL {
         for row in report.rows.iter().filter(|row| row.race == race.name && counts(race, row)) {
             let kind = kind(row);
+            if ![DEFAULT, "connect"].contains(&kind.6) {
+                continue;
+            }
             // Rows without a wire (in process) have nobody beside them.
             if row.wire.is_some() && !kinds.contains(&kind) {
                 kinds.push(kind);
             }
         }
     }
-    kinds.iter().filter_map(|kind| verdict(report, kind)).collect()
+    let races = ALL.iter().filter(|race| race.reads());
+    let more = races.flat_map(|race| items::verdicts(report, race));
+    kinds.iter().filter_map(|kind| verdict(report, kind)).chain(more).collect()
 }
 
 /// Of a race with many functions one stands for all.
 fn counts(race: &Race, row: &Row) -> bool {
+    if race.reads() {
+        // Several clients and rates have sentences of their own.
+        return !race.rated && [READ_100, READ_1].contains(&row.operation);
+    }
     let all = race.cycles || race.transfers();
     if all { race.counts(row.operation) } else { row.operation == race.headline }
 }
 
 fn kind(row: &Row) -> Kind<'_> {
-    (row.race, row.operation, row.wire, row.transport, row.route, row.published_by)
+    let reads = ALL.iter().any(|race| race.reads() && race.name == row.race);
+    if reads {
+        // Whoever reads process data is comparable, by whatever wire. What ours costs without signatures is of interest beside those
+        // who have none.
+        let mode = if row.contestant == OURS { row.mode } else { DEFAULT };
+        let wire = row.wire.map(|_| "process data");
+        return (row.race, row.operation, wire, row.transport, row.route, None, mode);
+    }
+    (row.race, row.operation, row.wire, row.transport, row.route, row.published_by, DEFAULT)
 }
 
 fn verdict(report: &Report, wanted: &Kind<'_>) -> Option<String> {
     let race = ALL.iter().find(|race| race.name == wanted.0)?;
-    let rows: Vec<&Row> =
-        report.rows.iter().filter(|row| row.mode == "default" && kind(row) == *wanted).collect();
+    let alike = |row: &&Row| {
+        let mut kind = kind(row);
+        if row.contestant == OURS {
+            return row.mode == wanted.6 && kind == *wanted;
+        }
+        kind.6 = wanted.6;
+        row.mode == DEFAULT && kind == *wanted
+    };
+    let rows: Vec<&Row> = report.rows.iter().filter(alike).collect();
     let ours = fastest(rows.iter().copied().filter(|row| row.contestant == OURS));
     let rival = fastest(rows.iter().copied().filter(|row| row.contestant != OURS && row.contestant != RAW));
     let operation = race.operations.iter().find(|operation| operation.name == wanted.1)?.short;

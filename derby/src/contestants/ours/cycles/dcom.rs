@@ -30,8 +30,8 @@ const NAMES: [(&str, &str); 3] =
     [("Callback", CALLBACK), ("SlowConnectionPoints", SLOW_CONNECTION_POINTS), ("Trigger", TRIGGER)];
 
 /// Who may call, on both sides.
-const USER: &str = "rider";
-const PASSWORD: &str = "derby";
+pub(in super::super) const USER: &str = "rider";
+pub(in super::super) const PASSWORD: &str = "derby";
 /// The files that say so, in the directory of the contestant.
 const USERS: &str = "users";
 const CREDENTIALS: &str = "credentials";
