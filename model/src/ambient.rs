@@ -7,7 +7,7 @@ use crate::reach::Reach;
 use crate::reference::{Lease, Reference};
 use crate::session::{Answer, Emission, Link};
 use crate::shape::Hold;
-use crate::signal::{Audience, Listener, Subscription};
+use crate::signal::{Audience, Backlog, Listener, Subscription};
 use crate::visit::Encode;
 use crate::wire::Place;
 use bytes::Bytes;
@@ -105,6 +105,10 @@ pub trait Ambient: Any + Send + Sync {
     /// Has a listener ([`Audience`]) hear no more of an object; whether it listened.
     fn dismiss(&self, _key: &[u8], _interface: &str, _listener: u32) -> bool {
         false
+    }
+    /// What waits for the listener of an object that is furthest behind.
+    fn backlog(&self, _key: &[u8]) -> Backlog {
+        Backlog::default()
     }
     /// When `tend` wants to be called; [`Objects::attend`] says that this has changed.
     fn due(&self) -> Option<Instant> {

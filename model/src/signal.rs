@@ -60,6 +60,17 @@ pub enum Audience {
     },
 }
 
+/// What waits for the listener of an object that is furthest behind, on wires where listeners are known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Signals that wait for it; not the one that is on its way.
+    pub signals: usize,
+    /// Bytes that these hold, about.
+    pub bytes: usize,
+    /// Whose it is: the account, or where it is called.
+    pub listener: String,
+}
+
 /// Gets signals, on the runtime's threads, in order.
 pub type Listener = Arc<dyn Fn(Tidings<Heard>) + Send + Sync>;
 
@@ -213,6 +224,14 @@ pub trait Emitter: Send + Sync {
         listener: Listener,
     ) -> Subscription;
 
+    /// What waits for the listener of an object that is furthest behind: for emitters that would rather tell the newest later.
+    fn backlog(&self, _key: &[u8]) -> Backlog {
+        Backlog::default()
+    }
+
+    /// Tells whoever looks after the node that a listener does not get what it asked for.
+    fn undelivered(&self, _failure: &Failure) {}
+
     /// Whether the object that is served under a key has an interface.
     fn offers(&self, _key: &[u8], _interface: &str) -> bool {
         false
@@ -245,6 +264,18 @@ impl<I: Remote + ?Sized> Signaller<I> {
         match self.emitter.upgrade() {
             Some(emitter) => emit(&*emitter, &self.key, signal),
             None => Ok(()),
+        }
+    }
+
+    /// What waits for the listener that is furthest behind.
+    pub fn backlog(&self) -> Backlog {
+        self.emitter.upgrade().map(|emitter| emitter.backlog(&self.key)).unwrap_or_default()
+    }
+
+    /// Tells whoever looks after the node that a listener does not get what it asked for.
+    pub fn undelivered(&self, failure: &Failure) {
+        if let Some(emitter) = self.emitter.upgrade() {
+            emitter.undelivered(failure);
         }
     }
 

@@ -21,6 +21,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const ITEMS: u32 = 100;
@@ -174,7 +175,10 @@ fn remote(address: &str, items: u32) -> f64 {
 
 /// The same without a wire.
 fn in_process(items: u32) -> f64 {
-    let engine = Engine::new(table(), Settings::default());
+    let begun = FileTime::now();
+    let table = table();
+    let points: Vec<Point> = (0..items).filter_map(|n| table.point(&name(n))).collect();
+    let engine = Engine::new(table, Settings::default());
     let client = engine.client().expect("room");
     let moment = Moment { ticks: 0, time: FileTime::now() };
     let asked = GroupState { active: true, rate: 1000, ..GroupState::default() };
@@ -183,20 +187,44 @@ fn in_process(items: u32) -> f64 {
         (0..items).map(|n| ItemDef { id: name(n), active: true, ..ItemDef::default() }).collect();
     let added = group.add_items(&defs, moment).expect("items");
     let handles: Vec<u32> = added.into_iter().map(|added| added.expect("an item").server).collect();
-    rate(|| {
-        let samples = group.read(&handles, ReadFrom::Cache, moment).expect("values");
-        assert!(
-            samples
-                .iter()
-                .all(|sample| sample.as_ref().is_ok_and(|sample| sample.value.quality == Quality::GOOD))
-        );
-    })
+    // They change meanwhile.
+    let is_over = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&is_over);
+    let setter = std::thread::spawn(move || {
+        for turn in (1_u32..).take_while(|_| !ends.load(Ordering::Relaxed)) {
+            points.iter().for_each(|point| point.set(turn as f32));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let (mut samples, mut last) = (Vec::new(), vec![0.0; handles.len()]);
+    let found = rate(|| {
+        group.read_into(&handles, ReadFrom::Cache, moment, &mut samples).expect("values");
+        assert_eq!(samples.len(), last.len());
+        for (sample, last) in samples.iter().zip(&mut last) {
+            let Ok(sample) = sample else { panic!("no value: {sample:?}") };
+            let Data::R4(value) = sample.value.data else { panic!("no float: {sample:?}") };
+            assert!(sample.value.quality == Quality::GOOD && sample.value.time >= begun && value >= *last);
+            *last = value;
+        }
+    });
+    is_over.store(true, Ordering::Relaxed);
+    setter.join().expect("it ends");
+    found
 }
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", level] => return serve(level),
+        ["within"] => {
+            for items in [ITEMS, 1] {
+                println!(
+                    "in process, {items} items a read: {:.0} items a second",
+                    in_process(items) * f64::from(items)
+                );
+            }
+            return;
+        }
         ["echo", asked, answered] => {
             return echo(asked.parse().expect("a number"), answered.parse().expect("a number"));
         }

@@ -6,10 +6,10 @@ use crate::Code;
 use crate::browse::Position;
 use crate::engine::Engine;
 use crate::group::{Group, GroupState};
+use crate::share::{Seat, Share};
 use crate::sync::lock;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 /// What somebody has at a server.
 pub struct Client {
@@ -22,40 +22,13 @@ pub struct Client {
 struct State {
     groups: BTreeMap<u32, Arc<Group>>,
     names: HashMap<String, u32>,
+    /// Groups that were removed while somebody still referred to them.
+    leaving: Vec<Weak<Group>>,
     position: Position,
     locale: u32,
     name: String,
     /// Numbers groups that have no name.
     next: u32,
-}
-
-/// What a client holds of its quota.
-#[derive(Debug, Default)]
-pub(crate) struct Share {
-    items: AtomicUsize,
-    bytes: AtomicUsize,
-}
-
-impl Share {
-    /// Charges for an item of this many bytes.
-    pub(crate) fn charge(&self, engine: &Engine, bytes: usize) -> Result<(), Code> {
-        let quotas = engine.settings.quotas;
-        let add = |counter: &AtomicUsize, more: usize, most: usize| {
-            let grown = |held: usize| held.checked_add(more).filter(|sum| *sum <= most);
-            counter.fetch_update(Ordering::AcqRel, Ordering::Acquire, grown).map_err(|_| Code::OUT_OF_MEMORY)
-        };
-        add(&self.items, 1, quotas.items)?;
-        if let Err(code) = add(&self.bytes, bytes, quotas.bytes) {
-            self.items.fetch_sub(1, Ordering::AcqRel);
-            return Err(code);
-        }
-        Ok(())
-    }
-
-    pub(crate) fn refund(&self, items: usize, bytes: usize) {
-        self.items.fetch_sub(items, Ordering::AcqRel);
-        self.bytes.fetch_sub(bytes, Ordering::AcqRel);
-    }
 }
 
 impl Client {
@@ -103,7 +76,9 @@ impl Client {
     fn admit(&self, state: &mut State, name: &str) -> Result<String, Code> {
         /// A longer name is nobody's idea of one.
         const LONGEST: usize = 4096;
-        if state.groups.len() >= self.engine.settings.quotas.groups || name.len() > LONGEST {
+        state.leaving.retain(|group| group.upgrade().is_some_and(|group| !group.is_over()));
+        let held = state.groups.len() + state.leaving.len();
+        if held >= self.engine.settings.quotas.groups || name.len() > LONGEST {
             return Err(Code::OUT_OF_MEMORY);
         }
         if name.is_empty() {
@@ -127,6 +102,9 @@ impl Client {
             return Err(Code::INVALID_ARGUMENT);
         }
         let mut state = lock(&self.state);
+        if !state.groups.contains_key(&group.server_handle()) {
+            return Err(Code::FAIL);
+        }
         let before = group.state()?.name;
         if before == name {
             return Ok(());
@@ -164,16 +142,38 @@ impl Client {
     /// # Errors
     /// [`Code::INVALID_HANDLE`].
     pub fn remove_group(&self, handle: u32) -> Result<Arc<Group>, Code> {
-        let group = {
-            let mut state = lock(&self.state);
-            let group = state.groups.remove(&handle).ok_or(Code::INVALID_HANDLE)?;
-            if let Ok(held) = group.state() {
-                state.names.remove(&held.name);
-            }
-            group
-        };
+        let group = self.detach_group(handle)?;
         group.end();
         Ok(group)
+    }
+
+    /// Takes a group out of the client's list; it goes on until it is dropped, or the client ends, and counts among the client's groups
+    /// until then.
+    ///
+    /// # Errors
+    /// [`Code::INVALID_HANDLE`].
+    pub(crate) fn detach_group(&self, handle: u32) -> Result<Arc<Group>, Code> {
+        let mut state = lock(&self.state);
+        let group = state.groups.remove(&handle).ok_or(Code::INVALID_HANDLE)?;
+        if let Ok(held) = group.state() {
+            state.names.remove(&held.name);
+        }
+        state.leaving.push(Arc::downgrade(&group));
+        Ok(group)
+    }
+
+    /// Room for one more enumerator, which is given back when what this returns is dropped.
+    ///
+    /// # Errors
+    /// [`Code::OUT_OF_MEMORY`]: the client has as many as it may have.
+    pub(crate) fn enumerator(&self) -> Result<Seat, Code> {
+        self.share.enumerator(self.engine.settings.quotas.enumerators)
+    }
+
+    /// What the client holds: items, bytes and enumerators.
+    #[must_use]
+    pub fn held(&self) -> (usize, usize, usize) {
+        self.share.held()
     }
 
     /// Reads or changes the position in the address space.
@@ -220,8 +220,9 @@ pub const LOCALES: [u32; 4] = [0x0000, 0x0400, 0x0800, 0x0409];
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let groups = std::mem::take(&mut lock(&self.state).groups);
-        groups.values().for_each(|group| group.end());
+        let state = std::mem::take(&mut *lock(&self.state));
+        let leaving: Vec<_> = state.leaving.iter().filter_map(Weak::upgrade).collect();
+        state.groups.values().chain(&leaving).for_each(|group| group.end());
         self.engine.client_left();
     }
 }

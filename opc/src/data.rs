@@ -504,7 +504,9 @@ fn element_of(shape: &Shape) -> VarType {
 /// The neutral shape of a type; how deep an array is, its value says.
 fn shape_of(vt: VarType, data: &Data) -> Shape {
     if let Data::Array(array) = data {
-        let inner = array.items.first().filter(|first| matches!(first, Data::Array(_)));
+        // Values of any type stand by themselves, arrays among them: they are no further dimension.
+        let is_grid = array.element != VarType::VARIANT;
+        let inner = array.items.first().filter(|first| is_grid && matches!(first, Data::Array(_)));
         return Shape::sequence(match inner {
             Some(inner) => shape_of(inner.var_type(), inner),
             None => shape_of(array.element, &Data::Empty),
@@ -581,8 +583,16 @@ mod tests {
             grid,
             Data::array(VarType::UI1, vec![Data::U1(1), Data::U1(2)]),
             Data::array(VarType::VARIANT, vec![Data::I4(1), "x".into()]),
+            Data::array(VarType::VARIANT, vec![Data::array(VarType::VARIANT, vec![Data::I4(1)]), Data::Null]),
+            Data::array(VarType::VARIANT, vec![Data::array(VarType::R8, vec![Data::R8(1.0)])]),
         ] {
-            assert_eq!(Data::from_variant(&data.to_variant()), Ok(data));
+            assert_eq!(Data::from_variant(&data.to_variant()), Ok(data.clone()));
+            let packed = data.packed();
+            assert_eq!(packed.is_none(), data.heap() > 0, "{data:?}");
+            if let Some((kind, bits)) = packed {
+                assert_eq!(Data::unpacked(kind, bits), Some(data));
+            }
         }
+        assert_eq!(Data::unpacked(0, 7), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::data::Vqt;
 use crate::engine::Engine;
-use crate::group::{Given, write_to};
+use crate::group::{Given, bound, write_to};
 use crate::item::{Access, Item};
 use crate::properties;
 use crate::time::Moment;
@@ -52,6 +52,7 @@ impl Engine {
                 *place = value;
             }
         }
+        bound(&mut values, self.settings.quotas.answer, |value| &value.data);
         Ok(values)
     }
 

@@ -30,13 +30,26 @@ pub struct Quotas {
     pub pending: usize,
     /// Samples in the buffer of an item.
     pub buffer: usize,
+    /// Bytes of texts and arrays in one answer, or in one update.
+    pub answer: usize,
+    /// Enumerators that a client has not released.
+    pub enumerators: usize,
     /// Clients at one time.
     pub clients: usize,
 }
 
 impl Default for Quotas {
     fn default() -> Self {
-        Self { groups: 1024, items: 500_000, bytes: 256 << 20, pending: 64, buffer: 100, clients: 1024 }
+        Self {
+            groups: 1024,
+            items: 500_000,
+            bytes: 256 << 20,
+            pending: 64,
+            buffer: 100,
+            answer: 16 << 20,
+            enumerators: 1024,
+            clients: 1024,
+        }
     }
 }
 

@@ -82,13 +82,13 @@ impl Table {
         self.extend([(item, value.into())]);
     }
 
-    /// Adds many items.
+    /// Adds many items. One whose name has a NUL is left out: names on the wire end there, so nobody could ask for it.
     pub fn extend(&self, items: impl IntoIterator<Item = (Item, Data)>) {
         let now = FileTime::now();
         let mut tree = self.tree.write().unwrap_or_else(PoisonError::into_inner);
         // Whoever browses meanwhile goes on in what was.
         let tree = Arc::make_mut(&mut tree);
-        for (item, data) in items {
+        for (item, data) in items.into_iter().filter(|(item, _)| !item.id.contains(PART)) {
             let held = Mutex::new(Held { value: Vqt::good(data, now), feeds: Vec::new() });
             let key = self.key(&item.id);
             tree.insert(key, Arc::new(Row { item: Arc::new(item), held }));
@@ -144,6 +144,10 @@ impl Table {
     }
 
     fn row(&self, id: &str) -> Option<Arc<Row>> {
+        if id.contains(PART) {
+            // It would be taken for the name that has points there.
+            return None;
+        }
         let key = self.key(id);
         self.tree.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
     }
@@ -166,7 +170,7 @@ impl Source for Table {
         let tree = self.tree();
         let prefix = match branch {
             "" => String::new(),
-            _ if self.is_flat => return None,
+            branch if self.is_flat || branch.contains(PART) => return None,
             branch => self.key(branch) + PART,
         };
         if !prefix.is_empty() && !has_beneath(&tree, &prefix) {
@@ -184,7 +188,7 @@ impl Source for Table {
             let item = (branch.is_empty() && self.row(name).is_some()).then(|| name.to_owned())?;
             return Some(Child { name: name.to_owned(), branch: None, item: Some(item) });
         }
-        if name.contains('.') {
+        if name.contains(['.', '\0']) || branch.contains(PART) {
             return None;
         }
         let path = if branch.is_empty() { name.to_owned() } else { format!("{branch}.{name}") };

@@ -133,6 +133,21 @@ impl Node {
         reference
     }
 
+    /// Serves an object that was exported under a key from now on only as long as somebody elsewhere refers to it; without such, no longer
+    /// at all. Returns whether somebody does. Where this node listens on a wire that does not count references, nobody is known to.
+    pub fn release(&self, key: impl AsRef<[u8]>) -> bool {
+        let (shared, key) = (&self.guard.shared, key.as_ref());
+        let mut reference = shared.publish("", key);
+        shared.lend(key, &mut reference);
+        let is_counted = reference.profiles.iter().any(|profile| !profile.lease.is_empty());
+        // Ours was the only one if the object ends with it.
+        drop(reference);
+        if !is_counted {
+            shared.withdraw(key);
+        }
+        !shared.directory.get(key).is_empty()
+    }
+
     /// Tells when the object under a key is served no longer, whoever ended it. It is not told when the node ends.
     pub fn on_end(&self, key: impl AsRef<[u8]>, ended: impl FnOnce() + Send + 'static) {
         let key = Bytes::copy_from_slice(key.as_ref());

@@ -1,11 +1,12 @@
 //! Signals: from servants here to whoever listens, and from elsewhere to listeners here.
 
+use crate::builder::Notice;
 use crate::connection::Connection;
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::sync::lock;
 use bytes::Bytes;
-use everywire_model::signal::Listener;
+use everywire_model::signal::{Backlog, Listener};
 use everywire_model::{
     Attribute, Emission, Emitter, Encode, Failure, Heard, Initiator, Interface, Kind, Resolver, Signal,
     Subscription, Tidings,
@@ -285,6 +286,15 @@ impl Emitter for Shared {
                 node.listeners.remove(id);
             }
         })
+    }
+
+    fn backlog(&self, key: &[u8]) -> Backlog {
+        let each = self.ambients();
+        each.iter().map(|ambient| ambient.backlog(key)).max_by_key(|one| one.signals).unwrap_or_default()
+    }
+
+    fn undelivered(&self, failure: &Failure) {
+        self.notice(&Notice::Undelivered { failure: failure.clone() });
     }
 
     fn offers(&self, key: &[u8], interface: &str) -> bool {

@@ -6,7 +6,7 @@
 
 use super::member::Member;
 use super::{Group, Inner};
-use crate::data::VarType;
+use crate::data::{VarType, Vqt};
 use crate::item::{Access, Item};
 use crate::properties;
 use crate::time::Moment;
@@ -119,10 +119,11 @@ impl Group {
                 watch,
                 access_path: def.access_path.clone(),
                 requested: def.requested,
+                is_readable: item.access.allows(Access::READ),
                 active: def.active,
                 deadband: None,
                 sampling: None,
-                is_buffered: false,
+                buffer: None,
                 sampled: None,
                 sent: None,
                 bytes,
@@ -224,15 +225,22 @@ impl Group {
     /// As [`Group::state`].
     pub fn attributes(&self, skip: usize, most: usize) -> Result<Vec<Attributes>, Code> {
         let inner = self.inner()?;
-        let attributes = |member: &Member| Attributes {
-            def: def_of(member),
-            server: member.handle,
-            canonical: member.item().canonical,
-            access: member.item().access,
-            eu_type: properties::eu_type(member.item()),
-            eu_info: properties::eu_info(member.item()),
-        };
         Ok(inner.members.iter().skip(skip).take(most).map(attributes).collect())
+    }
+
+    /// The same for at most `most` of those behind a place, and the place of the last; 0 is before the first. Whoever walks all of them
+    /// so holds none, however many there are.
+    ///
+    /// # Errors
+    /// As [`Group::state`].
+    pub fn attributes_behind(&self, place: usize, most: usize) -> Result<(Vec<Attributes>, usize), Code> {
+        let inner = self.inner()?;
+        let (mut found, mut last) = (Vec::new(), place);
+        for (slot, member) in inner.members.behind(place).take(most) {
+            found.push(attributes(member));
+            last = slot + 1;
+        }
+        Ok((found, last))
     }
 
     /// How many items it has.
@@ -296,7 +304,7 @@ impl Group {
             let asked = at(rates, index)?;
             let rate = self.engine.revised(asked);
             member.sampling = Some(rate);
-            if member.is_buffered {
+            if member.buffer.is_some() {
                 member.cell.buffer(member.watch, Some(rate), room);
             }
             Ok((rate, if rate == asked { Code::OK } else { Code::UNSUPPORTED_RATE }))
@@ -318,7 +326,7 @@ impl Group {
     pub fn clear_sampling(&self, items: &[u32]) -> Each<()> {
         self.each(items, |member, _| {
             member.sampling.take().ok_or(Code::RATE_NOT_SET)?;
-            member.is_buffered = false;
+            member.buffer = None;
             member.cell.buffer(member.watch, None, 0);
             Ok(())
         })
@@ -327,7 +335,7 @@ impl Group {
     /// Whether samples between two updates are kept and sent together.
     ///
     /// # Errors
-    /// As [`Group::set_client_handles`].
+    /// As [`Group::set_client_handles`]; of each item [`Code::OUT_OF_MEMORY`]: the client has no room for its samples.
     pub fn set_buffered(&self, items: &[u32], enable: &[bool]) -> Each<()> {
         paired(items, enable)?;
         let room = self.engine.settings.quotas.buffer;
@@ -335,8 +343,12 @@ impl Group {
         let rate = inner.state.rate;
         let mut set = |index: usize, item: u32| {
             let member = inner.members.get_mut(item)?;
-            member.is_buffered = at(enable, index)?;
-            let interval = member.is_buffered.then(|| member.sampling.unwrap_or(rate));
+            if !at(enable, index)? {
+                member.buffer = None;
+            } else if member.buffer.is_none() {
+                member.buffer = Some(self.share.room(&self.engine, room.saturating_mul(size_of::<Vqt>()))?);
+            }
+            let interval = member.buffer.is_some().then(|| member.sampling.unwrap_or(rate));
             member.cell.buffer(member.watch, interval, room);
             Ok(())
         };
@@ -348,7 +360,18 @@ impl Group {
     /// # Errors
     /// As [`Group::remove_items`].
     pub fn buffered(&self, items: &[u32]) -> Each<bool> {
-        self.each(items, |member, _| Ok(member.is_buffered))
+        self.each(items, |member, _| Ok(member.buffer.is_some()))
+    }
+}
+
+fn attributes(member: &Member) -> Attributes {
+    Attributes {
+        def: def_of(member),
+        server: member.handle,
+        canonical: member.item().canonical,
+        access: member.item().access,
+        eu_type: properties::eu_type(member.item()),
+        eu_info: properties::eu_info(member.item()),
     }
 }
 

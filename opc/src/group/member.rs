@@ -3,6 +3,7 @@
 use crate::cell::Cell;
 use crate::data::{Data, VarType, Vqt};
 use crate::item::Item;
+use crate::share::Receipt;
 use crate::{Code, Quality};
 use slab::Slab;
 use std::collections::HashMap;
@@ -51,12 +52,15 @@ pub(super) struct Member {
     pub(super) watch: usize,
     pub(super) access_path: String,
     pub(super) requested: VarType,
+    /// Whether its item may be read: asked at each read, so it is here.
+    pub(super) is_readable: bool,
     pub(super) active: bool,
     /// A deadband of its own.
     pub(super) deadband: Option<f32>,
     /// A sampling rate of its own, in milliseconds.
     pub(super) sampling: Option<u32>,
-    pub(super) is_buffered: bool,
+    /// Samples between two updates are kept: what that costs of the client's quota.
+    pub(super) buffer: Option<Receipt>,
     /// When it was last looked at, in ticks.
     pub(super) sampled: Option<u64>,
     /// What was last sent.
@@ -71,6 +75,7 @@ impl Member {
     }
 
     /// A value in the type that the client asked for.
+    #[inline]
     pub(super) fn coerced(&self, value: Vqt) -> Result<Vqt, Code> {
         coerced(value, self.requested)
     }
@@ -93,8 +98,13 @@ impl Member {
 }
 
 /// A value in the type that was asked for. What cannot be read in it is an error of the item.
+#[inline]
 pub(super) fn coerced(value: Vqt, requested: VarType) -> Result<Vqt, Code> {
-    if requested == VarType::EMPTY || value.data == Data::Empty {
+    if requested == VarType::EMPTY { Ok(value) } else { converted(value, requested) }
+}
+
+fn converted(value: Vqt, requested: VarType) -> Result<Vqt, Code> {
+    if value.data == Data::Empty {
         return Ok(value);
     }
     match value.data.coerce(requested) {
@@ -138,6 +148,19 @@ impl Members {
         self.slots.get(*slot as usize).ok_or(Code::INVALID_HANDLE)
     }
 
+    /// The same; handles that come in the order in which their items were added are not looked for: `place` is where the last one was.
+    #[inline]
+    pub(super) fn seek(&self, handle: u32, place: &mut usize) -> Result<&Member, Code> {
+        let next = *place + 1;
+        if let Some(member) = self.slots.get(next).filter(|member| member.handle == handle) {
+            *place = next;
+            return Ok(member);
+        }
+        let slot = *self.handles.get(&handle).ok_or(Code::INVALID_HANDLE)? as usize;
+        *place = slot;
+        self.slots.get(slot).ok_or(Code::INVALID_HANDLE)
+    }
+
     pub(super) fn get_mut(&mut self, handle: u32) -> Result<&mut Member, Code> {
         let slot = self.handles.get(&handle).ok_or(Code::INVALID_HANDLE)?;
         self.slots.get_mut(*slot as usize).ok_or(Code::INVALID_HANDLE)
@@ -149,6 +172,12 @@ impl Members {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Member> {
         self.slots.iter().map(|(_, member)| member)
+    }
+
+    /// Those from a slot on, with their slots.
+    pub(super) fn behind(&self, first: usize) -> impl Iterator<Item = (usize, &Member)> {
+        // Slots are used anew, so none is far beyond the number of members that there once were.
+        (first..self.slots.capacity()).filter_map(|slot| Some((slot, self.slots.get(slot)?)))
     }
 
     /// Whether any of them has to be read to be current.
@@ -171,7 +200,7 @@ impl Members {
             return rate;
         }
         let polled =
-            self.iter().filter(|member| member.active && member.is_buffered && member.cell.is_polled());
+            self.iter().filter(|member| member.active && member.buffer.is_some() && member.cell.is_polled());
         polled.filter_map(|member| member.sampling).fold(rate, u32::min)
     }
 

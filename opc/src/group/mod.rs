@@ -11,16 +11,16 @@ mod member;
 mod pending;
 mod update;
 
-pub(crate) use io::write_to;
 pub use io::{Given, ReadFrom, Sample};
+pub(crate) use io::{bound, write_to};
 pub use items::{Added, Attributes, ItemDef};
 pub use pending::{Begun, Refresh};
 pub use update::{Batch, Report};
 
 use crate::Code;
 use crate::cell::Dirty;
-use crate::client::Share;
 use crate::engine::Engine;
+use crate::share::Share;
 use crate::sync::lock;
 use member::Members;
 use pending::Pending;

@@ -4,9 +4,10 @@
 //! performed. What is wrong with single items is told at once, and these are left out of what comes later.
 
 use super::io::{Given, ReadFrom};
-use super::update::{Batch, Report};
+use super::update::{Batch, PART, Report};
 use super::{Group, Sample};
 use crate::data::Vqt;
+use crate::share::Receipt;
 use crate::time::Moment;
 use crate::{Code, Quality};
 use std::collections::BTreeMap;
@@ -18,12 +19,45 @@ pub(super) struct Pending(BTreeMap<u32, Call>);
 struct Call {
     transaction: u32,
     deed: Deed,
+    /// What it costs of the client's quota until it is performed.
+    _cost: Receipt,
 }
 
 enum Deed {
     Read(Vec<u32>, Place),
     Refresh(Vec<u32>, Place),
     Write(Vec<u32>, Vec<Given>),
+}
+
+impl Deed {
+    /// What of a refresh does not go in one call; it is taken away.
+    fn rest(&mut self) -> Option<Self> {
+        let Self::Refresh(items, place) = self else { return None };
+        if items.len() <= PART {
+            return None;
+        }
+        let place = match place {
+            Place::Cache => Place::Cache,
+            Place::Device => Place::Device,
+            Place::Ages(ages) => Place::Ages(ages.split_off(PART)),
+        };
+        Some(Self::Refresh(items.split_off(PART), place))
+    }
+
+    /// What it holds; nothing if there is nothing to do.
+    fn bytes(&self) -> Option<usize> {
+        match self {
+            Self::Read(items, _) | Self::Refresh(items, _) => {
+                // An age beside each handle.
+                (!items.is_empty()).then_some(items.len() * 2 * size_of::<u32>())
+            }
+            Self::Write(items, values) => {
+                let heap: usize = values.iter().map(|given| given.data.heap()).sum();
+                let each = size_of::<u32>() + size_of::<Given>();
+                (!items.is_empty()).then_some(items.len() * each + heap)
+            }
+        }
+    }
 }
 
 /// [`ReadFrom`] with ages of its own.
@@ -64,9 +98,8 @@ impl Group {
         if let ReadFrom::Ages(ages) = from {
             super::items::paired(items, ages)?;
         }
-        let codes = self.looked_at(items, |member| {
-            if member.item().access.allows(crate::Access::READ) { Ok(()) } else { Err(Code::BAD_RIGHTS) }
-        })?;
+        let codes =
+            self.looked_at(items, |member| if member.is_readable { Ok(()) } else { Err(Code::BAD_RIGHTS) })?;
         let kept = |index: &usize| codes.get(*index) == Some(&Code::OK);
         let indices: Vec<usize> = (0..items.len()).filter(kept).collect();
         let pick =
@@ -75,8 +108,7 @@ impl Group {
             ReadFrom::Ages(ages) => Place::Ages(pick(ages)),
             other => Place::of(other),
         };
-        let cancel =
-            self.begin(pick(items).is_empty(), Call { transaction, deed: Deed::Read(pick(items), place) })?;
+        let cancel = self.begin(transaction, Deed::Read(pick(items), place))?;
         Ok((cancel, codes))
     }
 
@@ -92,7 +124,7 @@ impl Group {
         let kept = items.iter().zip(values).zip(&codes).filter(|(_, code)| **code == Code::OK);
         let (items, values): (Vec<u32>, Vec<Given>) =
             kept.map(|((item, value), _)| (*item, value.clone())).unzip();
-        let cancel = self.begin(items.is_empty(), Call { transaction, deed: Deed::Write(items, values) })?;
+        let cancel = self.begin(transaction, Deed::Write(items, values))?;
         Ok((cancel, codes))
     }
 
@@ -107,22 +139,21 @@ impl Group {
             Refresh::Device => Place::Device,
             Refresh::MaxAge(age) => Place::Ages(vec![age; items.len()]),
         };
-        self.begin(false, Call { transaction, deed: Deed::Refresh(items, place) })
+        self.begin(transaction, Deed::Refresh(items, place))
     }
 
-    fn begin(&self, is_empty: bool, call: Call) -> Result<u32, Code> {
+    fn begin(&self, transaction: u32, deed: Deed) -> Result<u32, Code> {
         let mut inner = self.inner()?;
         if inner.listeners == 0 {
             return Err(Code::NO_CONNECTION);
         }
-        if is_empty {
-            return Ok(0);
-        }
+        let Some(bytes) = deed.bytes() else { return Ok(0) };
         if inner.pending.0.len() >= self.engine.settings.quotas.pending {
             return Err(Code::OUT_OF_MEMORY);
         }
+        let cost = self.share.room(&self.engine, bytes)?;
         let cancel = self.engine.fresh_handle();
-        inner.pending.0.insert(cancel, call);
+        inner.pending.0.insert(cancel, Call { transaction, deed, _cost: cost });
         Ok(cancel)
     }
 
@@ -139,11 +170,21 @@ impl Group {
         Ok(items.iter().map(code).collect())
     }
 
-    /// Performs a call that was begun: it may wait for the source. Nothing if it was cancelled, or the group was removed.
+    /// Performs a call that was begun: it may wait for the source. Nothing if it was cancelled, or the group was removed. A refresh of more
+    /// items than go in one call is performed in parts: until there is nothing.
     pub fn perform(&self, cancel: u32, now: Moment) -> Option<Report> {
-        let (Call { transaction, deed }, group) = {
+        let (Call { transaction, deed, _cost }, group) = {
             let mut inner = self.inner().ok()?;
-            let call = inner.pending.0.remove(&cancel)?;
+            let mut call = inner.pending.0.remove(&cancel)?;
+            if let Some(rest) = call.deed.rest() {
+                let cost = self.share.room(&self.engine, 0).ok()?;
+                let rest = Call {
+                    transaction: call.transaction,
+                    deed: rest,
+                    _cost: std::mem::replace(&mut call._cost, cost),
+                };
+                inner.pending.0.insert(cancel, rest);
+            }
             (call, inner.state.client)
         };
         let batch = |items: &[u32], place: &Place| {

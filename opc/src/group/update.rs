@@ -12,6 +12,9 @@ use crate::time::Moment;
 use crate::{Code, Quality};
 use std::sync::Arc;
 
+/// Values in one call of an update: some 45 bytes each, which every client takes in one message. More go in the next call at once.
+pub(super) const PART: usize = 50_000;
+
 /// Values of items that go to a client in one call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Batch {
@@ -74,16 +77,21 @@ impl Group {
             return None;
         }
         let is_update = inner.send_at.is_none_or(|at| at <= now.ticks);
-        let mut samples = if is_update { inner.collect(&self.dirty, now) } else { Vec::new() };
-        if is_update && std::mem::take(&mut inner.has_lost) {
+        let most = self.engine.settings.quotas.answer;
+        let (mut samples, is_whole) =
+            if is_update { inner.collect(&self.dirty, now, most) } else { (Vec::new(), true) };
+        if is_update && inner.has_lost {
+            // All parts of one update say so.
+            inner.has_lost = !is_whole;
             let ok = samples.iter_mut().filter(|sample| sample.error == Code::OK);
             ok.for_each(|sample| sample.error = Code::DATA_QUEUE_OVERFLOW);
         }
-        if is_update {
+        if is_update && is_whole {
             inner.send_at = Some(next(inner.send_at, inner.state.rate, now));
         }
         let step = inner.members.fastest_poll(inner.state.rate);
-        inner.due = Some(next(inner.due, step, now));
+        // What did not fit into one call goes with the next one at once.
+        inner.due = Some(if is_whole { next(inner.due, step, now) } else { now.ticks });
         let since = now.ticks.saturating_sub(*inner.sent.get_or_insert(now.ticks));
         let keep_alive = u64::from(inner.state.keep_alive);
         let is_silent_for_long = is_update && keep_alive > 0 && since >= keep_alive;
@@ -94,6 +102,23 @@ impl Group {
         inner.sent = Some(now.ticks);
         self.engine.updated(now.time);
         Some(Report::Change(Batch { transaction: 0, group: inner.state.client, samples }))
+    }
+
+    /// Has an update wait for the next time of its rate, since whoever listens has not taken those before: nothing is collected, so
+    /// what the listener gets then are the newest values, with [`Code::DATA_QUEUE_OVERFLOW`] if something would have been sent now.
+    /// The group is in the schedule again. Whether this is the first time since its last update that something has to wait.
+    pub fn postpone(&self, now: Moment) -> bool {
+        let Some(own) = self.weak.upgrade() else { return false };
+        let Ok(mut inner) = self.inner() else { return false };
+        if !inner.sends() {
+            return false;
+        }
+        let begins = !inner.has_lost && !self.dirty.is_empty();
+        inner.has_lost |= begins;
+        inner.send_at = Some(next(inner.send_at, inner.state.rate, now));
+        inner.due = inner.send_at;
+        self.engine.schedule(&own, inner.due);
+        begins
     }
 
     /// Whether an update has to wait for the source.
@@ -134,16 +159,24 @@ fn next(last: Option<u64>, step: u32, now: Moment) -> u64 {
 }
 
 impl Inner {
-    /// What has changed since it was last sent.
-    fn collect(&mut self, dirty: &Dirty, now: Moment) -> Vec<Sample> {
+    /// What has changed since it was last sent, as much as goes in one call, and whether that is all. What does not fit stays on the list.
+    fn collect(&mut self, dirty: &Dirty, now: Moment, most: usize) -> (Vec<Sample>, bool) {
         let mut list = std::mem::take(&mut self.list);
         dirty.take(&mut list);
-        let mut samples = Vec::new();
+        let (mut samples, mut seen, mut heap, mut is_whole) = (Vec::new(), 0, 0_usize, true);
         for slot in list.drain(..) {
+            if samples.len() >= PART || heap > most {
+                dirty.mark(slot);
+                is_whole = false;
+                continue;
+            }
             collect_one(&mut self.members, slot, self.state.deadband, dirty, now, &mut samples);
+            let new = samples.get(seen..).unwrap_or_default();
+            heap += new.iter().map(|sample| sample.value.data.heap()).sum::<usize>();
+            seen = samples.len();
         }
         self.list = list;
-        samples
+        (samples, is_whole)
     }
 }
 
@@ -157,7 +190,7 @@ fn collect_one(
 ) {
     let Some(member) = members.at_mut(slot) else { return };
     let waits = |sampling: u32| member.sampled.is_some_and(|last| now.ticks < last + u64::from(sampling));
-    if member.active && !member.is_buffered && member.sampling.is_some_and(waits) {
+    if member.active && member.buffer.is_none() && member.sampling.is_some_and(waits) {
         // Its own rate is slower than the group's: it stays on the list.
         return dirty.mark(slot);
     }

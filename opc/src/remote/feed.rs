@@ -154,8 +154,9 @@ impl Feed {
             _ => false,
         };
         if !nobody_is_left {
-            // A server that does not remove it does so when the object is released.
-            let _ = server.remove_group(group.handle, 0);
+            // By force, since references to it are still held here: else it would end only when they are given back, some time later. A server
+            // that does not remove it does so when the object is released.
+            let _ = server.remove_group(group.handle, 1);
         }
         end
     }

@@ -67,9 +67,9 @@ impl IOPCBrowseServerAddressSpace for ServerObject {
             let names = position.names(&source, kind, filter.clone())?;
             Ok(Box::new(names.map(Some)) as Box<dyn Iterator<Item = Option<String>> + Send>)
         };
-        let node = &self.desk().house()?.node;
+        let (node, seat) = (&self.desk().house()?.node, client.enumerator()?);
         let names: Arc<dyn IEnumString> =
-            Arc::new(Tape::<Option<String>>::new(node.clone(), Arc::new(make))?);
+            Arc::new(Tape::<Option<String>>::new(node.clone(), seat, Arc::new(make))?);
         Ok(Success::with(i32::from(is_empty), Some(lend(node, names)?)))
     }
 
@@ -84,8 +84,8 @@ impl IOPCBrowseServerAddressSpace for ServerObject {
         source.find(item_id).ok_or(Code::UNKNOWN_ITEM)?;
         let paths: Vec<_> = source.access_paths(item_id).into_iter().map(Some).collect();
         let code = i32::from(paths.is_empty());
-        let node = &self.desk().house()?.node;
-        let names: Arc<dyn IEnumString> = Arc::new(Tape::<Option<String>>::of(node.clone(), paths)?);
+        let (node, seat) = (&self.desk().house()?.node, self.desk().client.enumerator()?);
+        let names: Arc<dyn IEnumString> = Arc::new(Tape::<Option<String>>::of(node.clone(), seat, paths)?);
         Ok(Success::with(code, Some(lend(node, names)?)))
     }
 }

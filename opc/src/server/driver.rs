@@ -32,8 +32,15 @@ impl Clock {
     }
 }
 
-/// Tells a group's report to whoever listens. It does not wait.
-pub(super) type Teller = dyn Fn(&Group, Report) + Send + Sync;
+/// Whoever listens to groups. Nothing here waits.
+pub(super) trait Hearers: Send + Sync {
+    /// Tells a group's report.
+    fn tell(&self, group: &Group, report: Report);
+    /// Whether they have not yet taken what they were told before; then nothing more is collected for them.
+    fn are_behind(&self, group: &Group) -> bool;
+    /// An update has to wait for them, for the first time since the last one.
+    fn are_late(&self, group: &Group);
+}
 
 /// Drives an engine until it is dropped.
 pub(super) struct Driver {
@@ -62,12 +69,16 @@ struct Run {
     bell: Arc<Bell>,
     engine: Weak<Engine>,
     readers: Weak<Pool>,
-    tell: Arc<Teller>,
+    hearers: Arc<dyn Hearers>,
 }
 
 impl Driver {
     /// Drives an engine. The engine holds nothing of it.
-    pub(super) fn start(engine: &Arc<Engine>, clock: Clock, tell: Arc<Teller>) -> std::io::Result<Self> {
+    pub(super) fn start(
+        engine: &Arc<Engine>,
+        clock: Clock,
+        hearers: Arc<dyn Hearers>,
+    ) -> std::io::Result<Self> {
         let bell = Arc::new(Bell { state: Mutex::default(), rung: Condvar::new() });
         let readers = Arc::new(Pool::new("opc-source", READERS));
         let ringing = Arc::downgrade(&bell);
@@ -82,7 +93,7 @@ impl Driver {
             bell: Arc::clone(&bell),
             engine: Arc::downgrade(engine),
             readers: Arc::downgrade(&readers),
-            tell,
+            hearers,
         };
         std::thread::Builder::new().name("opc-engine".to_owned()).spawn(move || run.run())?;
         Ok(Self { bell, readers, tellers: Pool::new("opc-tell", TELLERS) })
@@ -114,10 +125,10 @@ impl Run {
 
     fn update(&self, group: Arc<Group>, now: Moment) {
         let readers = self.readers.upgrade().filter(|readers| group.is_polled() && !readers.is_full());
-        let Some(readers) = readers else { return update(&group, now, &*self.tell) };
-        let (clock, tell) = (self.clock, Arc::clone(&self.tell));
+        let Some(readers) = readers else { return update(&group, now, &*self.hearers) };
+        let (clock, hearers) = (self.clock, Arc::clone(&self.hearers));
         // It waits for the source, and nobody else is to wait for that.
-        readers.spawn(move || update(&group, clock.now(), &*tell));
+        readers.spawn(move || update(&group, clock.now(), &*hearers));
     }
 
     /// Waits until something is due. `false`: it is over.
@@ -137,10 +148,16 @@ impl Run {
     }
 }
 
-fn update(group: &Group, now: Moment, tell: &Teller) {
+fn update(group: &Group, now: Moment, hearers: &dyn Hearers) {
+    if hearers.are_behind(group) {
+        if group.postpone(now) {
+            hearers.are_late(group);
+        }
+        return;
+    }
     // A source that panics is no reason to stop the others.
     let report = catch_unwind(AssertUnwindSafe(|| group.update(now))).ok().flatten();
     if let Some(report) = report {
-        tell(group, report);
+        hearers.tell(group, report);
     }
 }

@@ -1,12 +1,13 @@
 //! The enumerators that methods hand out. Each ends with the last reference to it.
 //!
 //! Names are walked as they are asked for, so an enumerator over a million costs what is taken from it. A copy goes on at the same
-//! place: the list is walked anew up to there.
+//! place: the list is walked anew up to there. Each is charged to its client until it is released.
 
 use crate::Code;
 use crate::contract::{
     GUID, IEnumGUID, IEnumOPCItemAttributes, IEnumString, IEnumUnknown, IOPCEnumGUID, OPCITEMATTRIBUTES,
 };
+use crate::share::Seat;
 use crate::sync::lock;
 use everywire::WeakNode;
 use everywire::{Failure, Ref, Reference, Remote, Success};
@@ -23,6 +24,8 @@ pub(super) struct Tape<T> {
     make: Arc<Make<T>>,
     place: Mutex<Place<T>>,
     node: WeakNode,
+    /// What it costs of its client's quota.
+    seat: Seat,
 }
 
 struct Place<T> {
@@ -31,13 +34,13 @@ struct Place<T> {
 }
 
 impl<T: Send + 'static> Tape<T> {
-    pub(super) fn new(node: WeakNode, make: Arc<Make<T>>) -> Result<Self, Code> {
+    pub(super) fn new(node: WeakNode, seat: Seat, make: Arc<Make<T>>) -> Result<Self, Code> {
         let place = Mutex::new(Place { rest: make()?, taken: 0 });
-        Ok(Self { make, place, node })
+        Ok(Self { make, place, node, seat })
     }
 
     /// Over what is at hand.
-    pub(super) fn of(node: WeakNode, items: Vec<T>) -> Result<Self, Code>
+    pub(super) fn of(node: WeakNode, seat: Seat, items: Vec<T>) -> Result<Self, Code>
     where
         T: Clone + Sync,
     {
@@ -47,7 +50,7 @@ impl<T: Send + 'static> Tape<T> {
             let all = (0..items.len()).map_while(move |index| items.get(index).cloned());
             Ok(Box::new(all) as Box<dyn Iterator<Item = T> + Send>)
         };
-        Self::new(node, Arc::new(from))
+        Self::new(node, seat, Arc::new(from))
     }
 
     fn next(&self, count: u32) -> Result<Success<Vec<T>>, Failure> {
@@ -84,6 +87,7 @@ impl<T: Send + 'static> Tape<T> {
             make: Arc::clone(&self.make),
             place: Mutex::new(Place { rest, taken }),
             node: self.node.clone(),
+            seat: self.seat.another()?,
         })
     }
 }

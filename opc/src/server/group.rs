@@ -139,13 +139,43 @@ impl IOPCItemMgt for GroupObject {
 
     fn create_enumerator(&self, riid: &GUID) -> Result<Success<Option<Reference>>, Failure> {
         check_offered::<dyn IEnumOPCItemAttributes>(riid)?;
-        let attributes = self.group.attributes(0, usize::MAX)?;
-        let code = i32::from(attributes.is_empty());
-        let attributes = attributes.into_iter().map(attributes_of).collect();
-        let house = self.desk()?.house()?;
+        let code = i32::from(self.group.count()? == 0);
+        let desk = self.desk()?;
+        let (house, seat) = (desk.house()?, desk.client.enumerator()?);
+        // It walks the group as it is when it is asked: a list of half a million items is not kept for each enumerator.
+        let group = Arc::downgrade(&self.group);
+        let make = move || Ok(Box::new(Walk::new(Weak::clone(&group))) as Box<dyn Iterator<Item = _> + Send>);
         let tape: Arc<dyn IEnumOPCItemAttributes> =
-            Arc::new(Tape::<OPCITEMATTRIBUTES>::of(house.node.clone(), attributes)?);
+            Arc::new(Tape::<OPCITEMATTRIBUTES>::new(house.node.clone(), seat, Arc::new(make))?);
         Ok(Success::with(code, Some(lend(&house.node, tape)?.reference().clone())))
+    }
+}
+
+/// The items of a group, some at a time; they end with the group.
+struct Walk {
+    group: Weak<Group>,
+    place: usize,
+    held: std::vec::IntoIter<Attributes>,
+}
+
+impl Walk {
+    /// Items that are asked for at once.
+    const PART: usize = 256;
+
+    fn new(group: Weak<Group>) -> Self {
+        Self { group, place: 0, held: Vec::new().into_iter() }
+    }
+}
+
+impl Iterator for Walk {
+    type Item = OPCITEMATTRIBUTES;
+
+    fn next(&mut self) -> Option<OPCITEMATTRIBUTES> {
+        if self.held.len() == 0 {
+            let (held, place) = self.group.upgrade()?.attributes_behind(self.place, Self::PART).ok()?;
+            (self.held, self.place) = (held.into_iter(), place);
+        }
+        self.held.next().map(attributes_of)
     }
 }
 

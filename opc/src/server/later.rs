@@ -10,20 +10,43 @@ use crate::contract::{
     IOPCDataCallback, IOPCItemDeadbandMgt, IOPCItemSamplingMgt, OPCDATASOURCE, OPCITEMVQT,
 };
 use crate::group::{Batch, Begun, Given, Group, ReadFrom, Refresh, Report};
+use crate::sync::lock;
 use everywire::{Audience, Failure, Remote, Signaller, Success};
-use everywire_model::Variant;
-use std::sync::Arc;
+use everywire_model::{Completed, Variant};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+/// Those who listen to a group. What happens among them is told by several threads, and not always in the order in which it happened, so
+/// they are known by their numbers and not by how many there were.
+#[derive(Default)]
+pub(super) struct Hearing {
+    present: HashSet<u32>,
+    /// Those of whose end was told before their beginning.
+    gone: HashSet<u32>,
+}
 
 /// Something happened among those who listen to a group.
-pub(super) fn heard(group: &Group, told: &Audience) {
+pub(super) fn heard(group: &Group, hearing: &Mutex<Hearing>, told: &Audience) {
+    let is_ours = |interface: &String| *interface == <dyn IOPCDataCallback>::interface().id;
     match told {
-        Audience::Joined { interface, listeners, .. } | Audience::Left { interface, listeners, .. }
-            if *interface == <dyn IOPCDataCallback>::interface().id =>
-        {
-            group.set_listeners(*listeners);
+        Audience::Joined { interface, listener, .. } if is_ours(interface) => {
+            let mut hearing = lock(hearing);
+            if !hearing.gone.remove(listener) {
+                hearing.present.insert(*listener);
+            }
+            group.set_listeners(hearing.present.len());
         }
-        // What was not even sent is lost for all that follows it; a call that failed by itself the listener has heard.
-        Audience::Failed { lost, .. } if *lost > 0 => group.lost(),
+        Audience::Left { interface, listener, .. } if is_ours(interface) => {
+            let mut hearing = lock(hearing);
+            if !hearing.present.remove(listener) {
+                hearing.gone.insert(*listener);
+            }
+            group.set_listeners(hearing.present.len());
+        }
+        // What was given up, or may not have arrived, is lost; a call that the listener answered with a failure it has heard.
+        Audience::Failed { failure, lost, .. } if *lost > 0 || failure.completed() != Completed::Yes => {
+            group.lost();
+        }
         _ => {}
     }
 }
@@ -89,7 +112,8 @@ impl GroupObject {
         let weak = Arc::downgrade(&house);
         let job = move || {
             let Some(house) = weak.upgrade() else { return };
-            if let Some(report) = group.perform(cancel, house.now()) {
+            // A large refresh is told in parts.
+            while let Some(report) = group.perform(cancel, house.now()) {
                 house.tell(group.server_handle(), report);
             }
         };
@@ -97,6 +121,14 @@ impl GroupObject {
             // Nobody would perform it.
             let _ = self.group.cancel(cancel);
         })
+    }
+
+    /// Nothing is begun for a listener that has not taken what was begun before: its answers would be kept for it.
+    fn admit(&self) -> Result<(), Code> {
+        let house = self.desk()?.house()?;
+        let most = house.engine.settings.quotas.pending;
+        let waiting = house.backlog(self.group.server_handle()).signals;
+        if waiting >= most { Err(Code::OUT_OF_MEMORY) } else { Ok(()) }
     }
 
     fn begun(&self, (cancel, codes): Begun) -> Result<Success<(u32, Vec<i32>)>, Failure> {
@@ -107,6 +139,7 @@ impl GroupObject {
 
 impl IOPCAsyncIO2 for GroupObject {
     fn read(&self, items: &[u32], transaction: u32) -> Result<Success<(u32, Vec<i32>)>, Failure> {
+        self.admit()?;
         self.begun(self.group.begin_read(items, ReadFrom::Device, transaction)?)
     }
 
@@ -116,6 +149,7 @@ impl IOPCAsyncIO2 for GroupObject {
         values: &[Variant],
         transaction: u32,
     ) -> Result<Success<(u32, Vec<i32>)>, Failure> {
+        self.admit()?;
         let values: Vec<_> = values.iter().map(|value| Given::from(data_of(value))).collect();
         self.begun(self.group.begin_write(items, &values, transaction)?)
     }
@@ -125,6 +159,7 @@ impl IOPCAsyncIO2 for GroupObject {
             ReadFrom::Cache => Refresh::Cache,
             _ => Refresh::Device,
         };
+        self.admit()?;
         let cancel = self.group.begin_refresh(from, transaction)?;
         self.perform(cancel)?;
         Ok(cancel)
@@ -152,6 +187,7 @@ impl IOPCAsyncIO3 for GroupObject {
         ages: &[u32],
         transaction: u32,
     ) -> Result<Success<(u32, Vec<i32>)>, Failure> {
+        self.admit()?;
         self.begun(self.group.begin_read(items, ReadFrom::Ages(ages), transaction)?)
     }
 
@@ -161,11 +197,13 @@ impl IOPCAsyncIO3 for GroupObject {
         values: &[OPCITEMVQT],
         transaction: u32,
     ) -> Result<Success<(u32, Vec<i32>)>, Failure> {
+        self.admit()?;
         let values: Vec<_> = values.iter().map(given_of).collect();
         self.begun(self.group.begin_write(items, &values, transaction)?)
     }
 
     fn refresh_max_age(&self, age: u32, transaction: u32) -> Result<u32, Failure> {
+        self.admit()?;
         let cancel = self.group.begin_refresh(Refresh::MaxAge(age), transaction)?;
         self.perform(cancel)?;
         Ok(cancel)
@@ -220,5 +258,37 @@ impl IOPCItemSamplingMgt for GroupObject {
     fn get_item_buffer_enable(&self, items: &[u32]) -> Result<Success<(Vec<i32>, Vec<i32>)>, Failure> {
         let (enabled, codes) = apart(self.group.buffered(items)?, i32::from, || 0);
         answer(&codes, |errors| (enabled, errors))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, GroupState, Settings, Table};
+
+    #[test]
+    fn who_listens_is_known_in_whatever_order_it_is_told() {
+        let engine = Engine::new(Arc::new(Table::new()), Settings::default());
+        let client = engine.client().expect("a client");
+        let group = client.add_group(GroupState::default()).expect("a group");
+        let (hearing, interface) = (Mutex::default(), <dyn IOPCDataCallback>::interface().id.to_string());
+        let joined = |listener, listeners| {
+            heard(&group, &hearing, &Audience::Joined { interface: interface.clone(), listener, listeners });
+        };
+        let left = |listener, listeners| {
+            heard(&group, &hearing, &Audience::Left { interface: interface.clone(), listener, listeners });
+        };
+        joined(1, 1);
+        joined(2, 2);
+        assert_eq!(group.listeners(), 2);
+        // The second to leave tells first.
+        left(2, 0);
+        left(1, 1);
+        assert_eq!(group.listeners(), 0);
+        left(3, 0);
+        joined(3, 1);
+        assert_eq!(group.listeners(), 0);
+        joined(4, 1);
+        assert_eq!(group.listeners(), 1);
     }
 }

@@ -7,6 +7,7 @@ use super::ServerInfo;
 use super::enumerators::{Tape, lend};
 use super::wire::{guid_of, text_of};
 use crate::contract::{GUID, IEnumGUID, IOPCEnumGUID, IOPCServerList, IOPCServerList2, OpcServerList};
+use crate::share::Share;
 use crate::sync::lock;
 use everywire::{Failure, Initiator, Kind, Ref, WeakNode};
 use std::sync::{Arc, Mutex};
@@ -22,7 +23,12 @@ const CATEGORIES: [&str; 2] =
 #[derive(Clone, Default)]
 pub struct OpcEnum {
     servers: Arc<Mutex<Vec<ServerInfo>>>,
+    /// What its enumerators cost, whoever has them.
+    share: Arc<Share>,
 }
+
+/// Enumerators of a list that are not released.
+const ENUMERATORS: usize = 4096;
 
 impl OpcEnum {
     /// Serves the list on a node.
@@ -104,8 +110,11 @@ impl IOPCServerList for ListObject {
         implemented: &[GUID],
         _required: &[GUID],
     ) -> Result<Option<Ref<dyn IEnumGUID>>, Failure> {
-        let tape: Arc<dyn IEnumGUID> =
-            Arc::new(Tape::<GUID>::of(self.node.clone(), self.classes(implemented))?);
+        let tape: Arc<dyn IEnumGUID> = Arc::new(Tape::<GUID>::of(
+            self.node.clone(),
+            self.list.share.enumerator(ENUMERATORS)?,
+            self.classes(implemented),
+        )?);
         lend(&self.node, tape).map(Some)
     }
 
@@ -125,8 +134,11 @@ impl IOPCServerList2 for ListObject {
         implemented: &[GUID],
         _required: &[GUID],
     ) -> Result<Option<Ref<dyn IOPCEnumGUID>>, Failure> {
-        let tape: Arc<dyn IOPCEnumGUID> =
-            Arc::new(Tape::<GUID>::of(self.node.clone(), self.classes(implemented))?);
+        let tape: Arc<dyn IOPCEnumGUID> = Arc::new(Tape::<GUID>::of(
+            self.node.clone(),
+            self.list.share.enumerator(ENUMERATORS)?,
+            self.classes(implemented),
+        )?);
         lend(&self.node, tape).map(Some)
     }
 

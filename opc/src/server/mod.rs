@@ -26,8 +26,9 @@ use crate::group::{Group, Report};
 use crate::source::Source;
 use crate::sync::lock;
 use crate::time::{FileTime, Moment};
-use driver::{Clock, Driver};
+use driver::{Clock, Driver, Hearers};
 use everywire::{Failure, Initiator, Kind, Signaller, WeakNode};
+use everywire_model::signal::Backlog;
 use outbox::Outbox;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -122,13 +123,8 @@ impl Server {
             info,
         });
         let weak = Arc::downgrade(&house);
-        let telling = Weak::clone(&weak);
-        let tell = move |group: &Group, report: Report| {
-            if let Some(house) = telling.upgrade() {
-                house.tell(group.server_handle(), report);
-            }
-        };
-        let driver = Driver::start(&engine, clock, Arc::new(tell)).map_err(|error| {
+        let hearers = Arc::new(Told(Weak::clone(&weak)));
+        let driver = Driver::start(&engine, clock, hearers).map_err(|error| {
             Failure::new(Kind::Internal, Initiator::Here, format!("the system gives no thread: {error}"))
         })?;
         // It is set once, here.
@@ -164,7 +160,46 @@ impl Server {
     }
 }
 
+/// Signals of a group, and their bytes, that may wait for a listener before updates do.
+const SIGNALS: usize = 4;
+const BYTES: usize = 1 << 20;
+
+/// Those who listen to the groups of a server.
+struct Told(Weak<House>);
+
+impl Hearers for Told {
+    fn tell(&self, group: &Group, report: Report) {
+        if let Some(house) = self.0.upgrade() {
+            house.tell(group.server_handle(), report);
+        }
+    }
+
+    fn are_behind(&self, group: &Group) -> bool {
+        let backlog = self.0.upgrade().map(|house| house.backlog(group.server_handle())).unwrap_or_default();
+        backlog.signals >= SIGNALS || backlog.bytes >= BYTES
+    }
+
+    fn are_late(&self, group: &Group) {
+        let Some(house) = self.0.upgrade() else { return };
+        let Some(outbox) = lock(&house.groups).get(&group.server_handle()).cloned() else { return };
+        let listener = outbox.backlog().listener;
+        let name = group.state().map(|state| state.name).unwrap_or_default();
+        // What others chose is not to command a terminal.
+        let (listener, name) = (listener.escape_debug(), name.escape_debug());
+        let what = format!(
+            "the listener of {listener} takes updates of its group \"{name}\" more slowly than they come: it gets the newest values later, with OPC_S_DATAQUEUEOVERFLOW"
+        );
+        outbox.undelivered(&Failure::new(Kind::LimitExceeded, Initiator::Peer, what));
+    }
+}
+
 impl House {
+    /// What waits for the listener of a group.
+    fn backlog(&self, group: u32) -> Backlog {
+        let outbox = lock(&self.groups).get(&group).cloned();
+        outbox.map(|outbox| outbox.backlog()).unwrap_or_default()
+    }
+
     fn now(&self) -> Moment {
         self.clock.now()
     }

@@ -84,14 +84,22 @@ impl Desk {
         let handle = group.server_handle();
         let key = format!("opc/{}/{handle}", house.info.class);
         lock(&house.groups).insert(handle, Arc::new(Outbox::new(node.signaller(&key))));
-        let heard = Arc::downgrade(group);
+        let (heard, hearing) = (Arc::downgrade(group), Mutex::default());
         node.on_audience(&key, move |told| {
             if let Some(group) = heard.upgrade() {
-                super::later::heard(&group, told);
+                super::later::heard(&group, &hearing, told);
             }
         });
         let object: Arc<dyn DataAccessGroup> =
             Arc::new(GroupObject { desk: self.weak.clone(), group: Arc::clone(group) });
+        let (desk, house, ending) = (self.weak.clone(), self.house.clone(), Arc::downgrade(group));
+        node.on_end(&key, move || {
+            if let Some(group) = ending.upgrade() {
+                group.end();
+            }
+            house.upgrade().map(|house| lock(&house.groups).remove(&handle));
+            desk.upgrade().map(|desk| lock(&desk.groups).remove(&handle));
+        });
         let reference = node.export(&key, object).reference().clone();
         lock(&self.groups).insert(handle, Served { key, reference: reference.clone() });
         Ok(reference)
@@ -101,6 +109,18 @@ impl Desk {
     fn reference(&self, group: &Group) -> Result<Reference, Code> {
         let groups = lock(&self.groups);
         groups.get(&group.server_handle()).map(|served| served.reference.clone()).ok_or(Code::FAIL)
+    }
+
+    /// Serves a group as long as somebody refers to it. Whether somebody does.
+    fn release(&self, group: &Group) -> bool {
+        let key = lock(&self.groups).get(&group.server_handle()).map(|served| served.key.clone());
+        let node = self.house.upgrade().and_then(|house| house.node.upgrade());
+        let is_held = key.zip(node).is_some_and(|(key, node)| node.release(&key));
+        if !is_held {
+            group.end();
+            self.withdraw(group.server_handle());
+        }
+        is_held
     }
 
     /// Serves a group no longer.
@@ -212,8 +232,14 @@ impl IOPCServer for ServerObject {
         }))
     }
 
-    fn remove_group(&self, server_group: u32, _force: i32) -> Result<Success<()>, Failure> {
-        // Whoever holds a reference to it is told that it is gone: nothing lives on without a group's client.
+    fn remove_group(&self, server_group: u32, force: i32) -> Result<Success<()>, Failure> {
+        if force == 0 {
+            let group = self.0.client.detach_group(server_group)?;
+            // It ends with its last reference (OPC DA 2.05a, 4.4.3.5).
+            let code = if self.0.release(&group) { Code::IN_USE } else { Code::OK };
+            return Ok(Success::with(code.signed(), ()));
+        }
+        // Whoever holds a reference to it is told that it is gone.
         self.0.client.remove_group(server_group)?;
         self.0.withdraw(server_group);
         Ok(().into())
@@ -228,17 +254,18 @@ impl IOPCServer for ServerObject {
             OPCENUMSCOPE::OpcEnumPublicConnections | OPCENUMSCOPE::OpcEnumPublic => Vec::new(),
             _ => self.0.client.groups(),
         };
-        let node = &self.0.house()?.node;
+        let (node, seat) = (&self.0.house()?.node, self.0.client.enumerator()?);
         let code = if groups.is_empty() { Code::FALSE } else { Code::OK };
         let wanted = text_of(riid);
         let reference = if wanted == <dyn IEnumString>::interface().id {
             let names = groups.iter().filter_map(|group| Some(Some(group.state().ok()?.name))).collect();
-            let tape: Arc<dyn IEnumString> = Arc::new(Tape::<Option<String>>::of(node.clone(), names)?);
+            let tape: Arc<dyn IEnumString> = Arc::new(Tape::<Option<String>>::of(node.clone(), seat, names)?);
             lend(node, tape)?.reference().clone()
         } else {
             check_offered::<dyn IEnumUnknown>(riid)?;
             let objects = groups.iter().filter_map(|group| self.0.reference(group).ok().map(Some)).collect();
-            let tape: Arc<dyn IEnumUnknown> = Arc::new(Tape::<Option<Reference>>::of(node.clone(), objects)?);
+            let tape: Arc<dyn IEnumUnknown> =
+                Arc::new(Tape::<Option<Reference>>::of(node.clone(), seat, objects)?);
             lend(node, tape)?.reference().clone()
         };
         Ok(Success::with(code.signed(), Some(reference)))

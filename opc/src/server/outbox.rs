@@ -8,7 +8,8 @@ use crate::Code;
 use crate::contract::DataAccessGroup;
 use crate::group::{Batch, Report};
 use crate::sync::lock;
-use everywire::Signaller;
+use everywire::{Failure, Signaller};
+use everywire_model::signal::Backlog;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
@@ -39,6 +40,16 @@ impl Outbox {
         let is_first = !line.is_sending;
         line.is_sending = true;
         is_first
+    }
+
+    /// What waits for the listener that is furthest behind.
+    pub(super) fn backlog(&self) -> Backlog {
+        self.signaller.backlog()
+    }
+
+    /// Tells whoever looks after the node that a listener does not get what it asked for.
+    pub(super) fn undelivered(&self, failure: &Failure) {
+        self.signaller.undelivered(failure);
     }
 
     /// Sends what is there.

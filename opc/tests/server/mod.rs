@@ -1,6 +1,8 @@
 //! A server of ours over DCOM, and a client that uses the generated interfaces, on TCP of this machine.
 
 mod callbacks;
+mod faults;
+mod hostile;
 mod objects;
 
 use everywire::model::guid;
@@ -9,7 +11,7 @@ use everywire_opc::contract::{DataAccessServer, GUID, OPCITEMDEF};
 use everywire_opc::server::{Server, ServerInfo};
 use everywire_opc::{Code, Data, Item, Settings, Table, VarType};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// As long as nothing is wrong nobody waits so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -38,12 +40,21 @@ pub(crate) fn table() -> Arc<Table> {
 
 impl Site {
     pub(crate) fn new() -> Self {
+        Self::at(Node::new())
+    }
+
+    /// On a node of the test's.
+    pub(crate) fn at(node: Node) -> Self {
+        Self::served(node, "level=none")
+    }
+
+    /// The same with options of its address.
+    pub(crate) fn served(node: Node, options: &str) -> Self {
         let table = table();
-        let node = Node::new();
         let info = ServerInfo::new(CLASS, "Everywire.Tank");
         let server =
             Server::serve(&node, info, Arc::clone(&table) as Arc<_>, Settings::default()).expect("a thread");
-        let address = node.listen("dcom://127.0.0.1:0?level=none").expect("a port");
+        let address = node.listen(&format!("dcom://127.0.0.1:0?{options}")).expect("a port");
         let client = Node::new();
         client.listen("dcom://127.0.0.1:0?level=none").expect("a port");
         Self { table, server, node, client, address }
@@ -51,9 +62,23 @@ impl Site {
 
     /// An object of the class, known by one of its interfaces.
     pub(crate) fn connect<I: Remote + ?Sized>(&self) -> Ref<I> {
+        self.client.connect::<I>(&self.class_address()).expect("an address")
+    }
+
+    /// Where objects of the class are to be had.
+    pub(crate) fn class_address(&self) -> String {
         let place = self.address.trim_end_matches('/');
         let place = place.split('?').next().unwrap_or(place).trim_end_matches('/');
-        self.client.connect::<I>(&format!("{place}/{CLASS}?level=none")).expect("an address")
+        format!("{place}/{CLASS}?level=none")
+    }
+}
+
+/// Waits until something is so: objects end with the next calls or a moment later.
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::yield_now();
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{CLASS, PATIENCE, Site, add_group, code_of, def, guid_of, iid};
+use super::{CLASS, Site, add_group, code_of, def, guid_of, iid, until};
 use everywire::{Node, Ref, Success};
 use everywire_opc::contract::{
     DataAccessGroup, DataAccessServer, IEnumOPCItemAttributes, IEnumString, IOPCBrowse,
@@ -8,16 +8,6 @@ use everywire_opc::contract::{
 };
 use everywire_opc::server::{OPC_ENUM, OpcEnum};
 use everywire_opc::{Code, Data, FileTime};
-use std::time::Instant;
-
-/// Waits until something is so: objects end with the next calls or a moment later.
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::yield_now();
-    }
-}
 
 #[test]
 fn a_client_asks_how_the_server_is() {
@@ -161,10 +151,37 @@ fn a_group_is_made_filled_read_written_and_removed() {
     let names: Ref<dyn IEnumString> = site.client.narrow(names.value.expect("an object")).expect("names");
     assert_eq!(names.next(2).expect("a name").value, [Some("g".to_owned())]);
 
-    server.remove_group(handle, 0).expect("a group");
-    assert_eq!(code_of(server.remove_group(handle, 0)), Some(Code::INVALID_HANDLE));
+    server.remove_group(handle, 1).expect("a group");
+    assert_eq!(code_of(server.remove_group(handle, 1)), Some(Code::INVALID_HANDLE));
     assert!(state.get_state().is_err());
     assert_eq!(site.server.engine().items_in_use(), 0);
+}
+
+/// OPC DA 2.05a, 4.4.3.5: without force, a group that somebody refers to ends with the last reference, and the client is told so.
+#[test]
+fn a_group_that_is_referred_to_ends_with_its_last_reference() {
+    let site = Site::new();
+    let server = site.connect::<dyn DataAccessServer>();
+    let (handle, group) = add_group::<dyn DataAccessGroup>(&site, &server, "g", 100);
+    group.add_items(&[def("Name", 1)]).expect("it lives");
+    let served = site.node.exported().len();
+    assert_eq!(server.remove_group(handle, 0).expect("a group").code, Code::IN_USE.signed());
+    // It is none of the client's groups any more, and its name is free; those who have it go on.
+    assert_eq!(code_of(server.remove_group(handle, 0)), Some(Code::INVALID_HANDLE));
+    assert_eq!(
+        code_of(server.get_group_by_name("g", &iid::<dyn IOPCItemMgt>())),
+        Some(Code::INVALID_ARGUMENT)
+    );
+    assert_eq!(code_of(group.set_name("h")), Some(Code::FAIL));
+    assert_eq!(group.get_state().expect("it lives").2.as_deref(), Some("g"));
+    assert_eq!((site.node.exported().len(), site.server.engine().items_in_use()), (served, 1));
+    let (again, other) = add_group::<dyn DataAccessGroup>(&site, &server, "g", 100);
+    drop(group);
+    until("the group ends", || site.server.engine().items_in_use() == 0);
+    // With force it ends at once.
+    assert_eq!(server.remove_group(again, 1).expect("a group").code, 0);
+    assert!(other.get_state().is_err());
+    until("no group is served", || site.node.exported().len() < served);
 }
 
 #[test]

@@ -38,7 +38,7 @@ use associations::Associations;
 use bytes::Bytes;
 use classes::Running;
 use clock::Clock;
-use everywire_model::signal::Listener;
+use everywire_model::signal::{Backlog, Listener};
 use everywire_model::{
     Ambient, Emission, Failure, Initiator, Interface, InterfaceKind, Lease, Object, Objects, Servant, Shape,
     Signal, Subscription,
@@ -409,6 +409,10 @@ impl Ambient for Exporter {
 
     fn dismiss(&self, key: &[u8], interface: &str, listener: u32) -> bool {
         points::dismiss(self, key, interface, listener)
+    }
+
+    fn backlog(&self, key: &[u8]) -> Backlog {
+        points::backlog(self, key)
     }
 
     fn due(&self) -> Option<Instant> {

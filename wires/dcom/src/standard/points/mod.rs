@@ -3,8 +3,9 @@
 //!
 //! * A signal belongs to a *source interface*: the one that its contract names ([`everywire_model::Signal::sink`]), or one
 //!   that follows from the interface which declares it ([`sources`]).
-//! * A sink is called in the order of the signals, one call at a time. Signals wait for it up to [`WAITING`]; then the
-//!   oldest is lost, so that no listener holds up an emitter.
+//! * A sink is called in the order of the signals, one call at a time. Signals wait for it up to [`WAITING`] and [`WAITING_BYTES`]; then
+//!   the oldest is lost, so that no listener holds up an emitter. All sinks of a principal share [`PRINCIPAL_BYTES`]. What was lost is
+//!   told when the sink has taken what waited ([`Audience::Failed`]), or has lost as much again.
 //! * A sink that cannot be called (it asks for another account or level) keeps its place; the node's observer is told, and what is
 //!   emitted meanwhile is lost for it: it is tried again after [`REFUSED`].
 //! * A sink that is no more is unadvised when a call says so, or when it was silent for [`SILENCE`] and does not answer.
@@ -14,9 +15,10 @@ mod enumerators;
 mod point;
 mod sink;
 mod source;
+mod store;
 mod subscribe;
 
-pub use sink::WAITING;
+pub use sink::{WAITING, WAITING_BYTES};
 pub use source::{Source, sources};
 pub use subscribe::subscribe;
 
@@ -26,13 +28,14 @@ use super::serving::lock;
 use crate::exporter::Exporter;
 use crate::hresult::{CONNECT_E_ADVISELIMIT, CONNECT_E_NOCONNECTION};
 use bytes::Bytes;
-use everywire_model::signal::Audience;
+use everywire_model::signal::{Audience, Backlog};
 use everywire_model::{Emission, Failure, Hold, Interface, Object, Reference};
 use sink::{Advised, Manner};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
+use store::Account;
 use subscribe::Listening;
 use uuid::Uuid;
 
@@ -45,6 +48,9 @@ pub const ASKED: usize = 64;
 /// How long a sink, or a source, may be silent before it is asked whether it is still there (one period of pings).
 pub const SILENCE: Duration = Duration::from_secs(120);
 
+/// Bytes of signals that wait for all sinks of a principal.
+pub const PRINCIPAL_BYTES: usize = 256 << 20;
+
 /// How long a sink that refused a call is not called again: each try costs a connection.
 pub const REFUSED: Duration = Duration::from_secs(30);
 
@@ -54,6 +60,8 @@ pub(super) struct Points {
     /// By the key of the object, those of its points that somebody asked for.
     held: Mutex<HashMap<Bytes, Vec<Arc<Point>>>>,
     listening: Mutex<Vec<Weak<Listening>>>,
+    /// What waits for the sinks of each principal.
+    accounts: Mutex<HashMap<String, Weak<Account>>>,
     /// How many sinks are being asked for their interface.
     asking: Arc<AtomicUsize>,
 }
@@ -101,6 +109,18 @@ impl Points {
         !lock(&self.held).contains_key(key)
     }
 
+    /// What waits for the sinks of a principal.
+    fn account(&self, principal: &str) -> Arc<Account> {
+        let mut accounts = lock(&self.accounts);
+        if let Some(held) = accounts.get(principal).and_then(Weak::upgrade) {
+            return held;
+        }
+        accounts.retain(|_, held| held.strong_count() > 0);
+        let made = Arc::<Account>::default();
+        accounts.insert(principal.to_owned(), Arc::downgrade(&made));
+        made
+    }
+
     /// All sinks.
     fn sinks(&self) -> Vec<Arc<Advised>> {
         let points: Vec<_> = lock(&self.held).values().flatten().cloned().collect();
@@ -133,6 +153,8 @@ impl Point {
         object: &Object,
         manner: Option<Manner>,
     ) -> Result<u32, Failure> {
+        let exporter = self.exporter.upgrade();
+        let account = exporter.map(|held| held.standard().points.account(&principal)).unwrap_or_default();
         let mut sinks = lock(&self.sinks);
         Self::admit(&sinks, &principal)?;
         let cookie = loop {
@@ -142,7 +164,7 @@ impl Point {
                 break next;
             }
         };
-        sinks.push(Advised::new((cookie, principal), reference, object, self, manner));
+        sinks.push(Advised::new((cookie, principal, account), reference, object, self, manner));
         let listeners = sinks.len();
         drop(sinks);
         self.tell(&Audience::Joined { interface: self.iid.to_string(), listener: cookie, listeners });
@@ -203,6 +225,13 @@ pub fn emit(exporter: &Exporter, emission: &Emission<'_>) -> Result<(), Failure>
     let Some(point) = points.of(emission.key, iid) else { return Ok(()) };
     let sinks = lock(&point.sinks).clone();
     sinks.iter().try_for_each(|sink| sink.tell(index, emission.arguments))
+}
+
+/// What waits for the sink of an object that is furthest behind.
+pub fn backlog(exporter: &Exporter, key: &[u8]) -> Backlog {
+    let points = lock(&exporter.standard().points.held).get(key).cloned().unwrap_or_default();
+    let sinks = points.iter().flat_map(|point| lock(&point.sinks).clone());
+    sinks.map(|sink| sink.backlog()).max_by_key(|one| (one.signals, one.bytes)).unwrap_or_default()
 }
 
 /// Has a sink of an object hear no more; whether it was advised.

@@ -1,5 +1,6 @@
 //! A sink that was advised: calls to it, in order, and how its death is noticed.
 
+use super::store::{Account, Store};
 use super::{Point, REFUSED};
 use crate::exporter::Proxy;
 use crate::hresult::{E_NOINTERFACE, RPC_E_DISCONNECTED, RPC_E_INVALID_IPID, RPC_E_INVALID_OBJECT};
@@ -9,9 +10,9 @@ use crate::standard::serving::lock;
 use crate::standard::values::collect;
 use everywire_model::contract::InterfaceKind;
 use everywire_model::object::Method;
-use everywire_model::signal::Audience;
+use everywire_model::signal::{Audience, Backlog};
 use everywire_model::value::Value;
-use everywire_model::{Body, Completed, Encode, Failure, Kind, Object, Outcome, Reference, Sink};
+use everywire_model::{Body, Completed, Encode, Failure, Initiator, Kind, Object, Outcome, Reference, Sink};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -22,6 +23,9 @@ const WINDOW: usize = 1;
 
 /// Signals that wait for a sink. When there are more the oldest is lost: an emitter is never held up by a listener.
 pub const WAITING: usize = 4096;
+
+/// Bytes that these may hold. One signal alone may hold more.
+pub const WAITING_BYTES: usize = 64 << 20;
 
 /// How long one call of a sink may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -42,7 +46,7 @@ pub(super) struct Advised {
 }
 
 struct Line {
-    waiting: VecDeque<(usize, Value)>,
+    waiting: Store,
     under_way: usize,
     /// Somebody sends: what others want sent they leave in `waiting`.
     sending: bool,
@@ -108,7 +112,7 @@ pub(super) enum Manner {
 
 impl Advised {
     pub(super) fn new(
-        (cookie, principal): (u32, String),
+        (cookie, principal, account): (u32, String, Arc<Account>),
         reference: Reference,
         object: &Object,
         point: &Arc<Point>,
@@ -123,7 +127,7 @@ impl Advised {
             sought: object.with_deadline(Some(FINDING)),
             point: Arc::downgrade(point),
             line: Mutex::new(Line {
-                waiting: VecDeque::new(),
+                waiting: Store::new(account),
                 under_way: 0,
                 sending: false,
                 settled: false,
@@ -152,11 +156,8 @@ impl Advised {
             }
             let free = line.settled && !line.by_name && !line.sending && line.waiting.is_empty();
             if !(free && line.under_way < WINDOW) {
-                if line.waiting.len() >= WAITING {
-                    line.waiting.pop_front();
-                    line.lost += 1;
-                }
-                line.waiting.push_back((index, collect(arguments)?));
+                let lost = line.waiting.push(index, collect(arguments)?);
+                line.lost += lost;
                 let settles = !line.settled && !line.sending;
                 line.sending |= settles;
                 drop(line);
@@ -197,7 +198,7 @@ impl Advised {
     fn begin(self: &Arc<Self>) {
         let first = {
             let mut line = lock(&self.line);
-            let first = if line.gone { None } else { line.waiting.pop_front() };
+            let first = if line.gone { None } else { line.waiting.pop() };
             line.under_way += usize::from(first.is_some());
             first
         };
@@ -220,7 +221,7 @@ impl Advised {
                 if line.sending || line.gone || !line.settled || line.under_way >= WINDOW {
                     return;
                 }
-                let Some(next) = line.waiting.pop_front() else { return };
+                let Some(next) = line.waiting.pop() else { return };
                 line.sending = true;
                 line.under_way += 1;
                 next
@@ -278,6 +279,7 @@ impl Advised {
         let (mut gone, mut by_another_name) = (false, false);
         let mut told = None;
         let mut given_up = VecDeque::new();
+        let slow;
         {
             let mut line = lock(&self.line);
             line.under_way = line.under_way.saturating_sub(1);
@@ -286,8 +288,8 @@ impl Advised {
                 if has_code(failure, E_NOINTERFACE) && !line.by_name {
                     line.by_name = true;
                     by_another_name = true;
-                    if let Some(call) = call {
-                        line.waiting.push_front(call);
+                    if let Some((index, value)) = call {
+                        line.waiting.put_back(index, value);
                     }
                 } else {
                     // Whoever is not even found in time has let its connection be made, and says nothing.
@@ -297,14 +299,18 @@ impl Advised {
                     if gone || failure.completed() != Completed::Yes {
                         if failure.kind() == Kind::Refused {
                             line.refused = Some(line.last + REFUSED);
-                            given_up = std::mem::take(&mut line.waiting);
+                            given_up = line.waiting.clear();
                         }
                         let lost = std::mem::take(&mut line.lost) + given_up.len() as u64;
                         told = Some((failure, lost));
                     }
                 }
             }
+            // It takes what comes again, or is as far behind as it was when it was last told.
+            let is_slow = line.lost > 0 && (line.waiting.is_empty() || line.lost >= WAITING as u64);
+            slow = (is_slow && !gone && !line.is_refused()).then(|| std::mem::take(&mut line.lost));
         }
+        drop(given_up);
         if let Some((failure, lost)) = told {
             self.tell_failure(failure, lost, gone);
         }
@@ -319,7 +325,40 @@ impl Advised {
         if gone {
             return self.forget();
         }
+        if let Some(lost) = slow {
+            self.tell_slow(lost);
+        }
         self.pump();
+    }
+
+    /// Tells the node's observer, and whoever serves the object, that signals were lost since others waited.
+    #[cold]
+    fn tell_slow(&self, lost: u64) {
+        let Some(point) = self.point.upgrade() else { return };
+        let who = self.who();
+        let what = format!(
+            "the listener of {who} takes signals more slowly than they come: {lost} were lost, since {WAITING} of them, or {} MiB, may wait",
+            WAITING_BYTES >> 20
+        );
+        let failure = Failure::new(Kind::LimitExceeded, Initiator::Peer, what).with_completed(Completed::No);
+        if let Some(exporter) = point.exporter.upgrade() {
+            let key = everywire_model::reference::escape(&point.key);
+            let told = failure.clone().at(format!("{} of `{key}`", point.interface.name));
+            exporter.objects().undelivered(&told);
+        }
+        let interface = point.iid.to_string();
+        point.tell(&Audience::Failed { interface, listener: self.cookie, failure, lost });
+    }
+
+    fn who(&self) -> &str {
+        if self.principal.is_empty() { "this process" } else { &self.principal }
+    }
+
+    /// What waits for it. One that refused a call takes nothing for a while.
+    pub(super) fn backlog(&self) -> Backlog {
+        let mut line = lock(&self.line);
+        let signals = if line.is_refused() { WAITING } else { line.waiting.len() };
+        Backlog { signals, bytes: line.waiting.bytes(), listener: self.who().to_owned() }
     }
 
     /// Tells the node's observer that a call did not reach it, and how many others were given up with it.
@@ -327,7 +366,7 @@ impl Advised {
     fn tell_failure(&self, failure: &Failure, lost: u64, is_gone: bool) {
         let Some(point) = self.point.upgrade() else { return };
         let Some(exporter) = point.exporter.upgrade() else { return };
-        let who = if self.principal.is_empty() { "this process" } else { &self.principal };
+        let who = self.who();
         let then = match failure.kind() {
             _ if is_gone => "it is advised no more",
             Kind::Refused => "nothing is sent to it for 30 s",
@@ -372,7 +411,7 @@ impl Advised {
     pub(super) fn end(&self) {
         let mut line = lock(&self.line);
         line.gone = true;
-        let waiting = std::mem::take(&mut line.waiting);
+        let waiting = line.waiting.clear();
         drop(line);
         drop(waiting);
     }
