@@ -40,7 +40,7 @@ seed=${SOAK_SEED:-$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
 logs=build/soak
 mkdir -p "$logs"
 host=$(rustc -vV | sed -n 's/^host: //p')
-target=$PWD/${CARGO_TARGET_DIR:-target}
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 sources=$(rustc --print sysroot)/lib/rustlib/src/rust/library
 
 # Parts whose length can be chosen share the time; the others take what they need.
@@ -50,6 +50,16 @@ for part in "${parts[@]}"; do
 done
 seconds=$((minutes * 60 / (long > 0 ? long : 1)))
 echo "soak: seed $seed (SOAK_SEED=$seed repeats it), ${seconds} s for each of the $long parts that have no end of their own"
+
+# Runs tests of the tests' program that `make test` has built, without its limit of time; what is built alone for this package would
+# have other features, and take as long as everything. Says on its standard error what is built, if something has changed.
+soak_tests() { # PART FILTER ARGUMENT...
+  local part=$1 filter=$2
+  shift 2
+  PATH="$(bash scripts/peers.sh path):$PATH" EVERYWIRE_PROGRAM="$target/debug/everywire" \
+    cargo nextest run --profile soak --locked --workspace --run-ignored all --no-output-indent --success-output immediate \
+    -E "package(=everywire-tests) and test($filter)" "$@" >"$logs/$part.log" 2>&1
+}
 
 # Each part prints one line for the table. It returns 0 when all is well, 1 when it found something, 77 when it cannot run here.
 
@@ -68,8 +78,7 @@ soak_fuzz() {
 soak_faults() {
   # Nine tests, two at a time, and the four that kill together.
   local each=$((seconds / 5 > 0 ? seconds / 5 : 1))
-  EVERYWIRE_FAULTS_SEED=$seed EVERYWIRE_FAULTS_SECONDS=$each \
-    cargo test --locked -p everywire-tests faults -- --include-ignored --nocapture --test-threads=2 >"$logs/faults.log" 2>&1
+  EVERYWIRE_FAULTS_SEED=$seed EVERYWIRE_FAULTS_SECONDS=$each soak_tests faults '/^faults::/' --test-threads=2
   local result=$?
   local calls
   calls=$(grep -ao '"acknowledged": [0-9]*' "$logs/faults.log" | awk '{ all += $2 } END { print all + 0 }')
@@ -78,7 +87,7 @@ soak_faults() {
 }
 
 soak_endings() {
-  EVERYWIRE_ENDINGS_CALLS=10000 cargo test --locked -p everywire-tests endings:: -- --nocapture --test-threads=4 >"$logs/endings.log" 2>&1
+  EVERYWIRE_ENDINGS_CALLS=10000 soak_tests endings '/^endings::/' --test-threads=4
   local result=$?
   # The table is in the log; a cell is a line.
   echo "$(grep -acE '^\| .* doubled, .* lost \|$' "$logs/endings.log") cells, $(grep -acE ' 0 doubled, 0 lost \|$' "$logs/endings.log") without fault"
@@ -86,8 +95,7 @@ soak_endings() {
 }
 
 soak_load() {
-  EVERYWIRE_LOAD_SEED=$seed EVERYWIRE_LOAD_SECONDS=$seconds \
-    cargo test --locked -p everywire-tests load:: -- --nocapture >"$logs/load.log" 2>&1
+  EVERYWIRE_LOAD_SEED=$seed EVERYWIRE_LOAD_SECONDS=$seconds soak_tests load '/^load::/'
   local result=$?
   local calls
   calls=$(sed -n 's/^load: \([0-9]*\) calls.*/\1/p' "$logs/load.log" | head -n 1)
@@ -97,8 +105,7 @@ soak_load() {
 
 soak_endurance() {
   # About 100 cycles a second: the number is what fits, and the test tells how many it made.
-  EVERYWIRE_CYCLES=$((seconds * 60)) cargo test --locked -p everywire-tests killed_at_random -- --nocapture \
-    >"$logs/endurance.log" 2>&1
+  EVERYWIRE_CYCLES=$((seconds * 60)) soak_tests endurance '/killed_at_random/'
   local result=$?
   grep -aoE '^[0-9]+ cycles and .*' "$logs/endurance.log" | cut -c1-110 | head -n 1
   return $((result > 0))
@@ -150,6 +157,15 @@ soak_miri() {
   echo "$(grep -acE '^test .* ok$' "$logs/miri.log") tests, $(grep -ac 'Undefined Behavior' "$logs/miri.log") reports"
   return $((result > 0))
 }
+
+# What the parts that run tests have in common is built before their time begins.
+for part in "${parts[@]}"; do
+  case $part in faults | endings | load | endurance)
+    PATH="$(bash scripts/peers.sh path):$PATH" cargo nextest run --locked --workspace --no-run --cargo-quiet || exit 1
+    break
+    ;;
+  esac
+done
 
 found=0
 left_out=0

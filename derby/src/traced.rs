@@ -1,16 +1,24 @@
 //! The wire trace of single cycles: every frame with its direction, interface, operation, bytes and time; how many frames,
 //! bytes and round trips that makes; and, out of two of them, why one is quicker.
+//!
+//! A frame is *inside* its cycle, or passed *after* it: what is put off, and nobody waits for. Shown are the *first* cycle, with everything
+//! that came before it, and a *steady* one. Invariant: each frame is of one cycle, and which one that is does not hang on how soon frames
+//! pass (see `apart`).
+
+mod apart;
 
 use crate::contestants::spoken;
 use crate::measure::Line;
+use apart::Passed;
 use everywire_trace::{Message, Opening, Trace};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// The cycles of a trace: the first has what is done once, and the third is as all that follow.
-pub(crate) const CYCLES: u64 = 4;
+/// The cycles of a trace: the first has what is done once, the others are alike, but for what was put off.
+pub(crate) const CYCLES: u64 = 6;
+/// Where the first is over, the third is as all that follow; it is shown unless another one is plainer.
 const STEADY: usize = 2;
 
 /// One cycle of one contestant.
@@ -92,22 +100,22 @@ pub(crate) fn cycles(
     operation: &'static str,
 ) -> Vec<Cycle> {
     let all = frames(trace, client);
-    let began = |at: usize| line.began_ns.get(at).map(|ns| Duration::from_nanos(*ns));
-    let ended = |at: usize| line.ended_ns.get(at).map(|ns| Duration::from_nanos(*ns));
-    let spans = [
-        ("first", Some(Duration::ZERO), ended(0), began(1)),
-        ("steady", began(STEADY), ended(STEADY), began(STEADY + 1)),
-    ];
-    type Span = (&'static str, Option<Duration>, Option<Duration>, Option<Duration>);
-    let cycle = |(cycle, from, over, to): Span| {
-        let (from, over, to) = (from?, over?, to?);
-        let within: Vec<&(Duration, Frame)> =
-            all.iter().filter(|(time, _)| (from..to).contains(time)).collect();
-        let start = within.first()?.0;
-        let us = |time: Duration| time.saturating_sub(start).as_secs_f64() * 1e6;
-        let frames: Vec<Frame> = within
+    let times = |all: &[u64]| all.iter().map(|ns| Duration::from_nanos(*ns)).collect::<Vec<_>>();
+    let Some(told) = apart::tell(&all, &times(&line.began_ns), &times(&line.ended_ns)) else {
+        return Vec::new();
+    };
+    let of = |number: usize, cycle: &'static str| {
+        let own: Vec<(&Passed, bool)> = all
             .iter()
-            .map(|(time, frame)| Frame { at_us: us(*time), after: *time > over, ..frame.clone() })
+            .zip(&told)
+            .filter(|(_, (of, _))| *of == number)
+            .map(|(p, (_, after))| (p, *after))
+            .collect();
+        let start = own.first()?.0.time;
+        let us = |time: Duration| time.saturating_sub(start).as_secs_f64() * 1e6;
+        let frames: Vec<Frame> = own
+            .iter()
+            .map(|(passed, after)| Frame { at_us: us(passed.time), after: *after, ..passed.frame.clone() })
             .collect();
         let (after, inside): (Vec<&Frame>, Vec<&Frame>) = frames.iter().partition(|frame| frame.after);
         let messages = |frames: &[&Frame]| frames.iter().filter(|frame| !frame.opens()).count();
@@ -127,7 +135,13 @@ pub(crate) fn cycles(
             frames,
         })
     };
-    spans.into_iter().filter_map(cycle).collect()
+    let others = (1..line.began_ns.len()).filter(|number| *number != STEADY);
+    // Of those that are as plain, the first.
+    let steady = std::iter::once(STEADY)
+        .chain(others)
+        .filter_map(|number| of(number, "steady"))
+        .min_by_key(|cycle| (cycle.connections, cycle.messages));
+    of(0, "first").into_iter().chain(steady).collect()
 }
 
 /// Turns within the cycle from what the client's side sends to what it gets. A connection that is opened is a frame there and one back.
@@ -144,33 +158,40 @@ fn round_trips(frames: &[Frame]) -> usize {
     count
 }
 
-fn frames(trace: &Trace, client: IpAddr) -> Vec<(Duration, Frame)> {
-    // By connection, direction and number: each side counts its own questions.
-    let mut asked: HashMap<(usize, bool, String), Said> = HashMap::new();
-    let mut all: Vec<(Duration, Frame)> =
+fn frames(trace: &Trace, client: IpAddr) -> Vec<Passed> {
+    let mut all: Vec<(Duration, Frame, Option<&Message>)> =
         trace.openings.iter().map(|opening| opened(opening, client)).collect();
-    for message in &trace.messages {
-        let said = spoken::of(message.wire, &message.explained);
-        let (mut interface, mut operation) = (said.interface, said.operation);
-        if let Some(number) = said.number {
-            if operation.is_some() || interface.is_some() {
-                let said = (interface.clone(), operation.clone());
-                asked.insert((message.connection, message.outward, number), said);
-            } else if let Some(question) = asked.get(&(message.connection, !message.outward, number)) {
-                // An answer says only which question it answers.
-                (interface, operation) = question.clone();
+    all.extend(trace.messages.iter().map(|message| (message.time, frame(message, client), Some(message))));
+    all.sort_by_key(|(time, ..)| *time);
+    // By connection, direction and number: each side counts its own questions.
+    let mut asked: HashMap<(usize, bool, String), (usize, Said)> = HashMap::new();
+    let passed = |(at, (time, mut frame, message)): (usize, (Duration, Frame, Option<&Message>))| {
+        let mut answers = None;
+        if let Some(message) = message {
+            let said = spoken::of(message.wire, &message.explained);
+            (frame.interface, frame.operation) = (said.interface, said.operation);
+            if let Some(number) = said.number {
+                if frame.operation.is_some() || frame.interface.is_some() {
+                    let said = (frame.interface.clone(), frame.operation.clone());
+                    asked.insert((message.connection, message.outward, number), (at, said));
+                } else if let Some((question, said)) =
+                    asked.get(&(message.connection, !message.outward, number))
+                {
+                    // An answer says only which question it answers.
+                    answers = Some(*question);
+                    (frame.interface, frame.operation) = said.clone();
+                }
             }
         }
-        all.push((message.time, frame(message, client, interface, operation)));
-    }
-    all.sort_by_key(|(time, _)| *time);
-    all
+        Passed { time, frame, answers }
+    };
+    all.into_iter().enumerate().map(passed).collect()
 }
 
 /// An interface and an operation.
 type Said = (Option<String>, Option<String>);
 
-fn opened(opening: &Opening, client: IpAddr) -> (Duration, Frame) {
+fn opened<'a>(opening: &Opening, client: IpAddr) -> (Duration, Frame, Option<&'a Message>) {
     let frame = Frame {
         at_us: 0.0,
         outward: opening.from.ip() == client,
@@ -181,17 +202,18 @@ fn opened(opening: &Opening, client: IpAddr) -> (Duration, Frame) {
         bytes: 0,
         after: false,
     };
-    (opening.time, frame)
+    (opening.time, frame, None)
 }
 
-fn frame(message: &Message, client: IpAddr, interface: Option<String>, operation: Option<String>) -> Frame {
+/// A message, without what it says.
+fn frame(message: &Message, client: IpAddr) -> Frame {
     Frame {
         at_us: 0.0,
         outward: message.from.ip() == client,
         connection: message.connection,
         kind: message.explained.kind.clone(),
-        interface,
-        operation,
+        interface: None,
+        operation: None,
         bytes: message.bytes.len(),
         after: false,
     }

@@ -33,7 +33,11 @@ pub fn once(dir: &str, name: &str, sources: &[PathBuf], build: impl FnOnce(&Path
 }
 
 /// Waits until no other process holds the file, and holds it until the value is dropped.
-fn lock(path: &Path) -> File {
+///
+/// # Panics
+/// When the file cannot be made.
+#[must_use]
+pub fn lock(path: &Path) -> File {
     let file = File::create(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     // SAFETY: the descriptor is open as long as `file`, which is borrowed here.
     let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };

@@ -2,7 +2,7 @@
 
 use crate::common::dcom::{DOMAIN, PASSWORD, SAMBA_DOMAIN, SAMBA_USER, Samba, USER, alone, serving};
 use crate::common::dcom_torture;
-use crate::common::foreign::{run_with, script};
+use crate::common::foreign::{Beside, run_with, script};
 use everywire::model::describe::*;
 use everywire::{Failure, Interface, Kind, Node};
 use std::collections::BTreeSet;
@@ -11,20 +11,20 @@ use std::process::Command;
 /// What our server answers as Samba's tests want it; a name in here that fails is a step back.
 const RAW: &str = include_str!("peers/dcom_samba_raw.txt");
 
-/// Every test of the list succeeds, over this binding.
-fn torture(samba: &Samba, options: &str, tests: &[&str]) {
-    for test in tests {
-        torture_suite(samba, options, test, 1);
-    }
-}
-
-/// All tests of a suite succeed, over this binding, and there are this many of them.
-fn torture_suite(samba: &Samba, options: &str, suite: &str, tests: usize) {
+/// All tests of these suites succeed, over this binding, and there are so many of them in each. Samba's program starts once for them.
+fn torture(samba: &Samba, options: &str, suites: &[(&str, usize)]) {
+    let names: Vec<&str> = suites.iter().map(|(name, _)| *name).collect();
     // Without being told so it makes no bindings at the same time.
-    let said = run_with(samba.torture(options, suite).arg("--option=torture:async=yes"), b"");
+    let said = run_with(samba.torture(options, &names).arg("--option=torture:async=yes"), b"");
     let count = |word: &str| said.out.lines().filter(|line| line.starts_with(word)).count();
     let wrong = count("failure: ") + count("error: ") + count("skip: ") + count("async bind test disabled");
-    assert!((count("success: "), wrong) == (tests, 0), "{suite} with {options}:\n{}\n{}", said.out, said.err);
+    let tests = suites.iter().map(|(_, tests)| tests).sum();
+    assert!(
+        (count("success: "), wrong) == (tests, 0),
+        "{names:?} with {options}:\n{}\n{}",
+        said.out,
+        said.err
+    );
 }
 
 // Not among them: `Map_full` and `Insert_noreplace`, which put something into our table; `Lookup_simple`, which wants the last
@@ -43,16 +43,16 @@ fn smbtorture_finds_our_services_in_order() {
             &samba,
             options,
             &[
-                "rpc.epmapper.epmapper.Map_simple",
-                "rpc.epmapper.epmapper.Lookup_terminate_search",
-                "rpc.oxidresolve.oxidresolver.ServerAlive",
-                "rpc.oxidresolve.oxidresolver.ServerAlive2",
-                "rpc.mgmt.mgmt",
+                ("rpc.epmapper.epmapper.Map_simple", 1),
+                ("rpc.epmapper.epmapper.Lookup_terminate_search", 1),
+                ("rpc.oxidresolve.oxidresolver.ServerAlive", 1),
+                ("rpc.oxidresolve.oxidresolver.ServerAlive2", 1),
+                ("rpc.mgmt.mgmt", 1),
             ],
         );
     }
     // Who says nothing about himself may ask where things are.
-    torture(&samba, "", &["rpc.epmapper.epmapper.Lookup_terminate_search"]);
+    torture(&samba, "", &[("rpc.epmapper.epmapper.Lookup_terminate_search", 1)]);
 }
 
 // Not among them: `rpc.authcontext` and others of `rpc.samba3`, which test the sessions of SMB that named pipes are opened by;
@@ -67,17 +67,14 @@ fn smbtorture_calls_procedures_of_a_contract() {
     let (node, _) = serving("");
     dcom_torture::serve(&node);
     // It tries all mechanisms, levels and byte orders by itself.
-    torture_suite(&samba, "", "rpc.bind", 9);
+    torture(&samba, "", &[("rpc.bind", 9)]);
     for options in ["", ",sign", ",seal", ",seal,bigendian"] {
         // With bare NTLM it says its last token once more in each alter_context, which Samba's server refuses as ours does.
-        torture_suite(&samba, options, "rpc.altercontext", 1);
-        torture_suite(&samba, options, "rpc.dssetup", 1);
-        torture_suite(&samba, options, "rpc.objectuuid", 1);
+        torture(&samba, options, &[("rpc.altercontext", 1), ("rpc.dssetup", 1), ("rpc.objectuuid", 1)]);
     }
     for options in [",sign,ntlm", ",seal,bigendian"] {
         // A hundred bindings at once.
-        torture_suite(&samba, options, "rpc.asyncbind", 1);
-        torture_suite(&samba, options, "rpc.echo", 10);
+        torture(&samba, options, &[("rpc.asyncbind", 1), ("rpc.echo", 10)]);
     }
 }
 
@@ -123,14 +120,20 @@ fn samba_agrees_with_our_messages() {
     assert!(news.is_empty(), "the list does not know that these pass:\n{}", news.join("\n"));
 }
 
+/// Samba's servers start once: they look for port 135 alone, so whoever shares them is in their network.
 #[test]
-fn our_client_reads_sambas_endpoint_mapper_at_every_level() {
-    let test = "our_client_reads_sambas_endpoint_mapper_at_every_level";
+fn our_client_calls_sambas_endpoint_mapper_and_its_registry() {
+    let test = "our_client_calls_sambas_endpoint_mapper_and_its_registry";
     let Some(samba) = Samba::find(test) else { return };
     if !alone(test) {
         return;
     }
     let server = samba.serve();
+    reads_the_endpoint_mapper_at_every_level(&server);
+    calls_procedures_of_the_registry(&server);
+}
+
+fn reads_the_endpoint_mapper_at_every_level(server: &Beside) {
     let password: String = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect();
     for mechanism in ["ntlm", "negotiate"] {
         for level in ["connect", "packet", "integrity", "privacy"] {
@@ -185,14 +188,7 @@ fn registry() -> Interface {
     Interface { identities: vec![syntax].into(), ..of_kind(interface, InterfaceKind::Procedures) }
 }
 
-#[test]
-fn our_client_calls_procedures_of_sambas_registry() {
-    let test = "our_client_calls_procedures_of_sambas_registry";
-    let Some(samba) = Samba::find(test) else { return };
-    if !alone(test) {
-        return;
-    }
-    let server = samba.serve();
+fn calls_procedures_of_the_registry(server: &Beside) {
     let password: String = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect();
     for mechanism in ["ntlm", "negotiate"] {
         for level in ["packet", "integrity", "privacy"] {

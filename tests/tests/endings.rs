@@ -87,7 +87,7 @@ struct Course<'a> {
     serving: &'a str,
     calling: &'static str,
     /// How a foreign client finds the object, with `PORT` or `SOCKET` in it; with `CELL` where that would be the same in all cells.
-    foreign: &'static str,
+    foreign: &'a str,
     /// Where a server for foreign clients listens, unless at a socket; 0: where the system likes.
     port: u16,
     /// What clients and servers both connect to instead: its address for servers, without the scheme.
@@ -270,12 +270,28 @@ fn calls_of_impacket_begin_at_most_once_however_connections_end() {
     table(&Course { serving: &serving, ..DCOM }, "impacket", &client);
 }
 
+/// The name of the server on a bus.
+const NAME: &str = "org.example.Counting";
+
+/// A client of a bus, and a server of ours that has a name there.
+fn on_a_bus(test: &str, who: &str, client: &Client) {
+    let Some(bus) = bus(test, Program::Daemon) else { return };
+    let hub = format!(":{}#{NAME}", bus.address());
+    let foreign = format!("{}#{NAME}", bus.address());
+    table(&Course { name: "dbus, a bus", hub: Some(&hub), foreign: &foreign, ..DBUS }, who, client);
+}
+
 #[test]
 fn our_calls_begin_at_most_once_however_connections_end_on_a_bus() {
     let test = "our_calls_begin_at_most_once_however_connections_end_on_a_bus";
-    let Some(bus) = bus(test, Program::Daemon) else { return };
-    let hub = format!(":{}#org.example.Counting", bus.address());
-    table(&Course { name: "dbus, a bus", hub: Some(&hub), ..DBUS }, "Everywire", &Client::Ours);
+    on_a_bus(test, "Everywire", &Client::Ours);
+}
+
+#[test]
+fn calls_of_gdbus_begin_at_most_once_however_connections_end_on_a_bus() {
+    let test = "calls_of_gdbus_begin_at_most_once_however_connections_end_on_a_bus";
+    let Some(client) = callers::gdbus(test) else { return };
+    on_a_bus(test, "GDBus", &client);
 }
 
 #[test]

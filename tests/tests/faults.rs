@@ -15,6 +15,7 @@
 
 pub mod course;
 pub mod relay;
+mod scarce;
 
 use crate::common::dcopserver::DcopServer;
 use crate::common::house::{self, INTERFACE, Log, Process, Settings};
@@ -236,7 +237,7 @@ fn kills(course: &Course) {
     let over = AtomicBool::new(false);
     let numbers = AtomicI32::new(1);
     let log = Log::new(course.behind.with_file_name("log"));
-    let settings = Settings { connections: 1000, idle: 0, open: true };
+    let settings = Settings { connections: 1000, idle: 0, open: true, descriptors: None };
     let (told, killed) = std::thread::scope(|scope| {
         let killer = scope.spawn(|| {
             let (mut random, mut killed) = (Random::new(seed), 0);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod accounts;
 mod architecture;
 mod attacks;
 mod attacks_dbus;

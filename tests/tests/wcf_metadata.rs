@@ -147,8 +147,8 @@ fn svcutil_reads_our_contracts() {
 #[test]
 fn we_read_what_mono_tells() {
     let Some(mono) = Mono::awake("we_read_what_mono_tells") else { return };
-    let (_server, ports) = mono.serve(BASIC, &["bench"]);
-    let told = discover(&BASIC.object(ports[0], "bench")).expect("a contract");
+    let (_server, port) = mono.serve(BASIC, "bench");
+    let told = discover(&BASIC.object(port, "bench")).expect("a contract");
     let bench = interface(&told.contract, "{http://tempuri.org/}IRemoteObject");
     let named =
         |interface: &Interface| interface.operations.iter().map(|o| o.name.clone()).collect::<Vec<_>>();

@@ -127,18 +127,17 @@ fn mono_uses_our_bench(test: &str, binding: Binding) {
 
 fn we_use_monos_cellar(test: &str, binding: Binding) {
     let Some(mono) = Mono::awake(test) else { return };
-    let (_server, ports) = mono.serve(binding, &["cellar"]);
+    let (_server, port) = mono.serve(binding, "cellar");
     let node = Node::new();
-    let cellar: Ref<dyn ICellar> = node.connect(&binding.object(ports[0], "cellar")).expect("an address");
+    let cellar: Ref<dyn ICellar> = node.connect(&binding.object(port, "cellar")).expect("an address");
     use_all(&*cellar, &["a", "", "", "d e"]);
 }
 
 fn we_use_monos_bench(test: &str, binding: Binding) {
     let Some(mono) = Mono::awake(test) else { return };
-    let (_server, ports) = mono.serve(binding, &["bench"]);
+    let (_server, port) = mono.serve(binding, "bench");
     let node = Node::new();
-    let remote: Ref<dyn IRemoteObject> =
-        node.connect(&binding.object(ports[0], "bench")).expect("an address");
+    let remote: Ref<dyn IRemoteObject> = node.connect(&binding.object(port, "bench")).expect("an address");
     use_bench(&*remote, 1_000_000);
 }
 
@@ -152,9 +151,9 @@ fn mono_calls_us_over_tls(test: &str, binding: Binding) {
 
 fn we_call_mono_over_tls(test: &str, binding: Binding) {
     let (Some(mono), Some(papers)) = (Mono::awake(test), Papers::get(test)) else { return };
-    let (_server, ports) = mono.with(papers).serve(binding, &["cellar"]);
+    let (_server, port) = mono.with(papers).serve(binding, "cellar");
     let node = Node::new();
-    let address = binding.object_with(ports[0], "cellar", papers);
+    let address = binding.object_with(port, "cellar", papers);
     let cellar: Ref<dyn ICellar> = node.connect(&address).expect("an address");
     use_all(&*cellar, &["a", "", "", "d e"]);
     // Whoever trusts other authorities is not connected.
@@ -211,10 +210,9 @@ fn mono_exceeds_our_quotas(test: &str, binding: Binding) {
 fn we_exceed_monos_quota_over_binary_http() {
     let Some(mono) = Mono::awake("we_exceed_monos_quota_over_binary_http") else { return };
     let binding = BINARY.with_few("binhttp-");
-    let (_server, ports) = mono.serve(binding, &["bench"]);
+    let (_server, port) = mono.serve(binding, "bench");
     let node = Node::new();
-    let remote: Ref<dyn IRemoteObject> =
-        node.connect(&binding.object(ports[0], "bench")).expect("an address");
+    let remote: Ref<dyn IRemoteObject> = node.connect(&binding.object(port, "bench")).expect("an address");
     assert_eq!(remote.put_bytes(vec![0; 900].into()).expect("PutBytes"), 900);
     let failure = remote.put_bytes(vec![0; 1200].into()).expect_err("MaxArrayLength");
     assert!(failure.to_string().contains("1000"), "{failure:?}");
@@ -276,11 +274,11 @@ everything! {
 #[test]
 fn we_call_monos_streamed_service() {
     let Some(mono) = Mono::awake("we_call_monos_streamed_service") else { return };
-    let (_server, ports) = mono.serve(STREAMED, &["bench"]);
+    let (_server, port) = mono.serve(STREAMED, "bench");
     for x in [1, 41] {
         let node = Node::new();
         let remote: Ref<dyn IRemoteObject> =
-            node.connect(&STREAMED.object(ports[0], "bench")).expect("an address");
+            node.connect(&STREAMED.object(port, "bench")).expect("an address");
         assert_eq!(remote.in_out_int(x).expect("InOutInt"), x + 1);
     }
 }
@@ -296,8 +294,8 @@ fn mono_hears_our_callbacks_and_answers_them() {
 #[test]
 fn we_hear_monos_callbacks_and_answer_them() {
     let Some(mono) = Mono::awake("we_hear_monos_callbacks_and_answer_them") else { return };
-    let (_server, ports) = mono.serve(TCP, &["hello"]);
-    use_hello(&TCP.object(ports[0], "hello"));
+    let (_server, port) = mono.serve(TCP, "hello");
+    use_hello(&TCP.object(port, "hello"));
 }
 
 /// With its sleeps, too, in both directions.
@@ -306,7 +304,7 @@ fn mono_as_shipped_calls_us_and_is_called() {
     let Some(mono) = Mono::shipped("mono_as_shipped_calls_us_and_is_called") else { return };
     let (node, port) = serving(TCP);
     assert_eq!(mono.call("cellar", TCP, port, &["types"]).len(), 20);
-    let (_server, ports) = mono.serve(WS, &["bench"]);
-    let remote: Ref<dyn IRemoteObject> = node.connect(&WS.object(ports[0], "bench")).expect("an address");
+    let (_server, port) = mono.serve(WS, "bench");
+    let remote: Ref<dyn IRemoteObject> = node.connect(&WS.object(port, "bench")).expect("an address");
     assert_eq!(remote.in_out_int(41).expect("InOutInt"), 42);
 }

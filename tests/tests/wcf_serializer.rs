@@ -35,9 +35,9 @@ fn mono_uses_our_mill(test: &str, binding: Binding) {
 
 fn we_use_monos_mill(test: &str, binding: Binding) {
     let Some(mono) = Mono::awake(test) else { return };
-    let (_server, ports) = mono.serve(binding, &["mill"]);
+    let (_server, port) = mono.serve(binding, "mill");
     let node = Node::new();
-    let mill: Ref<dyn IMill> = node.connect(&binding.object(ports[0], "mill")).expect("an address");
+    let mill: Ref<dyn IMill> = node.connect(&binding.object(port, "mill")).expect("an address");
     use_mill(&*mill);
 }
 

@@ -21,7 +21,8 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Between two cycles nothing passes for so long, beside what the link takes.
+/// Between two cycles the client rests for so long, beside what the link takes: what is put off mostly passes then, and does not come
+/// between the messages of the next one. Nothing tells cycles apart by it.
 const PAUSE: Duration = Duration::from_millis(40);
 /// The kernel hands the last frames to the capture within this time.
 const SETTLING: Duration = Duration::from_millis(25);

@@ -46,6 +46,12 @@ fn values_come_first_all_and_then_what_changes() {
         subscription.end();
         let house = plant.house.as_ref().expect("it is served");
         assert_eq!(house.1.engine().items_in_use(), 0, "the group was not removed");
+        // Whoever listens now hears the next change, and who has ended does not.
+        let (_next, heard_now) = heard(&server, &["Tank.Setpoint"], quick());
+        next_live(&heard_now);
+        assert_eq!(data(&values(&heard_now, 1)), [Data::I2(11)]);
+        plant.table.set("Tank.Setpoint", 12_i16).expect("an item");
+        assert_eq!(data(&values(&heard_now, 1)), [Data::I2(12)]);
         assert!(events.try_iter().all(|event| !matches!(event, Event::Values(_))));
     }
 }

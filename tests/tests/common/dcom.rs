@@ -230,11 +230,11 @@ impl Samba {
         command
     }
 
-    /// Its tests, over a binding on port 135, as our user.
-    pub fn torture(&self, options: &str, test: &str) -> Command {
+    /// Some of its tests, over a binding on port 135, as our user.
+    pub fn torture(&self, options: &str, tests: &[&str]) -> Command {
         let mut command = self.program("usr/bin/smbtorture");
         command.arg(format!("ncacn_ip_tcp:127.0.0.1[135{options}]"));
-        command.args(["-U", &format!("{USER}%{PASSWORD}"), "-W", DOMAIN, test]);
+        command.args(["-U", &format!("{USER}%{PASSWORD}"), "-W", DOMAIN]).args(tests);
         command
     }
 

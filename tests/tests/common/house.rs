@@ -2,16 +2,19 @@
 //! told through its input.
 //!
 //! States: *shut* (calls are held), *open*. Words to the server: `open`, `shut`, `drain` (take no more calls), `stop` (end without
-//! waiting for calls), `quiet` (say so when no connection is left). SIGTERM: take no more calls, end when those under way are answered. What
-//! it has done it says: `shut`, `drained`, `stopped`, `quiet`.
+//! waiting for calls), `quiet` (say so when no connection is left), `starve` (take every descriptor that there is), `feed` (give them back). SIGTERM: take no more calls, end when those under way are answered. What
+//! it has done it says: `shut`, `drained`, `stopped`, `quiet`, `starved`, `fed`.
 //!
 //! Invariant: the file has a line of a call before the call does anything, and another one before its answer is sent, so the file
-//! outlives whatever ends the server.
+//! outlives whatever ends the server. A call that cannot be written down does not begin.
 
 use super::foreign::until;
 use crate::restarts::LONG;
 use everywire::model::shape::{Field, Shape};
-use everywire::model::{Direction, Hold, InterfaceKind, Object, Operation, Parameter, Request, Servant};
+use everywire::model::{
+    Completed, Direction, Hold, Initiator, InterfaceKind, Kind, Object, Operation, Parameter, Request,
+    Servant,
+};
 use everywire::{Failure, Interface, Node, Notice, Quotas};
 use everywire_tests::again::{only, this_program};
 use std::collections::BTreeMap;
@@ -29,9 +32,13 @@ const LOG: &str = "EVERYWIRE_HOUSE_LOG";
 const CONNECTIONS: &str = "EVERYWIRE_HOUSE_CONNECTIONS";
 const IDLE: &str = "EVERYWIRE_HOUSE_IDLE";
 const OPEN: &str = "EVERYWIRE_HOUSE_OPEN";
+const DESCRIPTORS: &str = "EVERYWIRE_HOUSE_DESCRIPTORS";
 
 /// The class of the counter, for those who ask for one.
 const CLASS: &str = "5b0ae6c1-33a2-4a60-9c4c-5d60d2b1a0f2";
+
+/// What a servant answers that cannot write down a call.
+pub const FULL: &str = "the disk is full";
 
 /// The largest message that a server takes, in bytes.
 const LARGEST: u64 = 64 << 10;
@@ -70,6 +77,16 @@ pub struct Settings {
     pub idle: u64,
     /// Whether it is open from the beginning.
     pub open: bool,
+    /// How many descriptors it may have, if not as many as we may.
+    pub descriptors: Option<u64>,
+}
+
+/// This process may have no more descriptors than so many.
+pub fn allow_descriptors(many: u64) {
+    let limit = libc::rlimit { rlim_cur: many, rlim_max: many };
+    // SAFETY: the call gets a pointer to a live struct of the right type.
+    let done = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
 }
 
 /// The file of the calls that began and of those that ended.
@@ -108,7 +125,7 @@ impl Log {
                     continue;
                 }
             };
-            *list.entry(number.parse().expect("a number")).or_default() += 1;
+            *list.entry(number.trim_start().parse().expect("a number")).or_default() += 1;
         }
         ran
     }
@@ -131,6 +148,7 @@ impl Process {
             .env(CONNECTIONS, settings.connections.to_string())
             .env(IDLE, settings.idle.to_string())
             .env(OPEN, u8::from(settings.open).to_string())
+            .env(DESCRIPTORS, settings.descriptors.unwrap_or(0).to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -204,6 +222,18 @@ impl Process {
         self.hear("quiet");
     }
 
+    /// Leaves it no descriptor; how many it had.
+    pub fn starve(&self) -> usize {
+        self.tell("starve");
+        self.hear("starved ").parse().expect("a number")
+    }
+
+    /// Gives it back what it was left without.
+    pub fn feed(&self) {
+        self.tell("feed");
+        self.hear("fed");
+    }
+
     /// Waits until it has stopped.
     pub fn stopped(&self) {
         self.hear("stopped");
@@ -230,9 +260,10 @@ struct Gate {
 }
 
 impl Gate {
-    fn note(&self, word: &str, number: i32) {
+    /// Whether it is written down. A line of sixteen octets is written whole or not at all, also where the disk is full.
+    fn note(&self, word: &str, number: i32) -> bool {
         // One write for one line; the kernel has it even if this process is killed now.
-        (&self.log).write_all(format!("{word} {number}\n").as_bytes()).expect("a list of calls");
+        (&self.log).write_all(format!("{word:5} {number:>9}\n").as_bytes()).is_ok()
     }
 
     fn set(&self, open: bool) {
@@ -252,14 +283,20 @@ impl Servant for Counter {
     fn dispatch(&self, request: Request) {
         request.run(|request| {
             let (number,) = request.arguments::<(i32,)>()?;
-            self.0.note("began", number);
+            if !self.0.note("began", number) {
+                let full = Failure::new(Kind::Internal, Initiator::Here, FULL);
+                return request.reply(Err::<(i32,), _>(full.with_completed(Completed::No)));
+            }
             everywire::blocking(|| {
                 let mut open = self.0.open.lock().expect("whole");
                 while !*open {
                     open = self.0.changed.wait(open).expect("whole");
                 }
             });
-            self.0.note("ended", number);
+            if !self.0.note("ended", number) {
+                let full = Failure::new(Kind::Internal, Initiator::Here, FULL);
+                return request.reply(Err::<(i32,), _>(full.with_completed(Completed::Yes)));
+            }
             request.reply(Ok::<_, Failure>((number + 1,)))
         });
     }
@@ -283,6 +320,11 @@ fn serve_the_counter() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok()).expect("a number");
     // SAFETY: the handler does nothing but store a flag.
     unsafe { libc::signal(libc::SIGTERM, on_signal as *const () as libc::sighandler_t) };
+    match number(DESCRIPTORS) {
+        0 => {}
+        many => allow_descriptors(many),
+    }
+    let mut hoard = Vec::new();
     let quotas = Quotas {
         connections: usize::try_from(number(CONNECTIONS)).expect("few"),
         idle: Some(number(IDLE)).filter(|idle| *idle > 0).map(Duration::from_millis),
@@ -293,7 +335,8 @@ fn serve_the_counter() {
     let noting = Arc::clone(&gate);
     let observer = Arc::new(move |notice: &Notice| {
         if matches!(notice, Notice::Accepted { .. }) {
-            noting.note("accepted", 0);
+            // Where the disk is full nobody counts connections.
+            let _ = noting.note("taken", 0);
         }
     });
     let node: Node = Node::builder().max_message(LARGEST).quotas(quotas).observer(observer).build().into();
@@ -329,6 +372,14 @@ fn serve_the_counter() {
             "quiet" => {
                 until("no connection is left", || node.connections() == 0);
                 say("quiet");
+            }
+            "starve" => {
+                hoard.extend(std::iter::from_fn(|| File::open("/dev/null").ok()));
+                say(&format!("starved {}", hoard.len()));
+            }
+            "feed" => {
+                hoard.clear();
+                say("fed");
             }
             "drain" => {
                 node.drain();

@@ -17,6 +17,7 @@ pub mod house;
 pub mod kdc;
 pub mod mill;
 pub mod mono;
+pub mod mono_host;
 pub mod papers;
 pub mod python;
 pub mod slow;
@@ -101,7 +102,17 @@ impl Server {
 
     /// The same, where all connections together may hold so much memory, and there may be so many of them.
     pub fn frugal(address: &str, dir: &Path, memory: u32, connections: u32) -> Self {
+        Self::limited(Command::new("sh"), address, dir, memory, connections)
+    }
+
+    /// The same, of a user whose home is here.
+    pub fn frugal_at(home: &Path, address: &str, dir: &Path, memory: u32, connections: u32) -> Self {
         let mut command = Command::new("sh");
+        command.env("HOME", home);
+        Self::limited(command, address, dir, memory, connections)
+    }
+
+    fn limited(mut command: Command, address: &str, dir: &Path, memory: u32, connections: u32) -> Self {
         let limits = format!("exec \"$0\" \"$@\" {memory} {connections}");
         command.args(["-c", &limits, env!("CARGO_BIN_EXE_peer")]);
         Self::run(&mut command, address, dir, 4, FIRST_MESSAGE)

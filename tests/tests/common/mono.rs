@@ -1,16 +1,20 @@
-//! Mono's WCF as client and server: programs of ours in C# (`peers/mono/`), built where Mono is installed.
+//! Mono's WCF as client and server: programs of ours in C# (`peers/mono/`), built where Mono is installed. Most tests share one process of
+//! it; those with TLS, whose certificates are a test's own and are for a whole process of Mono's, and those of Mono as it is shipped,
+//! have processes of their own.
 
 use super::foreign::{Beside, run, run_with, script};
+use super::mono_host::Order;
 use super::papers::Papers;
 use everywire_tests::peers::{cached, here};
 use everywire_tests::workshop::once;
 use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A binding: Mono's name for it, and how our addresses say the same.
 #[derive(Debug, Clone, Copy)]
@@ -72,17 +76,35 @@ impl Binding {
     }
 }
 
-/// A port that nobody has now, nor gets before it is asked for: they are below those that the system gives out, and processes
-/// begin at different ones.
+/// A port that nobody has now, nor gets before it is asked for: they are below those that the system gives out, and whoever gets one of
+/// here keeps its name until its process ends. Mono takes seconds to listen at it, so to look whether it is free would not do: two
+/// processes with numbers that begin alike would both find it so.
 pub fn free_port() -> u16 {
+    port_from(std::process::id().wrapping_mul(64))
+}
+
+fn port_from(number: u32) -> u16 {
     const FIRST: u32 = 16_384;
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let number = std::process::id().wrapping_mul(64).wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
+    for number in number.. {
         let port = u16::try_from(FIRST + number % FIRST).expect("below 32768");
+        // Such names belong to a network namespace, as ports do.
+        let name = SocketAddr::from_abstract_name(format!("everywire-port-{port}")).expect("a short name");
+        let Ok(claim) = UnixListener::bind_addr(&name) else { continue };
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            // Until this process ends.
+            std::mem::forget(claim);
             return port;
         }
+    }
+    unreachable!("numbers go on")
+}
+
+/// Processes whose numbers begin alike, and a Mono that does not listen yet.
+#[test]
+fn a_port_is_given_to_one_process_however_long_it_takes_to_listen() {
+    let ports = [7, 7, 7, 7 + 16_384].map(port_from);
+    for (at, port) in ports.iter().enumerate() {
+        assert!(!ports[..at].contains(port), "{ports:?}");
     }
 }
 
@@ -131,37 +153,56 @@ impl Mono {
         command
     }
 
-    /// Serves these contracts, each at a port of its own, until the value is dropped.
-    pub fn serve(&self, binding: Binding, contracts: &[&str]) -> (Beside, Vec<u16>) {
-        let ports: Vec<u16> = contracts.iter().map(|_| free_port()).collect();
+    /// Whether the one process for all tests will do.
+    fn is_shared(&self) -> bool {
+        self.papers.is_none() && self.awake.is_some()
+    }
+
+    /// Serves this contract, at a port of its own, until the value is dropped.
+    pub fn serve(&self, binding: Binding, contract: &str) -> (Service, u16) {
+        if self.is_shared() {
+            let (order, said) = Order::give(|| self.run(), &format!("serve {contract} {}", binding.name));
+            let port = said.strip_prefix("port ").and_then(|port| port.parse().ok());
+            return (Service::Shared(order), port.unwrap_or_else(|| panic!("it says {said}")));
+        }
+        let port = free_port();
         if let Some(papers) = self.papers {
-            ports.iter().for_each(|port| papers.for_mono(*port));
+            papers.for_mono(port);
         }
         let mut command = self.run();
-        command.arg("serve");
-        for (contract, port) in contracts.iter().zip(&ports) {
-            command.args([contract, binding.name, &binding.address(*port, contract)]);
-        }
+        command.args(["serve", contract, binding.name, &binding.address(port, contract)]);
         let server = Beside::start(&mut command);
         server.hear("ready");
-        (server, ports)
+        (Service::Own(server), port)
     }
 
     /// Calls the service of this contract, and gives what it prints, line by line, but for the last.
     pub fn call(&self, contract: &str, binding: Binding, port: u16, checks: &[&str]) -> Vec<String> {
-        let mut command = self.run();
-        command.args(["call", contract, binding.name, &binding.address(port, contract)]).args(checks);
-        let said = run_with(&mut command, b"");
-        let mut lines: Vec<String> = said.out.lines().map(str::to_owned).collect();
-        assert!(
-            said.success && lines.pop().as_deref() == Some("ok"),
-            "{contract} over {}: {}{}",
-            binding.name,
-            said.out,
-            said.err
-        );
-        lines
+        let address = binding.address(port, contract);
+        let (said, errors) = if self.is_shared() {
+            let order = format!("call {contract} {} {address} {}", binding.name, checks.join(" "));
+            let (mut order, first) = Order::give(|| self.run(), &order);
+            let rest: Vec<String> = std::iter::from_fn(|| order.line()).collect();
+            (std::iter::once(first).chain(rest).collect::<Vec<_>>(), String::new())
+        } else {
+            let mut command = self.run();
+            command.args(["call", contract, binding.name, &address]).args(checks);
+            let said = run_with(&mut command, b"");
+            (said.out.lines().map(str::to_owned).collect(), said.err)
+        };
+        match said.split_last() {
+            Some((last, lines)) if last == "ok" => lines.to_vec(),
+            _ => panic!("{contract} over {}: {}\n{errors}", binding.name, said.join("\n")),
+        }
     }
+}
+
+/// A service of Mono's; nobody needs it any more when this value is dropped.
+pub enum Service {
+    /// In the process for all tests.
+    Shared(Order),
+    /// In a process of its own, which ends with it.
+    Own(Beside),
 }
 
 fn build() -> PathBuf {

@@ -55,6 +55,16 @@ impl Papers {
         &self.0
     }
 
+    /// A certificate by the authority for somebody who connects: `NAME.pem`, `NAME.key`.
+    pub fn certify(&self, name: &str) {
+        self.openssl(&format!(
+            "req -newkey rsa:2048 -nodes -subj /CN={name} -keyout {name}.key -out {name}.csr"
+        ));
+        let extensions = format!("subjectAltName=DNS:{name}.test\nextendedKeyUsage=clientAuth\n");
+        fs::write(self.path(&format!("{name}.ext")), extensions).expect("a file");
+        self.openssl(&format!("x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile {name}.ext -out {name}.pem"));
+    }
+
     /// The options of an address to listen at with TLS.
     pub fn listening(&self) -> String {
         format!("cert={}&key={}", self.path("server.pem").display(), self.path("server.key").display())

@@ -30,7 +30,11 @@ pub(super) fn row(course: &Course<'_>, loss: Loss, what: &str, sheet: &mut Sheet
     let (between, behind) = (dir.join("s"), dir.join("behind"));
     let log = Log::new(dir.join("log"));
     let listen = format!("{}+unix://{}{}", course.scheme, between.display(), course.serving);
-    let server = Process::start(&listen, &log, Settings { connections: 1000, idle: 0, open: false });
+    let server = Process::start(
+        &listen,
+        &log,
+        Settings { connections: 1000, idle: 0, open: false, descriptors: None },
+    );
     // Messages name the socket, so to the server it has the path that it has for clients.
     std::fs::rename(&between, &behind).expect("a socket that listens may be moved");
     let relay = Relay::calm(&between, &behind);

@@ -59,7 +59,8 @@ impl<'c> Cell<'c> {
         };
         let server = Process::start(&first, &log, settings);
         let place = if at_hub.is_some() {
-            Place { reference: format!("{first}/counter"), listen: first, socket: None }
+            let reference = if ours { format!("{first}/counter") } else { course.foreign.to_owned() };
+            Place { reference, listen: first, socket: None }
         } else if at_socket {
             let path = socket.display().to_string();
             let reference = if ours {
@@ -258,5 +259,6 @@ fn settings(course: &Course<'_>, ending: Ending, client: &Client) -> Settings {
         },
         idle: if idle && course.evicting == Evicting::Quota { client.silence() } else { 0 },
         open: false,
+        descriptors: None,
     }
 }

@@ -1,4 +1,4 @@
-/* A client of GLib's D-Bus: `endings_gdbus ADDRESS`. Reads `call NUMBER SLOT` and `large NUMBER SLOT`, makes each call in a thread of its
+/* A client of GLib's D-Bus: `endings_gdbus ADDRESS`, or `endings_gdbus ADDRESS#NAME` for who has that name on a bus. Reads `call NUMBER SLOT` and `large NUMBER SLOT`, makes each call in a thread of its
  * own, and prints what it was told: `NUMBER WORD TEXT` (see tests/tests/endings/callers.rs). Two slots share a connection; GLib never
  * connects anew by itself, so this program does, before a call whose connection is closed. */
 #include <gio/gio.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *address;
+static const char *address, *name;
 static GMutex locks[16], out;
 static GDBusConnection *connections[16];
 
@@ -30,7 +30,9 @@ static gpointer make(gpointer data)
         g_clear_object(&connections[at]);
     if (!connections[at])
         connections[at] = g_dbus_connection_new_for_address_sync(
-            address, G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT, NULL, NULL, &error);
+            address,
+            G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT | (name ? G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION : 0),
+            NULL, NULL, &error);
     GDBusConnection *connection = connections[at] ? g_object_ref(connections[at]) : NULL;
     g_mutex_unlock(&locks[at]);
     if (!connection) {
@@ -39,7 +41,7 @@ static gpointer make(gpointer data)
         return NULL;
     }
     g_dbus_connection_set_exit_on_close(connection, FALSE);
-    GDBusMessage *message = g_dbus_message_new_method_call(NULL, "/counter", "test.Counter", call->large ? "large" : "count");
+    GDBusMessage *message = g_dbus_message_new_method_call(name, "/counter", "test.Counter", call->large ? "large" : "count");
     if (call->large) {
         guint8 *octets = g_malloc0(100 << 10);
         GVariant *array = g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, octets, 100 << 10, 1);
@@ -50,9 +52,12 @@ static gpointer make(gpointer data)
     }
     GDBusMessage *reply = g_dbus_connection_send_message_with_reply_sync(
         connection, message, G_DBUS_SEND_MESSAGE_FLAGS_NONE, G_MAXINT, NULL, NULL, &error);
-    /* Neither an error of D-Bus nor a closed connection says whether the call was executed. */
+    /* Neither an error of D-Bus nor a closed connection says whether the call was executed; but where nobody has the name, the bus itself
+     * says so, and has given the message to nobody. */
     if (!reply || g_dbus_message_to_gerror(reply, &error)) {
-        tell(call->number, "maybe", error->message);
+        gboolean nobody = name && reply && !g_strcmp0(g_dbus_message_get_sender(reply), "org.freedesktop.DBus") &&
+                          !g_strcmp0(g_dbus_message_get_error_name(reply), "org.freedesktop.DBus.Error.ServiceUnknown");
+        tell(call->number, nobody ? "no" : "maybe", error->message);
     } else {
         gint32 sum = 0;
         g_variant_get(g_dbus_message_get_body(reply), "(i)", &sum);
@@ -68,7 +73,9 @@ int main(int argc, char **argv)
     int slot;
     if (argc != 2)
         return 2;
-    address = argv[1];
+    char **place = g_strsplit(argv[1], "#", 2);
+    address = place[0];
+    name = place[1];
     while (scanf("%15s %ld %d", word, &number, &slot) == 3) {
         struct Call *call = g_new0(struct Call, 1);
         call->number = number;

@@ -8,6 +8,8 @@
 //       writes what it would answer to `?wsdl` and to `?xsd=`: service.wsdl, wsdl0.wsdl, xsd0.xsd, ...
 //   peer.exe endings BINDING
 //       makes calls as it is told: see endings.cs
+//   peer.exe host FILE KEY PROCESS
+//       serves and calls as it is told, for many tests: see host.cs
 //
 // CONTRACT bench | hello | cellar | mill; BINDING see bindings.cs; CHECK bench[=LARGEST] | duplex | types | arrays | classes |
 // operations | oneway | faults | quotas | objects | addressed | mill. $EVERYWIRE_TRUST names the file of the certificate that servers must have.
@@ -40,6 +42,7 @@ static class Peer
             else if (args.Length == 5 && args[0] == "wsdl") Wsdl(args[1], args[2], args[3], args[4]);
             else if (args.Length >= 5 && args[0] == "call") Call(args[1], args[2], args[3], args.Skip(4));
             else if (args.Length == 2 && args[0] == "endings") Endings.Run(args[1]);
+            else if (args.Length == 4 && args[0] == "host") Host.Run(args[1], args[2], int.Parse(args[3]));
             else throw new ArgumentException("see the head of peer.cs");
             status = 0;
         }
@@ -52,7 +55,7 @@ static class Peer
     }
 
     [DllImport("libc", EntryPoint = "_exit")]
-    static extern void End(int status);
+    public static extern void End(int status);
 
     static Type Contract(string name)
     {
@@ -72,26 +75,29 @@ static class Peer
 
     static void Serve(string[] what)
     {
+        // Kept, or their finalizers close them.
         var hosts = new List<ServiceHost>();
-        for (int i = 0; i + 2 < what.Length; i += 3)
-        {
-            object service = what[i] == "mill" ? new Mill() : what[i] == "bench" ? new RemoteObject() : what[i] == "hello" ? (object)new Hello() : new Cellar();
-            var address = new Uri(what[i + 2]);
-            var host = new ServiceHost(service, address);
-            host.AddServiceEndpoint(Contract(what[i]), Bindings.Make(what[i + 1]), "");
-            if (address.Scheme == "http") host.Description.Behaviors.Add(new ServiceMetadataBehavior { HttpGetEnabled = true });
-            // Those who exceed a quota want to know which.
-            if (what[i + 1].EndsWith("-"))
-                host.Description.Behaviors.Find<ServiceDebugBehavior>().IncludeExceptionDetailInFaults = true;
-            host.Open();
-            hosts.Add(host);
-        }
+        for (int i = 0; i + 2 < what.Length; i += 3) hosts.Add(Open(what[i], what[i + 1], what[i + 2]));
         Console.WriteLine("ready");
         Console.Out.Flush();
         while (Console.In.ReadLine() != null) { }
     }
 
-    static void Call(string contract, string binding, string address, IEnumerable<string> checks)
+    public static ServiceHost Open(string contract, string binding, string place)
+    {
+        object service = contract == "mill" ? new Mill() : contract == "bench" ? new RemoteObject() : contract == "hello" ? (object)new Hello() : new Cellar();
+        var address = new Uri(place);
+        var host = new ServiceHost(service, address);
+        host.AddServiceEndpoint(Contract(contract), Bindings.Make(binding), "");
+        if (address.Scheme == "http") host.Description.Behaviors.Add(new ServiceMetadataBehavior { HttpGetEnabled = true });
+        // Those who exceed a quota want to know which.
+        if (binding.EndsWith("-"))
+            host.Description.Behaviors.Find<ServiceDebugBehavior>().IncludeExceptionDetailInFaults = true;
+        host.Open();
+        return host;
+    }
+
+    public static void Call(string contract, string binding, string address, IEnumerable<string> checks)
     {
         var made = Bindings.Make(binding);
         var to = new EndpointAddress(address);

@@ -10,8 +10,8 @@ use everywire_model::visit::{Encode, Sink};
 use everywire_model::*;
 use everywire_wcf::settings::{Binding, Settings};
 use everywire_wcf::soap::{Answered, Dialect, Exchange, Flushed, Side, Started};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::Wake;
 use std::time::Instant;
 
@@ -167,6 +167,13 @@ pub fn binding(dialect: Dialect) -> Binding {
     }
 }
 
+/// When every pair of a test begins. Pairs that share a session must tell the same time: if each asked the clock, a thousand of
+/// them would be as far apart as a busy machine takes to make them, which is long enough for sessions to count as silent.
+pub fn beginning() -> Instant {
+    static BEGINNING: OnceLock<Instant> = OnceLock::new();
+    *BEGINNING.get_or_init(Instant::now)
+}
+
 /// A client's channel and a server's.
 pub struct Pair {
     pub dialect: Dialect,
@@ -195,7 +202,7 @@ impl Pair {
             server,
             profile: Profile { wire: "wcf", key: key.clone(), ..Profile::default() },
             key,
-            now: Instant::now(),
+            now: beginning(),
         }
     }
 
