@@ -340,6 +340,39 @@ def security():
                 write("security", b"\x0c\x00" + pdu[at:][:200])
 
 
-for make in (giop, dbus, dcop, dcom, wcf_http, wcf, runtime, security):
+def opc():
+    """What clients of OPC servers were recorded to do, call by call, in the octets of `opc_session`."""
+    def op(kind, *octets, at=0):
+        return bytes([kind, at, *octets])
+
+    def many(*octets):
+        return [len(octets), *octets]
+
+    new, wait = op(0), lambda time, late=0: op(1, time, at=late)
+    group = lambda rate, name=8: op(4, name, 1, rate, 1, 7)
+    add = lambda *names, at=0: op(13, len(names), *[octet for name in names for octet in (name, 0, 0, name, 0)], 0, at=at)
+    read = lambda source, *items, at=0: op(18, *many(*items), 0, source, at=at)
+    set_to = lambda item, value, at=0: op(19, *many(item), 1, 2, value, 0, 1, at=at)
+    change = lambda name, value: op(2, 4, value, 192, name)
+    # Utgard: a group, reads of both kinds, a write, validation, another state, removal; then callbacks.
+    utgard = new + op(8, 8, 0, 0, 2) + op(7, 1, 7) + group(100) + add(0) + read(0, 0) + read(1, 0) + add(2) + set_to(1, 99)
+    utgard += read(1, 1) + op(13, 1, 6, 0, 0, 1, 0, 1) + op(27, 1, 0, 0, 1, 7) + op(6, 0)
+    utgard += group(50) + add(0, at=1) + op(22, 0, 0, at=1) + op(24, at=1) + wait(50) + change(0, 120) + wait(60) + op(14, 1, 2, at=1)
+    # Windows: items by the name of their driver, a read before the first value, then changes.
+    windows = new + group(200, 13) + add(0, 1, 2) + read(0, 0, 1, 2) + wait(200) + change(0, 10) + wait(200) + change(0, 20)
+    windows += wait(200) + op(3)
+    # impacket: properties and items without groups.
+    impacket = new + op(10, *many(2, 3, 4, 100), 0) + op(11, *many(0, 2), *many(0, 5)) + op(12, *many(2), 1, 2, 7, 0, 1, 0, 0)
+    impacket += op(9, 0, 7, 8, 2, 0) + op(34, 4) + op(35)
+    # 3.0: deadbands, samples, buffers, signs of life, a listener that is late.
+    newer = new + group(200) + add(0, 2) + op(29, 0, *many(0), *many(20)) + op(30, 0, *many(0, 1), *many(10, 20))
+    newer += op(31, *many(0, 1), *many(0, 0)) + op(28, 230) + b"".join(change(0, value) + wait(15) for value in range(0, 200, 20))
+    newer += wait(200, 1) + op(32) + wait(200) + op(20, *many(0, 1), 0, 0, 9) + op(23, 0) + op(24)
+    two = new + new + group(100) + op(4, 13, 1, 100, 1, 7, at=1) + add(0, 4) + add(2, at=1) + read(0, 0, 1, 2) + op(14, 1, 2) + op(3)
+    for octets in (utgard, windows, impacket, newer, two, utgard + newer):
+        write("opc_session", octets)
+
+
+for make in (giop, dbus, dcop, dcom, wcf_http, wcf, runtime, security, opc):
     make()
 print(f"{made} inputs from recorded conversations")

@@ -1,6 +1,7 @@
 //! What the program prints: data on standard output, envelopes for `--json`.
 
 use serde_json::{Map, Value as Json, json};
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Whether to use colours, on each of the two outputs.
@@ -31,6 +32,28 @@ pub(crate) fn tinted(text: &str, code: &str, wanted: bool) -> String {
 /// Prints text and a line end.
 pub(crate) fn line(text: &str) {
     raw(&format!("{text}\n"));
+}
+
+/// Prints a line of which others chose a part.
+pub(crate) fn shown(text: &str) {
+    line(&visible(text));
+}
+
+/// What others named or said, as it may stand on a terminal: characters that command one, or turn the line around, are written as escapes.
+/// A tab stays.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    // Directional embeddings, overrides and isolates (Unicode 16, UAX 9).
+    let commands = |c: char| {
+        (c.is_control() && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(commands) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if commands(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
 }
 
 /// Prints text as it is. Whoever closed the pipe has seen enough: then the program ends.
@@ -96,5 +119,24 @@ impl Envelope {
     /// Prints it on one line.
     pub(crate) fn print(&self) {
         line(&self.json().to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn names_of_others_command_no_terminal() {
+        for (text, shown) in [
+            ("Tank.Level", "Tank.Level"),
+            ("K\u{e4}se\t1", "K\u{e4}se\t1"),
+            ("a\u{1b}]0;title\u{7}b", "a\\u{1b}]0;title\\u{7}b"),
+            ("two\r\nlines", "two\\r\\nlines"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("a\u{202e}b", "a\\u{202e}b"),
+        ] {
+            assert_eq!(visible(text), shown);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::shown::{json, read as data_of, time};
 use super::{address, connect};
-use crate::output::{Envelope, line, note};
+use crate::output::{Envelope, note, shown};
 use crate::trouble::{Done, Trouble};
 use everywire::{Failure, Node};
 use everywire_opc::Code;
@@ -39,7 +39,7 @@ fn read(server: &DataAccess, place: &Address, item: &str, as_json: bool) -> Done
         }))
         .print();
     } else {
-        line(&format!("{}\t{}\t{}", value.data, value.quality, when.unwrap_or_default()));
+        shown(&format!("{}\t{}\t{}", value.data, value.quality, when.unwrap_or_default()));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::shown::{json, time};
 use super::{address, connect};
-use crate::output::{Envelope, line, note};
+use crate::output::{Envelope, note, shown};
 use crate::trouble::{Done, Trouble};
 use everywire::{Failure, Node};
 use everywire_opc::Code;
@@ -54,14 +54,14 @@ fn item(id: &str, properties: &[ItemProperty], as_json: bool) {
         let all: Vec<Json> = properties.iter().map(one).collect();
         return Envelope::of(json!({"item": id, "properties": all})).print();
     }
-    line(id);
+    shown(id);
     for property in properties {
         let value = match &property.value {
             Ok(value) => value.to_string(),
             Err(code) => format!("({code})"),
         };
         let head = format!("{} {}", property.id, property.description);
-        line(&format!("  {head:<28} {:<16} {value}", property.data_type.to_string()));
+        shown(&format!("  {head:<28} {:<16} {value}", property.data_type.to_string()));
     }
 }
 
@@ -80,11 +80,11 @@ fn whole(server: &DataAccess, place: &Address, asked: &Asked) -> Done {
         Envelope::of(json!({"server": own, "items": tree.json()})).print();
         return Ok(());
     }
-    line(&format!("vendor   {}", status.vendor));
-    line(&format!("version  {major}.{minor}.{build}, speaks {version}"));
-    line(&format!("state    {}, {} groups", status.state_name, status.groups));
-    line(&format!("started  {}", time(status.started).unwrap_or_else(|| "not told".to_owned())));
-    line("items");
+    shown(&format!("vendor   {}", status.vendor));
+    shown(&format!("version  {major}.{minor}.{build}, speaks {version}"));
+    shown(&format!("state    {}, {} groups", status.state_name, status.groups));
+    shown(&format!("started  {}", time(status.started).unwrap_or_else(|| "not told".to_owned())));
+    shown("items");
     tree.print();
     Ok(())
 }
@@ -137,9 +137,9 @@ impl Tree {
             let branch = if node.is_branch { "/" } else { "" };
             let head = format!("{}{}{branch}", "  ".repeat(node.level), node.name);
             if node.is_item && node.id != node.name {
-                line(&format!("{head:<32} {}", node.id));
+                shown(&format!("{head:<32} {}", node.id));
             } else {
-                line(&head);
+                shown(&head);
             }
         }
         if self.is_cut {

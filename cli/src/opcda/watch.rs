@@ -2,7 +2,7 @@
 
 use super::address;
 use super::shown::{json, time};
-use crate::output::{Style, line, note, tinted};
+use crate::output::{Style, line, note, tinted, visible};
 use crate::trouble::{Done, Trouble};
 use everywire::{Failure, Node};
 use everywire_opc::remote::{DataAccess, Event, ItemValue, Live, Manner, Wanted};
@@ -136,8 +136,9 @@ fn print(one: &ItemValue, watched: &Watched<'_>, style: Style) {
     }
     let colour = if quality.is_good() { "32" } else { "31" };
     line(&format!(
-        "{} {data} {} {}",
-        tinted(&one.item, "36", style.out),
+        "{} {} {} {}",
+        tinted(&visible(&one.item), "36", style.out),
+        visible(&data.to_string()),
         tinted(&quality.to_string(), colour, style.out),
         tinted(&when, "2", style.out),
     ));
@@ -168,7 +169,11 @@ fn tell_live(live: &Live, as_json: bool) {
 
 /// What is no value.
 fn tell_of(kind: &str, text: &str, as_json: bool) {
-    if as_json { line(&json!({ kind: text }).to_string()) } else { note(&format!("{kind}: {text}")) }
+    if as_json {
+        line(&json!({ kind: text }).to_string())
+    } else {
+        note(&visible(&format!("{kind}: {text}")))
+    }
 }
 
 #[cfg(test)]

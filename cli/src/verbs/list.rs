@@ -1,6 +1,6 @@
 //! `everywire list`: who is there to be called.
 
-use crate::output::{Envelope, Style, line, tinted};
+use crate::output::{Envelope, Style, line, tinted, visible};
 use crate::stranger;
 use crate::trouble::{Done, Trouble};
 use crate::{opcda, target};
@@ -57,8 +57,8 @@ fn print(found: &[Presence], style: Style) {
     let rows: Vec<Vec<String>> = found
         .iter()
         .map(|one| {
-            let details = one.details.iter().map(|(_, value)| value.clone());
-            std::iter::once(one.name.clone()).chain(details).collect()
+            let details = one.details.iter().map(|(_, value)| value);
+            std::iter::once(&one.name).chain(details).map(|text| visible(text).into_owned()).collect()
         })
         .collect();
     let mut widths: Vec<usize> = titles.iter().map(|title| title.chars().count()).collect();

@@ -14,7 +14,7 @@ macro_rules! with_targets {
     ($then:ident) => {
         $then! {
             activation cdr dbus_session dbus_values dbus_xml dcerpc_session dcop_server dcop_session dcop_values
-            explain giop_session iceauthority idl kidl midl nbfx ndr objref orpc_derby orpc_opcda orpc_pantry
+            explain giop_session iceauthority idl kidl midl nbfx ndr objref opc_session orpc_derby orpc_opcda orpc_pantry
             orpc_plant references runtime_connections sasl security soap_envelope wcf_compressed wcf_framing wcf_http wcf_members
             wcf_mtom wcf_objects wine_session wsdl xml_text
         }
@@ -44,6 +44,7 @@ mod ndr_shapes;
 #[allow(missing_docs, unreachable_pub)]
 mod node;
 mod objref;
+mod opc_session;
 mod orpc;
 mod orpc_derby;
 mod orpc_opcda;

@@ -1,6 +1,7 @@
 //! Every input that is kept (`fuzz/corpus`) is given to its target, and so are some changes to each: always the same ones.
 //!
-//! `EVERYWIRE_REPLAY=path/to/input cargo test -p everywire-fuzz-cases TARGET` replays one file of your own.
+//! `EVERYWIRE_REPLAY=path/to/input cargo test -p everywire-fuzz-cases TARGET` replays one file of your own;
+//! `EVERYWIRE_CHANGES=100000` makes so many changes to each input, for where libFuzzer is not at hand.
 
 use everywire_fuzz_cases::mutations::{Random, mutated};
 use everywire_fuzz_cases::{self as cases, TARGETS, with_targets};
@@ -70,7 +71,9 @@ fn replay(target: &str, run: fn(&[u8])) {
     }
     let (names, inputs): (Vec<_>, Vec<_>) = inputs.into_iter().unzip();
     let all: usize = inputs.iter().map(Vec::len).sum();
-    let changes = CHANGES.min(INPUTS / inputs.len()).min(OCTETS / all.max(1)).max(1);
+    let bounded = CHANGES.min(INPUTS / inputs.len()).min(OCTETS / all.max(1)).max(1);
+    let asked = std::env::var("EVERYWIRE_CHANGES").ok().map(|text| text.parse().expect("a number"));
+    let changes = asked.unwrap_or(bounded);
     for (name, octets) in names.iter().zip(&inputs) {
         // Each input has numbers of its own, so that a new one leaves the changes of others as they are.
         let mut random = Random::of(name);

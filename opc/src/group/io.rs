@@ -1,4 +1,9 @@
 //! Reads and writes of a group's items, from the cache and from the source (IOPCSyncIO, IOPCSyncIO2).
+//!
+//! * The cache is read under the group's lock, which nobody holds for long; numbers without the lock of their cells. The source is asked
+//!   without any lock.
+//! * There is an answer for each item that was named, in their order, whatever was wrong with others.
+//! * What is shared here and copied into an answer, texts and arrays, is no more than an answer may hold.
 
 use super::Group;
 use super::items::{at, paired, some};

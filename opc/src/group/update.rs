@@ -1,7 +1,11 @@
 //! Exception mode: what of a group has changed, at its rate (OPC DA 2.05a, 4.5.1 and 4.6).
 //!
 //! The members whose cells have news are on the group's list; the others are not looked at. A member is sent if its quality changed, or
-//! its value by more than the deadband; all that is sent at one time goes in one call.
+//! its value by more than the deadband; all that is sent at one time goes in one call, unless that would be too much for one: then the rest
+//! stays on the list and goes in the next call at once.
+//!
+//! An update whose listener has not taken those before is put off: nothing is collected, the list stays, and what is sent at last are the
+//! newest values, which say that others were lost.
 
 use super::io::Sample;
 use super::member::Members;

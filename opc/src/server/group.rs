@@ -1,4 +1,6 @@
 //! The object of a group: IOPCGroupStateMgt2, IOPCItemMgt, IOPCSyncIO2. What is answered later is in [`super::later`].
+//!
+//! It holds its group, and its client's desk weakly: once the client is gone each method fails. An enumerator of items holds neither.
 
 use super::enumerators::{Tape, lend};
 use super::object::{Desk, check_offered};

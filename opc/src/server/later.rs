@@ -1,5 +1,9 @@
 //! What a group answers later, and what it tells by itself: IOPCAsyncIO3, IOPCDataCallback, and the settings of single items for that
 //! (IOPCItemDeadbandMgt, IOPCItemSamplingMgt).
+//!
+//! * A call is *begun* here and answered with a number; it is *performed* on a thread that may wait for the source, and then told. It is not
+//!   begun while as many answers as may wait have not been taken.
+//! * The group counts those who listen by their numbers, so it rests exactly when the last has left.
 
 use super::group::{GroupObject, read_from};
 use super::wire::{answer, apart, codes, data_of, filetime, given_of, signed};

@@ -1,4 +1,7 @@
 //! What breaks: listeners that are slow or hang, clients that die, servers that freeze.
+//!
+//! A listener is slow as long as its gate is shut. Whoever dies or freezes is this program again, in a process of its own: it gets its part by
+//! an environment variable, says what it has done on its standard output, and ends with its standard input, or by a signal.
 
 use super::{CLASS, PATIENCE, Site, add_group, code_of, def, iid, until};
 use crate::remote::{next, quick};

@@ -1,4 +1,6 @@
 //! What clients do that mean no good, over the wire: they are refused by a code that says why, and others are served.
+//!
+//! Each test ends with somebody else who is served, or with all room given back.
 
 use super::{PATIENCE, Site, add_group, code_of, def, iid};
 use everywire::{Node, Ref, Subscription};
