@@ -1,4 +1,8 @@
 //! What is raced: the five published races, their operations, and the figures that were published.
+//!
+//! * A race *runs* once it has operations; until then it says what it waits for.
+//! * A race may *accompany* the other one of its number: it is raced whenever that is.
+//! * Invariant: a headline and every published figure name operations of their race.
 
 use crate::contestants::published;
 use everywire_model::Failure;
