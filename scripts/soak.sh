@@ -6,7 +6,8 @@
 #
 # Parts, in this order:
 #   fuzz       each fuzz target with a new seed, from the kept corpora (fuzz/run.sh); what is new is kept (fuzz/keep.sh)
-#   faults     each wire through a relay that breaks connections, and with servers that are killed (tests/tests/faults.rs)
+#   faults     each wire through a relay that breaks connections, with servers that are killed, without descriptors, and on a
+#              full disk (tests/tests/faults.rs)
 #   endings    whatever ends a connection, 10,000 calls a cell; nothing lost or doubled (tests/tests/endings.rs)
 #   load       clients of all wires that come, call in any order and leave; every answer is right, nothing stays (tests/tests/load.rs)
 #   endurance  clients that call, listen, and are killed at random; nothing of them stays (tests/tests/endurance_dcom.rs)
@@ -76,8 +77,8 @@ soak_fuzz() {
 }
 
 soak_faults() {
-  # Nine tests, two at a time, and the four that kill together.
-  local each=$((seconds / 5 > 0 ? seconds / 5 : 1))
+  # Ten tests that take as long as they are told to, two at a time, and the four that kill together.
+  local each=$((seconds / 6 > 0 ? seconds / 6 : 1))
   EVERYWIRE_FAULTS_SEED=$seed EVERYWIRE_FAULTS_SECONDS=$each soak_tests faults '/^faults::/' --test-threads=2
   local result=$?
   local calls

@@ -85,6 +85,8 @@ fn under_way() -> Option<TcpStream> {
     (greeting == format!("host {key}\n")).then_some(stream)
 }
 
+// It is meant to outlive this process, and whoever starts it: the system waits for it then.
+#[allow(clippy::zombie_processes)]
 fn start(program: &dyn Fn() -> Command) -> TcpStream {
     // Of a host that was killed.
     let _ = fs::remove_file(named("port"));
