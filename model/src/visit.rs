@@ -159,6 +159,13 @@ pub trait Sink {
     fn whole_variant(&mut self, shape: &Shape, value: Scalar) -> Visit<()> {
         put_variant(self, shape, value)
     }
+    /// A struct of these unsigned numbers of 32 bits and nothing else: the same bytes as when it is opened, given them and closed.
+    #[inline]
+    fn words(&mut self, shape: &Shape, values: &[u32]) -> Visit<()> {
+        self.open(shape, values.len())?;
+        values.iter().try_for_each(|value| self.u32(*value))?;
+        self.close(shape)
+    }
     /// A description of a type, on wires that have such values.
     ///
     /// # Errors
@@ -239,6 +246,15 @@ pub trait Source<'a> {
     fn whole_variant(&mut self, shape: &Shape) -> Visit<Option<Scalar>> {
         let _ = shape;
         Ok(None)
+    }
+    /// A struct of as many unsigned numbers of 32 bits and nothing else: read as when it is opened, asked for them and closed.
+    #[inline]
+    fn words(&mut self, shape: &Shape, into: &mut [u32]) -> Visit<()> {
+        self.open(shape)?;
+        for value in into {
+            *value = self.u32()?;
+        }
+        self.close(shape)
     }
     /// A description of a type, on wires that have such values.
     ///

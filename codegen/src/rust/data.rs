@@ -7,7 +7,7 @@ use super::types::Types;
 use super::unions;
 use crate::names::Taken;
 use crate::page::Page;
-use everywire_model::shape::{Alias, Enum, Shape, Struct};
+use everywire_model::shape::{Alias, Enum, Field, Shape, Struct};
 use everywire_model::value::Value as Literal;
 use everywire_model::{Constant, Hold};
 
@@ -112,6 +112,10 @@ fn implement_record(types: &Types<'_, '_>, shape: &Struct, page: &mut Page) {
 pub(super) fn implement_fields(types: &Types<'_, '_>, name: &str, fields: &Struct, page: &mut Page) {
     let values = values(&fields.fields, Place::Fields);
     let counted = values.iter().any(|value| !value.is_shown());
+    if !counted && is_words(fields) {
+        let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();
+        return implement_words(name, &names, page);
+    }
     page.gap();
     page.block(&format!("impl ew::Marshal for {name}"), |page| {
         marshal_fn(page, |page| {
@@ -169,6 +173,34 @@ pub(super) fn implement_fields(types: &Types<'_, '_>, name: &str, fields: &Struc
     if fields.name == "GUID" && is_number(fields) {
         implement_guid(name, page);
     }
+}
+
+/// Whether a struct is nothing but unsigned numbers of 32 bits, as times are: those are written and read in one go.
+fn is_words(fields: &Struct) -> bool {
+    let word = |field: &Field| matches!(field.shape.resolved(), Shape::U32);
+    (2..=8).contains(&fields.fields.len()) && fields.fields.iter().all(word)
+}
+
+fn implement_words(name: &str, fields: &[&str], page: &mut Page) {
+    page.gap();
+    page.block(&format!("impl ew::Marshal for {name}"), |page| {
+        marshal_fn(page, |page| {
+            let said: Vec<String> = fields.iter().map(|field| format!("self.{field}")).collect();
+            page.line(format!("sink.words(shape, &[{}])", said.join(", ")));
+        });
+    });
+    page.gap();
+    page.block(&format!("impl<'a> ew::Unmarshal<'a> for {name}"), |page| {
+        unmarshal_fn(page, |page| {
+            page.line(format!("let mut words = [0; {}];", fields.len()));
+            page.line("source.words(shape, &mut words)?;");
+            let held: Vec<String> = (0..fields.len()).map(|index| format!("word_{index}")).collect();
+            page.line(format!("let [{}] = words;", held.join(", ")));
+            let fields: Vec<String> =
+                fields.iter().zip(held).map(|(field, word)| format!("{field}: {word}")).collect();
+            page.line(format!("Ok(Self {{ {} }})", fields.join(", ")));
+        });
+    });
 }
 
 /// Writes how a struct is read whose counts are not among its fields.

@@ -185,22 +185,16 @@ pub struct TankEmptied {}
 
 impl ew::Marshal for FILETIME {
     fn marshal<S: ew::Sink + ?Sized>(&self, shape: &ew::Shape, sink: &mut S) -> ew::Visit<()> {
-        sink.open(shape, 2)?;
-        ew::Marshal::marshal(&self.dw_low_date_time, ew::marshal::field(shape, 0), sink)?;
-        ew::Marshal::marshal(&self.dw_high_date_time, ew::marshal::field(shape, 1), sink)?;
-        sink.close(shape)
+        sink.words(shape, &[self.dw_low_date_time, self.dw_high_date_time])
     }
 }
 
 impl<'a> ew::Unmarshal<'a> for FILETIME {
     fn unmarshal<S: ew::Source<'a> + ?Sized>(shape: &ew::Shape, source: &mut S) -> ew::Visit<Self> {
-        source.open(shape)?;
-        let value = Self {
-            dw_low_date_time: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 0), source)?,
-            dw_high_date_time: ew::Unmarshal::unmarshal(ew::marshal::field(shape, 1), source)?,
-        };
-        source.close(shape)?;
-        Ok(value)
+        let mut words = [0; 2];
+        source.words(shape, &mut words)?;
+        let [word_0, word_1] = words;
+        Ok(Self { dw_low_date_time: word_0, dw_high_date_time: word_1 })
     }
 }
 

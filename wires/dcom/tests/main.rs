@@ -14,6 +14,7 @@ mod ndr_automation;
 mod ndr_oracle;
 mod ndr_sizes;
 mod ndr_variants;
+mod ndr_words;
 mod review;
 mod sessions_allocations;
 mod sessions_golden;

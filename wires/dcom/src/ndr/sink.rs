@@ -19,7 +19,6 @@ use bytes::Bytes;
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{Numbers, Sink, Visit, put_variant};
 use everywire_model::{Body, Budget, Context, Failure, Handle, Initiator, Kind as Why, Reference, Scalar};
-use std::fmt;
 use std::sync::Arc;
 use wrong::{contradicts, count_of, miscounted, too_long};
 
@@ -57,16 +56,6 @@ pub struct NdrSink {
     status: i32,
     /// The maximum count of the next sequence, where it may have fewer elements.
     room: u32,
-}
-
-impl fmt::Debug for NdrSink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let written = self.stub.len();
-        f.debug_struct("NdrSink")
-            .field("written", &written)
-            .field("depth", &self.depth)
-            .finish_non_exhaustive()
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -571,6 +560,11 @@ impl Sink for NdrSink {
         }
         self.end();
         Ok(())
+    }
+
+    #[inline]
+    fn words(&mut self, shape: &Shape, values: &[u32]) -> Visit<()> {
+        self.flat_words(shape, values)
     }
 
     #[inline]

@@ -480,6 +480,11 @@ impl<'a> Source<'a> for NdrSource<'a> {
     }
 
     #[inline]
+    fn words(&mut self, shape: &Shape, into: &mut [u32]) -> Visit<()> {
+        self.flat_words(shape, into)
+    }
+
+    #[inline]
     fn whole_variant(&mut self, _: &Shape) -> Visit<Option<Scalar>> {
         self.plain_variant()
     }

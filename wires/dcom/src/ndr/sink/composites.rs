@@ -3,11 +3,23 @@
 use super::super::layout::{Form, Place, alignment, form, pair_alignment, tail_of};
 use super::super::variant;
 use super::super::watch::{Counting, Counts, Forms, count_in};
-use super::{Kind, NdrSink, contradicts, count_of, miscounted, too_long};
+use super::{Frame, Kind, NdrSink, contradicts, count_of, miscounted, too_long};
 use crate::violations::{Violation, unsupported};
 use crate::wine::{DISCRIMINATOR, element_alignment, is_packed};
 use everywire_model::shape::{Array, Hold, Order, PointerKind, Shape, Struct, Union};
-use everywire_model::visit::Visit;
+use everywire_model::visit::{Sink, Visit};
+
+impl Frame {
+    /// Whether a value of it is simply what comes next.
+    #[inline]
+    fn takes_flat(&self) -> bool {
+        matches!(self.kind, Kind::Struct | Kind::Items)
+            && self.hoist.is_none()
+            && self.counting == Counting::No
+            && self.pairs == 1
+            && !self.packed
+    }
+}
 
 impl NdrSink {
     /// A value without pointers, little-endian; in some structs of Wine's it follows without padding.
@@ -63,6 +75,31 @@ impl NdrSink {
         self.open_fields(Kind::Struct, fields, hoist, facts.plain)?;
         if let (true, Some(frame)) = (self.wine, self.frames.last_mut()) {
             frame.packed = is_packed(fields);
+        }
+        Ok(())
+    }
+
+    /// A struct of unsigned numbers of 32 bits. Inside of others it needs no frame of its own: nothing in it is deferred, counted, or held
+    /// in another form.
+    #[inline]
+    pub(super) fn flat_words(&mut self, shape: &Shape, values: &[u32]) -> Visit<()> {
+        let is_flat =
+            matches!(shape.resolved(), Shape::Struct(fields) if fields.fields.len() == values.len());
+        match self.frames.last_mut().filter(|frame| is_flat && frame.takes_flat()) {
+            Some(frame) if !self.wine => match frame.left.checked_sub(1) {
+                Some(left) => frame.left = left,
+                None => return Err(miscounted()),
+            },
+            _ => {
+                self.open(shape, values.len())?;
+                values.iter().try_for_each(|value| Sink::u32(self, *value))?;
+                return self.close(shape);
+            }
+        }
+        let little = self.little;
+        let segment = self.segment();
+        for value in values {
+            segment.put(4, &if little { value.to_le_bytes() } else { value.to_be_bytes() });
         }
         Ok(())
     }

@@ -1,8 +1,10 @@
 //! What cannot be written, and why.
 
+use super::NdrSink;
 use crate::ndr::watch::Contradiction;
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator, Kind as Why};
+use std::fmt;
 
 pub(super) fn count_of(len: usize) -> Visit<u32> {
     u32::try_from(len)
@@ -30,4 +32,14 @@ pub(super) fn miscounted() -> Failure {
         Initiator::User,
         "a composite holds another number of values than it began with",
     )
+}
+
+impl fmt::Debug for NdrSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let written = self.stub.len();
+        f.debug_struct("NdrSink")
+            .field("written", &written)
+            .field("depth", &self.depth)
+            .finish_non_exhaustive()
+    }
 }

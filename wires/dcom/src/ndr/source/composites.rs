@@ -8,11 +8,23 @@ use crate::limits::POINTER_DEPTH;
 use crate::violations::{Violation, unsupported};
 use crate::wine::{element_alignment, is_packed};
 use everywire_model::shape::{Array, Hold, Order, PointerKind, Shape, Struct};
-use everywire_model::visit::Visit;
+use everywire_model::visit::{Source, Visit};
 use everywire_model::{Failure, Initiator};
 
 /// How often referents may be read again in the shortest of messages; in others, as often as they have bytes.
 const FREE_ALIASES: usize = 64;
+
+impl Frame {
+    /// Whether a value of it is simply what comes next.
+    #[inline]
+    fn takes_flat(&self) -> bool {
+        matches!(self.kind, Kind::Struct | Kind::Items)
+            && self.hoist.is_none()
+            && self.counting == Counting::No
+            && self.pairs == 1
+            && !self.packed
+    }
+}
 
 impl NdrSource<'_> {
     /// Opens a composite that is read in place; unless it is inside another, its pointers' referents follow it.
@@ -86,6 +98,31 @@ impl NdrSource<'_> {
             frame.packed = is_packed(fields);
         }
         Ok(count)
+    }
+
+    /// A struct of unsigned numbers of 32 bits. Inside of others it needs no frame of its own: nothing in it is deferred, counted, or held
+    /// in another form.
+    #[inline]
+    pub(super) fn flat_words(&mut self, shape: &Shape, into: &mut [u32]) -> Visit<()> {
+        let is_flat = matches!(shape.resolved(), Shape::Struct(fields) if fields.fields.len() == into.len());
+        let wine = self.window.wine;
+        match self.frames.last_mut().filter(|frame| is_flat && frame.takes_flat()) {
+            Some(frame) if !wine => match frame.left.checked_sub(1) {
+                Some(left) => frame.left = left,
+                None => return self.wrong(Violation::Misuse),
+            },
+            _ => {
+                self.open(shape)?;
+                for value in into {
+                    *value = Source::u32(self)?;
+                }
+                return self.close(shape);
+            }
+        }
+        for value in into {
+            *value = self.window.u32()?;
+        }
+        Ok(())
     }
 
     pub(super) fn open_array(&mut self, shape: &Shape, array: &Array) -> Visit<usize> {
