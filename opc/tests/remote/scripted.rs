@@ -14,12 +14,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const CLASS: &str = "8b1c5f0e-3d57-4a0e-9a5b-0f3c1e7d2a12";
 
+/// A branch, and what is in it: names, ids, and flags of IOPCBrowse.
+type Branch = (&'static str, Vec<(&'static str, &'static str, u32)>);
+
 /// What the server offers.
 pub(crate) struct Script {
     /// Its group calls back, reads and writes later.
     pub(crate) callbacks: bool,
     /// It can be browsed as 3.0 has it, and not otherwise: branches, and what is in them.
-    pub(crate) tree: Vec<(&'static str, Vec<(&'static str, &'static str, u32)>)>,
+    pub(crate) tree: Vec<Branch>,
 }
 
 impl Default for Script {
@@ -62,7 +65,7 @@ impl Script {
 
 struct Object {
     group: Reference,
-    tree: Vec<(&'static str, Vec<(&'static str, &'static str, u32)>)>,
+    tree: Vec<Branch>,
 }
 
 impl IOPCServer for Object {
