@@ -13,4 +13,5 @@ mod routers;
 mod serve_and_call;
 mod strangers;
 mod support;
+mod trace_opc;
 mod wcf;

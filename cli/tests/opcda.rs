@@ -91,6 +91,12 @@ fn servers_are_listed_and_described() {
         unknown.code,
         unknown.err
     );
+    // What to do is told, as it is to be written.
+    let advice = format!("`everywire list '{}/Everywire.Tank'` shows the items", plant.host);
+    for (verb, words) in [("describe", [].as_slice()), ("call", &["read"]), ("watch", &[])] {
+        let unknown = plant.run(verb, "/Everywire.Tank/Tonk", words);
+        assert!(unknown.err.contains(&advice), "{verb}: {}", unknown.err);
+    }
 }
 
 #[test]

@@ -11,3 +11,21 @@
 
 pub use everywire_dcom::standard::{categories, enumerators};
 pub use everywire_dcom::{hresult, variant};
+
+use bytes::Bytes;
+use everywire_model::{Body, Budget, Context};
+
+/// Values as they travelled in a stub, behind ORPCTHIS or ORPCTHAT, whose octets are `bytes`: for whoever looks at what others say.
+#[must_use]
+pub fn overheard(bytes: Bytes, little: bool) -> Body {
+    Body {
+        bytes,
+        base: 0,
+        little,
+        dialect: 0,
+        budget: Budget::default(),
+        codec: &everywire_dcom::NDR,
+        context: Context::default(),
+        beside: None,
+    }
+}

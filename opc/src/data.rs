@@ -5,9 +5,9 @@
 //! unless that is [`VarType::VARIANT`].
 
 use crate::{Code, FileTime, Quality};
-use everywire_model::shape::{Alias, Shape, Text as TextShape, TextKind};
-use everywire_model::{Hold, Scalar, Value, Variant};
-use std::borrow::Cow;
+use everywire::com::variant;
+use everywire_model::shape::Shape;
+use everywire_model::{Scalar, Value, Variant};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -233,24 +233,10 @@ impl From<String> for Data {
     }
 }
 
-const fn named(name: &'static str, target: Shape) -> Alias {
-    Alias { name: Cow::Borrowed(name), id: Cow::Borrowed(""), target }
-}
-
-// Types that share a neutral shape with a plainer one are told apart by the name of an alias.
-static NULL: Alias = named("NULL", Shape::Void);
-static CURRENCY: Alias = named("CURRENCY", Shape::I64);
-static DATE: Alias = named("DATE", Shape::F64);
-static SCODE: Alias = named("SCODE", Shape::I32);
-static NULL_SHAPE: Shape = Shape::Alias(Hold::Static(&NULL));
-static CURRENCY_SHAPE: Shape = Shape::Alias(Hold::Static(&CURRENCY));
-static DATE_SHAPE: Shape = Shape::Alias(Hold::Static(&DATE));
-static SCODE_SHAPE: Shape = Shape::Alias(Hold::Static(&SCODE));
-
-/// A number of one of these shapes.
-fn named_scalar(shape: &'static Shape, bits: u64) -> Variant {
-    // The bits are of the shape's width.
-    Scalar::new(shape, bits).map_or_else(Variant::default, Variant::from)
+/// A number of one of the types that share a neutral shape with a plainer one.
+fn named_scalar(vt: VarType, bits: u64) -> Variant {
+    // The bits are of the type's width.
+    variant::number(vt.0, bits).unwrap_or_default()
 }
 
 impl Data {
@@ -310,7 +296,7 @@ impl Data {
     pub fn to_variant(&self) -> Variant {
         match *self {
             Self::Empty => Variant::default(),
-            Self::Null => named_scalar(&NULL_SHAPE, 0),
+            Self::Null => named_scalar(VarType::NULL, 0),
             Self::I1(value) => value.into(),
             Self::U1(value) => value.into(),
             Self::I2(value) => value.into(),
@@ -321,12 +307,24 @@ impl Data {
             Self::U8(value) => value.into(),
             Self::R4(value) => value.into(),
             Self::R8(value) => value.into(),
-            Self::Currency(value) => named_scalar(&CURRENCY_SHAPE, value.cast_unsigned()),
-            Self::Date(value) => named_scalar(&DATE_SHAPE, value.to_bits()),
-            Self::Error(code) => named_scalar(&SCODE_SHAPE, code.0.into()),
+            Self::Currency(value) => named_scalar(VarType::CY, value.cast_unsigned()),
+            Self::Date(value) => named_scalar(VarType::DATE, value.to_bits()),
+            Self::Error(code) => named_scalar(VarType::ERROR, code.0.into()),
             Self::Bool(value) => value.into(),
-            Self::Text(_) | Self::Array(_) => Variant::new(shape_of(self.var_type(), self), self.to_value()),
+            Self::Text(_) | Self::Array(_) => Variant::new(self.shape(), self.to_value()),
         }
+    }
+
+    /// The neutral shape; how many dimensions an array has, its elements say.
+    fn shape(&self) -> Shape {
+        let (mut dimensions, mut inner) = (1, self);
+        while let Self::Array(array) = inner
+            && array.element != VarType::VARIANT
+            && let Some(first @ Self::Array(_)) = array.items.first()
+        {
+            (dimensions, inner) = (dimensions + 1, first);
+        }
+        variant::shape_of(inner.var_type().0, dimensions).unwrap_or(Shape::Void)
     }
 
     fn to_value(&self) -> Value {
@@ -391,26 +389,25 @@ impl Data {
         /// Arrays in arrays: what the wire takes as dimensions and more.
         const DEPTH: usize = 64;
         let narrow = |value: &i128| i64::try_from(*value).map_err(|_| Code::BAD_TYPE);
-        if let Shape::Alias(alias) = shape {
-            let name = alias.name.rsplit("::").next().unwrap_or_default();
-            return match (name, value) {
-                ("NULL", Value::Nothing) => Ok(Self::Null),
-                ("CURRENCY" | "CY", Value::Integer(value)) => Ok(Self::Currency(narrow(value)?)),
-                ("DATE", Value::Float(value)) => Ok(Self::Date(*value)),
-                ("SCODE" | "HRESULT", Value::Integer(value)) => {
-                    let low = narrow(value)? & 0xffff_ffff;
-                    Ok(Self::Error(Code(u32::try_from(low).map_err(|_| Code::BAD_TYPE)?)))
-                }
-                _ => Self::read(&alias.target, value, depth),
-            };
-        }
         macro_rules! whole {
             ($arm:ident, $value:expr) => {
                 Self::$arm((*$value).try_into().map_err(|_| Code::BAD_TYPE)?)
             };
         }
-        Ok(match (shape, value) {
-            (Shape::Void, _) => Self::Empty,
+        // What has parts is no type of its own.
+        let vt = variant::type_of_shape(shape).map(VarType).unwrap_or(VarType::VARIANT);
+        match (vt, value) {
+            (VarType::EMPTY, _) => return Ok(Self::Empty),
+            (VarType::NULL, Value::Nothing) => return Ok(Self::Null),
+            (VarType::CY, Value::Integer(value)) => return Ok(Self::Currency(narrow(value)?)),
+            (VarType::DATE, Value::Float(value)) => return Ok(Self::Date(*value)),
+            (VarType::ERROR, Value::Integer(value)) => {
+                let low = narrow(value)? & 0xffff_ffff;
+                return Ok(Self::Error(Code(u32::try_from(low).map_err(|_| Code::BAD_TYPE)?)));
+            }
+            _ => {}
+        }
+        Ok(match (shape.resolved(), value) {
             (Shape::Bool, Value::Bool(value)) => Self::Bool(*value),
             (Shape::I8, Value::Integer(value)) => whole!(I1, value),
             (Shape::U8, Value::Integer(value)) => whole!(U1, value),
@@ -475,62 +472,17 @@ fn is_octet(item: &Data) -> bool {
     octet(item).is_some()
 }
 
-/// The innermost elements of an array of this shape.
+/// The innermost elements of an array of this shape, as values hold them.
 fn element_of(shape: &Shape) -> VarType {
-    match shape {
-        Shape::Variant => VarType::VARIANT,
-        Shape::Alias(alias) => match alias.name.rsplit("::").next().unwrap_or_default() {
-            "CURRENCY" | "CY" => VarType::CY,
-            "DATE" => VarType::DATE,
-            "SCODE" | "HRESULT" => VarType::ERROR,
-            _ => element_of(&alias.target),
-        },
-        Shape::Sequence(inner) => element_of(&inner.element),
-        Shape::Bool => VarType::BOOL,
-        Shape::I8 => VarType::I1,
-        Shape::U8 => VarType::UI1,
-        Shape::I16 => VarType::I2,
-        Shape::U16 => VarType::UI2,
-        Shape::I32 => VarType::I4,
-        Shape::U32 => VarType::UI4,
-        Shape::I64 => VarType::I8,
-        Shape::U64 => VarType::UI8,
-        Shape::F32 => VarType::R4,
-        Shape::F64 => VarType::R8,
-        _ => VarType::BSTR,
-    }
-}
-
-/// The neutral shape of a type; how deep an array is, its value says.
-fn shape_of(vt: VarType, data: &Data) -> Shape {
-    if let Data::Array(array) = data {
-        // Values of any type stand by themselves, arrays among them: they are no further dimension.
-        let is_grid = array.element != VarType::VARIANT;
-        let inner = array.items.first().filter(|first| is_grid && matches!(first, Data::Array(_)));
-        return Shape::sequence(match inner {
-            Some(inner) => shape_of(inner.var_type(), inner),
-            None => shape_of(array.element, &Data::Empty),
-        });
-    }
+    let vt = match shape {
+        Shape::Variant => return VarType::VARIANT,
+        Shape::Sequence(inner) => return element_of(&inner.element),
+        other => variant::type_of_shape(other).map(VarType).unwrap_or(VarType::BSTR),
+    };
     match vt {
-        VarType::NULL => Shape::Alias(Hold::Static(&NULL)),
-        VarType::I2 => Shape::I16,
-        VarType::I4 | VarType::INT => Shape::I32,
-        VarType::R4 => Shape::F32,
-        VarType::R8 => Shape::F64,
-        VarType::CY => Shape::Alias(Hold::Static(&CURRENCY)),
-        VarType::DATE => Shape::Alias(Hold::Static(&DATE)),
-        VarType::BSTR => Shape::Text(TextShape { kind: TextKind::Counted, bound: None }),
-        VarType::ERROR => Shape::Alias(Hold::Static(&SCODE)),
-        VarType::BOOL => Shape::Bool,
-        VarType::VARIANT => Shape::Variant,
-        VarType::I1 => Shape::I8,
-        VarType::UI1 => Shape::U8,
-        VarType::UI2 => Shape::U16,
-        VarType::UI4 | VarType::UINT => Shape::U32,
-        VarType::I8 => Shape::I64,
-        VarType::UI8 => Shape::U64,
-        _ => Shape::Void,
+        VarType::INT => VarType::I4,
+        VarType::UINT => VarType::UI4,
+        other => other,
     }
 }
 

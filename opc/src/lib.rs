@@ -6,6 +6,7 @@
 //! * [`Engine`], [`Client`], [`Group`]: groups and items, exception mode, asynchronous calls, browsing, properties. Without I/O; time is
 //!   an argument.
 //! * [`remote`]: a client: servers of other machines, read, written and subscribed to.
+//! * [`overheard`]: what passes between others, with the names of items.
 //! * [`browse`], [`properties`]: the address space, and what is known of items beside their values.
 //!
 //! What works, and how, is in `docs/opc.md`.
@@ -22,6 +23,7 @@ mod direct;
 mod engine;
 mod group;
 mod item;
+pub mod overheard;
 mod packed;
 pub mod pattern;
 pub mod properties;

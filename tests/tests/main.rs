@@ -31,6 +31,7 @@ mod kerberos;
 mod load;
 mod omniorb;
 mod opc_peers;
+mod opc_wine;
 mod reach;
 mod restarts;
 mod shares;

@@ -1,6 +1,6 @@
 //! OPC Data Access with clients that none of us wrote, on port 135 as they look for it, at the levels that Windows demands.
 
-use crate::common::dcom::{address_of, alone, listening, opc_impacket, utgard};
+use crate::common::dcom::{address_of, alone, listening, node_opc_da, opc_impacket, utgard};
 use crate::common::foreign::{PATIENCE, run, until};
 use everywire::Node;
 use everywire::model::guid;
@@ -92,6 +92,29 @@ fn utgard_has_a_whole_session_with_callbacks() {
     // The server's own object stays until pings are missing. j-Interop gets IOPCBrowseServerAddressSpace three times, five references with
     // the OBJREF and five by RemAddRef each time, and gives ten of these thirty back; so it does with the enumerators. What was not given
     // back is held until its owner is silent for three periods of pings (MS-DCOM 3.1.1.5.6.1.3, 3.1.1.6.2).
+    assert_eq!(server.engine().items_in_use(), 0);
+}
+
+/// node-opc-da has no callbacks; it signs nothing, so it is let in only where that is said.
+#[test]
+fn node_opc_da_has_a_whole_session() {
+    let test = "node_opc_da_has_a_whole_session";
+    let Some(mut node) = node_opc_da(test, CLASS) else { return };
+    if !alone(test) {
+        return;
+    }
+    let (_node, server, table) = serving("&level=connect&ntlm1=session");
+    let said = run(&mut node);
+    for line in [
+        r#"flat ["Name","Tank.Level","Tank.Setpoint","Tank.Valve"]"#,
+        r#"tree {"Name":"Name","Tank":{"Level":"Tank.Level","Setpoint":"Tank.Setpoint","Valve":"Tank.Valve"}}"#,
+        "read and written",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    assert!(said.ends_with("ok\n"), "{said}");
+    assert_eq!(table.get("Tank.Setpoint").map(|value| value.data), Some(Data::I2(222)));
+    // The items were removed; the object of the server itself it leaves to the end of its pings.
     assert_eq!(server.engine().items_in_use(), 0);
 }
 

@@ -6,7 +6,7 @@ use crate::output::{Envelope, note, shown};
 use crate::trouble::{Done, Trouble};
 use everywire::{Failure, Node};
 use everywire_opc::Code;
-use everywire_opc::remote::{Address, DataAccess};
+use everywire_opc::remote::{Address, DataAccess, refused};
 use serde_json::json;
 
 /// Reads or writes an item.
@@ -30,7 +30,7 @@ pub(crate) fn call(node: &Node, text: &str, operation: &str, words: &[String], a
 fn read(server: &DataAccess, place: &Address, item: &str, as_json: bool) -> Done {
     let what = || format!("cannot read `{place}`");
     let answer = server.read(&[item]).map_err(|failure| Trouble::of_call(what(), &failure))?;
-    let value = one(answer).map_err(|code| Trouble::of_call(what(), &Failure::from(code)))?;
+    let value = one(answer).map_err(|code| Trouble::of_call(what(), &refused(place, item, code)))?;
     let when = time(value.time);
     if as_json {
         Envelope::of(json!({
@@ -47,7 +47,7 @@ fn read(server: &DataAccess, place: &Address, item: &str, as_json: bool) -> Done
 fn write(server: &DataAccess, place: &Address, item: &str, word: &str, as_json: bool) -> Done {
     let what = || format!("cannot write `{place}`");
     let failed = |failure: Failure| Trouble::of_call(what(), &failure);
-    let refused = |code: Code| Trouble::of_call(what(), &Failure::from(code));
+    let refused = |code: Code| Trouble::of_call(what(), &refused(place, item, code));
     let info = one(server.infos(&[item]).map_err(failed)?).map_err(refused)?;
     let value = data_of(word, info.canonical)
         .map_err(|code| Trouble::usage(what(), format!("`{word}` is no {}: {code}", info.canonical)))?;

@@ -4,8 +4,8 @@ use super::address;
 use super::shown::{json, time};
 use crate::output::{Style, line, note, tinted, visible};
 use crate::trouble::{Done, Trouble};
-use everywire::{Failure, Node};
-use everywire_opc::remote::{DataAccess, Event, ItemValue, Live, Manner, Wanted};
+use everywire::Node;
+use everywire_opc::remote::{DataAccess, Event, ItemValue, Live, Manner, Wanted, refused};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -94,8 +94,9 @@ pub(crate) fn watch(node: &Node, watched: &Watched<'_>, style: Style) -> Done {
             }
             Event::Live(live) => {
                 tell_live(&live, watched.json);
-                if let (true, Some((_, code))) = (live.refused.len() == items.len(), live.refused.first()) {
-                    done = Err(Trouble::failure(what(), &Failure::from(*code)));
+                if let (true, Some((item, code))) = (live.refused.len() == items.len(), live.refused.first())
+                {
+                    done = Err(Trouble::failure(what(), &refused(&place, item, *code)));
                     break;
                 }
             }

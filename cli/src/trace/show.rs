@@ -3,6 +3,7 @@
 use super::clock::{time_of_day, timestamp};
 use crate::output::{Style, line, tinted};
 use everywire::model::{Explained, Part};
+use everywire_opc::overheard::{Overheard, Said};
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -58,18 +59,25 @@ pub(super) struct Narrator {
     detail: Detail,
     /// By connection, direction and number.
     questions: HashMap<(usize, bool, String), Question>,
+    /// What handles of items mean.
+    items: Overheard,
 }
 
 impl Narrator {
     pub(super) fn new(detail: Detail) -> Self {
-        Self { detail, questions: HashMap::new() }
+        Self { detail, questions: HashMap::new(), items: Overheard::new() }
     }
 
     /// Prints a message.
     pub(super) fn tell(&mut self, passed: &Passed<'_>) {
         let question = self.question(passed);
+        let items = said_of_items(&mut self.items, passed);
         if self.detail.json {
-            return line(&passed.json(self.detail.level, question.as_ref()).to_string());
+            let mut json = passed.json(self.detail.level, question.as_ref());
+            if let (Some(items), Some(json)) = (items, json.as_object_mut()) {
+                json.insert("items".into(), items.into());
+            }
+            return line(&json.to_string());
         }
         let colour = self.detail.style.out;
         let arrow = if passed.outward { tinted("->", "32", colour) } else { tinted("<-", "33", colour) };
@@ -81,7 +89,9 @@ impl Narrator {
             }
             None => String::new(),
         };
-        line(&format!("{time} #{} {arrow} {}{answered}", passed.connection, passed.explained.summary));
+        let items = items.map(|items| format!(": {}", tinted(&items, "36", colour))).unwrap_or_default();
+        let summary = &passed.explained.summary;
+        line(&format!("{time} #{} {arrow} {summary}{answered}{items}", passed.connection));
         match self.detail.level {
             0 => {}
             1 => passed.explained.parts.iter().for_each(|part| {
@@ -110,6 +120,42 @@ impl Narrator {
             None => self.questions.remove(&(passed.connection, !passed.outward, number)),
         }
     }
+}
+
+/// What a message says of items by handles that earlier ones gave them.
+fn said_of_items(items: &mut Overheard, passed: &Passed<'_>) -> Option<String> {
+    let parts = &passed.explained.parts;
+    let part = |name| parts.iter().find(|part| part.name == name).map(|part| part.value.as_str());
+    let call = part("call id")?;
+    let inner = |text: &'static str| part(text).and_then(|text| text.split_once(" ("));
+    let word = |text: &'static str| inner(text).map(|(_, name)| name.trim_end_matches(')'));
+    let method = part("operation number")
+        .is_some()
+        .then(|| (word("context id").unwrap_or_default(), word("operation number").unwrap_or_default()));
+    let references: Vec<(&str, &str)> =
+        parts.iter().filter(|part| part.name == "OBJREF").filter_map(|part| identity(&part.value)).collect();
+    let (at, len) = passed.explained.body?;
+    items.hear(&Said {
+        connection: passed.connection,
+        outward: passed.outward,
+        call,
+        method,
+        object: part("object"),
+        from: passed.from,
+        to: passed.to,
+        references: &references,
+        stub: passed.bytes.get(at..at.checked_add(len)?)?,
+        little: part("data representation").is_some_and(|order| order.starts_with("little")),
+    })
+}
+
+/// OID and IPID of a reference, as a listing writes it.
+fn identity(text: &str) -> Option<(&str, &str)> {
+    let word = |name: &str| {
+        let rest = text.get(text.find(name)?.checked_add(name.len())?..)?;
+        Some(rest.split([',', ' ']).next().unwrap_or(rest))
+    };
+    Some((word(" OID ")?, word(" IPID ")?))
 }
 
 /// An operation that goes by its number: its name, where that is known.

@@ -8,6 +8,9 @@
 //! addresses of DCOM (`level`, `mech`, `credentials`, `target`, `hosts`, `exporter=here`), and `poll` (values are asked for, and no port is
 //! opened for callbacks) and `version=2` (what 3.0 added is not used).
 //!
+//! `objref:BASE64:[?OPTION...]`, as COM's monikers are written, is an object of a server that somebody has already: it is neither
+//! looked up nor asked for, and lives as long as whoever gave it says.
+//!
 //! A password does not stand in such an address: it comes from the file of `credentials=`, or of `$EVERYWIRE_DCOM_CREDENTIALS`.
 
 use everywire::{Failure, Initiator, Kind};
@@ -28,6 +31,8 @@ pub struct Address {
     place: String,
     server: Option<String>,
     item: Option<String>,
+    /// A marshalled object, in place of all of these.
+    object: Option<String>,
     options: Vec<String>,
     poll: bool,
     plain: bool,
@@ -40,6 +45,12 @@ impl Address {
     /// It is none; it has a password in it.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let text = text.trim();
+        if text.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("objref:")) {
+            let (object, options) = text.split_once('?').unwrap_or((text, ""));
+            let mut found = Self { object: Some(object.to_owned()), ..Self::nowhere() };
+            found.options(options)?;
+            return Ok(found);
+        }
         let rest = text.get(..8).filter(|scheme| scheme.eq_ignore_ascii_case("opcda://"));
         let rest =
             rest.and_then(|_| text.get(8..)).ok_or_else(|| wrong("it does not begin with opcda://"))?;
@@ -66,29 +77,46 @@ impl Address {
         if server.is_none() && item.is_some() {
             return Err(wrong("it names an item, and no server"));
         }
-        let mut found = Self {
-            who,
-            place: place.to_owned(),
-            server,
-            item,
+        let mut found = Self { who, place: place.to_owned(), server, item, ..Self::nowhere() };
+        found.options(options)?;
+        Ok(found)
+    }
+
+    fn nowhere() -> Self {
+        Self {
+            who: String::new(),
+            place: String::new(),
+            server: None,
+            item: None,
+            object: None,
             options: Vec::new(),
             poll: false,
             plain: false,
-        };
+        }
+    }
+
+    fn options(&mut self, options: &str) -> Result<(), Failure> {
         for option in options.split('&').filter(|option| !option.is_empty()) {
             match option {
-                "poll" => found.poll = true,
-                "version=2" => found.plain = true,
-                "version=3" => found.plain = false,
+                "poll" => self.poll = true,
+                "version=2" => self.plain = true,
+                "version=3" => self.plain = false,
                 _ if option.starts_with("poll=") || option.starts_with("version=") => {
                     return Err(wrong(format!(
                         "`{option}` is no option; there are poll, version=2 and version=3"
                     )));
                 }
-                other => found.options.push(other.to_owned()),
+                other => self.options.push(other.to_owned()),
             }
         }
-        Ok(found)
+        Ok(())
+    }
+
+    /// The object that it names itself, for the wire.
+    pub(super) fn object(&self) -> Option<String> {
+        let object = self.object.as_ref()?;
+        let options = self.options.join("&");
+        Some(if options.is_empty() { object.clone() } else { format!("{object}?{options}") })
     }
 
     /// The server: a ProgID, or a CLSID.
@@ -133,6 +161,12 @@ impl Address {
         Self { item: Some(item.to_owned()), ..self.clone() }
     }
 
+    /// The same server, and no item.
+    #[must_use]
+    pub fn without_item(&self) -> Self {
+        Self { item: None, ..self.clone() }
+    }
+
     /// The server's CLSID, if it is named by that.
     pub(super) fn class(&self) -> Option<String> {
         let (data1, data2, data3, data4) = guid::parse(self.server.as_deref()?)?;
@@ -167,7 +201,10 @@ impl Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "opcda://{}{}", self.who, self.place)?;
+        match &self.object {
+            Some(object) => f.write_str(object)?,
+            None => write!(f, "opcda://{}{}", self.who, self.place)?,
+        }
         if let Some(server) = &self.server {
             write!(f, "/{}", escape(server.as_bytes()).replace('/', "%2f"))?;
         }
@@ -232,6 +269,14 @@ mod tests {
             let failure = Address::parse(wrong).expect_err(wrong);
             assert!(!failure.to_string().contains("secret") && failure.hint().is_some(), "{failure}");
         }
+    }
+
+    #[test]
+    fn an_object_is_an_address_too() {
+        let text = "objref:TUVPVw==:?dialect=wine&at=h:1";
+        let address = Address::parse(&format!("{text}&poll")).expect("an address");
+        assert_eq!((address.object().as_deref(), address.poll(), address.server()), (Some(text), true, None));
+        assert_eq!(Address::parse(&address.to_string()).expect("an address"), address);
     }
 
     #[test]

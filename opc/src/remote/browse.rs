@@ -1,7 +1,7 @@
 //! The address space of a server: by IOPCBrowse where it is offered (3.0, 6.5), else by position (2.05a, 4.4.5).
 
 use super::session::Session;
-use super::trouble::advised;
+use super::trouble::{advised, is_gone};
 use super::wire::violation;
 use crate::contract::{
     IOPCBrowse, IOPCBrowseServerAddressSpace, OPCBROWSEDIRECTION, OPCBROWSEFILTER, OPCBROWSETYPE,
@@ -9,7 +9,7 @@ use crate::contract::{
 };
 use crate::sync::lock;
 use everywire::{Failure, Ref};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Names that a branch may have.
 const MOST: usize = 1_000_000;
@@ -181,11 +181,42 @@ fn names(space: &Ref<dyn IOPCBrowseServerAddressSpace>, kind: OPCBROWSETYPE) -> 
     Ok(names.into_iter().flatten().collect())
 }
 
-/// All items, whatever branch they are in.
+/// All items, whatever branch they are in: at once where the server tells them so, else branch by branch.
 pub(super) fn flat(session: &Session) -> Result<Vec<String>, Failure> {
-    let space = session.space()?;
-    let _alone = lock(&session.position);
-    // From wherever the position is, a flat list begins there.
-    go(&space, &Branch::root())?;
-    names(&space, OPCBROWSETYPE::OpcFlat).map_err(advised)
+    let space = match (session.space(), &session.browse) {
+        (Ok(space), _) => space,
+        (Err(_), Some(browse)) => return walked(browse).map_err(advised),
+        (Err(failure), None) => return Err(failure),
+    };
+    let found = {
+        let _alone = lock(&session.position);
+        // From wherever the position is, a flat list begins there.
+        go(&space, &Branch::root()).and_then(|()| names(&space, OPCBROWSETYPE::OpcFlat))
+    };
+    match (found, &session.browse) {
+        (Err(failure), Some(browse)) if !is_gone(&failure) => walked(browse).map_err(advised),
+        (found, _) => found.map_err(advised),
+    }
+}
+
+/// All items by IOPCBrowse: the branches that were not looked at yet, and no branch twice, whatever leads back to it.
+fn walked(browse: &Ref<dyn IOPCBrowse>) -> Result<Vec<String>, Failure> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    let mut left = vec![Branch::root()];
+    while let Some(branch) = left.pop() {
+        let mut beneath = Vec::new();
+        for element in paged(browse, &branch)? {
+            if element.is_item {
+                found.push(element.id.clone());
+            }
+            if element.has_children && seen.insert(element.id) {
+                beneath.push(element.branch);
+            }
+        }
+        left.extend(beneath.into_iter().rev());
+        if found.len() > MOST || seen.len() > MOST {
+            return Err(super::list::too_many(MOST));
+        }
+    }
+    Ok(found)
 }

@@ -1,14 +1,17 @@
-//! A subscription at work, on a thread of its own: makes the group, listens or asks, notices that the server is gone, and begins anew.
+//! A subscription at work: makes the group, listens or asks, notices that the server is gone, and begins anew.
 //!
 //! * An attempt: the server's object, AddGroup, GetState, AddItems, Advise, SetKeepAlive, Refresh2, in the order of Utgard and Windows.
 //! * It ends by a note (stop, the connection broke, the server asks to leave), by a failure, or by silence: of the server when it is asked,
 //!   of its callbacks when it promised signs of life.
 //! * After it: Unadvise and RemoveGroup where somebody is left to be told, then a pause, which doubles from one failed attempt to the next.
-//! * The thread holds the way to the server, never the subscription: that is dropped by whoever made it, which sends a note.
+//! * It has no thread: its server's keeper gives it a turn when it is due, and what it is told. It holds the way to the server, never the
+//!   subscription: that is dropped by whoever made it, which sends a note.
 
 use super::Link;
 use super::items::SLICE;
+use super::keeper::Teller;
 use super::session::Session;
+use super::single;
 use super::state::State;
 use super::subscription::{Event, Live, Manner, Wanted};
 use super::trouble::{advised, is_gone};
@@ -20,7 +23,7 @@ use crate::contract::{
 };
 use everywire::{Failure, Initiator, Kind, Ref, Subscription as Advised, Tidings};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 /// What a feed is told.
@@ -40,6 +43,11 @@ enum End {
     Shutdown(String),
 }
 
+/// Whether the object is no more, or does not answer: then nobody is there to be told anything.
+fn leaves_nobody(failure: &Failure) -> bool {
+    is_gone(failure) || failure.kind() == Kind::TimedOut
+}
+
 /// The transaction of the refresh that each attempt asks for.
 const REFRESH: u32 = 1;
 /// Signs of life that may be missing before callbacks count as lost.
@@ -49,8 +57,37 @@ pub(super) struct Feed {
     link: Arc<Link>,
     state: Arc<State>,
     wanted: Wanted,
-    tell: Sender<Note>,
-    notes: Receiver<Note>,
+    tell: Teller,
+    /// How long the next pause is.
+    pause: Duration,
+    stage: Stage,
+    /// Dropped with the feed, so that whoever waits for its end hears of it.
+    _done: Sender<()>,
+}
+
+enum Stage {
+    /// Nothing is held; at this moment the next attempt begins.
+    Apart(Instant),
+    /// Values come.
+    Joined(Box<Attempt>),
+}
+
+/// An attempt that works.
+struct Attempt {
+    number: u64,
+    session: Arc<Session>,
+    group: Group,
+    live: Live,
+    doing: Doing,
+    /// When it is to be looked after again.
+    next: Instant,
+    /// As long as it is held, the server's wish to be left is heard.
+    _held: Arc<()>,
+}
+
+enum Doing {
+    Hearing(Listening),
+    Asking(Ref<dyn IOPCSyncIO>),
 }
 
 /// A group of one attempt.
@@ -68,6 +105,13 @@ struct Listening {
     _advised: Advised,
     keep_alive: Option<Duration>,
     since: Instant,
+    /// How long the first callback may take.
+    silence: Duration,
+    /// How often something is looked for.
+    tick: Duration,
+    /// Callbacks that were there the last time.
+    beats: u64,
+    missed: u32,
 }
 
 impl Feed {
@@ -75,116 +119,146 @@ impl Feed {
         link: Arc<Link>,
         state: Arc<State>,
         wanted: Wanted,
-        tell: Sender<Note>,
-        notes: Receiver<Note>,
+        tell: Teller,
+        done: Sender<()>,
     ) -> Self {
-        Self { link, state, wanted, tell, notes }
+        let (pause, stage) = (wanted.pauses.first, Stage::Apart(Instant::now()));
+        Self { link, state, wanted, tell, pause, stage, _done: done }
     }
 
-    /// Attempt after attempt, until it is stopped.
-    pub(super) fn run(self) {
-        let pauses = self.wanted.pauses;
-        let mut pause = pauses.first;
-        loop {
-            let mut was_live = false;
-            let end = self.attempt(&mut was_live).unwrap_or_else(End::Lost);
-            if was_live {
-                pause = pauses.first;
-            }
-            let waits = match end {
-                End::Stopped => return,
-                End::Lost(failure) => {
-                    self.state.lost(Event::Lost { why: advised(failure), pause });
-                    pause
-                }
-                End::Shutdown(reason) => {
-                    self.state.lost(Event::Shutdown { reason, pause: pauses.after_shutdown });
-                    pauses.after_shutdown
-                }
-            };
-            if self.stopped_within(waits) {
-                return;
-            }
-            pause = pauses.after(pause);
+    /// When its turn is.
+    pub(super) fn due(&self) -> Instant {
+        match &self.stage {
+            Stage::Apart(until) => *until,
+            Stage::Joined(attempt) => attempt.next,
         }
     }
 
-    /// Waits. Whether it was stopped meanwhile.
-    fn stopped_within(&self, pause: Duration) -> bool {
-        let until = Instant::now() + pause;
-        loop {
-            match self.notes.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Note::Stop) | Err(RecvTimeoutError::Disconnected) => return true,
-                // Of the attempt that is over.
-                Ok(_) => {}
-                Err(RecvTimeoutError::Timeout) => return self.state.is_stopped(),
-            }
-        }
-    }
-
-    fn attempt(&self, was_live: &mut bool) -> Result<End, Failure> {
-        let attempt = self.state.begin();
-        let session = self.link.session()?;
-        let end = self.with_group(&session, attempt, was_live);
-        let leaves = match &end {
-            Ok(End::Lost(failure)) | Err(failure) => is_gone(failure) || failure.kind() == Kind::TimedOut,
-            Ok(End::Shutdown(_)) => true,
-            Ok(End::Stopped) => false,
+    /// It was told something. Whether it goes on.
+    pub(super) fn take(&mut self, note: Note) -> bool {
+        let number = match &self.stage {
+            Stage::Joined(attempt) => Some(attempt.number),
+            Stage::Apart(_) => None,
         };
-        if leaves {
+        match note {
+            Note::Stop => {
+                self.leave(&End::Stopped);
+                return false;
+            }
+            Note::Ended(of, failure) if Some(of) == number => self.over(End::Lost(failure)),
+            Note::Shutdown(of, reason) if Some(of) == number => self.over(End::Shutdown(reason)),
+            // Of an attempt that is over.
+            Note::Ended(..) | Note::Shutdown(..) => {}
+        }
+        true
+    }
+
+    /// Its turn has come. Whether it goes on.
+    pub(super) fn turn(&mut self) -> bool {
+        if self.state.is_stopped() {
+            self.leave(&End::Stopped);
+            return false;
+        }
+        let done = match &mut self.stage {
+            Stage::Apart(_) => self.attempt(),
+            Stage::Joined(attempt) => attempt.look(&self.state),
+        };
+        if let Err(failure) = done {
+            self.over(End::Lost(failure));
+        }
+        true
+    }
+
+    /// The attempt is over; after a pause there is another one.
+    fn over(&mut self, end: End) {
+        self.leave(&end);
+        let pauses = self.wanted.pauses;
+        let waits = match end {
+            End::Stopped => return,
+            End::Lost(failure) => {
+                self.state.lost(Event::Lost { why: advised(failure), pause: self.pause });
+                self.pause
+            }
+            End::Shutdown(reason) => {
+                self.state.lost(Event::Shutdown { reason, pause: pauses.after_shutdown });
+                pauses.after_shutdown
+            }
+        };
+        self.pause = pauses.after(self.pause);
+        self.stage = Stage::Apart(Instant::now() + waits);
+    }
+
+    /// Lets go of what the attempt has.
+    fn leave(&mut self, end: &End) {
+        let stage = std::mem::replace(&mut self.stage, Stage::Apart(Instant::now()));
+        let Stage::Joined(attempt) = stage else { return };
+        let Attempt { session, group, doing, .. } = *attempt;
+        // Unadvise comes first.
+        drop(doing);
+        let nobody = matches!(end, End::Lost(failure) if leaves_nobody(failure));
+        if !nobody {
+            remove(&session, group.handle);
+        }
+        if nobody || matches!(end, End::Shutdown(_)) {
             self.link.forget(&session);
         }
-        end
     }
 
-    fn with_group(&self, session: &Arc<Session>, attempt: u64, was_live: &mut bool) -> Result<End, Failure> {
+    fn attempt(&mut self) -> Result<(), Failure> {
+        let number = self.state.begin();
+        let session = self.link.session()?;
+        let made = self.with_group(&session, number);
+        let attempt = made.inspect_err(|failure| {
+            if leaves_nobody(failure) {
+                self.link.forget(&session);
+            }
+        })?;
+        self.stage = Stage::Joined(Box::new(attempt));
+        Ok(())
+    }
+
+    fn with_group(&mut self, session: &Arc<Session>, number: u64) -> Result<Attempt, Failure> {
         let rate = u32::try_from(self.wanted.rate.as_millis()).unwrap_or(u32::MAX);
         let (riid, server) = (iid::<dyn IOPCGroupStateMgt>(), &session.server);
         // The number of the attempt stands for the group in callbacks; only its low half is sent.
-        let client = u32::try_from(attempt & 0xffff_ffff).unwrap_or_default();
+        let client = u32::try_from(number & 0xffff_ffff).unwrap_or_default();
         let added = server.add_group("", 1, rate, client, &None, &self.wanted.deadband, 0, &riid)?.value;
         let (handle, revised, reference) = added;
-        let reference = reference.ok_or_else(|| missing("group"))?;
-        let known = session.node.narrow::<dyn IOPCGroupStateMgt>(reference.clone())?;
-        let class = session.node.narrow::<dyn DataAccessGroup>(reference)?;
-        let mut group = Group { handle, known, class, items: Vec::new() };
-        let end = self.with_items(session, &mut group, attempt, revised, was_live);
-        let nobody_is_left = match &end {
-            Ok(End::Lost(failure)) | Err(failure) => is_gone(failure) || failure.kind() == Kind::TimedOut,
-            _ => false,
-        };
-        if !nobody_is_left {
-            // By force, since references to it are still held here: else it would end only when they are given back, some time later. A server
-            // that does not remove it does so when the object is released.
-            let _ = server.remove_group(group.handle, 1);
-        }
-        end
+        let made = reference.ok_or_else(|| missing("group")).and_then(|reference| {
+            let known = session.node.narrow::<dyn IOPCGroupStateMgt>(reference.clone())?;
+            let class = session.node.narrow::<dyn DataAccessGroup>(reference)?;
+            self.with_items(session, Group { handle, known, class, items: Vec::new() }, number, revised)
+        });
+        made.inspect_err(|failure| {
+            if !leaves_nobody(failure) {
+                remove(session, handle);
+            }
+        })
     }
 
     fn with_items(
-        &self,
+        &mut self,
         session: &Arc<Session>,
-        group: &mut Group,
-        attempt: u64,
+        mut group: Group,
+        number: u64,
         revised: u32,
-        was_live: &mut bool,
-    ) -> Result<End, Failure> {
+    ) -> Result<Attempt, Failure> {
         let (_, _, _, _, deadband, ..) = group.known.get_state()?;
-        let refused = self.add_items(group)?;
-        let mut notes = Vec::new();
+        let refused = self.add_items(&mut group)?;
+        let mut notes = single::ask_for(&group.known, &group.items, &self.wanted.single)?;
         let tell = self.tell.clone();
-        let leaving = move |reason: &str| drop(tell.send(Note::Shutdown(attempt, reason.to_owned())));
+        let leaving = move |reason: &str| tell.tell(Note::Shutdown(number, reason.to_owned()));
         let polls = self.wanted.poll || self.link.address.poll();
-        // As long as this attempt lasts.
         let held = Arc::new(());
         if !polls && let Err(failure) = session.on_shutdown(&held, leaving) {
             notes.push(format!("the server cannot ask to be left (IOPCShutdown): {failure}"));
         }
+        let rate = Duration::from_millis(revised.into());
         let mut listening = None;
         let manner = if polls {
             Manner::Polling { why: "that was asked for".to_owned() }
         } else {
-            match self.listen(session, group, attempt, &mut notes) {
+            match self.listen(session, &group, number, rate, &mut notes) {
                 Ok(made) => {
                     listening = Some(made);
                     Manner::Callbacks
@@ -200,7 +274,7 @@ impl Feed {
         let mut live = Live {
             manner,
             version: if session.browse.is_some() || session.items.is_some() { "3.0" } else { "2.05a" },
-            rate: Duration::from_millis(revised.into()),
+            rate,
             deadband,
             keep_alive: listening.as_ref().and_then(|listening: &Listening| listening.keep_alive),
             refused,
@@ -212,25 +286,18 @@ impl Feed {
             live.notes
                 .push("the server has neither IOPCBrowse nor IOPCItemIO, so 2.05a is spoken".to_owned());
         }
-        *was_live = true;
+        let doing = match listening {
+            Some(listening) => Doing::Hearing(listening),
+            None => Doing::Asking(asking(&group)?),
+        };
+        self.pause = self.wanted.pauses.first;
         self.state.live(live.clone());
-        if let Some(made) = listening {
-            // A group is slower to call than its rate says, not faster.
-            let silence = self.wanted.silence.max(live.rate.saturating_mul(2));
-            match self.hear(session, attempt, made, silence, group.items.is_empty())? {
-                Some(end) => return Ok(end),
-                None => {
-                    let why = format!(
-                        "the server took the sink, and nothing came within {:?}: no callbacks through the firewall, or the server does not know the account",
-                        silence
-                    );
-                    live.manner = Manner::Polling { why };
-                    live.keep_alive = None;
-                    self.state.live(live.clone());
-                }
-            }
-        }
-        self.ask(session, group, attempt, live.rate)
+        let (session, now) = (Arc::clone(session), Instant::now());
+        let next = match &doing {
+            Doing::Hearing(listening) => now + listening.wait(&self.state, group.items.is_empty()),
+            Doing::Asking(_) => now,
+        };
+        Ok(Attempt { number, session, group, live, doing, next, _held: held })
     }
 
     /// Adds the items; those that are refused, and why.
@@ -257,20 +324,18 @@ impl Feed {
         &self,
         session: &Session,
         group: &Group,
-        attempt: u64,
+        number: u64,
+        rate: Duration,
         notes: &mut Vec<String>,
     ) -> Result<Listening, Failure> {
         let (state, tell) = (Arc::clone(&self.state), self.tell.clone());
         let advised = group.class.signals().watch(move |tidings| match tidings {
             Tidings::Signal(change) => {
                 let change: DataAccessGroupOnDataChange = change;
-                state.heard(attempt, change);
+                state.heard(number, change);
             }
-            Tidings::Garbled(failure) => state.garbled(attempt, failure),
-            // The feed may have ended.
-            Tidings::Lost(failure) | Tidings::Ended(failure) => {
-                drop(tell.send(Note::Ended(attempt, failure)))
-            }
+            Tidings::Garbled(failure) => state.garbled(number, failure),
+            Tidings::Lost(failure) | Tidings::Ended(failure) => tell.tell(Note::Ended(number, failure)),
         })?;
         let mut keep_alive = None;
         if !session.is_plain {
@@ -299,79 +364,91 @@ impl Feed {
             None => notes
                 .push("without IOPCAsyncIO2, the last values come with the group's first update".to_owned()),
         }
-        Ok(Listening { _advised: advised, keep_alive, since: Instant::now() })
+        Ok(Listening {
+            _advised: advised,
+            keep_alive,
+            since: Instant::now(),
+            // A group is slower to call than its rate says, not faster.
+            silence: self.wanted.silence.max(rate.saturating_mul(2)),
+            tick: keep_alive.unwrap_or(self.wanted.keep_alive).max(Duration::from_millis(10)),
+            beats: 0,
+            missed: 0,
+        })
+    }
+}
+
+impl Listening {
+    /// How long until something is to be looked for.
+    fn wait(&self, state: &State, is_empty: bool) -> Duration {
+        let is_silent = state.beats() == 0 && !is_empty;
+        let left = self.silence.saturating_sub(self.since.elapsed());
+        if is_silent { self.tick.min(left) } else { self.tick }
+    }
+}
+
+/// Has a group removed. By force, since references to the group are still held here: else it would end only when they are given back, some time later. A
+/// server that does not remove it does so when the object is released.
+fn remove(session: &Session, handle: u32) {
+    let _ = session.server.remove_group(handle, 1);
+}
+
+fn asking(group: &Group) -> Result<Ref<dyn IOPCSyncIO>, Failure> {
+    group.known.query::<dyn IOPCSyncIO>()?.ok_or_else(|| missing("IOPCSyncIO"))
+}
+
+impl Attempt {
+    /// Looks whether callbacks come, or asks for values.
+    fn look(&mut self, state: &State) -> Result<(), Failure> {
+        let wait = match &mut self.doing {
+            Doing::Hearing(listening) => {
+                let is_empty = self.group.items.is_empty();
+                let beats = state.beats();
+                if beats == 0 && !is_empty && listening.since.elapsed() >= listening.silence {
+                    return self.turn_to_asking(state);
+                }
+                listening.missed = if beats == listening.beats { listening.missed + 1 } else { 0 };
+                if listening.missed > 0 || listening.keep_alive.is_none() {
+                    self.session.status()?;
+                }
+                if listening.keep_alive.is_some() && listening.missed > MISSED && beats > 0 {
+                    let what =
+                        format!("{} signs of life are missing: callbacks come no more", listening.missed);
+                    return Err(Failure::new(Kind::TimedOut, Initiator::Peer, what));
+                }
+                listening.beats = beats;
+                listening.wait(state, is_empty)
+            }
+            Doing::Asking(io) => {
+                for slice in self.group.items.chunks(SLICE) {
+                    let (handles, places): (Vec<u32>, Vec<u32>) = slice.iter().copied().unzip();
+                    let (states, errors) = io.read(OPCDATASOURCE::OpcDsCache, &handles)?.value;
+                    let states = each(handles.len(), states, &errors)?;
+                    state.polled(self.number, places.into_iter().zip(states));
+                }
+                if self.group.items.is_empty() {
+                    self.session.status()?;
+                }
+                self.live.rate.max(Duration::from_millis(1))
+            }
+        };
+        self.next = Instant::now() + wait;
+        Ok(())
     }
 
-    /// Waits for the end, while callbacks come; nothing if none came at all. Asks now and then whether the server is there.
-    fn hear(
-        &self,
-        session: &Session,
-        attempt: u64,
-        made: Listening,
-        silence: Duration,
-        is_empty: bool,
-    ) -> Result<Option<End>, Failure> {
-        let tick = made.keep_alive.unwrap_or(self.wanted.keep_alive).max(Duration::from_millis(10));
-        let (mut beats, mut missed) = (0, 0);
-        loop {
-            let is_silent = self.state.beats() == 0 && !is_empty;
-            let wait = if is_silent { tick.min(silence.saturating_sub(made.since.elapsed())) } else { tick };
-            if let Some(end) = self.note(attempt, wait) {
-                return Ok(Some(end));
-            }
-            let now = self.state.beats();
-            if now == 0 && !is_empty && made.since.elapsed() >= silence {
-                // Whether nobody is there, or nobody may call, is another matter.
-                session.status()?;
-                return Ok(None);
-            }
-            missed = if now == beats { missed + 1 } else { 0 };
-            if missed > 0 || made.keep_alive.is_none() {
-                session.status()?;
-            }
-            if made.keep_alive.is_some() && missed > MISSED && now > 0 {
-                let what = format!("{missed} signs of life are missing: callbacks come no more");
-                return Ok(Some(End::Lost(Failure::new(Kind::TimedOut, Initiator::Peer, what))));
-            }
-            beats = now;
-        }
-    }
-
-    /// Asks for values at the rate, until the end.
-    fn ask(&self, session: &Session, group: &Group, attempt: u64, rate: Duration) -> Result<End, Failure> {
-        let io = group.known.query::<dyn IOPCSyncIO>()?.ok_or_else(|| missing("IOPCSyncIO"))?;
-        let rate = rate.max(Duration::from_millis(1));
-        loop {
-            for slice in group.items.chunks(SLICE) {
-                let (handles, places): (Vec<u32>, Vec<u32>) = slice.iter().copied().unzip();
-                let (states, errors) = io.read(OPCDATASOURCE::OpcDsCache, &handles)?.value;
-                let states = each(handles.len(), states, &errors)?;
-                self.state.polled(attempt, places.into_iter().zip(states));
-            }
-            if group.items.is_empty() {
-                session.status()?;
-            }
-            if let Some(end) = self.note(attempt, rate) {
-                return Ok(end);
-            }
-        }
-    }
-
-    /// Waits for a note about this attempt, so long.
-    fn note(&self, attempt: u64, wait: Duration) -> Option<End> {
-        let until = Instant::now() + wait;
-        loop {
-            if self.state.is_stopped() {
-                return Some(End::Stopped);
-            }
-            match self.notes.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Note::Stop) | Err(RecvTimeoutError::Disconnected) => return Some(End::Stopped),
-                Ok(Note::Ended(of, failure)) if of == attempt => return Some(End::Lost(failure)),
-                Ok(Note::Shutdown(of, reason)) if of == attempt => return Some(End::Shutdown(reason)),
-                // Of an attempt that is over.
-                Ok(_) => {}
-                Err(RecvTimeoutError::Timeout) => return None,
-            }
-        }
+    /// Nothing was called back: values are asked for.
+    fn turn_to_asking(&mut self, state: &State) -> Result<(), Failure> {
+        let Doing::Hearing(listening) = &self.doing else { return Ok(()) };
+        // Whether nobody is there, or nobody may call, is another matter.
+        self.session.status()?;
+        let why = format!(
+            "the server took the sink, and nothing came within {:?}: no callbacks through the firewall, or the server does not know the account",
+            listening.silence
+        );
+        self.doing = Doing::Asking(asking(&self.group)?);
+        self.live.manner = Manner::Polling { why };
+        self.live.keep_alive = None;
+        state.live(self.live.clone());
+        self.next = Instant::now();
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! * [`Address`] says where: `opcda://USER@HOST/PROGID/ITEM`. [`servers`] asks a machine which servers it has.
 //! * [`DataAccess`] is a server: browsed, read, written. What 3.0 added is used where it is offered, else what 2.05a has.
 //! * [`Subscription`] is told of values as they change, and of gaps; it makes itself anew when the server or the network was away.
+//! * [`ItemGroup`] reads and writes without waiting.
 //!
 //! ```no_run
 //! use everywire::Node;
@@ -24,10 +25,13 @@ mod address;
 mod browse;
 mod feed;
 mod items;
+mod keeper;
 mod list;
 mod session;
+mod single;
 mod state;
 mod subscription;
+mod transfer;
 mod trouble;
 mod wire;
 
@@ -35,7 +39,10 @@ pub use address::Address;
 pub use browse::{Branch, Element};
 pub use items::{ItemInfo, ItemProperty};
 pub use list::{Registered, servers};
+pub use single::ItemWanted;
 pub use subscription::{Event, ItemValue, Live, Manner, Pauses, Subscription, Wanted};
+pub use transfer::{ItemGroup, Transfer, Way};
+pub use trouble::refused;
 
 use crate::contract::OPCSERVERSTATUS;
 use crate::sync::lock;
@@ -78,6 +85,8 @@ pub(super) struct Link {
     node: Node,
     address: Address,
     session: Mutex<Option<Arc<Session>>>,
+    /// Who looks after the subscriptions, if there are any.
+    keeper: Mutex<Option<keeper::Keeper>>,
 }
 
 impl Link {
@@ -139,7 +148,14 @@ impl DataAccess {
     /// The same without connecting: that is done when the server is first asked, so it need not be there yet.
     #[must_use]
     pub fn later(node: &Node, address: Address) -> Self {
-        Self { link: Arc::new(Link { node: node.clone(), address, session: Mutex::default() }) }
+        Self {
+            link: Arc::new(Link {
+                node: node.clone(),
+                address,
+                session: Mutex::default(),
+                keeper: Mutex::default(),
+            }),
+        }
     }
 
     /// Where it is.
@@ -177,7 +193,7 @@ impl DataAccess {
     /// The ids of all items, whatever branch they are in.
     ///
     /// # Errors
-    /// The server cannot be browsed by 2.05a, or not be reached.
+    /// The server cannot be browsed, or not be reached.
     pub fn all_items(&self) -> Result<Vec<String>, Failure> {
         self.link.with(true, browse::flat)
     }
@@ -187,7 +203,8 @@ impl DataAccess {
     /// # Errors
     /// There is no such item; the server tells no properties, or cannot be reached.
     pub fn properties(&self, item: &str) -> Result<Vec<ItemProperty>, Failure> {
-        self.link.with(true, |session| items::properties(session, item))
+        let found = self.link.with(true, |session| items::properties(session, item));
+        found.map_err(|failure| trouble::of_item(&self.link.address, item, failure))
     }
 
     /// The types and access rights of items.
@@ -215,6 +232,20 @@ impl DataAccess {
         self.link.with(false, |session| items::write(session, values))
     }
 
+    /// A group of items that are read and written without waiting.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or makes no group.
+    pub fn group(&self, items: &[&str]) -> Result<ItemGroup, Failure> {
+        let (link, session) = (&self.link, self.link.session()?);
+        ItemGroup::make(link, &session, items).map_err(|failure| {
+            if trouble::is_gone(&failure) {
+                link.forget(&session);
+            }
+            trouble::advised(failure)
+        })
+    }
+
     /// Has `listener` told of values of items as they change, until what this returns is dropped. It returns at once: the server need not
     /// be there yet.
     ///
@@ -227,7 +258,7 @@ impl DataAccess {
         listener: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Subscription, Failure> {
         let items = items.iter().map(|item| Arc::from(item.as_ref())).collect();
-        subscription::begin(Arc::clone(&self.link), items, wanted, Box::new(listener))
+        subscription::begin(&self.link, items, wanted, Box::new(listener))
     }
 }
 

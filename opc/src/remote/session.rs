@@ -42,15 +42,10 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn open(node: &Node, address: &Address) -> Result<Self, Failure> {
-        let server = address.server().ok_or_else(|| {
-            Failure::new(Kind::BadReference, Initiator::User, format!("`{address}` names no server"))
-                .with_hint("write opcda://HOST/PROGID; `everywire list opcda://HOST` tells which there are")
-        })?;
-        let class = match address.class() {
-            Some(class) => class,
-            None => list::class_of(node, address, server)?,
+        let object = match address.object() {
+            Some(object) => node.object(&object)?,
+            None => activated(node, address)?,
         };
-        let object = node.object(&address.of_class(&class)?)?;
         let server = object.clone().into_typed::<dyn IOPCServer>();
         // The first call activates the object, so it tells what is wrong.
         if let Some(common) = server.query::<dyn IOPCCommon>().map_err(advised)? {
@@ -118,4 +113,17 @@ impl Session {
         })?);
         Ok(())
     }
+}
+
+/// A new object of the server that an address names, once it is called.
+fn activated(node: &Node, address: &Address) -> Result<Object, Failure> {
+    let server = address.server().ok_or_else(|| {
+        Failure::new(Kind::BadReference, Initiator::User, format!("`{address}` names no server"))
+            .with_hint("write opcda://HOST/PROGID; `everywire list opcda://HOST` tells which there are")
+    })?;
+    let class = match address.class() {
+        Some(class) => class,
+        None => list::class_of(node, address, server)?,
+    };
+    node.object(&address.of_class(&class)?)
 }

@@ -2,12 +2,14 @@
 
 use super::Link;
 use super::feed::{Feed, Note};
+use super::keeper::{self, Teller};
+use super::single::ItemWanted;
 use super::state::State;
+use crate::sync::lock;
 use crate::{Code, Vqt};
-use everywire::{Failure, Initiator, Kind};
-use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
+use everywire::{Failure, Initiator};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What a subscription asks for.
@@ -17,6 +19,9 @@ pub struct Wanted {
     pub rate: Duration,
     /// By how much of an item's range it must change to be sent, in percent.
     pub deadband: Option<f32>,
+    /// What single items are to have of their own (3.0), by their places among the items. A server that does not take it is told of in
+    /// [`Live::notes`], and the group's deadband and rate count.
+    pub single: Vec<(usize, ItemWanted)>,
     /// Ask for values at the rate, and take no callbacks; the address can say so as well (`?poll`).
     pub poll: bool,
     /// How often the server is asked whether it is still there. 3.0 servers tell that themselves, by callbacks.
@@ -32,6 +37,7 @@ impl Default for Wanted {
         Self {
             rate: Duration::from_secs(1),
             deadband: None,
+            single: Vec::new(),
             poll: false,
             keep_alive: Duration::from_secs(10),
             silence: Duration::from_secs(15),
@@ -142,27 +148,30 @@ pub enum Event {
 pub(super) type Listener = Box<dyn Fn(Event) + Send + Sync>;
 
 /// Items that are subscribed to. It ends when it is dropped, which waits for nobody: the server is told soon after.
+///
+/// All subscriptions of one [`DataAccess`](super::DataAccess) and its clones share a thread, on which [`Event::Live`], [`Event::Lost`] and
+/// values that are asked for are told; callbacks are told on threads of the runtime. A listener that takes its time keeps the others of
+/// that server waiting.
 #[must_use = "a subscription ends when it is dropped"]
 pub struct Subscription {
     state: Arc<State>,
-    notes: Sender<Note>,
-    thread: Option<JoinHandle<()>>,
+    tell: Teller,
+    done: Mutex<Receiver<()>>,
 }
 
 impl Subscription {
-    /// Ends it, and waits until the server was told, or cannot be. Not from its own listener, which would wait for itself.
-    pub fn end(mut self) {
+    /// Ends it, and waits until the server was told, or cannot be. From a listener it does not wait.
+    pub fn end(self) {
         self.stop();
-        if let Some(thread) = self.thread.take() {
-            // A listener that panicked has told the log.
-            let _ = thread.join();
+        if !self.tell.is_here() {
+            // Nothing is ever sent: it is over when nobody could.
+            let _ = lock(&self.done).recv();
         }
     }
 
     fn stop(&self) {
         self.state.stop();
-        // It may have ended by itself.
-        let _ = self.notes.send(Note::Stop);
+        self.tell.tell(Note::Stop);
     }
 }
 
@@ -172,9 +181,9 @@ impl Drop for Subscription {
     }
 }
 
-/// Begins a subscription, on a thread of its own, which waits for servers so that nobody else has to.
+/// Begins a subscription, which its server's keeper looks after.
 pub(super) fn begin(
-    link: Arc<Link>,
+    link: &Arc<Link>,
     items: Vec<Arc<str>>,
     wanted: Wanted,
     listener: Listener,
@@ -183,12 +192,9 @@ pub(super) fn begin(
         let (most, have) = (u32::MAX.into(), items.len() as u64);
         return Err(Failure::over_limit(Initiator::User, "items of a subscription", have, most));
     }
-    let (tell, notes) = channel();
     let state = Arc::new(State::new(items, listener));
-    let feed = Feed::new(link, Arc::clone(&state), wanted, tell.clone(), notes);
-    let thread = std::thread::Builder::new().name("everywire-opc-feed".to_owned()).spawn(move || feed.run());
-    let thread = thread.map_err(|error| {
-        Failure::new(Kind::Internal, Initiator::Here, format!("the system gives no thread: {error}"))
-    })?;
-    Ok(Subscription { state, notes: tell, thread: Some(thread) })
+    let (done, ended) = channel();
+    let (own, feeding) = (Arc::clone(link), Arc::clone(&state));
+    let tell = keeper::keep(link, move |tell| Feed::new(own, feeding, wanted, tell, done))?;
+    Ok(Subscription { state, tell, done: Mutex::new(ended) })
 }

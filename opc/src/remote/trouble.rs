@@ -1,5 +1,6 @@
 //! What those who run plants meet, and what helps.
 
+use super::Address;
 use crate::Code;
 use everywire::{Failure, Kind};
 
@@ -53,6 +54,38 @@ fn hint(failure: &Failure) -> Option<&'static str> {
     })
 }
 
+/// Why an item was not read, written or told of, with what to do about it.
+#[must_use]
+pub fn refused(server: &Address, item: &str, code: Code) -> Failure {
+    of_item(server, item, Failure::from(code))
+}
+
+/// The failure of something that was asked about an item, with what to do about it where nothing else is known.
+pub(super) fn of_item(server: &Address, item: &str, failure: Failure) -> Failure {
+    let known = failure.hint().is_none() && failure.code().is_some();
+    match item_hint(server, item, Code::of(&failure)).filter(|_| known) {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    }
+}
+
+fn item_hint(server: &Address, item: &str, code: Code) -> Option<String> {
+    let (place, item_place) = (server.without_item(), server.with_item(item));
+    Some(match code {
+        Code::UNKNOWN_ITEM | Code::INVALID_ITEM => format!(
+            "`everywire list '{place}'` shows the items; they are written as the server writes them, upper and lower case too"
+        ),
+        Code::BAD_RIGHTS => {
+            format!("`everywire describe '{item_place}'` tells whether it can be read and written")
+        }
+        Code::BAD_TYPE | Code::TYPE_MISMATCH | Code::BAD_VARTYPE | Code::RANGE | Code::OVERFLOW => {
+            format!("`everywire describe '{item_place}'` tells its type and its range")
+        }
+        Code::INVALID_PROPERTY => format!("`everywire describe '{item_place}'` tells its properties"),
+        _ => return None,
+    })
+}
+
 /// Whether the server, or the connection to it, is no more: then what was got from it means nothing.
 pub(super) fn is_gone(failure: &Failure) -> bool {
     matches!(failure.kind(), Kind::Unreachable | Kind::NoObject)
@@ -62,6 +95,15 @@ pub(super) fn is_gone(failure: &Failure) -> bool {
 mod tests {
     use super::*;
     use everywire::Initiator;
+
+    #[test]
+    fn what_items_meet_says_what_to_do() {
+        let address = Address::parse("opcda://ada@h/Plant.1/x?poll").expect("an address");
+        let hint = |code| refused(&address, "a/b", code).hint().map(str::to_owned).unwrap_or_default();
+        assert!(hint(Code::UNKNOWN_ITEM).starts_with("`everywire list 'opcda://ada@h/Plant.1?poll'`"));
+        assert!(hint(Code::RANGE).starts_with("`everywire describe 'opcda://ada@h/Plant.1/a/b?poll'`"));
+        assert_eq!(Code::of(&refused(&address, "x", Code::FAIL)), Code::FAIL);
+    }
 
     #[test]
     fn what_plants_meet_is_explained() {

@@ -2,6 +2,10 @@
 
 mod asking;
 mod listening;
+mod replay;
+mod scripted;
+mod single;
+mod transfers;
 
 use everywire::Node;
 use everywire_opc::remote::{DataAccess, Event, ItemValue, Live, Pauses, Wanted};

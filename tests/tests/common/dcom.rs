@@ -186,6 +186,20 @@ pub fn node_dcom(test: &str) -> Option<Command> {
     Some(command)
 }
 
+/// node-opc-da uses the OPC server of this class on port 135; or nothing, said loudly.
+pub fn node_opc_da(test: &str, class: &str) -> Option<Command> {
+    if !here(test, &["node", "npm"]) {
+        return None;
+    }
+    let directory = cached(test, "node-opc-da")?;
+    let mut command = Command::new("node");
+    // Its NTLM is made of ciphers that are no longer on by default.
+    command.arg("--openssl-legacy-provider").arg(script("opc_node.js"));
+    command.args(["127.0.0.1", DOMAIN, USER, PASSWORD, class]);
+    command.env("NODE_PATH", directory.join("node_modules"));
+    Some(command)
+}
+
 /// Samba's programs, which are unpacked and not installed.
 pub struct Samba {
     unpacked: PathBuf,

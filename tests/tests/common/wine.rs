@@ -41,8 +41,13 @@ pub struct Cupboard {
 impl Cupboard {
     /// The server in a Wine of its own; or nothing, said loudly.
     pub fn start(test: &str) -> Option<Self> {
+        Self::serve(test, "server.exe")
+    }
+
+    /// Another server in a Wine of its own, which says of itself what this one does.
+    pub fn serve(test: &str, program: &str) -> Option<Self> {
         let wine = Wine::find(test)?;
-        let server = Beside::start(&mut wine.run("server.exe"));
+        let server = Beside::start(&mut wine.run(program));
         let told = |name: &str| {
             let line = server.hear(name).pop().expect("a line");
             line.trim().split_once(' ').expect("a value").1.to_owned()
@@ -152,9 +157,11 @@ fn built(libraries: &Path) -> PathBuf {
 }
 
 fn build(libraries: &Path) -> PathBuf {
-    let sources = ["server.cc", "proxies.h", "caller.c"].map(|name| script("wine").join(name));
+    let sources =
+        ["server.cc", "common.h", "proxies.h", "caller.c", "opc.cc"].map(|name| script("wine").join(name));
     let used = ["pantry", "cupboard", "torture"].map(|name| contract(&format!("{name}.midl")));
-    let all: Vec<PathBuf> = sources.iter().chain(&used).cloned().collect();
+    let opc = ["opccomn.idl", "opcda.idl"].map(|name| opc_contracts().join(name));
+    let all: Vec<PathBuf> = sources.iter().chain(&used).chain(&opc).cloned().collect();
     once(env!("CARGO_TARGET_TMPDIR"), "wine", &all, |fresh| programs(fresh, libraries, &all))
 }
 
@@ -190,6 +197,51 @@ fn programs(fresh: &Path, libraries: &Path, sources: &[PathBuf]) {
     arguments.extend(["-lole32", "-loleaut32", "-lrpcrt4", "-luuid", "-lws2_32"]);
     tool(CXX, &arguments);
     caller(fresh, &tool);
+    opc_server(fresh, &imports, &tool);
+}
+
+/// Where the contracts of OPC are.
+fn opc_contracts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../opc/contracts")
+}
+
+/// Builds the OPC server, of version 2.05a, in this directory.
+fn opc_server(dir: &Path, imports: &str, tool: &impl Fn(&str, &[&str])) {
+    let read = |name: &str| fs::read_to_string(dir.join(name)).expect("a contract");
+    let (common, mut text) = (read("opccomn.idl"), read("opcda.idl").replace("import \"opccomn.idl\";", ""));
+    // The enumerators are in Wine's own contracts, and of success with a code the interface compiler does not know.
+    let (head, rest) = common.split_once("// Enumerators as they travel").expect("the enumerators");
+    let rest = &rest[rest.find("[object, uuid(F31DFDE1").expect("what comes behind them")..];
+    // What 3.0 added is left out: the interface compiler writes no structs with VARIANTs in structs.
+    for name in ["OPCITEMPROPERTY", "OPCITEMPROPERTIES", "OPCBROWSEELEMENT"] {
+        text = without(&text, &format!("typedef struct {name}\n"), &format!("}} {name};\n"));
+    }
+    text = without(&text, "[object, uuid(39227004", "\n};\n");
+    let mut whole = format!("{head}{rest}{text}");
+    for code in ["S_FALSE", "OPC_S_UNSUPPORTEDRATE", "OPC_S_INUSE"] {
+        whole = whole.replace(&format!("[success({code})] "), "");
+    }
+    fs::write(dir.join("opc.idl"), whole).expect("a file");
+    for (kind, out) in [("-h", "opc.h"), ("-p", "opc_p.c"), ("-u", "opc_i.c")] {
+        tool(WIDL, &[CONTRACTS, imports, "--win64", "-Oicf", kind, "-o", out, "opc.idl"]);
+    }
+    tool(WIDL, &["--win64", "--dlldata-only", "-o", "opc_dlldata.c", "opc"]);
+    let generated = ["opc_p.c", "opc_i.c", "opc_dlldata.c"];
+    let flags =
+        ["-O1", "-I.", "-D_WIN32_WINNT=0x600", "-DUSE_COMPILER_EXCEPTIONS", "-include", "proxies.h", "-c"];
+    tool(CC, &[&flags[..], &generated].concat());
+    let mut arguments =
+        vec!["-std=c++17", "-Wall", "-Wextra", "-O1", "-I.", "-static", "-o", "opc.exe", "opc.cc"];
+    arguments.extend(["opc_p.o", "opc_i.o", "opc_dlldata.o"]);
+    arguments.extend(["-lole32", "-loleaut32", "-lrpcrt4", "-luuid", "-lws2_32"]);
+    tool(CXX, &arguments);
+}
+
+/// A text without the part between these, and without them.
+fn without(text: &str, begin: &str, end: &str) -> String {
+    let (head, rest) = text.split_once(begin).expect("the beginning");
+    let (_, tail) = rest.split_once(end).expect("the end");
+    format!("{head}{tail}")
 }
 
 /// Builds the caller of procedures, in this directory.

@@ -5,10 +5,15 @@
 //! written as in a programming language, dates as in ISO 8601, whatever the locale; TRUE is -1. Arrays are converted by their
 //! elements. What cannot be converted is `DISP_E_TYPEMISMATCH`, a VARTYPE that is none `DISP_E_BADVARTYPE`.
 
+pub(crate) mod date;
+mod plain;
+
+pub use plain::Plain;
+
 use crate::hresult::{self, DISP_E_BADVARTYPE};
-use crate::ndr::{plain, vartype, vartype_shape};
+use crate::ndr::{plain as plain_shape, vartype, vartype_shape};
 use crate::standard::dispatch::to_shape;
-use everywire_model::{Failure, Scalar, Variant};
+use everywire_model::{Failure, Scalar, Shape, Variant};
 
 macro_rules! types {
     ($($name:ident $value:literal $text:literal,)*) => {
@@ -54,7 +59,7 @@ pub fn change(variant: &Variant, vt: u16) -> Result<Variant, Failure> {
     }
     let target = vartype_shape(vt, 1).map_err(|_| hresult::failure(DISP_E_BADVARTYPE, None))?;
     let value = to_shape(&variant.clone().into(), &target).map_err(|code| hresult::failure(code, None))?;
-    let scalar = plain(vt).and_then(|(shape, _)| Scalar::of(shape, &value));
+    let scalar = plain_shape(vt).and_then(|(shape, _)| Scalar::of(shape, &value));
     Ok(scalar.map_or_else(|| Variant::new(target, value), Variant::from))
 }
 
@@ -66,6 +71,27 @@ pub fn type_of(variant: &Variant) -> Result<u16, Failure> {
     vartype(variant.shape())
 }
 
+/// A value of this VARTYPE that is one number, by its bits; `None` for other types, and for bits that are more than it has.
+pub fn number(vt: u16, bits: u64) -> Option<Variant> {
+    plain_shape(vt).and_then(|(shape, _)| Scalar::new(shape, bits)).map(Variant::from)
+}
+
+/// The neutral shape of a VARTYPE; that of an array has so many dimensions.
+///
+/// # Errors
+/// There is no such VARTYPE here.
+pub fn shape_of(vt: u16, dimensions: u32) -> Result<Shape, Failure> {
+    vartype_shape(vt, dimensions)
+}
+
+/// The VARTYPE of a neutral shape.
+///
+/// # Errors
+/// No VARIANT holds such a value.
+pub fn type_of_shape(shape: &Shape) -> Result<u16, Failure> {
+    vartype(shape)
+}
+
 /// Whether there is such a VARTYPE here, by itself or as an array.
 pub fn is_type(vt: u16) -> bool {
     vartype_shape(vt, 1).is_ok()
@@ -75,7 +101,6 @@ pub fn is_type(vt: u16) -> bool {
 mod tests {
     use super::*;
     use crate::hresult::{DISP_E_OVERFLOW, DISP_E_TYPEMISMATCH};
-    use everywire_model::Shape;
     use everywire_model::Value;
 
     fn of(vt: u16, value: Value) -> Variant {

@@ -1,48 +1,18 @@
 // A COM server for Wine that is called over TCP:   server [PORT]
 // Prints `port PORT`, then `objref BASE64` of an object with ICupboard, then serves until its standard input ends.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
-#include <winsock2.h>
-
-#include <olectl.h>
+#include "common.h"
 
 #include "cupboard.midl.h"
 #include "pantry.midl.h"
 
-extern "C" HRESULT STDAPICALLTYPE DllGetClassObject(REFCLSID, REFIID, void**);
-
 namespace {
-
-void check(HRESULT result, const char* what) {
-  if (SUCCEEDED(result)) return;
-  char text[64];
-  std::snprintf(text, sizeof text, "%s: 0x%08lx", what, static_cast<unsigned long>(result));
-  throw std::runtime_error(text);
-}
 
 LONG g_scales = 0;
 // What Wait waits for, and Fire fires.
 HANDLE g_fired = CreateEventA(nullptr, FALSE, FALSE, nullptr);
-
-template <class Interface> class Counted : public Interface {
-public:
-  virtual ~Counted() = default;
-  ULONG STDMETHODCALLTYPE AddRef() override { return ULONG(InterlockedIncrement(&count_)); }
-  ULONG STDMETHODCALLTYPE Release() override {
-    const LONG left = InterlockedDecrement(&count_);
-    if (left == 0) delete this;
-    return ULONG(left);
-  }
-
-private:
-  LONG count_ = 1;
-};
 
 // With a free-threaded marshaler if it is asked for: then its references go out in another form.
 class Scales : public Counted<IScales> {
@@ -120,11 +90,6 @@ private:
   ITypeInfo* info_;
 };
 
-WCHAR* copy(const WCHAR* text) {
-  const SIZE_T size = (wcslen(text) + 1) * sizeof(WCHAR);
-  return static_cast<WCHAR*>(memcpy(CoTaskMemAlloc(size), text, size));
-}
-
 class Cupboard : public Counted<ICupboard> {
 public:
   explicit Cupboard(ITypeInfo* pantry) : pantry_(pantry) {}
@@ -195,16 +160,6 @@ private:
   ITypeInfo* pantry_;
 };
 
-// The class of the proxies and stubs, in this process only.
-void know_proxies() {
-  static const CLSID kProxies = {0x6f3a1c10, 0x8d5e, 0x4b7a, {0x9c, 0x21, 0x5b, 0x2d, 0x8e, 0x0f, 0x4a, 0x2f}};
-  IUnknown* factory = nullptr;
-  check(DllGetClassObject(kProxies, IID_IUnknown, reinterpret_cast<void**>(&factory)), "proxies");
-  DWORD cookie = 0;
-  check(CoRegisterClassObject(kProxies, factory, CLSCTX_INPROC_SERVER, REGCLS_MULTIPLEUSE, &cookie), "proxies");
-  for (const IID& iid : {IID_ICupboard, IID_IScales, IID_IPantry}) check(CoRegisterPSClsid(iid, kProxies), "proxies");
-}
-
 // Registers a type library: what is called by name is marshalled as it says.
 ITypeLib* know_types(const std::wstring& file) {
   ITypeLib* library = nullptr;
@@ -219,54 +174,12 @@ std::wstring here() {
   return file.substr(0, file.rfind(L'\\') + 1);
 }
 
-// A port that is free; nobody else takes it before long.
-unsigned free_port() {
-  WSADATA data;
-  if (WSAStartup(MAKEWORD(2, 2), &data)) throw std::runtime_error("WSAStartup");
-  const SOCKET socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  int len = sizeof address;
-  if (bind(socket, reinterpret_cast<sockaddr*>(&address), len) || getsockname(socket, reinterpret_cast<sockaddr*>(&address), &len))
-    throw std::runtime_error("no free port");
-  closesocket(socket);
-  return ntohs(address.sin_port);
-}
-
-std::string base64(const BYTE* raw, SIZE_T size) {
-  static const char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (SIZE_T i = 0; i < size; i += 3) {
-    const unsigned bits = raw[i] << 16 | (i + 1 < size ? raw[i + 1] : 0) << 8 | (i + 2 < size ? raw[i + 2] : 0);
-    for (int digit = 0; digit < 4; ++digit) text += i + SIZE_T(digit) <= size ? kDigits[bits >> (18 - 6 * digit) & 63] : '=';
-  }
-  return text;
-}
-
-std::string marshalled(IUnknown* object, REFIID iid) {
-  IStream* stream = nullptr;
-  check(CreateStreamOnHGlobal(nullptr, TRUE, &stream), "stream");
-  // Written into a table: it may be read any number of times.
-  check(CoMarshalInterface(stream, iid, object, MSHCTX_DIFFERENTMACHINE, nullptr, MSHLFLAGS_TABLESTRONG), "CoMarshalInterface");
-  HGLOBAL memory = nullptr;
-  check(GetHGlobalFromStream(stream, &memory), "memory");
-  STATSTG state;
-  check(stream->Stat(&state, STATFLAG_NONAME), "Stat");
-  const BYTE* raw = static_cast<const BYTE*>(GlobalLock(memory));
-  return base64(raw, SIZE_T(state.cbSize.QuadPart));
-}
-
 }  // namespace
 
 int main(int argc, char** argv) try {
   check(CoInitializeEx(nullptr, COINIT_MULTITHREADED), "CoInitializeEx");
-  know_proxies();
-  const std::string port = argc > 1 ? argv[1] : std::to_string(free_port());
-  std::string protocol = "ncacn_ip_tcp", endpoint = port;
-  const RPC_STATUS status = RpcServerUseProtseqEpA(reinterpret_cast<RPC_CSTR>(&protocol[0]), RPC_C_PROTSEQ_MAX_REQS_DEFAULT,
-                                                   reinterpret_cast<RPC_CSTR>(&endpoint[0]), nullptr);
-  if (status) throw std::runtime_error("RpcServerUseProtseqEp: " + std::to_string(status));
+  know_proxies({IID_ICupboard, IID_IScales, IID_IPantry});
+  const std::string port = listen_at(argc > 1 ? argv[1] : "");
   // It describes IDispatch, which others are derived from.
   know_types(L"stdole2.tlb");
   know_types(here() + L"cupboard.tlb");

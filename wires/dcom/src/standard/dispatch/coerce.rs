@@ -1,18 +1,16 @@
 //! Between VARIANTs and the shapes of parameters, as VariantChangeType converts (MS-OAUT 3.1.4.4.4).
 
-use super::date;
 use super::decimal::Decimal;
 use crate::hresult::{DISP_E_BADVARTYPE, DISP_E_OVERFLOW, DISP_E_PARAMNOTFOUND, DISP_E_TYPEMISMATCH};
 use crate::ndr::{DECIMAL_SHAPE, is_decimal};
 use crate::standard::contracts::BSTR;
+use crate::variant::Plain;
 use everywire_model::Bytes;
 use everywire_model::describe::{Hold, Referent};
 use everywire_model::shape::{Alias, Shape};
 use everywire_model::value::{TypedShape, Value};
 use std::borrow::Cow;
 
-/// A CURRENCY counts ten-thousandths.
-const CURRENCY_UNIT: i128 = 10_000;
 /// Nesting of arrays that is converted.
 const DEPTH: u32 = 16;
 
@@ -75,7 +73,7 @@ fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Va
         Shape::Optional(_) | Shape::Pointer(_) => Value::Nothing,
         // NULL is no value of any other type.
         _ if nothing && alias_of(from) == Some("NULL") => return Err(DISP_E_TYPEMISMATCH),
-        Shape::Bool => Value::Bool(truth(from, value)?),
+        Shape::Bool => Value::Bool(number(from, value, Plain::truth)?),
         Shape::U8 => integer(from, value, target, 0, u8::MAX.into())?,
         Shape::I8 => integer(from, value, target, i8::MIN.into(), i8::MAX.into())?,
         Shape::U16 => integer(from, value, target, 0, u16::MAX.into())?,
@@ -84,19 +82,9 @@ fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Va
         Shape::I32 => integer(from, value, target, i32::MIN.into(), i32::MAX.into())?,
         Shape::U64 => integer(from, value, target, 0, u64::MAX.into())?,
         Shape::I64 => integer(from, value, target, i64::MIN.into(), i64::MAX.into())?,
-        Shape::F32 => {
-            let number = float(from, value)?;
-            if number.is_finite() && number.abs() > f64::from(f32::MAX) {
-                return Err(DISP_E_OVERFLOW);
-            }
-            Value::Float(number)
-        }
-        Shape::F64 => Value::Float(match value {
-            Value::Text(text) if alias_of(target) == Some("DATE") => {
-                date::parse(text).or_else(|| text.trim().parse().ok()).ok_or(DISP_E_TYPEMISMATCH)?
-            }
-            value => float(from, value)?,
-        }),
+        Shape::F32 => Value::Float(number(from, value, Plain::single)?.into()),
+        Shape::F64 if alias_of(target) == Some("DATE") => Value::Float(number(from, value, Plain::date)?),
+        Shape::F64 => Value::Float(number(from, value, Plain::real)?),
         Shape::Text(_) => Value::Text(text(from, value)?),
         Shape::Char | Shape::WideChar => {
             let text = text(from, value)?;
@@ -189,14 +177,33 @@ fn alias_of(shape: &Shape) -> Option<&str> {
     }
 }
 
-fn truth(from: &Shape, value: &Value) -> Result<bool, u32> {
-    match value {
-        Value::Bool(flag) => Ok(*flag),
-        Value::Text(text) if text.trim().eq_ignore_ascii_case("true") || text.trim() == "#TRUE#" => Ok(true),
-        Value::Text(text) if text.trim().eq_ignore_ascii_case("false") || text.trim() == "#FALSE#" => {
-            Ok(false)
+/// A value without parts.
+fn plain<'v>(from: &Shape, value: &'v Value) -> Option<Plain<'v>> {
+    Some(match value {
+        Value::Nothing => Plain::Empty,
+        Value::Bool(flag) => Plain::Bool(*flag),
+        Value::Integer(number) if alias_of(from) == Some("CURRENCY") => {
+            Plain::Money(i64::try_from(*number).ok()?)
         }
-        value => Ok(float(from, value)? != 0.0),
+        Value::Integer(number) => Plain::Whole(*number),
+        Value::Float(number) if alias_of(from) == Some("DATE") => Plain::Date(*number),
+        #[allow(clippy::cast_possible_truncation)]
+        Value::Float(number) if matches!(from.resolved(), Shape::F32) => Plain::Single(*number as f32),
+        Value::Float(number) => Plain::Real(*number),
+        Value::Text(text) => Plain::Text(text),
+        _ => return None,
+    })
+}
+
+/// Something of a value without parts, or of the number that a DECIMAL is.
+fn number<'v, T>(
+    from: &Shape,
+    value: &'v Value,
+    of: impl FnOnce(&Plain<'v>) -> Result<T, u32>,
+) -> Result<T, u32> {
+    match value {
+        Value::Struct(_) => of(&Plain::Real(decimal(from, value)?.float())),
+        value => of(&plain(from, value).ok_or(DISP_E_TYPEMISMATCH)?),
     }
 }
 
@@ -211,71 +218,27 @@ fn decimal(from: &Shape, value: &Value) -> Result<Decimal, u32> {
         Value::Integer(number) if alias_of(from) == Some("CURRENCY") => Decimal::scaled(*number, 4),
         Value::Integer(number) => Decimal::scaled(*number, 0),
         Value::Text(text) => Decimal::parse(text),
-        value => Decimal::from_float(float(from, value)?),
+        value => Decimal::from_float(number(from, value, Plain::real)?),
     }
 }
 
-/// A number, as a CURRENCY would hold it if either side is one.
+/// A whole number between these, as a CURRENCY would hold it if the target is one.
 fn integer(from: &Shape, value: &Value, target: &Shape, least: i128, most: i128) -> Result<Value, u32> {
-    let (is_currency, was_currency) =
-        (alias_of(target) == Some("CURRENCY"), alias_of(from) == Some("CURRENCY"));
-    let number = match value {
-        Value::Integer(number) if is_currency == was_currency => *number,
-        Value::Integer(number) if is_currency => number.checked_mul(CURRENCY_UNIT).ok_or(DISP_E_OVERFLOW)?,
-        Value::Bool(flag) if !is_currency => -i128::from(*flag),
-        Value::Struct(_) if !is_currency => decimal(from, value)?.rounded(),
-        Value::Text(text) if !is_currency && text.trim().parse::<i128>().is_ok() => {
-            text.trim().parse().map_err(|_| DISP_E_TYPEMISMATCH)?
-        }
-        value => {
-            let number = float(from, value)? * if is_currency { 10_000.0 } else { 1.0 };
-            // To the nearest, halves to the even one.
-            let rounded = number.round_ties_even();
-            if !rounded.is_finite() || rounded.abs() > 1e30 {
-                return Err(DISP_E_OVERFLOW);
-            }
-            #[allow(clippy::cast_possible_truncation)]
-            let rounded = rounded as i128;
-            rounded
-        }
+    let found = match value {
+        _ if alias_of(target) == Some("CURRENCY") => number(from, value, Plain::money)?.into(),
+        // It may have more digits than other numbers.
+        Value::Struct(_) => decimal(from, value)?.rounded(),
+        value => number(from, value, |plain| plain.whole(least, most))?,
     };
-    if (least..=most).contains(&number) { Ok(Value::Integer(number)) } else { Err(DISP_E_OVERFLOW) }
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn float(from: &Shape, value: &Value) -> Result<f64, u32> {
-    match value {
-        Value::Float(number) => Ok(*number),
-        Value::Integer(number) if alias_of(from) == Some("CURRENCY") => Ok(*number as f64 / 10_000.0),
-        Value::Integer(number) => Ok(*number as f64),
-        Value::Bool(flag) => Ok(if *flag { -1.0 } else { 0.0 }),
-        Value::Text(text) => text.trim().parse().map_err(|_| DISP_E_TYPEMISMATCH),
-        Value::Nothing => Ok(0.0),
-        Value::Struct(_) => Ok(decimal(from, value)?.float()),
-        _ => Err(DISP_E_TYPEMISMATCH),
-    }
+    if (least..=most).contains(&found) { Ok(Value::Integer(found)) } else { Err(DISP_E_OVERFLOW) }
 }
 
 fn text(from: &Shape, value: &Value) -> Result<String, u32> {
-    Ok(match value {
-        Value::Text(text) => text.clone(),
-        Value::Char(character) => character.to_string(),
-        Value::Bool(flag) => if *flag { "-1" } else { "0" }.to_owned(),
-        Value::Nothing => String::new(),
-        Value::Integer(_) if alias_of(from) != Some("CURRENCY") => match value {
-            Value::Integer(number) => number.to_string(),
-            _ => return Err(DISP_E_TYPEMISMATCH),
-        },
-        Value::Float(number) if alias_of(from) == Some("DATE") => {
-            date::text(*number).ok_or(DISP_E_OVERFLOW)?
-        }
-        // As many digits as tell it from others of its own width.
-        #[allow(clippy::cast_possible_truncation)]
-        Value::Float(number) if matches!(from.resolved(), Shape::F32) => (*number as f32).to_string(),
-        Value::Integer(_) | Value::Float(_) => float(from, value)?.to_string(),
-        Value::Struct(_) => decimal(from, value)?.text(),
-        _ => return Err(DISP_E_TYPEMISMATCH),
-    })
+    match value {
+        Value::Char(character) => Ok(character.to_string()),
+        Value::Struct(_) => Ok(decimal(from, value)?.text()),
+        value => number(from, value, Plain::text),
+    }
 }
 
 /// A value of this shape as a VARIANT.

@@ -2,7 +2,6 @@
 
 pub mod call;
 pub(super) mod coerce;
-mod date;
 mod decimal;
 mod invoke;
 pub(super) mod members;

@@ -10,7 +10,7 @@ const SECONDS: i64 = 86_400;
 
 /// A DATE as text; nothing for one out of range.
 #[allow(clippy::cast_possible_truncation)]
-pub(super) fn text(date: f64) -> Option<String> {
+pub(crate) fn text(date: f64) -> Option<String> {
     if !date.is_finite() || date.abs() > 3e6 {
         return None;
     }
@@ -31,7 +31,7 @@ pub(super) fn text(date: f64) -> Option<String> {
 
 /// The DATE that is written so: `2026-11-23`, with a time behind a space or a `T`, of seconds with a fraction or without any.
 #[allow(clippy::cast_precision_loss)]
-pub(super) fn parse(text: &str) -> Option<f64> {
+pub(crate) fn parse(text: &str) -> Option<f64> {
     let text = text.trim();
     let (date, time) = match text.split_once([' ', 'T']) {
         Some((date, time)) => (date, Some(time)),
