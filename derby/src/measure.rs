@@ -2,7 +2,7 @@
 //!
 //! * What is measured goes on in this order: calls that nobody counts, a look at the clocks of CPU time, calls that are timed one after
 //!   the other, another look. Between two timed calls the clock is read once.
-//! * A [`Line`] is of one operation; several clients at once ([`several`]) say one line together.
+//! * A [`Line`] is of one operation; several clients at once (`several`) say one line together.
 
 pub(crate) mod several;
 

@@ -4,7 +4,7 @@
 //! * A handle of the server means something in a group, a handle of the client in the group's client. Which group an interface pointer
 //!   belongs to is learned from the references in answers; where that was not overheard, a handle that means one item only is still told,
 //!   and one that may mean several is told as all of them.
-//! * What is remembered is bounded: at [`MOST`] entries it is forgotten. What does not decode is not told.
+//! * What is remembered is bounded: at `MOST` entries it is forgotten. What does not decode is not told.
 
 use crate::contract::{
     FILETIME, GUID, IOPCAsyncIO2, IOPCDataCallback, IOPCItemIO, IOPCItemMgt, IOPCServer, IOPCSyncIO,

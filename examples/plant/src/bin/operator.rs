@@ -1,4 +1,4 @@
-//! Uses the plant. `client [ADDRESS]`, by default that of `server` on this machine.
+//! Uses the plant. `operator [ADDRESS]`, by default that of `tank` on this machine.
 
 use everywire::{Failure, Node};
 use everywire_opc::remote::{Branch, DataAccess, Event, Wanted};

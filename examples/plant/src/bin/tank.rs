@@ -1,4 +1,4 @@
-//! Serves the plant. `server [ADDRESS]`, by default `dcom://127.0.0.1:4135?level=none`: whoever reaches the port may call.
+//! Serves the plant. `tank [ADDRESS]`, by default `dcom://127.0.0.1:4135?level=none`: whoever reaches the port may call.
 
 use everywire::{Failure, Node};
 use plant::Tank;
