@@ -105,6 +105,20 @@ fn a_mistake_beside_them_is_still_a_mistake() {
 }
 
 #[test]
+fn a_type_that_others_have_inside_cannot_be_left_out() {
+    for text in [
+        "struct S; typedef sequence<S> Many; struct S { Many more; long double x; }; interface A { void f(in Many m); };",
+        "const long double SIZE = 2.0; struct S; typedef sequence<S> Many; struct S { Many more; long x[SIZE]; };
+         interface A { void f(in Many m); };",
+        "union U; typedef sequence<U> Many; union U switch (long) { case 1: Many more; case 2: fixed<4, 2> x; };
+         interface A { void f(in Many m); };",
+    ] {
+        let mistakes = omg::parse(text, "a.idl").unwrap_err();
+        assert!(mistakes.list.iter().any(|mistake| mistake.message.contains("not supported")), "{mistakes}");
+    }
+}
+
+#[test]
 fn a_base_may_have_another_name() {
     let contract = read(
         "interface A { typedef long T; struct Foo; typedef sequence<Foo> Foos; struct Foo { T x; Foos kids; }; void first(); };

@@ -127,6 +127,11 @@ impl Builder<'_> {
         bases
     }
 
+    /// What is lacking where nobody said it and no mistake was reported: nothing is left out without a word.
+    fn unnamed(&self) -> Option<Rc<str>> {
+        (!self.report.failed()).then(|| "something that it needs".into())
+    }
+
     /// The interface that has another name by a typedef.
     fn renamed(&self, shape: &Shape) -> Option<Rc<Built>> {
         let Shape::Reference(referent) = shape.resolved() else { return None };
@@ -180,6 +185,7 @@ impl Builder<'_> {
                 let built = self.operation(operation);
                 let lacking = self.lacking.take();
                 let Some(mut built) = built else {
+                    let lacking = lacking.or_else(|| self.unnamed());
                     draft.leave_out(&operation.ident.name, lacking);
                     return None;
                 };
@@ -196,7 +202,7 @@ impl Builder<'_> {
                 for ident in &attribute.idents {
                     self.declare(ident, What::Attribute)?;
                     let Some(Typed { shape, .. }) = typed.clone() else {
-                        draft.leave_out(&ident.name, lacking.clone());
+                        draft.leave_out(&ident.name, lacking.clone().or_else(|| self.unnamed()));
                         continue;
                     };
                     let mut getter =
