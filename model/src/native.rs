@@ -203,6 +203,13 @@ impl<'a> Reader<'a> {
         Some(part)
     }
 
+    /// What is left: octets, and what stands beside them.
+    fn rest(&self) -> usize {
+        let beside =
+            self.body.beside.as_ref().map_or(0, |beside| beside.parts.0.len() + beside.handles.len());
+        self.body.bytes.len().saturating_sub(self.at) + beside
+    }
+
     fn lacks(&self, noun: &str) -> Failure {
         Failure::malformed(format_args!("{noun} was expected: the contracts differ"), self.at)
     }
@@ -284,6 +291,10 @@ impl<'a> Source<'a> for Reader<'a> {
         self.mark(OPEN, "a composite")?;
         self.budget.enter()?;
         let len = usize::try_from(self.u64()?).unwrap_or(usize::MAX);
+        // Each element has an octet, or stands beside them: with another contract anything may be taken for a count.
+        if len > self.rest() {
+            return Err(self.lacks("a composite"));
+        }
         Ok(if matches!(shape.resolved(), Shape::Union(_)) { 0 } else { len })
     }
 
@@ -305,5 +316,48 @@ impl<'a> Source<'a> for Reader<'a> {
 
     fn status(&self) -> i32 {
         self.body.status()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::failure::Kind;
+
+    fn written(shape: &Shape, len: usize) -> Body {
+        NATIVE.write(&mut |sink| sink.open(shape, len).and_then(|()| sink.close(shape))).unwrap()
+    }
+
+    #[test]
+    fn a_count_is_no_larger_than_what_is_there() {
+        let shape = Shape::sequence(Shape::U32);
+        let read = |len| written(&shape, len).read(|source| source.open(&shape));
+        assert!(read(0).is_ok());
+        for len in [2, 1 << 40, usize::MAX] {
+            assert_eq!(read(len).unwrap_err().kind(), Kind::Malformed, "{len}");
+        }
+    }
+
+    #[test]
+    fn references_and_handles_need_no_octets() {
+        let shape = Shape::sequence(Shape::Reference(crate::Hold::new(crate::shape::Referent {
+            name: Default::default(),
+            id: Default::default(),
+        })));
+        let body = NATIVE
+            .write(&mut |sink| {
+                sink.open(&shape, 40)?;
+                (0..40).try_for_each(|_| sink.reference(None))?;
+                sink.close(&shape)
+            })
+            .unwrap();
+        let read = body.read(|source| {
+            let len = source.open(&shape)?;
+            (0..len).try_for_each(|_| source.reference().map(drop))?;
+            source.close(&shape)
+        });
+        assert!(read.is_ok());
     }
 }
