@@ -14,12 +14,12 @@ use everywire_opc::{Data, VarType};
 
 const STUBS: &str = include_str!("../../wires/dcom/tests/golden/stubs.tsv");
 /// Bytes of ORPCTHIS and ORPCTHAT, without extensions.
-const THIS: usize = 32;
-const THAT: usize = 8;
+pub(crate) const THIS: usize = 32;
+pub(crate) const THAT: usize = 8;
 /// S_OK behind the results.
-const HRESULT: usize = 4;
+pub(crate) const HRESULT: usize = 4;
 
-fn stub(name: &str) -> Vec<u8> {
+pub(crate) fn stub(name: &str) -> Vec<u8> {
     let line =
         STUBS.lines().find(|line| line.starts_with(&format!("{name}\t"))).expect("a stub of this name");
     let digits = line.rsplit('\t').next().expect("three columns");

@@ -3,6 +3,7 @@
 //! asked, octet by octet, but for what a client chooses: its handle of the item, and padding.
 
 use super::{next_live, quick, values};
+use crate::captures::{HRESULT, THAT, THIS, stub};
 use crate::server::PATIENCE;
 use everywire::model::describe::{Array, Cow, Field, Hold, Shape, Struct};
 use everywire::model::{Answer, Encode, Interface, Request, Servant, Sink, Variant, Visit};
@@ -20,19 +21,6 @@ const CLASS: &str = "8b1c5f0e-3d57-4a0e-9a5b-0f3c1e7d2a11";
 const ITEM: &str = "Channel_0_User_Defined.Sine.Sine5";
 /// The captured client's handle of the item, which stands in what it sends and is sent.
 const HANDLE: u32 = 0x0114_0268;
-const STUBS: &str = include_str!("../../../wires/dcom/tests/golden/stubs.tsv");
-/// Octets of ORPCTHIS and ORPCTHAT, without extensions, and of the HRESULT behind results.
-const THIS: usize = 32;
-const THAT: usize = 8;
-const HRESULT: usize = 4;
-
-fn stub(name: &str) -> Vec<u8> {
-    let line =
-        STUBS.lines().find(|line| line.starts_with(&format!("{name}\t"))).expect("a stub of this name");
-    let digits = line.rsplit('\t').next().expect("three columns");
-    let octet = |at: usize| u8::from_str_radix(digits.get(at..at + 2).expect("pairs"), 16).expect("digits");
-    (0..digits.len()).step_by(2).map(octet).collect()
-}
 
 /// The results of a captured answer; the wire adds the HRESULT.
 fn results(name: &str) -> Vec<u8> {
