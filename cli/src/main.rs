@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod contract;
+mod headers;
 mod json;
 mod opcda;
 mod operation;

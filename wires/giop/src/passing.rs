@@ -78,9 +78,7 @@ impl GiopSession {
         }
         if is_asked {
             self.waiting.push_back(id);
-            if carries.body.is_some() {
-                self.passed.push_back(id);
-            }
+            self.passed.push_back(id);
         }
         Ok(CallId(id.into()))
     }
