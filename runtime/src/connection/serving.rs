@@ -102,6 +102,11 @@ impl Connection {
             };
             sent = false;
             events += 1;
+            let event = match event {
+                // Whoever answers for all such keys is asked as the caller asked.
+                Event::Probe { key, asked: Some(incoming), .. } if self.passes(&key) => Event::Call(incoming),
+                event => event,
+            };
             match event {
                 Event::Call(incoming) if self.node.is_draining() => {
                     let _ = core.session.answer(incoming.id, Answer::Failed(&ending()));
@@ -118,7 +123,7 @@ impl Connection {
                         return Served::Deposed;
                     }
                 }
-                Event::Probe { id, key, type_id } => {
+                Event::Probe { id, key, type_id, .. } => {
                     self.establish(&mut core);
                     let answer = match self.present(&key, type_id.as_deref()) {
                         Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
@@ -172,11 +177,19 @@ impl Connection {
         served
     }
 
+    /// Whether the key is served only by whoever answers for all that begin so.
+    fn passes(&self, key: &[u8]) -> bool {
+        self.node.directory.spelled(self.wire, key).is_empty() && self.node.directory.by_prefix(key).is_some()
+    }
+
     /// Whether the object is here, and of that interface.
     fn present(&self, key: &[u8], type_id: Option<&str>) -> Result<(), Failure> {
         let entries = self.node.directory.spelled(self.wire, key);
         if entries.is_empty() {
-            return Err(no_object(key));
+            return match self.node.directory.by_prefix(key) {
+                Some(entry) => entry.servant.locate(key, type_id),
+                None => Err(no_object(key)),
+            };
         }
         match type_id {
             Some(id) if !entries.iter().any(|entry| entry.servant.interface().is_a(id)) => {
