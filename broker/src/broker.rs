@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::plan::{Plan, RoutePlan};
 use crate::route::{Route, World, shown};
 use crate::signals::{Watch, Watched};
-use everywire::{Builder, Notice};
+use everywire::{Builder, Bytes, Notice};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -89,9 +89,12 @@ impl Broker {
     pub fn references(&self) -> Vec<(String, String, String)> {
         let state = self.inner.state();
         let of = |route: &Arc<Route>| {
-            let (key, name) = (route.key.clone(), route.name.clone());
+            let (key, name, opaque) = (route.key.clone(), route.name.clone(), route.opaque.is_some());
             state.fronts.iter().filter_map(move |front| {
-                let reference = front.node.reference(&key)?;
+                let reference = match opaque {
+                    true => front.node.published_as("", &key),
+                    false => front.node.reference(&key)?,
+                };
                 Some((name.clone(), front.node.print_friendly(&reference), front.node.print(&reference)))
             })
         };
@@ -159,7 +162,9 @@ impl Broker {
             let mut objects: HashMap<Place, Vec<Arc<Route>>> = HashMap::new();
             for (plan, route) in plan.routes.iter().zip(&routes) {
                 if plan.listens.contains(&at) {
-                    let place = (plan.key.clone(), plan.interface.id.to_string());
+                    // Routes without a contract stand at one gate, in the order of the file.
+                    let key = if plan.is_opaque() { Bytes::new() } else { plan.key.clone() };
+                    let place = (key, plan.interface.id.to_string());
                     objects.entry(place).or_default().push(Arc::clone(route));
                 }
             }
@@ -171,10 +176,10 @@ impl Broker {
         for old in &state.routes {
             for target in &old.targets {
                 let stays = routes.iter().any(|route| {
-                    route.name == old.name && route.targets.iter().any(|held| held.name == target.name)
+                    route.name == old.name && route.targets.iter().any(|held| held.name() == target.name())
                 });
                 if !stays {
-                    inner.metrics.forget_target(&old.name, &target.name);
+                    inner.metrics.forget_target(&old.name, target.name());
                 }
             }
         }

@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::pattern::Who;
 use crate::route::Route;
 use everywire::{Failure, Initiator, Kind};
-use everywire_model::{Body, Shape};
+use everywire_model::{Body, Request, Shape};
 use place::Place;
 use prometheus_client::metrics::counter::Counter;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -127,15 +127,16 @@ impl Copier {
         self: &Arc<Self>,
         _: Direction,
         route: &Route,
-        index: usize,
+        request: &Request,
         body: &Body,
         who: &Who,
     ) -> Result<Option<Arc<Copied>>, Failure> {
         let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        let index = request.index();
         let taken = match &self.to {
             To::Place(place) => {
                 let caller = route.asks_who().then(|| who.source());
-                place.put(copy(route, index, call, caller, What::Arguments, body, None))
+                place.put(copy(route, request, call, caller, What::Arguments, body, None))
             }
             To::Route(to) => {
                 let to = to.get().and_then(Weak::upgrade);
@@ -157,13 +158,13 @@ impl Copier {
 
 impl Copied {
     /// The call was answered: with these results, or with this exception.
-    pub(crate) fn answer(&self, route: &Route, index: usize, body: &Body, raised: Option<&Shape>) {
+    pub(crate) fn answer(&self, route: &Route, request: &Request, body: &Body, raised: Option<&Shape>) {
         let To::Place(place) = &self.copier.to else { return };
         if !self.copier.answers {
             return;
         }
         let what = raised.map_or(What::Results, |shape| What::Raised(shape.noun().into_owned()));
-        let taken = place.put(copy(route, index, self.call, None, what, body, raised));
+        let taken = place.put(copy(route, request, self.call, None, what, body, raised));
         if taken {
             self.copier.taken.inc()
         } else {
@@ -174,25 +175,29 @@ impl Copied {
 
 fn copy(
     route: &Route,
-    index: usize,
+    request: &Request,
     call: u64,
     caller: Option<String>,
     what: What,
     body: &Body,
     raised: Option<&Shape>,
 ) -> Copy {
-    let operation = route.interface.operations.get(index);
+    let operation = route.interface.operations.get(request.index());
     let shape = match (raised, operation, &what) {
         (Some(shape), ..) => shape.clone(),
         (None, Some(operation), What::Results) => operation.results.clone(),
         (None, Some(operation), _) => operation.arguments.clone(),
         (None, None, _) => Shape::Void,
     };
+    let label = match operation {
+        Some(operation) => operation.label.to_string(),
+        None => request.method().label().into_owned(),
+    };
     Copy {
         at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO),
         call,
         route: route.name.as_str().into(),
-        operation: operation.map(|operation| operation.label.to_string()).unwrap_or_default(),
+        operation: label,
         caller,
         what,
         body: body.clone(),
@@ -208,7 +213,9 @@ impl Copy {
 
     /// A line of JSON. Values that do not read as the contract says are octets.
     fn line(&self) -> String {
-        let values = json::of(&self.body, &self.shape).unwrap_or_else(|| json::octets(&self.body.bytes));
+        // Without a contract nobody knows what the octets mean.
+        let known = (!matches!(self.shape, Shape::Void)).then(|| json::of(&self.body, &self.shape)).flatten();
+        let values = known.unwrap_or_else(|| json::octets(&self.body.bytes));
         let mut line = format!(
             "{{\"time\":\"{}\",\"route\":{},\"call\":{},\"operation\":{}",
             timestamp(self.at),
@@ -218,6 +225,18 @@ impl Copy {
         );
         if let Some(caller) = &self.caller {
             line.push_str(&format!(",\"caller\":{}", json::text(caller)));
+        }
+        if let Some(Ok(headers)) = self.body.headers().map(|headers| headers.list(&self.body))
+            && !headers.is_empty()
+        {
+            let each = headers.iter().map(|header| {
+                format!(
+                    "{{\"name\":{},\"value\":{}}}",
+                    json::text(&header.name),
+                    json::text(&header.display())
+                )
+            });
+            line.push_str(&format!(",\"headers\":[{}]", each.collect::<Vec<_>>().join(",")));
         }
         match &self.what {
             What::Arguments => line.push_str(&format!(",\"arguments\":{values}")),

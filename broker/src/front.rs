@@ -6,7 +6,7 @@ use crate::passage::Passage;
 use crate::pattern::Who;
 use crate::route::Route;
 use everywire::{Builder, Bytes, Failure, Initiator, Interface, Kind, Node, Reference};
-use everywire_model::{Answer, Hold, Request, Servant, Shape, Wire};
+use everywire_model::{Answer, Hold, Link, Request, Servant, Shape, Wire};
 use prometheus_client::metrics::counter::Counter;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -90,6 +90,7 @@ impl Front {
         for (key, _) in gone {
             // All interfaces of the object go with it; those that stay are served anew below.
             self.node.withdraw(&key);
+            self.node.withdraw_prefix(&key);
             gates.retain(|(held, _), _| *held != key);
         }
         for (place, routes) in wanted {
@@ -111,8 +112,12 @@ impl Front {
                     front: front.clone(),
                 }
             };
-            self.node.export_servant(&place.0, Arc::new(gate()));
-            if self.wire.makes_objects() {
+            if gate().is_opaque() {
+                self.node.export_prefix(&place.0, Arc::new(gate()));
+            } else {
+                self.node.export_servant(&place.0, Arc::new(gate()));
+            }
+            if self.wire.makes_objects() && !gate().is_opaque() {
                 // Whoever asks for an object of the class gets one that is called by the same routes.
                 self.node.export_class_servants(&place.0, interface, move |_| {
                     Ok(vec![Arc::new(gate()) as Arc<dyn Servant>])
@@ -164,6 +169,13 @@ struct Gate {
     front: Weak<Front>,
 }
 
+impl Gate {
+    /// Whether it is for calls that nobody here has a contract of.
+    fn is_opaque(&self) -> bool {
+        self.interface.operations.is_empty() && self.interface.id.is_empty()
+    }
+}
+
 impl Servant for Gate {
     fn interface(&self) -> &Interface {
         &self.interface
@@ -173,8 +185,13 @@ impl Servant for Gate {
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
         let asked = routes.iter().any(|route| route.asks_who());
         let who = if asked { Who::of(request.peer().as_ref()) } else { Who::default() };
-        match routes.iter().find(|route| route.is_for(request.index(), &who)) {
+        match routes.iter().find(|route| route.is_for(&request, &who)) {
             Some(route) => Passage::begin(request, route, &who, self.front.upgrade()),
+            // Of an object that nobody has named.
+            None if self.is_opaque() => {
+                let failure = Failure::new(Kind::NoObject, Initiator::Peer, "no route is for this object");
+                request.answer(Answer::Failed(&failure));
+            }
             None => {
                 if let Some(front) = self.front.upgrade() {
                     front.unmatched.inc();
@@ -182,6 +199,13 @@ impl Servant for Gate {
                 let failure = Failure::new(Kind::Refused, Initiator::Peer, "no route is for this call");
                 request.answer(Answer::Failed(&failure));
             }
+        }
+    }
+
+    fn closed(&self, link: &dyn Link) {
+        let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
+        for target in routes.iter().flat_map(|route| &route.targets) {
+            target.forget(link.number());
         }
     }
 }

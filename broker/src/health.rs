@@ -44,8 +44,7 @@ fn run(route: &Weak<Route>, every: Duration, stop: &(Mutex<bool>, Condvar), log:
         let Some(route) = route.upgrade() else { return };
         for target in &route.targets {
             let Some(news) = target.probe(every.min(MOST)) else { continue };
-            let mut fields =
-                vec![("route", route.name.clone().into()), ("target", target.name.clone().into())];
+            let mut fields = vec![("route", route.name.clone().into()), ("target", target.name().into())];
             match news {
                 Ok(()) => log.info("target is back", &fields),
                 Err(failure) => {

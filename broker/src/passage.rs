@@ -9,16 +9,18 @@ use crate::copies::{Copied, Direction};
 use crate::cross::{self, Replace};
 use crate::front::Front;
 use crate::limits::Permit;
+use crate::pass::Edits;
 use crate::pattern::Who;
 use crate::references::References;
 use crate::route::Route;
 use crate::upstream::Upstream;
 use everywire::model::failure::Completed;
 use everywire::{Failure, Initiator, Kind, Reference};
+use everywire_model::Raised;
 use everywire_model::object::unexpected;
-use everywire_model::session::Raised;
 use everywire_model::shape::Referent;
-use everywire_model::{Answer, Body, Operation, Outcome, Request, Resolver, Shape, Sink, Visit};
+use everywire_model::visit::WithHeaders;
+use everywire_model::{Answer, Body, Encoded, Operation, Outcome, Request, Resolver, Shape, Sink, Visit};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -72,8 +74,12 @@ impl Passage {
             return redirect(request, route);
         }
         let mut copied = Vec::new();
+        let before = &route.edits.before;
+        let changed =
+            (!before.is_empty() && !route.copies.is_empty()).then(|| Edits::on(before, request.body()));
         for copier in &route.copies {
-            match copier.take(Direction::Call, route, index, request.body(), who) {
+            let body = changed.as_ref().unwrap_or_else(|| request.body());
+            match copier.take(Direction::Call, route, &request, body, who) {
                 Ok(one) => copied.extend(one),
                 Err(failure) => {
                     route.metrics.refused("copy");
@@ -136,9 +142,20 @@ impl Passage {
         self.attempts += 1;
     }
 
-    /// The encoded arguments.
+    /// The call.
+    pub(crate) fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The encoded arguments; those that are passed on as they came have the route's changes of headers.
     pub(crate) fn body(&self) -> Body {
-        self.request.body().clone()
+        let body = self.request.body();
+        let Edits { before, behind, .. } = &self.route.edits;
+        match (&self.route.opaque, before.as_slice(), behind.as_slice()) {
+            (None, ..) | (_, [], []) => body.clone(),
+            (_, edits, []) | (_, [], edits) => Edits::on(edits, body),
+            (_, before, behind) => Edits::on(behind, &Edits::on(before, body)),
+        }
     }
 
     /// How its arguments are passed on.
@@ -177,6 +194,14 @@ impl Passage {
     /// A target has answered, or failed.
     pub(crate) fn ended(mut self: Box<Self>, outcome: Outcome<Body>) {
         match outcome {
+            Outcome::Done(body) if self.route.opaque.is_some() => self.passed(body),
+            Outcome::Raised(raised) if self.route.opaque.is_some() => {
+                let failure = unexpected(&raised.id);
+                match &raised.encoded {
+                    Some(encoded) => self.passed_as(encoded, &failure),
+                    None => self.fail(&failure),
+                }
+            }
             Outcome::Done(body) => self.done(&body),
             Outcome::Raised(raised) => self.raised(&raised),
             Outcome::Moved(reference) => self.moved(&reference),
@@ -186,7 +211,10 @@ impl Passage {
                     self.route.metrics.retries.inc();
                     return self.send();
                 }
-                self.fail(&failure);
+                match failure.encoded().filter(|_| self.route.opaque.is_some() && !self.maybe) {
+                    Some(encoded) => self.passed_as(&Arc::clone(encoded), &failure),
+                    None => self.fail(&failure),
+                }
             }
         }
     }
@@ -198,7 +226,10 @@ impl Passage {
             return false;
         }
         let others = u32::try_from(self.route.targets.len()).unwrap_or(u32::MAX).saturating_sub(1);
-        let idempotent = self.route.facts.get(self.index).is_some_and(|facts| facts.idempotent);
+        let idempotent = match &self.route.opaque {
+            Some(opaque) => opaque.is_idempotent(&self.request),
+            None => self.route.facts.get(self.index).is_some_and(|facts| facts.idempotent),
+        };
         let (sendable, most) = match (failure.kind(), failure.completed()) {
             (Kind::Unreachable | Kind::Busy, Completed::No) => (true, self.route.retries.max(others)),
             (Kind::Unreachable | Kind::Busy | Kind::TimedOut, _) => (idempotent, self.route.retries),
@@ -220,6 +251,28 @@ impl Passage {
         }
     }
 
+    /// Results of a call that nobody here reads.
+    fn passed(mut self: Box<Self>, body: Body) {
+        self.route.metrics.done.inc();
+        self.copy_answer(&body, None);
+        let edits = &self.route.edits.answers;
+        let body = if edits.is_empty() { body } else { Edits::on(edits, &body) };
+        self.request.answer(Answer::Done(&body));
+        self.over();
+    }
+
+    /// An exception or a failure of such a call, as it came.
+    fn passed_as(mut self: Box<Self>, encoded: &Encoded, failure: &Failure) {
+        if encoded.raised {
+            self.route.metrics.raised.inc();
+        } else {
+            self.route.metrics.failed(failure.kind());
+        }
+        self.copy_answer(&encoded.body, None);
+        self.request.answer(Answer::Passed { encoded, failure });
+        self.over();
+    }
+
     fn done(mut self: Box<Self>, body: &Body) {
         let values = self.results();
         let route = Arc::clone(&self.route);
@@ -227,7 +280,13 @@ impl Passage {
         self.copy_answer(body, None);
         if let Some(operation) = route.interface.operations.get(self.index) {
             let encode = |sink: &mut dyn Sink| values.put(body, &operation.results, sink);
-            self.request.answer(Answer::Done(&encode));
+            let edits = &route.edits.answers;
+            if edits.is_empty() {
+                self.request.answer(Answer::Done(&encode));
+            } else {
+                let headers = Edits::beside(edits);
+                self.request.answer(Answer::Done(&WithHeaders { values: &encode, headers: &headers }));
+            }
         }
         self.over();
     }
@@ -257,7 +316,7 @@ impl Passage {
                 let object = object.with_deadline(self.left()).typed(self.route.interface.clone());
                 let wire = reference.profiles.iter().find_map(|held| everywire::wires::named(held.wire));
                 let oneway = wire.is_none_or(|wire| wire.capabilities().oneway);
-                Upstream::new(target.name.clone(), object, oneway, None, None)
+                Upstream::new(target.name().to_owned(), object, oneway, None, None, None)
             });
             return match found {
                 Ok(there) => there.send(self),
@@ -276,9 +335,12 @@ impl Passage {
         if self.maybe && told.completed() == Completed::No {
             told = told.with_completed(Completed::Maybe);
         }
-        let operation = self.operation().map(|operation| operation.label.to_string()).unwrap_or_default();
+        let operation = match self.operation() {
+            Some(operation) => operation.label.to_string(),
+            None => self.request.method().label().into_owned(),
+        };
         let target = self.tried.last().and_then(|at| route.targets.get(*at));
-        let target = target.map(|target| target.name.clone()).unwrap_or_default();
+        let target = target.map(|target| target.name().to_owned()).unwrap_or_default();
         let fields = || {
             vec![
                 ("route", route.name.clone().into()),
@@ -306,7 +368,7 @@ impl Passage {
 
     fn copy_answer(&self, body: &Body, raised: Option<&Shape>) {
         for copied in &self.copied {
-            copied.answer(&self.route, self.index, body, raised);
+            copied.answer(&self.route, &self.request, body, raised);
         }
     }
 

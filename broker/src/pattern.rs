@@ -13,6 +13,12 @@ impl Pattern {
         Self(text.to_owned())
     }
 
+    /// A word that stands for itself, whatever is in it.
+    pub(crate) fn exact(text: &str) -> Self {
+        // A `?` stands for any character, itself among them.
+        Self(text.replace('*', "?"))
+    }
+
     /// Whether it is a word that stands for itself alone.
     pub(crate) fn is_plain(&self) -> bool {
         !self.0.contains(['*', '?'])

@@ -96,7 +96,6 @@ fn look_up(
 ) -> Option<RoutePlan> {
     let file = &config.file;
     let before = mistakes.0.len();
-    crate::pass::refuse(file, route, mistakes);
     let number = |name: &str| config.listens.iter().position(|listen| listen.name == name);
     let listens: Vec<usize> = match route.from.as_slice() {
         [] => (0..config.listens.len()).collect(),
@@ -114,6 +113,14 @@ fn look_up(
     }
     if targets.windows(2).any(|pair| matches!(pair, [left, right] if left.wire.name() != right.wire.name())) {
         mistakes.add(file, route.name.spot, "all targets of a route speak one wire", None);
+    }
+    if route.contract.is_none() {
+        let plan = opaque(config, route, wires, listens, targets, mistakes)?;
+        return (mistakes.0.len() == before).then_some(plan);
+    }
+    if let Some(key) = route.matches.key.as_ref().filter(|key| !key.is_plain()) {
+        let message = format!("`{}`: a route with a contract has one object", key.value);
+        mistakes.add(file, key.spot, message, Some("give one key, or leave the contract out".into()));
     }
     let contract = read(file, route, contracts, mistakes)?;
     let interface = interface(file, route, &contract, mistakes)?;
@@ -145,6 +152,51 @@ fn look_up(
         mistakes.add(file, place, message, Some(hint));
     }
     (mistakes.0.len() == before).then_some(plan)
+}
+
+/// A route that passes messages on as they came.
+fn opaque(
+    config: &Config,
+    route: &RouteConfig,
+    wires: &[&'static dyn Wire],
+    listens: Vec<usize>,
+    targets: Vec<TargetPlan>,
+    mistakes: &mut Mistakes,
+) -> Option<RoutePlan> {
+    let file = &config.file;
+    let target = targets.first()?;
+    for wire in
+        listens.iter().filter_map(|at| wires.get(*at)).filter(|wire| wire.name() != target.wire.name())
+    {
+        let (here, there) = (wire.name(), target.wire.name());
+        let message = format!("from {here} to {there} nothing passes without a contract");
+        mistakes.add(
+            file,
+            route.name.spot,
+            message,
+            Some("give the route `contract` and `interface`".into()),
+        );
+    }
+    for (what, spot) in [
+        ("interface", route.interface.as_ref().map(|interface| interface.spot)),
+        ("callbacks", route.callbacks.as_ref().map(|name| name.spot)),
+        ("validate", route.validate.as_ref().filter(|flag| flag.value).map(|flag| flag.spot)),
+    ] {
+        if let Some(spot) = spot {
+            let hint = Some("give the route `contract`, or leave this out".into());
+            mistakes.add(file, spot, format!("`{what}` needs a contract"), hint);
+        }
+    }
+    for copy in &route.copies {
+        if let CopyTo::Route(name) = &copy.to {
+            let message = format!("a copy by the route `{name}` needs a contract");
+            mistakes.add(file, copy.spot, message, Some("copy to a file or a program".into()));
+        }
+    }
+    let key = target.reference.profiles.first().map(|profile| profile.key.clone()).unwrap_or_default();
+    let (contract, interface) = (Arc::new(Contract::default()), Hold::Static(&crate::pass::ANY));
+    let config = route.clone();
+    Some(RoutePlan { config, contract, interface, key, listens, callbacks: None, targets })
 }
 
 fn read(
@@ -259,6 +311,11 @@ fn key(
 }
 
 impl RoutePlan {
+    /// Whether it passes on what nobody here has a contract of.
+    pub(crate) fn is_opaque(&self) -> bool {
+        self.config.contract.is_none()
+    }
+
     /// References that would lead nowhere: to interfaces that the contract lacks, or to the broker where the targets cannot reach it.
     fn astray(&self, wires: &[&'static dyn Wire]) -> Vec<(String, String)> {
         let mut found = Vec::new();

@@ -9,12 +9,13 @@ use crate::front::Front;
 use crate::limits::Limits;
 use crate::log::Log;
 use crate::metrics::{Metrics, RouteMetrics};
+use crate::pass::{Edits, Lanes, Opaque, headers_fit};
 use crate::pattern::{Caller, Pattern, Who};
 use crate::plan::{RoutePlan, TargetPlan};
 use crate::references::{MOST, References};
 use crate::upstream::Upstream;
 use everywire::{Bytes, Failure, Interface, Node, Object};
-use everywire_model::{Contract, Hold};
+use everywire_model::{Contract, Headers, Hold, Request};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,10 @@ pub(crate) struct Route {
     pub(crate) copies: Vec<Arc<Copier>>,
     pub(crate) metrics: RouteMetrics,
     pub(crate) log: Log,
+    /// Of a route without a contract: which calls it is for.
+    pub(crate) opaque: Option<Opaque>,
+    headers: Vec<(String, Pattern)>,
+    pub(crate) edits: Edits,
 }
 
 /// What a route knows of an operation.
@@ -84,7 +89,10 @@ impl Route {
             let name = shown(&target.text);
             let metrics = world.metrics.target(&config.name, &name);
             let breaker = config.breaker.map(Breaker::new);
-            Ok(Upstream::new(name, object, target.wire.capabilities().oneway, breaker, Some(metrics)))
+            let lanes = plan
+                .is_opaque()
+                .then(|| Lanes::new(world.upstream.downgrade(), target.reference.clone(), timeout));
+            Ok(Upstream::new(name, object, target.wire.capabilities().oneway, breaker, Some(metrics), lanes))
         };
         let matched = |name: &str| config.matches.operation.as_ref().is_none_or(|pattern| pattern.fits(name));
         let facts = facts(&plan.interface, |label, name| {
@@ -113,7 +121,17 @@ impl Route {
             copies,
             metrics: world.metrics.route(&config.name),
             log: world.log.clone(),
+            opaque: plan.is_opaque().then(|| Opaque::new(config, &plan.key)),
+            headers: config.matches.header.clone(),
+            edits: Edits::new(config),
         }))
+    }
+
+    /// Changes of headers beside the values of calls.
+    pub(crate) fn beside_calls(&self) -> Option<Headers> {
+        let Edits { before, behind, .. } = &self.edits;
+        let edits = before.iter().chain(behind).cloned().collect::<Vec<_>>();
+        (!edits.is_empty()).then(|| Edits::beside(&edits))
     }
 
     /// The route to an object behind a reference that this one passes on: calls to it are neither matched nor copied, and nothing is
@@ -131,7 +149,7 @@ impl Route {
         let object = object.with_deadline(Some(self.timeout));
         let breaker: Option<BreakerConfig> = None;
         let target =
-            Upstream::new(String::from("(reference)"), object, oneway, breaker.map(Breaker::new), None);
+            Upstream::new(String::from("(reference)"), object, oneway, breaker.map(Breaker::new), None, None);
         Arc::new(Self {
             name: self.name.clone(),
             contract: Arc::clone(&self.contract),
@@ -154,6 +172,9 @@ impl Route {
             copies: Vec::new(),
             metrics: self.metrics.clone(),
             log: self.log.clone(),
+            opaque: None,
+            headers: Vec::new(),
+            edits: Edits::default(),
         })
     }
 
@@ -163,9 +184,14 @@ impl Route {
         !named || self.user.is_some() || self.limits.counts_sources()
     }
 
-    /// Whether it is for a call of this operation by this caller.
-    pub(crate) fn is_for(&self, index: usize, who: &Who) -> bool {
-        self.facts.get(index).is_some_and(|facts| facts.matched)
+    /// Whether it is for this call by this caller.
+    pub(crate) fn is_for(&self, request: &Request, who: &Who) -> bool {
+        let named = match &self.opaque {
+            Some(opaque) => opaque.is_for(request),
+            None => self.facts.get(request.index()).is_some_and(|facts| facts.matched),
+        };
+        named
+            && headers_fit(&self.headers, request.body())
             && (self.peer.is_empty() || self.peer.iter().any(|peer| peer.is(who)))
             && self.user.as_ref().is_none_or(|user| who.users.iter().any(|name| user.fits(name)))
     }

@@ -107,7 +107,7 @@ fn run(watched: &Arc<Watched>, state: &Arc<State>, log: &Log) {
                     told = true;
                     let fields = [
                         ("route", watched.route.name.clone().into()),
-                        ("target", watched.target.name.clone().into()),
+                        ("target", watched.target.name().into()),
                         ("failure", failure.to_string().into()),
                     ];
                     log.warn("no signals", &fields);

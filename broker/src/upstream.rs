@@ -7,10 +7,11 @@
 use crate::balance::Candidate;
 use crate::breaker::{Breaker, Change};
 use crate::metrics::TargetMetrics;
+use crate::pass::Lanes;
 use crate::passage::Passage;
 use everywire::{Failure, Initiator, Kind, Object};
-use everywire_model::object::Method;
-use everywire_model::{Outcome, Sink, Target};
+use everywire_model::visit::WithHeaders;
+use everywire_model::{Encode, Expects, Method, Outcome, Sink, Target};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,17 +20,24 @@ use std::time::{Duration, Instant};
 /// Calls that may wait for a connection.
 const WAITING: usize = 4096;
 
-/// One target of a route.
-pub(crate) struct Upstream {
+/// What all ways to a target share.
+pub(crate) struct Common {
     /// As the file names it, without what stands behind its `?`, for metrics and the log.
-    pub(crate) name: String,
-    pub(crate) object: Object,
+    name: String,
     /// Whether its wire carries calls without a reply.
     oneway: bool,
     outstanding: AtomicUsize,
     breaker: Option<Breaker>,
     healthy: AtomicBool,
     metrics: Option<TargetMetrics>,
+}
+
+/// One target of a route, or the way of one caller to it.
+pub(crate) struct Upstream {
+    common: Arc<Common>,
+    pub(crate) object: Object,
+    /// Of a route without a contract: the ways of its callers.
+    lanes: Option<Lanes>,
     sought: AtomicBool,
     line: Mutex<Option<VecDeque<Box<Passage>>>>,
 }
@@ -41,21 +49,43 @@ impl Upstream {
         oneway: bool,
         breaker: Option<Breaker>,
         metrics: Option<TargetMetrics>,
+        lanes: Option<Lanes>,
     ) -> Arc<Self> {
         if let Some(metrics) = &metrics {
             metrics.up.set(1);
         }
-        Arc::new(Self {
+        let common = Arc::new(Common {
             name,
-            object,
             oneway,
             outstanding: AtomicUsize::new(0),
             breaker,
             healthy: AtomicBool::new(true),
             metrics,
+        });
+        Arc::new(Self { common, object, lanes, sought: AtomicBool::new(false), line: Mutex::default() })
+    }
+
+    /// The way of one caller to a target.
+    pub(crate) fn lane(common: &Arc<Common>, object: Object) -> Arc<Self> {
+        Arc::new(Self {
+            common: Arc::clone(common),
+            object,
+            lanes: None,
             sought: AtomicBool::new(false),
             line: Mutex::default(),
         })
+    }
+
+    /// As the file names it.
+    pub(crate) fn name(&self) -> &str {
+        &self.common.name
+    }
+
+    /// The connection of a caller is over.
+    pub(crate) fn forget(&self, link: u64) {
+        if let Some(lanes) = &self.lanes {
+            lanes.forget(link);
+        }
     }
 
     fn line(&self) -> MutexGuard<'_, Option<VecDeque<Box<Passage>>>> {
@@ -64,6 +94,12 @@ impl Upstream {
 
     /// Sends a call, or has it wait for the connection.
     pub(crate) fn send(self: &Arc<Self>, passage: Box<Passage>) {
+        if let Some(lanes) = &self.lanes {
+            return match lanes.lane(passage.request(), &self.common) {
+                Ok(lane) => lane.send(passage),
+                Err(failure) => passage.ended(Outcome::Failed(failure)),
+            };
+        }
         if !self.sought.load(Ordering::Acquire) && self.object.target().is_ready() {
             return self.call(passage);
         }
@@ -128,33 +164,56 @@ impl Upstream {
             Some(left) if left.is_zero() => return passage.ended(Outcome::Failed(late())),
             left => left,
         };
-        let route = Arc::clone(&passage.route);
-        let Some(operation) = route.interface.operations.get(passage.index) else {
-            return passage.ended(Outcome::Failed(late()));
-        };
         // What a call has waited, or another try has taken, is taken off its time.
         let target = match left.filter(|_| passage.is_late()) {
             Some(left) => self.object.target().with_deadline(Some(left)),
             None => Arc::clone(self.object.target()),
         };
-        let body = passage.body();
-        let values = passage.arguments();
-        let encode = |sink: &mut dyn Sink| values.put(&body, &operation.arguments, sink);
-        let method = Method { interface: Some(&route.interface), operation };
-        if let Some(metrics) = &self.metrics {
+        if let Some(metrics) = &self.common.metrics {
             metrics.calls.inc();
         }
         passage.sent();
-        if operation.oneway && self.oneway {
-            let sent = target.notify(method, &encode);
+        let route = Arc::clone(&passage.route);
+        let body = passage.body();
+        if route.opaque.is_some() {
+            let (interface, operation, _) = passage.request().passing();
+            let method = Method::Named { interface: &interface, operation: &operation };
+            let nothing = passage.request().expects() == Expects::Nothing;
+            return self.pass(passage, &*target, method, &body, nothing);
+        }
+        let Some(operation) = route.interface.operations.get(passage.index) else {
+            return passage.ended(Outcome::Failed(late()));
+        };
+        let values = passage.arguments();
+        let encode = |sink: &mut dyn Sink| values.put(&body, &operation.arguments, sink);
+        let method = Method::Typed { interface: Some(&route.interface), operation };
+        match route.beside_calls() {
+            Some(headers) => {
+                let with = WithHeaders { values: &encode, headers: &headers };
+                self.pass(passage, &*target, method, &with, operation.oneway);
+            }
+            None => self.pass(passage, &*target, method, &encode, operation.oneway),
+        }
+    }
+
+    fn pass(
+        self: &Arc<Self>,
+        passage: Box<Passage>,
+        target: &dyn Target,
+        method: Method<'_>,
+        arguments: &dyn Encode,
+        oneway: bool,
+    ) {
+        if oneway && self.common.oneway {
+            let sent = target.notify(method, arguments);
             self.note(!sent.as_ref().is_err_and(|failure| is_the_targets(failure.kind())));
             return passage.handed_on(sent);
         }
-        self.outstanding.fetch_add(1, Ordering::AcqRel);
+        self.common.outstanding.fetch_add(1, Ordering::AcqRel);
         let under_way = UnderWay(Arc::clone(self));
         target.submit(
             method,
-            &encode,
+            arguments,
             Box::new(move |outcome| {
                 let worked = match &outcome {
                     Outcome::Failed(failure) => !is_the_targets(failure.kind()),
@@ -169,12 +228,12 @@ impl Upstream {
 
     /// A call ended: what that says of the target.
     fn note(&self, worked: bool) {
-        let change = self.breaker.as_ref().and_then(|breaker| breaker.note(worked, Instant::now()));
-        if let (Some(change), Some(metrics)) = (change, &self.metrics) {
+        let change = self.common.breaker.as_ref().and_then(|breaker| breaker.note(worked, Instant::now()));
+        if let (Some(change), Some(metrics)) = (change, &self.common.metrics) {
             metrics.up.set(i64::from(change == Change::Closed));
         }
         if worked {
-            self.healthy.store(true, Ordering::Release);
+            self.common.healthy.store(true, Ordering::Release);
         }
     }
 
@@ -186,10 +245,10 @@ impl Upstream {
             Ok(()) => true,
             Err(failure) => failure.kind() == Kind::Unsupported,
         };
-        if let Some(metrics) = &self.metrics {
-            metrics.up.set(i64::from(works && self.breaker.as_ref().is_none_or(Breaker::is_closed)));
+        if let Some(metrics) = &self.common.metrics {
+            metrics.up.set(i64::from(works && self.common.breaker.as_ref().is_none_or(Breaker::is_closed)));
         }
-        let before = self.healthy.swap(works, Ordering::AcqRel);
+        let before = self.common.healthy.swap(works, Ordering::AcqRel);
         (before != works).then_some(if works { Ok(()) } else { probed })
     }
 }
@@ -199,27 +258,32 @@ struct UnderWay(Arc<Upstream>);
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.outstanding.fetch_sub(1, Ordering::AcqRel);
+        self.0.common.outstanding.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 impl Candidate for Arc<Upstream> {
     fn load(&self) -> usize {
-        self.outstanding.load(Ordering::Acquire)
+        self.common.outstanding.load(Ordering::Acquire)
     }
 
     fn is_healthy(&self) -> bool {
-        self.healthy.load(Ordering::Acquire) && self.breaker.as_ref().is_none_or(Breaker::is_closed)
+        self.common.healthy.load(Ordering::Acquire)
+            && self.common.breaker.as_ref().is_none_or(Breaker::is_closed)
     }
 
     fn admits(&self) -> bool {
-        self.breaker.as_ref().is_none_or(|breaker| breaker.admits(Instant::now()))
+        self.common.breaker.as_ref().is_none_or(|breaker| breaker.admits(Instant::now()))
     }
 }
 
 /// Whether a failure says that the target does not work, and not that a call is wrong.
 fn is_the_targets(kind: Kind) -> bool {
     matches!(kind, Kind::Unreachable | Kind::TimedOut | Kind::Busy | Kind::Violation)
+}
+
+pub(crate) fn ended() -> Failure {
+    Failure::new(Kind::Cancelled, Initiator::Here, "the broker has ended")
 }
 
 fn late() -> Failure {

@@ -9,6 +9,7 @@ pub use mistakes::{Mistake, Mistakes, Spot};
 pub(crate) use section::At;
 
 use crate::pattern::{Caller, Pattern};
+use everywire_model::Edit;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -69,7 +70,17 @@ pub(crate) struct RouteConfig {
     pub(crate) deny: Vec<Caller>,
     pub(crate) validate: Option<At<bool>>,
     pub(crate) copies: Vec<CopyConfig>,
-    pub(crate) edits: Option<Spot>,
+    pub(crate) edits: Vec<EditConfig>,
+}
+
+/// One of `edits = [...]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EditConfig {
+    pub(crate) edit: Edit,
+    /// Of answers, not of calls.
+    pub(crate) answers: bool,
+    /// Copies have it, too.
+    pub(crate) before_copy: bool,
 }
 
 /// `match = { ... }`: the calls that a route is for.
@@ -79,7 +90,10 @@ pub(crate) struct Match {
     pub(crate) operation: Option<At<Pattern>>,
     pub(crate) peer: Vec<Caller>,
     pub(crate) user: Option<Pattern>,
-    pub(crate) header: Option<Spot>,
+    /// Names of headers, and what they say.
+    pub(crate) header: Vec<(String, Pattern)>,
+    /// The interface's name on the wire.
+    pub(crate) interface: Option<Pattern>,
 }
 
 /// What becomes of a call.

@@ -3,10 +3,12 @@
 use super::mistakes::{Mistakes, meant};
 use super::section::{At, Reader, Section};
 use super::{
-    AdminConfig, Balance, BreakerConfig, Config, CopyConfig, CopyTo, GRACE, LimitConfig, Listen, Match, Mode,
-    RouteConfig,
+    AdminConfig, Balance, BreakerConfig, Config, CopyConfig, CopyTo, EditConfig, GRACE, LimitConfig, Listen,
+    Match, Mode, RouteConfig,
 };
 use crate::pattern::{Caller, Pattern};
+use everywire_model::headers::Content;
+use everywire_model::{Edit, Header};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -133,7 +135,7 @@ fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {
             .iter()
             .filter_map(|section| copy(section, folder))
             .collect(),
-        edits: (!section.sections("edits", "`edits`").is_empty()).then_some(section.spot),
+        edits: section.sections("edits", "`edits`").iter().filter_map(edit).collect(),
         name: name?,
         to,
     };
@@ -158,7 +160,8 @@ fn matches(section: &Section<'_, '_>) -> Match {
         operation: pattern("operation"),
         peer: callers(section, "peer"),
         user: pattern("user").map(|user| user.value),
-        header: section.section("header", "`header`").map(|header| header.spot),
+        header: section.section("header", "`header`").map(|header| header.pairs()).unwrap_or_default(),
+        interface: pattern("interface").map(|interface| interface.value),
     };
     section.end();
     found
@@ -190,6 +193,48 @@ fn limit(section: &Section<'_, '_>) -> LimitConfig {
     };
     section.end();
     found
+}
+
+/// `put`, `add` or `remove` a header: `value` is text, `bytes` hexadecimal digits.
+fn edit(section: &Section<'_, '_>) -> Option<EditConfig> {
+    let (put, add, remove) = (section.text("put"), section.text("add"), section.text("remove"));
+    let (value, bytes) = (section.text("value"), section.text("bytes"));
+    let must_understand = section.flag("must-understand").is_some_and(|flag| flag.value);
+    let answers = section.flag("answers").is_some_and(|flag| flag.value);
+    let before_copy = section.flag("before-copy").is_some_and(|flag| flag.value);
+    section.end();
+    let content = match (value, bytes) {
+        (Some(text), None) => Some(Content::Text(text.value)),
+        (None, Some(digits)) => match octets(&digits.value) {
+            Some(octets) => Some(Content::Bytes(octets.into())),
+            None => {
+                section.reader.wrong(digits.spot, "`bytes` are pairs of hexadecimal digits", None);
+                return None;
+            }
+        },
+        (None, None) => None,
+        (Some(_), Some(bytes)) => {
+            section.reader.wrong(bytes.spot, "a header has a `value` or `bytes`, not both", None);
+            return None;
+        }
+    };
+    let header = |name: At<String>, content| Header { name: name.value, content, must_understand };
+    let edit = match (put, add, remove, content) {
+        (Some(name), None, None, Some(content)) => Edit::Put(header(name, content)),
+        (None, Some(name), None, Some(content)) => Edit::Add(header(name, content)),
+        (None, None, Some(name), None) => Edit::Remove(name.value),
+        _ => {
+            let message = "an edit is `put` or `add` with a `value` or `bytes`, or `remove` alone";
+            section.reader.wrong(section.spot, message, None);
+            return None;
+        }
+    };
+    Some(EditConfig { edit, answers, before_copy })
+}
+
+fn octets(digits: &str) -> Option<Vec<u8>> {
+    let pair = |at: usize| digits.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    if digits.len().is_multiple_of(2) { (0..digits.len()).step_by(2).map(pair).collect() } else { None }
 }
 
 fn copy(section: &Section<'_, '_>, folder: &Path) -> Option<CopyConfig> {

@@ -1,6 +1,7 @@
 //! Tables of a TOML file, read field by field: each field that is asked for is known, and any other is a mistake.
 
 use super::mistakes::{Mistakes, Spot, meant};
+use crate::pattern::Pattern;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -222,6 +223,21 @@ impl<'r, 't> Section<'r, 't> {
             }
         };
         all.table.iter().filter_map(one).collect()
+    }
+
+    /// Fields of the user's own names, each a text with `*` in it.
+    pub(crate) fn pairs(&self) -> Vec<(String, Pattern)> {
+        let one = |(key, value): (&'r Spanned<_>, &'r Spanned<DeValue<'t>>)| {
+            let key: &Spanned<std::borrow::Cow<'_, str>> = key;
+            match value.get_ref().as_str() {
+                Some(text) => Some((key.get_ref().to_string(), Pattern::new(text))),
+                None => {
+                    self.wrong_type(key.get_ref(), value, "a text");
+                    None
+                }
+            }
+        };
+        self.table.iter().filter_map(one).collect()
     }
 
     /// All fields were asked for: others are mistakes.

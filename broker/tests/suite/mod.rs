@@ -1,6 +1,7 @@
 //! What the tests share: a shop behind the broker, and a place on each wire.
 
 mod bridges;
+mod passing;
 
 use everywire::model::{Program, Subscription};
 use everywire::{Failure, Initiator, Kind, Node, Ref};
