@@ -121,6 +121,8 @@ pub(crate) struct Connection {
     running_at: AtomicUsize,
     /// Whether it is watched among the strangers; changes under the lock only.
     stranger: AtomicBool,
+    /// Whether an event loop watches it all the time.
+    lasting: AtomicBool,
     over: AtomicBool,
     routed: AtomicBool,
     left: AtomicBool,
@@ -306,6 +308,7 @@ impl Connection {
             running: Mutex::default(),
             running_at: AtomicUsize::new(0),
             stranger: AtomicBool::new(stranger),
+            lasting: AtomicBool::new(false),
             over: AtomicBool::new(false),
             routed: AtomicBool::new(false),
             left: AtomicBool::new(false),
@@ -313,6 +316,17 @@ impl Connection {
         });
         knock.lead_to(&connection);
         connection
+    }
+
+    /// An event loop is to watch it all the time, and not only while somebody waits for an answer.
+    pub(crate) fn last(&self) {
+        // A bell has to be asked for each time.
+        self.lasting.store(self.stream.watched().1.is_none(), Ordering::Relaxed);
+    }
+
+    /// Whether an event loop watches it all the time.
+    fn is_lasting(&self) -> bool {
+        self.lasting.load(Ordering::Relaxed)
     }
 
     /// Whether it can carry no more calls.
