@@ -11,14 +11,17 @@ use crate::pattern::Pattern;
 use crate::upstream::{Common, Upstream};
 use everywire::model::contract::InterfaceKind;
 use everywire::{Apart, Bytes, Failure, Interface, Reference};
-use everywire_model::{Body, Edit, Headers, Method, Request};
+use everywire_model::{Body, Edit, Headers, Link, Method, Request};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 /// Objects of one target that one connection of a caller may call without finding the way anew.
 const LANES: usize = 1024;
+
+/// Whenever there are so many more callers, those who have left are looked for.
+const SWEEP: usize = 64;
 
 /// What objects are called by whose contract is not here.
 pub(crate) static ANY: Interface = Interface {
@@ -130,6 +133,7 @@ pub(crate) struct Lanes {
 
 /// What one connection of a caller has.
 struct Client {
+    link: Weak<dyn Link>,
     apart: Arc<Apart>,
     lanes: HashMap<Bytes, Arc<Upstream>>,
 }
@@ -156,11 +160,16 @@ impl Lanes {
             None => request.key(),
         };
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if clients.len() >= SWEEP && clients.len().is_multiple_of(SWEEP) {
+            // A call that was let in while its connection ended has come back behind that end.
+            clients.retain(|_, client| client.link.strong_count() > 0);
+        }
         let client = match clients.entry(request.link().number()) {
             std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
             std::collections::hash_map::Entry::Vacant(place) => {
                 let near = near.ok_or_else(crate::upstream::ended)?;
-                place.insert(Client { apart: near.node.apart(), lanes: HashMap::new() })
+                let link = Arc::downgrade(request.link());
+                place.insert(Client { link, apart: near.node.apart(), lanes: HashMap::new() })
             }
         };
         if let Some(lane) = client.lanes.get(key) {
