@@ -26,8 +26,6 @@ use std::time::{Duration, Instant};
 
 /// How often a target may say that the object is elsewhere.
 const FORWARDS: u32 = 3;
-/// A call that has waited for longer than this has noticeably less time left.
-const MOMENT: Duration = Duration::from_millis(2);
 
 /// A call.
 pub(crate) struct Passage {
@@ -40,6 +38,8 @@ pub(crate) struct Passage {
     begun: Instant,
     /// How often it was sent.
     attempts: u32,
+    /// Whether it had to wait for a connection.
+    waited: bool,
     forwards: u32,
     /// Targets that it was sent to.
     tried: Vec<usize>,
@@ -95,6 +95,7 @@ impl Passage {
             near,
             begun,
             attempts: 0,
+            waited: false,
             forwards: 0,
             tried: Vec::new(),
             maybe: false,
@@ -132,9 +133,14 @@ impl Passage {
         Some(self.route.timeout.saturating_sub(self.begun.elapsed()))
     }
 
-    /// Whether noticeably less time is left than the route gives.
-    pub(crate) fn is_late(&self) -> bool {
-        self.attempts > 0 || self.begun.elapsed() > MOMENT
+    /// The time that is left of it, where that may be noticeably less than the route gives.
+    pub(crate) fn late(&self) -> Option<Duration> {
+        if self.attempts > 0 || self.waited { self.left() } else { None }
+    }
+
+    /// It waits for a connection.
+    pub(crate) fn wait(&mut self) {
+        self.waited = true;
     }
 
     /// A target gets it now.
