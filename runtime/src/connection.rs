@@ -33,12 +33,12 @@ use crate::patience::{Patience, make_way};
 use crate::quotas::Allowance;
 use crate::seat::Seat;
 use crate::shared::Shared;
-use crate::signals::{Courier, Heeder};
+use crate::signals::{Courier, Heeder, PATIENCE};
 use crate::sync::lock;
 use crate::transport::Stream;
 use crate::worker_pool::BlockingRecords;
 use bytes::{Bytes, BytesMut};
-use everywire_model::{Answer, Profile, Purpose};
+use everywire_model::{Answer, Emission, Profile, Purpose};
 use everywire_model::{
     Body, BoxFuture, CallId, Capabilities, Completed, Config, Endpoint, Failure, Handle, Initiator, Kind,
     Link, Object, Outcome, Peer, Resolver, Session, Wire,
@@ -508,6 +508,13 @@ impl Link for Connection {
 
     fn endpoint(&self) -> Endpoint {
         self.endpoint.clone()
+    }
+
+    fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        if Self::emit(self, emission)? {
+            self.await_reader(Instant::now() + PATIENCE);
+        }
+        Ok(())
     }
 
     fn caller(&self) -> Option<Object> {

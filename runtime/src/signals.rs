@@ -9,7 +9,7 @@ use bytes::Bytes;
 use everywire_model::signal::{Backlog, Listener};
 use everywire_model::{
     Attribute, Emission, Emitter, Encode, Failure, Heard, Initiator, Interface, Kind, Resolver, Signal,
-    Subscription, Tidings,
+    Subscription, Tidings, Topic,
 };
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +23,7 @@ pub(crate) const WAITING: usize = 4096;
 pub(crate) const FLOOD: usize = 1 << 20;
 
 /// How long an emitter waits for peers that do not read its signals.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Somebody who listens, until the subscription is dropped.
 pub(crate) struct Heeder {
@@ -132,11 +132,11 @@ struct LocalListener {
 }
 
 impl Listeners {
-    fn matching(&self, emission: &Emission<'_>) -> Vec<Arc<Heeder>> {
+    fn matching(&self, key: &[u8], interface: &Interface, signal: &Signal) -> Vec<Arc<Heeder>> {
         let fits = |held: &&LocalListener| {
-            held.key == emission.key
-                && held.interface.as_ref().is_none_or(|id| *id == emission.interface.id)
-                && held.signal.as_ref().is_none_or(|name| *name == emission.signal.name)
+            held.key == key
+                && held.interface.as_ref().is_none_or(|id| *id == interface.id)
+                && held.signal.as_ref().is_none_or(|name| *name == signal.name)
         };
         lock(&self.held).iter().filter(fits).map(|held| Arc::clone(&held.heeder)).collect()
     }
@@ -205,7 +205,8 @@ impl Shared {
 
     /// Tells those who listen within this process.
     fn tell_here(&self, emission: &Emission<'_>) -> Result<(), Failure> {
-        let heeders = self.listeners.matching(emission);
+        let (interface, signal) = emission.topic.typed()?;
+        let heeders = self.listeners.matching(emission.key, interface, signal);
         if heeders.is_empty() {
             return Ok(());
         }
@@ -223,6 +224,7 @@ impl Shared {
 
     /// A signal as listeners of this process get it: in the terms of the first wire that can carry it.
     fn heard_here(&self, emission: &Emission<'_>) -> Result<Heard, Failure> {
+        let (interface, signal) = emission.topic.typed()?;
         let own = |text: &str| Bytes::copy_from_slice(text.as_bytes());
         let mut failure =
             Failure::new(Kind::Unsupported, Initiator::User, "this node speaks no wire to carry a signal by");
@@ -232,8 +234,8 @@ impl Shared {
                     return Ok(Heard {
                         sender: Bytes::new(),
                         key: Bytes::copy_from_slice(emission.key),
-                        interface: own(&emission.interface.id),
-                        signal: own(&emission.signal.name),
+                        interface: own(&interface.id),
+                        signal: own(&signal.name),
                         body,
                     });
                 }
@@ -252,7 +254,7 @@ impl Emitter for Shared {
         signal: &Signal,
         arguments: &dyn Encode,
     ) -> Result<(), Failure> {
-        let emission = Emission { key, interface, signal, arguments };
+        let emission = Emission { key, topic: Topic::Typed { interface, signal }, arguments };
         let here = self.tell_here(&emission);
         let elsewhere = self.broadcast(&emission, None);
         let otherwise = self.ambients().iter().try_for_each(|ambient| ambient.emit(&emission));

@@ -90,6 +90,7 @@ impl Connection {
         }
         let mut core = self.enter();
         core.served = true;
+        self.tell_of(&mut core);
         // There is room to write, so the loop comes by at once.
         self.watch(&mut core, true, true);
     }
