@@ -20,9 +20,6 @@ use everywire_model::{
     Body, Call, CallId, Encode, Expects, Failure, Header, Headers, Initiator, Kind, Profile, Visit,
 };
 
-/// Ours: a context that only fills.
-const FILL: u32 = 0x4557_4602;
-
 impl GiopSession {
     /// Sends a call whose body is passed on, or that has headers.
     #[cold]
@@ -81,9 +78,7 @@ impl GiopSession {
         }
         if is_asked {
             self.waiting.push_back(id);
-            if carries.body.is_some() {
-                self.passed.push_back(id);
-            }
+            self.passed.push_back(id);
         }
         Ok(CallId(id.into()))
     }
@@ -255,7 +250,7 @@ impl<'a> Passing<'a> {
         }
         if fill.is_some() {
             // What follows begins at a multiple of 4: the number and the count are a block of eight, this is the half.
-            put.u32(FILL);
+            put.u32(contexts::FILL);
             put.octets(&[0; 4]);
         }
     }
@@ -292,7 +287,9 @@ pub(crate) fn headers(body: &Body) -> Visit<Vec<Header>> {
         let raw = headers.raw();
         let mut get = Get { bytes: raw, pos: 0, base: 0, little: body.little };
         contexts::each(&mut get, |id, data| {
-            all.push(Header::bytes(name(id), raw.slice_ref(data)));
+            if contexts::passes(id) {
+                all.push(Header::bytes(name(id), raw.slice_ref(data)));
+            }
             Ok(())
         })?;
     }
