@@ -111,6 +111,8 @@ pub(crate) struct Connection {
     turns: Turns,
     /// Signals for listeners here.
     courier: Arc<Courier>,
+    /// Whether answers are told behind the signals that came before them.
+    in_order: AtomicBool,
     core: Mutex<Core>,
     /// Threads that want the lock while another looks for bytes: then that one lets go for a moment.
     contenders: AtomicUsize,
@@ -300,6 +302,7 @@ impl Connection {
             serial,
             turns: Turns::default(),
             courier: Arc::default(),
+            in_order: AtomicBool::new(false),
             core: Mutex::new(core),
             contenders: AtomicUsize::new(0),
             seat: OnceLock::new(),

@@ -6,9 +6,12 @@ use crate::common::foreign::{
 };
 use crate::common::forwarder::Hop;
 use crate::common::galley::{self, NAME, PATH};
+use crate::dbus_peers::check_raw;
 use everywire::{Node, Ref};
 use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
 use everywire_tests::peers::here;
+use everywire_tests::servants::Galley;
+use everywire_tests::servants::dbus::KEY;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -44,7 +47,7 @@ fn a_hop_passes_everything_peer_to_peer() {
     // One hop behind the other.
     let (_second, path) = hop_to("pass-second", &format!("dbus:{address}#{PATH}"));
     let kitchen: Ref<dyn Kitchen> =
-        client.connect(&format!("dbus+unix://{}#{PATH}", path.display())).expect("it parses");
+        client.connect(&format!("dbus+unix://{}#{KEY}", path.display())).expect("it parses");
     galley::everything(&client, &kitchen);
 }
 
@@ -88,21 +91,27 @@ fn a_hop_keeps_both_byte_orders() {
     if !here("a_hop_keeps_both_byte_orders", &["python3"]) {
         return;
     }
-    for (server, client) in [("l", "l"), ("B", "B"), ("l", "B"), ("B", "l")] {
-        let (_, theirs) = socket(&format!("pass-raw-{server}{client}"));
-        let raw = |arguments: &[&str], address: &Path, order: &str| {
+    for order in ["l", "B"] {
+        let raw = |arguments: &[&str], address: &Path| {
             let mut command = Command::new("python3");
             command.arg(script("dbus_raw.py")).args(arguments).arg(address).args(["-", order]);
             command
         };
-        let its = Beside::start(&mut raw(&["listen"], &theirs, server));
-        its.hear("ready");
-        let (_hop, path) = hop_to(
-            &format!("pass-order-{server}{client}"),
-            &format!("dbus+unix://{}#{PATH}", theirs.display()),
-        );
-        let said = run(&mut raw(&["call"], &path, client));
+        let (_, ours) = socket(&format!("pass-ours-{order}"));
+        let server = Node::new();
+        server.listen(&format!("dbus+unix://{}", ours.display())).expect("it listens");
+        Galley::export(&server, KEY);
+        let backend = format!("dbus+unix://{}#{KEY}", ours.display());
+        let (_hop, path) = hop_to(&format!("pass-from-{order}"), &backend);
+        let said = run(&mut raw(&["call"], &path));
         assert!(said.starts_with("ok "), "{said}");
+        let (_, theirs) = socket(&format!("pass-theirs-{order}"));
+        let its = Beside::start(&mut raw(&["listen"], &theirs));
+        its.hear("ready");
+        let backend = format!("dbus+unix://{}#{KEY}", theirs.display());
+        let (_hop, path) = hop_to(&format!("pass-to-{order}"), &backend);
+        let client = Node::new();
+        check_raw(&client.connect(&format!("dbus+unix://{}#{KEY}", path.display())).expect("it parses"));
     }
 }
 
@@ -122,12 +131,12 @@ fn gdbus_and_we_call_sd_bus_by_a_hop() {
     let (_, theirs) = socket("pass-sd");
     let its = Beside::start(Command::new(&sdbus).arg("serve").arg(&theirs));
     its.hear("ready");
-    let backend = format!("dbus+unix://{}#{PATH}", theirs.display());
+    let backend = format!("dbus+unix://{}#{KEY}", theirs.display());
     let (_hop, path) = hop_to("pass-to-sd", &backend);
     assert_eq!(run(Command::new(&sdbus).arg("call").arg(&path)), "ok sd-bus\n");
     let client = Node::new();
     let kitchen: Ref<dyn Kitchen> =
-        client.connect(&format!("dbus+unix://{}#{PATH}", path.display())).expect("it parses");
+        client.connect(&format!("dbus+unix://{}#{KEY}", path.display())).expect("it parses");
     galley::values(&*kitchen);
     galley::same_handles(&*kitchen);
     let ticks = Arc::new(Mutex::new(Vec::new()));
@@ -142,19 +151,8 @@ fn gdbus_and_we_call_sd_bus_by_a_hop() {
     let failure = kitchen.open("x").expect_err("it has no such method");
     assert_eq!(failure.code(), Some("org.freedesktop.DBus.Error.UnknownMethod"), "{failure}");
     assert!(failure.message().contains("Open"), "in its own words: {failure}");
-    if here(test, &["gdbus"]) {
-        let gdbus = |arguments: &[&str]| {
-            let address = format!("unix:path={}", path.display());
-            let mut command = Command::new("gdbus");
-            run(command
-                .args([arguments[0], "--address", &address, "--object-path", PATH])
-                .args(&arguments[1..]))
-        };
-        assert_eq!(gdbus(&["call", "--method", "org.example.Kitchen.Divide", "17", "5"]), "(3, 2)\n");
-        assert!(gdbus(&["introspect", "--xml"]).contains("EchoDeep"));
-    }
     for program in BUSES {
-        let (true, Some(bus)) = (here(test, &["busctl"]), bus(test, program)) else { return };
+        let (true, Some(bus)) = (here(test, &["busctl", "gdbus"]), bus(test, program)) else { return };
         let _hop = Hop::between(&format!("dbus:{}#{NAME}", bus.address()), &backend, &[]);
         let busctl = |arguments: &[&str]| {
             let mut command = Command::new("busctl");
@@ -165,5 +163,12 @@ fn gdbus_and_we_call_sd_bus_by_a_hop() {
         assert_eq!(said, "ii 3 2\n");
         assert!(busctl(&["introspect", NAME, PATH]).contains(".EchoDeep"));
         busctl(&["set-property", NAME, PATH, "org.example.Kitchen", "Title", "s", "by a bus"]);
+        let gdbus = |arguments: &[&str]| {
+            let mut command = Command::new("gdbus");
+            command.args([arguments[0], "--address", bus.address(), "--dest", NAME, "--object-path", PATH]);
+            run(command.args(&arguments[1..]))
+        };
+        assert_eq!(gdbus(&["call", "--method", "org.example.Kitchen.Divide", "17", "5"]), "(3, 2)\n");
+        assert!(gdbus(&["introspect", "--xml"]).contains("EchoDeep"));
     }
 }
