@@ -15,7 +15,7 @@ use crate::references::References;
 use crate::route::Route;
 use crate::upstream::Upstream;
 use everywire::model::failure::Completed;
-use everywire::{Failure, Initiator, Kind, Reference};
+use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::Raised;
 use everywire_model::object::unexpected;
 use everywire_model::shape::Referent;
@@ -140,6 +140,11 @@ impl Passage {
     /// A target gets it now.
     pub(crate) fn sent(&mut self) {
         self.attempts += 1;
+    }
+
+    /// The listener that it came by.
+    pub(crate) fn near(&self) -> Option<&Arc<Front>> {
+        self.near.as_ref()
     }
 
     /// The call.
@@ -394,7 +399,11 @@ fn redirect(mut request: Request, route: &Arc<Route>) {
     let picked = route.balancer.pick(&route.targets, &[]).and_then(|at| route.targets.get(at));
     match picked {
         Some(target) => {
-            let reference = target.object.reference().clone().with_type(route.interface.id.to_string());
+            let mut reference = target.object.reference().clone().with_type(route.interface.id.to_string());
+            // A target without a key stands for the object that the caller names.
+            for profile in reference.profiles.iter_mut().filter(|profile| profile.key.is_empty()) {
+                profile.key = Bytes::copy_from_slice(request.key());
+            }
             request.answer(Answer::Moved(&reference));
             route.metrics.done.inc();
         }

@@ -95,7 +95,7 @@ impl Upstream {
     /// Sends a call, or has it wait for the connection.
     pub(crate) fn send(self: &Arc<Self>, passage: Box<Passage>) {
         if let Some(lanes) = &self.lanes {
-            return match lanes.lane(passage.request(), &self.common) {
+            return match lanes.lane(passage.request(), passage.near(), &self.common) {
                 Ok(lane) => lane.send(passage),
                 Err(failure) => passage.ended(Outcome::Failed(failure)),
             };

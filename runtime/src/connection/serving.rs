@@ -102,25 +102,19 @@ impl Connection {
             };
             sent = false;
             events += 1;
-            let event = match event {
-                // Whoever answers for all such keys is asked as the caller asked.
-                Event::Probe { key, asked: Some(incoming), .. } if self.passes(&key) => Event::Call(incoming),
-                event => event,
-            };
             match event {
                 Event::Call(incoming) if self.node.is_draining() => {
                     let _ = core.session.answer(incoming.id, Answer::Failed(&ending()));
                 }
-                Event::Call(incoming) => {
-                    self.establish(&mut core);
-                    self.hold_body(&mut core, &incoming);
-                    let (back, deposed) = self.call(core, incoming, lead);
-                    core = back;
-                    if deposed {
-                        self.place(&mut core, true);
-                        // This thread no longer leads: whatever is left belongs to the one that does.
-                        self.send_replies(&mut core, true);
-                        return Served::Deposed;
+                Event::Call(incoming) => match self.take_call(core, incoming, lead) {
+                    Some(back) => core = back,
+                    None => return Served::Deposed,
+                },
+                Event::Probe { key, asked: Some(incoming), .. } if self.passes(&key) => {
+                    // Whoever answers for all such keys is asked as the caller asked.
+                    match self.take_call(core, incoming, lead) {
+                        Some(back) => core = back,
+                        None => return Served::Deposed,
                     }
                 }
                 Event::Probe { id, key, type_id, .. } => {
@@ -184,6 +178,26 @@ impl Connection {
         if !hear.is_empty() {
             core.after.push(After::Opened(hear, Arc::clone(self) as Arc<dyn Link>));
         }
+    }
+
+    /// Serves a call; nothing, if this thread lost the lead meanwhile.
+    #[inline]
+    fn take_call<'c>(
+        self: &'c Arc<Self>,
+        mut core: Held<'c>,
+        incoming: Box<Incoming>,
+        lead: &Lead,
+    ) -> Option<Held<'c>> {
+        self.establish(&mut core);
+        self.hold_body(&mut core, &incoming);
+        let (mut core, deposed) = self.call(core, incoming, lead);
+        if deposed {
+            self.place(&mut core, true);
+            // This thread no longer leads: whatever is left belongs to the one that does.
+            self.send_replies(&mut core, true);
+            return None;
+        }
+        Some(core)
     }
 
     /// Whether the key is served only by whoever answers for all that begin so.
