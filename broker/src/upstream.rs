@@ -186,7 +186,10 @@ impl Upstream {
         let Some(operation) = route.interface.operations.get(passage.index) else {
             return passage.ended(Outcome::Failed(late()));
         };
-        let values = passage.arguments();
+        let values = match passage.arguments(&body, operation) {
+            Ok(values) => values,
+            Err(failure) => return passage.ended(Outcome::Failed(failure)),
+        };
         let encode = |sink: &mut dyn Sink| values.put(&body, &operation.arguments, sink);
         let method = Method::Typed { interface: Some(&route.interface), operation };
         match route.beside_calls() {
@@ -247,10 +250,11 @@ impl Upstream {
             Ok(()) => true,
             Err(failure) => failure.kind() == Kind::Unsupported,
         };
+        let before = self.common.healthy.swap(works, Ordering::AcqRel);
+        // Whoever reads the metric may count on it.
         if let Some(metrics) = &self.common.metrics {
             metrics.up.set(i64::from(works && self.common.breaker.as_ref().is_none_or(Breaker::is_closed)));
         }
-        let before = self.common.healthy.swap(works, Ordering::AcqRel);
         (before != works).then_some(if works { Ok(()) } else { probed })
     }
 }
