@@ -7,6 +7,7 @@ fn main() {
     everywire_codegen::compile("contracts/kitchen.kidl");
     everywire_codegen::compile("contracts/cupboard.midl");
     everywire_codegen::compile("contracts/pantry.midl");
+    everywire_codegen::compile("contracts/shop.idl");
     everywire_codegen::compile("contracts/station.midl");
     everywire_codegen::compile("contracts/torture.midl");
     everywire_codegen::compile("contracts/cellar.wsdl");

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod contract;
+mod headers;
 mod json;
 mod opcda;
 mod operation;
@@ -41,6 +42,7 @@ struct Program {
 
 #[derive(Subcommand)]
 enum Verb {
+    Broker(verbs::broker::Arguments),
     Call(call::Arguments),
     Describe(describe::Arguments),
     Gen(generate::Arguments),
@@ -82,6 +84,7 @@ fn main() -> ExitCode {
     };
     let style = Style::detect(program.no_color);
     let (json, done) = match program.verb {
+        Verb::Broker(arguments) => (arguments.json, verbs::broker::run(&arguments)),
         Verb::Call(arguments) => (arguments.json, call::run(&arguments, style)),
         Verb::Describe(arguments) => (arguments.json, describe::run(&arguments)),
         Verb::Gen(arguments) => (arguments.json(), generate::run(&arguments)),

@@ -86,6 +86,8 @@ pub(crate) struct Envelope {
     pub(crate) elapsed: Option<std::time::Duration>,
     /// How an operation succeeded, where it did not plainly.
     pub(crate) status: Option<i32>,
+    /// The headers beside the answer, where they were asked for.
+    pub(crate) headers: Option<Json>,
     /// What else is worth knowing.
     pub(crate) notes: Vec<String>,
 }
@@ -111,6 +113,9 @@ impl Envelope {
         out.insert("elapsed_ns".into(), json!(nanoseconds));
         if let Some(status) = self.status {
             out.insert("status".into(), json!(format!("{status:#010x}")));
+        }
+        if let Some(headers) = &self.headers {
+            out.insert("headers".into(), headers.clone());
         }
         out.insert("notes".into(), json!(self.notes));
         Json::Object(out)

@@ -109,6 +109,16 @@ impl Trouble {
         })
     }
 
+    /// A configuration has mistakes; `text` shows all of them.
+    pub(crate) fn configuration(text: String) -> Box<Self> {
+        let message = text.lines().next().unwrap_or_default().to_owned();
+        Box::new(Self {
+            kind: "configuration".into(),
+            verbatim: Some(text),
+            ..*Self::usage("the configuration cannot be used", message)
+        })
+    }
+
     /// With something to try.
     pub(crate) fn hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
         self.hint = Some(hint.into());

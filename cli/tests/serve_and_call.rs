@@ -51,6 +51,22 @@ fn values_of_every_kind_survive() {
 }
 
 #[test]
+fn headers_travel_both_ways() {
+    let bank = Bank::open();
+    let call = ["deposit", "1", "--header", "0x45570001=0x0aff", "--header", "1163329538=text"];
+    let with = bank.call(&[&call[..], &["--headers", "--json"]].concat()).json();
+    // On this wire all are bytes.
+    assert_eq!(with["headers"], json!({"0x45570001": "0x0aff", "0x45570002": "0x74657874"}));
+    assert_eq!(with["value"]["return"], json!(1.0));
+    let shown = bank.call(&[&call[..], &["--headers"]].concat());
+    assert!(shown.err.contains("header 0x45570001=0x0aff\n"), "{}", shown.err);
+    assert_eq!(bank.call(&["deposit", "1", "--headers", "--json"]).json()["headers"], json!({}));
+    let wrong = bank.call(&["deposit", "1", "--header", "1=0x00"]);
+    assert!(wrong.code == 2 && wrong.err.contains("names no service context"), "{}", wrong.err);
+    assert!(bank.call(&["deposit", "1", "--header", "x"]).err.contains("NAME=VALUE"));
+}
+
+#[test]
 fn arguments_come_from_files_and_standard_input() {
     let (bank, scratch) = (Bank::open(), Scratch::new());
     let file = scratch.path("request.json");

@@ -3,14 +3,15 @@
 
 use everywire_giop::CDR;
 use everywire_model::contract::{Attribute, Signal};
-use everywire_model::object::{Completion, Local, Method, Ticket};
-use everywire_model::session::{Expects, Heard, Incoming};
+use everywire_model::object::{Completion, Local, Ticket};
+use everywire_model::session::Heard;
 use everywire_model::signal::Listener;
 use everywire_model::{
     Answer, Body, BoxFuture, Bytes, CallId, Codec, Encode, Endpoint, Failure, Initiator, Interface, Kind,
     Link, Object, Outcome, Peer, Profile, Ref, Reference, Remote, Request, Resolver, Servant, Target,
 };
 use everywire_model::{Emitter, Subscription, Tidings};
+use everywire_model::{Expects, Incoming, Method};
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -173,13 +174,13 @@ impl Way {
             Ok(body) => body,
             Err(failure) => return Outcome::Failed(failure),
         };
-        let name = method.operation.name.as_bytes();
+        let name = method.name();
         let index = servant.interface().index_of(name).unwrap_or(usize::MAX);
         let incoming = Incoming {
             id: CallId(1),
             sender: Bytes::new(),
             key,
-            interface: method.interface.map_or_else(Bytes::new, |known| known.id.to_string().into()),
+            interface: method.interface().map_or_else(Bytes::new, |known| known.id.to_string().into()),
             operation: Bytes::copy_from_slice(name),
             body,
             expects,
@@ -253,7 +254,7 @@ impl Link for Answers {
             Answer::Raised { shape, fields } => {
                 encode(fields).map(|body| Outcome::raised(shape.id.to_string(), body))
             }
-            Answer::Failed(failure) => Ok(Outcome::Failed(failure.clone())),
+            Answer::Failed(failure) | Answer::Passed { failure, .. } => Ok(Outcome::Failed(failure.clone())),
             Answer::Moved(reference) => Ok(Outcome::Moved(reference.clone())),
         };
         *self.outcome.lock().unwrap() = Some(outcome.unwrap_or_else(Outcome::Failed));

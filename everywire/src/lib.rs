@@ -31,7 +31,7 @@ pub use everywire_model::{
     Success, Tidings, Value, signal::Audience,
 };
 pub use everywire_runtime::{
-    Builder, Latency, Lent, Monitor, Notice, Observer, Quotas, WeakNode, blocking, caller, hub,
+    Apart, Builder, Latency, Lent, Monitor, Notice, Observer, Quotas, WeakNode, blocking, caller, hub,
 };
 
 use std::ops::Deref;

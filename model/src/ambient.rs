@@ -2,10 +2,11 @@
 
 use crate::contract::{Attribute, Interface, Signal};
 use crate::failure::Failure;
+use crate::message::Answer;
 use crate::object::{Object, Resolver, Servant};
 use crate::reach::Reach;
 use crate::reference::{Lease, Reference};
-use crate::session::{Answer, Emission, Link};
+use crate::session::{Emission, Link};
 use crate::shape::Hold;
 use crate::signal::{Audience, Backlog, Listener, Subscription};
 use crate::visit::Encode;

@@ -2,9 +2,11 @@
 
 use crate::ambient::Ambient;
 use crate::budget::Budget;
+use crate::headers::{Header, Headers};
 use crate::marshal::UnmarshalList;
+use crate::message::needs_contract;
 use crate::shape::Shape;
-use crate::visit::{Sink, Source, Visit};
+use crate::visit::{Carries, Encode, Sink, Source, Visit};
 use bytes::Bytes;
 use std::fmt;
 use std::ops::Deref;
@@ -16,6 +18,11 @@ pub type Handle = Arc<OwnedFd>;
 
 /// What a wire does with values: reads a [`Body`], writes to a buffer of its own.
 pub trait Codec: Send + Sync {
+    /// Its name: bodies of the same name pass between sessions as they are. Empty where none do.
+    fn name(&self) -> &'static str {
+        ""
+    }
+
     /// Hands a source over the body to `visit`.
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()>;
 
@@ -25,6 +32,14 @@ pub trait Codec: Send + Sync {
     /// The shape of the values in a body, as one nameless struct, on wires whose messages describe themselves.
     fn shape(&self, _body: &Body) -> Option<Shape> {
         None
+    }
+
+    /// The headers that came with a body ([`Body::headers`]), in order, without the edits.
+    ///
+    /// # Errors
+    /// They do not decode.
+    fn headers(&self, _body: &Body) -> Visit<Vec<Header>> {
+        Ok(Vec::new())
     }
 }
 
@@ -85,7 +100,7 @@ impl fmt::Debug for Context {
 }
 
 /// What belongs to a body beside its bytes.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Beside {
     /// Handles that came with the message.
     pub handles: Vec<Handle>,
@@ -95,6 +110,19 @@ pub struct Beside {
     pub status: i32,
     /// What has no bytes of its own, of values that stay in this process.
     pub parts: crate::native::Parts,
+    /// The headers that came with the message, where it was one that may be passed on.
+    pub headers: Headers,
+}
+
+/// A body is passed on as it came, by sessions of the same wire.
+impl Encode for Body {
+    fn encode(&self, _: &mut dyn Sink) -> Visit<()> {
+        Err(needs_contract("a body of another wire"))
+    }
+
+    fn carries(&self) -> Carries<'_> {
+        Carries { body: Some(self), headers: None }
+    }
 }
 
 impl fmt::Debug for Body {
@@ -124,11 +152,25 @@ impl Body {
     #[must_use]
     pub fn with_status(mut self, status: i32) -> Self {
         if status != self.status() {
-            let (handles, ambient) = (self.handles().to_vec(), self.ambient().cloned());
-            let parts = self.beside.as_ref().map(|beside| beside.parts.clone()).unwrap_or_default();
-            self.beside = Some(Arc::new(Beside { handles, ambient, status, parts }));
+            self.beside = Some(Arc::new(Beside { status, ..self.copy_beside() }));
         }
         self
+    }
+
+    /// The headers that came with it: read by [`Headers::list`].
+    pub fn headers(&self) -> Option<&Headers> {
+        self.beside.as_ref().map(|beside| &beside.headers)
+    }
+
+    /// The same values with these headers beside.
+    #[must_use]
+    pub fn with_headers(mut self, headers: Headers) -> Self {
+        self.beside = Some(Arc::new(Beside { headers, ..self.copy_beside() }));
+        self
+    }
+
+    fn copy_beside(&self) -> Beside {
+        self.beside.as_deref().cloned().unwrap_or_default()
     }
 
     /// Reads with whatever the closure makes of the source.

@@ -1,6 +1,8 @@
 //! Failures: what happened, who caused it, where, and what to do.
 
+use crate::message::Encoded;
 use std::fmt;
+use std::sync::Arc;
 
 /// Everything that can go wrong with a call, apart from an exception that the contract names.
 ///
@@ -17,6 +19,7 @@ struct Details {
     code: Option<String>,
     place: String,
     hint: Option<String>,
+    encoded: Option<Arc<Encoded>>,
 }
 
 /// What kind of failure.
@@ -108,6 +111,7 @@ impl Failure {
             code: None,
             place: String::new(),
             hint: None,
+            encoded: None,
         }))
     }
 
@@ -144,6 +148,18 @@ impl Failure {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
+    }
+
+    /// The same failure as it came, for whoever passes it on.
+    #[must_use]
+    pub fn with_encoded(mut self, encoded: Encoded) -> Self {
+        self.0.encoded = Some(Arc::new(encoded));
+        self
+    }
+
+    /// As it came, where the call was passed on.
+    pub fn encoded(&self) -> Option<&Arc<Encoded>> {
+        self.0.encoded.as_ref()
     }
 
     /// The same failure, saying whether the servant ran.

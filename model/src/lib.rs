@@ -24,8 +24,10 @@ pub mod counts;
 pub mod describe;
 pub mod failure;
 pub mod guid;
+pub mod headers;
 pub mod hub;
 pub mod marshal;
+pub mod message;
 pub mod native;
 pub mod object;
 pub mod options;
@@ -55,16 +57,17 @@ pub use contract::{
     Parameter, Signal,
 };
 pub use failure::{Completed, Failure, Initiator, Kind, Violation};
+pub use headers::{Edit, Header, Headers};
 pub use hub::{Hub, HubEvent, PeerId, Program};
 pub use marshal::{Marshal, MarshalList, Unmarshal, UnmarshalList};
+pub use message::{Answer, Call, Encoded, Expects, Incoming, Method, Outcome, Raised};
 pub use object::{BoxFuture, Exception, Object, Raises, Ref, Remote, Request, Resolver, Servant, Target};
 pub use reach::Reach;
 pub use reference::{Address, Endpoint, Lease, Profile, Reference, UNDER_WAY};
 pub use rope::Rope;
 pub use same::same_bytes;
 pub use session::{
-    Answer, Call, CallId, Config, Emission, Event, Expects, Heard, Incoming, Interest, Link, Outcome, Peer,
-    PeerAddress, Purpose, Raised, Session,
+    CallId, Config, Emission, Event, Heard, Interest, Link, Peer, PeerAddress, Purpose, Session,
 };
 pub use shape::{Hold, Shape};
 pub use signal::{Emits, Emitter, Occasion, Signaller, Subscription, Tidings};

@@ -16,8 +16,8 @@ use crate::body::Body;
 use crate::contract::{Interface, Operation, Signal};
 use crate::failure::{Failure, Initiator, Kind};
 use crate::marshal::{MarshalList, UnmarshalList};
+use crate::message::{Method, Outcome};
 use crate::reference::Reference;
-use crate::session::Outcome;
 use crate::shape::Hold;
 use crate::signal::{Emitter, Listener, Subscription};
 use crate::visit::{Encode, Sink};
@@ -38,15 +38,6 @@ pub struct Object {
     target: Arc<dyn Target>,
     /// What the caller believes it to be: some wires name the interface in every call.
     interface: Option<Hold<Interface>>,
-}
-
-/// What to ask an object.
-#[derive(Clone, Copy)]
-pub struct Method<'a> {
-    /// The interface that the operation is of, where it is known.
-    pub interface: Option<&'a Interface>,
-    /// The operation.
-    pub operation: &'a Operation,
 }
 
 /// The way to an object; implemented by the runtime.
@@ -140,7 +131,7 @@ impl Object {
     }
 
     fn method<'a>(&'a self, operation: &'a Operation) -> Method<'a> {
-        Method { interface: self.interface(), operation }
+        Method::Typed { interface: self.interface(), operation }
     }
 
     /// Calls, and waits for an outcome that nobody has decoded.

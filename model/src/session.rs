@@ -8,11 +8,11 @@
 use crate::ambient::Ambient;
 use crate::body::{Body, Handle};
 use crate::budget::Limits;
-use crate::contract::{Interface, Operation, Signal};
+use crate::contract::{Interface, Signal};
 use crate::failure::{Failure, Initiator, Kind, Violation};
-use crate::reference::{Endpoint, Profile, Reference};
+use crate::message::{Answer, Call, Incoming, Outcome};
+use crate::reference::{Endpoint, Profile};
 use crate::rope::Rope;
-use crate::shape::Struct;
 use crate::visit::Encode;
 use bytes::{Bytes, BytesMut};
 use std::fmt;
@@ -221,21 +221,6 @@ impl Peer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub u64);
 
-/// A call to send.
-#[derive(Clone, Copy)]
-pub struct Call<'a> {
-    /// The object.
-    pub profile: &'a Profile,
-    /// The interface that the operation is of, where the caller knows it.
-    pub interface: Option<&'a Interface>,
-    /// What to ask it.
-    pub operation: &'a Operation,
-    /// With what.
-    pub arguments: &'a dyn Encode,
-    /// Whether a reply is wanted.
-    pub expects: Expects,
-}
-
 /// A signal to send.
 #[derive(Clone, Copy)]
 pub struct Emission<'a> {
@@ -275,15 +260,6 @@ pub struct Heard {
     pub body: Body,
 }
 
-/// Whether the caller wants a reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expects {
-    /// Yes.
-    Reply,
-    /// No.
-    Nothing,
-}
-
 /// What a session tells its link.
 #[derive(Debug)]
 pub enum Event {
@@ -300,6 +276,8 @@ pub enum Event {
         key: Bytes,
         /// The identity of the interface that it must have, if the peer asks for that too.
         type_id: Option<Box<str>>,
+        /// The question as a call, where it came as one: for whoever passes it on.
+        asked: Option<Box<Incoming>>,
     },
     /// A call came back. Where calls are carried one at a time ([`Session::is_serial`]), those that expect nothing come back
     /// too: done, without results, when the peer has taken them; or with the failure that kept them from it.
@@ -331,72 +309,6 @@ pub enum Event {
     Closed,
 }
 
-/// A call that came in.
-#[derive(Debug)]
-pub struct Incoming {
-    /// To answer.
-    pub id: CallId,
-    /// Who calls, in the wire's terms, where a router stands between; mostly empty.
-    pub sender: Bytes,
-    /// The object's key.
-    pub key: Bytes,
-    /// The interface's name on the wire; empty where the wire or the caller names none.
-    pub interface: Bytes,
-    /// The operation's name on the wire.
-    pub operation: Bytes,
-    /// The arguments.
-    pub body: Body,
-    /// Whether the peer waits for an answer.
-    pub expects: Expects,
-}
-
-/// How a call ended.
-#[derive(Debug, Clone)]
-pub enum Outcome<B> {
-    /// With results.
-    Done(B),
-    /// With an exception that the contract names. On the heap, so that other outcomes are small.
-    Raised(Box<Raised<B>>),
-    /// With a failure.
-    Failed(Failure),
-    /// The object is elsewhere: ask there.
-    Moved(Reference),
-}
-
-/// An exception that a call ended with.
-#[derive(Debug, Clone)]
-pub struct Raised<B> {
-    /// The exception's identity, or its name on wires that send names.
-    pub id: String,
-    /// Its fields.
-    pub body: B,
-}
-
-impl<B> Outcome<B> {
-    /// With this exception.
-    pub fn raised(id: impl Into<String>, body: B) -> Self {
-        Self::Raised(Box::new(Raised { id: id.into(), body }))
-    }
-}
-
-/// How a call is answered.
-#[derive(Clone, Copy)]
-pub enum Answer<'a> {
-    /// With results; also the answer to a probe for an object that is here.
-    Done(&'a dyn Encode),
-    /// With an exception that the contract names.
-    Raised {
-        /// The exception.
-        shape: &'a Struct,
-        /// Its fields, as one struct.
-        fields: &'a dyn Encode,
-    },
-    /// With a failure.
-    Failed(&'a Failure),
-    /// The object is elsewhere.
-    Moved(&'a Reference),
-}
-
 /// The answering half of a connection, and what a servant may need beside: implemented by the runtime's links.
 pub trait Link: Send + Sync {
     /// Answers a call.
@@ -409,6 +321,10 @@ pub trait Link: Send + Sync {
     fn peer(&self) -> Option<Peer>;
     /// Which endpoint it came in by, for messages.
     fn endpoint(&self) -> Endpoint;
+    /// A number that no other connection of this process has or had; 0 where it is none.
+    fn number(&self) -> u64 {
+        0
+    }
     /// The way back: objects that the caller serves on this very connection, where the wire carries calls both ways. Which of
     /// them a call is for follows from its interface.
     fn caller(&self) -> Option<crate::object::Object> {

@@ -18,9 +18,10 @@
 //! A sequence or array of octets is one leaf ([`Sink::bytes`], no open); one of wider numbers is opened, and may then
 //! be written in one go ([`Sink::numbers`]) or one by one, with the same bytes on the wire.
 
-use crate::body::Handle;
+use crate::body::{Body, Handle};
 use crate::budget::Budget;
 use crate::failure::{Failure, Initiator, Kind};
+use crate::headers::Headers;
 use crate::reference::Reference;
 use crate::shape::{Enum, Shape, Text};
 use crate::typecode::TypeCode;
@@ -296,6 +297,40 @@ fn no_type_codes() -> Failure {
 pub trait Encode {
     /// Writes everything.
     fn encode(&self, sink: &mut dyn Sink) -> Visit<()>;
+
+    /// What travels beside the values or in place of them; mostly nothing.
+    #[inline]
+    fn carries(&self) -> Carries<'_> {
+        Carries::default()
+    }
+}
+
+/// What a message carries beside the values that [`Encode::encode`] writes, or in place of them.
+#[derive(Clone, Copy, Default)]
+pub struct Carries<'a> {
+    /// A body that is passed on as it came, in place of values. A session whose codec is not that body's refuses it
+    /// ([`crate::message::needs_contract`]).
+    pub body: Option<&'a Body>,
+    /// Changes of headers. They come on top of those that the body has.
+    pub headers: Option<&'a Headers>,
+}
+
+/// Values, or a body that is passed on, with headers beside.
+pub struct WithHeaders<'a> {
+    /// What they are beside of.
+    pub values: &'a dyn Encode,
+    /// The headers.
+    pub headers: &'a Headers,
+}
+
+impl Encode for WithHeaders<'_> {
+    fn encode(&self, sink: &mut dyn Sink) -> Visit<()> {
+        self.values.encode(sink)
+    }
+
+    fn carries(&self) -> Carries<'_> {
+        Carries { headers: Some(self.headers), ..self.values.carries() }
+    }
 }
 
 impl<F: Fn(&mut dyn Sink) -> Visit<()>> Encode for F {

@@ -7,9 +7,10 @@ use crate::contract::{Contract, Interface};
 use crate::failure::Failure;
 use crate::failure::{Initiator, Kind};
 use crate::hub::Program;
+use crate::message::Incoming;
 use crate::object::{Object, Resolver};
 use crate::reference::{Endpoint, Profile, Reference};
-use crate::session::{Config, Incoming, Session};
+use crate::session::{Config, Session};
 use bytes::Bytes;
 use std::sync::Arc;
 

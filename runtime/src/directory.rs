@@ -4,7 +4,7 @@ use crate::sync::{read, write};
 use crate::worker_pool::{BlockingRecord, BlockingRecords, blocking_records};
 use bytes::Bytes;
 use everywire_model::object::Face;
-use everywire_model::{Failure, Hold, Incoming, Interface, Remote, Servant, Wire, same_bytes};
+use everywire_model::{Failure, Hold, Incoming, Interface, Remote, Request, Servant, Wire, same_bytes};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock, RwLockWriteGuard};
@@ -73,6 +73,10 @@ type Maker = dyn Fn(&Bytes) -> Result<Vec<Entry>, Failure> + Send + Sync;
 pub(crate) struct Directory {
     /// An object may have several interfaces: one entry for each.
     entries: RwLock<HashMap<Bytes, Vec<Entry>>>,
+    /// What answers for all keys that begin so, the longest first.
+    prefixes: RwLock<Vec<(Bytes, Entry)>>,
+    /// Whether there are any: whoever only asks for that needs no lock.
+    has_prefixes: AtomicBool,
     /// How many there are: whoever only asks for that needs no lock.
     count: AtomicUsize,
     /// Whether any of them ever had something to tell that nobody asked for: signals, or news of attributes.
@@ -154,6 +158,56 @@ impl Directory {
         removed
     }
 
+    /// Has a servant answer for all keys that begin so, in place of an earlier one.
+    pub(crate) fn insert_prefix(&self, prefix: Bytes, entry: Entry) {
+        let mut prefixes = write(&self.prefixes);
+        let before = match prefixes.iter_mut().find(|(held, _)| *held == prefix) {
+            Some((_, held)) => Some(std::mem::replace(held, entry)),
+            None => {
+                let at = prefixes.partition_point(|(held, _)| held.len() > prefix.len());
+                prefixes.insert(at, (prefix, entry));
+                None
+            }
+        };
+        self.prefixes_changed(prefixes);
+        // Without the lock: dropping servants runs code of the user's.
+        drop(before);
+    }
+
+    /// Removes the servant for all keys that begin so. Returns whether there was one.
+    pub(crate) fn remove_prefix(&self, prefix: &[u8]) -> bool {
+        let mut prefixes = write(&self.prefixes);
+        let at = prefixes.iter().position(|(held, _)| held == prefix);
+        let removed = at.map(|at| prefixes.remove(at));
+        self.prefixes_changed(prefixes);
+        removed.is_some()
+    }
+
+    fn prefixes_changed(&self, prefixes: RwLockWriteGuard<'_, Vec<(Bytes, Entry)>>) {
+        self.has_prefixes.store(!prefixes.is_empty(), Ordering::Release);
+        self.version.fetch_add(1, Ordering::Release);
+        drop(prefixes);
+    }
+
+    /// The servant that answers for keys that begin as this one.
+    pub(crate) fn by_prefix(&self, key: &[u8]) -> Option<Entry> {
+        if !self.has_prefixes.load(Ordering::Acquire) {
+            return None;
+        }
+        read(&self.prefixes)
+            .iter()
+            .find(|(prefix, _)| key.starts_with(prefix))
+            .map(|(_, entry)| entry.clone())
+    }
+
+    /// All servants that answer for keys that begin in some way.
+    pub(crate) fn prefix_servants(&self) -> Vec<Arc<dyn Servant>> {
+        if !self.has_prefixes.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        read(&self.prefixes).iter().map(|(_, entry)| Arc::clone(&entry.servant)).collect()
+    }
+
     /// Adds a class.
     pub(crate) fn add_class(&self, key: Bytes, class: Class) {
         let before = write(&self.classes).insert(key, Arc::new(class));
@@ -181,6 +235,10 @@ impl Directory {
         let mut entries = write(&self.entries);
         let removed = std::mem::take(&mut *entries);
         self.changed(entries);
+        let mut prefixes = write(&self.prefixes);
+        let all = std::mem::take(&mut *prefixes);
+        self.prefixes_changed(prefixes);
+        drop(all);
         // Without the lock: dropping servants runs code of the user's.
         drop(removed);
     }
@@ -206,7 +264,7 @@ impl Directory {
 
     /// Whether nothing is served.
     pub(crate) fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Acquire) == 0
+        self.count.load(Ordering::Acquire) == 0 && !self.has_prefixes.load(Ordering::Acquire)
     }
 
     /// The keys, sorted.
@@ -245,6 +303,12 @@ impl Directory {
             wire.operation(servant.interface(), asked).map(|index| (servant, index, records))
         };
         let found = own.into_iter().find_map(|entry| answers(entry.servant, Some(entry.records)));
+        let found = found.or_else(|| {
+            // For these keys it stands before those that stand by for every object.
+            let entry = if here { None } else { self.by_prefix(&asked.key) }?;
+            let index = wire.operation(entry.servant.interface(), asked).unwrap_or(Request::UNKNOWN);
+            Some((entry.servant, index, Some(entry.records)))
+        });
         match found.or_else(|| ambient().into_iter().find_map(|servant| answers(servant, None))) {
             Some((servant, index, records)) => {
                 // Copies: what came with the message would keep the whole of it in memory.

@@ -17,11 +17,11 @@ use crate::target::FORWARDS;
 use crate::timers::{Moment, TIMERS};
 use bytes::Bytes;
 use everywire_model::native::NATIVE;
-use everywire_model::object::{Completion, Method, Ticket};
+use everywire_model::object::{Completion, Ticket};
 use everywire_model::signal::Listener;
 use everywire_model::{
     Answer, Body, BoxFuture, CallId, Codec, Completed, Emitter, Encode, Endpoint, Expects, Failure, Incoming,
-    Initiator, Interface, Kind, Link, Outcome, Peer, Reference, Request, Resolver, Servant, Signal,
+    Initiator, Interface, Kind, Link, Method, Outcome, Peer, Reference, Request, Resolver, Servant, Signal,
     Subscription, Target,
 };
 use std::cell::Cell;
@@ -103,9 +103,9 @@ impl Here {
     fn find(&self, method: Method<'_>) -> Result<Found, Failure> {
         let (server, entries) = self.entries()?;
         let known = |entry: &&Entry| {
-            method.interface.is_none_or(|interface| entry.servant.interface().is_a(&interface.id))
+            method.interface().is_none_or(|interface| entry.servant.interface().is_a(&interface.id))
         };
-        let name = method.operation.name.as_bytes();
+        let name = method.name();
         let found = entries.iter().filter(known).chain(&entries).find_map(|entry| {
             let index = entry.servant.interface().index_of(name)?;
             Some((Arc::clone(&entry.servant), index))
@@ -113,7 +113,7 @@ impl Here {
         match found {
             Some((servant, index)) => Ok(Found { server, servant, index }),
             None => {
-                let what = format!("the object has no operation `{}`", method.operation.name);
+                let what = format!("the object has no operation `{}`", method.label());
                 Err(Failure::new(Kind::NoOperation, Initiator::Peer, what).at(self.endpoint()))
             }
         }
@@ -131,7 +131,11 @@ impl Here {
         if server.is_draining() {
             return Err(ending().at(self.endpoint()));
         }
-        let body = NATIVE.write(&mut |sink| arguments.encode(sink))?;
+        let body = match arguments.carries().body {
+            // Whoever serves reads it as it came.
+            Some(body) => body.clone(),
+            None => NATIVE.write(&mut |sink| arguments.encode(sink))?,
+        };
         let inward = Arc::new(Inward {
             server: Arc::downgrade(&server),
             endpoint: self.endpoint(),
@@ -143,7 +147,7 @@ impl Here {
             sender: Bytes::new(),
             key: self.key.clone(),
             interface: Bytes::copy_from_slice(servant.interface().name.as_bytes()),
-            operation: Bytes::copy_from_slice(method.operation.name.as_bytes()),
+            operation: Bytes::copy_from_slice(method.name()),
             body,
             expects,
         };
@@ -206,7 +210,7 @@ impl Target for Here {
         }
         match outcome {
             Outcome::Failed(failure) => {
-                Outcome::Failed(failure.at(format_args!("operation {}", method.operation.label)))
+                Outcome::Failed(failure.at(format_args!("operation {}", method.label())))
             }
             outcome => outcome,
         }
@@ -215,13 +219,13 @@ impl Target for Here {
     fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
         self.begin(method, arguments, Expects::Nothing, Box::new(drop))
             .map(drop)
-            .map_err(|failure| failure.at(format_args!("operation {}", method.operation.label)))
+            .map_err(|failure| failure.at(format_args!("operation {}", method.label())))
     }
 
     fn submit(&self, method: Method<'_>, arguments: &dyn Encode, done: Completion) -> Ticket {
         let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
         let (calls, endpoint) = (Arc::downgrade(&self.calls), self.endpoint());
-        let label = method.operation.label.to_string();
+        let label = method.label().into_owned();
         // In a place of its own: a call that does not begin has its outcome, too.
         let done = Arc::new(Mutex::new(Some(done)));
         let kept = Arc::clone(&done);
@@ -254,7 +258,7 @@ impl Target for Here {
             Err(failure) => {
                 let done = lock(&done).take();
                 if let Some(done) = done {
-                    done(Outcome::Failed(failure.at(format_args!("operation {}", method.operation.label))));
+                    done(Outcome::Failed(failure.at(format_args!("operation {}", method.label()))));
                 }
             }
         }
@@ -387,7 +391,10 @@ impl Link for Inward {
 
 /// What the caller gets.
 fn outcome(answer: Answer<'_>) -> Outcome<Body> {
-    let written = |values: &dyn Encode| NATIVE.write(&mut |sink| values.encode(sink));
+    let written = |values: &dyn Encode| match values.carries().body {
+        Some(body) => Ok(body.clone()),
+        None => NATIVE.write(&mut |sink| values.encode(sink)),
+    };
     let unfit = |failure: Failure| Outcome::Failed(failure.with_completed(Completed::Yes));
     match answer {
         Answer::Done(results) => written(results).map_or_else(unfit, Outcome::Done),
@@ -396,6 +403,7 @@ fn outcome(answer: Answer<'_>) -> Outcome<Body> {
         }
         Answer::Failed(failure) => Outcome::Failed(failure.clone()),
         Answer::Moved(reference) => Outcome::Moved(reference.clone()),
+        Answer::Passed { failure, .. } => Outcome::Failed(failure.clone()),
     }
 }
 

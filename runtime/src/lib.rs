@@ -15,6 +15,7 @@
 
 mod accepting;
 mod alarms;
+mod apart;
 mod builder;
 mod clock;
 mod connection;
@@ -46,6 +47,7 @@ mod transport;
 mod view;
 mod worker_pool;
 
+pub use apart::Apart;
 pub use builder::{Builder, Notice, Observer};
 pub use connection::backward::caller;
 pub use lending::{Lent, WeakNode};

@@ -1,5 +1,6 @@
 //! Connections of the calling side: one for each place, shared by all who call there.
 
+use crate::apart::Apart;
 use crate::connection::{Connection, Role, Turn};
 use crate::shared::Shared;
 use crate::signals::stopped;
@@ -24,6 +25,7 @@ impl Shared {
         profile: &Profile,
         endpoint: &Endpoint,
         until: Option<Instant>,
+        apart: Option<&Apart>,
     ) -> Result<(Arc<Connection>, Turn), Failure> {
         let wire = self.wire_named(profile.wire).ok_or_else(|| {
             Failure::new(
@@ -32,7 +34,9 @@ impl Shared {
                 format!("nothing in this process answers at {endpoint}"),
             )
         })?;
-        let mut place = (profile.wire, endpoint.clone(), wire.lane(profile), 0);
+        let lane = wire.lane(profile);
+        let lane = apart.map(|apart| apart.lane(&lane)).unwrap_or(lane);
+        let mut place = (profile.wire, endpoint.clone(), lane, 0);
         {
             // Where one carries one call at a time, there are some; the last one is shared.
             let links = lock(&self.links);
@@ -48,6 +52,9 @@ impl Shared {
         }
         let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
         let made = self.open(wire, &way, Role::Calling, until)?;
+        if let Some(apart) = apart {
+            apart.take_in(&made)?;
+        }
         // Nobody else has it yet.
         let mut turn = made.take().unwrap_or_else(Turn::any);
         if self.stopped.load(Ordering::Acquire) {

@@ -1,5 +1,6 @@
 //! A node: a process's place among others. It listens, exports servants, and connects to objects.
 
+use crate::apart::Apart;
 use crate::builder::Builder;
 use crate::connection::Role;
 use crate::directory::{Class, Entry};
@@ -102,6 +103,22 @@ impl Node {
         self.guard.shared.publish(&type_id, &key)
     }
 
+    /// Serves every object whose key begins so and that is not served by itself: of several prefixes the longest. Calls of operations
+    /// that the servant's interface has come with their number, all others with [`Request::UNKNOWN`]; what it has not answered holds
+    /// back the connection it came by.
+    pub fn export_prefix(&self, prefix: impl AsRef<[u8]>, servant: Arc<dyn Servant>) {
+        self.guard
+            .shared
+            .directory
+            .insert_prefix(Bytes::copy_from_slice(prefix.as_ref()), Entry::new(servant));
+        self.guard.shared.await_all_callbacks();
+    }
+
+    /// Serves these objects no longer. Returns whether the prefix was served.
+    pub fn withdraw_prefix(&self, prefix: impl AsRef<[u8]>) -> bool {
+        self.guard.shared.directory.remove_prefix(prefix.as_ref())
+    }
+
     /// Serves the key no longer. Returns whether it was served.
     pub fn withdraw(&self, key: impl AsRef<[u8]>) -> bool {
         self.guard.shared.withdraw(key.as_ref())
@@ -166,6 +183,11 @@ impl Node {
         Some(shared.publish(&entry.servant.interface().id, key.as_ref()))
     }
 
+    /// A reference to a key at all addresses this node listens on now, whatever serves it.
+    pub fn published_as(&self, type_id: &str, key: impl AsRef<[u8]>) -> Reference {
+        self.guard.shared.publish(type_id, key.as_ref())
+    }
+
     /// A typed reference to an object, from text in any notation of any wire. Connects at the first call.
     pub fn connect<I: RemoteTrait + ?Sized>(&self, text: &str) -> Result<Ref<I>, Failure> {
         Ref::resolve(&*self.guard.shared, self.parse(text)?)
@@ -179,6 +201,11 @@ impl Node {
     /// The object behind a reference that came as data.
     pub fn resolve(&self, reference: &Reference) -> Result<Object, Failure> {
         self.guard.shared.resolve(reference)
+    }
+
+    /// Connections that only objects resolved by it call over: for hops, which have a set for each client.
+    pub fn apart(&self) -> Arc<Apart> {
+        Apart::new(self.guard.shared.weak())
     }
 
     /// The typed object behind a reference that came as data.

@@ -1,15 +1,16 @@
 //! The way to a remote object: which profile, which connection, and what to do when one fails.
 
+use crate::apart::Apart;
 use crate::clock::{TICK, lately};
 use crate::connection::calling::Ask;
 use crate::connection::{Asker, Connection, Turn};
 use crate::shared::Shared;
 use crate::signals::{Heeder, stopped};
 use crate::sync::lock;
-use everywire_model::object::{Completion, Method, Ready, Ticket};
+use everywire_model::object::{Completion, Ready, Ticket};
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Body, Call, Completed, Encode, Expects, Failure, Initiator, Interest, Interface, Kind, Object, Operation,
+    Body, Call, Completed, Encode, Expects, Failure, Initiator, Interest, Interface, Kind, Method, Object,
     Outcome, Profile, Reference, Resolver, Signal, Subscription, Target,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,6 +32,8 @@ pub(crate) struct Remote {
     way: Arc<Mutex<Option<Arc<Way>>>>,
     /// Futures whose calls begin when the way is found.
     seekers: Arc<Mutex<Seekers>>,
+    /// Whose connections it uses, if not everybody's.
+    apart: Option<Arc<Apart>>,
 }
 
 struct Way {
@@ -46,7 +49,12 @@ static TICKETS: AtomicU64 = AtomicU64::new(1);
 
 impl Remote {
     pub(crate) fn new(node: Arc<Shared>, reference: Reference, deadline: Option<Duration>) -> Self {
-        Self { node, reference, deadline, way: Arc::default(), seekers: Arc::default() }
+        Self { node, reference, deadline, way: Arc::default(), seekers: Arc::default(), apart: None }
+    }
+
+    /// The same, over connections that no other object uses.
+    pub(crate) fn over(self, apart: Arc<Apart>) -> Self {
+        Self { apart: Some(apart), ..self }
     }
 
     /// The connection in use, or a new one, and the turn to call on it.
@@ -84,7 +92,7 @@ impl Remote {
         let mut last = None;
         for profile in &reference.profiles {
             for endpoint in &profile.endpoints {
-                match self.node.connection(profile, endpoint, until) {
+                match self.node.connection(profile, endpoint, until, self.apart.as_deref()) {
                     Ok((connection, turn)) => {
                         let profile = profile.clone();
                         let (located, again) = Default::default();
@@ -224,6 +232,7 @@ impl Remote {
             deadline,
             way: Arc::clone(&self.way),
             seekers: Arc::clone(&self.seekers),
+            apart: self.apart.clone(),
         }
     }
 
@@ -249,8 +258,8 @@ impl Remote {
         self.node.ambient(wire)?.subscribe(&object, interface, signal, listener)
     }
 
-    fn place(&self, failure: Failure, operation: &Operation) -> Failure {
-        failure.at(format_args!("operation {}", operation.label))
+    fn place(&self, failure: Failure, method: Method<'_>) -> Failure {
+        failure.at(format_args!("operation {}", method.label()))
     }
 }
 
@@ -313,16 +322,16 @@ impl Target for Remote {
         told.then(|| Reference { type_id, profiles: vec![way.profile.clone()], foreign: Vec::new() })
     }
 
-    fn invoke(&self, Method { interface, operation }: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
+    fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
         let (now, until) = self.times();
         let outcome = self.ask(until, |way| {
-            let nothing = operation.oneway && way.connection.wire().capabilities().oneway;
+            let nothing = method.is_oneway() && way.connection.wire().capabilities().oneway;
             let expects = if nothing { Expects::Nothing } else { Expects::Reply };
-            let call = Call { profile: &way.profile, interface, operation, arguments, expects };
+            let call = Call { profile: &way.profile, method, arguments, expects };
             way.connection.call_and_wait(Ask::Call(call), now, until)
         });
         match outcome {
-            Some(Outcome::Failed(failure)) => Outcome::Failed(self.place(failure, operation)),
+            Some(Outcome::Failed(failure)) => Outcome::Failed(self.place(failure, method)),
             Some(outcome) => outcome,
             None => Outcome::Failed(Failure::new(
                 Kind::Unsupported,
@@ -332,31 +341,22 @@ impl Target for Remote {
         }
     }
 
-    fn notify(
-        &self,
-        Method { interface, operation }: Method<'_>,
-        arguments: &dyn Encode,
-    ) -> Result<(), Failure> {
+    fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
         let (now, until) = self.times();
         let outcome = self.ask(until, |way| {
             // Where there are no calls without a reply, this one has a reply that nobody looks at.
             let oneway = way.connection.wire().capabilities().oneway;
             let expects = if oneway { Expects::Nothing } else { Expects::Reply };
-            let call = Call { profile: &way.profile, interface, operation, arguments, expects };
+            let call = Call { profile: &way.profile, method, arguments, expects };
             way.connection.call_and_wait(Ask::Call(call), now, until)
         });
         match outcome {
-            Some(Outcome::Failed(failure)) => Err(self.place(failure, operation)),
+            Some(Outcome::Failed(failure)) => Err(self.place(failure, method)),
             _ => Ok(()),
         }
     }
 
-    fn submit(
-        &self,
-        Method { interface, operation }: Method<'_>,
-        arguments: &dyn Encode,
-        done: Completion,
-    ) -> Ticket {
+    fn submit(&self, method: Method<'_>, arguments: &dyn Encode, done: Completion) -> Ticket {
         let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
         let (now, until) = self.times();
         let expects = Expects::Reply;
@@ -367,15 +367,15 @@ impl Target for Remote {
             let (way, _turn) = match way.and_then(|way| self.node.seat(&way.0.connection).map(|()| way)) {
                 Ok(way) => way,
                 Err(failure) => {
-                    asker.tell(Outcome::Failed(self.place(failure, operation)));
+                    asker.tell(Outcome::Failed(self.place(failure, method)));
                     break;
                 }
             };
-            let call = Call { profile: &way.profile, interface, operation, arguments, expects };
+            let call = Call { profile: &way.profile, method, arguments, expects };
             match way.connection.call_and_go(call, now, until, asker) {
                 Ok(()) => break,
                 Err((failure, back)) if attempt == 1 => {
-                    back.tell(Outcome::Failed(self.place(failure, operation)));
+                    back.tell(Outcome::Failed(self.place(failure, method)));
                     break;
                 }
                 Err((_, back)) => {

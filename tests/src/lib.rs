@@ -30,3 +30,9 @@ pub mod dbus_kitchen {
 pub mod dcop_kitchen {
     everywire::include_contract!("kitchen");
 }
+
+/// `shop.idl`, what the broker passes on.
+#[allow(missing_docs)]
+pub mod shop {
+    everywire::include_contract!("shop");
+}

@@ -4,7 +4,8 @@
 use crate::common;
 use crate::common::dcom::alone;
 use crate::common::foreign::PATIENCE;
-use crate::common::{Server, capture, omniorb, scratch};
+use crate::common::forwarder::Hop;
+use crate::common::{References, Server, capture, omniorb, scratch};
 use everywire::model::shape::{Alias, Struct};
 use everywire::model::{Hold, Shape, TypeCode, Value, Variant};
 use everywire::{Bytes, Kind, Node, Ref};
@@ -78,6 +79,38 @@ fn our_client_calls_our_server() {
     }
 }
 
+/// A hop without any contract stands between omniORB and omniORB, and between it and us: over a connection of its own for each client,
+/// with other names for the objects' places and everything else as it came.
+#[test]
+fn a_hop_without_a_contract_passes_everything() {
+    let Some(peer) = omniorb("a_hop_without_a_contract_passes_everything") else { return };
+    let dir = scratch("hop");
+    let theirs = Server::omniorb(&peer, "tcp", &dir.join("theirs"));
+    let hop = Hop::to(&theirs, "iiop://127.0.0.1:0", &dir.join("hop"));
+    check_bench(&hop);
+    check_kitchen(&hop);
+    check_pantry(&hop);
+    let ours = Server::ours("iiop://127.0.0.1:0", &dir.join("ours"), 128);
+    for server in [&theirs, &ours] {
+        let hop = Hop::to(server, "iiop://127.0.0.1:0", &dir.join("between"));
+        for mode in [&["check", "--largest", "67108864"][..], &["check-interop"]] {
+            let output = Command::new(&peer.client)
+                .arg(hop.references())
+                .args(mode)
+                .args(["-ORBgiopMaxMsgSize", "134217728", "-ORBendPoint", "giop:tcp:127.0.0.1:"])
+                .args(common::IN_ORDER)
+                .output()
+                .expect("it starts");
+            assert!(
+                output.status.success(),
+                "{mode:?}:\n{}{}",
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+    }
+}
+
 /// Everything that both sides send, seen by a dissector that none of us wrote.
 #[test]
 fn a_capture_has_no_malformed_frame() {
@@ -116,7 +149,7 @@ fn node() -> Node {
     node
 }
 
-fn check_small(server: &Server) {
+fn check_small(server: &dyn References) {
     let node = node();
     let object = node.connect::<dyn Benchmarking>(&server.reference("benchmarking")).expect("it parses");
     object.void_call().expect("void_call");
@@ -133,7 +166,7 @@ fn check_small(server: &Server) {
     }
 }
 
-fn check_bench(server: &Server) {
+fn check_bench(server: &dyn References) {
     check_small(server);
     let node = node();
 
@@ -189,7 +222,7 @@ fn everything(low: bool) -> Everything {
     }
 }
 
-fn check_kitchen(server: &Server) {
+fn check_kitchen(server: &dyn References) {
     let node = node();
     let kitchen = node.connect::<dyn Kitchen>(&server.reference("Kitchen")).expect("it parses");
     for low in [true, false] {
@@ -277,7 +310,7 @@ fn check_kitchen(server: &Server) {
     assert_eq!(kitchen.noted().expect("noted"), before + 50);
 }
 
-fn check_pantry(server: &Server) {
+fn check_pantry(server: &dyn References) {
     let node = node();
     let pantry = node.connect::<dyn Pantry>(&server.reference("Pantry")).expect("it parses");
     for letter in ['a', 'ä', '€', '\u{ffee}'] {

@@ -2,8 +2,9 @@
 
 use super::Pending;
 use crate::json::Words;
-use crate::{contract, json};
+use crate::{contract, headers, json};
 use everywire::model::failure::Completed;
+use everywire::model::visit::WithHeaders;
 use everywire::model::{Answer, Hold, Operation, Shape, Sink};
 use everywire::{Failure, Initiator, Interface, Kind};
 use serde_json::{Map, Value as Json};
@@ -65,13 +66,20 @@ fn results(
 ) -> Result<(), String> {
     let nothing = Json::Object(Map::new());
     let status = said.get("code").map_or(Ok(0), status)?;
+    let headers = said.get("headers").map(headers::given).transpose()?;
     let said = said.get("results").filter(|said| !said.is_null()).unwrap_or(&nothing);
     let value =
         json::read(&operation.results, said, "results", words).map_err(|misfit| misfit.to_string())?;
-    call.request.answer(Answer::Done(&|sink: &mut dyn Sink| {
+    let values = |sink: &mut dyn Sink| {
         sink.status(status)?;
         value.encode(&operation.results, sink)
-    }));
+    };
+    match headers {
+        Some(headers) => {
+            call.request.answer(Answer::Done(&WithHeaders { values: &values, headers: &headers }))
+        }
+        None => call.request.answer(Answer::Done(&values)),
+    }
     Ok(())
 }
 

@@ -11,13 +11,15 @@
 //! {"changed":"balance"}
 //! ```
 //!
-//! A oneway call has `"oneway":true` and wants no answer. The program runs as long as the server; if it ends, the calls
+//! A oneway call has `"oneway":true` and wants no answer. Where headers came with a call it has `"headers":{"NAME":"VALUE"}`, and
+//! results may have some beside them, too. The program runs as long as the server; if it ends, the calls
 //! that wait for it fail, and the next call starts it again. What it prints on standard error is passed on.
 
 mod answer;
 mod process;
 mod tell;
 
+use crate::headers;
 use crate::json::{self, Words};
 use crate::output::note;
 use everywire::model::{Answer, Hold, Request, Servant, Source};
@@ -113,6 +115,10 @@ impl ProgramServant {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let arguments = json::write(&operation.arguments, &arguments, &self.words);
         let mut line = json!({"id": id, "operation": operation.name, "arguments": arguments});
+        let beside = headers::beside(request.body());
+        if let (false, Some(line)) = (beside.is_empty(), line.as_object_mut()) {
+            line.insert("headers".into(), headers::json(&beside));
+        }
         if let (true, Some(line)) = (operation.oneway, line.as_object_mut()) {
             line.insert("oneway".into(), true.into());
         }

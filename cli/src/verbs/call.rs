@@ -4,11 +4,12 @@ use crate::contract::{Known, Preprocess};
 use crate::json::{Notation, Types, Words};
 use crate::output::{self, Envelope, Style, line, tinted};
 use crate::trouble::{Done, Trouble};
-use crate::{contract, json, opcda, operation, people, stranger, target};
+use crate::{contract, headers, json, opcda, operation, people, stranger, target};
 use clap::Args;
 use everywire::model::object::unexpected;
 use everywire::model::units::{self, Deadline};
-use everywire::model::{Body, Operation, Outcome, Sink, Source};
+use everywire::model::visit::WithHeaders;
+use everywire::model::{Body, Encode, Header, Headers, Operation, Outcome, Sink, Source};
 use everywire::{Failure, Initiator, Kind, Node, Object, Reference, Value};
 use serde_json::Value as Json;
 use std::io::Read;
@@ -39,6 +40,12 @@ pub(crate) struct Arguments {
     /// Arguments as a JSON object, @FILE, or - for standard input.
     #[arg(short, long, value_name = "JSON", allow_hyphen_values = true)]
     data: Option<String>,
+    /// A header beside the arguments, such as {urn:shop}Priority=high; may be given more than once.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = headers::parse)]
+    header: Vec<Header>,
+    /// Print the headers beside the answer, too.
+    #[arg(long)]
+    headers: bool,
     /// Print a request to fill in, and do not call.
     #[arg(long)]
     template: bool,
@@ -103,8 +110,11 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let document = arguments.data.as_deref().map(document).transpose()?;
     let values = operation::arguments(operation, &words, document, &words_of)?;
     let what = format!("cannot call `{}` at {}", operation.name, place(&node, object.reference()));
-    let answer = call(&object, operation, &values, &words_of, &what)?;
-    print(&answer, operation, &object, &words_of, arguments.json, style);
+    let mut beside = Headers::default();
+    arguments.header.iter().cloned().for_each(|header| beside.add(header));
+    let beside = (arguments.headers || !beside.is_empty()).then_some(&beside);
+    let answer = call(&object, operation, &values, beside, &words_of, &what)?;
+    print(&answer, operation, &object, &words_of, arguments, style);
     if has_reference(&answer.value) {
         // What was printed is to work for whoever reads it: its object is not given back, as it is otherwise when the node ends.
         // A server that counts references lets go of it after a while.
@@ -141,6 +151,7 @@ struct Answer {
     value: Value,
     /// How the operation succeeded, where that is told: 0 plainly.
     status: i32,
+    headers: Vec<Header>,
     sent: usize,
     received: usize,
     elapsed: Duration,
@@ -150,19 +161,25 @@ fn call(
     object: &Object,
     operation: &Operation,
     values: &Value,
+    beside: Option<&Headers>,
     notation: &dyn Notation,
     what: &str,
 ) -> Done<Answer> {
     let failed = |failure: &Failure| stranger::named(Trouble::of_call(what, failure), object.reference());
     let encode = |sink: &mut dyn Sink| values.encode(&operation.arguments, sink);
+    let with = beside.map(|headers| WithHeaders { values: &encode, headers });
+    let encode: &dyn Encode = match &with {
+        Some(with) => with,
+        None => &encode,
+    };
     let sent = sent(object.reference(), operation, values);
     let begun = Instant::now();
     if operation.oneway {
-        object.send(operation, &encode).map_err(|failure| failed(&failure))?;
+        object.send(operation, encode).map_err(|failure| failed(&failure))?;
         let (value, elapsed) = (Value::Struct(Vec::new()), begun.elapsed());
-        return Ok(Answer { value, status: 0, sent, received: 0, elapsed });
+        return Ok(Answer { value, status: 0, headers: Vec::new(), sent, received: 0, elapsed });
     }
-    let outcome = object.invoke(operation, &encode);
+    let outcome = object.invoke(operation, encode);
     let elapsed = begun.elapsed();
     match outcome {
         Outcome::Done(body) => {
@@ -172,7 +189,8 @@ fn call(
                 let trouble = failed(&failure.at(format_args!("results of {}", operation.name)));
                 if limited { trouble } else { trouble.hint("compare the contract of both sides") }
             })?;
-            Ok(Answer { value, status: body.status(), sent, received: body.bytes.len(), elapsed })
+            let headers = headers::beside(&body);
+            Ok(Answer { value, status: body.status(), headers, sent, received: body.bytes.len(), elapsed })
         }
         Outcome::Raised(told) => Err(raised(operation, &told.id, &told.body, notation, what)),
         Outcome::Failed(failure) => Err(failed(&failure)),
@@ -206,7 +224,7 @@ fn print(
     operation: &Operation,
     object: &Object,
     notation: &dyn Notation,
-    json: bool,
+    arguments: &Arguments,
     style: Style,
 ) {
     let reference = object.reference();
@@ -215,7 +233,7 @@ fn print(
         let wire = profile.and_then(|profile| everywire::wires::named(profile.wire));
         wire.map_or_else(|| answer.status.to_string(), |wire| wire.status(answer.status))
     });
-    if json {
+    if arguments.json {
         let notes = if operation.oneway {
             vec!["oneway: nobody tells whether it arrived".into()]
         } else {
@@ -228,9 +246,15 @@ fn print(
             bytes: Some((answer.sent, answer.received)),
             elapsed: Some(answer.elapsed),
             status: status.map(|_| answer.status),
+            headers: arguments.headers.then(|| headers::json(&answer.headers)),
             notes,
         }
         .print();
+    }
+    if arguments.headers {
+        for header in &answer.headers {
+            output::note(&format!("header {}={}", header.name, headers::written(header)));
+        }
     }
     if let Some(status) = status {
         output::note(&format!("succeeded with {status}"));

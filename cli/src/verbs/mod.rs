@@ -1,5 +1,6 @@
 //! One file for each verb: its options, its help, and what it does.
 
+pub(crate) mod broker;
 pub(crate) mod call;
 pub(crate) mod completion;
 pub(crate) mod derby;

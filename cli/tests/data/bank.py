@@ -25,7 +25,8 @@ for line in sys.stdin:
         results(call, return_=18446744073709551615)
     elif operation == "deposit":
         state["balance"] += given["amount"]
-        results(call, return_=state["balance"])
+        beside = {"headers": call["headers"]} if "headers" in call else {}
+        answer(call, results={"return": state["balance"]}, **beside)
         if state["parked"]:
             # Answers need not come in order: this one was asked before.
             results(state["parked"])

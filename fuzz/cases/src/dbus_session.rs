@@ -6,7 +6,7 @@ use everywire_dbus::{DBUS, TAG_BUS, TAG_NAME};
 use everywire_model::visit::Nothing;
 use everywire_model::{
     Answer, Call, Config, Emission, Endpoint, Event, Expects, Failure, Handle, Initiator, Interest,
-    Interface, Kind, Operation, PeerAddress, Profile, Purpose, Session, Shape, Signal, Value, Wire,
+    Interface, Kind, Method, Operation, PeerAddress, Profile, Purpose, Session, Shape, Signal, Value, Wire,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,8 +65,7 @@ fn drive(session: &mut dyn Session, mut data: &[u8], profile: &Profile, calls: b
         if calls && step % 5 == 0 {
             let call = Call {
                 profile,
-                interface: Some(&interface),
-                operation: &operation,
+                method: Method::Typed { interface: Some(&interface), operation: &operation },
                 arguments: &Nothing,
                 expects: Expects::Reply,
             };

@@ -9,7 +9,7 @@ use everywire_dcom::{DCOM, Level, OBJECT_EXPORTER, Security};
 use everywire_model::visit::Nothing;
 use everywire_model::{
     Answer, Call, Config, Endpoint, Event, Expects, Failure, Handle, Initiator, Interface, InterfaceKind,
-    Kind, Operation, PeerAddress, Profile, Session, Shape, Wire,
+    Kind, Method, Operation, PeerAddress, Profile, Session, Shape, Wire,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,8 +56,7 @@ fn drive(session: &mut dyn Session, first: &[u8], mut data: &[u8], profile: &Pro
         if calls && step % 5 == 0 {
             let call = Call {
                 profile,
-                interface: Some(&interface),
-                operation: &interface.operations[0],
+                method: Method::Typed { interface: Some(&interface), operation: &interface.operations[0] },
                 arguments: &Nothing,
                 expects: if step % 3 == 0 { Expects::Nothing } else { Expects::Reply },
             };

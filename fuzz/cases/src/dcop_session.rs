@@ -5,8 +5,8 @@ use bytes::BytesMut;
 use everywire_dcop::DCOP;
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Answer, Call, CallId, Config, Event, Expects, Failure, Initiator, Interest, Kind, Operation, Purpose,
-    Session, Shape, Signal, Wire,
+    Answer, Call, CallId, Config, Event, Expects, Failure, Initiator, Interest, Kind, Method, Operation,
+    Purpose, Session, Shape, Signal, Wire,
 };
 use std::time::{Duration, Instant};
 
@@ -58,7 +58,12 @@ fn drive(session: &mut dyn Session, admit: bool, mut data: &[u8]) {
             drop(answered);
         }
         let expects = Expects::Reply;
-        let call = Call { profile, interface: None, operation: &operation, arguments: &Nothing, expects };
+        let call = Call {
+            profile,
+            method: Method::Typed { interface: None, operation: &operation },
+            arguments: &Nothing,
+            expects,
+        };
         match step % 7 {
             0 | 1 => drop(session.start(now, &call).map(|id| {
                 if step % 2 == 0 {

@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use everywire_giop::GIOP;
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Operation, Session, Shape, Wire,
+    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Method, Operation, Session, Shape, Wire,
 };
 use std::time::{Duration, Instant};
 
@@ -40,8 +40,7 @@ fn drive(session: &mut dyn Session, mut data: &[u8], calls: bool) {
             let profile = &reference.profiles[0];
             let call = Call {
                 profile,
-                interface: None,
-                operation: &operation,
+                method: Method::Typed { interface: None, operation: &operation },
                 arguments: &Nothing,
                 expects: Expects::Reply,
             };

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use everywire_model::visit::Nothing;
 use everywire_model::{
     Answer, Call, Config, Event, Expects, Failure, Initiator, Interest, Interface, InterfaceKind, Kind,
-    Operation, Profile, Rope, Shape, Signal, Value,
+    Method, Operation, Profile, Rope, Shape, Signal, Value,
 };
 use everywire_wcf::settings::{Binding, Settings};
 use everywire_wcf::soap::{Dialect, Exchange, Side};
@@ -60,8 +60,7 @@ pub fn soap_envelope(data: &[u8]) {
             let expects = if step & 2 == 0 { Expects::Reply } else { Expects::Nothing };
             let call = Call {
                 profile: &profile,
-                interface: Some(&interface),
-                operation: &operation,
+                method: Method::Typed { interface: Some(&interface), operation: &operation },
                 arguments: &Nothing,
                 expects,
             };

@@ -4,7 +4,8 @@
 use bytes::{Bytes, BytesMut};
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Operation, Profile, Session, Shape, Value,
+    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Method, Operation, Profile, Session,
+    Shape, Value,
 };
 use everywire_wcf::{address, framing, http};
 use flate2::Compression;
@@ -126,8 +127,12 @@ fn drive(
         data = rest;
         if calls {
             let expects = if step & 1 == 0 { Expects::Reply } else { Expects::Nothing };
-            let call =
-                Call { profile: way, interface: None, operation: &operation, arguments: &Nothing, expects };
+            let call = Call {
+                profile: way,
+                method: Method::Typed { interface: None, operation: &operation },
+                arguments: &Nothing,
+                expects,
+            };
             drop(session.start(now, &call));
         }
         let packed = match step >> 1 & 3 {

@@ -4,7 +4,7 @@
 use bytes::BytesMut;
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Operation, Session, Shape,
+    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Method, Operation, Session, Shape,
 };
 use everywire_wcf::explain::explain;
 use everywire_wcf::framing::{Accepting, Connecting};
@@ -41,7 +41,12 @@ fn drive(session: &mut dyn Session, config: &Config, opening: &[u8], mut data: &
         if calls && step % 5 == 0 {
             let arguments = &Nothing;
             let expects = if step % 2 == 0 { Expects::Reply } else { Expects::Nothing };
-            let call = Call { profile, interface: None, operation: &operation, arguments, expects };
+            let call = Call {
+                profile,
+                method: Method::Typed { interface: None, operation: &operation },
+                arguments,
+                expects,
+            };
             if let Ok(id) = session.start(now, &call)
                 && step % 4 == 0
             {

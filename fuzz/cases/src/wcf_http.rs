@@ -4,7 +4,8 @@
 use bytes::{Bytes, BytesMut};
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Operation, Profile, Session, Shape,
+    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Method, Operation, Profile, Session,
+    Shape,
 };
 use everywire_wcf::{address, http};
 use std::time::{Duration, Instant};
@@ -27,7 +28,12 @@ fn drive(session: &mut dyn Session, mut data: &[u8], profile: &Profile, calls: b
         data = rest;
         if calls && step % 3 == 0 {
             let expects = if step % 2 == 0 { Expects::Reply } else { Expects::Nothing };
-            let call = Call { profile, interface: None, operation: &operation, arguments: &Nothing, expects };
+            let call = Call {
+                profile,
+                method: Method::Typed { interface: None, operation: &operation },
+                arguments: &Nothing,
+                expects,
+            };
             if let Ok(id) = session.start(now, &call)
                 && step % 15 == 0
             {

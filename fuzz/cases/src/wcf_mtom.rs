@@ -5,8 +5,8 @@ use bytes::{Bytes, BytesMut};
 use everywire_model::shape::{Field, Hold, Struct};
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Operation, Outcome, Profile, Session,
-    Shape, Value,
+    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Method, Operation, Outcome, Profile,
+    Session, Shape, Value,
 };
 use everywire_wcf::{address, http};
 use std::time::Instant;
@@ -56,8 +56,7 @@ pub fn wcf_mtom(data: &[u8]) {
         let mut session = Box::new(http::Connecting::new(&config));
         let call = Call {
             profile: &way,
-            interface: None,
-            operation: &operation,
+            method: Method::Typed { interface: None, operation: &operation },
             arguments: &Nothing,
             expects: Expects::Reply,
         };

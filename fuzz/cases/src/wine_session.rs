@@ -13,7 +13,7 @@ use everywire_model::shape::{Hold, Name, Referent};
 use everywire_model::visit::{Nothing, Sink};
 use everywire_model::{
     Ambient, Call, Config, Encode, Event, Expects, Failure, Handle, Initiator, Interface, InterfaceKind,
-    Kind, Operation, Outcome, Profile, Reference, Session, Shape, Value, Wire,
+    Kind, Method, Operation, Outcome, Profile, Reference, Session, Shape, Value, Wire,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -159,7 +159,8 @@ fn start(
         Value::Struct(_) if step & 16 != 0 => (&interface.operations[1], &again),
         _ => (&interface.operations[0], &Nothing),
     };
-    let call = Call { profile, interface: Some(interface), operation, arguments, expects };
+    let call =
+        Call { profile, method: Method::Typed { interface: Some(interface), operation }, arguments, expects };
     if let Ok(id) = session.start(now, &call)
         && step & 32 != 0
     {

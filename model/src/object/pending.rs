@@ -3,7 +3,7 @@
 use super::{Completion, Target, Ticket};
 use crate::body::Body;
 use crate::failure::{Failure, Initiator, Kind};
-use crate::session::Outcome;
+use crate::message::Outcome;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};

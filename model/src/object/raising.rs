@@ -4,7 +4,7 @@ use crate::body::Body;
 use crate::contract::Operation;
 use crate::failure::{Completed, Failure, Initiator, Kind};
 use crate::marshal::{Marshal, Unmarshal, UnmarshalList};
-use crate::session::{Answer, Outcome};
+use crate::message::{Answer, Outcome};
 use crate::shape::Shape;
 use crate::visit::Sink;
 

@@ -5,9 +5,11 @@ use crate::body::Body;
 use crate::contract::{Interface, Operation};
 use crate::failure::{Completed, Failure, Initiator, Kind};
 use crate::marshal::{MarshalList, UnmarshalList};
+use crate::message::{Answer, Expects, Incoming, Method};
 use crate::reference::Reference;
-use crate::session::{Answer, CallId, Expects, Incoming, Link, Peer};
+use crate::session::{CallId, Link, Peer};
 use crate::visit::Sink;
+use bytes::Bytes;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -24,6 +26,20 @@ pub trait Servant: Send + Sync {
     /// Serves one call. Runs on a thread of the runtime; a servant that waits for long tells so by
     /// `everywire::blocking`, or is asynchronous.
     fn dispatch(&self, request: Request);
+
+    /// Of one that answers for a prefix of keys: whether there is such an object, and of that type where one is asked for.
+    ///
+    /// # Errors
+    /// There is not ([`Kind::NoObject`]), or it is of another type ([`Kind::BadReference`]).
+    fn locate(&self, _key: &[u8], _type_id: Option<&str>) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Of one that answers for a prefix of keys: a connection by which calls may have come is over.
+    fn closed(&self, _link: &dyn Link) {}
+
+    /// Of one that answers for a prefix of keys: the caller has withdrawn this call of the connection; an answer is dropped.
+    fn cancelled(&self, _link: &dyn Link, _call: CallId) {}
 }
 
 /// A call to be served. Dropped without a reply, it answers with a failure, so that no caller waits in vain.
@@ -36,6 +52,9 @@ pub struct Request {
 }
 
 impl Request {
+    /// The number of an operation that the servant's interface does not have.
+    pub const UNKNOWN: usize = usize::MAX;
+
     /// For the runtime: a call of the operation number `index` of `servant`'s interface.
     pub fn new(
         index: usize,
@@ -66,6 +85,22 @@ impl Request {
     /// The object's key.
     pub fn key(&self) -> &[u8] {
         &self.incoming.key
+    }
+
+    /// The operation in the words of the wire that it came by: to be passed on where nobody here knows it.
+    pub fn method(&self) -> Method<'_> {
+        Method::Named { interface: &self.incoming.interface, operation: &self.incoming.operation }
+    }
+
+    /// What [`Request::method`] names and the body, kept for whoever passes them on and answers later: no bytes are copied.
+    pub fn passing(&self) -> (Bytes, Bytes, Body) {
+        let incoming = &self.incoming;
+        (incoming.interface.clone(), incoming.operation.clone(), incoming.body.clone())
+    }
+
+    /// Whether the caller waits for an answer.
+    pub fn expects(&self) -> Expects {
+        self.incoming.expects
     }
 
     /// Who calls, in the wire's terms, where a router stands between; mostly empty.

@@ -2,10 +2,10 @@
 
 use super::{Asker, Connection};
 use crate::shard;
-use everywire_model::object::{Completion, Method, Ticket};
+use everywire_model::object::{Completion, Ticket};
 use everywire_model::{
-    Body, Call, Encode, Expects, Failure, Initiator, Kind, Object, Outcome, Profile, Reference, Resolver,
-    Target,
+    Body, Call, Encode, Expects, Failure, Initiator, Kind, Method, Object, Outcome, Profile, Reference,
+    Resolver, Target,
 };
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,7 +93,7 @@ impl Back {
     /// Begins a call; `done` gets its outcome.
     fn begin(
         &self,
-        Method { interface, operation }: Method<'_>,
+        method: Method<'_>,
         arguments: &dyn Encode,
         expects: Expects,
         done: Completion,
@@ -103,7 +103,7 @@ impl Back {
         let profile = &self.reference.profiles;
         match (self.connection(), profile.first()) {
             (Ok(connection), Some(profile)) => {
-                let call = Call { profile, interface, operation, arguments, expects };
+                let call = Call { profile, method, arguments, expects };
                 let until = self.deadline.map(|deadline| now + deadline);
                 let asker = Asker::new(ticket, done);
                 if let Err((failure, asker)) = connection.call_and_go(call, now, until, asker) {
@@ -123,7 +123,7 @@ impl Target for Back {
     }
 
     fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
-        let label = &method.operation.label;
+        let label = method.label();
         let (sender, receiver) = mpsc::sync_channel(1);
         let sender = Mutex::new(sender);
         let done = move |outcome| {
@@ -140,15 +140,11 @@ impl Target for Back {
         }
     }
 
-    fn notify(
-        &self,
-        Method { interface, operation }: Method<'_>,
-        arguments: &dyn Encode,
-    ) -> Result<(), Failure> {
+    fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
         let connection = self.connection()?;
         let Some(profile) = self.reference.profiles.first() else { return Err(gone()) };
-        let call = Call { profile, interface, operation, arguments, expects: Expects::Nothing };
-        connection.tell(call).map_err(|failure| failure.at(format_args!("callback {}", operation.label)))
+        let call = Call { profile, method, arguments, expects: Expects::Nothing };
+        connection.tell(call).map_err(|failure| failure.at(format_args!("callback {}", method.label())))
     }
 
     fn submit(&self, method: Method<'_>, arguments: &dyn Encode, done: Completion) -> Ticket {

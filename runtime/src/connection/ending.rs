@@ -103,6 +103,10 @@ impl Connection {
             // Its place is given up soon, also if nothing that is watched tells of its end.
             seat.remind(lately(), None);
         }
+        let hear = self.node.directory.prefix_servants();
+        if !hear.is_empty() {
+            core.after.push(After::Hear(hear, None));
+        }
         if self.role == Role::Joined && core.peer.is_some() {
             core.after.push(After::Left(failure));
         }
@@ -159,7 +163,12 @@ impl Connection {
                 }
             }
             Event::Overheard(message) => core.overheard.push_back(message),
-            Event::Cancelled(_) => {}
+            Event::Cancelled(id) => {
+                let hear = self.node.directory.prefix_servants();
+                if !hear.is_empty() {
+                    core.after.push(After::Hear(hear, Some(id)));
+                }
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Asker, Connection, Core, Resuming};
 use crate::builder::Notice;
 use crate::directory::Remembered;
 use crate::signals::Heeder;
-use everywire_model::{Body, Failure, Outcome};
+use everywire_model::{Body, CallId, Failure, Outcome, Servant};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 
@@ -20,6 +20,8 @@ pub(super) enum After {
     Forget(#[allow(dead_code)] Arc<Heeder>),
     /// The connections hold more memory than they may.
     MakeRoom,
+    /// Whoever answers for prefixes hears that it is over, or that a call was withdrawn.
+    Hear(Vec<Arc<dyn Servant>>, Option<CallId>),
     /// A look-up that is not remembered any more: it may be the last that holds a servant.
     Stale(#[allow(dead_code)] Box<Remembered>),
 }
@@ -96,6 +98,14 @@ impl PutOff<'_> {
                 After::Left(failure) => self.connection.left(&failure),
                 After::Forget(heeder) => drop(heeder),
                 After::MakeRoom => self.connection.allowance.make_room(),
+                After::Hear(servants, call) => {
+                    for servant in servants {
+                        match call {
+                            Some(call) => servant.cancelled(self.connection, call),
+                            None => servant.closed(self.connection),
+                        }
+                    }
+                }
                 After::Stale(found) => drop(found),
             }
         }

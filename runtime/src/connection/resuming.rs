@@ -8,7 +8,7 @@ use crate::target::FORWARDS;
 use everywire_model::object::Completion;
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Body, Call, Completed, Expects, Failure, Initiator, Kind, Operation, Outcome, Reference, Shape,
+    Body, Call, Completed, Expects, Failure, Initiator, Kind, Method, Operation, Outcome, Reference, Shape,
 };
 use std::time::Instant;
 
@@ -75,7 +75,7 @@ impl Resuming {
         let mut last = None;
         for profile in &self.way.profiles {
             for endpoint in &profile.endpoints {
-                let found = node.connection(profile, endpoint, self.until);
+                let found = node.connection(profile, endpoint, self.until, None);
                 // Once the call has begun, it is the session that says when the next one may.
                 let found = found.and_then(|found| node.seat(&found.0).map(|()| found));
                 let (connection, _turn) = match found {
@@ -88,8 +88,7 @@ impl Resuming {
                 let Some(asker) = self.asker.take() else { return };
                 let call = Call {
                     profile,
-                    interface: None,
-                    operation: &operation,
+                    method: Method::Typed { interface: None, operation: &operation },
                     arguments: &Nothing,
                     expects: Expects::Reply,
                 };

@@ -106,19 +106,18 @@ impl Connection {
                 Event::Call(incoming) if self.node.is_draining() => {
                     let _ = core.session.answer(incoming.id, Answer::Failed(&ending()));
                 }
-                Event::Call(incoming) => {
-                    self.establish(&mut core);
-                    self.hold_body(&mut core, &incoming);
-                    let (back, deposed) = self.call(core, incoming, lead);
-                    core = back;
-                    if deposed {
-                        self.place(&mut core, true);
-                        // This thread no longer leads: whatever is left belongs to the one that does.
-                        self.send_replies(&mut core, true);
-                        return Served::Deposed;
+                Event::Call(incoming) => match self.take_call(core, incoming, lead) {
+                    Some(back) => core = back,
+                    None => return Served::Deposed,
+                },
+                Event::Probe { key, asked: Some(incoming), .. } if self.passes(&key) => {
+                    // Whoever answers for all such keys is asked as the caller asked.
+                    match self.take_call(core, incoming, lead) {
+                        Some(back) => core = back,
+                        None => return Served::Deposed,
                     }
                 }
-                Event::Probe { id, key, type_id } => {
+                Event::Probe { id, key, type_id, .. } => {
                     self.establish(&mut core);
                     let answer = match self.present(&key, type_id.as_deref()) {
                         Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
@@ -172,11 +171,39 @@ impl Connection {
         served
     }
 
+    /// Serves a call; nothing, if this thread lost the lead meanwhile.
+    #[inline]
+    fn take_call<'c>(
+        self: &'c Arc<Self>,
+        mut core: Held<'c>,
+        incoming: Box<Incoming>,
+        lead: &Lead,
+    ) -> Option<Held<'c>> {
+        self.establish(&mut core);
+        self.hold_body(&mut core, &incoming);
+        let (mut core, deposed) = self.call(core, incoming, lead);
+        if deposed {
+            self.place(&mut core, true);
+            // This thread no longer leads: whatever is left belongs to the one that does.
+            self.send_replies(&mut core, true);
+            return None;
+        }
+        Some(core)
+    }
+
+    /// Whether the key is served only by whoever answers for all that begin so.
+    fn passes(&self, key: &[u8]) -> bool {
+        self.node.directory.spelled(self.wire, key).is_empty() && self.node.directory.by_prefix(key).is_some()
+    }
+
     /// Whether the object is here, and of that interface.
     fn present(&self, key: &[u8], type_id: Option<&str>) -> Result<(), Failure> {
         let entries = self.node.directory.spelled(self.wire, key);
         if entries.is_empty() {
-            return Err(no_object(key));
+            return match self.node.directory.by_prefix(key) {
+                Some(entry) => entry.servant.locate(key, type_id),
+                None => Err(no_object(key)),
+            };
         }
         match type_id {
             Some(id) if !entries.iter().any(|entry| entry.servant.interface().is_a(id)) => {

@@ -147,7 +147,7 @@ impl Session for PlainSession {
                 3 => {
                     let key = take_short(&mut frame).ok_or_else(|| Self::violation("Key"))?;
                     self.open.push(call);
-                    self.events.push_back(Event::Probe { id, key, type_id: None });
+                    self.events.push_back(Event::Probe { id, key, type_id: None, asked: None });
                 }
                 4 => self.events.push_back(Event::Closed),
                 5 => {
@@ -191,7 +191,7 @@ impl Session for PlainSession {
         self.frame(0, id, &mut |out| {
             out.flat().push(oneway.into());
             short(out.flat(), &call.profile.key);
-            short(out.flat(), call.operation.name.as_bytes());
+            short(out.flat(), call.method.name());
             call.arguments.encode(&mut PlainSink(out))
         })?;
         self.sent = self.sent.map(|sent| sent + 1);

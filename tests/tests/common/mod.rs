@@ -11,6 +11,7 @@ pub mod dcom_pantry;
 pub mod dcom_torture;
 pub mod dcopserver;
 pub mod foreign;
+pub mod forwarder;
 pub mod galley;
 pub mod hello;
 pub mod house;
@@ -253,6 +254,18 @@ impl Server {
         let count =
             |what: &str| fs::read_dir(format!("/proc/{}/{what}", self.pid())).expect("it runs").count();
         (count("task"), count("fd"))
+    }
+}
+
+/// Whoever tells where objects are.
+pub trait References {
+    /// The reference with this name.
+    fn reference(&self, name: &str) -> String;
+}
+
+impl References for Server {
+    fn reference(&self, name: &str) -> String {
+        Self::reference(self, name)
     }
 }
 

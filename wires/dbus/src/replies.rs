@@ -31,6 +31,10 @@ impl DbusSession {
                 self.refuse(caller.serial, &caller.name, failure);
                 return Ok(());
             }
+            Answer::Passed { failure, .. } => {
+                self.refuse(caller.serial, &caller.name, failure);
+                return Ok(());
+            }
             Answer::Moved(reference) => {
                 let place = crate::address::print(reference);
                 let failure = Failure::new(

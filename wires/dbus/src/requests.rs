@@ -20,14 +20,15 @@ impl DbusSession {
     /// Sends a call.
     pub(crate) fn request(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_can_ask()?;
+        let (interface, operation) = call.method.typed()?;
         let (serial, setup) = (self.take_serial(), self.setup());
-        let route = self.routes.call(call.profile, call.interface, call.operation)?;
+        let route = self.routes.call(call.profile, interface, operation)?;
         let unwraps = route.asks == Asks::Get;
         let mut head = RouteHead::new(route, serial, flags(call.expects));
         Self::send(&mut self.out, &mut self.scratch, setup, &mut head, call.arguments)?;
         if call.expects == Expects::Reply {
             let to = self.bus.is_some().then(|| asked(call.profile));
-            let raises = call.operation.raises.clone();
+            let raises = operation.raises.clone();
             self.waiting.insert(serial, Pending::Call { raises, unwraps, to });
         }
         Ok(CallId(serial.into()))

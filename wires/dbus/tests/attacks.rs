@@ -194,8 +194,7 @@ fn cve_2014_3638_pending_replies() {
     let operation = operation("Ping");
     let one_more = everywire_model::Call {
         profile: &profile,
-        interface: None,
-        operation,
+        method: everywire_model::Method::Typed { interface: None, operation },
         arguments: nothing(),
         expects: Expects::Reply,
     };

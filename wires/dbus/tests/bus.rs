@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use everywire_dbus::DBUS;
 use everywire_model::{
     Answer, Call, Config, Emission, Endpoint, Event, Expects, Failure, Handle, Initiator, Interest, Kind,
-    MarshalList, Outcome, PeerAddress, Place, Purpose, Session, Sink, Wire,
+    MarshalList, Method, Outcome, PeerAddress, Place, Purpose, Session, Sink, Wire,
 };
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -120,8 +120,7 @@ fn a_name_is_owned_called_listened_to_and_lost() {
         let arguments = |sink: &mut dyn Sink| (text.as_str(),).marshal_list(&echo.arguments, sink);
         let call = Call {
             profile: &profile,
-            interface: Some(&EXAMPLE),
-            operation: echo,
+            method: Method::Typed { interface: Some(&EXAMPLE), operation: echo },
             arguments: &arguments,
             expects: Expects::Reply,
         };
@@ -158,8 +157,7 @@ fn a_name_is_owned_called_listened_to_and_lost() {
     let failure = Failure::new(Kind::Refused, Initiator::Peer, "not me");
     let call = Call {
         profile: &profile,
-        interface: None,
-        operation: echo,
+        method: Method::Typed { interface: None, operation: echo },
         arguments: &arguments,
         expects: Expects::Reply,
     };
@@ -197,8 +195,7 @@ fn nobody_there_is_told_by_the_bus() {
     let operation = operation("Ping");
     let call = Call {
         profile: &profile,
-        interface: Some(&EXAMPLE),
-        operation,
+        method: Method::Typed { interface: Some(&EXAMPLE), operation },
         arguments: common::nothing(),
         expects: Expects::Reply,
     };

@@ -78,7 +78,7 @@ fn exceptions_and_failures_travel_as_errors() {
     exchange(&mut client, &mut server, usize::MAX);
     match client.event() {
         Event::Reply { outcome: Outcome::Raised(raised), .. } => {
-            let Raised { id, body } = *raised;
+            let Raised { id, body, .. } = *raised;
             assert_eq!(id, "Example::Refused");
             assert_eq!(body.decode::<(String, u32)>(&refused).unwrap(), ("not today".into(), 7));
         }

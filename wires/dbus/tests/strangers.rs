@@ -7,7 +7,7 @@ use everywire_dbus::{DBUS, TAG_NAME, limits};
 use everywire_model::describe::*;
 use everywire_model::{
     Answer, Call, CallId, Config, Endpoint, Event, Expects, Failure, Handle, Interest, Kind, MarshalList,
-    Outcome, Profile, Purpose, Sink, Wire,
+    Method, Outcome, Profile, Purpose, Sink, Wire,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -36,7 +36,12 @@ fn of(name: &'static str) -> Profile {
 fn ping(side: &mut Side, name: &'static str) -> CallId {
     let profile = of(name);
     let (operation, arguments) = (operation("Ping"), nothing());
-    let call = Call { profile: &profile, interface: None, operation, arguments, expects: Expects::Reply };
+    let call = Call {
+        profile: &profile,
+        method: Method::Typed { interface: None, operation },
+        arguments,
+        expects: Expects::Reply,
+    };
     side.session.start(Instant::now(), &call).unwrap()
 }
 
@@ -337,8 +342,7 @@ fn given_names_hold_everywhere() {
         let (operation, arguments) = (operation("Ping"), nothing());
         let call = Call {
             profile: &profile,
-            interface: Some(interface),
-            operation,
+            method: Method::Typed { interface: Some(interface), operation },
             arguments,
             expects: Expects::Reply,
         };

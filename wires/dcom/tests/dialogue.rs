@@ -301,7 +301,7 @@ fn exceptions_of_other_contract_languages_keep_identity_and_fields() {
     pair.server.answer(incoming.id, Answer::Raised { shape: &shape, fields: &put }).unwrap();
     match pair.outcome(id) {
         Outcome::Raised(raised) => {
-            let Raised { id, body } = *raised;
+            let Raised { id, body, .. } = *raised;
             assert_eq!(id, "IDL:m/Overdrawn:1.0");
             let read =
                 body.read(|source| Ok((source.text(&shape::Text::NARROW)?.into_owned(), source.f64()?)));

@@ -4,7 +4,7 @@
 
 use everywire_dcom::DCOM;
 use everywire_model::describe::{Hold, Operation, Shape, interface, operation, signal};
-use everywire_model::object::{Method, no_operation};
+use everywire_model::object::no_operation;
 use everywire_model::*;
 use everywire_runtime::Node;
 use std::io::{Read, Write};
@@ -232,7 +232,7 @@ fn a_call_that_does_not_wait_follows_an_object_that_is_elsewhere_now() {
     let later = || {
         let (tell, told) = channel();
         let arguments = |sink: &mut dyn Sink| (1_i32,).marshal_list(&OPERATIONS[0].arguments, sink);
-        let method = Method { interface: Some(&LAMP), operation: &OPERATIONS[0] };
+        let method = Method::Typed { interface: Some(&LAMP), operation: &OPERATIONS[0] };
         let done = move |outcome| {
             let _ = tell.send(format!("{outcome:?}"));
         };

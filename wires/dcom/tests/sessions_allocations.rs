@@ -35,8 +35,7 @@ fn thousand(level: Level) -> u64 {
     let operation = &counter.operations[0];
     let call = Call {
         profile: &way,
-        interface: Some(&counter),
-        operation,
+        method: Method::Typed { interface: Some(&counter), operation },
         arguments: &put_int(7),
         expects: Expects::Reply,
     };

@@ -419,13 +419,11 @@ fn properties_and_references_pass_through_invoke() {
         let encode = |sink: &mut dyn Sink| arguments.encode(&operation.arguments, sink);
         let invocation = call::Invocation::new(&LAMP, operation, &encode).unwrap();
         let body = match dispatch.invoke(INVOKE, &invocation) {
-            session::Outcome::Done(body) => body,
+            Outcome::Done(body) => body,
             other => panic!("{other:?}"),
         };
         match call::results(operation, &body) {
-            session::Outcome::Done(body) => {
-                body.read(|source| Value::decode(&operation.results, source)).unwrap()
-            }
+            Outcome::Done(body) => body.read(|source| Value::decode(&operation.results, source)).unwrap(),
             other => panic!("{other:?}"),
         }
     };

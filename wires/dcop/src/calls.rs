@@ -17,8 +17,9 @@ impl DcopSession {
     /// Sends a call.
     pub(crate) fn call(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
-        types::one_result(call.operation)?;
-        let way = self.ways.get(&self.name, call.profile, call.operation)?;
+        let (_, operation) = call.method.typed()?;
+        types::one_result(operation)?;
+        let way = self.ways.get(&self.name, call.profile, operation)?;
         if call.expects == Expects::Nothing {
             self.put(minor::SEND, SEND_KEY, &way, call.arguments)?;
             return Ok(CallId(self.take_key().into()));

@@ -112,6 +112,7 @@ impl DcopSession {
                     id: CallId(serial),
                     key: came.object.clone(),
                     type_id: None,
+                    asked: None,
                 });
                 return;
             }
@@ -241,7 +242,7 @@ impl DcopSession {
                 }
                 Ok(())
             }
-            (Answer::Failed(_) | Answer::Raised { .. } | Answer::Moved(_), _) => {
+            (Answer::Failed(_) | Answer::Passed { .. } | Answer::Raised { .. } | Answer::Moved(_), _) => {
                 // The protocol has no words for why.
                 self.put_refusal(&served);
                 Ok(())

@@ -33,7 +33,12 @@ fn a_warm_call_takes_the_memory_it_is_handed_on_in() {
     let mut round = || {
         for (profile, operation) in [(&one, &whole), (&other, &made), (&one, &made)] {
             let put = |sink: &mut dyn Sink| (7i32,).marshal_list(&operation.arguments, sink);
-            let call = Call { profile, interface: None, operation, arguments: &put, expects: Expects::Reply };
+            let call = Call {
+                profile,
+                method: Method::Typed { interface: None, operation },
+                arguments: &put,
+                expects: Expects::Reply,
+            };
             client.start(now, &call).unwrap();
             carry(&mut *client, &mut to_server);
             server.receive(now, &mut to_server, &mut handles).unwrap();

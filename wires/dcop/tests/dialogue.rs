@@ -117,8 +117,7 @@ impl Desk {
         let arguments = |sink: &mut dyn Sink| with.marshal_list(&asked.arguments, sink);
         let call = Call {
             profile: &profile,
-            interface: None,
-            operation: asked,
+            method: Method::Typed { interface: None, operation: asked },
             arguments: &arguments,
             expects: Expects::Reply,
         };
@@ -380,8 +379,7 @@ fn signals_are_not_taken_from_others_than_asked() {
         let arguments = |sink: &mut dyn Sink| (7,).marshal_list(&direct.arguments, sink);
         let call = Call {
             profile: &target,
-            interface: None,
-            operation: &direct,
+            method: Method::Typed { interface: None, operation: &direct },
             arguments: &arguments,
             expects: Expects::Nothing,
         };
@@ -478,8 +476,7 @@ fn a_call_to_a_successor_outlives_those_to_the_one_before() {
     let profile = profile("app", "o");
     let call = Call {
         profile: &profile,
-        interface: None,
-        operation: &asked,
+        method: Method::Typed { interface: None, operation: &asked },
         arguments: &Nothing,
         expects: Expects::Reply,
     };
@@ -524,8 +521,7 @@ fn sends_reach_all_applications_with_a_prefix() {
     let asked = operation("f()", "void");
     let mut call = Call {
         profile: &all,
-        interface: None,
-        operation: &asked,
+        method: Method::Typed { interface: None, operation: &asked },
         arguments: &Nothing,
         expects: Expects::Nothing,
     };

@@ -86,8 +86,7 @@ fn calls_are_written_and_answers_read_as_kde_does() {
         let write = |sink: &mut dyn Sink| arguments.pipe(&asked.arguments, sink);
         let call = Call {
             profile: &profile,
-            interface: None,
-            operation: &asked,
+            method: Method::Typed { interface: None, operation: &asked },
             arguments: &write,
             expects: Expects::Reply,
         };

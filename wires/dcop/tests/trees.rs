@@ -136,7 +136,12 @@ fn operations_with_several_results_are_refused_before_anything_is_sent() {
     let target = profile("app", "o");
     let mut ask = |operation| {
         let expects = Expects::Reply;
-        let call = Call { profile: &target, interface: None, operation, arguments: &Nothing, expects };
+        let call = Call {
+            profile: &target,
+            method: Method::Typed { interface: None, operation },
+            arguments: &Nothing,
+            expects,
+        };
         let result = session.start(Instant::now(), &call);
         (result, drain(&mut *session).len())
     };

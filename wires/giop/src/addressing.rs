@@ -17,13 +17,16 @@ use everywire_model::{Call, Failure, Initiator, Kind, Profile, Rope, Visit};
 /// Most octets of arguments that are kept on a connection; larger requests come back to their caller as not executed.
 const KEPT: usize = 1 << 20;
 
+/// A call that was sent: operation, character sets that the peer was told of, those of the values, values.
+type KeptCall = (Box<[u8]>, Option<Dialect>, Dialect, Bytes);
+
 /// What a request that may have to go out again is made of.
 #[derive(Debug)]
 pub(crate) struct Unproven {
     id: u32,
     profile: Profile,
     /// The operation, the code sets that the request tells, and its values; nothing for a LocateRequest.
-    call: Option<(Box<str>, Option<Dialect>, Dialect, Bytes)>,
+    call: Option<KeptCall>,
     /// How the target was named; each way is tried once.
     tried: Vec<Addressing>,
 }
@@ -96,7 +99,7 @@ impl GiopSession {
         }
         let values = Bytes::from(rope.to_vec());
         self.trials.octets += values.len();
-        let operation = call.operation.name.as_ref().into();
+        let operation = call.method.name().into();
         self.keep(id, call.profile, Some((operation, says, dialect, values)));
         Ok(())
     }
@@ -107,12 +110,7 @@ impl GiopSession {
         self.keep(id, profile, None);
     }
 
-    fn keep(
-        &mut self,
-        id: u32,
-        profile: &Profile,
-        call: Option<(Box<str>, Option<Dialect>, Dialect, Bytes)>,
-    ) {
+    fn keep(&mut self, id: u32, profile: &Profile, call: Option<KeptCall>) {
         let tried = vec![self.addressing];
         self.trials.open.push(Unproven { id, profile: profile.clone(), call, tried });
     }

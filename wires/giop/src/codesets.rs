@@ -101,6 +101,18 @@ impl Offer {
         }
     }
 
+    /// Whether the server reads text in these sets.
+    pub(crate) fn takes(&self, dialect: Dialect) -> bool {
+        let narrow = match dialect.narrow {
+            Narrow::Latin1 => ISO_8859_1,
+            Narrow::Utf8 => UTF_8,
+        };
+        // The specification's fallbacks need not be listed.
+        let narrow_fits = narrow == UTF_8 || self.narrow.contains(&narrow);
+        narrow_fits
+            && (dialect.wide == Wide::Utf16 || self.wide.is_empty() || dialect.narrow == Narrow::Latin1)
+    }
+
     /// What to send to that server. Without a common set it is the specification's fallback: UTF-8 and UTF-16.
     pub(crate) fn choose(&self, minor: u8) -> Dialect {
         let latin = !self.narrow.contains(&UTF_8) && self.narrow.contains(&ISO_8859_1);

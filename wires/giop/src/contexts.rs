@@ -1,6 +1,9 @@
 //! Service contexts: what travels beside a call (CORBA 3.3 part 2, section 9.7.3).
 
 use crate::cdr::{Bad, Get};
+use bytes::Bytes;
+use everywire_model::Headers;
+use std::ops::Range;
 
 /// Which code sets the client uses from now on.
 pub const CODE_SETS: u32 = 1;
@@ -9,6 +12,14 @@ pub const CODE_SETS: u32 = 1;
 pub const BI_DIR_IIOP: u32 = 5;
 /// Ours: kind, message and hint of a failure, beside a system exception.
 pub const FAILURE: u32 = 0x4557_4601;
+/// Ours: fills a header up, and says nothing.
+pub const FILL: u32 = 0x4557_4602;
+
+/// The list of contexts of a message, as headers that came. It begins at a multiple of 4, so that its numbers stay where they were.
+pub(crate) fn received(message: &Bytes, list: Range<usize>) -> Headers {
+    let start = list.start.next_multiple_of(4).min(list.end);
+    Headers::received(message.slice(start..list.end))
+}
 
 /// Name of a context, for listings.
 pub fn name(id: u32) -> &'static str {
@@ -24,8 +35,14 @@ pub fn name(id: u32) -> &'static str {
         15 => "security attribute service",
         17 => "Java exception detail",
         FAILURE => "failure",
+        FILL => "filler",
         _ => "context",
     }
+}
+
+/// Whether a hop passes it on: those that do not speak of the connection that they came by.
+pub(crate) fn passes(id: u32) -> bool {
+    !matches!(id, CODE_SETS | BI_DIR_IIOP | FILL)
 }
 
 /// Passes over a list of contexts, showing each to `see`. The count is bounded by what the message can hold.

@@ -140,6 +140,16 @@ pub(crate) fn set_size(out: &mut [u8], header: usize, size: u32) {
     }
 }
 
+/// Says of the header that begins at `header`, and is whole, that its message is in the other byte order.
+pub(crate) fn turn(out: &mut [u8], header: usize) {
+    if let Some(flags) = out.get_mut(header + 6) {
+        *flags ^= 1;
+    }
+    if let Some(size) = out.get_mut(header + 8..header + 12) {
+        size.reverse();
+    }
+}
+
 /// Sets the bit that says fragments follow.
 pub(crate) fn set_more(out: &mut [u8], header: usize) {
     if let Some(flags) = out.get_mut(header + 6) {

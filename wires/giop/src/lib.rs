@@ -26,6 +26,7 @@ mod incoming;
 pub mod ior;
 pub mod limits;
 mod locate;
+mod passing;
 mod replies;
 mod requests;
 mod session;

@@ -66,7 +66,7 @@ impl GiopSession {
         }
         let dialect = Dialect { minor: header.minor, ..Dialect::default() };
         if let Some(id) = self.enter(id, dialect, Asks::Locate, Expects::Reply)? {
-            self.events.push_back(Event::Probe { id, key: message.slice(key), type_id: None });
+            self.events.push_back(Event::Probe { id, key: message.slice(key), type_id: None, asked: None });
         }
         Ok(())
     }
@@ -85,7 +85,9 @@ impl GiopSession {
             Answer::Failed(failure) => {
                 self.put_located(serving, SYSTEM_EXCEPTION, |put| exceptions::put(failure, put))
             }
-            Answer::Raised { .. } => self.put_located(serving, UNKNOWN_OBJECT, |_| {}),
+            Answer::Raised { .. } | Answer::Passed { .. } => {
+                self.put_located(serving, UNKNOWN_OBJECT, |_| {})
+            }
         }
     }
 

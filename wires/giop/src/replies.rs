@@ -12,8 +12,10 @@ use crate::{contexts, ior};
 use bytes::Bytes;
 use everywire_model::shape::Struct;
 use everywire_model::{
-    Answer, Body, Completed, Encode, Failure, Initiator, Kind, Outcome, Reference, Sink, Visit,
+    Answer, Body, Completed, Encode, Encoded, Failure, Initiator, Kind, Outcome, Raised, Reference, Sink,
+    Visit,
 };
+use std::sync::Arc;
 
 const NO_EXCEPTION: u32 = 0;
 const USER_EXCEPTION: u32 = 1;
@@ -26,6 +28,9 @@ impl GiopSession {
     /// Answers a call; one whose results do not encode gets that failure instead.
     pub(crate) fn answer_call(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
         let sent = match answer {
+            Answer::Done(results) if serving.asks != Asks::Call && results.carries().body.is_some() => {
+                self.put_reply(serving, NO_EXCEPTION, results)
+            }
             Answer::Done(_) if serving.asks == Asks::NonExistent => {
                 self.put_reply(serving, NO_EXCEPTION, &|sink: &mut dyn Sink| sink.bool(false))
             }
@@ -48,6 +53,13 @@ impl GiopSession {
                 return Ok(());
             }
             Answer::Moved(reference) => self.put_forward(serving, reference),
+            Answer::Passed { encoded, failure } => {
+                let status = if encoded.raised { USER_EXCEPTION } else { SYSTEM_EXCEPTION };
+                if self.put_reply(serving, status, &encoded.body).is_err() {
+                    self.put_exception(serving, failure);
+                }
+                return Ok(());
+            }
         };
         sent.inspect_err(|failure| {
             // The servant ran, only its results do not travel.
@@ -58,6 +70,10 @@ impl GiopSession {
 
     fn put_reply(&mut self, serving: &Serving, status: u32, values: &dyn Encode) -> Visit<()> {
         let (id, dialect) = (serving.id, serving.dialect);
+        let carries = values.carries();
+        if carries.body.is_some() || carries.headers.is_some() {
+            return self.put_reply_with(serving, status, values, carries);
+        }
         self.message(dialect.minor, MessageKind::Reply, |session, start| {
             let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
             if dialect.minor >= 2 {
@@ -108,20 +124,25 @@ impl GiopSession {
     pub(crate) fn reply_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let mut explained = None;
+        let mut passes = false;
         let mut see = |id, data| {
+            passes |= contexts::passes(id);
             if id == contexts::FAILURE {
                 explained = Some(data);
             }
             Ok(())
         };
-        let (id, status);
+        let (id, status, list);
         if header.minor >= 2 {
             id = get.u32()?;
             status = get.u32()?;
+            let start = get.pos;
             contexts::each(&mut get, &mut see)?;
+            list = start..get.pos;
             get.align(8);
         } else {
             contexts::each(&mut get, &mut see)?;
+            list = HEADER..get.pos;
             id = get.u32()?;
             status = get.u32()?;
         }
@@ -137,19 +158,38 @@ impl GiopSession {
             return Ok(());
         }
         self.trials.settle(id, status != NEEDS_ADDRESSING_MODE);
+        // As it came, for whoever passes it on.
+        let passed = if self.passed.is_empty() || !self.was_passed(id) {
+            None
+        } else {
+            let body = self.reply_body(header, get.pos, message.clone());
+            let headers = passes.then(|| contexts::received(&message, list));
+            Some(match headers {
+                Some(headers) => body.with_headers(headers),
+                None => body,
+            })
+        };
+        let encoded = |raised: bool| passed.clone().map(|body| Encoded { id: String::new(), raised, body });
         let outcome = match status {
-            NO_EXCEPTION => Outcome::Done(self.reply_body(header, get.pos, message)),
+            NO_EXCEPTION => {
+                Outcome::Done(passed.unwrap_or_else(|| self.reply_body(header, get.pos, message)))
+            }
             SYSTEM_EXCEPTION => {
                 let explained = explained.and_then(|data| Explained::get(data).ok());
-                Outcome::Failed(match SystemException::get(&mut get) {
+                let failure = match SystemException::get(&mut get) {
                     Ok(exception) => exception.into_failure(explained),
                     Err(bad) => undecodable("a system exception", bad.into()),
+                };
+                Outcome::Failed(match encoded(false) {
+                    Some(encoded) => failure.with_encoded(encoded),
+                    None => failure,
                 })
             }
             USER_EXCEPTION => match get.text() {
                 Ok(id) => {
+                    let encoded = encoded(true).map(Arc::new);
                     let body = self.reply_body(header, get.pos, message);
-                    Outcome::raised(id, body)
+                    Outcome::Raised(Box::new(Raised { id, body, encoded }))
                 }
                 Err(bad) => Outcome::Failed(undecodable("an exception", bad.into())),
             },

@@ -18,6 +18,10 @@ impl GiopSession {
     /// Sends a call.
     pub(crate) fn request(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_can_ask()?;
+        let carries = call.arguments.carries();
+        if carries.body.is_some() || carries.headers.is_some() {
+            return self.request_with(call, carries);
+        }
         let minor = call.profile.version.1.min(2);
         // The first request of a connection says which code sets the client uses; GIOP 1.0 knows of none.
         let (dialect, says) = match self.dialect {
@@ -28,15 +32,9 @@ impl GiopSession {
         let id = self.next_id;
         let is_asked = call.expects == Expects::Reply;
         let told = says.then_some(dialect);
-        self.put_request(
-            id,
-            is_asked,
-            call.profile,
-            &call.operation.name,
-            told,
-            dialect,
-            |session, start| session.body(start, dialect, call.arguments),
-        )?;
+        self.put_request(id, is_asked, call.profile, call.method.name(), told, dialect, |session, start| {
+            session.body(start, dialect, call.arguments)
+        })?;
         self.take_id();
         if says {
             self.dialect = Some(dialect);
@@ -59,7 +57,7 @@ impl GiopSession {
         id: u32,
         is_asked: bool,
         profile: &Profile,
-        operation: &str,
+        operation: &[u8],
         told: Option<Dialect>,
         dialect: Dialect,
         values: impl FnOnce(&mut Self, usize) -> Visit<()>,
@@ -72,7 +70,7 @@ impl GiopSession {
                 put.u32(id);
                 put.out.extend_from_slice(&[if is_asked { 3 } else { 0 }, 0, 0, 0]);
                 put_target(profile, addressing, &mut put);
-                put.string(operation.as_bytes());
+                put.string(operation);
                 put_contexts(told, &mut put);
             } else {
                 put_contexts(told, &mut put);
@@ -82,7 +80,7 @@ impl GiopSession {
                     put.out.extend_from_slice(&[0; 3]);
                 }
                 put.octets(&profile.key);
-                put.string(operation.as_bytes());
+                put.string(operation);
                 put.octets(b"");
             }
             values(session, start)
@@ -142,9 +140,12 @@ impl GiopSession {
     pub(crate) fn request_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let mut sets = None;
+        let mut passes = false;
         let mut see = |id, data| {
             if id == contexts::CODE_SETS {
                 sets = Some(codesets::read_context(data, header.minor)?);
+            } else {
+                passes |= contexts::passes(id);
             }
             Ok(())
         };
@@ -158,11 +159,14 @@ impl GiopSession {
             operation_end(&get, operation)?;
             let end = get.pos - 1;
             let operation = end - operation..end;
+            let list = get.pos;
             contexts::each(&mut get, &mut see)?;
+            let list = passes.then_some(list..get.pos);
             get.align(8);
-            return self.called(header, id, flags, key, operation, get.pos, sets, message.clone());
+            return self.called(header, id, flags, key, operation, list, get.pos, sets, message.clone());
         }
         contexts::each(&mut get, &mut see)?;
+        let list = passes.then_some(HEADER..get.pos);
         id = get.u32()?;
         flags = get.boolean()?.into();
         if header.minor == 1 {
@@ -174,7 +178,7 @@ impl GiopSession {
         let end = get.pos - 1;
         // The principal: deprecated since 2.2, looked at by nobody.
         get.octets()?;
-        self.called(header, id, flags, key, end - operation..end, get.pos, sets, message.clone())
+        self.called(header, id, flags, key, end - operation..end, list, get.pos, sets, message.clone())
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -185,6 +189,7 @@ impl GiopSession {
         flags: u8,
         key: Range<usize>,
         operation: Range<usize>,
+        list: Option<Range<usize>>,
         body: usize,
         sets: Option<Result<Dialect, u32>>,
         message: Bytes,
@@ -209,30 +214,29 @@ impl GiopSession {
             _ => Asks::Call,
         };
         let Some(call) = self.enter(id, dialect, asks, expects)? else { return Ok(()) };
-        if asks != Asks::Call {
-            let type_id = match asks {
-                Asks::IsA => asked_type(&message, body, header.little)?,
-                _ => None,
-            };
-            if expects == Expects::Reply {
-                self.events.push_back(Event::Probe { id: call, key, type_id });
-            }
-            return Ok(());
-        }
+        let type_id = match asks {
+            Asks::IsA => asked_type(&message, body, header.little)?,
+            _ => None,
+        };
+        let headers = list.map(|list| contexts::received(&message, list));
         // A message may end with the padding before a body that is not there.
         let mut bytes = message;
         let base = body.min(bytes.len());
         bytes::Buf::advance(&mut bytes, base);
-        let body = Cdr::body(bytes, base, header.little, dialect, self.limits.budget);
-        self.events.push_back(Event::Call(Box::new(Incoming {
-            id: call,
-            sender: Bytes::new(),
-            key,
-            interface: Bytes::new(),
-            operation,
-            body,
-            expects,
-        })));
+        let mut body = Cdr::body(bytes, base, header.little, dialect, self.limits.budget);
+        if let Some(headers) = headers {
+            body = body.with_headers(headers);
+        }
+        let (sender, interface) = (Bytes::new(), Bytes::new());
+        let incoming = Box::new(Incoming { id: call, sender, key, interface, operation, body, expects });
+        match asks {
+            Asks::Call => self.events.push_back(Event::Call(incoming)),
+            _ if expects == Expects::Nothing => {}
+            _ => {
+                let key = incoming.key.clone();
+                self.events.push_back(Event::Probe { id: call, key, type_id, asked: Some(incoming) });
+            }
+        }
         Ok(())
     }
 

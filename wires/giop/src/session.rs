@@ -32,6 +32,8 @@ pub(crate) struct GiopSession {
     pub(crate) events: VecDeque<Event>,
     /// Calls sent and not answered; their ids ascend (wrapping).
     pub(crate) waiting: VecDeque<u32>,
+    /// Those of them whose body was passed on: their answers will be, too.
+    pub(crate) passed: VecDeque<u32>,
     pub(crate) next_id: u32,
     /// Calls taken and not answered; their serials ascend.
     pub(crate) serving: Vec<Serving>,
@@ -147,6 +149,7 @@ impl GiopSession {
             out: Rope::new(),
             events: VecDeque::from([ready]),
             waiting: VecDeque::new(),
+            passed: VecDeque::new(),
             next_id: 1,
             serving: Vec::new(),
             next_serial: 1,
@@ -247,6 +250,7 @@ impl GiopSession {
     /// All calls that wait come back with this failure.
     pub(crate) fn fail_all(&mut self, failure: &Failure) {
         self.trials.clear();
+        self.passed.clear();
         while let Some(id) = self.waiting.pop_front() {
             self.reply(id, Outcome::Failed(failure.clone()));
         }
@@ -307,6 +311,7 @@ impl Session for GiopSession {
     fn cancel(&mut self, id: CallId) {
         let Ok(id) = u32::try_from(id.0) else { return };
         self.trials.settle(id, false);
+        self.was_passed(id);
         if self.settle(id) && self.state == State::Open {
             self.send_cancel(id);
         }

@@ -5,7 +5,7 @@ use crate::codesets::Dialect;
 use crate::sink::CdrSink;
 use crate::source::CdrSource;
 use bytes::Bytes;
-use everywire_model::{Body, Budget, Codec, Context, Rope, Sink, Source, Visit};
+use everywire_model::{Body, Budget, Codec, Context, Header, Rope, Sink, Source, Visit};
 
 /// CDR, in either byte order.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,18 @@ pub struct Cdr;
 /// The codec.
 pub static CDR: Cdr = Cdr;
 
+/// The codec's name.
+pub(crate) const CDR_NAME: &str = "cdr";
+
 impl Codec for Cdr {
+    fn name(&self) -> &'static str {
+        CDR_NAME
+    }
+
+    fn headers(&self, body: &Body) -> Visit<Vec<Header>> {
+        crate::passing::headers(body)
+    }
+
     /// What follows the last value is passed over, as most ORBs do: the arguments and results of a message have no count
     /// (CORBA 3.3 part 2, sections 9.4.2.2 and 9.4.3.2), and some senders pad them.
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {

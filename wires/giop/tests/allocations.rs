@@ -27,8 +27,7 @@ fn a_warm_call_takes_the_memory_it_is_handed_on_in() {
     let (profile, operation, now, mut handles) = (profile(b"key"), int(), Instant::now(), Vec::new());
     let call = Call {
         profile: &profile,
-        interface: None,
-        operation: &operation,
+        method: Method::Typed { interface: None, operation: &operation },
         arguments: &put_int(7),
         expects: Expects::Reply,
     };

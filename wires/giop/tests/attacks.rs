@@ -325,8 +325,7 @@ fn g9_requests_on_a_connection_that_this_side_opened() {
     let mut session = server();
     let call = Call {
         profile: &profile(b"k"),
-        interface: None,
-        operation: &int(),
+        method: Method::Typed { interface: None, operation: &int() },
         arguments: &put_int(1),
         expects: Expects::Reply,
     };
@@ -358,8 +357,7 @@ fn a_request_over_the_limit_is_refused_in_words_and_costs_nothing() {
     let profile = profile(b"k");
     let call = Call {
         profile: &profile,
-        interface: None,
-        operation: &operation,
+        method: Method::Typed { interface: None, operation: &operation },
         arguments: &put,
         expects: Expects::Reply,
     };

@@ -17,8 +17,7 @@ fn a_call_is_as_small_as_it_can_be() {
     let profile = profile(&[0xfe; 14]);
     let call = Call {
         profile: &profile,
-        interface: None,
-        operation: &int(),
+        method: Method::Typed { interface: None, operation: &int() },
         arguments: &put_int(7),
         expects: Expects::Reply,
     };
@@ -104,7 +103,7 @@ fn exceptions_of_the_contract_keep_identity_and_fields() {
     };
     match pair.outcome(id, &incoming, Answer::Raised { shape: &shape, fields: &put }) {
         Outcome::Raised(raised) => {
-            let Raised { id, body } = *raised;
+            let Raised { id, body, .. } = *raised;
             assert_eq!(id, "IDL:m/Overdrawn:1.0");
             let read =
                 body.read(|source| Ok((source.text(&shape::Text::NARROW)?.into_owned(), source.f64()?)));
@@ -191,8 +190,7 @@ fn the_operation_non_existent_is_a_probe() {
         let profile = profile(b"k");
         let call = Call {
             profile: &profile,
-            interface: None,
-            operation: &operation,
+            method: Method::Typed { interface: None, operation: &operation },
             arguments: &visit::Nothing,
             expects: Expects::Reply,
         };
@@ -215,8 +213,7 @@ fn oneways_get_no_answer() {
     let operation = Operation::new("Hello", vec![], Shape::Void);
     let call = Call {
         profile: &profile,
-        interface: None,
-        operation: &operation,
+        method: Method::Typed { interface: None, operation: &operation },
         arguments: &visit::Nothing,
         expects: Expects::Nothing,
     };
@@ -234,8 +231,7 @@ fn answers_come_back_in_any_order_and_cancelled_ones_not_at_all() {
     let profile = profile(b"k");
     let call = Call {
         profile: &profile,
-        interface: None,
-        operation: &int(),
+        method: Method::Typed { interface: None, operation: &int() },
         arguments: &put_int(1),
         expects: Expects::Reply,
     };
@@ -278,8 +274,7 @@ fn goodbye_lets_calls_be_tried_again_and_a_lost_connection_does_not() {
     let (profile_of, operation, value) = (profile(b"k"), int(), put_int(1));
     let call = Call {
         profile: &profile_of,
-        interface: None,
-        operation: &operation,
+        method: Method::Typed { interface: None, operation: &operation },
         arguments: &value,
         expects: Expects::Reply,
     };
@@ -330,8 +325,7 @@ fn large_octets_are_shared_on_both_sides() {
     let profile = profile(b"k");
     let call = Call {
         profile: &profile,
-        interface: None,
-        operation: &operation,
+        method: Method::Typed { interface: None, operation: &operation },
         arguments: &put,
         expects: Expects::Reply,
     };
@@ -360,8 +354,7 @@ fn own_messages_over_the_limit_are_refused_before_they_are_sent() {
     let profile = profile(b"k");
     let call = Call {
         profile: &profile,
-        interface: None,
-        operation: &operation,
+        method: Method::Typed { interface: None, operation: &operation },
         arguments: &put,
         expects: Expects::Reply,
     };
@@ -410,8 +403,7 @@ fn a_peer_may_ask_for_another_addressing() {
         let profile = profile(b"the key");
         let call = Call {
             profile: &profile,
-            interface: None,
-            operation: &int(),
+            method: Method::Typed { interface: None, operation: &int() },
             arguments: &put_int(1),
             expects: Expects::Reply,
         };
@@ -478,8 +470,7 @@ fn calls_go_out_again_as_the_peer_wants_them_addressed() {
     let start = |client: &mut dyn Session, profile: &Profile| {
         let call = Call {
             profile,
-            interface: None,
-            operation: &operation,
+            method: Method::Typed { interface: None, operation: &operation },
             arguments: &put,
             expects: Expects::Reply,
         };

@@ -54,8 +54,7 @@ fn asking() -> (Box<dyn Session>, CallId) {
     let (profile, operation) = (profile(b"k"), int());
     let call = Call {
         profile: &profile,
-        interface: None,
-        operation: &operation,
+        method: Method::Typed { interface: None, operation: &operation },
         arguments: &put_int(1),
         expects: Expects::Reply,
     };

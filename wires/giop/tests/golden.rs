@@ -27,8 +27,7 @@ fn expecting(bytes: &[u8]) -> (Box<dyn Session>, Vec<u8>) {
         if matches!(message[7], 1 | 4) {
             let call = Call {
                 profile: &profile,
-                interface: None,
-                operation: &operation,
+                method: Method::Typed { interface: None, operation: &operation },
                 arguments: &put_int(0),
                 expects: Expects::Reply,
             };
@@ -195,8 +194,7 @@ fn steady_calls_are_the_bytes_of_omniorb() {
             let arguments = |sink: &mut dyn Sink| value.encode(&shape, sink);
             let call = Call {
                 profile: &profile,
-                interface: None,
-                operation: &described,
+                method: Method::Typed { interface: None, operation: &described },
                 arguments: &arguments,
                 expects: Expects::Reply,
             };

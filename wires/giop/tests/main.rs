@@ -8,6 +8,7 @@ mod cdr;
 mod dialogue;
 mod fragments;
 mod golden;
+mod passing;
 mod references;
 mod support;
 mod typecodes;

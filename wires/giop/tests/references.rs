@@ -231,8 +231,7 @@ fn components_beside_the_profiles_are_used_and_passed_on() {
         let put = |sink: &mut dyn Sink| sink.text(&everywire_model::shape::Text::NARROW, "grüße");
         let call = Call {
             profile: &profile,
-            interface: None,
-            operation: &operation,
+            method: Method::Typed { interface: None, operation: &operation },
             arguments: &put,
             expects: Expects::Reply,
         };

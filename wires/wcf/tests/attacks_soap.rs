@@ -306,8 +306,10 @@ fn n8_callbacks_that_nobody_asked_for_are_dropped() {
         let mut out = Rope::new();
         let call = Call {
             profile: &Profile::default(),
-            interface: None,
-            operation: &signal.sink.as_ref().unwrap().0.operations[0],
+            method: Method::Typed {
+                interface: None,
+                operation: &signal.sink.as_ref().unwrap().0.operations[0],
+            },
             arguments: &arguments,
             expects: Expects::Nothing,
         };

@@ -48,8 +48,7 @@ impl Pair {
         let expects = if operation.oneway { Expects::Nothing } else { Expects::Reply };
         let call = Call {
             profile: &self.way,
-            interface: Some(&self.interface),
-            operation: &operation,
+            method: Method::Typed { interface: Some(&self.interface), operation: &operation },
             arguments: &values,
             expects,
         };
@@ -178,7 +177,7 @@ fn faults_come_with_500_and_their_detail() {
         let replies = pair.back();
         let [(replied, Outcome::Raised(told))] = &replies[..] else { panic!("{binding}: {replies:?}") };
         assert_eq!(*replied, id);
-        let Raised { id: raised, body } = &**told;
+        let Raised { id: raised, body, .. } = &**told;
         assert!(raised.ends_with("Trouble"), "{raised}");
         assert_eq!(first(body, &shape), text("because"));
 
@@ -471,8 +470,7 @@ fn pages_are_got_by_a_noted_operation() {
     };
     let call = Call {
         profile: &pair.way,
-        interface: None,
-        operation: &operation,
+        method: Method::Typed { interface: None, operation: &operation },
         arguments: &everywire_model::visit::Nothing,
         expects: Expects::Reply,
     };

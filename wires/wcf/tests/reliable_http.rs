@@ -426,8 +426,7 @@ fn a_call_goes_on_over_the_next_connection_until_it_has_its_answer() {
     let arguments = List(&operation.arguments, vec![Arg::Int(1)]);
     let call = Call {
         profile: &late.profile,
-        interface: Some(&contract),
-        operation,
+        method: Method::Typed { interface: Some(&contract), operation },
         arguments: &arguments,
         expects: Expects::Reply,
     };
@@ -455,8 +454,7 @@ fn calling_by(way: Profile, ambient: &Arc<dyn Ambient>, operation: usize) -> (ht
     let arguments = http_support::Values(&operation.arguments, vec![Value::Text("x".to_owned())]);
     let call = Call {
         profile: &way,
-        interface: Some(&interface),
-        operation,
+        method: Method::Typed { interface: Some(&interface), operation },
         arguments: &arguments,
         expects: if operation.oneway { Expects::Nothing } else { Expects::Reply },
     };

@@ -54,8 +54,12 @@ fn opened(dialect: Dialect, contract: &Interface) -> Pair {
 fn refusal(pair: &mut Pair, contract: &Interface) -> Option<Failure> {
     let operation = find(contract, "VoidCall");
     let profile = &pair.profile;
-    let call =
-        Call { profile, interface: Some(contract), operation, arguments: &Nothing, expects: Expects::Reply };
+    let call = Call {
+        profile,
+        method: Method::Typed { interface: Some(contract), operation },
+        arguments: &Nothing,
+        expects: Expects::Reply,
+    };
     pair.client.start(pair.now, &call, &mut Rope::new()).err()
 }
 

@@ -91,8 +91,7 @@ fn calls_of_a_session_that_the_service_ends_fail_at_once() {
         let operation = find(&contract, "InOutInt");
         let call = Call {
             profile: &pair.profile,
-            interface: Some(&contract),
-            operation,
+            method: Method::Typed { interface: Some(&contract), operation },
             arguments: &List(&operation.arguments, vec![Arg::Int(1)]),
             expects: Expects::Reply,
         };
@@ -111,8 +110,7 @@ fn a_connection_of_http_ends_with_its_session() {
         let mut session = http_support::connecting(&way);
         let call = Call {
             profile: &way,
-            interface: Some(&interface),
-            operation,
+            method: Method::Typed { interface: Some(&interface), operation },
             arguments: &arguments,
             expects: Expects::Reply,
         };

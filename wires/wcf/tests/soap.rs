@@ -161,7 +161,7 @@ fn declared_faults_come_back_as_the_exceptions_they_are() {
         let raised = Answer::Raised { shape: &broken, fields: &fields };
         let (_, outcome) = pair.call(&contract, "VoidCall", vec![], raised);
         let Outcome::Raised(raised) = outcome else { panic!("{outcome:?}") };
-        let Raised { id, body } = *raised;
+        let Raised { id, body, .. } = *raised;
         assert_eq!(id, broken.id, "{dialect:?}");
         let shape = Shape::Struct(exception());
         let said = body
@@ -402,8 +402,7 @@ fn two_way_callbacks_are_calls() {
         let profile = Profile::default();
         let call = Call {
             profile: &profile,
-            interface: Some(&callbacks),
-            operation,
+            method: Method::Typed { interface: Some(&callbacks), operation },
             arguments: &arguments,
             expects: Expects::Reply,
         };
@@ -509,8 +508,7 @@ fn too_many_calls_are_refused_on_either_side() {
     }
     let call = Call {
         profile: &pair.profile,
-        interface: Some(&contract),
-        operation: find(&contract, "VoidCall"),
+        method: Method::Typed { interface: Some(&contract), operation: find(&contract, "VoidCall") },
         arguments: &Nothing,
         expects: Expects::Reply,
     };

@@ -25,7 +25,12 @@ fn tell(session: &mut dyn Session, way: &Profile) -> CallId {
     let operation = &interface.operations[2];
     let arguments = Values(&operation.arguments, vec![Value::Text("x".to_owned())]);
     let expects = Expects::Nothing;
-    let call = Call { profile: way, interface: Some(&interface), operation, arguments: &arguments, expects };
+    let call = Call {
+        profile: way,
+        method: Method::Typed { interface: Some(&interface), operation },
+        arguments: &arguments,
+        expects,
+    };
     session.start(Instant::now(), &call).unwrap()
 }
 

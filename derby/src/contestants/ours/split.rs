@@ -8,9 +8,9 @@
 use super::servants::{Benchmarking, Seven, describe};
 use crate::broken;
 use everywire::model::{
-    Answer, Body, Bytes, Call, Config, Endpoint, Event, Expects, Failure, MarshalList, Object, Operation,
-    Outcome, Place, Profile, Reference, Remote, Resolver, Servant, Session, Target, Wire,
-    object::{Completion, Local, Method, Ticket},
+    Answer, Body, Bytes, Call, Config, Endpoint, Event, Expects, Failure, MarshalList, Method, Object,
+    Operation, Outcome, Place, Profile, Reference, Remote, Resolver, Servant, Session, Target, Wire,
+    object::{Completion, Local, Ticket},
     visit::{Encode, Sink},
 };
 use std::collections::HashMap;
@@ -107,8 +107,12 @@ impl Pair {
                 ().marshal_list(&operation.arguments, sink)
             }
         };
-        let call =
-            Call { profile, interface: None, operation, arguments: &arguments, expects: Expects::Reply };
+        let call = Call {
+            profile,
+            method: Method::Typed { interface: None, operation },
+            arguments: &arguments,
+            expects: Expects::Reply,
+        };
         self.client.start(now, &call)?;
         pass(&mut *self.client, &mut *self.server, &mut self.to_server, now)?;
         while let Some(event) = self.server.poll() {

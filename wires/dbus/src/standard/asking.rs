@@ -140,7 +140,7 @@ impl Told {
             Answer::Raised { shape, fields } => {
                 Tape::record(fields).map(|tape| Self::Raised(shape.clone(), tape))
             }
-            Answer::Failed(failure) => Ok(Self::Failed(failure.clone())),
+            Answer::Failed(failure) | Answer::Passed { failure, .. } => Ok(Self::Failed(failure.clone())),
             Answer::Moved(reference) => Ok(Self::Moved(reference.clone())),
         };
         told.unwrap_or_else(Self::Failed)

@@ -6,8 +6,8 @@ use everywire_dbus::DBUS;
 use everywire_model::describe::*;
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Call, CallId, Config, Encode, Endpoint, Event, Expects, Handle, MarshalList, Outcome, PeerAddress,
-    Profile, Session, Sink, Violation, Wire,
+    Call, CallId, Config, Encode, Endpoint, Event, Expects, Handle, MarshalList, Method, Outcome,
+    PeerAddress, Profile, Session, Sink, Violation, Wire,
 };
 use std::time::Instant;
 
@@ -94,8 +94,12 @@ impl Side {
         let operation = operation(name);
         let arguments = |sink: &mut dyn Sink| arguments.marshal_list(&operation.arguments, sink);
         let expects = if operation.oneway { Expects::Nothing } else { Expects::Reply };
-        let call =
-            Call { profile: &profile, interface: Some(&EXAMPLE), operation, arguments: &arguments, expects };
+        let call = Call {
+            profile: &profile,
+            method: Method::Typed { interface: Some(&EXAMPLE), operation },
+            arguments: &arguments,
+            expects,
+        };
         self.session.start(Instant::now(), &call).unwrap()
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn ask(
         let told = match answer {
             Answer::Done(results) => collect(results).map_or_else(Told::Failed, Told::Done),
             Answer::Raised { shape, .. } => Told::Raised(shape.name.to_string()),
-            Answer::Failed(failure) => Told::Failed(failure.clone()),
+            Answer::Failed(failure) | Answer::Passed { failure, .. } => Told::Failed(failure.clone()),
             Answer::Moved(_) => Told::Moved,
         };
         // Not under the lock: `done` may well ask something else.

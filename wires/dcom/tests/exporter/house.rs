@@ -9,10 +9,10 @@ use everywire_dcom::security::{Level, Security};
 use everywire_dcom::standard::rem_unknown::{REM_UNKNOWN2, REM_UNKNOWN2_ID};
 use everywire_dcom::stub::Get;
 use everywire_dcom::{DCOM, NDR, NdrSink, OBJECT_EXPORTER, iid_of, opnum_base};
-use everywire_model::object::{Completion, Local, Method, Target, Ticket};
+use everywire_model::object::{Completion, Local, Target, Ticket};
 use everywire_model::{
     Ambient, Answer, Beside, Body, BoxFuture, Budget, Bytes, CallId, Encode, Endpoint, Expects, Failure,
-    Hold, Incoming, Initiator, Interface, Kind, Link, Object, Objects, Outcome, Peer, Place, Profile,
+    Hold, Incoming, Initiator, Interface, Kind, Link, Method, Object, Objects, Outcome, Peer, Place, Profile,
     Reference, Request, Resolver, Servant, Signal, Wire,
 };
 use std::collections::{BTreeMap, HashMap};
@@ -152,7 +152,7 @@ impl Node {
         let link = Aside(Box::new(move |answer| {
             let outcome = match answer {
                 Answer::Done(results) => encode(results, &references),
-                Answer::Failed(failure) => Err(failure.clone()),
+                Answer::Failed(failure) | Answer::Passed { failure, .. } => Err(failure.clone()),
                 Answer::Raised { .. } | Answer::Moved(_) => panic!("neither is expected"),
             };
             sender.send(outcome).unwrap();
@@ -301,8 +301,9 @@ impl Way {
     }
 
     fn try_invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<Body, Failure> {
-        let interface = method.interface.unwrap();
-        let index = interface.operations.iter().position(|held| held.name == method.operation.name).unwrap();
+        let interface = method.interface().unwrap();
+        let index =
+            interface.operations.iter().position(|held| held.name.as_bytes() == method.name()).unwrap();
         let (iid, opnum) = (iid_of(interface), opnum_base(interface) + u16::try_from(index).unwrap());
         let references = Arc::new(Correspondence::new(self.exporter(), security(), ""));
         let stub = encode(arguments, &references)?;

@@ -391,8 +391,7 @@ pub fn start(
     let operation = &interface.operations[index];
     let call = Call {
         profile: way,
-        interface: Some(interface),
-        operation,
+        method: Method::Typed { interface: Some(interface), operation },
         arguments: values,
         expects: Expects::Reply,
     };

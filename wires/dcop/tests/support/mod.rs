@@ -183,7 +183,12 @@ pub fn body(bytes: &[u8], types: &str) -> Body {
 pub fn start(session: &mut dyn Session, app: &str, object: &str, operation: &Operation) -> CallId {
     let profile = profile(app, object);
     let expects = Expects::Reply;
-    let call = Call { profile: &profile, interface: None, operation, arguments: &Nothing, expects };
+    let call = Call {
+        profile: &profile,
+        method: Method::Typed { interface: None, operation },
+        arguments: &Nothing,
+        expects,
+    };
     session.start(Instant::now(), &call).unwrap()
 }
 

@@ -175,7 +175,12 @@ impl Pair {
         operation: &Operation,
         value: &dyn Encode,
     ) -> (CallId, Incoming) {
-        let call = Call { profile, interface: None, operation, arguments: value, expects: Expects::Reply };
+        let call = Call {
+            profile,
+            method: Method::Typed { interface: None, operation },
+            arguments: value,
+            expects: Expects::Reply,
+        };
         let id = self.client.start(Instant::now(), &call).unwrap();
         match self.forth().unwrap().pop() {
             Some(Event::Call(incoming)) => (id, *incoming),

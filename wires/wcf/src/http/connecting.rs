@@ -461,7 +461,9 @@ impl Session for Connecting {
             ));
         }
         let key = &call.profile.key;
-        if let Some(query) = contract::note(&call.operation.notes, GET) {
+        if let everywire_model::Method::Typed { operation, .. } = call.method
+            && let Some(query) = contract::note(&operation.notes, GET)
+        {
             return self.errand(key, Some(query), Asking::Page);
         }
         let mut envelope = Rope::new();

@@ -147,7 +147,12 @@ pub(crate) fn call(session: &mut dyn Session, expects: Expects) -> Result<CallId
     let mut operation = operation();
     operation.oneway = expects == Expects::Nothing;
     let arguments: &dyn Encode = &Nothing;
-    let call = Call { profile: &profile, interface: None, operation: &operation, arguments, expects };
+    let call = Call {
+        profile: &profile,
+        method: Method::Typed { interface: None, operation: &operation },
+        arguments,
+        expects,
+    };
     session.start(Instant::now(), &call)
 }
 

@@ -217,8 +217,7 @@ impl Pair {
         let expects = if operation.oneway { Expects::Nothing } else { Expects::Reply };
         let call = Call {
             profile: &self.profile,
-            interface: Some(interface),
-            operation,
+            method: Method::Typed { interface: Some(interface), operation },
             arguments: &arguments,
             expects,
         };

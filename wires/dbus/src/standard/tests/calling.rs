@@ -6,9 +6,9 @@ use crate::names::of_interface;
 use crate::standard::driver::{self, BUS};
 use crate::standard::{discover, list};
 use crate::values::VALUES;
-use everywire_model::object::{Completion, Local, Method, Ticket};
+use everywire_model::object::{Completion, Local, Ticket};
 use everywire_model::{
-    Body, Bytes, Codec, Encode, Failure, Hold, Initiator, Interface, Kind, Object, Outcome, Presence,
+    Body, Bytes, Codec, Encode, Failure, Hold, Initiator, Interface, Kind, Method, Object, Outcome, Presence,
     Profile, Reference, Request, Resolver, Servant, Target,
 };
 use std::sync::{Arc, Mutex};
@@ -56,10 +56,12 @@ impl Target for Way {
 
     fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
         let body = VALUES.write(&mut |sink| arguments.encode(sink)).unwrap();
-        let wanted = of_interface(method.interface.unwrap());
+        let wanted = of_interface(method.interface().unwrap());
         let key = str::from_utf8(&self.reference.profiles[0].key).unwrap();
         match self.there.servants.iter().find(|servant| of_interface(servant.interface()) == wanted) {
-            Some(servant) => call_with(servant, key, &method.operation.name, body).recv().unwrap(),
+            Some(servant) => {
+                call_with(servant, key, str::from_utf8(method.name()).unwrap(), body).recv().unwrap()
+            }
             None => Outcome::Failed(Failure::new(Kind::NoOperation, Initiator::Peer, "no such interface")),
         }
     }

@@ -123,7 +123,7 @@ fn an_exception_of_a_setter_passes_through() {
     let arguments = ("demo.Lamp".to_owned(), "level".to_owned(), integer(101));
     match house.begin("room/lamp", ID, "Set", arguments).try_recv().unwrap() {
         Outcome::Raised(raised) => {
-            let Raised { id, body } = *raised;
+            let Raised { id, body, .. } = *raised;
             assert_eq!(id, "demo.TooBright");
             let fields = everywire_idl::signature::nameless(vec![Shape::I32]);
             assert_eq!(body.decode::<(i32,)>(&fields).unwrap(), (100,));

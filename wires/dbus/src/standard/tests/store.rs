@@ -265,7 +265,7 @@ fn give(sender: &Sender<Outcome<Body>>, answer: Answer<'_>) {
         Answer::Raised { shape, fields } => {
             encode(fields).map_or_else(Outcome::Failed, |body| Outcome::raised(shape.id.to_string(), body))
         }
-        Answer::Failed(failure) => Outcome::Failed(failure.clone()),
+        Answer::Failed(failure) | Answer::Passed { failure, .. } => Outcome::Failed(failure.clone()),
         Answer::Moved(reference) => Outcome::Moved(reference.clone()),
     };
     sender.send(outcome).unwrap();

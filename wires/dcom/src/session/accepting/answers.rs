@@ -22,7 +22,7 @@ impl Accepting {
                 let what = format!("the servant raised {}, which plain RPC cannot carry", shape.name);
                 Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
             }
-            Answer::Failed(failure) => {
+            Answer::Failed(failure) | Answer::Passed { failure, .. } => {
                 self.put_failure(serving, failure);
                 return Ok(());
             }

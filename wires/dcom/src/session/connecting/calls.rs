@@ -14,8 +14,8 @@ use crate::session::{is_ordinary, tells_hresult, values, verification};
 use crate::standard::dispatch::call::Invocation;
 use crate::{IUNKNOWN, VERSION, hresult, iid_of, is_foreign, is_orpc, opnum_base, version_of};
 use everywire_model::{
-    Call, CallId, Encode, Expects, Failure, Initiator, Interface, InterfaceKind, Kind, Operation, Outcome,
-    Profile, Visit,
+    Call, CallId, Encode, Expects, Failure, Initiator, Interface, InterfaceKind, Kind, Method, Operation,
+    Outcome, Profile, Visit,
 };
 use std::sync::{Arc, Weak};
 use uuid::Uuid;
@@ -69,7 +69,7 @@ impl Connecting {
     #[inline]
     pub(super) fn begin(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
-        if let Some(class) = call.interface.filter(|known| known.kind == InterfaceKind::Class) {
+        if let Some(class) = call.method.interface().filter(|known| known.kind == InterfaceKind::Class) {
             return self.begin_of_class(class, call);
         }
         let Some(proxy) = call.profile.lease.get::<Proxy>() else { return self.begin_elsewhere(call) };
@@ -82,7 +82,7 @@ impl Connecting {
     /// Where a call goes that is like the last one, if it is and may be sent now.
     #[inline]
     fn usual(&self, call: &Call<'_>, proxy: &Proxy) -> Option<Target> {
-        let (known, interface) = (self.known.as_ref()?, call.interface?);
+        let (known, interface) = (self.known.as_ref()?, call.method.interface()?);
         let recent = known.recent.as_ref()?;
         let same = std::ptr::eq(recent.proxy.as_ptr(), proxy)
             && is_at_exporter(call.profile)
@@ -90,7 +90,8 @@ impl Connecting {
             && self.may_send()
             && !proxy.oxid().has_releases();
         let context = known.context.filter(|_| same)?;
-        let opnum = known.base.checked_add(u16::try_from(index_of(interface, call.operation)?).ok()?)?;
+        let opnum =
+            known.base.checked_add(u16::try_from(index_of(interface, call.method.typed().ok()?.1)?).ok()?)?;
         let (object, orpc, syntax) = (Some(recent.ipid), known.orpc, known.syntax);
         let hresult = orpc && (known.ordinary || !tells_hresult(syntax.id, opnum));
         let foreign = known.foreign;
@@ -108,7 +109,7 @@ impl Connecting {
         {
             return Ok(sent_on);
         }
-        let Method { opnum, dispatch } = self.method(call)?;
+        let Number { opnum, dispatch } = self.method(call)?;
         let minor = self.orpc_minor.min(resolution.version.1);
         let Some(shared) = call.profile.lease.share::<Proxy>() else { return Err(no_interface()) };
         let Some(known) = &mut self.known else { return Err(no_interface()) };
@@ -128,9 +129,9 @@ impl Connecting {
     /// Begins a call of an object that is known by its class: by the interface that the operation is from.
     #[cold]
     fn begin_of_class(&mut self, class: &Interface, call: &Call<'_>) -> Result<CallId, Failure> {
-        let index = index_of(class, call.operation).ok_or_else(no_interface)?;
+        let index = index_of(class, call.method.typed()?.1).ok_or_else(no_interface)?;
         let (interface, operation) = declared(class, index).ok_or_else(no_interface)?;
-        self.begin(&Call { interface: Some(interface), operation, ..*call })
+        self.begin(&Call { method: Method::Typed { interface: Some(interface), operation }, ..*call })
     }
 
     /// Begins a call of something that is no object at its exporter.
@@ -141,13 +142,16 @@ impl Connecting {
             return Ok(moved);
         }
         // Procedures are no object's, so there is nothing to activate.
-        let procedures = call.interface.is_some_and(|known| known.kind == InterfaceKind::Procedures);
+        let procedures = call.method.interface().is_some_and(|known| known.kind == InterfaceKind::Procedures);
         if let Some(clsid) = class_of(profile).filter(|_| !procedures) {
-            let iid =
-                call.interface.filter(|known| known.kind != InterfaceKind::Class).map_or(IUNKNOWN, iid_of);
+            let iid = call
+                .method
+                .interface()
+                .filter(|known| known.kind != InterfaceKind::Class)
+                .map_or(IUNKNOWN, iid_of);
             return Ok(self.activate(clsid, iid, profile));
         }
-        let Method { opnum, .. } = self.method(call)?;
+        let Number { opnum, .. } = self.method(call)?;
         let object = profile.key.first_chunk().filter(|_| profile.key.len() == 16 && !procedures);
         let object = object.map(|raw| Uuid::from_bytes_le(*raw));
         // Interfaces of the node are called with ORPCTHIS as all others of COM are.
@@ -310,7 +314,7 @@ impl Connecting {
         minor: u16,
         dispatch: bool,
     ) -> Result<CallId, Failure> {
-        let Some((interface, known)) = call.interface.zip(self.known.as_ref()) else {
+        let Some((interface, known)) = call.method.interface().zip(self.known.as_ref()) else {
             return Err(no_interface());
         };
         let (syntax, orpc, foreign) = (known.syntax, known.orpc, known.foreign);
@@ -318,9 +322,9 @@ impl Connecting {
         let mut values = Vec::new();
         let mut operation = None;
         if dispatch {
-            let invocation = Invocation::new(interface, call.operation, call.arguments)?;
+            let invocation = Invocation::new(interface, call.method.typed()?.1, call.arguments)?;
             values::put(&mut values, 0, &invocation, self.talk.as_ref())?;
-            operation = Some(Box::new(call.operation.clone()));
+            operation = Some(Box::new(call.method.typed()?.1.clone()));
         } else {
             values::put(&mut values, 0, call.arguments, self.talk.as_ref())?;
         }
@@ -333,8 +337,8 @@ impl Connecting {
 
     /// What is called: number on the wire, and whether by Invoke; the interface is known afterwards.
     #[inline]
-    fn method(&mut self, call: &Call<'_>) -> Result<Method, Failure> {
-        let Some(interface) = call.interface else { return Err(no_interface()) };
+    fn method(&mut self, call: &Call<'_>) -> Result<Number, Failure> {
+        let Some(interface) = call.method.interface() else { return Err(no_interface()) };
         if self.known.as_ref().is_none_or(|known| !known.describes(interface)) {
             self.known = Some(Known::new(interface));
         }
@@ -346,11 +350,11 @@ impl Connecting {
             known.context = self.contexts.iter().find(accepted).map(|context| context.id);
         }
         if known.dispatch {
-            return Ok(Method { opnum: INVOKE_NUMBER, dispatch: true });
+            return Ok(Number { opnum: INVOKE_NUMBER, dispatch: true });
         }
-        let index = index_of(interface, call.operation).ok_or_else(no_interface)?;
+        let index = index_of(interface, call.method.typed()?.1).ok_or_else(no_interface)?;
         let opnum = u16::try_from(index).ok().and_then(|index| known.base.checked_add(index));
-        Ok(Method { opnum: opnum.ok_or_else(no_interface)?, dispatch: false })
+        Ok(Number { opnum: opnum.ok_or_else(no_interface)?, dispatch: false })
     }
 
     /// Withdraws a call: tells the peer, and forgets it.
@@ -384,7 +388,7 @@ fn is_at_exporter(way: &Profile) -> bool {
 }
 
 /// How an operation is called.
-struct Method {
+struct Number {
     opnum: u16,
     /// By Invoke.
     dispatch: bool,

@@ -18,7 +18,7 @@ impl Connecting {
     #[cold]
     pub(super) fn elsewhere(&mut self, only: Uuid, call: &Call<'_>) -> Result<Option<CallId>, Failure> {
         let Some(proxy) = call.profile.lease.share::<Proxy>() else { return Ok(None) };
-        let iid = iid_of(call.interface.ok_or_else(no_interface)?);
+        let iid = iid_of(call.method.interface().ok_or_else(no_interface)?);
         match proxy.ipid(iid) {
             Some(_) if iid == only => Ok(None),
             Some(_) => self.send_on(&proxy, iid).map(Some),

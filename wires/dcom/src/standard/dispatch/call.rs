@@ -12,12 +12,12 @@ use crate::standard::guid::Guid;
 use crate::standard::values::{body_of, collect};
 use crate::{IDISPATCH, iid_of};
 use everywire_model::contract::{Interface, InterfaceKind, Operation};
-use everywire_model::object::Method;
 use everywire_model::shape::{Pointer, PointerKind, Shape};
 use everywire_model::value::Value;
 use everywire_model::variant::Variant;
 use everywire_model::{
-    Body, Completed, Encode, Failure, Hold, Initiator, Kind, MarshalList, Object, Outcome, Sink, Visit,
+    Body, Completed, Encode, Failure, Hold, Initiator, Kind, MarshalList, Method, Object, Outcome, Sink,
+    Visit,
 };
 use uuid::Uuid;
 
@@ -209,7 +209,7 @@ pub(in super::super) fn notify(
         None => return done(Err(everywire_model::object::no_operation(interface))),
     };
     let dispatch = dispatch_of(interface);
-    let method = Method { interface: Some(&dispatch), operation: INVOKE };
+    let method = Method::Typed { interface: Some(&dispatch), operation: INVOKE };
     let finish = move |outcome: Outcome<Body>| {
         done(match outcome {
             Outcome::Done(body) => body

@@ -9,10 +9,11 @@ use crate::standard::dispatch;
 use crate::standard::serving::lock;
 use crate::standard::values::collect;
 use everywire_model::contract::InterfaceKind;
-use everywire_model::object::Method;
 use everywire_model::signal::{Audience, Backlog};
 use everywire_model::value::Value;
-use everywire_model::{Body, Completed, Encode, Failure, Initiator, Kind, Object, Outcome, Reference, Sink};
+use everywire_model::{
+    Body, Completed, Encode, Failure, Initiator, Kind, Method, Object, Outcome, Reference, Sink,
+};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -265,7 +266,7 @@ impl Advised {
             };
             this.ended(failure, again.map(|value| (index, value)));
         });
-        let method = Method { interface: Some(&point.interface), operation };
+        let method = Method::Typed { interface: Some(&point.interface), operation };
         self.target().target().submit(method, arguments, done);
     }
 

@@ -11,10 +11,9 @@ use crate::standard::contracts::{
 use crate::standard::guid::Guid;
 use crate::standard::serving::{lock, pointer};
 use bytes::Bytes;
-use everywire_model::object::Method;
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Endpoint, Failure, Heard, Hold, Initiator, Interface, Kind, MarshalList, Object, Place, Profile,
+    Endpoint, Failure, Heard, Hold, Initiator, Interface, Kind, MarshalList, Method, Object, Place, Profile,
     Reference, Request, Servant, Signal, Sink, Subscription, Tidings,
 };
 use std::collections::VecDeque;
@@ -255,7 +254,7 @@ impl Drop for Advice {
         let point = self.point.with_deadline(Some(FAREWELL));
         let cookie = self.cookie;
         let arguments = move |sink: &mut dyn Sink| (cookie,).marshal_list(&UNADVISE.arguments, sink);
-        let method = Method { interface: Some(&CONNECTION_POINT), operation: UNADVISE };
+        let method = Method::Typed { interface: Some(&CONNECTION_POINT), operation: UNADVISE };
         // The sink stays until the peer has let go of it, or cannot be asked.
         point.target().submit(method, &arguments, Box::new(move |_| withdraw()));
     }

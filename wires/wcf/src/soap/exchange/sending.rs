@@ -53,18 +53,19 @@ impl Exchange {
         {
             return self.go_on(question, call);
         }
+        let (interface, operation) = call.method.typed()?;
         let by = Described {
-            interface: call.interface.map_or(0, |interface| std::ptr::from_ref(interface).addr()),
-            operation: std::ptr::from_ref(call.operation).addr(),
-            fields: &call.operation.arguments,
-            name: &call.operation.name,
-            contract: call.interface.map(|interface| &interface.name),
+            interface: interface.map_or(0, |interface| std::ptr::from_ref(interface).addr()),
+            operation: std::ptr::from_ref(operation).addr(),
+            fields: &operation.arguments,
+            name: &operation.name,
+            contract: interface.map(|interface| &interface.name),
         };
         let side = self.side;
         let index = self.plans.called(&by, || {
             let plan = match side {
-                Side::Client => Plan::of(call.interface, call.operation),
-                Side::Server => Plan::of_backward(call.interface, call.operation),
+                Side::Client => Plan::of(interface, operation),
+                Side::Server => Plan::of_backward(interface, operation),
             };
             know(&mut self.reading, &mut self.beside, &plan);
             (plan, false)
@@ -266,7 +267,9 @@ impl Exchange {
                 }
                 Err(failure) => failure.with_completed(Completed::Yes),
             },
-            Answer::Failed(failure) => return Ok(self.refuse(call, failure, out)),
+            Answer::Failed(failure) | Answer::Passed { failure, .. } => {
+                return Ok(self.refuse(call, failure, out));
+            }
             Answer::Moved(reference) => {
                 let ways = reference.profiles.iter().flat_map(|way| &way.endpoints);
                 let place: Vec<String> = ways.map(ToString::to_string).collect();

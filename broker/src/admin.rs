@@ -1,0 +1,265 @@
+//! The administrator's pages, over HTTP: `/metrics`, `/healthz`, `/ready`.
+//!
+//! On loopback whoever asks is answered; elsewhere only who shows the token (`Authorization: Bearer TOKEN`), without which nothing listens
+//! there. A thread for each connection, few of them, each with a time limit: a slow reader holds nobody up but himself.
+
+use crate::broker::Inner;
+use crate::config::AdminConfig;
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use subtle::ConstantTimeEq;
+
+/// Connections at one time.
+const MOST: usize = 16;
+/// How long a peer may take to send or to read.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The largest token.
+const TOKEN: u64 = 4096;
+
+/// The listener; closed when dropped.
+pub(crate) struct Admin {
+    asked: String,
+    address: SocketAddr,
+    token: Token,
+    over: Arc<AtomicBool>,
+}
+
+/// What a caller must show, if anything; replaced when the configuration is read again.
+type Token = Arc<Mutex<Option<String>>>;
+
+impl Admin {
+    /// Listens.
+    ///
+    /// # Errors
+    /// It cannot, or should not: in one sentence.
+    pub(crate) fn open(config: &AdminConfig, broker: &Arc<Inner>) -> Result<Self, String> {
+        let asked = config.address.0.clone();
+        let token = token(config)?;
+        let wrong = |error: io::Error| format!("cannot listen at `{asked}`: {error}");
+        let listener = TcpListener::bind(&asked).map_err(wrong)?;
+        let address = listener.local_addr().map_err(wrong)?;
+        if !address.ip().is_loopback() && token.is_none() {
+            return Err(format!(
+                "`{asked}` can be reached from elsewhere: name a `token-file`, or listen at 127.0.0.1"
+            ));
+        }
+        let (token, over): (Token, _) = (Arc::new(Mutex::new(token)), Arc::new(AtomicBool::new(false)));
+        let accept = {
+            let (token, over, broker) = (Arc::clone(&token), Arc::clone(&over), Arc::downgrade(broker));
+            move || accept(&listener, &token, &over, &broker)
+        };
+        std::thread::Builder::new().name("admin".into()).spawn(accept).map_err(wrong)?;
+        Ok(Self { asked, address, token, over })
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether it listens where a configuration says.
+    pub(crate) fn is_at(&self, config: &AdminConfig) -> bool {
+        self.asked == config.address.0
+    }
+
+    /// From now on this token counts.
+    pub(crate) fn set(&self, token: Option<String>) {
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = token;
+    }
+
+    /// The token that the configuration names now, for a listener that is open already.
+    ///
+    /// # Errors
+    /// There is none, and there must be one.
+    pub(crate) fn token_of(&self, config: &AdminConfig) -> Result<Option<String>, String> {
+        let token = token(config)?;
+        if token.is_none() && !self.address.ip().is_loopback() {
+            return Err(format!("`{}` can be reached from elsewhere: name a `token-file`", self.asked));
+        }
+        Ok(token)
+    }
+}
+
+impl Drop for Admin {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+        // Whoever accepts sees it by this connection.
+        let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
+    }
+}
+
+/// The token in the file that the configuration names.
+fn token(config: &AdminConfig) -> Result<Option<String>, String> {
+    let Some(path) = &config.token_file else { return Ok(None) };
+    let wrong = |why: String| format!("the token file `{}` {why}", path.display());
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    file.take(TOKEN).read_to_string(&mut text).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    match text.trim() {
+        "" => Err(wrong("is empty".into())),
+        token => Ok(Some(token.to_owned())),
+    }
+}
+
+fn accept(listener: &TcpListener, token: &Token, over: &AtomicBool, broker: &Weak<Inner>) {
+    let open = Arc::new(AtomicUsize::new(0));
+    loop {
+        let accepted = listener.accept();
+        if over.load(Ordering::Acquire) {
+            return;
+        }
+        let Ok((stream, _)) = accepted else {
+            // Too few descriptors: that passes.
+            std::thread::sleep(Duration::from_millis(50));
+            continue;
+        };
+        if open.fetch_add(1, Ordering::AcqRel) >= MOST {
+            open.fetch_sub(1, Ordering::AcqRel);
+            continue;
+        }
+        let (token, broker, slot) = (Arc::clone(token), Weak::clone(broker), Slot(Arc::clone(&open)));
+        let serve = move || {
+            let _slot = slot;
+            serve(stream, &token, &broker);
+        };
+        // Without a thread the connection is closed, and its place is free again.
+        let _ = std::thread::Builder::new().name("admin".into()).spawn(serve);
+    }
+}
+
+/// The place of a connection.
+struct Slot(Arc<AtomicUsize>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn serve(stream: TcpStream, token: &Token, broker: &Weak<Inner>) {
+    let limited =
+        stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+    if limited.is_err() {
+        return;
+    }
+    let service = service_fn(|request: Request<Incoming>| -> Ready<Result<_, Infallible>> {
+        ready(Ok(answer(&request, token, broker)))
+    });
+    let connection = http1::Builder::new()
+        .max_buf_size(16 << 10)
+        .keep_alive(false)
+        .serve_connection(Socket(stream), service);
+    // The socket blocks, so whatever is not ready now will never be.
+    let _ = pin!(connection).poll_once();
+}
+
+/// Polls a future that never waits for anything.
+trait PollOnce: Future {
+    fn poll_once(self: Pin<&mut Self>) -> Poll<Self::Output> {
+        self.poll(&mut Context::from_waker(Waker::noop()))
+    }
+}
+
+impl<F: Future> PollOnce for F {}
+
+fn answer(request: &Request<Incoming>, token: &Token, broker: &Weak<Inner>) -> Response<Page> {
+    let page = |status, kind: &'static str, text: String| {
+        let mut response = Response::new(Page(Some(Bytes::from(text))));
+        *response.status_mut() = status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        response
+    };
+    let plain = |status, text: &str| page(status, "text/plain; charset=utf-8", format!("{text}\n"));
+    let shown = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let shown = shown.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+    let wanted = token.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if wanted.is_some_and(|wanted| !bool::from(wanted.as_bytes().ct_eq(shown.as_bytes()))) {
+        let mut response = plain(StatusCode::UNAUTHORIZED, "a token is needed");
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return response;
+    }
+    if request.method() != Method::GET {
+        return plain(StatusCode::METHOD_NOT_ALLOWED, "pages are only read here");
+    }
+    let Some(broker) = broker.upgrade() else {
+        return plain(StatusCode::SERVICE_UNAVAILABLE, "the broker has ended");
+    };
+    match request.uri().path() {
+        "/healthz" => plain(StatusCode::OK, "ok"),
+        "/ready" => match broker.unready() {
+            None => plain(StatusCode::OK, "ready"),
+            Some(why) => plain(StatusCode::SERVICE_UNAVAILABLE, &why),
+        },
+        "/metrics" => {
+            page(StatusCode::OK, "application/openmetrics-text; version=1.0.0; charset=utf-8", broker.page())
+        }
+        _ => plain(StatusCode::NOT_FOUND, "there are /metrics, /healthz and /ready"),
+    }
+}
+
+/// A page that is there as a whole.
+struct Page(Option<Bytes>);
+
+impl Body for Page {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|page| Ok(Frame::data(page))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, |page| u64::try_from(page.len()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// A socket that blocks.
+struct Socket(TcpStream);
+
+impl Read for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        mut buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut piece = [0; 4096];
+        let most = piece.len().min(buffer.remaining());
+        let read = self.0.read(piece.get_mut(..most).unwrap_or_default());
+        Poll::Ready(read.map(|count| buffer.put_slice(piece.get(..count).unwrap_or_default())))
+    }
+}
+
+impl Write for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(self.0.write(bytes))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.0.flush())
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.0.shutdown(std::net::Shutdown::Write))
+    }
+}

@@ -1,0 +1,414 @@
+//! A broker that runs: its listeners, its routes, and how they are changed while calls are under way.
+//!
+//! States: *running*; *draining*, no new calls are taken and those under way end; *ended*. A change of the configuration is made whole or not
+//! at all: contracts are read, addresses looked up and new listeners opened before the first route is swapped, and whatever fails until
+//! then leaves all as it was. A call that is under way ends by the route that it began with. A listener that stays keeps its
+//! connections; one that goes lets its calls end.
+
+use crate::admin::Admin;
+use crate::config::{Config, CopyTo, Mistakes};
+use crate::copies::{Copier, Places};
+use crate::front::{Front, Place};
+use crate::health::Prober;
+use crate::log::{Log, Sink};
+use crate::metrics::Metrics;
+use crate::plan::{Plan, RoutePlan};
+use crate::route::{Route, World, shown};
+use crate::signals::{Watch, Watched};
+use everywire::{Builder, Bytes, Notice};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A broker. It ends when it is dropped.
+pub struct Broker {
+    inner: Arc<Inner>,
+}
+
+/// What its threads share.
+pub(crate) struct Inner {
+    /// Calls the targets.
+    upstream: everywire::Node,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) log: Log,
+    pub(crate) draining: AtomicBool,
+    places: Places,
+    state: Mutex<State>,
+}
+
+/// What a change of the configuration changes.
+#[derive(Default)]
+struct State {
+    fronts: Vec<Arc<Front>>,
+    routes: Vec<Arc<Route>>,
+    watches: Vec<Watch>,
+    probers: Vec<Prober>,
+    admin: Option<Admin>,
+    grace: Duration,
+}
+
+impl Broker {
+    /// Listens, and serves the routes. `log` gets lines of JSON.
+    ///
+    /// # Errors
+    /// All that is wrong with the configuration, or what it cannot listen at.
+    pub fn start(config: Config, log: Sink) -> Result<Self, Mistakes> {
+        let mut builder = everywire::Node::builder();
+        if let Some(bytes) = config.max_message {
+            builder = builder.max_message(bytes);
+        }
+        let inner = Arc::new(Inner {
+            upstream: everywire::Node::from(builder.build()),
+            metrics: Metrics::new(),
+            log: Log::new(log, config.verbose),
+            draining: AtomicBool::new(false),
+            places: Places::default(),
+            state: Mutex::default(),
+        });
+        let broker = Self { inner };
+        broker.apply(config)?;
+        Ok(broker)
+    }
+
+    /// Names and addresses of the listeners, with the ports that were bound.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<(String, String)> {
+        self.inner.state().fronts.iter().map(|front| (front.name.clone(), front.bound.clone())).collect()
+    }
+
+    /// The address of a listener.
+    #[must_use]
+    pub fn address(&self, name: &str) -> Option<String> {
+        self.addresses().into_iter().find(|(held, _)| held == name).map(|(_, address)| address)
+    }
+
+    /// What callers are to be given: of each route its name, and a reference at each of its listeners in the friendly notation and in that
+    /// of foreign programs.
+    #[must_use]
+    pub fn references(&self) -> Vec<(String, String, String)> {
+        let state = self.inner.state();
+        let of = |route: &Arc<Route>| {
+            let (key, name, opaque) = (route.key.clone(), route.name.clone(), route.opaque.is_some());
+            state.fronts.iter().filter_map(move |front| {
+                let reference = match opaque {
+                    true => front.node.published_as("", &key),
+                    false => front.node.reference(&key)?,
+                };
+                Some((name.clone(), front.node.print_friendly(&reference), front.node.print(&reference)))
+            })
+        };
+        state.routes.iter().flat_map(of).collect()
+    }
+
+    /// Where the administrator asks, if anywhere.
+    #[must_use]
+    pub fn admin(&self) -> Option<String> {
+        self.inner.state().admin.as_ref().map(|admin| admin.address().to_string())
+    }
+
+    /// What is counted, as Prometheus reads it.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        self.inner.page()
+    }
+
+    /// Goes on by another configuration. Calls under way end by the route that they began with, and listeners that are in both keep
+    /// their connections.
+    ///
+    /// # Errors
+    /// What is wrong with it; then all is as it was.
+    pub fn reload(&self, config: Config) -> Result<(), Mistakes> {
+        let file = config.file.clone();
+        let applied = self.apply(config);
+        self.inner.metrics.reloaded(applied.is_ok());
+        match &applied {
+            Ok(()) => self.inner.log.info("reloaded", &[("file", file.into())]),
+            Err(mistakes) => {
+                for mistake in &mistakes.0 {
+                    self.inner.log.warn("not reloaded", &[("mistake", mistake.to_string().into())]);
+                }
+            }
+        }
+        applied
+    }
+
+    /// The same, of what a file says now; a file that cannot be used leaves all as it is.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn reload_file(&self, file: &std::path::Path) -> Result<(), Mistakes> {
+        match Config::read(file) {
+            Ok(config) => self.reload(if self.inner.log.is_verbose() { config.verbose() } else { config }),
+            Err(mistakes) => {
+                self.inner.metrics.reloaded(false);
+                for mistake in &mistakes.0 {
+                    self.inner.log.warn("not reloaded", &[("mistake", mistake.to_string().into())]);
+                }
+                Err(mistakes)
+            }
+        }
+    }
+
+    fn apply(&self, config: Config) -> Result<(), Mistakes> {
+        let inner = &self.inner;
+        let plan = Plan::of(config, &inner.upstream)?;
+        let mut state = inner.state();
+        let fronts = inner.listen(&plan, &state.fronts)?;
+        let routes = inner.routes(&plan, &fronts)?;
+        let admin = inner.admin(&plan, state.admin.as_ref())?;
+        // From here on nothing fails.
+        for (at, front) in fronts.iter().enumerate() {
+            let mut objects: HashMap<Place, Vec<Arc<Route>>> = HashMap::new();
+            for (plan, route) in plan.routes.iter().zip(&routes) {
+                if plan.listens.contains(&at) {
+                    // Routes without a contract stand at one gate, in the order of the file.
+                    let key = if plan.is_opaque() { Bytes::new() } else { plan.key.clone() };
+                    let place = (key, plan.interface.id.to_string());
+                    objects.entry(place).or_default().push(Arc::clone(route));
+                }
+            }
+            front.set(objects);
+        }
+        let before = std::mem::take(&mut state.fronts);
+        let gone: Vec<_> =
+            before.into_iter().filter(|front| !fronts.iter().any(|held| Arc::ptr_eq(held, front))).collect();
+        for old in &state.routes {
+            for target in &old.targets {
+                let stays = routes.iter().any(|route| {
+                    route.name == old.name && route.targets.iter().any(|held| held.name() == target.name())
+                });
+                if !stays {
+                    inner.metrics.forget_target(&old.name, target.name());
+                }
+            }
+        }
+        state.watches = watches(&plan, &routes, &fronts, std::mem::take(&mut state.watches), &inner.log);
+        state.probers = routes.iter().filter_map(|route| Prober::start(route, &inner.log)).collect();
+        state.fronts = fronts;
+        state.routes = routes;
+        match admin {
+            Administration::Stays(token) => {
+                if let Some(admin) = &state.admin {
+                    admin.set(token);
+                }
+            }
+            Administration::Opened(admin) => state.admin = Some(admin),
+            Administration::None => state.admin = None,
+        }
+        state.grace = plan.config.grace;
+        let grace = state.grace;
+        drop(state);
+        for front in gone {
+            inner.metrics.forget_listener(&front.name);
+            inner.log.info("closed", &[("listener", front.name.clone().into())]);
+            // Its calls under way may take their time.
+            let end = move || front.stop(grace);
+            if let Err(error) = std::thread::Builder::new().name("closing".into()).spawn(end) {
+                inner.log.warn("closing", &[("failure", error.to_string().into())]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes no new calls; those under way go on.
+    pub fn drain(&self) {
+        self.inner.draining.store(true, Ordering::Release);
+        self.inner.state().fronts.iter().for_each(|front| front.node.drain());
+    }
+
+    /// Takes no new calls, lets those under way end for as long as the configuration says, and ends.
+    pub fn stop(&self) {
+        self.drain();
+        let (fronts, grace) = {
+            let mut state = self.inner.state();
+            state.watches.clear();
+            state.probers.clear();
+            (state.fronts.clone(), state.grace)
+        };
+        std::thread::scope(|scope| {
+            for front in &fronts {
+                scope.spawn(|| front.stop(grace));
+            }
+        });
+        self.inner.upstream.stop_within(Duration::ZERO);
+        self.inner.log.info("stopped", &[]);
+        self.inner.state().admin = None;
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let state = std::mem::take(&mut *self.inner.state());
+        // Without the lock: threads that end may ask for it.
+        drop(state);
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The page of a scrape, with what is only known when somebody asks.
+    pub(crate) fn page(&self) -> String {
+        self.state().fronts.iter().for_each(|front| front.count(&self.metrics));
+        self.metrics.page()
+    }
+
+    /// Why it is not ready to take calls, if it is not: it is ending, or a route has no target that is believed to work.
+    pub(crate) fn unready(&self) -> Option<String> {
+        use crate::balance::Candidate;
+        if self.draining.load(Ordering::Acquire) {
+            return Some("the broker takes no new calls".into());
+        }
+        let state = self.state();
+        let without = |route: &&Arc<Route>| !route.targets.iter().any(Candidate::is_healthy);
+        state.routes.iter().find(without).map(|route| format!("no target of route `{}` works", route.name))
+    }
+
+    /// The listeners of a configuration: those that are open already, and new ones.
+    fn listen(&self, plan: &Plan, open: &[Arc<Front>]) -> Result<Vec<Arc<Front>>, Mistakes> {
+        let mut mistakes = Mistakes::default();
+        let mut fronts = Vec::new();
+        for (listen, wire) in plan.config.listens.iter().zip(&plan.wires) {
+            let known =
+                open.iter().find(|front| front.name == listen.name && front.address == listen.address);
+            if let Some(known) = known {
+                fronts.push(Arc::clone(known));
+                continue;
+            }
+            let builder = self.builder(&plan.config, &listen.name);
+            match Front::open(listen, *wire, builder, self.metrics.unmatched()) {
+                Ok(front) => {
+                    let fields =
+                        [("listener", listen.name.clone().into()), ("address", shown(&front.bound).into())];
+                    self.log.info("listening", &fields);
+                    fronts.push(front);
+                }
+                Err(failure) => {
+                    let message = format!("cannot listen at `{}`: {failure}", shown(&listen.address));
+                    mistakes.add(&plan.config.file, listen.spot, message, failure.hint().map(Into::into));
+                }
+            }
+        }
+        mistakes.or(fronts)
+    }
+
+    fn builder(&self, config: &Config, name: &str) -> Builder {
+        let (log, name) = (self.log.clone(), name.to_owned());
+        let mut builder = everywire::Node::builder().grace(config.grace);
+        if let Some(bytes) = config.max_message {
+            builder = builder.max_message(bytes);
+        }
+        builder.observer(Arc::new(move |notice: &Notice| tell(&log, &name, notice)))
+    }
+
+    fn routes(&self, plan: &Plan, fronts: &[Arc<Front>]) -> Result<Vec<Arc<Route>>, Mistakes> {
+        let world = World { upstream: &self.upstream, metrics: &self.metrics, log: &self.log };
+        let mut mistakes = Mistakes::default();
+        let mut routes: Vec<Arc<Route>> = Vec::new();
+        let mut copiers: Vec<(String, Arc<Copier>)> = Vec::new();
+        for route in &plan.routes {
+            let far = route.callbacks.and_then(|at| fronts.get(at)).map(Arc::downgrade);
+            let name = &route.config.name;
+            let copies = route.config.copies.iter().map(|copy| {
+                let copier = Copier::new(copy, name, &self.places, &self.metrics, &self.log);
+                if let CopyTo::Route(to) = &copy.to {
+                    copiers.push((to.clone(), Arc::clone(&copier)));
+                }
+                copier
+            });
+            match Route::new(route, far, copies.collect(), &world) {
+                Ok(route) => routes.push(route),
+                Err(failure) => mistakes.add(&plan.config.file, name.spot, failure.to_string(), None),
+            }
+        }
+        for (name, copier) in copiers {
+            if let Some(route) = routes.iter().find(|route| route.name == name) {
+                copier.lead_to(route);
+            }
+        }
+        mistakes.or(routes)
+    }
+
+    /// The administrator's listener, where the configuration has one: the open one, if it stays where it is.
+    fn admin(self: &Arc<Self>, plan: &Plan, open: Option<&Admin>) -> Result<Administration, Mistakes> {
+        let Some(config) = &plan.config.admin else { return Ok(Administration::None) };
+        let found = match open.filter(|open| open.is_at(config)) {
+            Some(open) => open.token_of(config).map(Administration::Stays),
+            None => Admin::open(config, self).map(Administration::Opened),
+        };
+        found.map_err(|why| {
+            let mut mistakes = Mistakes::default();
+            mistakes.add(&plan.config.file, config.address.1, why, None);
+            mistakes
+        })
+    }
+}
+
+/// What becomes of the administrator's listener.
+enum Administration {
+    /// It stays, and this token counts.
+    Stays(Option<String>),
+    Opened(Admin),
+    None,
+}
+
+/// Who listens to the targets' signals: those who did before go on, if nothing is different for them.
+fn watches(
+    plan: &Plan,
+    routes: &[Arc<Route>],
+    fronts: &[Arc<Front>],
+    mut before: Vec<Watch>,
+    log: &Log,
+) -> Vec<Watch> {
+    let mut watches = Vec::new();
+    for (plan, route) in plan.routes.iter().zip(routes) {
+        let hears = |plan: &RoutePlan| {
+            let there = plan.targets.first().is_some_and(|target| target.wire.capabilities().signals);
+            there && plan.interface.signals.iter().len() > 0
+        };
+        if !hears(plan) {
+            continue;
+        }
+        let to = plan.listens.iter().filter_map(|at| fronts.get(*at));
+        let to: Vec<_> = to.filter(|front| front.wire.capabilities().signals).map(Arc::downgrade).collect();
+        if to.is_empty() {
+            continue;
+        }
+        for target in &route.targets {
+            let watched = Watched { route: Arc::clone(route), target: Arc::clone(target), to: to.clone() };
+            let known = before.iter().position(|watch| watch.is_of(&watched));
+            match known {
+                Some(at) => watches.push(before.swap_remove(at)),
+                None => watches.extend(Watch::start(watched, log)),
+            }
+        }
+    }
+    watches
+}
+
+/// What happens at a listener.
+fn tell(log: &Log, listener: &str, notice: &Notice) {
+    let name = || ("listener", listener.into());
+    match notice {
+        Notice::Accepted { peer } => log.detail("accepted", || vec![name(), ("peer", peer.clone().into())]),
+        Notice::Refused { peer, why } => {
+            log.warn("refused", &[name(), ("peer", peer.clone().into()), ("why", why.clone().into())]);
+        }
+        Notice::Violation { peer, violation } => {
+            let fields = [name(), ("peer", peer.clone().into()), ("violation", violation.name.into())];
+            log.warn("violation", &fields);
+        }
+        Notice::Unanswered { failure } => {
+            log.warn("unanswered", &[name(), ("failure", failure.to_string().into())]);
+        }
+        Notice::Undelivered { failure } | Notice::Left { failure } => {
+            log.warn("undelivered", &[name(), ("failure", failure.to_string().into())]);
+        }
+        Notice::Joined { place } => log.info("joined", &[name(), ("place", shown(place).into())]),
+        Notice::Starved { why } => log.warn("starved", &[name(), ("why", why.clone().into())]),
+        _ => {}
+    }
+}

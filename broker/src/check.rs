@@ -1,0 +1,270 @@
+//! What each route carries, and what it loses, before anything runs.
+
+use crate::config::{Config, Mistakes, Mode};
+use crate::cross;
+use crate::plan::{Plan, RoutePlan};
+use everywire_model::{Capabilities, Codec, Failure, Interface, Operation, Shape, Sink, Visit, Wire};
+use std::fmt;
+
+/// What becomes of one operation, or signal, of a route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Crossing {
+    /// It crosses whole.
+    Whole,
+    /// It crosses, and loses something: each in one sentence.
+    Loses(Vec<String>),
+    /// It does not cross: why, in one sentence.
+    Never(String),
+}
+
+/// What one route carries from one of its listeners.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The route.
+    pub route: String,
+    /// The listener.
+    pub listener: String,
+    /// The wires: of the callers, and of the targets.
+    pub wires: (&'static str, &'static str),
+    /// The interface.
+    pub interface: String,
+    /// The key that callers name.
+    pub key: String,
+    /// Operations by name.
+    pub operations: Vec<(String, Crossing)>,
+    /// Signals by name.
+    pub signals: Vec<(String, Crossing)>,
+}
+
+/// Looks at a configuration without running it.
+///
+/// # Errors
+/// All that is wrong with it, each with its place.
+pub fn check(config: Config) -> Result<Vec<Report>, Mistakes> {
+    let node = everywire::Node::new();
+    let plan = Plan::of(config, &node)?;
+    let mut reports = Vec::new();
+    for route in &plan.routes {
+        for at in &route.listens {
+            if let (Some(listen), Some(wire)) = (plan.config.listens.get(*at), plan.wires.get(*at)) {
+                reports.push(report(route, &listen.name, *wire));
+            }
+        }
+    }
+    Ok(reports)
+}
+
+fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report {
+    let far = route.targets.first().map_or(near, |target| target.wire);
+    let interface: &Interface = &route.interface;
+    let whole = near.name() == far.name() || route.config.mode == Mode::Redirect;
+    let asked = |operation: &&Operation| {
+        let pattern = route.config.matches.operation.as_ref();
+        pattern.is_none_or(|pattern| pattern.fits(&operation.label) || pattern.fits(&operation.name))
+    };
+    let operations = interface.operations.iter().filter(asked).map(|operation| {
+        let crossing = if whole { fits(operation, near) } else { crossing(operation, near, far) };
+        (operation.label.to_string(), crossing)
+    });
+    let signals = interface.signals.iter().map(|signal| {
+        let lacks = [near, far].into_iter().find(|wire| !wire.capabilities().signals);
+        let crossing = match lacks {
+            Some(wire) => Crossing::Never(format!("{} carries no signals", wire.name())),
+            None => [near, far]
+                .into_iter()
+                .find_map(|wire| unfit(wire, &signal.fields))
+                .map_or(Crossing::Whole, Crossing::Never),
+        };
+        (signal.label.to_string(), crossing)
+    });
+    Report {
+        route: route.config.name.value.clone(),
+        listener: listener.to_owned(),
+        wires: (near.name(), far.name()),
+        interface: interface.name.to_string(),
+        key: everywire_model::reference::escape(&route.key),
+        operations: operations.collect(),
+        signals: signals.collect(),
+    }
+}
+
+/// On one wire an operation is what the wire makes of it.
+fn fits(operation: &Operation, wire: &dyn Wire) -> Crossing {
+    let shapes = [&operation.arguments, &operation.results];
+    shapes.into_iter().find_map(|shape| unfit(wire, shape)).map_or(Crossing::Whole, Crossing::Never)
+}
+
+fn crossing(operation: &Operation, near: &dyn Wire, far: &dyn Wire) -> Crossing {
+    for wire in [near, far] {
+        if let Crossing::Never(why) = fits(operation, wire) {
+            return Crossing::Never(why);
+        }
+    }
+    let mut lost = Vec::new();
+    let (callers, targets): (Capabilities, Capabilities) = (near.capabilities(), far.capabilities());
+    if operation.oneway && !callers.oneway {
+        lost.push(format!("on {} its caller waits until the call was handed on", near.name()));
+    }
+    if operation.oneway && !targets.oneway {
+        lost.push(format!("on {} the broker waits for an answer that nobody hears", far.name()));
+    }
+    let several = operation.results.fields().len() > 1;
+    for (wire, capabilities) in [(near, callers), (far, targets)] {
+        if several && !capabilities.out_parameters {
+            let names: Vec<_> = operation.results.fields().iter().map(|field| field.name.as_ref()).collect();
+            let which = names.join("`, `");
+            lost.push(format!(
+                "on {} its results `{which}` are understood by peers of ours only",
+                wire.name()
+            ));
+        }
+    }
+    if !operation.raises.is_empty() {
+        let names: Vec<_> = operation.raises.iter().map(|raised| raised.name.as_ref()).collect();
+        let names = names.join("`, `");
+        for (wire, capabilities) in [(near, callers), (far, targets)] {
+            if !capabilities.typed_exceptions {
+                lost.push(format!(
+                    "on {} `{names}` is a failure without fields to whoever is not ours",
+                    wire.name()
+                ));
+            }
+        }
+    }
+    if lost.is_empty() { Crossing::Whole } else { Crossing::Loses(lost) }
+}
+
+/// Why values of a shape cannot be written on a wire, if so.
+fn unfit(wire: &dyn Wire, shape: &Shape) -> Option<String> {
+    let capabilities = wire.capabilities();
+    let holds = |is: &dyn Fn(&Shape) -> bool| cross::any(shape, &mut Vec::new(), is);
+    if !capabilities.references && holds(&|shape| matches!(shape, Shape::Reference(_))) {
+        return Some(format!("{} carries no object references", wire.name()));
+    }
+    if holds(&|shape| matches!(shape, Shape::Handle)) {
+        // A descriptor cannot be made up to try it.
+        let lacks = !capabilities.handles;
+        return lacks.then(|| format!("{} carries no descriptors", wire.name()));
+    }
+    let codec: &dyn Codec = wire.codec();
+    let tried = codec.write(&mut |sink| blank(shape, sink, 0));
+    tried.err().map(|failure: Failure| format!("{}: {}", wire.name(), failure.message()))
+}
+
+/// How deep values are made up.
+const DEPTH: usize = 6;
+
+/// Writes a value of a shape: zeros, empty texts, one element in each sequence.
+fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize) -> Visit<()> {
+    let deeper = depth + 1;
+    let some = usize::from(depth < DEPTH);
+    match shape {
+        Shape::Void => Ok(()),
+        Shape::Bool => sink.bool(false),
+        Shape::U8 => sink.u8(0),
+        Shape::I8 => sink.i8(0),
+        Shape::U16 => sink.u16(0),
+        Shape::I16 => sink.i16(0),
+        Shape::U32 => sink.u32(0),
+        Shape::I32 => sink.i32(0),
+        Shape::U64 => sink.u64(0),
+        Shape::I64 => sink.i64(0),
+        Shape::F32 => sink.f32(0.0),
+        Shape::F64 => sink.f64(0.0),
+        Shape::Char => sink.char('a', false),
+        Shape::WideChar => sink.char('a', true),
+        Shape::Text(text) => sink.text(text, sample(text.kind)),
+        Shape::Enum(members) => {
+            sink.enumerant(members, members.members.first().map_or(0, |(_, value)| *value))
+        }
+        Shape::Reference(_) => sink.reference(None),
+        Shape::TypeCode | Shape::Handle => Ok(()),
+        Shape::Alias(alias) => blank(&alias.target, sink, depth),
+        Shape::Struct(held) => {
+            sink.open(shape, held.fields.len())?;
+            held.fields.iter().try_for_each(|field| blank(&field.shape, sink, deeper))?;
+            sink.close(shape)
+        }
+        Shape::Sequence(_) | Shape::Array(_) => {
+            let len = match shape {
+                Shape::Array(array) => usize::try_from(array.len).unwrap_or(usize::MAX),
+                _ => some,
+            };
+            let element = shape.element().map_or(&Shape::Void, Shape::resolved);
+            if matches!(element, Shape::U8) {
+                return sink.bytes(shape, &vec![0; len]);
+            }
+            sink.open(shape, len)?;
+            (0..len).try_for_each(|_| blank(element, sink, deeper))?;
+            sink.close(shape)
+        }
+        Shape::Map(map) => {
+            sink.open(shape, some)?;
+            if some > 0 {
+                blank(&map.key, sink, deeper)?;
+                blank(&map.value, sink, deeper)?;
+            }
+            sink.close(shape)
+        }
+        Shape::Optional(target) => maybe(shape, target, sink, some, deeper),
+        Shape::Pointer(pointer) => maybe(shape, &pointer.target, sink, some, deeper),
+        Shape::Union(union) => {
+            let label = union.arms.first().and_then(|arm| arm.labels.first().copied()).unwrap_or_default();
+            let arm = union.select(label);
+            sink.open(shape, arm.map_or(0, |arm| arm + 1))?;
+            everywire_model::pipe::put_discriminator(&union.discriminator, label, sink)?;
+            if let Some(arm) = arm.and_then(|arm| union.arms.get(arm)) {
+                blank(&arm.field.shape, sink, deeper)?;
+            }
+            sink.close(shape)
+        }
+        Shape::Variant => {
+            sink.open(shape, 1)?;
+            sink.content(&Shape::I32)?;
+            sink.i32(0)?;
+            sink.close(shape)
+        }
+    }
+}
+
+fn maybe(shape: &Shape, target: &Shape, sink: &mut dyn Sink, some: usize, depth: usize) -> Visit<()> {
+    sink.open(shape, some)?;
+    if some > 0 {
+        blank(target, sink, depth)?;
+    }
+    sink.close(shape)
+}
+
+/// A text that every wire takes.
+fn sample(kind: everywire_model::shape::TextKind) -> &'static str {
+    use everywire_model::shape::TextKind;
+    match kind {
+        TextKind::Path => "/",
+        TextKind::Signature => "i",
+        _ => "a",
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { route, listener, wires: (near, far), interface, key, .. } = self;
+        writeln!(f, "route {route}: {interface} from {listener} ({near}, key {key}) to {far}")?;
+        let width = self.operations.iter().chain(&self.signals).map(|(name, _)| name.chars().count()).max();
+        let width = width.unwrap_or_default();
+        let tag = |signal: bool| if signal { "signal " } else { "" };
+        let all =
+            self.operations.iter().map(|one| (one, false)).chain(self.signals.iter().map(|one| (one, true)));
+        for ((name, crossing), signal) in all {
+            match crossing {
+                Crossing::Whole => writeln!(f, "  {name:width$}  {}crosses", tag(signal))?,
+                Crossing::Never(why) => {
+                    writeln!(f, "  {name:width$}  {}does not cross: {why}", tag(signal))?;
+                }
+                Crossing::Loses(lost) => {
+                    writeln!(f, "  {name:width$}  {}crosses, but {}", tag(signal), lost.join("; "))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

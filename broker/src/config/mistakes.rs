@@ -1,0 +1,133 @@
+//! What is wrong with a configuration, and where.
+
+use std::fmt;
+
+/// A place in a file: line and column, both counted from 1; 0 where there is no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Spot {
+    /// The line.
+    pub line: usize,
+    /// The column, in characters.
+    pub column: usize,
+}
+
+impl Spot {
+    /// The place of the byte at `offset` in `text`.
+    pub(crate) fn of(text: &str, offset: usize) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let last = before.rsplit('\n').next().unwrap_or_default();
+        Self { line, column: last.chars().count() + 1 }
+    }
+}
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// The file, as it was named.
+    pub file: String,
+    /// Where in it.
+    pub spot: Spot,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// What was probably meant, or what to do.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, spot, message, hint } = self;
+        match spot.line {
+            0 => write!(f, "{file}: {message}")?,
+            _ => write!(f, "{file}:{}:{}: {message}", spot.line, spot.column)?,
+        }
+        match hint {
+            Some(hint) => write!(f, ", {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// All that is wrong with a configuration, in the order of the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mistakes(pub Vec<Mistake>);
+
+impl Mistakes {
+    /// Notes a mistake.
+    pub(crate) fn add(&mut self, file: &str, spot: Spot, message: impl Into<String>, hint: Option<String>) {
+        self.0.push(Mistake { file: file.to_owned(), spot, message: message.into(), hint });
+    }
+
+    /// This, unless there are mistakes.
+    ///
+    /// # Errors
+    /// The mistakes, sorted.
+    pub(crate) fn or<T>(mut self, value: T) -> Result<T, Self> {
+        if self.0.is_empty() {
+            return Ok(value);
+        }
+        self.0.sort_by(|left, right| left.spot.cmp(&right.spot));
+        Err(self)
+    }
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, mistake) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Mistakes {}
+
+/// `did you mean ...`, if one of the known words is near.
+pub(crate) fn meant<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
+    let lower = word.to_ascii_lowercase();
+    known
+        .into_iter()
+        .map(|other| (distance(&lower, &other.to_ascii_lowercase()), other))
+        .min()
+        .filter(|(distance, _)| *distance <= 1 + word.len() / 4)
+        .map(|(_, other)| format!("did you mean `{other}`?"))
+}
+
+/// Edits (insert, delete, replace) between two words.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (at, character) in from.chars().enumerate() {
+        let (mut before, mut left) = (at, at + 1);
+        let mut next = vec![left];
+        for (other, above) in to.iter().zip(row.iter().skip(1)) {
+            left = (before + usize::from(character != *other)).min(left + 1).min(above + 1);
+            before = *above;
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spots_count_lines_and_characters_from_one() {
+        let text = "a\nbé = 1\n";
+        assert_eq!(Spot::of(text, 0), Spot { line: 1, column: 1 });
+        assert_eq!(Spot::of(text, text.find('=').unwrap()), Spot { line: 2, column: 4 });
+        assert_eq!(Spot::of(text, 1000), Spot { line: 3, column: 1 });
+    }
+
+    #[test]
+    fn a_word_that_is_near_is_named() {
+        assert_eq!(meant("adress", ["name", "address"]).as_deref(), Some("did you mean `address`?"));
+        assert_eq!(meant("zebra", ["name", "address"]), None);
+    }
+}

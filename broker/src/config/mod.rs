@@ -1,0 +1,258 @@
+//! The file that says what the broker does (`broker.toml`), read with the place of each value.
+
+mod mistakes;
+mod read;
+mod section;
+
+pub(crate) use mistakes::meant;
+pub use mistakes::{Mistake, Mistakes, Spot};
+pub(crate) use section::At;
+
+use crate::pattern::{Caller, Pattern};
+use everywire_model::Edit;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A configuration: listeners, routes, and what looks after them.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// The file, as it was named; what messages begin with.
+    pub(crate) file: String,
+    pub(crate) listens: Vec<Listen>,
+    pub(crate) routes: Vec<RouteConfig>,
+    pub(crate) admin: Option<AdminConfig>,
+    /// How long calls under way may take when the broker ends, or a listener goes.
+    pub(crate) grace: Duration,
+    /// The largest message on either side, in bytes; none: what each wire has.
+    pub(crate) max_message: Option<u64>,
+    /// Whether connections and each call are logged, too.
+    pub(crate) verbose: bool,
+}
+
+/// How long calls under way may take unless the file says otherwise.
+pub(crate) const GRACE: Duration = Duration::from_secs(30);
+/// The time limit of a call unless the route says otherwise.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// `[listen.NAME]`: where calls come in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listen {
+    pub(crate) name: String,
+    pub(crate) address: String,
+    pub(crate) spot: Spot,
+}
+
+/// `[[route]]`.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RouteConfig {
+    pub(crate) name: At<String>,
+    /// Names of listeners; none: all of them.
+    pub(crate) from: Vec<At<String>>,
+    pub(crate) matches: Match,
+    pub(crate) to: Vec<At<String>>,
+    pub(crate) contract: Option<At<String>>,
+    pub(crate) include: Vec<PathBuf>,
+    pub(crate) define: Vec<String>,
+    pub(crate) interface: Option<At<String>>,
+    pub(crate) mode: Mode,
+    /// The listener by which targets call back what callers pass.
+    pub(crate) callbacks: Option<At<String>>,
+    /// References that may be passed on at one time.
+    pub(crate) references: Option<u64>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) retries: u32,
+    pub(crate) idempotent: Vec<Pattern>,
+    pub(crate) breaker: Option<BreakerConfig>,
+    pub(crate) limit: LimitConfig,
+    pub(crate) balance: Balance,
+    pub(crate) probe: Option<Duration>,
+    pub(crate) allow: Vec<Caller>,
+    pub(crate) deny: Vec<Caller>,
+    pub(crate) validate: Option<At<bool>>,
+    pub(crate) copies: Vec<CopyConfig>,
+    pub(crate) edits: Vec<EditConfig>,
+}
+
+/// One of `edits = [...]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EditConfig {
+    pub(crate) edit: Edit,
+    /// Of answers, not of calls.
+    pub(crate) answers: bool,
+    /// Copies have it, too.
+    pub(crate) before_copy: bool,
+}
+
+/// `match = { ... }`: the calls that a route is for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Match {
+    pub(crate) key: Option<At<Pattern>>,
+    pub(crate) operation: Option<At<Pattern>>,
+    pub(crate) peer: Vec<Caller>,
+    pub(crate) user: Option<Pattern>,
+    /// Names of headers, and what they say.
+    pub(crate) header: Vec<(String, Pattern)>,
+    /// The interface's name on the wire.
+    pub(crate) interface: Option<Pattern>,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Mode {
+    /// It is passed on, and its answer back.
+    #[default]
+    Forward,
+    /// The caller is told where the target is, and goes there.
+    Redirect,
+}
+
+/// Which of several targets gets a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Balance {
+    /// The one with the fewest calls under way.
+    #[default]
+    LeastOutstanding,
+    /// One after the other.
+    RoundRobin,
+    /// The first that can be used, in the order of the file.
+    First,
+}
+
+/// `breaker = { ... }`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BreakerConfig {
+    /// Failures in a row that open it.
+    pub(crate) failures: u32,
+    /// How long no call goes to the target then.
+    pub(crate) pause: Duration,
+}
+
+/// `limit = { ... }`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LimitConfig {
+    /// Calls under way on the route.
+    pub(crate) calls: Option<u64>,
+    /// Calls a second on the route.
+    pub(crate) rate: Option<u64>,
+    /// Calls under way of one caller.
+    pub(crate) per_peer: Option<u64>,
+}
+
+/// `copy = { ... }`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CopyConfig {
+    pub(crate) to: CopyTo,
+    pub(crate) spot: Spot,
+    /// A call whose copy cannot be taken is refused.
+    pub(crate) required: bool,
+    /// Whether answers are copied, too.
+    pub(crate) answers: bool,
+    /// Copies that may wait.
+    pub(crate) queue: usize,
+}
+
+/// Where copies go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CopyTo {
+    /// A file of JSON lines.
+    Lines(PathBuf),
+    /// A capture.
+    Capture(PathBuf),
+    /// The standard input of a program, as JSON lines: a command line of the shell.
+    Program(String),
+    /// Another route, whose answers nobody hears.
+    Route(String),
+}
+
+/// `[admin]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AdminConfig {
+    pub(crate) address: At2,
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+/// An address, and where it stands.
+pub(crate) type At2 = (String, Spot);
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// All that is wrong with it, each with its place.
+    pub fn read(file: &Path) -> Result<Self, Mistakes> {
+        let shown = file.display().to_string();
+        match std::fs::read_to_string(file) {
+            Ok(text) => Self::parse(&text, &shown, file.parent().unwrap_or(Path::new(""))),
+            Err(error) => {
+                let mut mistakes = Mistakes::default();
+                mistakes.add(&shown, Spot::default(), format!("cannot be read: {error}"), None);
+                Err(mistakes)
+            }
+        }
+    }
+
+    /// The configuration in a text; messages call it `file`, and names of files in it are relative to `folder`.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Self, Mistakes> {
+        read::parse(text, file, folder)
+    }
+
+    /// One route from an address to another: what `everywire broker --from ADDRESS --to ADDRESS` runs.
+    #[must_use]
+    pub fn of_addresses(from: &[String], to: &[String], given: Given) -> Self {
+        let listens = from.iter().enumerate().map(|(at, address)| {
+            let name = if at == 0 { "from".to_owned() } else { format!("from-{}", at + 1) };
+            Listen { name, address: address.clone(), spot: Spot::default() }
+        });
+        let at = |value: String| At { value, spot: Spot::default() };
+        let route = RouteConfig {
+            name: at("route".into()),
+            to: to.iter().cloned().map(at).collect(),
+            contract: given.contract.map(|path| at(path.display().to_string())),
+            include: given.include,
+            define: given.define,
+            interface: given.interface.map(at),
+            matches: Match {
+                key: given.key.map(|key| At { value: Pattern::new(&key), spot: Spot::default() }),
+                ..Match::default()
+            },
+            ..RouteConfig::default()
+        };
+        Self {
+            file: "command line".into(),
+            listens: listens.collect(),
+            routes: vec![route],
+            grace: GRACE,
+            ..Self::default()
+        }
+    }
+
+    /// The same, which logs connections and calls, too.
+    #[must_use]
+    pub fn verbose(self) -> Self {
+        Self { verbose: true, ..self }
+    }
+
+    /// The same, where calls under way may take so long when the broker ends.
+    #[must_use]
+    pub fn grace(self, grace: Duration) -> Self {
+        Self { grace, ..self }
+    }
+}
+
+/// What a route without a file may have beside its addresses.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// The contract.
+    pub contract: Option<PathBuf>,
+    /// Folders for the contract's preprocessor.
+    pub include: Vec<PathBuf>,
+    /// Macros for it.
+    pub define: Vec<String>,
+    /// The interface of the contract that the objects have.
+    pub interface: Option<String>,
+    /// The key that callers name.
+    pub key: Option<String>,
+}

@@ -1,0 +1,263 @@
+//! From the text of a file to a configuration.
+
+use super::mistakes::{Mistakes, meant};
+use super::section::{At, Reader, Section};
+use super::{
+    AdminConfig, Balance, BreakerConfig, Config, CopyConfig, CopyTo, EditConfig, GRACE, LimitConfig, Listen,
+    Match, Mode, RouteConfig,
+};
+use crate::pattern::{Caller, Pattern};
+use everywire_model::headers::Content;
+use everywire_model::{Edit, Header};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use toml::de::DeTable;
+
+/// Copies that may wait unless the file says otherwise.
+const QUEUE: usize = 1024;
+
+pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, Mistakes> {
+    let reader = Reader { file, text, mistakes: Default::default() };
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let spot = reader.spot(error.span().map_or(0, |span| span.start));
+        reader.wrong(spot, error.message().to_owned(), None);
+    }
+    if !errors.is_empty() {
+        // What a broken file seems to lack may be what is broken.
+        return reader.mistakes.into_inner().or(Config::default());
+    }
+    let root = Section::new(&reader, table.get_ref(), 0, "the file");
+    let mut config = Config {
+        file: file.to_owned(),
+        grace: root.time("grace").unwrap_or(GRACE),
+        max_message: root.parsed("max-message", everywire_model::units::size).map(|size| size.value),
+        verbose: root.flag("verbose").is_some_and(|flag| flag.value),
+        ..Config::default()
+    };
+    for (name, section) in root.named("listen") {
+        if let Some(address) = section.needed("address") {
+            config.listens.push(Listen { name: name.value, address: address.value, spot: address.spot });
+        }
+        section.end();
+    }
+    config.listens.sort_by_key(|listen| listen.spot);
+    for section in root.sections("route", "[[route]]") {
+        config.routes.extend(route(&section, folder));
+        section.end();
+    }
+    if let Some(section) = root.section("admin", "[admin]") {
+        let address = section.needed("address");
+        let token_file = section.text("token-file").map(|name| folder.join(name.value));
+        config.admin =
+            address.map(|address| AdminConfig { address: (address.value, address.spot), token_file });
+        section.end();
+    }
+    root.end();
+    whole(&reader, &config);
+    reader.mistakes.into_inner().or(config)
+}
+
+/// What only the file as a whole shows.
+fn whole(reader: &Reader<'_>, config: &Config) {
+    if config.listens.is_empty() {
+        reader.wrong(
+            reader.spot(0),
+            "there is no listener",
+            Some("add [listen.NAME] with an address".into()),
+        );
+    }
+    if config.routes.is_empty() {
+        reader.wrong(reader.spot(0), "there is no route", Some("add [[route]]".into()));
+    }
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for route in &config.routes {
+        if let Some(line) = seen.insert(&route.name, route.name.spot.line) {
+            let message = format!("there are two routes of the name `{}`", route.name.value);
+            reader.wrong(route.name.spot, message, Some(format!("the other one is in line {line}")));
+        }
+        let listeners = || config.listens.iter().map(|listen| listen.name.as_str());
+        for from in route.from.iter().chain(&route.callbacks) {
+            if !listeners().any(|known| known == from.value) {
+                let message = format!("there is no listener `{}`", from.value);
+                reader.wrong(from.spot, message, meant(from, listeners()));
+            }
+        }
+        for copy in &route.copies {
+            let CopyTo::Route(name) = &copy.to else { continue };
+            let routes = || config.routes.iter().map(|route| route.name.value.as_str());
+            if *name == route.name.value {
+                reader.wrong(copy.spot, "a route cannot have its own copies", None);
+            } else if !routes().any(|known| known == name) {
+                reader.wrong(copy.spot, format!("there is no route `{name}`"), meant(name, routes()));
+            }
+        }
+    }
+}
+
+fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {
+    let name = section.needed("name");
+    let to = section.texts("to");
+    let route = RouteConfig {
+        from: section.texts("from"),
+        matches: section.section("match", "`match`").map(|section| matches(&section)).unwrap_or_default(),
+        contract: section.text("contract").map(|name| relative(folder, name)),
+        include: section.texts("include").iter().map(|name| folder.join(&name.value)).collect(),
+        define: section.texts("define").into_iter().map(|macro_| macro_.value).collect(),
+        interface: section.text("interface"),
+        mode: section
+            .word("mode", &[("forward", Mode::Forward), ("redirect", Mode::Redirect)])
+            .unwrap_or_default(),
+        callbacks: section.text("callbacks"),
+        references: section.count("references", 1),
+        timeout: section.time("timeout"),
+        retries: section.count("retries", 0).map_or(0, |count| u32::try_from(count).unwrap_or(u32::MAX)),
+        idempotent: patterns(section.texts("idempotent")),
+        breaker: section.section("breaker", "`breaker`").map(|section| breaker(&section)),
+        limit: section.section("limit", "`limit`").map(|section| limit(&section)).unwrap_or_default(),
+        balance: section
+            .word(
+                "balance",
+                &[
+                    ("least-outstanding", Balance::LeastOutstanding),
+                    ("round-robin", Balance::RoundRobin),
+                    ("first", Balance::First),
+                ],
+            )
+            .unwrap_or_default(),
+        probe: section.time("probe"),
+        allow: callers(section, "allow"),
+        deny: callers(section, "deny"),
+        validate: section.flag("validate"),
+        copies: section
+            .sections("copy", "`copy`")
+            .iter()
+            .filter_map(|section| copy(section, folder))
+            .collect(),
+        edits: section.sections("edits", "`edits`").iter().filter_map(edit).collect(),
+        name: name?,
+        to,
+    };
+    if route.to.is_empty() {
+        section.reader.wrong(section.spot, format!("route `{}` lacks `to`", route.name.value), None);
+    }
+    Some(route)
+}
+
+fn relative(folder: &Path, name: At<String>) -> At<String> {
+    At { value: folder.join(&name.value).display().to_string(), spot: name.spot }
+}
+
+fn patterns(texts: Vec<At<String>>) -> Vec<Pattern> {
+    texts.iter().map(|text| Pattern::new(text)).collect()
+}
+
+fn matches(section: &Section<'_, '_>) -> Match {
+    let pattern = |name| section.text(name).map(|text| At { value: Pattern::new(&text), spot: text.spot });
+    let found = Match {
+        key: pattern("key"),
+        operation: pattern("operation"),
+        peer: callers(section, "peer"),
+        user: pattern("user").map(|user| user.value),
+        header: section.section("header", "`header`").map(|header| header.pairs()).unwrap_or_default(),
+        interface: pattern("interface").map(|interface| interface.value),
+    };
+    section.end();
+    found
+}
+
+fn callers(section: &Section<'_, '_>, name: &'static str) -> Vec<Caller> {
+    let parse = |text: &At<String>| match Caller::parse(text) {
+        Ok(caller) => Some(caller),
+        Err(why) => {
+            section.reader.wrong(text.spot, why, None);
+            None
+        }
+    };
+    section.texts(name).iter().filter_map(parse).collect()
+}
+
+fn breaker(section: &Section<'_, '_>) -> BreakerConfig {
+    let failures = section.count("failures", 1).map_or(5, |count| u32::try_from(count).unwrap_or(u32::MAX));
+    let pause = section.time("pause").unwrap_or(Duration::from_secs(5));
+    section.end();
+    BreakerConfig { failures, pause }
+}
+
+fn limit(section: &Section<'_, '_>) -> LimitConfig {
+    let found = LimitConfig {
+        calls: section.count("calls", 1),
+        rate: section.count("rate", 1),
+        per_peer: section.count("per-peer", 1),
+    };
+    section.end();
+    found
+}
+
+/// `put`, `add` or `remove` a header: `value` is text, `bytes` hexadecimal digits.
+fn edit(section: &Section<'_, '_>) -> Option<EditConfig> {
+    let (put, add, remove) = (section.text("put"), section.text("add"), section.text("remove"));
+    let (value, bytes) = (section.text("value"), section.text("bytes"));
+    let must_understand = section.flag("must-understand").is_some_and(|flag| flag.value);
+    let answers = section.flag("answers").is_some_and(|flag| flag.value);
+    let before_copy = section.flag("before-copy").is_some_and(|flag| flag.value);
+    section.end();
+    let content = match (value, bytes) {
+        (Some(text), None) => Some(Content::Text(text.value)),
+        (None, Some(digits)) => match octets(&digits.value) {
+            Some(octets) => Some(Content::Bytes(octets.into())),
+            None => {
+                section.reader.wrong(digits.spot, "`bytes` are pairs of hexadecimal digits", None);
+                return None;
+            }
+        },
+        (None, None) => None,
+        (Some(_), Some(bytes)) => {
+            section.reader.wrong(bytes.spot, "a header has a `value` or `bytes`, not both", None);
+            return None;
+        }
+    };
+    let header = |name: At<String>, content| Header { name: name.value, content, must_understand };
+    let edit = match (put, add, remove, content) {
+        (Some(name), None, None, Some(content)) => Edit::Put(header(name, content)),
+        (None, Some(name), None, Some(content)) => Edit::Add(header(name, content)),
+        (None, None, Some(name), None) => Edit::Remove(name.value),
+        _ => {
+            let message = "an edit is `put` or `add` with a `value` or `bytes`, or `remove` alone";
+            section.reader.wrong(section.spot, message, None);
+            return None;
+        }
+    };
+    Some(EditConfig { edit, answers, before_copy })
+}
+
+fn octets(digits: &str) -> Option<Vec<u8>> {
+    let pair = |at: usize| digits.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    if digits.len().is_multiple_of(2) { (0..digits.len()).step_by(2).map(pair).collect() } else { None }
+}
+
+fn copy(section: &Section<'_, '_>, folder: &Path) -> Option<CopyConfig> {
+    let file = section.text("to").map(|name| (name.spot, of_file(folder, &name)));
+    let program = section.text("program").map(|command| (command.spot, CopyTo::Program(command.value)));
+    let route = section.text("route").map(|name| (name.spot, CopyTo::Route(name.value)));
+    let required = section.flag("required").is_some_and(|flag| flag.value);
+    let answers = section.flag("answers").is_some_and(|flag| flag.value);
+    let queue = section.count("queue", 1).map_or(QUEUE, |count| usize::try_from(count).unwrap_or(usize::MAX));
+    section.end();
+    let mut places = [file, program, route].into_iter().flatten();
+    match (places.next(), places.next()) {
+        (Some((spot, to)), None) => Some(CopyConfig { to, spot, required, answers, queue }),
+        _ => {
+            let message = "a copy goes to one place: a file (`to`), a `program`, or a `route`";
+            section.reader.wrong(section.spot, message, None);
+            None
+        }
+    }
+}
+
+fn of_file(folder: &Path, name: &str) -> CopyTo {
+    let path: PathBuf = folder.join(name);
+    let capture = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("pcapng"));
+    if capture { CopyTo::Capture(path) } else { CopyTo::Lines(path) }
+}

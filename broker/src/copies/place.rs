@@ -1,0 +1,214 @@
+//! A place that copies are written to, by a thread of its own.
+
+use super::{Copy, capture};
+use crate::config::CopyTo;
+use crate::log::Log;
+use prometheus_client::metrics::counter::Counter;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+/// Bytes that may wait for a place, whatever their number.
+const MOST_BYTES: usize = 64 << 20;
+/// How long a place that broke is left alone before it is opened again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A place.
+pub(crate) struct Place {
+    queue: SyncSender<Copy>,
+    held: Arc<AtomicUsize>,
+    broken: Arc<AtomicBool>,
+}
+
+impl Place {
+    /// Opens a place. What cannot be opened is tried again, and told to the log.
+    pub(crate) fn open(to: &CopyTo, queue: usize, lost: Counter, log: Log) -> Arc<Self> {
+        let (sender, receiver) = sync_channel(queue);
+        let (held, broken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let writer = Writer {
+            to: to.clone(),
+            queue: receiver,
+            held: Arc::clone(&held),
+            broken: Arc::clone(&broken),
+            lost,
+            log: log.clone(),
+        };
+        let started = std::thread::Builder::new().name("copies".into()).spawn(move || writer.run());
+        if let Err(error) = started {
+            log.warn("copies", &[("failure", error.to_string().into())]);
+        }
+        Arc::new(Self { queue: sender, held, broken })
+    }
+
+    /// Takes a copy, if there is room for it. Never waits.
+    pub(super) fn put(&self, copy: Copy) -> bool {
+        let bytes = copy.len();
+        if self.broken.load(Ordering::Acquire) || self.held.load(Ordering::Acquire) + bytes > MOST_BYTES {
+            return false;
+        }
+        self.held.fetch_add(bytes, Ordering::AcqRel);
+        let taken = self.queue.try_send(copy).is_ok();
+        if !taken {
+            self.held.fetch_sub(bytes, Ordering::AcqRel);
+        }
+        taken
+    }
+}
+
+/// The thread that writes. It ends when nobody can give it copies any more, after what waits.
+struct Writer {
+    to: CopyTo,
+    queue: Receiver<Copy>,
+    held: Arc<AtomicUsize>,
+    broken: Arc<AtomicBool>,
+    lost: Counter,
+    log: Log,
+}
+
+/// An open place.
+enum Output {
+    Lines(BufWriter<File>),
+    Capture(BufWriter<File>),
+    Program(Child, BufWriter<ChildStdin>),
+}
+
+impl Writer {
+    fn run(self) {
+        let mut output = None;
+        loop {
+            if output.is_none() {
+                match Output::open(&self.to) {
+                    Ok(opened) => {
+                        output = Some(opened);
+                        self.broken.store(false, Ordering::Release);
+                    }
+                    Err(error) => {
+                        self.complain("the place of copies cannot be opened", &error);
+                        if self.rest() {
+                            return;
+                        }
+                        continue;
+                    }
+                }
+            }
+            let Some(open) = &mut output else { continue };
+            let next = match self.queue.try_recv() {
+                Ok(copy) => Some(copy),
+                // All that is there was written: let others see it.
+                Err(_) => match open.flush() {
+                    Ok(()) => match self.queue.recv() {
+                        Ok(copy) => Some(copy),
+                        Err(_) => return open.end(),
+                    },
+                    Err(error) => {
+                        self.complain("copies cannot be written", &error);
+                        output = None;
+                        if self.rest() {
+                            return;
+                        }
+                        continue;
+                    }
+                },
+            };
+            let Some(copy) = next else { continue };
+            self.held.fetch_sub(copy.len(), Ordering::AcqRel);
+            if let Err(error) = open.write(&copy) {
+                self.lost.inc();
+                self.complain("copies cannot be written", &error);
+                output = None;
+                if self.rest() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn complain(&self, event: &str, error: &io::Error) {
+        self.broken.store(true, Ordering::Release);
+        let to = match &self.to {
+            CopyTo::Lines(path) | CopyTo::Capture(path) => path.display().to_string(),
+            CopyTo::Program(command) | CopyTo::Route(command) => command.clone(),
+        };
+        self.log.warn(event, &[("to", to.into()), ("failure", error.to_string().into())]);
+    }
+
+    /// Leaves a broken place alone for a moment; what still waits for it is lost. Whether nobody copies any more.
+    fn rest(&self) -> bool {
+        loop {
+            match self.queue.recv_timeout(PAUSE) {
+                Ok(copy) => {
+                    self.held.fetch_sub(copy.len(), Ordering::AcqRel);
+                    self.lost.inc();
+                }
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => return true,
+            }
+        }
+    }
+}
+
+impl Output {
+    fn open(to: &CopyTo) -> io::Result<Self> {
+        match to {
+            CopyTo::Lines(path) => Ok(Self::Lines(BufWriter::new(append(path)?))),
+            CopyTo::Capture(path) => {
+                let file = append(path)?;
+                let mut file = BufWriter::new(file);
+                // A section of its own each time: captures may be put one behind the other.
+                file.write_all(&capture::section())?;
+                Ok(Self::Capture(file))
+            }
+            CopyTo::Program(command) => {
+                let mut child = Command::new("sh")
+                    .arg("-c")
+                    .arg(command)
+                    .stdin(Stdio::piped())
+                    .stdout(Stdio::null())
+                    .spawn()?;
+                match child.stdin.take() {
+                    Some(input) => Ok(Self::Program(child, BufWriter::new(input))),
+                    None => Err(io::Error::other("the program has no standard input")),
+                }
+            }
+            CopyTo::Route(_) => Err(io::Error::other("a route is no place")),
+        }
+    }
+
+    fn write(&mut self, copy: &Copy) -> io::Result<()> {
+        match self {
+            Self::Lines(file) => file.write_all(copy.line().as_bytes()),
+            Self::Capture(file) => file.write_all(&capture::packet(copy)),
+            Self::Program(_, input) => input.write_all(copy.line().as_bytes()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Lines(file) | Self::Capture(file) => file.flush(),
+            Self::Program(child, input) => {
+                input.flush()?;
+                match child.try_wait()? {
+                    Some(status) => Err(io::Error::other(format!("the program ended ({status})"))),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Lets a program see the end of its input, and end.
+    fn end(&mut self) {
+        if let Self::Program(child, _) = self {
+            // The input is closed with this value; a program that goes on is nobody's business here.
+            let _ = child.try_wait();
+        }
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}

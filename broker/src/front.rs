@@ -1,0 +1,211 @@
+//! Listeners, and the gates at which calls come in.
+
+use crate::config::Listen;
+use crate::metrics::Metrics;
+use crate::passage::Passage;
+use crate::pattern::Who;
+use crate::route::Route;
+use everywire::{Builder, Bytes, Failure, Initiator, Interface, Kind, Node, Reference};
+use everywire_model::{Answer, Hold, Link, Request, Servant, Shape, Wire};
+use prometheus_client::metrics::counter::Counter;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+/// The routes of an object, in the order of the file.
+type Routes = Arc<[Arc<Route>]>;
+/// The routes of an object, shared by the gates at which it is called.
+type Cell = Arc<RwLock<Routes>>;
+/// An object at a listener: its key and the identity of its interface.
+pub(crate) type Place = (Bytes, String);
+
+/// A listener.
+pub(crate) struct Front {
+    pub(crate) name: String,
+    pub(crate) wire: &'static dyn Wire,
+    pub(crate) node: Node,
+    /// As the file has it.
+    pub(crate) address: String,
+    /// Where it listens.
+    pub(crate) bound: String,
+    /// Calls that no route was for.
+    unmatched: Counter,
+    /// The objects, and what tells their contracts apart.
+    gates: Mutex<HashMap<Place, (Cell, String)>>,
+}
+
+impl Front {
+    /// Listens.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub(crate) fn open(
+        listen: &Listen,
+        wire: &'static dyn Wire,
+        builder: Builder,
+        unmatched: Counter,
+    ) -> Result<Arc<Self>, Failure> {
+        let node = Node::from(builder.build());
+        let bound = node.listen(&listen.address)?;
+        Ok(Arc::new(Self {
+            name: listen.name.clone(),
+            wire,
+            node,
+            address: listen.address.clone(),
+            bound,
+            unmatched,
+            gates: Mutex::default(),
+        }))
+    }
+
+    /// Serves one object by one route: what a reference that passes leads to.
+    pub(crate) fn serve(
+        self: &Arc<Self>,
+        key: &Bytes,
+        interface: Hold<Interface>,
+        route: Arc<Route>,
+    ) -> Reference {
+        let routes: Cell = Arc::new(RwLock::new(Arc::from([route])));
+        let gate = Gate { interface, routes, front: Arc::downgrade(self) };
+        self.node.export_servant(key, Arc::new(gate))
+    }
+
+    /// Serves an object no longer.
+    pub(crate) fn withdraw(&self, key: &[u8]) {
+        self.node.withdraw(key);
+    }
+
+    /// From now on these are the objects, and their routes. What is called meanwhile goes by the one or the other.
+    pub(crate) fn set(self: &Arc<Self>, wanted: HashMap<Place, Vec<Arc<Route>>>) {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = Vec::new();
+        gates.retain(|place, (cell, _)| {
+            let stays = wanted.contains_key(place);
+            if !stays {
+                *cell.write().unwrap_or_else(PoisonError::into_inner) = Arc::from([]);
+                gone.push(place.clone());
+            }
+            stays
+        });
+        for (key, _) in gone {
+            // All interfaces of the object go with it; those that stay are served anew below.
+            self.node.withdraw(&key);
+            self.node.withdraw_prefix(&key);
+            gates.retain(|(held, _), _| *held != key);
+        }
+        for (place, routes) in wanted {
+            let Some(first) = routes.first() else { continue };
+            let interface = first.interface.clone();
+            let print = fingerprint(&interface);
+            if let Some((cell, _)) = gates.get(&place).filter(|(_, known)| *known == print) {
+                *cell.write().unwrap_or_else(PoisonError::into_inner) = Routes::from(routes);
+                continue;
+            }
+            // Calls that are numbered by another contract end by the routes of that.
+            let cell: Cell = Arc::new(RwLock::new(Routes::from(routes)));
+            let front = Arc::downgrade(self);
+            let gate = {
+                let (routes, interface) = (Arc::clone(&cell), interface.clone());
+                move || Gate {
+                    interface: interface.clone(),
+                    routes: Arc::clone(&routes),
+                    front: front.clone(),
+                }
+            };
+            if gate().is_opaque() {
+                self.node.export_prefix(&place.0, Arc::new(gate()));
+            } else {
+                self.node.export_servant(&place.0, Arc::new(gate()));
+            }
+            if self.wire.makes_objects() && !gate().is_opaque() {
+                // Whoever asks for an object of the class gets one that is called by the same routes.
+                self.node.export_class_servants(&place.0, interface, move |_| {
+                    Ok(vec![Arc::new(gate()) as Arc<dyn Servant>])
+                });
+            }
+            gates.insert(place, (cell, print));
+        }
+    }
+
+    /// Takes no new calls, lets those under way end, and closes.
+    pub(crate) fn stop(&self, grace: Duration) {
+        self.node.stop_within(grace);
+    }
+
+    /// Notes what its peers hold.
+    pub(crate) fn count(&self, metrics: &Metrics) {
+        metrics.listener(&self.name, self.node.connections(), self.node.memory_held());
+    }
+}
+
+/// A text that is the same for interfaces whose calls are numbered and read alike.
+fn fingerprint(interface: &Interface) -> String {
+    let mut print = String::new();
+    for operation in interface.operations.iter() {
+        print.push_str(&operation.name);
+        let raised = operation.raises.iter().map(|held| Shape::Struct(held.clone()));
+        let shapes = [operation.arguments.clone(), operation.results.clone()];
+        for shape in shapes.into_iter().chain(raised) {
+            let seen = std::cell::RefCell::new(String::new());
+            crate::cross::any(&shape, &mut Vec::new(), &|shape| {
+                let mut seen = seen.borrow_mut();
+                seen.push_str(&shape.noun());
+                shape.fields().iter().for_each(|field| seen.push_str(&field.name));
+                seen.push(';');
+                false
+            });
+            print.push_str(&seen.into_inner());
+            print.push('|');
+        }
+        print.push(if operation.oneway { '1' } else { '2' });
+    }
+    print
+}
+
+/// Where the calls of one interface of an object come in.
+struct Gate {
+    interface: Hold<Interface>,
+    routes: Cell,
+    front: Weak<Front>,
+}
+
+impl Gate {
+    /// Whether it is for calls that nobody here has a contract of.
+    fn is_opaque(&self) -> bool {
+        self.interface.operations.is_empty() && self.interface.id.is_empty()
+    }
+}
+
+impl Servant for Gate {
+    fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    fn dispatch(&self, mut request: Request) {
+        let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
+        let asked = routes.iter().any(|route| route.asks_who());
+        let who = if asked { Who::of(request.peer().as_ref()) } else { Who::default() };
+        match routes.iter().find(|route| route.is_for(&request, &who)) {
+            Some(route) => Passage::begin(request, route, &who, self.front.upgrade()),
+            // Of an object that nobody has named.
+            None if self.is_opaque() => {
+                let failure = Failure::new(Kind::NoObject, Initiator::Peer, "no route is for this object");
+                request.answer(Answer::Failed(&failure));
+            }
+            None => {
+                if let Some(front) = self.front.upgrade() {
+                    front.unmatched.inc();
+                }
+                let failure = Failure::new(Kind::Refused, Initiator::Peer, "no route is for this call");
+                request.answer(Answer::Failed(&failure));
+            }
+        }
+    }
+
+    fn closed(&self, link: &dyn Link) {
+        let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
+        for target in routes.iter().flat_map(|route| &route.targets) {
+            target.forget(link.number());
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Pass-through without a contract: encoded bodies that nobody here reads, with the headers beside them.
+//!
+//! A route without a contract leads from listeners to targets of one wire. Each connection of a caller has connections of its own to
+//! the targets ([`everywire::Apart`]), so that what the caller has agreed on with the broker (character sets, dictionaries, the order of its
+//! calls) is what the broker agrees on with the target. Invariants: the lanes of a caller go when its connection ends; and a caller has
+//! no more lanes than [`LANES`] at one time.
+
+use crate::config::RouteConfig;
+use crate::front::Front;
+use crate::pattern::Pattern;
+use crate::upstream::{Common, Upstream};
+use everywire::model::contract::InterfaceKind;
+use everywire::{Apart, Bytes, Failure, Interface, Reference};
+use everywire_model::{Body, Edit, Headers, Link, Method, Request};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+/// Objects of one target that one connection of a caller may call without finding the way anew.
+const LANES: usize = 1024;
+
+/// Whenever there are so many more callers, those who have left are looked for.
+const SWEEP: usize = 64;
+
+/// What objects are called by whose contract is not here.
+pub(crate) static ANY: Interface = Interface {
+    name: Cow::Borrowed("any interface"),
+    id: Cow::Borrowed(""),
+    identities: Cow::Borrowed(&[]),
+    kind: InterfaceKind::Plain,
+    bases: Cow::Borrowed(&[]),
+    operations: Cow::Borrowed(&[]),
+    inherited: 0,
+    attributes: Cow::Borrowed(&[]),
+    signals: Cow::Borrowed(&[]),
+    notes: Cow::Borrowed(&[]),
+    doc: Cow::Borrowed(""),
+};
+
+/// Which calls a route without a contract is for.
+#[derive(Debug, Default)]
+pub(crate) struct Opaque {
+    key: Option<Pattern>,
+    interface: Option<Pattern>,
+    operation: Option<Pattern>,
+    idempotent: Vec<Pattern>,
+}
+
+impl Opaque {
+    /// Of a route; `key` is that of its target where only one object is meant.
+    pub(crate) fn new(config: &RouteConfig, key: &Bytes) -> Self {
+        let named = config.matches.key.as_ref().map(|key| key.value.clone());
+        let own = (!key.is_empty()).then(|| Pattern::exact(&String::from_utf8_lossy(key)));
+        Self {
+            key: named.or(own),
+            interface: config.matches.interface.clone(),
+            operation: config.matches.operation.as_ref().map(|operation| operation.value.clone()),
+            idempotent: config.idempotent.clone(),
+        }
+    }
+
+    /// Whether it is for such a call.
+    pub(crate) fn is_for(&self, request: &Request) -> bool {
+        let fits = |pattern: &Option<Pattern>, text: &[u8]| {
+            pattern.as_ref().is_none_or(|pattern| pattern.fits(&String::from_utf8_lossy(text)))
+        };
+        let Method::Named { interface, operation } = request.method() else { return false };
+        fits(&self.key, request.key()) && fits(&self.interface, interface) && fits(&self.operation, operation)
+    }
+
+    /// Whether the operation may run twice.
+    pub(crate) fn is_idempotent(&self, request: &Request) -> bool {
+        let name = String::from_utf8_lossy(request.method().name());
+        self.idempotent.iter().any(|pattern| pattern.fits(&name))
+    }
+}
+
+/// Changes of headers that a route makes.
+#[derive(Debug, Default)]
+pub(crate) struct Edits {
+    /// Of calls, before a copy is taken, and behind it.
+    pub(crate) before: Vec<Edit>,
+    pub(crate) behind: Vec<Edit>,
+    pub(crate) answers: Vec<Edit>,
+}
+
+impl Edits {
+    pub(crate) fn new(config: &RouteConfig) -> Self {
+        let of = |answers: bool, before: bool| {
+            let fits = config
+                .edits
+                .iter()
+                .filter(move |edit| edit.answers == answers && (answers || edit.before_copy == before));
+            fits.map(|edit| edit.edit.clone()).collect()
+        };
+        Self { before: of(false, true), behind: of(false, false), answers: of(true, false) }
+    }
+
+    /// A body with these changes. The bytes are shared.
+    pub(crate) fn on(edits: &[Edit], body: &Body) -> Body {
+        let mut headers = body.headers().cloned().unwrap_or_default();
+        edits.iter().for_each(|edit| headers.edit(edit.clone()));
+        body.clone().with_headers(headers)
+    }
+
+    /// Beside values.
+    pub(crate) fn beside(edits: &[Edit]) -> Headers {
+        let mut headers = Headers::default();
+        edits.iter().for_each(|edit| headers.edit(edit.clone()));
+        headers
+    }
+}
+
+/// Whether all that is asked of headers is so.
+pub(crate) fn headers_fit(wanted: &[(String, Pattern)], body: &Body) -> bool {
+    if wanted.is_empty() {
+        return true;
+    }
+    let Some(Ok(headers)) = body.headers().map(|headers| headers.list(body)) else { return false };
+    let fits = |(name, pattern): &(String, Pattern)| {
+        headers.iter().any(|header| header.name == *name && pattern.fits(&header.display()))
+    };
+    wanted.iter().all(fits)
+}
+
+/// The lanes to one target, by the connections of callers.
+pub(crate) struct Lanes {
+    reference: Reference,
+    timeout: Duration,
+    clients: Mutex<HashMap<u64, Client>>,
+}
+
+/// What one connection of a caller has.
+struct Client {
+    link: Weak<dyn Link>,
+    apart: Arc<Apart>,
+    lanes: HashMap<Bytes, Arc<Upstream>>,
+}
+
+impl Lanes {
+    pub(crate) fn new(reference: Reference, timeout: Duration) -> Self {
+        Self { reference, timeout, clients: Mutex::default() }
+    }
+
+    /// The way to the target for a call: its own object where the target names one, else the one that the caller names. Its connections
+    /// are `near`'s, on the event loop of the caller's.
+    ///
+    /// # Errors
+    /// The broker has ended.
+    pub(crate) fn lane(
+        &self,
+        request: &Request,
+        near: Option<&Arc<Front>>,
+        common: &Arc<Common>,
+    ) -> Result<Arc<Upstream>, Failure> {
+        let own = self.reference.profiles.first().map(|profile| &profile.key).filter(|key| !key.is_empty());
+        let key: &[u8] = match own {
+            Some(key) => key,
+            None => request.key(),
+        };
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if clients.len() >= SWEEP && clients.len().is_multiple_of(SWEEP) {
+            // A call that was let in while its connection ended has come back behind that end.
+            clients.retain(|_, client| client.link.strong_count() > 0);
+        }
+        let client = match clients.entry(request.link().number()) {
+            std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
+            std::collections::hash_map::Entry::Vacant(place) => {
+                let near = near.ok_or_else(crate::upstream::ended)?;
+                let link = Arc::downgrade(request.link());
+                place.insert(Client { link, apart: near.node.apart(), lanes: HashMap::new() })
+            }
+        };
+        if let Some(lane) = client.lanes.get(key) {
+            return Ok(Arc::clone(lane));
+        }
+        let key = Bytes::copy_from_slice(key);
+        let mut reference = self.reference.clone();
+        for profile in &mut reference.profiles {
+            profile.key = key.clone();
+        }
+        let object = client.apart.resolve(&reference)?.with_deadline(Some(self.timeout));
+        let lane = Upstream::lane(common, object);
+        if client.lanes.len() >= LANES {
+            client.lanes.clear();
+        }
+        client.lanes.insert(key, Arc::clone(&lane));
+        Ok(lane)
+    }
+
+    /// The connection of a caller is over.
+    pub(crate) fn forget(&self, link: u64) {
+        let gone = self.clients.lock().unwrap_or_else(PoisonError::into_inner).remove(&link);
+        // Without the lock: connections end.
+        drop(gone);
+    }
+}

@@ -1,0 +1,474 @@
+//! One call on its way through the broker.
+//!
+//! States: *let in* (matched, within its limits, copied), *sent* (a target has it, or it waits for the connection), *ended* (answered).
+//! Invariants: a call is sent to one target at a time; it is sent again only if nothing of it ran, or if the route says that its operation
+//! may run twice; once it may have run, no later failure says that it did not; and it is answered once, whatever happens.
+
+use crate::config::Mode;
+use crate::copies::{Copied, Direction};
+use crate::cross::{self, Replace};
+use crate::front::Front;
+use crate::limits::Permit;
+use crate::pass::Edits;
+use crate::pattern::Who;
+use crate::references::References;
+use crate::route::Route;
+use crate::upstream::Upstream;
+use everywire::model::failure::Completed;
+use everywire::{Bytes, Failure, Initiator, Kind, Reference};
+use everywire_model::Raised;
+use everywire_model::object::unexpected;
+use everywire_model::shape::Referent;
+use everywire_model::visit::WithHeaders;
+use everywire_model::{Answer, Body, Encoded, Operation, Outcome, Request, Resolver, Shape, Sink, Visit};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often a target may say that the object is elsewhere.
+const FORWARDS: u32 = 3;
+/// A call that has waited for longer than this has noticeably less time left.
+const MOMENT: Duration = Duration::from_millis(2);
+
+/// A call.
+pub(crate) struct Passage {
+    request: Request,
+    pub(crate) route: Arc<Route>,
+    /// The number of the operation.
+    pub(crate) index: usize,
+    /// The listener that it came by.
+    near: Option<Arc<Front>>,
+    begun: Instant,
+    /// How often it was sent.
+    attempts: u32,
+    forwards: u32,
+    /// Targets that it was sent to.
+    tried: Vec<usize>,
+    /// Whether it may have run in an attempt that failed.
+    maybe: bool,
+    copied: Vec<Arc<Copied>>,
+    _permit: Permit,
+}
+
+impl Passage {
+    /// Lets a call in and sends it, or answers it.
+    pub(crate) fn begin(mut request: Request, route: &Arc<Route>, who: &Who, near: Option<Arc<Front>>) {
+        let index = request.index();
+        if !route.lets(who) {
+            route.metrics.refused("denied");
+            route.log.detail("denied", || {
+                vec![("route", route.name.clone().into()), ("caller", who.source().into())]
+            });
+            let failure = Failure::new(Kind::Refused, Initiator::Peer, "this caller may not make this call");
+            return request.answer(Answer::Failed(&failure));
+        }
+        let begun = Instant::now();
+        let source = route.limits.counts_sources().then(|| who.source());
+        let permit = match route.limits.take(source, begun) {
+            Ok(permit) => permit,
+            Err(failure) => {
+                route.metrics.refused("limit");
+                return request.answer(Answer::Failed(&failure));
+            }
+        };
+        if route.mode == Mode::Redirect {
+            return redirect(request, route);
+        }
+        let mut copied = Vec::new();
+        let before = &route.edits.before;
+        let changed =
+            (!before.is_empty() && !route.copies.is_empty()).then(|| Edits::on(before, request.body()));
+        for copier in &route.copies {
+            let body = changed.as_ref().unwrap_or_else(|| request.body());
+            match copier.take(Direction::Call, route, &request, body, who) {
+                Ok(one) => copied.extend(one),
+                Err(failure) => {
+                    route.metrics.refused("copy");
+                    return request.answer(Answer::Failed(&failure));
+                }
+            }
+        }
+        route.metrics.under_way.inc();
+        let passage = Self {
+            request,
+            route: Arc::clone(route),
+            index,
+            near,
+            begun,
+            attempts: 0,
+            forwards: 0,
+            tried: Vec::new(),
+            maybe: false,
+            copied,
+            _permit: permit,
+        };
+        Box::new(passage).send();
+    }
+
+    /// Sends it to a target that it was not sent to, or answers that there is none.
+    fn send(mut self: Box<Self>) {
+        let route = Arc::clone(&self.route);
+        let mut picked = route.balancer.pick(&route.targets, &self.tried);
+        if picked.is_none() && !self.tried.is_empty() {
+            // All were tried: from the beginning.
+            self.tried.clear();
+            picked = route.balancer.pick(&route.targets, &[]);
+        }
+        match picked.and_then(|at| Some((at, route.targets.get(at)?))) {
+            Some((at, target)) => {
+                self.tried.push(at);
+                target.send(self);
+            }
+            None => {
+                route.metrics.refused("breaker");
+                let what = "the targets of this route have failed, and are left alone for a moment";
+                let failure = Failure::new(Kind::Busy, Initiator::Peer, what).with_hint("try again later");
+                self.fail(&failure);
+            }
+        }
+    }
+
+    /// The time that is left of it.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        Some(self.route.timeout.saturating_sub(self.begun.elapsed()))
+    }
+
+    /// Whether noticeably less time is left than the route gives.
+    pub(crate) fn is_late(&self) -> bool {
+        self.attempts > 0 || self.begun.elapsed() > MOMENT
+    }
+
+    /// A target gets it now.
+    pub(crate) fn sent(&mut self) {
+        self.attempts += 1;
+    }
+
+    /// The listener that it came by.
+    pub(crate) fn near(&self) -> Option<&Arc<Front>> {
+        self.near.as_ref()
+    }
+
+    /// The call.
+    pub(crate) fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The encoded arguments; those that are passed on as they came have the route's changes of headers.
+    pub(crate) fn body(&self) -> Body {
+        let body = self.request.body();
+        let Edits { before, behind, .. } = &self.route.edits;
+        match (&self.route.opaque, before.as_slice(), behind.as_slice()) {
+            (None, ..) | (_, [], []) => body.clone(),
+            (_, edits, []) | (_, [], edits) => Edits::on(edits, body),
+            (_, before, behind) => Edits::on(behind, &Edits::on(before, body)),
+        }
+    }
+
+    /// How its arguments are passed on.
+    pub(crate) fn arguments(&self) -> Values {
+        let far = self.far();
+        Values {
+            route: Arc::clone(&self.route),
+            carry: self.route.facts.get(self.index).is_some_and(|facts| facts.arguments_carry),
+            resolver: self.request.link().resolver(),
+            to: far,
+            back: self.near.clone(),
+        }
+    }
+
+    fn far(&self) -> Option<Arc<Front>> {
+        self.route.far.as_ref().and_then(std::sync::Weak::upgrade)
+    }
+
+    fn operation(&self) -> Option<&Operation> {
+        self.route.interface.operations.get(self.index)
+    }
+
+    /// A oneway call was handed on, or not.
+    pub(crate) fn handed_on(mut self: Box<Self>, sent: Result<(), Failure>) {
+        match sent {
+            Ok(()) => {
+                self.route.metrics.done.inc();
+                // A caller on a wire without oneways waits for an answer.
+                self.request.answer(Answer::Done(&|_: &mut dyn Sink| Ok(())));
+                self.over();
+            }
+            Err(failure) => self.ended(Outcome::Failed(failure)),
+        }
+    }
+
+    /// A target has answered, or failed.
+    pub(crate) fn ended(mut self: Box<Self>, outcome: Outcome<Body>) {
+        match outcome {
+            Outcome::Done(body) if self.route.opaque.is_some() => self.passed(body),
+            Outcome::Raised(raised) if self.route.opaque.is_some() => {
+                let failure = unexpected(&raised.id);
+                match &raised.encoded {
+                    Some(encoded) => self.passed_as(encoded, &failure),
+                    None => self.fail(&failure),
+                }
+            }
+            Outcome::Done(body) => self.done(&body),
+            Outcome::Raised(raised) => self.raised(&raised),
+            Outcome::Moved(reference) => self.moved(&reference),
+            Outcome::Failed(failure) => {
+                if self.may_try_again(&failure) {
+                    self.maybe |= failure.completed() != Completed::No;
+                    self.route.metrics.retries.inc();
+                    return self.send();
+                }
+                match failure.encoded().filter(|_| self.route.opaque.is_some() && !self.maybe) {
+                    Some(encoded) => self.passed_as(&Arc::clone(encoded), &failure),
+                    None => self.fail(&failure),
+                }
+            }
+        }
+    }
+
+    /// What did not run may be sent again: to each of the other targets, and as often as the route says. What may have run, only if
+    /// it may run twice.
+    fn may_try_again(&self, failure: &Failure) -> bool {
+        if self.left().is_some_and(|left| left.is_zero()) {
+            return false;
+        }
+        let others = u32::try_from(self.route.targets.len()).unwrap_or(u32::MAX).saturating_sub(1);
+        let idempotent = match &self.route.opaque {
+            Some(opaque) => opaque.is_idempotent(&self.request),
+            None => self.route.facts.get(self.index).is_some_and(|facts| facts.idempotent),
+        };
+        let (sendable, most) = match (failure.kind(), failure.completed()) {
+            (Kind::Unreachable | Kind::Busy, Completed::No) => (true, self.route.retries.max(others)),
+            (Kind::Unreachable | Kind::Busy | Kind::TimedOut, _) => (idempotent, self.route.retries),
+            _ => (false, 0),
+        };
+        // A call whose connection could not be made was not counted as sent.
+        sendable && self.attempts.max(u32::try_from(self.tried.len()).unwrap_or(u32::MAX)) <= most
+    }
+
+    fn results(&self) -> Values {
+        let target = self.tried.last().and_then(|at| self.route.targets.get(*at));
+        let resolver = target.map(|target| target.object.target().resolver());
+        Values {
+            route: Arc::clone(&self.route),
+            carry: self.route.facts.get(self.index).is_some_and(|facts| facts.answers_carry),
+            resolver: resolver.unwrap_or_else(|| self.request.link().resolver()),
+            to: self.near.clone(),
+            back: self.far(),
+        }
+    }
+
+    /// Results of a call that nobody here reads.
+    fn passed(mut self: Box<Self>, body: Body) {
+        self.route.metrics.done.inc();
+        self.copy_answer(&body, None);
+        let edits = &self.route.edits.answers;
+        let body = if edits.is_empty() { body } else { Edits::on(edits, &body) };
+        self.request.answer(Answer::Done(&body));
+        self.over();
+    }
+
+    /// An exception or a failure of such a call, as it came.
+    fn passed_as(mut self: Box<Self>, encoded: &Encoded, failure: &Failure) {
+        if encoded.raised {
+            self.route.metrics.raised.inc();
+        } else {
+            self.route.metrics.failed(failure.kind());
+        }
+        self.copy_answer(&encoded.body, None);
+        self.request.answer(Answer::Passed { encoded, failure });
+        self.over();
+    }
+
+    fn done(mut self: Box<Self>, body: &Body) {
+        let values = self.results();
+        let route = Arc::clone(&self.route);
+        route.metrics.done.inc();
+        self.copy_answer(body, None);
+        if let Some(operation) = route.interface.operations.get(self.index) {
+            let encode = |sink: &mut dyn Sink| values.put(body, &operation.results, sink);
+            let edits = &route.edits.answers;
+            if edits.is_empty() {
+                self.request.answer(Answer::Done(&encode));
+            } else {
+                let headers = Edits::beside(edits);
+                self.request.answer(Answer::Done(&WithHeaders { values: &encode, headers: &headers }));
+            }
+        }
+        self.over();
+    }
+
+    fn raised(mut self: Box<Self>, raised: &Raised<Body>) {
+        let route = Arc::clone(&self.route);
+        let operation = route.interface.operations.get(self.index);
+        let known = operation.and_then(|operation| {
+            operation.raises.iter().find(|held| held.id == raised.id || held.name == raised.id)
+        });
+        let Some(known) = known else { return self.fail(&unexpected(&raised.id)) };
+        let (values, shape) = (self.results(), Shape::Struct(known.clone()));
+        route.metrics.raised.inc();
+        self.copy_answer(&raised.body, Some(&shape));
+        let fields = |sink: &mut dyn Sink| values.put(&raised.body, &shape, sink);
+        self.request.answer(Answer::Raised { shape: known, fields: &fields });
+        self.over();
+    }
+
+    /// The object is elsewhere: once there, the call goes on.
+    fn moved(mut self: Box<Self>, reference: &Reference) {
+        self.forwards += 1;
+        let target = self.tried.last().and_then(|at| self.route.targets.get(*at)).cloned();
+        if let Some(target) = target.filter(|_| self.forwards <= FORWARDS && !reference.is_under_way()) {
+            let resolver = target.object.target().resolver();
+            let found = resolver.resolve(reference).map(|object| {
+                let object = object.with_deadline(self.left()).typed(self.route.interface.clone());
+                let wire = reference.profiles.iter().find_map(|held| everywire::wires::named(held.wire));
+                let oneway = wire.is_none_or(|wire| wire.capabilities().oneway);
+                Upstream::new(target.name().to_owned(), object, oneway, None, None, None)
+            });
+            return match found {
+                Ok(there) => there.send(self),
+                Err(failure) => self.fail(&failure),
+            };
+        }
+        let what = format!("the object pointed elsewhere more than {FORWARDS} times");
+        self.fail(&Failure::new(Kind::Unreachable, Initiator::Peer, what));
+    }
+
+    /// Answers with a failure, in words for callers; what only concerns the broker goes to the log.
+    fn fail(mut self: Box<Self>, failure: &Failure) {
+        let route = Arc::clone(&self.route);
+        route.metrics.failed(failure.kind());
+        let mut told = told(failure);
+        if self.maybe && told.completed() == Completed::No {
+            told = told.with_completed(Completed::Maybe);
+        }
+        let operation = match self.operation() {
+            Some(operation) => operation.label.to_string(),
+            None => self.request.method().label().into_owned(),
+        };
+        let target = self.tried.last().and_then(|at| route.targets.get(*at));
+        let target = target.map(|target| target.name().to_owned()).unwrap_or_default();
+        let fields = || {
+            vec![
+                ("route", route.name.clone().into()),
+                ("operation", operation.into()),
+                ("target", target.into()),
+                ("kind", failure.kind().word().into()),
+                ("completed", word(told.completed()).into()),
+                ("failure", failure.to_string().into()),
+            ]
+        };
+        match failure.kind() {
+            Kind::Unreachable | Kind::TimedOut | Kind::Violation => route.log.warn("failed", &fields()),
+            _ => route.log.detail("failed", fields),
+        }
+        if failure.kind() == Kind::NoObject && route.key.is_empty() {
+            // An object behind a reference is no more: nobody needs its reference.
+            let (references, key) = (Arc::clone(&route.references), self.request.key().to_vec());
+            if let Some(near) = &self.near {
+                forget(&references, near, &key);
+            }
+        }
+        self.request.answer(Answer::Failed(&told));
+        self.over();
+    }
+
+    fn copy_answer(&self, body: &Body, raised: Option<&Shape>) {
+        for copied in &self.copied {
+            copied.answer(&self.route, &self.request, body, raised);
+        }
+    }
+
+    fn over(self: Box<Self>) {
+        self.route.metrics.took(self.begun.elapsed());
+    }
+}
+
+impl Drop for Passage {
+    fn drop(&mut self) {
+        self.route.metrics.under_way.dec();
+    }
+}
+
+fn forget(references: &References, near: &Arc<Front>, key: &[u8]) {
+    if references.forget(key) {
+        near.withdraw(key);
+    }
+}
+
+/// Tells the caller where a target is.
+fn redirect(mut request: Request, route: &Arc<Route>) {
+    let picked = route.balancer.pick(&route.targets, &[]).and_then(|at| route.targets.get(at));
+    match picked {
+        Some(target) => {
+            let mut reference = target.object.reference().clone().with_type(route.interface.id.to_string());
+            // A target without a key stands for the object that the caller names.
+            for profile in reference.profiles.iter_mut().filter(|profile| profile.key.is_empty()) {
+                profile.key = Bytes::copy_from_slice(request.key());
+            }
+            request.answer(Answer::Moved(&reference));
+            route.metrics.done.inc();
+        }
+        None => {
+            route.metrics.refused("breaker");
+            let what = "the targets of this route have failed, and are left alone for a moment";
+            request.answer(Answer::Failed(&Failure::new(Kind::Busy, Initiator::Peer, what)));
+        }
+    }
+}
+
+/// A failure in words for callers. What the target said is told as it is; of what the broker saw itself, such as an address that does
+/// not answer, only the kind.
+fn told(failure: &Failure) -> Failure {
+    if failure.initiator() == Initiator::Peer && failure.kind() != Kind::Unreachable {
+        return failure.clone();
+    }
+    let what = match failure.kind() {
+        Kind::Unreachable => "the target cannot be reached, or its connection broke",
+        Kind::Refused => "the target does not let the broker in",
+        Kind::TimedOut => "the target did not answer in time",
+        _ => return failure.clone(),
+    };
+    let plain = Failure::new(failure.kind(), Initiator::Peer, what).with_completed(failure.completed());
+    match failure.code() {
+        Some(code) => plain.with_code(code),
+        None => plain,
+    }
+}
+
+/// A word for whether a call ran.
+fn word(completed: Completed) -> &'static str {
+    match completed {
+        Completed::Yes => "yes",
+        Completed::No => "no",
+        Completed::Maybe => "maybe",
+    }
+}
+
+/// How values of one call are passed on.
+pub(crate) struct Values {
+    route: Arc<Route>,
+    /// Whether they may hold references.
+    carry: bool,
+    /// Finds what a reference leads to.
+    resolver: Arc<dyn Resolver>,
+    /// The listener of the side that gets them, and that of the side that gave them.
+    to: Option<Arc<Front>>,
+    back: Option<Arc<Front>>,
+}
+
+impl Values {
+    /// Reads the values of a body and writes them.
+    pub(crate) fn put(&self, body: &Body, list: &Shape, sink: &mut dyn Sink) -> Visit<()> {
+        let lead = |referent: &Referent, reference: Reference| {
+            self.route.references.lead(
+                &self.route,
+                referent,
+                reference,
+                &*self.resolver,
+                self.to.as_ref(),
+                self.back.as_ref(),
+            )
+        };
+        let replace: Option<&Replace<'_>> = if self.carry { Some(&lead) } else { None };
+        cross::pass(body, list, sink, replace)
+    }
+}

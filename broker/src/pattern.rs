@@ -1,0 +1,207 @@
+//! What routes match: words with `*` in them, and callers by address or account.
+
+use everywire_model::Peer;
+use std::fmt;
+use std::net::IpAddr;
+
+/// A word in which each `*` stands for any characters, and each `?` for one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pattern(String);
+
+impl Pattern {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// A word that stands for itself, whatever is in it.
+    pub(crate) fn exact(text: &str) -> Self {
+        // A `?` stands for any character, itself among them.
+        Self(text.replace('*', "?"))
+    }
+
+    /// Whether it is a word that stands for itself alone.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.0.contains(['*', '?'])
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether a word fits. Linear in practice and never worse than the product of both lengths: what came last after a `*` is
+    /// tried one character further on.
+    pub(crate) fn fits(&self, word: &str) -> bool {
+        let (pattern, word) = (self.0.as_bytes(), word.as_bytes());
+        let (mut at, mut seen) = (0, 0);
+        let mut star: Option<(usize, usize)> = None;
+        while seen < word.len() {
+            match pattern.get(at) {
+                Some(b'*') => {
+                    star = Some((at, seen));
+                    at += 1;
+                }
+                Some(byte) if *byte == b'?' || word.get(seen) == Some(byte) => {
+                    at += 1;
+                    seen += 1;
+                }
+                _ => match &mut star {
+                    Some((begun, from)) => {
+                        *from += 1;
+                        (at, seen) = (*begun + 1, *from);
+                    }
+                    None => return false,
+                },
+            }
+        }
+        pattern.get(at..).unwrap_or_default().iter().all(|byte| *byte == b'*')
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Who calls: an address, a network, or an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// Addresses whose first bits are these.
+    Network(IpAddr, u8),
+    /// An account that the caller proved to be, or `uid:NUMBER` of the kernel's word.
+    User(Pattern),
+    /// Whoever comes by a Unix socket or shared memory.
+    Local,
+}
+
+impl Caller {
+    /// Reads `10.0.0.0/8`, `::1`, `local` or `user:NAME`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if let Some(name) = text.strip_prefix("user:") {
+            return Ok(Self::User(Pattern::new(name)));
+        }
+        if text == "local" {
+            return Ok(Self::Local);
+        }
+        let wrong = || {
+            format!(
+                "`{text}` names nobody: write an address, a network such as 10.0.0.0/8, `local`, or user:NAME"
+            )
+        };
+        let (address, bits) =
+            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| wrong()))?;
+        if bits > most {
+            return Err(format!("`{text}`: an address of this family has {most} bits"));
+        }
+        Ok(Self::Network(address, bits))
+    }
+
+    /// Whether it is this one.
+    pub(crate) fn is(&self, who: &Who) -> bool {
+        match self {
+            Self::Network(network, bits) => {
+                who.address.is_some_and(|address| within(address, *network, *bits))
+            }
+            Self::User(name) => who.users.iter().any(|user| name.fits(user)),
+            Self::Local => who.address.is_none(),
+        }
+    }
+}
+
+fn within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
+    let octets = |address: IpAddr| match address.to_canonical() {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    };
+    let (address, network) = (octets(address), octets(network));
+    let (whole, rest) = (usize::from(bits / 8), bits % 8);
+    let mask = 0xff_u8.checked_shl(u32::from(8 - rest)).unwrap_or_default();
+    address.len() == network.len()
+        && address.get(..whole) == network.get(..whole)
+        && (rest == 0
+            || address.get(whole).map(|octet| octet & mask) == network.get(whole).map(|octet| octet & mask))
+}
+
+/// A caller as routes see one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Who {
+    /// The address; none on one machine.
+    pub(crate) address: Option<IpAddr>,
+    /// Its accounts: the one it proved to be, and `uid:NUMBER`.
+    pub(crate) users: Vec<String>,
+}
+
+impl Who {
+    pub(crate) fn of(peer: Option<&Peer>) -> Self {
+        let Some(peer) = peer else { return Self::default() };
+        let mut users: Vec<String> = peer.account.iter().map(ToString::to_string).collect();
+        users.extend(peer.address.credentials.map(|(_, uid)| format!("uid:{uid}")));
+        Self { address: address(&peer.address.text), users }
+    }
+
+    /// What limits for each caller count by: the account, else the address.
+    pub(crate) fn source(&self) -> String {
+        match (self.users.first(), self.address) {
+            (Some(user), _) => user.clone(),
+            (None, Some(address)) => address.to_string(),
+            (None, None) => "local".into(),
+        }
+    }
+}
+
+/// The address in a transport's words, such as `tcp:127.0.0.1:4711` or `tcp:[::1]:4711`.
+fn address(text: &str) -> Option<IpAddr> {
+    let rest =
+        text.split_once(':').filter(|(transport, _)| *transport == "tcp").map_or(text, |(_, rest)| rest);
+    let (host, _) = rest.rsplit_once(':')?;
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_characters() {
+        for (pattern, word, fits) in [
+            ("Get*", "GetOrders", true),
+            ("Get*", "get", false),
+            ("*Orders", "GetOrders", true),
+            ("G*t*s", "GetOrders", true),
+            ("a*b*c", "aXbXbX", false),
+            ("", "", true),
+            ("*", "", true),
+            ("ab?", "abc", true),
+            ("ab?", "ab", false),
+        ] {
+            assert_eq!(Pattern::new(pattern).fits(word), fits, "{pattern} {word}");
+        }
+        let hostile = Pattern::new(&"a*".repeat(30));
+        assert!(!hostile.fits(&format!("{}b", "a".repeat(20))));
+    }
+
+    #[test]
+    fn callers_are_told_apart_by_address_and_account() {
+        let who = Who { address: "10.1.2.3".parse().ok(), users: vec!["ada".into()] };
+        for (text, is) in [
+            ("10.0.0.0/8", true),
+            ("10.1.2.0/25", true),
+            ("10.1.2.128/25", false),
+            ("10.1.2.3", true),
+            ("::/0", false),
+            ("user:a*", true),
+            ("user:bob", false),
+            ("local", false),
+        ] {
+            assert_eq!(Caller::parse(text).unwrap().is(&who), is, "{text}");
+        }
+        assert!(Caller::parse("10.0.0.0/33").unwrap_err().contains("32 bits"));
+        assert!(Caller::parse("ada").unwrap_err().contains("user:NAME"));
+        assert_eq!(address("tcp:127.0.0.1:80"), "127.0.0.1".parse().ok());
+        assert_eq!(address("tcp:[::1]:80"), "::1".parse().ok());
+        assert_eq!(address("unix:/run/x"), None);
+    }
+}

@@ -1,0 +1,403 @@
+//! A configuration whose addresses, contracts and interfaces were looked up: what can run.
+
+use crate::config::{Config, CopyTo, Mistakes, Mode, RouteConfig, Spot, meant};
+use crate::cross;
+use everywire::{Bytes, Interface, Node, Reference};
+use everywire_idl::Preprocessing;
+use everywire_model::reference::unescape;
+use everywire_model::{Contract, Hold, Shape, Wire};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What can run.
+pub(crate) struct Plan {
+    pub(crate) config: Config,
+    /// The wire of each listener of the configuration.
+    pub(crate) wires: Vec<&'static dyn Wire>,
+    pub(crate) routes: Vec<RoutePlan>,
+}
+
+/// A route that can run.
+#[derive(Clone)]
+pub(crate) struct RoutePlan {
+    pub(crate) config: RouteConfig,
+    pub(crate) contract: Arc<Contract>,
+    pub(crate) interface: Hold<Interface>,
+    /// What callers name.
+    pub(crate) key: Bytes,
+    /// Numbers of its listeners.
+    pub(crate) listens: Vec<usize>,
+    /// The number of the listener by which targets call back.
+    pub(crate) callbacks: Option<usize>,
+    pub(crate) targets: Vec<TargetPlan>,
+}
+
+/// A target that can be called.
+#[derive(Clone)]
+pub(crate) struct TargetPlan {
+    pub(crate) text: String,
+    pub(crate) reference: Reference,
+    pub(crate) wire: &'static dyn Wire,
+}
+
+/// Contracts that were read, by file and what its preprocessor was given.
+type Contracts = HashMap<(String, Vec<PathBuf>, Vec<String>), Option<Arc<Contract>>>;
+
+impl Plan {
+    /// Looks everything up. `node` reads addresses and connects to nothing.
+    ///
+    /// # Errors
+    /// All that is wrong, each with its place.
+    pub(crate) fn of(config: Config, node: &Node) -> Result<Self, Mistakes> {
+        let mut mistakes = Mistakes::default();
+        let mut wires = Vec::new();
+        for listen in &config.listens {
+            wires.extend(wire_at(&config.file, listen.spot, &listen.address, &mut mistakes));
+        }
+        if wires.len() < config.listens.len() {
+            return mistakes.or(Self { config, wires, routes: Vec::new() });
+        }
+        let mut contracts = Contracts::new();
+        let mut routes = Vec::new();
+        for route in &config.routes {
+            routes.extend(look_up(&config, route, &wires, node, &mut contracts, &mut mistakes));
+        }
+        if mistakes.0.is_empty() {
+            for route in &routes {
+                copies_fit(&config, route, &routes, &mut mistakes);
+            }
+            same_objects(&config, &routes, &mut mistakes);
+        }
+        mistakes.or(Self { config, wires, routes })
+    }
+}
+
+/// The wire of an address.
+fn wire_at(file: &str, spot: Spot, address: &str, mistakes: &mut Mistakes) -> Option<&'static dyn Wire> {
+    let scheme = address.split([':', '+']).next().unwrap_or_default();
+    let all = everywire::wires::ALL;
+    let found = all.iter().find(|wire| wire.schemes().iter().any(|known| known.eq_ignore_ascii_case(scheme)));
+    if found.is_none() {
+        let known = all.iter().flat_map(|wire| wire.schemes().iter().copied());
+        let message = format!("no wire has addresses that begin with `{scheme}:`");
+        mistakes.add(file, spot, message, meant(scheme, known));
+    }
+    found.copied()
+}
+
+fn look_up(
+    config: &Config,
+    route: &RouteConfig,
+    wires: &[&'static dyn Wire],
+    node: &Node,
+    contracts: &mut Contracts,
+    mistakes: &mut Mistakes,
+) -> Option<RoutePlan> {
+    let file = &config.file;
+    let before = mistakes.0.len();
+    let number = |name: &str| config.listens.iter().position(|listen| listen.name == name);
+    let listens: Vec<usize> = match route.from.as_slice() {
+        [] => (0..config.listens.len()).collect(),
+        named => named.iter().filter_map(|name| number(name)).collect(),
+    };
+    let mut targets = Vec::new();
+    for text in &route.to {
+        let Some(wire) = wire_at(file, text.spot, text, mistakes) else { continue };
+        match node.parse(text) {
+            Ok(reference) => targets.push(TargetPlan { text: text.value.clone(), reference, wire }),
+            Err(failure) => {
+                mistakes.add(file, text.spot, failure.to_string(), failure.hint().map(Into::into));
+            }
+        }
+    }
+    if targets.windows(2).any(|pair| matches!(pair, [left, right] if left.wire.name() != right.wire.name())) {
+        mistakes.add(file, route.name.spot, "all targets of a route speak one wire", None);
+    }
+    if route.contract.is_none() {
+        let plan = opaque(config, route, wires, listens, targets, mistakes)?;
+        return (mistakes.0.len() == before).then_some(plan);
+    }
+    if let Some(key) = route.matches.key.as_ref().filter(|key| !key.is_plain()) {
+        let message = format!("`{}`: a route with a contract has one object", key.value);
+        mistakes.add(file, key.spot, message, Some("give one key, or leave the contract out".into()));
+    }
+    let contract = read(file, route, contracts, mistakes)?;
+    let interface = interface(file, route, &contract, mistakes)?;
+    operations(file, route, &interface, mistakes);
+    let target = targets.first()?;
+    let key = key(route, &interface, target, &listens, wires);
+    if route.mode == Mode::Redirect {
+        for listen in
+            listens.iter().filter_map(|at| wires.get(*at)).filter(|wire| wire.name() != target.wire.name())
+        {
+            let (here, there) = (listen.name(), target.wire.name());
+            let message = format!("a caller on {here} cannot be sent to a target on {there}");
+            let hint = Some("use mode = \"forward\", or targets of the same wire".into());
+            mistakes.add(file, route.name.spot, message, hint);
+        }
+    }
+    let callbacks = match &route.callbacks {
+        Some(name) => number(name),
+        // One that faces the targets: of their wire, rather not one by which callers come.
+        None => {
+            let fits = |at: &usize| wires.get(*at).is_some_and(|wire| wire.name() == target.wire.name());
+            let all = 0..config.listens.len();
+            all.clone().filter(fits).find(|at| !listens.contains(at)).or_else(|| all.clone().find(fits))
+        }
+    };
+    let plan = RoutePlan { config: route.clone(), contract, interface, key, listens, callbacks, targets };
+    let place = route.callbacks.as_ref().map_or(route.name.spot, |name| name.spot);
+    for (message, hint) in plan.astray(wires) {
+        mistakes.add(file, place, message, Some(hint));
+    }
+    (mistakes.0.len() == before).then_some(plan)
+}
+
+/// A route that passes messages on as they came.
+fn opaque(
+    config: &Config,
+    route: &RouteConfig,
+    wires: &[&'static dyn Wire],
+    listens: Vec<usize>,
+    targets: Vec<TargetPlan>,
+    mistakes: &mut Mistakes,
+) -> Option<RoutePlan> {
+    let file = &config.file;
+    let target = targets.first()?;
+    for wire in
+        listens.iter().filter_map(|at| wires.get(*at)).filter(|wire| wire.name() != target.wire.name())
+    {
+        let (here, there) = (wire.name(), target.wire.name());
+        let message = format!("from {here} to {there} nothing passes without a contract");
+        mistakes.add(
+            file,
+            route.name.spot,
+            message,
+            Some("give the route `contract` and `interface`".into()),
+        );
+    }
+    for (what, spot) in [
+        ("interface", route.interface.as_ref().map(|interface| interface.spot)),
+        ("callbacks", route.callbacks.as_ref().map(|name| name.spot)),
+        ("validate", route.validate.as_ref().filter(|flag| flag.value).map(|flag| flag.spot)),
+    ] {
+        if let Some(spot) = spot {
+            let hint = Some("give the route `contract`, or leave this out".into());
+            mistakes.add(file, spot, format!("`{what}` needs a contract"), hint);
+        }
+    }
+    for copy in &route.copies {
+        if let CopyTo::Route(name) = &copy.to {
+            let message = format!("a copy by the route `{name}` needs a contract");
+            mistakes.add(file, copy.spot, message, Some("copy to a file or a program".into()));
+        }
+    }
+    let key = target.reference.profiles.first().map(|profile| profile.key.clone()).unwrap_or_default();
+    let (contract, interface) = (Arc::new(Contract::default()), Hold::Static(&crate::pass::ANY));
+    let config = route.clone();
+    Some(RoutePlan { config, contract, interface, key, listens, callbacks: None, targets })
+}
+
+fn read(
+    file: &str,
+    route: &RouteConfig,
+    contracts: &mut Contracts,
+    mistakes: &mut Mistakes,
+) -> Option<Arc<Contract>> {
+    let name = route.contract.as_ref()?;
+    let id = (name.value.clone(), route.include.clone(), route.define.clone());
+    if let Some(known) = contracts.get(&id) {
+        return known.clone();
+    }
+    let given = Preprocessing { directories: route.include.clone(), macros: Vec::new() };
+    let given = route.define.iter().fold(given, |given, option| given.define(option));
+    let path = Path::new(&name.value);
+    let found = if path.is_file() {
+        everywire_idl::read_with(path, &given).map_err(|diagnostics| {
+            (format!("the contract `{}` has mistakes:\n{diagnostics}", name.value), None)
+        })
+    } else {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let near = neighbours(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+        let last = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Err((format!("there is no contract `{}`", name.value), meant(&last, near.iter().map(String::as_str))))
+    };
+    let found = match found {
+        Ok(contract) => Some(Arc::new(contract)),
+        Err((message, hint)) => {
+            mistakes.add(file, name.spot, message, hint);
+            None
+        }
+    };
+    contracts.insert(id, found.clone());
+    found
+}
+
+/// Names of the contracts beside a file.
+fn neighbours(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| everywire_idl::language_of(name).is_some()).collect()
+}
+
+fn interface(
+    file: &str,
+    route: &RouteConfig,
+    contract: &Contract,
+    mistakes: &mut Mistakes,
+) -> Option<Hold<Interface>> {
+    let names: Vec<&str> = contract.interfaces().map(|interface| interface.name.as_ref()).collect();
+    let told = || if names.is_empty() { "no interface".into() } else { names.join(", ") };
+    let Some(wanted) = &route.interface else {
+        let mut all = contract.interfaces();
+        let (first, second) = (all.next(), all.next());
+        if let (Some(only), None) = (first, second) {
+            return Some(only.clone());
+        }
+        let message =
+            format!("route `{}` lacks `interface`: its contract defines {}", route.name.value, told());
+        let spot = route.contract.as_ref().map_or(route.name.spot, |contract| contract.spot);
+        mistakes.add(file, spot, message, None);
+        return None;
+    };
+    if let Some(found) = contract.interface(wanted) {
+        return Some(found.clone());
+    }
+    let mut short = contract.interfaces().filter(|interface| last_part(&interface.name) == wanted.value);
+    match (short.next(), short.next()) {
+        (Some(found), None) => Some(found.clone()),
+        (first, _) => {
+            let what = if first.is_some() { "more than one interface is" } else { "no interface is" };
+            let message = format!("{what} called `{}`: the contract defines {}", wanted.value, told());
+            let near = names.iter().flat_map(|name| [*name, last_part(name)]);
+            mistakes.add(file, wanted.spot, message, meant(wanted, near));
+            None
+        }
+    }
+}
+
+/// Sees to it that words for operations mean some.
+fn operations(file: &str, route: &RouteConfig, interface: &Interface, mistakes: &mut Mistakes) {
+    let known = || interface.operations.iter().map(|operation| operation.label.as_ref());
+    let spot = route.interface.as_ref().map_or(route.name.spot, |interface| interface.spot);
+    let asked = route.matches.operation.as_ref().map(|pattern| (&pattern.value, pattern.spot));
+    let all = asked.into_iter().chain(route.idempotent.iter().map(|pattern| (pattern, spot)));
+    for (pattern, spot) in all {
+        if !interface.operations.iter().any(|held| pattern.fits(&held.label) || pattern.fits(&held.name)) {
+            let message = format!("{} has no operation `{pattern}`", interface.name);
+            mistakes.add(file, spot, message, meant(pattern.text(), known()));
+        }
+    }
+}
+
+/// What callers name: as the route says, else as the target is called where all speak its wire, else the interface's last name.
+fn key(
+    route: &RouteConfig,
+    interface: &Interface,
+    target: &TargetPlan,
+    listens: &[usize],
+    wires: &[&'static dyn Wire],
+) -> Bytes {
+    if let Some(key) = &route.matches.key {
+        return unescape(key.text()).unwrap_or_else(|| key.text().into()).into();
+    }
+    let alike = listens.iter().all(|at| wires.get(*at).is_some_and(|wire| wire.name() == target.wire.name()));
+    let named = target.reference.profiles.first().map(|profile| profile.key.clone());
+    match named.filter(|key| alike && !key.is_empty()) {
+        Some(key) => key,
+        None => Bytes::copy_from_slice(last_part(&interface.name).as_bytes()),
+    }
+}
+
+impl RoutePlan {
+    /// Whether it passes on what nobody here has a contract of.
+    pub(crate) fn is_opaque(&self) -> bool {
+        self.config.contract.is_none()
+    }
+
+    /// References that would lead nowhere: to interfaces that the contract lacks, or to the broker where the targets cannot reach it.
+    fn astray(&self, wires: &[&'static dyn Wire]) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        for operation in self.interface.operations.iter() {
+            for (shape, goes_in) in [(&operation.arguments, true), (&operation.results, false)] {
+                for (name, id) in referents(shape) {
+                    if !id.is_empty() && self.contract.interface(&id).is_none() {
+                        found.push((
+                            format!(
+                                "`{}` passes references to {name}, which the contract does not define",
+                                operation.label
+                            ),
+                            "give a contract that defines it".into(),
+                        ));
+                    }
+                    let there = self.targets.first().map(|target| target.wire.name()).unwrap_or_default();
+                    let fits = |at: usize| wires.get(at).is_some_and(|wire| wire.name() == there);
+                    if goes_in && !self.callbacks.is_some_and(fits) {
+                        found.push((
+                            format!("`{}` passes a {name} to the target, which calls it on {there}, and no listener here speaks {there}", operation.label),
+                            format!("add a listener of {there} that the target reaches, and name it with `callbacks`"),
+                        ));
+                    }
+                }
+            }
+        }
+        found.dedup();
+        found
+    }
+}
+
+/// The interfaces that references in a shape promise, by name and identity.
+pub(crate) fn referents(shape: &Shape) -> Vec<(String, String)> {
+    let found = std::cell::RefCell::new(Vec::new());
+    cross::any(shape, &mut Vec::new(), &|shape| {
+        if let Shape::Reference(referent) = shape {
+            let name = if referent.name.is_empty() {
+                "reference to any object".into()
+            } else {
+                referent.name.to_string()
+            };
+            let one = (name, referent.id.to_string());
+            if !found.borrow().contains(&one) {
+                found.borrow_mut().push(one);
+            }
+        }
+        false
+    });
+    found.into_inner()
+}
+
+/// A route that gets copies takes what the other one takes.
+fn copies_fit(config: &Config, route: &RoutePlan, routes: &[RoutePlan], mistakes: &mut Mistakes) {
+    for copy in &route.config.copies {
+        let CopyTo::Route(name) = &copy.to else { continue };
+        let other = routes.iter().find(|other| other.config.name.value == *name);
+        if other.is_some_and(|other| other.interface.id != route.interface.id) {
+            let message = format!("`{name}` is of another interface than {}", route.interface.name);
+            mistakes.add(&config.file, copy.spot, message, None);
+        }
+    }
+}
+
+/// Routes that share an object at a listener are of one contract.
+fn same_objects(config: &Config, routes: &[RoutePlan], mistakes: &mut Mistakes) {
+    for (at, route) in routes.iter().enumerate() {
+        let clash = routes.iter().take(at).find(|other| {
+            other.key == route.key
+                && other.interface.id == route.interface.id
+                && other.listens.iter().any(|listen| route.listens.contains(listen))
+                && other.config.contract.as_ref().map(|c| &c.value)
+                    != route.config.contract.as_ref().map(|c| &c.value)
+        });
+        if let (Some(other), Some(contract)) = (clash, &route.config.contract) {
+            let name = &other.config.name.value;
+            let message = format!("route `{name}` serves the same object by another contract");
+            mistakes.add(&config.file, contract.spot, message, None);
+        }
+    }
+}
+
+/// The last part of a scoped name.
+pub(crate) fn last_part(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name)
+}

@@ -1,0 +1,144 @@
+//! References that pass in bodies: each becomes one to the broker, which calls the object that was meant.
+//!
+//! What was passed on is remembered both ways: the same object gets the same reference again, and a reference to the broker that comes
+//! back from the other side becomes the one that it stands for. Keys are random, so that nobody calls what was not given to them.
+//! An object stays until its target says that it is no more, or the route's limit is reached, beyond which references are refused.
+
+use crate::front::Front;
+use crate::route::Route;
+use everywire::{Bytes, Failure, Initiator, Kind, Reference};
+use everywire_model::shape::Referent;
+use everywire_model::{Hold, Interface, Resolver};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// References that a route passes on at one time unless it says otherwise.
+pub(crate) const MOST: u64 = 65_536;
+
+/// What stands for what, on one route.
+pub(crate) struct References {
+    most: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// The reference that is given in the place of another, by the listener and the other one.
+    given: HashMap<(String, Reference), Reference>,
+    /// What stands behind a key.
+    meant: HashMap<Bytes, Meant>,
+}
+
+struct Meant {
+    listener: String,
+    original: Reference,
+    given: Reference,
+}
+
+impl References {
+    pub(crate) fn new(most: u64) -> Self {
+        Self { most: usize::try_from(most).unwrap_or(usize::MAX), held: Mutex::default() }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The reference that whoever is on the side of `to` gets in the place of `original`, which came from the side of `back`.
+    pub(crate) fn lead(
+        &self,
+        route: &Arc<Route>,
+        referent: &Referent,
+        original: Reference,
+        resolver: &dyn Resolver,
+        to: Option<&Arc<Front>>,
+        back: Option<&Arc<Front>>,
+    ) -> Result<Reference, Failure> {
+        if original.profiles.is_empty() {
+            return Ok(original);
+        }
+        if let Some(meant) = self.stands_for(&original) {
+            return Ok(meant);
+        }
+        let to = to.ok_or_else(|| {
+            Failure::new(
+                Kind::Unsupported,
+                Initiator::Here,
+                "this route passes no references that way: no listener of the broker faces the target",
+            )
+        })?;
+        let id = (to.name.clone(), original.clone());
+        if let Some(given) = self.held().given.get(&id) {
+            return Ok(given.clone());
+        }
+        let interface = interface(route, referent, &original)?;
+        let object = resolver.resolve(&original)?.typed(interface.clone());
+        let key = fresh()?;
+        let behind = Route::behind(route, interface.clone(), object, back.map(Arc::downgrade));
+        let mut held = self.held();
+        if held.meant.len() >= self.most {
+            let most = u64::try_from(self.most).unwrap_or(u64::MAX);
+            return Err(Failure::over_limit(
+                Initiator::Here,
+                "references passed on by this route",
+                most + 1,
+                most,
+            )
+            .with_hint("raise `references` of the route"));
+        }
+        let given = to.serve(&key, interface, behind);
+        held.given.insert(id, given.clone());
+        held.meant.insert(key, Meant { listener: to.name.clone(), original, given: given.clone() });
+        let count = i64::try_from(held.meant.len()).unwrap_or(i64::MAX);
+        drop(held);
+        route.metrics.references.set(count);
+        Ok(given)
+    }
+
+    /// What a reference of ours stands for.
+    fn stands_for(&self, reference: &Reference) -> Option<Reference> {
+        let held = self.held();
+        reference.profiles.iter().find_map(|profile| {
+            let meant = held.meant.get(&profile.key)?;
+            let ours = meant.given.profiles.iter().any(|own| {
+                own.wire == profile.wire
+                    && own.endpoints.iter().any(|endpoint| profile.endpoints.contains(endpoint))
+            });
+            ours.then(|| meant.original.clone())
+        })
+    }
+
+    /// The object behind a key is no more. Returns whether it was one of these.
+    pub(crate) fn forget(&self, key: &[u8]) -> bool {
+        let mut held = self.held();
+        let Some(meant) = held.meant.remove(key) else { return false };
+        held.given.remove(&(meant.listener, meant.original));
+        true
+    }
+}
+
+/// The interface by which an object is passed on: the one its reference names if the contract has it, else the one that the contract
+/// promises.
+fn interface(route: &Route, referent: &Referent, original: &Reference) -> Result<Hold<Interface>, Failure> {
+    let promised = |interface: &&Hold<Interface>| referent.id.is_empty() || interface.is_a(&referent.id);
+    let known =
+        route.contract.interfaces().find(|interface| interface.id == original.type_id).filter(promised);
+    let known = known.or_else(|| route.contract.interfaces().find(|interface| interface.id == referent.id));
+    known.cloned().ok_or_else(|| {
+        let what =
+            if original.type_id.is_empty() { "of no known interface" } else { original.type_id.as_str() };
+        let message =
+            format!("a reference {what} cannot be passed on: the route's contract does not define it");
+        Failure::new(Kind::Unsupported, Initiator::Here, message)
+    })
+}
+
+/// A key that nobody guesses.
+fn fresh() -> Result<Bytes, Failure> {
+    let mut octets = [0_u8; 16];
+    getrandom::fill(&mut octets).map_err(|error| {
+        Failure::new(Kind::Internal, Initiator::Here, format!("there are no random numbers: {error}"))
+    })?;
+    let digits: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+    Ok(Bytes::from(format!("via-{digits}")))
+}

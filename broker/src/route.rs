@@ -1,0 +1,256 @@
+//! A route as it runs: which calls it is for, where they go, and what they may take.
+
+use crate::balance::Balancer;
+use crate::breaker::Breaker;
+use crate::config::{BreakerConfig, Mode};
+use crate::copies::Copier;
+use crate::cross::carries;
+use crate::front::Front;
+use crate::limits::Limits;
+use crate::log::Log;
+use crate::metrics::{Metrics, RouteMetrics};
+use crate::pass::{Edits, Lanes, Opaque, headers_fit};
+use crate::pattern::{Caller, Pattern, Who};
+use crate::plan::{RoutePlan, TargetPlan};
+use crate::references::{MOST, References};
+use crate::upstream::Upstream;
+use everywire::{Bytes, Failure, Interface, Node, Object};
+use everywire_model::{Contract, Headers, Hold, Request};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// A route.
+pub(crate) struct Route {
+    pub(crate) name: String,
+    pub(crate) contract: Arc<Contract>,
+    pub(crate) interface: Hold<Interface>,
+    /// What callers name; empty for objects behind references.
+    pub(crate) key: Bytes,
+    /// What is known of each operation.
+    pub(crate) facts: Vec<Facts>,
+    peer: Vec<Caller>,
+    user: Option<Pattern>,
+    allow: Vec<Caller>,
+    deny: Vec<Caller>,
+    pub(crate) mode: Mode,
+    pub(crate) targets: Vec<Arc<Upstream>>,
+    pub(crate) balancer: Balancer,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) retries: u32,
+    pub(crate) timeout: Duration,
+    pub(crate) probe: Option<Duration>,
+    /// The listener by which targets call back.
+    pub(crate) far: Option<Weak<Front>>,
+    pub(crate) references: Arc<References>,
+    pub(crate) copies: Vec<Arc<Copier>>,
+    pub(crate) metrics: RouteMetrics,
+    pub(crate) log: Log,
+    /// Of a route without a contract: which calls it is for.
+    pub(crate) opaque: Option<Opaque>,
+    headers: Vec<(String, Pattern)>,
+    pub(crate) edits: Edits,
+}
+
+/// What a route knows of an operation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts {
+    /// Whether the route is for it.
+    matched: bool,
+    /// Whether it may run twice.
+    pub(crate) idempotent: bool,
+    /// Whether its arguments, or what it answers, may hold references.
+    pub(crate) arguments_carry: bool,
+    pub(crate) answers_carry: bool,
+}
+
+/// What routes share of their broker.
+pub(crate) struct World<'w> {
+    pub(crate) upstream: &'w Node,
+    pub(crate) metrics: &'w Arc<Metrics>,
+    pub(crate) log: &'w Log,
+}
+
+impl Route {
+    /// Makes a route of what can run.
+    ///
+    /// # Errors
+    /// A target cannot be called by any of its ways.
+    pub(crate) fn new(
+        plan: &RoutePlan,
+        far: Option<Weak<Front>>,
+        copies: Vec<Arc<Copier>>,
+        world: &World<'_>,
+    ) -> Result<Arc<Self>, Failure> {
+        let config = &plan.config;
+        let timeout = config.timeout.unwrap_or(crate::config::TIMEOUT);
+        let target = |target: &TargetPlan| -> Result<Arc<Upstream>, Failure> {
+            let object = world.upstream.resolve(&target.reference)?.with_deadline(Some(timeout));
+            let object = object.typed(plan.interface.clone());
+            let name = shown(&target.text);
+            let metrics = world.metrics.target(&config.name, &name);
+            let breaker = config.breaker.map(Breaker::new);
+            let lanes = plan.is_opaque().then(|| Lanes::new(target.reference.clone(), timeout));
+            Ok(Upstream::new(name, object, target.wire.capabilities().oneway, breaker, Some(metrics), lanes))
+        };
+        let matched = |name: &str| config.matches.operation.as_ref().is_none_or(|pattern| pattern.fits(name));
+        let facts = facts(&plan.interface, |label, name| {
+            let fits = |pattern: &Pattern| pattern.fits(label) || pattern.fits(name);
+            (matched(label) || matched(name), config.idempotent.iter().any(fits))
+        });
+        Ok(Arc::new(Self {
+            name: config.name.value.clone(),
+            contract: Arc::clone(&plan.contract),
+            interface: plan.interface.clone(),
+            key: plan.key.clone(),
+            facts,
+            peer: config.matches.peer.clone(),
+            user: config.matches.user.clone(),
+            allow: config.allow.clone(),
+            deny: config.deny.clone(),
+            mode: config.mode,
+            targets: plan.targets.iter().map(target).collect::<Result<_, _>>()?,
+            balancer: Balancer::new(config.balance),
+            limits: Limits::new(config.limit, Instant::now()),
+            retries: config.retries,
+            timeout,
+            probe: config.probe,
+            far,
+            references: Arc::new(References::new(config.references.unwrap_or(MOST))),
+            copies,
+            metrics: world.metrics.route(&config.name),
+            log: world.log.clone(),
+            opaque: plan.is_opaque().then(|| Opaque::new(config, &plan.key)),
+            headers: config.matches.header.clone(),
+            edits: Edits::new(config),
+        }))
+    }
+
+    /// Changes of headers beside the values of calls.
+    pub(crate) fn beside_calls(&self) -> Option<Headers> {
+        let Edits { before, behind, .. } = &self.edits;
+        let edits = before.iter().chain(behind).cloned().collect::<Vec<_>>();
+        (!edits.is_empty()).then(|| Edits::beside(&edits))
+    }
+
+    /// The route to an object behind a reference that this one passes on: calls to it are neither matched nor copied, and nothing is
+    /// known of what may run twice.
+    pub(crate) fn behind(
+        &self,
+        interface: Hold<Interface>,
+        object: Object,
+        far: Option<Weak<Front>>,
+    ) -> Arc<Self> {
+        let wire =
+            object.reference().profiles.iter().find_map(|profile| everywire::wires::named(profile.wire));
+        // Behind a node of this process every operation is carried.
+        let oneway = wire.is_none_or(|wire| wire.capabilities().oneway);
+        let object = object.with_deadline(Some(self.timeout));
+        let breaker: Option<BreakerConfig> = None;
+        let target =
+            Upstream::new(String::from("(reference)"), object, oneway, breaker.map(Breaker::new), None, None);
+        Arc::new(Self {
+            name: self.name.clone(),
+            contract: Arc::clone(&self.contract),
+            facts: facts(&interface, |_, _| (true, false)),
+            interface,
+            key: Bytes::new(),
+            peer: Vec::new(),
+            user: None,
+            allow: Vec::new(),
+            deny: Vec::new(),
+            mode: Mode::Forward,
+            targets: vec![target],
+            balancer: Balancer::new(crate::config::Balance::First),
+            limits: Arc::clone(&self.limits),
+            retries: 0,
+            timeout: self.timeout,
+            probe: None,
+            far,
+            references: Arc::clone(&self.references),
+            copies: Vec::new(),
+            metrics: self.metrics.clone(),
+            log: self.log.clone(),
+            opaque: None,
+            headers: Vec::new(),
+            edits: Edits::default(),
+        })
+    }
+
+    /// Whether it matters who calls.
+    pub(crate) fn asks_who(&self) -> bool {
+        let named = self.peer.is_empty() && self.allow.is_empty() && self.deny.is_empty();
+        !named || self.user.is_some() || self.limits.counts_sources()
+    }
+
+    /// Whether it is for this call by this caller.
+    pub(crate) fn is_for(&self, request: &Request, who: &Who) -> bool {
+        let named = match &self.opaque {
+            Some(opaque) => opaque.is_for(request),
+            None => self.facts.get(request.index()).is_some_and(|facts| facts.matched),
+        };
+        named
+            && headers_fit(&self.headers, request.body())
+            && (self.peer.is_empty() || self.peer.iter().any(|peer| peer.is(who)))
+            && self.user.as_ref().is_none_or(|user| who.users.iter().any(|name| user.fits(name)))
+    }
+
+    /// Whether it lets this caller through: whoever is denied is not, whoever is allowed is, and others are where nobody is named as
+    /// allowed.
+    pub(crate) fn lets(&self, who: &Who) -> bool {
+        !self.deny.iter().any(|caller| caller.is(who))
+            && (self.allow.is_empty() || self.allow.iter().any(|caller| caller.is(who)))
+    }
+}
+
+fn facts(interface: &Interface, of: impl Fn(&str, &str) -> (bool, bool)) -> Vec<Facts> {
+    let each = interface.operations.iter().map(|operation| {
+        let (matched, idempotent) = of(&operation.label, &operation.name);
+        let raised = |raised: &Hold<everywire_model::shape::Struct>| {
+            raised.fields.iter().any(|field| carries(&field.shape))
+        };
+        Facts {
+            matched,
+            idempotent,
+            arguments_carry: carries(&operation.arguments),
+            answers_carry: carries(&operation.results) || operation.raises.iter().any(raised),
+        }
+    });
+    each.collect()
+}
+
+/// An address as logs and metrics may show it: without credentials and options.
+pub(crate) fn shown(address: &str) -> String {
+    let (plain, fragment) = match address.split_once('?') {
+        Some((plain, options)) => (plain, options.split_once('#').map(|(_, fragment)| fragment)),
+        None => (address, None),
+    };
+    let hidden = match plain.split_once("://") {
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+            format!("{scheme}://{host}{path}")
+        }
+        None => plain.to_owned(),
+    };
+    match fragment {
+        Some(fragment) => format!("{hidden}#{fragment}"),
+        None => hidden,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn no_password_is_shown() {
+        for (address, plain) in [
+            ("dcom://ada:secret@host:135/Class?level=call", "dcom://host:135/Class"),
+            ("net.tcp+unix:///run/app.sock?users=x#Orders", "net.tcp+unix:///run/app.sock#Orders"),
+            ("dbus:session/org.example.Bank/a", "dbus:session/org.example.Bank/a"),
+            ("iiop+unix:///run/@app#k@y", "iiop+unix:///run/@app#k@y"),
+        ] {
+            assert_eq!(shown(address), plain);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Targets: the way to each, and the calls that wait for it.
+//!
+//! States of the way: *ready*, calls go at once; *sought*, a connection is being made on a thread of the node's, and calls wait in
+//! the order in which they came. Invariants: a call that waits is either sent or ended; none overtakes another that waits; and no event
+//! loop waits for a connection.
+
+use crate::balance::Candidate;
+use crate::breaker::{Breaker, Change};
+use crate::metrics::TargetMetrics;
+use crate::pass::Lanes;
+use crate::passage::Passage;
+use everywire::{Failure, Initiator, Kind, Object};
+use everywire_model::visit::WithHeaders;
+use everywire_model::{Encode, Expects, Method, Outcome, Sink, Target};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Calls that may wait for a connection.
+const WAITING: usize = 4096;
+
+/// What all ways to a target share.
+pub(crate) struct Common {
+    /// As the file names it, without what stands behind its `?`, for metrics and the log.
+    name: String,
+    /// Whether its wire carries calls without a reply.
+    oneway: bool,
+    outstanding: AtomicUsize,
+    breaker: Option<Breaker>,
+    healthy: AtomicBool,
+    metrics: Option<TargetMetrics>,
+}
+
+/// One target of a route, or the way of one caller to it.
+pub(crate) struct Upstream {
+    common: Arc<Common>,
+    pub(crate) object: Object,
+    /// Of a route without a contract: the ways of its callers.
+    lanes: Option<Lanes>,
+    sought: AtomicBool,
+    line: Mutex<Option<VecDeque<Box<Passage>>>>,
+}
+
+impl Upstream {
+    pub(crate) fn new(
+        name: String,
+        object: Object,
+        oneway: bool,
+        breaker: Option<Breaker>,
+        metrics: Option<TargetMetrics>,
+        lanes: Option<Lanes>,
+    ) -> Arc<Self> {
+        if let Some(metrics) = &metrics {
+            metrics.up.set(1);
+        }
+        let common = Arc::new(Common {
+            name,
+            oneway,
+            outstanding: AtomicUsize::new(0),
+            breaker,
+            healthy: AtomicBool::new(true),
+            metrics,
+        });
+        Arc::new(Self { common, object, lanes, sought: AtomicBool::new(false), line: Mutex::default() })
+    }
+
+    /// The way of one caller to a target.
+    pub(crate) fn lane(common: &Arc<Common>, object: Object) -> Arc<Self> {
+        Arc::new(Self {
+            common: Arc::clone(common),
+            object,
+            lanes: None,
+            sought: AtomicBool::new(false),
+            line: Mutex::default(),
+        })
+    }
+
+    /// As the file names it.
+    pub(crate) fn name(&self) -> &str {
+        &self.common.name
+    }
+
+    /// The connection of a caller is over.
+    pub(crate) fn forget(&self, link: u64) {
+        if let Some(lanes) = &self.lanes {
+            lanes.forget(link);
+        }
+    }
+
+    fn line(&self) -> MutexGuard<'_, Option<VecDeque<Box<Passage>>>> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a call, or has it wait for the connection.
+    pub(crate) fn send(self: &Arc<Self>, passage: Box<Passage>) {
+        if let Some(lanes) = &self.lanes {
+            return match lanes.lane(passage.request(), passage.near(), &self.common) {
+                Ok(lane) => lane.send(passage),
+                Err(failure) => passage.ended(Outcome::Failed(failure)),
+            };
+        }
+        if !self.sought.load(Ordering::Acquire) && self.object.target().is_ready() {
+            return self.call(passage);
+        }
+        {
+            let mut line = self.line();
+            match &mut *line {
+                Some(waiting) if waiting.len() >= WAITING => {
+                    drop(line);
+                    let what = "too many calls wait for a connection to the target";
+                    let failure = Failure::new(Kind::Busy, Initiator::Peer, what);
+                    return passage.ended(Outcome::Failed(failure));
+                }
+                Some(waiting) => return waiting.push_back(passage),
+                None => *line = Some(VecDeque::from([passage])),
+            }
+            self.sought.store(true, Ordering::Release);
+        }
+        self.seek();
+    }
+
+    fn seek(self: &Arc<Self>) {
+        let this = Arc::clone(self);
+        self.object.target().prepare(Box::new(move |found| this.found(found)));
+    }
+
+    /// The connection is there, or cannot be made: on a thread of the node's.
+    fn found(self: &Arc<Self>, found: Result<Arc<dyn Target>, Failure>) {
+        if let Err(failure) = found {
+            let waiting = {
+                let mut line = self.line();
+                self.sought.store(false, Ordering::Release);
+                line.take().unwrap_or_default()
+            };
+            for passage in waiting {
+                self.note(false);
+                passage.ended(Outcome::Failed(failure.clone()));
+            }
+            return;
+        }
+        loop {
+            let next = {
+                let mut line = self.line();
+                let next = line.as_mut().and_then(VecDeque::pop_front);
+                if next.is_none() {
+                    *line = None;
+                    self.sought.store(false, Ordering::Release);
+                }
+                next
+            };
+            let Some(passage) = next else { return };
+            self.call(passage);
+            let more = self.line().as_ref().is_some_and(|waiting| !waiting.is_empty());
+            if more && !self.object.target().is_ready() {
+                // One call at a time goes on a connection of this wire: the next wants one of its own.
+                return self.seek();
+            }
+        }
+    }
+
+    fn call(self: &Arc<Self>, mut passage: Box<Passage>) {
+        let left = match passage.left() {
+            Some(left) if left.is_zero() => return passage.ended(Outcome::Failed(late())),
+            left => left,
+        };
+        // What a call has waited, or another try has taken, is taken off its time.
+        let target = match left.filter(|_| passage.is_late()) {
+            Some(left) => self.object.target().with_deadline(Some(left)),
+            None => Arc::clone(self.object.target()),
+        };
+        if let Some(metrics) = &self.common.metrics {
+            metrics.calls.inc();
+        }
+        passage.sent();
+        let route = Arc::clone(&passage.route);
+        let body = passage.body();
+        if route.opaque.is_some() {
+            let (interface, operation, _) = passage.request().passing();
+            let method = Method::Named { interface: &interface, operation: &operation };
+            let nothing = passage.request().expects() == Expects::Nothing;
+            return self.pass(passage, &*target, method, &body, nothing);
+        }
+        let Some(operation) = route.interface.operations.get(passage.index) else {
+            return passage.ended(Outcome::Failed(late()));
+        };
+        let values = passage.arguments();
+        let encode = |sink: &mut dyn Sink| values.put(&body, &operation.arguments, sink);
+        let method = Method::Typed { interface: Some(&route.interface), operation };
+        match route.beside_calls() {
+            Some(headers) => {
+                let with = WithHeaders { values: &encode, headers: &headers };
+                self.pass(passage, &*target, method, &with, operation.oneway);
+            }
+            None => self.pass(passage, &*target, method, &encode, operation.oneway),
+        }
+    }
+
+    fn pass(
+        self: &Arc<Self>,
+        passage: Box<Passage>,
+        target: &dyn Target,
+        method: Method<'_>,
+        arguments: &dyn Encode,
+        oneway: bool,
+    ) {
+        if oneway && self.common.oneway {
+            let sent = target.notify(method, arguments);
+            self.note(!sent.as_ref().is_err_and(|failure| is_the_targets(failure.kind())));
+            return passage.handed_on(sent);
+        }
+        self.common.outstanding.fetch_add(1, Ordering::AcqRel);
+        let under_way = UnderWay(Arc::clone(self));
+        target.submit(
+            method,
+            arguments,
+            Box::new(move |outcome| {
+                let worked = match &outcome {
+                    Outcome::Failed(failure) => !is_the_targets(failure.kind()),
+                    _ => true,
+                };
+                under_way.0.note(worked);
+                drop(under_way);
+                passage.ended(outcome);
+            }),
+        );
+    }
+
+    /// A call ended: what that says of the target.
+    fn note(&self, worked: bool) {
+        let change = self.common.breaker.as_ref().and_then(|breaker| breaker.note(worked, Instant::now()));
+        if let (Some(change), Some(metrics)) = (change, &self.common.metrics) {
+            metrics.up.set(i64::from(change == Change::Closed));
+        }
+        if worked {
+            self.common.healthy.store(true, Ordering::Release);
+        }
+    }
+
+    /// Asks whether the object is there, and notes it. Returns whether that is news.
+    pub(crate) fn probe(&self, time: Duration) -> Option<Result<(), Failure>> {
+        let probed = self.object.target().with_deadline(Some(time)).probe();
+        // A target of a wire that cannot be asked is believed.
+        let works = match &probed {
+            Ok(()) => true,
+            Err(failure) => failure.kind() == Kind::Unsupported,
+        };
+        if let Some(metrics) = &self.common.metrics {
+            metrics.up.set(i64::from(works && self.common.breaker.as_ref().is_none_or(Breaker::is_closed)));
+        }
+        let before = self.common.healthy.swap(works, Ordering::AcqRel);
+        (before != works).then_some(if works { Ok(()) } else { probed })
+    }
+}
+
+/// A call under way, while it is.
+struct UnderWay(Arc<Upstream>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.common.outstanding.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Candidate for Arc<Upstream> {
+    fn load(&self) -> usize {
+        self.common.outstanding.load(Ordering::Acquire)
+    }
+
+    fn is_healthy(&self) -> bool {
+        self.common.healthy.load(Ordering::Acquire)
+            && self.common.breaker.as_ref().is_none_or(Breaker::is_closed)
+    }
+
+    fn admits(&self) -> bool {
+        self.common.breaker.as_ref().is_none_or(|breaker| breaker.admits(Instant::now()))
+    }
+}
+
+/// Whether a failure says that the target does not work, and not that a call is wrong.
+fn is_the_targets(kind: Kind) -> bool {
+    matches!(kind, Kind::Unreachable | Kind::TimedOut | Kind::Busy | Kind::Violation)
+}
+
+pub(crate) fn ended() -> Failure {
+    Failure::new(Kind::Cancelled, Initiator::Here, "the broker has ended")
+}
+
+fn late() -> Failure {
+    Failure::new(Kind::TimedOut, Initiator::User, "the time of the call was over before it was sent")
+}

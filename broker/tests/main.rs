@@ -1,0 +1,4 @@
+//! The tests of the broker.
+#![allow(clippy::unwrap_used)]
+
+mod suite;

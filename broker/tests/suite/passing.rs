@@ -1,0 +1,207 @@
+//! Routes without a contract: what comes in goes on as it came, with the headers beside it.
+
+use super::{LONG, Running, Scratch, order, shop_at, start, try_start, until};
+use everywire::model::visit::WithHeaders;
+use everywire::model::{
+    Answer, Encode, Header, Headers, Interface, Operation, Outcome, Remote, Request, Servant, Shape, visit,
+};
+use everywire::{Kind, Node};
+use everywire_tests::shop::market::{FindError, Missing, Shop};
+use std::sync::{Arc, Condvar, Mutex};
+
+/// A broker between IIOP and IIOP; `more` are further lines of its route.
+fn broker(target: &str, more: &str) -> Running {
+    start(&format!(
+        r#"
+        [listen.front]
+        address = "iiop://127.0.0.1:0"
+        [[route]]
+        name = "all"
+        to = "{target}"
+        {more}
+        "#,
+    ))
+}
+
+/// The same object, at the broker.
+fn through(broker: &Running, reference: &str) -> String {
+    let at = broker.broker.address("front").unwrap();
+    let (_, key) = reference.rsplit_once('/').unwrap();
+    format!("{}/{key}", at.trim_end_matches('/'))
+}
+
+#[test]
+fn results_exceptions_and_failures_pass_without_a_contract() {
+    let (_backend, store, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(&target, "");
+    assert!(broker.reference("all").starts_with("iiop://127.0.0.1:"), "{}", broker.reference("all"));
+    let client = Node::new();
+    let shop = client.connect::<dyn Shop>(&broker.reference("all")).unwrap();
+    assert_eq!(shop.get_orders(3).unwrap(), [order(0), order(1), order(2)]);
+    assert_eq!(shop.mix(7, "äbc").unwrap(), (3, 3.5, "cbä".into()));
+    shop.set_title("corner").unwrap();
+    assert_eq!(*store.title.lock().unwrap(), "corner");
+    match shop.find(-1) {
+        Err(FindError::Missing(missing)) => {
+            assert_eq!(missing, Missing { number: -1, why: "no -1".into() });
+        }
+        other => panic!("{other:?}"),
+    }
+    let nobody = shop.tell(None, "x").unwrap_err();
+    assert_eq!((nobody.kind(), nobody.message()), (Kind::BadArgument, "nobody to tell"));
+    shop.note("one").unwrap();
+    let notes = store.notes.lock().unwrap();
+    drop(store.noted.wait_timeout_while(notes, LONG, |notes| notes.is_empty()).unwrap());
+    assert_eq!(shop.noted().unwrap(), 1);
+    assert!(
+        broker.metric(r#"calls_total{route="all",outcome="done"}"#) >= 4.0,
+        "{}",
+        broker.broker.metrics()
+    );
+    assert!(
+        broker.metric(r#"calls_total{route="all",outcome="raised"}"#) >= 1.0,
+        "{}",
+        broker.broker.metrics()
+    );
+    // Another object than the route's is nobody's.
+    let other = through(&broker, "iiop://x/nobody");
+    let failure = client.connect::<dyn Shop>(&other).unwrap().noted().unwrap_err();
+    assert_eq!(failure.kind(), Kind::NoObject, "{failure}");
+}
+
+#[test]
+fn every_object_of_a_target_without_a_key_is_reached() {
+    let (backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let second = super::Store::new();
+    "second".clone_into(&mut second.title.lock().unwrap());
+    backend.export::<dyn Shop>("other/shop", second);
+    let at = target.rsplit_once('/').unwrap().0;
+    let all = broker(at, "");
+    let client = Node::new();
+    let title = |broker: &Running, key: &str| {
+        let address = format!("{}/{key}", broker.broker.address("front").unwrap().trim_end_matches('/'));
+        client.connect::<dyn Shop>(&address).unwrap().title()
+    };
+    assert_eq!(title(&all, "shop").unwrap(), "shop");
+    assert_eq!(title(&all, "other/shop").unwrap(), "second");
+    assert_eq!(title(&all, "third").unwrap_err().kind(), Kind::NoObject);
+    let some = broker(at, r#"match = { key = "other/*", operation = "_get_*" }"#);
+    assert_eq!(title(&some, "other/shop").unwrap(), "second");
+    assert_eq!(title(&some, "shop").unwrap_err().kind(), Kind::NoObject);
+}
+
+/// Takes whatever is called, and keeps the headers beside it.
+#[derive(Default)]
+struct Ears(Mutex<Vec<String>>, Condvar);
+
+impl Servant for Ears {
+    fn interface(&self) -> &Interface {
+        <dyn Shop as Remote>::interface()
+    }
+
+    fn dispatch(&self, mut request: Request) {
+        let body = request.body();
+        let headers = body.headers().map(|headers| headers.list(body).unwrap()).unwrap_or_default();
+        let told = headers.iter().map(|header| format!("{}={}", header.name, header.display()));
+        self.0.lock().unwrap().extend(told);
+        self.1.notify_all();
+        let mut beside = Headers::default();
+        beside.add(Header::text("0x45570010", "answer"));
+        request.answer(Answer::Done(&WithHeaders { values: &visit::Nothing, headers: &beside }));
+    }
+}
+
+#[test]
+fn headers_are_matched_and_changed_before_and_behind_a_copy() {
+    let scratch = Scratch::new();
+    let (backend, ears) = (Node::new(), Arc::new(Ears::default()));
+    backend.listen("iiop://127.0.0.1:0").unwrap();
+    backend.export_prefix("", ears.clone());
+    let target = backend.print_friendly(&backend.published_as("", "ears"));
+    let file = scratch.path("copies.ndjson");
+    let broker = broker(
+        &target,
+        &format!(
+            r#"
+            match = {{ header = {{ "0x45570001" = "6f*" }} }}
+            copy = {{ to = "{file}", answers = true }}
+            edits = [
+                {{ put = "0x45570001", value = "new", before-copy = true }},
+                {{ add = "0x45570002", bytes = "00ff" }},
+                {{ remove = "0x45570003" }},
+                {{ add = "0x45570011", value = "more", answers = true }},
+            ]
+            "#
+        ),
+    );
+    let client = Node::new();
+    let object = client.object(&through(&broker, &target)).unwrap();
+    let ask = |headers: &Headers| {
+        let operation = Operation::new("anything", vec![], Shape::Void);
+        let values: &dyn Encode = &visit::Nothing;
+        object.invoke(&operation, &WithHeaders { values, headers })
+    };
+    let mut headers = Headers::default();
+    headers.add(Header::text("0x45570003", "gone"));
+    assert!(matches!(ask(&headers), Outcome::Failed(failure) if failure.kind() == Kind::NoObject));
+    headers.add(Header::text("0x45570001", "old"));
+    let Outcome::Done(body) = ask(&headers) else { panic!() };
+    assert_eq!(*ears.0.lock().unwrap(), ["0x45570001=6e6577", "0x45570002=00ff"]);
+    let list = body.headers().unwrap().list(&body).unwrap();
+    let told: Vec<_> = list.iter().map(|header| (header.name.as_str(), header.display())).collect();
+    assert_eq!(told, [("0x45570010", "616e73776572".into()), ("0x45570011", "6d6f7265".into())]);
+    let mut copies = String::new();
+    until("both copies are there", || {
+        copies = std::fs::read_to_string(&file).unwrap_or_default();
+        copies.lines().count() == 2
+    });
+    // With what was changed before, and without what was changed behind it.
+    let (call, answer) = copies.split_once('\n').unwrap();
+    assert!(call.contains(r#""operation":"anything""#) && call.contains(r#""value":"new""#), "{call}");
+    assert!(call.contains("0x45570003") && !call.contains("0x45570002"), "{call}");
+    assert!(answer.contains("616e73776572") && !answer.contains("6d6f7265"), "{answer}");
+}
+
+#[test]
+fn what_needs_a_contract_is_told_with_its_place() {
+    let text = r#"
+[listen.front]
+address = "iiop://127.0.0.1:0"
+[[route]]
+name = "all"
+to = "dbus+unix:///tmp/none"
+validate = true
+edits = { put = "x" }
+"#;
+    let mistakes = try_start(text).err().unwrap().to_string();
+    assert!(mistakes.contains("broker.toml:8:"), "{mistakes}");
+    let text = text.replace("edits = { put = \"x\" }\n", "");
+    let mistakes = try_start(&text).err().unwrap().to_string();
+    assert!(mistakes.contains("from giop to dbus nothing passes without a contract"), "{mistakes}");
+    assert!(mistakes.contains("broker.toml:7:12: `validate` needs a contract"), "{mistakes}");
+}
+
+#[test]
+fn a_caller_that_leaves_takes_its_connections_with_it() {
+    let (backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(&target, "");
+    for _ in 0..3 {
+        let client = Node::new();
+        client.connect::<dyn Shop>(&broker.reference("all")).unwrap().noted().unwrap();
+        until("the caller has a connection of its own", || backend.connections() == 1);
+        client.stop();
+        until("it ended with the caller's", || backend.connections() == 0);
+    }
+}
+
+#[test]
+fn a_caller_is_sent_to_the_object_that_it_names() {
+    let (backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(target.rsplit_once('/').unwrap().0, r#"mode = "redirect""#);
+    let client = Node::new();
+    let shop = client.connect::<dyn Shop>(&through(&broker, &target)).unwrap();
+    assert_eq!(shop.title().unwrap(), "shop");
+    assert_eq!(shop.get_orders(1).unwrap(), [order(0)]);
+    // The caller's own connection is the only one there.
+    assert_eq!(backend.connections(), 1);
+}

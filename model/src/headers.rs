@@ -1,0 +1,173 @@
+//! Headers: what travels beside a body, for the hops on the way as much as for the servant.
+//!
+//! SOAP header blocks, service contexts of GIOP, header fields of D-Bus, extensions of ORPC. Those that came are shared bytes that
+//! nobody has looked at; changes are kept apart ([`Edit`]) and applied when the message goes out, so that a change costs the headers
+//! and never the body, whether a copy was made before or after. What belongs to one connection only (addressing, character sets,
+//! serial numbers) is each session's own and not passed on.
+
+use crate::body::Body;
+use crate::visit::Visit;
+use bytes::Bytes;
+use std::borrow::Cow;
+
+/// The headers of a message.
+#[derive(Debug, Clone, Default)]
+pub struct Headers {
+    /// As they came, in the wire's encoding; empty where there are none.
+    raw: Bytes,
+    edits: Vec<Edit>,
+}
+
+/// One header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// Its name, as the wire's users write it: `{namespace}name` in SOAP, a number such as `0x41545401` in GIOP, the number of the
+    /// field on D-Bus, a GUID on DCOM.
+    pub name: String,
+    /// What it says.
+    pub content: Content,
+    /// Whether the receiver must refuse the message if it does not know this header (`mustUnderstand` of SOAP).
+    pub must_understand: bool,
+}
+
+/// What a header says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// Text; on SOAP also elements, as XML.
+    Text(String),
+    /// Bytes in the wire's encoding.
+    Bytes(Bytes),
+}
+
+/// A change of headers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    /// One more.
+    Add(Header),
+    /// In place of all that have its name, or one more if none has.
+    Put(Header),
+    /// All of this name go.
+    Remove(String),
+}
+
+impl Header {
+    /// A header that says a text.
+    pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), content: Content::Text(text.into()), must_understand: false }
+    }
+
+    /// A header of bytes in the wire's encoding.
+    pub fn bytes(name: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
+        Self { name: name.into(), content: Content::Bytes(bytes.into()), must_understand: false }
+    }
+
+    /// What it says, for people: bytes as hexadecimal digits.
+    pub fn display(&self) -> Cow<'_, str> {
+        match &self.content {
+            Content::Text(text) => Cow::Borrowed(text),
+            Content::Bytes(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        }
+    }
+}
+
+impl Headers {
+    /// Headers that came, in the wire's encoding.
+    pub fn received(raw: Bytes) -> Self {
+        Self { raw, edits: Vec::new() }
+    }
+
+    /// As they came, in the wire's encoding.
+    pub fn raw(&self) -> &Bytes {
+        &self.raw
+    }
+
+    /// The changes, in order.
+    pub fn edits(&self) -> &[Edit] {
+        &self.edits
+    }
+
+    /// Whether there are none, and no changes.
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty() && self.edits.is_empty()
+    }
+
+    /// One more change.
+    pub fn edit(&mut self, edit: Edit) {
+        self.edits.push(edit);
+    }
+
+    /// One more header.
+    pub fn add(&mut self, header: Header) {
+        self.edit(Edit::Add(header));
+    }
+
+    /// A header in place of all that have its name.
+    pub fn put(&mut self, header: Header) {
+        self.edit(Edit::Put(header));
+    }
+
+    /// Removes all of this name.
+    pub fn remove(&mut self, name: impl Into<String>) {
+        self.edit(Edit::Remove(name.into()));
+    }
+
+    /// Whether a header of this name that came still goes out.
+    pub fn keeps(&self, name: &str) -> bool {
+        !self.edits().iter().any(|edit| match edit {
+            Edit::Add(_) => false,
+            Edit::Put(header) => header.name == name,
+            Edit::Remove(removed) => removed == name,
+        })
+    }
+
+    /// The headers that the changes bring, in order.
+    pub fn brought(&self) -> impl Iterator<Item = &Header> {
+        let edits = self.edits();
+        edits.iter().enumerate().filter_map(move |(at, edit)| {
+            let (Edit::Add(header) | Edit::Put(header)) = edit else { return None };
+            let later = edits.get(at + 1..).unwrap_or_default();
+            let goes = later.iter().any(|edit| match edit {
+                Edit::Add(_) => false,
+                Edit::Put(other) => other.name == header.name,
+                Edit::Remove(name) => *name == header.name,
+            });
+            (!goes).then_some(header)
+        })
+    }
+
+    /// All headers of a message with this body, with the changes.
+    ///
+    /// # Errors
+    /// Those that came do not decode.
+    pub fn list(&self, body: &Body) -> Visit<Vec<Header>> {
+        let mut all = if self.raw.is_empty() { Vec::new() } else { body.codec.headers(body)? };
+        all.retain(|header| self.keeps(&header.name));
+        all.extend(self.brought().cloned());
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_applied_in_order() {
+        let mut headers = Headers::default();
+        assert!(headers.is_empty());
+        headers.add(Header::text("a", "1"));
+        headers.add(Header::text("a", "2"));
+        headers.put(Header::text("b", "3"));
+        let names = |headers: &Headers| -> Vec<String> {
+            headers.brought().map(|header| format!("{}={}", header.name, header.display())).collect()
+        };
+        assert_eq!(names(&headers), ["a=1", "a=2", "b=3"]);
+        headers.put(Header::bytes("a", vec![1, 0xff]));
+        assert_eq!(names(&headers), ["b=3", "a=01ff"]);
+        assert!(!headers.keeps("a") && !headers.keeps("b") && headers.keeps("c"));
+        headers.remove("a");
+        headers.remove("c");
+        assert_eq!(names(&headers), ["b=3"]);
+        assert!(!headers.keeps("c"));
+    }
+}

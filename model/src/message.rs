@@ -1,0 +1,211 @@
+//! Messages: what goes out on a connection, what comes in, and how it is answered.
+//!
+//! A body is values, or bytes that came by another connection of the same wire and are passed on as they are. Whoever passes one on
+//! needs no contract: the operation is named in the wire's own words ([`Method::Named`]), exceptions and failures come back with
+//! their bytes ([`Encoded`]), and headers travel beside ([`crate::Headers`]).
+
+use crate::body::Body;
+use crate::contract::{Interface, Operation};
+use crate::failure::{Failure, Initiator, Kind};
+use crate::reference::{Profile, Reference};
+use crate::session::CallId;
+use crate::shape::Struct;
+use crate::visit::Encode;
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What to ask an object.
+#[derive(Clone, Copy)]
+pub enum Method<'a> {
+    /// An operation whose contract is here.
+    Typed {
+        /// The interface that the operation is of, where it is known.
+        interface: Option<&'a Interface>,
+        /// The operation.
+        operation: &'a Operation,
+    },
+    /// An operation that nobody here knows, in the words of the wire that it came by ([`Incoming::interface`],
+    /// [`Incoming::operation`]). Its arguments are a body of that wire, passed on.
+    Named {
+        /// The interface's name on the wire; empty where the wire or the caller names none.
+        interface: &'a [u8],
+        /// The operation's name on the wire.
+        operation: &'a [u8],
+    },
+}
+
+impl<'a> Method<'a> {
+    /// The interface and the operation.
+    ///
+    /// # Errors
+    /// Nobody here knows them, and this wire cannot call without ([`Kind::Unsupported`]).
+    pub fn typed(self) -> Result<(Option<&'a Interface>, &'a Operation), Failure> {
+        match self {
+            Self::Typed { interface, operation } => Ok((interface, operation)),
+            Self::Named { .. } => Err(needs_contract("a call of an operation that nobody here knows")),
+        }
+    }
+
+    /// The interface, where its contract is here.
+    pub fn interface(self) -> Option<&'a Interface> {
+        match self {
+            Self::Typed { interface, .. } => interface,
+            Self::Named { .. } => None,
+        }
+    }
+
+    /// The operation's name on wires that send names.
+    pub fn name(self) -> &'a [u8] {
+        match self {
+            Self::Typed { operation, .. } => operation.name.as_bytes(),
+            Self::Named { operation, .. } => operation,
+        }
+    }
+
+    /// The operation's name for people.
+    pub fn label(self) -> Cow<'a, str> {
+        match self {
+            Self::Typed { operation, .. } => Cow::Borrowed(&*operation.label),
+            Self::Named { operation, .. } => String::from_utf8_lossy(operation),
+        }
+    }
+
+    /// Whether the contract says that there is no reply.
+    pub fn is_oneway(self) -> bool {
+        match self {
+            Self::Typed { operation, .. } => operation.oneway,
+            Self::Named { .. } => false,
+        }
+    }
+}
+
+/// The failure of a hop that cannot pass something on as it came.
+#[cold]
+pub fn needs_contract(what: &str) -> Failure {
+    Failure::new(
+        Kind::Unsupported,
+        Initiator::Here,
+        format!("{what} does not pass here without its contract"),
+    )
+    .with_hint("give the contract, so that values can be read and written")
+}
+
+/// A call to send.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// The object.
+    pub profile: &'a Profile,
+    /// What to ask it.
+    pub method: Method<'a>,
+    /// With what: values, or a body that is passed on as it came, and the headers beside it ([`Encode::carries`]).
+    pub arguments: &'a dyn Encode,
+    /// Whether a reply is wanted.
+    pub expects: Expects,
+}
+
+/// Whether the caller wants a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expects {
+    /// Yes.
+    Reply,
+    /// No.
+    Nothing,
+}
+
+/// A call that came in.
+#[derive(Debug)]
+pub struct Incoming {
+    /// To answer.
+    pub id: CallId,
+    /// Who calls, in the wire's terms, where a router stands between; mostly empty.
+    pub sender: Bytes,
+    /// The object's key.
+    pub key: Bytes,
+    /// The interface's name on the wire; empty where the wire or the caller names none.
+    pub interface: Bytes,
+    /// The operation's name on the wire.
+    pub operation: Bytes,
+    /// The arguments.
+    pub body: Body,
+    /// Whether the peer waits for an answer.
+    pub expects: Expects,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone)]
+pub enum Outcome<B> {
+    /// With results.
+    Done(B),
+    /// With an exception that the contract names. On the heap, so that other outcomes are small.
+    Raised(Box<Raised<B>>),
+    /// With a failure.
+    Failed(Failure),
+    /// The object is elsewhere: ask there.
+    Moved(Reference),
+}
+
+/// An exception that a call ended with.
+#[derive(Debug, Clone)]
+pub struct Raised<B> {
+    /// The exception's identity, or its name on wires that send names.
+    pub id: String,
+    /// Its fields.
+    pub body: B,
+    /// As it came, where the call was passed on.
+    pub encoded: Option<Arc<Encoded>>,
+}
+
+/// An exception or a failure in the bytes of the wire that it came by, for whoever passes it on.
+#[derive(Debug, Clone)]
+pub struct Encoded {
+    /// The exception's identity or the failure's code, as the wire spells it; empty where it is in the body.
+    pub id: String,
+    /// Whether it is an exception of a contract, and not a failure.
+    pub raised: bool,
+    /// What came behind.
+    pub body: Body,
+}
+
+impl<B> Outcome<B> {
+    /// With this exception.
+    pub fn raised(id: impl Into<String>, body: B) -> Self {
+        Self::Raised(Box::new(Raised { id: id.into(), body, encoded: None }))
+    }
+}
+
+impl<'a> Answer<'a> {
+    /// The same in our words, for sessions that pass nothing on.
+    #[must_use]
+    pub fn in_our_words(self) -> Self {
+        match self {
+            Self::Passed { failure, .. } => Self::Failed(failure),
+            answer => answer,
+        }
+    }
+}
+
+/// How a call is answered.
+#[derive(Clone, Copy)]
+pub enum Answer<'a> {
+    /// With results; also the answer to a probe for an object that is here.
+    Done(&'a dyn Encode),
+    /// With an exception that the contract names.
+    Raised {
+        /// The exception.
+        shape: &'a Struct,
+        /// Its fields, as one struct.
+        fields: &'a dyn Encode,
+    },
+    /// With a failure.
+    Failed(&'a Failure),
+    /// The object is elsewhere.
+    Moved(&'a Reference),
+    /// With an exception or a failure of another hop, as it came. A session of another wire answers with `failure` instead.
+    Passed {
+        /// As it came.
+        encoded: &'a Encoded,
+        /// The same in our words.
+        failure: &'a Failure,
+    },
+}

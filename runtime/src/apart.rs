@@ -1,0 +1,90 @@
+//! Connections apart: those of one caller, which nobody else in the node calls on.
+//!
+//! A hop has one set for each client: then what a session agrees on with its backend (character sets, dictionaries, an account) is
+//! what the client agreed on with the hop, and a client that leaves ends what was there for it alone.
+
+use crate::connection::Connection;
+use crate::links::Way;
+use crate::shard::{Shard, led_here};
+use crate::shared::{Shared, no_loop};
+use crate::signals::stopped;
+use crate::sync::lock;
+use crate::target::Remote;
+use bytes::{BufMut, Bytes, BytesMut};
+use everywire_model::{Failure, Initiator, Kind, Object, Reference};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+/// Numbers them in this process.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// A set of connections of its own, for the objects that are resolved by it. They end with a goodbye when it and the last of those
+/// objects is dropped.
+pub struct Apart {
+    number: u64,
+    node: Weak<Shared>,
+    /// The event loop that its connections belong to: that of whoever it was made for.
+    shard: Weak<Shard>,
+}
+
+impl Apart {
+    pub(crate) fn new(node: Weak<Shared>) -> Arc<Self> {
+        let shard = led_here().map(|shard| Arc::downgrade(&shard)).unwrap_or_default();
+        Arc::new(Self { number: NEXT.fetch_add(1, Ordering::Relaxed), node, shard })
+    }
+
+    /// The object behind a reference, called over these connections.
+    ///
+    /// # Errors
+    /// The node has ended.
+    pub fn resolve(self: &Arc<Self>, reference: &Reference) -> Result<Object, Failure> {
+        let node = self.node.upgrade().ok_or_else(stopped)?;
+        let deadline = node.deadline;
+        Ok(Object::new(match crate::here::here(&node, reference, deadline) {
+            Some(here) => Arc::new(here),
+            None => Arc::new(Remote::new(node, reference.clone(), deadline).over(Arc::clone(self))),
+        }))
+    }
+
+    /// A connection is one of its own: answers are read by the event loop that sends them on.
+    pub(crate) fn take_in(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
+        connection.last();
+        match self.shard.upgrade() {
+            Some(shard) if connection.seat().is_none() => shard.reserve(connection).map_err(no_loop),
+            _ => Ok(()),
+        }
+    }
+
+    /// What tells its connections from those of others on a lane.
+    pub(crate) fn lane(&self, lane: &[u8]) -> Bytes {
+        let mut own = BytesMut::with_capacity(lane.len() + 9);
+        own.put_slice(lane);
+        // No lane of a wire ends so: it would be another caller's.
+        own.put_u8(0xff);
+        own.put_u64(self.number);
+        own.freeze()
+    }
+
+    fn has(&self, way: &Way) -> bool {
+        way.2.ends_with(&self.number.to_be_bytes()) && way.2.iter().nth_back(8) == Some(&0xff)
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        let Some(node) = self.node.upgrade() else { return };
+        let gone: Vec<_> = lock(&node.links).extract_if(|way, _| self.has(way)).collect();
+        if gone.is_empty() {
+            return;
+        }
+        // A goodbye may take a moment, and this thread may be an event loop.
+        node.apart(Box::new(move || {
+            let why = Failure::new(
+                Kind::Unreachable,
+                Initiator::Here,
+                "nobody calls over this connection any more",
+            );
+            gone.iter().for_each(|(_, connection)| connection.cut(&why));
+        }));
+    }
+}

@@ -1,0 +1,160 @@
+//! A hop without any contract: what comes by one connection leaves by another.
+
+use super::{References, Server};
+use everywire::model::contract::InterfaceKind;
+use everywire::model::{
+    Answer, Bytes, CallId, Expects, Failure, Interface, Link, Object, Outcome, Reference, Request, Servant,
+};
+use everywire::{Apart, Node};
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// A hop, and the references that lead through it.
+pub struct Hop {
+    file: PathBuf,
+    _node: Node,
+}
+
+impl Hop {
+    /// One that listens at an address, and passes on to where a server's objects are.
+    pub fn to(server: &Server, address: &str, dir: &Path) -> Self {
+        fs::create_dir_all(dir).expect("a directory");
+        let node: Node = Node::builder().max_message(128 << 20).build().into();
+        node.listen(address).expect("a free port");
+        let text = fs::read_to_string(server.references()).expect("references");
+        let mut lines = String::new();
+        let mut backend = None;
+        for line in text.lines() {
+            let (name, reference) = line.split_once('\t').expect("a name and a reference");
+            let reference = node.parse(reference).expect("a reference");
+            let mut own = node.published_as(&reference.type_id, &reference.profiles[0].key);
+            own.type_id.clone_from(&reference.type_id);
+            lines += &format!("{name}\t{}\n", node.print(&own));
+            backend = Some(reference);
+        }
+        let backend = backend.expect("an object");
+        node.export_prefix(
+            "",
+            Arc::new(Forwarder { node: node.downgrade(), backend, clients: Mutex::default() }),
+        );
+        let file = dir.join("refs");
+        fs::write(&file, lines).expect("a file");
+        Self { file, _node: node }
+    }
+
+    /// The file of references.
+    pub fn references(&self) -> &Path {
+        &self.file
+    }
+}
+
+impl References for Hop {
+    fn reference(&self, name: &str) -> String {
+        let text = fs::read_to_string(&self.file).expect("references");
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name}\t")));
+        line.unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
+    }
+}
+
+struct Forwarder {
+    node: everywire::WeakNode,
+    backend: Reference,
+    clients: Mutex<HashMap<u64, Client>>,
+}
+
+struct Client {
+    apart: Arc<Apart>,
+    objects: HashMap<Bytes, Object>,
+}
+
+static ANY: Interface = Interface {
+    name: std::borrow::Cow::Borrowed("any"),
+    id: std::borrow::Cow::Borrowed(""),
+    identities: std::borrow::Cow::Borrowed(&[]),
+    kind: InterfaceKind::Plain,
+    bases: std::borrow::Cow::Borrowed(&[]),
+    operations: std::borrow::Cow::Borrowed(&[]),
+    inherited: 0,
+    attributes: std::borrow::Cow::Borrowed(&[]),
+    signals: std::borrow::Cow::Borrowed(&[]),
+    notes: std::borrow::Cow::Borrowed(&[]),
+    doc: std::borrow::Cow::Borrowed(""),
+};
+
+impl Forwarder {
+    fn object(&self, request: &Request) -> Result<Object, Failure> {
+        let mut clients = self.clients.lock().unwrap();
+        let client = clients.entry(request.link().number()).or_insert_with(|| Client {
+            apart: self.node.upgrade().expect("the hop stands").apart(),
+            objects: HashMap::new(),
+        });
+        let key = Bytes::copy_from_slice(request.key());
+        if let Some(object) = client.objects.get(&key) {
+            return Ok(object.clone());
+        }
+        let mut reference = self.backend.clone();
+        for profile in &mut reference.profiles {
+            profile.key = key.clone();
+        }
+        let object = client.apart.resolve(&reference)?;
+        client.objects.insert(key, object.clone());
+        Ok(object)
+    }
+}
+
+impl Servant for Forwarder {
+    fn interface(&self) -> &Interface {
+        &ANY
+    }
+
+    fn dispatch(&self, request: Request) {
+        assert_eq!(request.index(), Request::UNKNOWN);
+        let object = match self.object(&request) {
+            Ok(object) => object,
+            Err(failure) => return request.finish(Err(failure)),
+        };
+        let target = object.target();
+        if target.is_ready() {
+            return pass(&**target, request);
+        }
+        target.prepare(Box::new(move |found| match found {
+            Ok(target) => pass(&*target, request),
+            Err(failure) => request.finish(Err(failure)),
+        }));
+    }
+
+    fn closed(&self, link: &dyn Link) {
+        let gone = self.clients.lock().unwrap().remove(&link.number());
+        drop(gone);
+    }
+
+    fn cancelled(&self, _: &dyn Link, _: CallId) {}
+}
+
+fn pass(target: &dyn everywire::model::Target, mut request: Request) {
+    if request.expects() == Expects::Nothing {
+        let _ = target.notify(request.method(), request.body());
+        return;
+    }
+    let (interface, operation, body) = request.passing();
+    let method = everywire::model::Method::Named { interface: &interface, operation: &operation };
+    target.submit(
+        method,
+        &body,
+        Box::new(move |outcome| match &outcome {
+            Outcome::Done(body) => request.answer(Answer::Done(body)),
+            Outcome::Raised(raised) => {
+                let encoded = raised.encoded.as_ref().expect("as it came");
+                let failure = everywire::model::object::unexpected(&raised.id);
+                request.answer(Answer::Passed { encoded, failure: &failure });
+            }
+            Outcome::Failed(failure) => match failure.encoded() {
+                Some(encoded) => request.answer(Answer::Passed { encoded, failure }),
+                None => request.answer(Answer::Failed(failure)),
+            },
+            Outcome::Moved(reference) => request.answer(Answer::Moved(reference)),
+        }),
+    );
+}

@@ -1,0 +1,297 @@
+//! Calls and answers that pass without a contract: bodies as they came, with another header in front (CORBA 3.3 part 2, section 9.4).
+//!
+//! What a body's bytes depend on is kept: its byte order is that of the whole new message, its GIOP version too, and it begins at
+//! the same place of a block of eight. In GIOP 1.2 every body does; before that, a service context without meaning and the
+//! principal, which nobody reads, make the header as long as it has to be. Text in a body is in the character sets of the
+//! connection it came by, so that the connection it leaves by must have agreed on the same. Service contexts pass, but those that
+//! speak of one connection. References in a body are not touched: they lead past the hop.
+
+use crate::cdr::{Get, NATIVE_LITTLE, Put};
+use crate::codesets::{self, Dialect};
+use crate::frame::{self, MessageKind};
+use crate::requests::{put_target, shift};
+use crate::session::{GiopSession, Serving};
+use crate::values::CDR_NAME;
+use crate::{components, contexts};
+use everywire_model::headers::Content;
+use everywire_model::message::needs_contract;
+use everywire_model::visit::Carries;
+use everywire_model::{
+    Body, Call, CallId, Encode, Expects, Failure, Header, Headers, Initiator, Kind, Profile, Visit,
+};
+
+impl GiopSession {
+    /// Sends a call whose body is passed on, or that has headers.
+    #[cold]
+    pub(crate) fn request_with(&mut self, call: &Call<'_>, carries: Carries<'_>) -> Result<CallId, Failure> {
+        let passed = carries.body.map(|body| as_cdr(body).map(|dialect| (body, dialect))).transpose()?;
+        let version = call.profile.version.1.min(2);
+        let minor = passed.map_or(version, |(_, dialect)| dialect.minor);
+        let (dialect, told) = match (passed, self.dialect) {
+            (Some((_, dialect)), None) => (dialect, self.adopt(call.profile, dialect)?),
+            (Some((body, dialect)), Some(agreed)) => {
+                // What has no text in it does not mind.
+                let same = (agreed.narrow, agreed.wide) == (dialect.narrow, dialect.wide);
+                if !same && !body.bytes.is_empty() {
+                    return Err(needs_contract(
+                        "text in other character sets than this connection has agreed on",
+                    ));
+                }
+                (Dialect { minor, ..agreed }, None)
+            }
+            (None, Some(dialect)) => (Dialect { minor, ..dialect }, None),
+            (None, None) if minor == 0 => (Dialect::default(), None),
+            (None, None) => {
+                let dialect = components::code_sets(call.profile)
+                    .map_or(Dialect { minor, ..Dialect::OURS }, |offer| offer.choose(minor));
+                (dialect, Some(dialect))
+            }
+        };
+        let (id, is_asked) = (self.next_id, call.expects == Expects::Reply);
+        let beside = Passing::new(carries, told)?;
+        self.passing_message(dialect.minor, MessageKind::Request, carries.body, |session, start, fill| {
+            let addressing = session.addressing;
+            let swap = carries.body.is_some_and(|body| body.little != NATIVE_LITTLE);
+            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap };
+            if minor >= 2 {
+                put.u32(id);
+                put.out.extend_from_slice(&[if is_asked { 3 } else { 0 }, 0, 0, 0]);
+                put_target(call.profile, addressing, &mut put);
+                put.string(call.method.name());
+                beside.put(&mut put, None);
+            } else {
+                beside.put(&mut put, fill.map(|fill| fill & 4));
+                put.u32(id);
+                put.u8(is_asked.into());
+                if minor == 1 {
+                    put.out.extend_from_slice(&[0; 3]);
+                }
+                put.octets(&call.profile.key);
+                put.string(call.method.name());
+                put.octets(&[0; 3][..fill.unwrap_or_default() & 3]);
+            }
+            session.values_or_body(start, dialect, call.arguments, carries.body)
+        })?;
+        self.take_id();
+        if self.dialect.is_none() && dialect != Dialect::default() {
+            self.dialect = Some(dialect);
+        }
+        if is_asked {
+            self.waiting.push_back(id);
+            self.passed.push_back(id);
+        }
+        Ok(CallId(id.into()))
+    }
+
+    /// Answers with a body that is passed on, or with headers beside.
+    #[cold]
+    pub(crate) fn put_reply_with(
+        &mut self,
+        serving: &Serving,
+        status: u32,
+        values: &dyn Encode,
+        carries: Carries<'_>,
+    ) -> Visit<()> {
+        let (id, dialect) = (serving.id, serving.dialect);
+        if let Some(body) = carries.body {
+            let came = as_cdr(body)?;
+            if !body.bytes.is_empty() && (came.narrow, came.wide) != (dialect.narrow, dialect.wide) {
+                return Err(needs_contract("an answer with text in other character sets than the caller's"));
+            }
+        }
+        let beside = Passing::new(carries, None)?;
+        self.passing_message(dialect.minor, MessageKind::Reply, carries.body, |session, start, fill| {
+            let swap = carries.body.is_some_and(|body| body.little != NATIVE_LITTLE);
+            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap };
+            if dialect.minor >= 2 {
+                put.u32(id);
+                put.u32(status);
+                beside.put(&mut put, None);
+            } else {
+                if fill.is_some_and(|fill| fill & 3 != 0) {
+                    return Err(needs_contract("an answer of another version of GIOP"));
+                }
+                beside.put(&mut put, fill);
+                put.u32(id);
+                put.u32(status);
+            }
+            session.values_or_body(start, dialect, values, carries.body)
+        })
+    }
+
+    /// Appends a message in the byte order of the body that it passes on. `write` gets how many bytes more there have to be in front of
+    /// the body, once that is known.
+    fn passing_message(
+        &mut self,
+        minor: u8,
+        kind: MessageKind,
+        body: Option<&Body>,
+        write: impl Fn(&mut Self, usize, Option<usize>) -> Visit<()>,
+    ) -> Visit<()> {
+        let turned = body.is_some_and(|body| body.little != NATIVE_LITTLE);
+        if turned && self.fragment != 0 {
+            return Err(needs_contract("a body of another byte order, in fragments,"));
+        }
+        let header = self.out.flat().len();
+        self.message(minor, kind, |session, start| {
+            let mark = session.out.mark();
+            write(session, start, None)?;
+            let Some(body) = body.filter(|body| !body.bytes.is_empty()) else { return Ok(()) };
+            let at = (session.out.position() - start).wrapping_sub(body.bytes.len());
+            let missing = body.base.wrapping_sub(at) & 7;
+            if missing == 0 {
+                return Ok(());
+            }
+            if minor >= 2 {
+                return Err(needs_contract("a body of another version of GIOP"));
+            }
+            session.out.truncate(mark);
+            write(session, start, Some(missing))
+        })?;
+        if turned {
+            frame::turn(self.out.flat(), header);
+        }
+        Ok(())
+    }
+
+    fn values_or_body(
+        &mut self,
+        start: usize,
+        dialect: Dialect,
+        values: &dyn Encode,
+        body: Option<&Body>,
+    ) -> Visit<()> {
+        let Some(body) = body else { return self.body(start, dialect, values) };
+        if dialect.minor >= 2 {
+            self.encoded_body(start, &body.bytes);
+        } else {
+            self.out.splice(body.bytes.clone());
+        }
+        Ok(())
+    }
+
+    /// The character sets of a connection that has not agreed on any are those of the body that it passes on first, if its server takes
+    /// them. What the peer is told of that.
+    fn adopt(&self, profile: &Profile, dialect: Dialect) -> Result<Option<Dialect>, Failure> {
+        let nothing_said = Dialect { minor: dialect.minor, ..Dialect::default() };
+        if dialect.minor == 0 || dialect == nothing_said {
+            return Ok(None);
+        }
+        match components::code_sets(profile) {
+            Some(offer) if !offer.takes(dialect) => {
+                Err(needs_contract("text in character sets that the server does not take"))
+            }
+            _ => Ok(Some(dialect)),
+        }
+    }
+
+    /// Forgets that a call was passed on; whether it was.
+    #[inline]
+    pub(crate) fn was_passed(&mut self, id: u32) -> bool {
+        match self.passed.iter().position(|passed| *passed == id) {
+            None => false,
+            Some(at) => self.passed.remove(at).is_some(),
+        }
+    }
+}
+
+/// The dialect of a body that is passed on.
+fn as_cdr(body: &Body) -> Result<Dialect, Failure> {
+    if body.codec.name() != CDR_NAME {
+        return Err(needs_contract("a body of another wire"));
+    }
+    Ok(Dialect::from_number(body.dialect))
+}
+
+/// Service contexts to send.
+struct Passing<'a> {
+    told: Option<Dialect>,
+    /// (number, data) of those that came, each with its bytes from the number on.
+    kept: Vec<(u32, &'a [u8])>,
+    brought: Vec<(u32, &'a [u8])>,
+}
+
+impl<'a> Passing<'a> {
+    fn new(carries: Carries<'a>, told: Option<Dialect>) -> Result<Self, Failure> {
+        let mut kept = Vec::new();
+        let edits = carries.headers;
+        if let Some((headers, body)) = carries.body.and_then(|body| Some((body.headers()?, body)))
+            && !headers.raw().is_empty()
+        {
+            let mut get = Get { bytes: headers.raw(), pos: 0, base: 0, little: body.little };
+            let stays = |name: &str| headers.keeps(name) && edits.is_none_or(|edits| edits.keeps(name));
+            contexts::each(&mut get, |id, data| {
+                if contexts::passes(id) && stays(&name(id)) {
+                    kept.push((id, data));
+                }
+                Ok(())
+            })?;
+        }
+        let own = carries.body.and_then(Body::headers);
+        let mut brought = Vec::new();
+        for header in own.into_iter().chain(edits).flat_map(Headers::brought) {
+            brought.push(context(header)?);
+        }
+        Ok(Self { told, kept, brought })
+    }
+
+    /// Writes the list; `fill` of 4 has it end half a block of eight later.
+    fn put(&self, put: &mut Put<'_>, fill: Option<usize>) {
+        let fill = fill.filter(|fill| fill & 4 != 0);
+        let own = usize::from(self.told.is_some()) + usize::from(fill.is_some());
+        put.count(own + self.kept.len() + self.brought.len());
+        if let Some(dialect) = self.told {
+            put.u32(contexts::CODE_SETS);
+            put.encapsulated(|put| codesets::put_context(dialect, put));
+        }
+        for (id, data) in self.kept.iter().chain(&self.brought) {
+            put.u32(*id);
+            put.octets(data);
+        }
+        if fill.is_some() {
+            // What follows begins at a multiple of 4: the number and the count are a block of eight, this is the half.
+            put.u32(contexts::FILL);
+            put.octets(&[0; 4]);
+        }
+    }
+}
+
+/// A context's name among headers.
+pub(crate) fn name(id: u32) -> String {
+    format!("{id:#010x}")
+}
+
+/// The context that a header is.
+fn context(header: &Header) -> Result<(u32, &[u8]), Failure> {
+    let name = header.name.as_str();
+    let number = match name.strip_prefix("0x").or_else(|| name.strip_prefix("0X")) {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => name.parse(),
+    };
+    let Some(id) = number.ok().filter(|id| contexts::passes(*id)) else {
+        let what = format!("`{name}` names no service context");
+        return Err(Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
+            "give its number, such as 0x45570001; character sets (1) and listening points (5) are the connection's",
+        ));
+    };
+    Ok(match &header.content {
+        Content::Text(text) => (id, text.as_bytes()),
+        Content::Bytes(bytes) => (id, bytes),
+    })
+}
+
+/// The contexts that came beside a body, as headers.
+pub(crate) fn headers(body: &Body) -> Visit<Vec<Header>> {
+    let mut all = Vec::new();
+    if let Some(headers) = body.headers().filter(|headers| !headers.raw().is_empty()) {
+        let raw = headers.raw();
+        let mut get = Get { bytes: raw, pos: 0, base: 0, little: body.little };
+        contexts::each(&mut get, |id, data| {
+            if contexts::passes(id) {
+                all.push(Header::bytes(name(id), raw.slice_ref(data)));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(all)
+}
