@@ -223,7 +223,7 @@ impl Servant for Gate {
     fn closed(&self, link: &dyn Link) {
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
         for target in routes.iter().flat_map(|route| &route.targets) {
-            target.forget(link.number());
+            target.forget(link.serial_number());
         }
     }
 }

@@ -178,7 +178,7 @@ impl Lanes {
             // A call that was let in while its connection ended has come back behind that end.
             clients.retain(|_, client| client.link.strong_count() > 0);
         }
-        let client = match clients.entry(request.link().number()) {
+        let client = match clients.entry(request.link().serial_number()) {
             std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
             std::collections::hash_map::Entry::Vacant(place) => {
                 let near = near.ok_or_else(crate::upstream::ended)?;
@@ -215,7 +215,7 @@ impl Lanes {
         let clients = || self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let apart = {
             let mut clients = clients();
-            let client = clients.entry(link.number()).or_insert_with(|| Client::new(link, near));
+            let client = clients.entry(link.serial_number()).or_insert_with(|| Client::new(link, near));
             Arc::clone(&client.apart)
         };
         let mut reference = self.reference.clone();
@@ -234,7 +234,7 @@ impl Lanes {
         };
         let object = apart.resolve(&reference)?.with_deadline(Some(self.timeout));
         let signals = object.subscribe(None, Arc::new(listener))?;
-        if let Some(client) = clients().get_mut(&link.number()) {
+        if let Some(client) = clients().get_mut(&link.serial_number()) {
             client.signals = Some(signals);
         }
         Ok(())
