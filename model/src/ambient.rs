@@ -22,6 +22,10 @@ pub trait Objects: Send + Sync {
     fn keys(&self) -> Vec<Bytes>;
     /// The servants under a key, one for each interface.
     fn servants(&self, key: &[u8]) -> Vec<Arc<dyn Servant>>;
+    /// The servant that answers for all keys that begin as this one; it is asked where nothing is served under the key itself.
+    fn by_prefix(&self, _key: &[u8]) -> Option<Arc<dyn Servant>> {
+        None
+    }
     /// Sends a signal on connections of this wire only.
     fn emit(
         &self,
@@ -73,6 +77,8 @@ pub trait Ambient: Any + Send + Sync {
     fn exported(&self, _key: &[u8], _servant: &Arc<dyn Servant>) {}
     /// An object is served no longer.
     fn withdrawn(&self, _key: &[u8], _interface: &Interface) {}
+    /// Other keys than before are answered for by how they begin ([`Objects::by_prefix`]).
+    fn prefixes_changed(&self) {}
     /// An attribute changed.
     fn changed(&self, _key: &[u8], _interface: &Interface, _attribute: &Attribute) -> Result<(), Failure> {
         Ok(())

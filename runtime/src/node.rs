@@ -112,11 +112,14 @@ impl Node {
             .directory
             .insert_prefix(Bytes::copy_from_slice(prefix.as_ref()), Entry::new(servant));
         self.guard.shared.await_all_callbacks();
+        self.guard.shared.prefixes_changed();
     }
 
     /// Serves these objects no longer. Returns whether the prefix was served.
     pub fn withdraw_prefix(&self, prefix: impl AsRef<[u8]>) -> bool {
-        self.guard.shared.directory.remove_prefix(prefix.as_ref())
+        let removed = self.guard.shared.directory.remove_prefix(prefix.as_ref());
+        self.guard.shared.prefixes_changed();
+        removed
     }
 
     /// Serves the key no longer. Returns whether it was served.

@@ -268,6 +268,11 @@ impl Shared {
         self.ambients().iter().for_each(|ambient| ambient.exported(key, &servant));
     }
 
+    /// Other keys are answered for by how they begin: wires that remember whom they are for look anew.
+    pub(crate) fn prefixes_changed(&self) {
+        self.ambients().iter().for_each(|ambient| ambient.prefixes_changed());
+    }
+
     /// Serves the key no longer. Returns whether it was served.
     pub(crate) fn withdraw(&self, key: &[u8]) -> bool {
         let removed = self.directory.remove(key);

@@ -30,6 +30,10 @@ impl Objects for View {
         node.directory.spelled(wire, key).into_iter().map(|entry| entry.servant).collect()
     }
 
+    fn by_prefix(&self, key: &[u8]) -> Option<Arc<dyn Servant>> {
+        self.node.upgrade()?.directory.by_prefix(key).map(|entry| entry.servant)
+    }
+
     fn emit(
         &self,
         key: &[u8],
