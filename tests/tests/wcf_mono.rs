@@ -2,6 +2,7 @@
 
 use crate::common::cellar::contract::cellar::ICellar;
 use crate::common::cellar::{Cellar, use_all};
+use crate::common::forwarder::Hop;
 use crate::common::hello::bench::IRemoteObject;
 use crate::common::hello::duplex::IHello;
 use crate::common::hello::{Hello, Remote, use_bench, use_hello};
@@ -248,6 +249,11 @@ everything! {
     mono_uses_our_bench_over_basic_http: mono_uses_our_bench(BASIC);
     mono_uses_our_bench_over_ws_http: mono_uses_our_bench(WS);
     mono_uses_our_bench_over_binary_http: mono_uses_our_bench(BINARY);
+    a_hop_stands_between_mono_and_mono_over_net_tcp: a_hop_stands_between(TCP);
+    a_hop_stands_between_mono_and_mono_over_text_on_tcp: a_hop_stands_between(TEXT);
+    a_hop_stands_between_mono_and_mono_over_basic_http: a_hop_stands_between(BASIC);
+    a_hop_stands_between_mono_and_mono_over_ws_http: a_hop_stands_between(WS);
+    a_hop_stands_between_mono_and_mono_over_binary_http: a_hop_stands_between(BINARY);
     mono_calls_us_over_basic_https: mono_calls_us_over_tls(BASICS);
     mono_calls_us_over_ws_https: mono_calls_us_over_tls(WSS);
     mono_calls_us_over_binary_https: mono_calls_us_over_tls(BINARYS);
@@ -296,6 +302,27 @@ fn we_hear_monos_callbacks_and_answer_them() {
     let Some(mono) = Mono::awake("we_hear_monos_callbacks_and_answer_them") else { return };
     let (_server, port) = mono.serve(TCP, "hello");
     use_hello(&TCP.object(port, "hello"));
+}
+
+/// A hop without any contract stands between Mono and Mono: what Mono hears is what it hears without one, faults too. Then between us
+/// and Mono.
+fn a_hop_stands_between(test: &str, binding: Binding) {
+    let Some(mono) = Mono::awake(test) else { return };
+    let heard = {
+        let (_server, port) = mono.serve(binding, "cellar");
+        mono.call("cellar", binding, port, &CHECKS)
+    };
+    let (_server, port) = mono.serve(binding, "cellar");
+    let (_hop, between) = Hop::before(&binding.object(port, "elsewhere"), &binding.listen());
+    assert_eq!(mono.call("cellar", binding, between, &CHECKS), heard, "over {}", binding.name);
+    let (_server, port) = mono.serve(binding, "cellar");
+    let (_hop, between) = Hop::before(&binding.object(port, "elsewhere"), &binding.listen());
+    let node = Node::new();
+    let cellar: Ref<dyn ICellar> = node.connect(&binding.object(between, "cellar")).expect("an address");
+    use_all(&*cellar, &["a", "", "", "d e"]);
+    let (_server, port) = mono.serve(binding, "bench");
+    let (_hop, between) = Hop::before(&binding.object(port, "elsewhere"), &binding.listen());
+    assert_eq!(mono.call("bench", binding, between, &["bench=1000000"]).len(), 19);
 }
 
 /// With its sleeps, too, in both directions.

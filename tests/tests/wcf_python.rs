@@ -1,8 +1,10 @@
 //! Python's clients of WCF use our services: pynettcp over net.tcp, zeep over HTTP.
 
 use crate::common::foreign::{Beside, script};
+use crate::common::forwarder::Hop;
 use crate::common::hello::bench::IRemoteObject;
 use crate::common::hello::bytes;
+use crate::common::mono::{BASIC, Binding, Mono, WS};
 use crate::common::papers::{PASSWORD, Papers, USER};
 use crate::common::python::{nettcp, nettcp_windows, serving, succeeds, zeep};
 use everywire::{Node, Ref};
@@ -95,6 +97,26 @@ fn zeep_reads_our_contract_of_xml_serializer_and_calls() {
 #[test]
 fn zeep_reads_our_contracts_and_calls_over_ws_http() {
     calls_over_http("zeep_reads_our_contracts_and_calls_over_ws_http", "wshttp", "bench");
+}
+
+/// A hop without any contract stands between zeep and Mono; the contract is read from us.
+fn zeep_calls_mono_by_a_hop(test: &str, binding: Binding) {
+    let (Some(mut python), Some(mono)) = (zeep(test), Mono::awake(test)) else { return };
+    let (_ours, place) = serving(binding.scheme, &format!("security=none&{ROOMY}"));
+    let (_server, port) = mono.serve(binding, "bench");
+    let (_hop, between) = Hop::before(&binding.object(port, "elsewhere"), &binding.listen());
+    python.args(["bench".to_owned(), format!("http://{place}/bench?wsdl")]);
+    succeeds(python.arg(format!("at={}", binding.address(between, "bench"))));
+}
+
+#[test]
+fn zeep_calls_mono_by_a_hop_over_basic_http() {
+    zeep_calls_mono_by_a_hop("zeep_calls_mono_by_a_hop_over_basic_http", BASIC);
+}
+
+#[test]
+fn zeep_calls_mono_by_a_hop_over_ws_http() {
+    zeep_calls_mono_by_a_hop("zeep_calls_mono_by_a_hop_over_ws_http", WS);
 }
 
 #[test]

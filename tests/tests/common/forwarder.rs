@@ -51,6 +51,16 @@ impl Hop {
         node
     }
 
+    /// The same before the place of one object of whatever key, at a port, which is returned.
+    pub fn before(backend: &str, address: &str) -> (Node, u16) {
+        let node: Node = Node::builder().max_message(128 << 20).build().into();
+        let backend = node.parse(backend).expect("a reference");
+        serve(&node, backend, &[]);
+        let own = node.listen(address).expect("a free port");
+        let port = own.split(['/', '?']).find_map(|part| part.rsplit_once(':')?.1.parse().ok());
+        (node, port.unwrap_or_else(|| panic!("no port in {own}")))
+    }
+
     /// The file of references.
     pub fn references(&self) -> &Path {
         &self.file
@@ -132,7 +142,8 @@ impl Forwarder {
 
     fn object(&self, request: &Request) -> Result<Object, Failure> {
         let mut clients = self.clients.lock().unwrap();
-        let client = clients.entry(request.link().serial_number()).or_insert_with(|| self.client(request.link()));
+        let client =
+            clients.entry(request.link().serial_number()).or_insert_with(|| self.client(request.link()));
         let key = Bytes::copy_from_slice(request.key());
         if let Some(object) = client.objects.get(&key) {
             return Ok(object.clone());

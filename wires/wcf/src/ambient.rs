@@ -48,7 +48,7 @@ impl Node {
     }
 
     /// The key under which the object is exported that a path means: the same, else the only one that differs in case; paths
-    /// of metadata stay as they are.
+    /// that somebody answers for by how they begin, and those of metadata, stay as they are.
     #[must_use]
     pub fn find(&self, path: &[u8]) -> Option<Bytes> {
         let keys = self.objects.keys();
@@ -59,7 +59,8 @@ impl Node {
                 .cloned()
         };
         let trimmed = path.strip_suffix(b"/").unwrap_or(path);
-        known(path).or_else(|| known(trimmed)).or_else(|| {
+        let passed = || self.objects.by_prefix(path).map(|_| Bytes::copy_from_slice(path));
+        known(path).or_else(|| known(trimmed)).or_else(passed).or_else(|| {
             let (rest, last) = match trimmed.iter().rposition(|byte| *byte == b'/') {
                 Some(at) => trimmed.split_at_checked(at)?,
                 None => (&b""[..], trimmed),
@@ -85,7 +86,19 @@ impl Node {
             let operation = interface.operations.get(plan::index_of(interface, asked)?)?;
             Some(Plan::of(Some(interface), operation))
         };
-        self.objects.servants(key).iter().find_map(of).or_else(|| self.standing().iter().find_map(of))
+        let own = self.objects.servants(key);
+        let here = !own.is_empty();
+        own.iter().find_map(of).or_else(|| match self.objects.by_prefix(key).filter(|_| !here) {
+            // For these keys it stands before those that stand by for every object.
+            Some(servant) => of(&servant),
+            None => self.standing().iter().find_map(of),
+        })
+    }
+
+    /// Whether only somebody who answers for all keys that begin so serves the object: of operations that its interface has not, too.
+    #[must_use]
+    pub fn passes(&self, key: &[u8]) -> bool {
+        self.objects.by_prefix(key).is_some() && self.objects.servants(key).is_empty()
     }
 
     /// The key of the only exported object that has an operation with this action: whom a callback is for.
@@ -115,6 +128,10 @@ impl Ambient for Node {
     }
 
     fn withdrawn(&self, _: &[u8], _: &Interface) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    fn prefixes_changed(&self) {
         self.changes.fetch_add(1, Ordering::Release);
     }
 }

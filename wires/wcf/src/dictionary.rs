@@ -7,8 +7,8 @@ use crate::nbfx::integer;
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use std::collections::HashMap;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use table::Table;
 
 struct Static {
@@ -149,6 +149,11 @@ impl Words {
         table
     }
 
+    /// Whether the first words of both are the same, as far as the shorter one goes.
+    fn agree(&self, other: &Self) -> bool {
+        self.words.iter().zip(&other.words).all(|(own, other)| own == other)
+    }
+
     /// How many words were learned.
     pub fn len(&self) -> usize {
         self.words.len()
@@ -175,6 +180,10 @@ pub struct Outgoing {
     session_first: bool,
     /// Numbers that were found last, by the word's serial number.
     recent: Vec<(u64, u32)>,
+    /// Whether it could be the words of another session that messages come by.
+    adopts: bool,
+    /// Those words, and how many of them the peer was told.
+    adopted: Option<(Arc<Words>, usize)>,
 }
 
 /// How many numbers are remembered; a power of two.
@@ -191,7 +200,7 @@ pub struct Mark {
 impl Outgoing {
     /// Static words, and session words that grow until the quota of the peer is reached: net.tcp.
     pub fn session() -> Self {
-        Self { use_static: true, learns: true, ..Self::default() }
+        Self { use_static: true, learns: true, adopts: true, ..Self::default() }
     }
 
     /// Static words only: messages that stand alone.
@@ -211,6 +220,51 @@ impl Outgoing {
             words.push(table::hash(word), word);
         }
         Self { words, size: incoming.size, use_static: true, session_first: true, ..Self::default() }
+    }
+
+    /// From now on messages of another session are passed on, whose numbers are to be kept: no words of this side's own come between
+    /// them, unless some did before.
+    pub fn make_way(&mut self) {
+        if self.adopts && self.words.len() == 0 {
+            self.learns = false;
+        }
+    }
+
+    /// Whether numbers of these words mean the same to the peer, once it is told those that it has not met.
+    #[inline]
+    pub fn can_adopt(&self, words: &Arc<Words>) -> bool {
+        match &self.adopted {
+            Some((held, _)) if Arc::ptr_eq(held, words) => true,
+            _ if words.is_empty() => true,
+            Some((held, _)) => held.agree(words),
+            None => self.adopts && self.words.len() == 0,
+        }
+    }
+
+    /// Takes over these words, which [`Outgoing::can_adopt`] said can be: the table of those that the peer has not met is fresh.
+    #[inline]
+    pub fn adopt(&mut self, words: &Arc<Words>) {
+        match &self.adopted {
+            Some((held, _)) if Arc::ptr_eq(held, words) => {}
+            _ if words.is_empty() => self.make_way(),
+            _ => self.adopt_more(words),
+        }
+    }
+
+    #[cold]
+    fn adopt_more(&mut self, words: &Arc<Words>) {
+        self.make_way();
+        let (held, told) = match self.adopted.take() {
+            // An earlier state of them.
+            Some((held, told)) if told > words.len() => (held, told),
+            Some((_, told)) => (Arc::clone(words), told),
+            None => (Arc::clone(words), 0),
+        };
+        for word in held.words.get(told..).unwrap_or_default() {
+            put_word(word, &mut self.fresh);
+        }
+        let told = held.len();
+        self.adopted = Some((held, told));
     }
 
     /// The number to write instead of a word.

@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Bytes of the session dictionary of one direction, length prefixes included, summed over the session.
 pub const MAX_SESSION_SIZE: usize = 2048;
 
+/// Headers of one envelope.
+pub const MAX_HEADERS: usize = 64;
+
 /// Words in the session dictionary of one direction.
 pub const MAX_SESSION_WORDS: usize = 2048;
 

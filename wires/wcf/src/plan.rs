@@ -5,7 +5,7 @@ use bytes::Bytes;
 use everywire_idl::wsdl::names;
 use everywire_model::shape::{Field, Hold, Name, Struct};
 use everywire_model::{Interface, Operation, Shape};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// One operation on the wire.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub struct Plan {
     pub listening: Option<bool>,
     /// The types of the contract, if the operation has values of any type.
     pub types: Option<Arc<Types>>,
+    /// Whether nobody here knows it: what comes is passed on as it came.
+    pub passes: bool,
 }
 
 /// A fault that a contract declares.
@@ -103,7 +105,24 @@ impl Plan {
             oneway: false,
             listening: listening(name),
             types: None,
+            passes: false,
         })
+    }
+
+    /// The plan of an operation that nobody here knows and that is passed on: no answer of it is read.
+    #[must_use]
+    pub fn passed() -> Arc<Self> {
+        static PLAN: OnceLock<Arc<Plan>> = OnceLock::new();
+        Arc::clone(PLAN.get_or_init(|| Self::guess("", "", "").passing()))
+    }
+
+    /// The same of an operation that nobody here knows.
+    #[must_use]
+    pub fn passing(self: Arc<Self>) -> Arc<Self> {
+        match Arc::try_unwrap(self) {
+            Ok(plan) => Arc::new(Self { passes: true, listening: None, ..plan }),
+            Err(shared) => shared,
+        }
     }
 
     fn with_action(
@@ -145,6 +164,7 @@ impl Plan {
             oneway: operation.oneway,
             listening: listening(name),
             types: Types::of(interface, operation),
+            passes: false,
         })
     }
 

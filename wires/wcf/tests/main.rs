@@ -22,6 +22,7 @@ mod http_support;
 mod lists;
 mod nbfx_vectors;
 mod objects;
+mod passing;
 mod reliable;
 mod reliable_ends;
 mod reliable_http;

@@ -215,6 +215,15 @@ impl<'a> Cursor<'a> {
         Ok((namespace.to_owned(), local.to_owned()))
     }
 
+    /// Whether a prefix stands for a namespace here.
+    pub(super) fn means(&self, prefix: &str, namespace: &str) -> bool {
+        self.scope
+            .iter()
+            .rev()
+            .find(|(_, held, _)| held == prefix)
+            .is_some_and(|(.., held)| held == namespace)
+    }
+
     fn resolve(&self, prefix: &str) -> Visit<Cow<'a, str>> {
         match self.scope.iter().rev().find(|(_, held, _)| held == prefix) {
             Some((.., namespace)) => Ok(namespace.clone()),

@@ -3,17 +3,16 @@
 use super::cursor::{Cursor, Element, Step};
 use super::ids::{self, MessageId};
 use super::names::{ADDRESSING, NO_ADDRESSING, NOBODY, SECURITY, envelope};
+use super::outline::is_own;
 use super::rm::Headers;
 use super::{Dialect, Form};
 use crate::dictionary::Words;
+use crate::limits::MAX_HEADERS;
 use crate::values::ReaderQuotas;
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
 use std::ops::Range;
-
-/// Headers of one envelope.
-const MAX_HEADERS: usize = 64;
 
 /// What a message says before its body.
 #[derive(Debug, Default)]
@@ -35,6 +34,8 @@ pub(super) struct Head<'a> {
     pub(super) reliable: Headers,
     /// Where the changing part of the only identifier is: 16 bytes, or 36 characters.
     pub(super) hole: Option<usize>,
+    /// Where headers are that are not the session's own, and all others: empty if there are none but its own.
+    pub(super) others: Range<usize>,
     /// How many identifiers there are.
     pub(super) identifiers: usize,
     /// Offset of the first byte inside the body.
@@ -94,8 +95,10 @@ impl<'a> Head<'a> {
         let mut head = Self::default();
         let mut element = cursor.child()?;
         if let Some(header) = element.take_if(|element| element.is(soap, "Header")) {
-            let _ = header;
-            head.headers(&mut cursor, dialect)?;
+            let others = head.headers(&mut cursor, dialect)?;
+            if others {
+                head.others = header.inside..cursor.position();
+            }
             element = cursor.child()?;
         }
         match element {
@@ -110,14 +113,16 @@ impl<'a> Head<'a> {
         Ok(head)
     }
 
-    fn headers(&mut self, cursor: &mut Cursor<'a>, dialect: Dialect) -> Visit<()> {
+    /// Reads the headers; whether there are others than the session's own.
+    fn headers(&mut self, cursor: &mut Cursor<'a>, dialect: Dialect) -> Visit<bool> {
         let soap = envelope(dialect.soap);
-        let mut count = 0;
+        let (mut count, mut others) = (0, false);
         while let Some(header) = cursor.child()? {
             count += 1;
             if count > MAX_HEADERS {
                 return Err(Violation::TooManyHeaders.at(header.at));
             }
+            others |= !is_own(&header.namespace, dialect.soap);
             let demands = matches!(header.attribute(soap, "mustUnderstand"), Some("1" | "true"));
             if !is_mine(&header, soap) {
                 cursor.skip()?;
@@ -151,7 +156,7 @@ impl<'a> Head<'a> {
                 }
             }
         }
-        Ok(())
+        Ok(others)
     }
 
     /// Reads a header of addressing, up to its end; `false` if it is none, and still open.
@@ -218,7 +223,7 @@ impl<'a> Head<'a> {
 }
 
 /// The first element of a document.
-fn root<'a>(cursor: &mut Cursor<'a>) -> Visit<Element<'a>> {
+pub(super) fn root<'a>(cursor: &mut Cursor<'a>) -> Visit<Element<'a>> {
     match cursor.next()? {
         Step::Open(element) => Ok(element),
         _ => Err(Violation::NoEnvelope.at(0)),

@@ -5,12 +5,15 @@
 //! `template` writes it; `faults` turns failures into faults and back; `rm` numbers messages and repeats those that got
 //! lost.
 
+mod blocks;
 mod cursor;
 mod exchange;
 mod faults;
 mod head;
 mod ids;
 mod names;
+mod outline;
+mod passage;
 mod put;
 mod rm;
 mod security;
@@ -18,6 +21,7 @@ mod seen;
 mod template;
 mod waiting;
 
+pub(crate) use blocks::headers;
 pub use exchange::{Answered, Exchange, Flushed, Side, Started};
 pub(crate) use rm::{Orphans, Sequences};
 
@@ -30,6 +34,17 @@ pub enum Soap {
     V11,
     /// 1.2.
     V12,
+}
+
+impl Soap {
+    /// The version whose envelopes are of a namespace.
+    fn of(namespace: &str) -> Option<Self> {
+        match namespace {
+            names::SOAP_11 => Some(Self::V11),
+            names::SOAP_12 => Some(Self::V12),
+            _ => None,
+        }
+    }
 }
 
 /// How messages of one channel are written.

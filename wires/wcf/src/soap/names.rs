@@ -8,6 +8,8 @@ pub(crate) const SOAP_11: &str = "http://schemas.xmlsoap.org/soap/envelope/";
 pub(crate) const SOAP_12: &str = "http://www.w3.org/2003/05/soap-envelope";
 /// WS-Addressing 1.0.
 pub(crate) const ADDRESSING: &str = "http://www.w3.org/2005/08/addressing";
+/// WS-Addressing of August 2004.
+pub(crate) const AUGUST: &str = "http://schemas.xmlsoap.org/ws/2004/08/addressing";
 /// Addressing of messages whose transport says where they go and what they ask for (`AddressingVersion.None`).
 pub(crate) const NO_ADDRESSING: &str = "http://schemas.microsoft.com/ws/2005/05/addressing/none";
 /// The address of whoever sent the request, over the connection it came by.

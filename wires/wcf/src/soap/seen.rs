@@ -5,7 +5,8 @@ use super::ids::{self, UUID};
 use super::{Dialect, Form};
 use crate::values::Layout;
 use bytes::Bytes;
-use everywire_model::same_bytes;
+use everywire_model::{Context, same_bytes};
+use std::ops::Range;
 
 /// How many heads one channel remembers.
 const HEADS: usize = 8;
@@ -45,9 +46,28 @@ struct Remembered {
     /// What ends the document.
     tail: Box<[u8]>,
     place: Place,
+    kept: Kept,
     action: Option<Box<str>>,
     key: Bytes,
     meaning: Meaning,
+}
+
+/// What is known of a message that may be passed on.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    /// Offset of the first byte inside the body.
+    pub(super) body: usize,
+    /// No other head has this one; nothing if the head was not remembered.
+    pub(super) context: Context,
+    /// Where headers are that are not the session's own; empty if there are none.
+    pub(super) others: Range<usize>,
+}
+
+impl Kept {
+    /// Of a head that is not remembered.
+    pub(super) fn of(head: &Head<'_>) -> Self {
+        Self { body: head.body, context: Context::default(), others: head.others.clone() }
+    }
 }
 
 /// Where the reading of a body's values begins.
@@ -71,6 +91,7 @@ pub(super) struct Known<'s> {
     /// Its identifier, if it has one.
     pub(super) guid: Option<[u8; 16]>,
     pub(super) place: Place,
+    pub(super) kept: &'s Kept,
     pub(super) meaning: &'s Meaning,
 }
 
@@ -91,20 +112,21 @@ impl Seen {
             (self.last, matched) = heads.find_map(|(index, head)| Some((index, Some(matches(head)?))))?;
         }
         let head = self.heads.get(self.last)?;
-        Some(Known { guid: matched?, place: head.place, meaning: &head.meaning })
+        Some(Known { guid: matched?, place: head.place, kept: &head.kept, meaning: &head.meaning })
     }
 
-    /// Remembers the head of a document that was found to be whole. `values`: how its body is laid out.
+    /// Remembers the head of a document that was found to be whole. `plan`: how its body is laid out, and
+    /// whether it is passed on, whatever its headers demand.
     pub(super) fn remember(
         &mut self,
         dialect: Dialect,
         document: &[u8],
         head: &Head<'_>,
         around: (Option<&str>, &Bytes),
-        values: &Layout,
+        plan: (&Layout, bool),
         meaning: Meaning,
     ) {
-        let Some(made) = Remembered::of(dialect, document, head, around, values, meaning) else { return };
+        let Some(made) = Remembered::of(dialect, document, head, around, plan, meaning) else { return };
         if self.heads.len() < HEADS {
             self.last = self.heads.len();
             self.heads.push(made);
@@ -128,7 +150,7 @@ impl Remembered {
         document: &[u8],
         head: &Head<'_>,
         (action, key): (Option<&str>, &Bytes),
-        values: &Layout,
+        (values, passes): (&Layout, bool),
         meaning: Meaning,
     ) -> Option<Self> {
         let first = head.first.as_ref()?;
@@ -140,7 +162,8 @@ impl Remembered {
             (1, Some(at)) => (at, if dialect.form == Form::Binary { 16 } else { UUID }),
             _ => return None,
         };
-        let plain = head.security.is_none() && head.reliable.is_empty() && head.demanding.is_empty();
+        let plain =
+            head.security.is_none() && head.reliable.is_empty() && (passes || head.demanding.is_empty());
         if !plain
             || !is_whole
             || first.inside > LONGEST
@@ -156,6 +179,7 @@ impl Remembered {
             after: document.get(start + hole..first.inside)?.into(),
             tail: tail.into(),
             place,
+            kept: Kept { context: Context::from(&[1][..]), ..Kept::of(head) },
             action: action.map(Into::into),
             key: Bytes::copy_from_slice(key),
             meaning,

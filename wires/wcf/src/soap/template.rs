@@ -26,6 +26,14 @@ pub(super) struct Template {
 }
 
 impl Template {
+    /// A head as a template, with where its identifier is.
+    pub(super) fn cut(form: Form, head: &[u8], hole: Option<usize>) -> Self {
+        let len = if form == Form::Binary { 16 } else { ids::UUID };
+        let cut = hole.and_then(|at| Some((head.get(..at)?, head.get(at + len..)?)));
+        let (before, after) = cut.unwrap_or((head, &[]));
+        Self { before: before.into(), after: after.into() }
+    }
+
     /// Adds the start of the element around the values, if it is always the same.
     pub(super) fn and_start(self, form: Form, values: &Layout, words: &mut Outgoing) -> Self {
         if !values.has_start(form) {
@@ -136,10 +144,7 @@ impl Saying<'_> {
     /// The head as a template; its identifier may be any.
     pub(super) fn template(&self, dialect: Dialect, words: &mut Outgoing) -> Template {
         let (head, hole) = self.head(dialect, words);
-        let len = if dialect.form == Form::Binary { 16 } else { ids::UUID };
-        let cut = hole.and_then(|at| Some((head.get(..at)?, head.get(at + len..)?)));
-        let (before, after) = cut.unwrap_or((&head, &[]));
-        Template { before: before.into(), after: after.into() }
+        Template::cut(dialect.form, &head, hole)
     }
 }
 

@@ -45,6 +45,13 @@ impl<T> Open<T> {
         self.calls.front().map(|(id, _)| *id)
     }
 
+    /// The only call with a number greater than this, if there is one such.
+    pub(super) fn only_after(&self, number: u64) -> Option<CallId> {
+        let mut last = self.calls.iter().rev().map(|(id, _)| *id);
+        let newest = last.next().filter(|id| id.0 > number)?;
+        last.next().is_none_or(|id| id.0 <= number).then_some(newest)
+    }
+
     pub(super) fn retain(&mut self, mut keep: impl FnMut(CallId) -> bool) {
         self.calls.retain(|(id, _)| keep(*id));
     }

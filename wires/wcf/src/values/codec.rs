@@ -7,7 +7,7 @@ use super::source::ElementSource;
 use super::{Form, ReaderQuotas, Types};
 use crate::dictionary::{Outgoing, Words};
 use everywire_model::visit::{Sink, Source, Visit};
-use everywire_model::{Ambient, Body, Budget, Codec, Context, Rope, Servant};
+use everywire_model::{Ambient, Body, Budget, Codec, Context, Header, Rope, Servant};
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
@@ -43,7 +43,7 @@ impl Ambient for Reading {
 
 impl Reading {
     /// What goes with a body; if nothing does, no words and the default quotas.
-    fn of(body: &Body) -> &Self {
+    pub(crate) fn of(body: &Body) -> &Self {
         static NONE: OnceLock<Reading> = OnceLock::new();
         let beside = body.ambient().and_then(|ambient| {
             let ambient: &dyn Any = &**ambient;
@@ -61,7 +61,19 @@ pub struct XmlCodec;
 /// The codec, for [`Body::codec`].
 pub static XML: XmlCodec = XmlCodec;
 
+/// The codec's name.
+pub const NAME: &str = "wcf-xml";
+
 impl Codec for XmlCodec {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn headers(&self, body: &Body) -> Visit<Vec<Header>> {
+        let Reading { words, quotas, .. } = Reading::of(body);
+        crate::soap::headers(body, words, quotas)
+    }
+
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
         let Reading { words, quotas, types } = Reading::of(body);
         let types = types.as_deref();

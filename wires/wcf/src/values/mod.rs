@@ -22,7 +22,7 @@ mod scalar;
 mod sink;
 mod source;
 
-pub use codec::{BINARY, BINARY_INSIDE, Reading, TEXT, XML, XmlCodec};
+pub use codec::{BINARY, BINARY_INSIDE, NAME, Reading, TEXT, XML, XmlCodec};
 pub use known::Types;
 pub(crate) use layout::write_rest;
 pub use layout::{Layout, write_body, write_detail};

@@ -7,19 +7,24 @@ use everywire_model::shape::Hold;
 use everywire_model::*;
 use std::sync::Arc;
 
-/// Keys, and who is served under each.
+/// Keys, and who is served under each; and who answers for all keys that begin in some way.
 #[derive(Default)]
-pub struct Shelf(Vec<(Bytes, Vec<Arc<dyn Servant>>)>);
+pub struct Shelf(Vec<(Bytes, Vec<Arc<dyn Servant>>)>, Option<(&'static str, Arc<dyn Servant>)>);
 
 impl Shelf {
     /// These keys, and nothing behind them.
     pub fn of_keys(keys: &[&'static str]) -> Self {
-        Self(keys.iter().map(|key| (Bytes::from_static(key.as_bytes()), Vec::new())).collect())
+        Self(keys.iter().map(|key| (Bytes::from_static(key.as_bytes()), Vec::new())).collect(), None)
     }
 
     /// One object.
     pub fn with(key: &'static str, servant: Arc<dyn Servant>) -> Self {
-        Self(vec![(Bytes::from_static(key.as_bytes()), vec![servant])])
+        Self(vec![(Bytes::from_static(key.as_bytes()), vec![servant])], None)
+    }
+
+    /// Whatever begins so.
+    pub fn of_prefix(prefix: &'static str, servant: Arc<dyn Servant>) -> Self {
+        Self(Vec::new(), Some((prefix, servant)))
     }
 }
 
@@ -33,6 +38,10 @@ impl Objects for Shelf {
             .find(|(known, _)| **known == *key)
             .map(|(_, servants)| servants.clone())
             .unwrap_or_default()
+    }
+    fn by_prefix(&self, key: &[u8]) -> Option<Arc<dyn Servant>> {
+        let (prefix, servant) = self.1.as_ref()?;
+        key.starts_with(prefix.as_bytes()).then(|| Arc::clone(servant))
     }
     fn emit(&self, _: &[u8], _: &Interface, _: &Signal, _: &dyn Encode) -> Result<(), Failure> {
         Ok(())

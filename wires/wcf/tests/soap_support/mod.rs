@@ -317,6 +317,12 @@ pub fn ambient(interface: Interface, key: &'static str) -> Arc<dyn Ambient> {
     everywire_wcf::ambient::Node::new(Arc::new(Shelf::with(key, servant)))
 }
 
+/// A node where somebody without a contract answers for all keys that begin so.
+pub fn hop(prefix: &'static str) -> Arc<dyn Ambient> {
+    let servant: Arc<dyn Servant> = Arc::new(Silent(Hold::new(interface("{}Any", vec![], vec![]))));
+    everywire_wcf::ambient::Node::new(Arc::new(Shelf::of_prefix(prefix, servant)))
+}
+
 struct Silent(Hold<Interface>);
 
 impl Servant for Silent {

@@ -4,6 +4,7 @@ mod attending;
 mod compose;
 mod ending;
 mod messages;
+mod passing;
 mod plans;
 mod receiving;
 mod resuming;
@@ -24,6 +25,7 @@ use bytes::Bytes;
 use everywire_model::body::Beside;
 use everywire_model::{CallId, Config, Event, Limits, Profile};
 use messages::Own;
+use passing::Passages;
 use plans::Plans;
 use signals::Listeners;
 use std::collections::VecDeque;
@@ -135,6 +137,13 @@ pub struct Exchange {
     ids: Ids,
     plans: Plans,
     seen: Seen,
+    /// Whether anything here was passed on: calls of the peer, or answers to it.
+    passes: bool,
+    passages: Passages,
+    /// The greatest number of a call that was passed on and that its answer named.
+    overtaken: u64,
+    /// The action that was last told beside an envelope that was passed on.
+    told: Option<Arc<str>>,
     waiting: Open<Waiting>,
     serving: Open<Serving>,
     spare: Spare,
@@ -196,6 +205,10 @@ impl Exchange {
             ids: Ids::new(),
             plans: Plans::default(),
             seen: Seen::default(),
+            passes: false,
+            passages: Passages::default(),
+            overtaken: 0,
+            told: None,
             waiting: Open::new(),
             serving: Open::new(),
             spare: Spare::default(),

@@ -1,6 +1,7 @@
 //! Messages that come: requests, answers, callbacks.
 
 use super::messages::Own;
+use super::passing::as_it_came;
 use super::{Exchange, Serving, Side, beside, know};
 use crate::dictionary::split;
 use crate::limits::MAX_NAME;
@@ -11,7 +12,7 @@ use crate::soap::ids::MessageId;
 use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY, envelope};
 use crate::soap::rm::{Arrived, Came, Verdict};
 use crate::soap::security;
-use crate::soap::seen::{self, Meaning, Place};
+use crate::soap::seen::{self, Kept, Meaning, Place};
 use bytes::{Buf, Bytes};
 use everywire_model::visit::Visit;
 use everywire_model::{Body, CallId, Completed, Event, Expects, Failure, Incoming, Initiator, Kind, Outcome};
@@ -57,10 +58,12 @@ impl Exchange {
         let form = self.dialect.form;
         if let Some(known) = self.seen.find(form, &document, action, key) {
             let (guid, place) = (known.guid, known.place);
+            // Who passes nothing on and has no use for headers pays for neither.
+            let kept = (self.passes || !known.kept.others.is_empty()).then(|| known.kept.clone());
             match known.meaning {
                 Meaning::Reply => {
                     let id = guid.and_then(|guid| self.ids.call(&guid));
-                    self.returned(id, document, place);
+                    self.returned(id, document, place, kept.as_ref());
                     return Ok(());
                 }
                 Meaning::Request { asked, plan, answered } => {
@@ -71,7 +74,7 @@ impl Exchange {
                         let (plan, key) = self.spare.serving(&met.plan, key);
                         let message_id = guid.map(MessageId::Unique);
                         let call = Serving { plan, index, message_id, answered, key, reply_to: None };
-                        self.serve(call, asked, document, place);
+                        self.serve(call, asked, document, place, kept.as_ref());
                         return Ok(());
                     }
                 }
@@ -188,7 +191,9 @@ impl Exchange {
                 // Not where messages are repeated: it may be the answer to one that nobody waits for.
                 let http = self.is_http() && (self.reliable.is_none() || head.relates_to.is_none());
                 let alone = http || (head.relates_to.is_none() && self.waiting.len() == 1);
-                match self.waiting.oldest().filter(|_| alone) {
+                // A one-way message that was passed on is not known as such: what answers a later one has overtaken it.
+                let apart = || self.waiting.only_after(self.overtaken).filter(|_| head.relates_to.is_none());
+                match self.waiting.oldest().filter(|_| alone).or_else(apart) {
                     Some(id) => id,
                     None => return,
                 }
@@ -200,7 +205,11 @@ impl Exchange {
                 && namespace != SECURITY
                 && !call.plan.headers.iter().any(|held| held.local == *local && held.namespace == *namespace)
         });
-        let outcome = if let Some((namespace, local)) = unknown {
+        let passes = call.plan.passes;
+        if passes && related == Some(id) {
+            self.overtaken = self.overtaken.max(id.0);
+        }
+        let outcome = if let Some((namespace, local)) = unknown.filter(|_| !passes) {
             let what = format!(
                 "the answer has a header that must be understood, and is not: {{{namespace}}}{local}"
             );
@@ -214,13 +223,21 @@ impl Exchange {
             )
         } else if is_fault {
             let plan = Arc::clone(&call.plan);
-            self.fault_of(&plan, document)
+            match self.fault_of(&plan, document) {
+                Outcome::Failed(failure) if passes => {
+                    let body =
+                        self.body_with(document.clone(), Place::outside(head.body), &Kept::of(head), true);
+                    Outcome::Failed(as_it_came(failure, body))
+                }
+                outcome => outcome,
+            }
         } else {
             if self.reliable.is_none() && (related == Some(id) || !self.dialect.addressing) {
-                let values = &call.plan.results;
-                self.seen.remember(self.dialect, document, head, (action, key), values, Meaning::Reply);
+                let plan = (&call.plan.results, passes);
+                self.seen.remember(self.dialect, document, head, (action, key), plan, Meaning::Reply);
             }
-            Outcome::Done(self.body(document.clone(), Place::outside(head.body)))
+            let (place, kept) = (Place::outside(head.body), Kept::of(head));
+            Outcome::Done(self.body_with(document.clone(), place, &kept, passes))
         };
         self.waiting.remove(id);
         self.events.push_back(Event::Reply { id, outcome });
@@ -267,7 +284,7 @@ impl Exchange {
 
     /// Results came, in a message whose head came before.
     #[inline]
-    fn returned(&mut self, id: Option<CallId>, document: Bytes, place: Place) {
+    fn returned(&mut self, id: Option<CallId>, document: Bytes, place: Place, kept: Option<&Kept>) {
         let id = match id {
             Some(id) => id,
             None if self.dialect.addressing && (!self.is_http() || self.reliable.is_some()) => return,
@@ -277,8 +294,15 @@ impl Exchange {
             },
         };
         if let Some(call) = self.waiting.remove(id) {
+            if call.plan.passes {
+                self.overtaken = self.overtaken.max(id.0);
+            }
+            let body = match kept {
+                None => self.body(document, place),
+                Some(kept) => self.body_with(document, place, kept, call.plan.passes),
+            };
             self.spare.waiting = Some(call);
-            let outcome = Outcome::Done(self.body(document, place));
+            let outcome = Outcome::Done(body);
             self.events.push_back(Event::Reply { id, outcome });
         }
     }
@@ -304,19 +328,28 @@ impl Exchange {
             Some(action) => action.to_owned(),
             None => head.first.as_ref().map(head::First::clark).unwrap_or_default(),
         };
+        let passes = self.side == Side::Server && self.node.as_ref().is_some_and(|node| node.passes(key));
         let wanted = !head.refuses_answers()
             && match self.side {
+                // Where nobody here knows whether there is an answer, whoever wants one says which message it is to.
+                Side::Server if passes && self.dialect.addressing && !self.is_http() => {
+                    head.message_id.is_some()
+                }
                 // Whoever gets a callback without an identifier cannot answer it.
                 Side::Client => head.message_id.is_some(),
                 Side::Server => true,
             };
-        let Some((key, plan)) = self.whom(head, &asked, document, key, wanted) else { return Ok(()) };
+        let Some((key, plan)) = self.whom(head, &asked, document, key, (wanted, passes)) else {
+            return Ok(());
+        };
         let unknown: Vec<(String, String)> = head
             .demanding
             .iter()
             .filter(|(namespace, local)| {
                 let checked = self.settings.username && namespace == SECURITY;
+                let passed = plan.passes && namespace != SECURITY;
                 !checked
+                    && !passed
                     && !plan.headers.iter().any(|held| held.local == *local && held.namespace == *namespace)
             })
             .map(|(namespace, local)| (namespace.to_string(), local.to_string()))
@@ -344,6 +377,10 @@ impl Exchange {
         }
         let asked = Bytes::from(asked);
         know(&mut self.reading, &mut self.beside, &plan);
+        if plan.passes {
+            self.passes = true;
+            self.words.make_way();
+        }
         let (index, displaced) = self.plans.asked(Arc::clone(&plan));
         if displaced {
             self.seen.clear();
@@ -357,11 +394,13 @@ impl Exchange {
             && let Ok(number) = u32::try_from(index)
         {
             let meaning = Meaning::Request { asked: asked.clone(), plan: number, answered };
-            self.seen.remember(self.dialect, document, head, (action, &key), &plan.arguments, meaning);
+            let plan = (&plan.arguments, plan.passes);
+            self.seen.remember(self.dialect, document, head, (action, &key), plan, meaning);
         }
         let reply_to = reply_to.map(Into::into);
         let call = Serving { plan, index, message_id: head.message_id.clone(), answered, key, reply_to };
-        self.serve(call, asked, document.clone(), Place::outside(head.body));
+        let kept = Kept::of(head);
+        self.serve(call, asked, document.clone(), Place::outside(head.body), Some(&kept));
         Ok(())
     }
 
@@ -402,7 +441,7 @@ impl Exchange {
         asked: &str,
         document: &Bytes,
         key: &Bytes,
-        wanted: bool,
+        (wanted, passes): (bool, bool),
     ) -> Option<(Bytes, Arc<Plan>)> {
         if asked.len() > MAX_NAME {
             // What is met is remembered: it must not be large.
@@ -427,7 +466,8 @@ impl Exchange {
             }
             self.listeners_open(key);
             let plan = self.node.as_ref().and_then(|node| node.plan(key, asked.as_bytes()));
-            return Some((key.clone(), plan.unwrap_or_else(guess)));
+            let plan = plan.unwrap_or_else(|| if passes { guess().passing() } else { guess() });
+            return Some((key.clone(), plan));
         }
         if self.hear(asked, document, head.body) {
             return None;
@@ -479,18 +519,21 @@ impl Exchange {
     }
 
     #[inline]
-    fn serve(&mut self, call: Serving, asked: Bytes, document: Bytes, place: Place) {
+    fn serve(&mut self, call: Serving, asked: Bytes, document: Bytes, place: Place, kept: Option<&Kept>) {
         self.taken += 1;
         let id = CallId(self.taken);
         let expects = if call.answered { Expects::Reply } else { Expects::Nothing };
         let key = call.key.clone();
+        let body = match kept {
+            None => self.body(document, place),
+            Some(kept) => self.body_with(document, place, kept, call.plan.passes),
+        };
         if call.answered {
             self.serving.insert(id, call);
         } else if let Some(listens) = call.plan.listening {
             // Nobody tells how a one-way call went.
             self.listeners.choose(&call.key, listens);
         }
-        let body = self.body(document, place);
         let incoming = Incoming {
             id,
             sender: Bytes::new(),

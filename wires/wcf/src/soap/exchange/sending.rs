@@ -8,13 +8,13 @@ use crate::soap::faults::{Said, said};
 use crate::soap::ids::MessageId;
 use crate::soap::put::Put;
 use crate::soap::rm::{Origin, Outbound};
-use crate::soap::security;
 use crate::soap::template::{Saying, Template};
+use crate::soap::{blocks, security};
 use crate::values::{write_body, write_detail, write_rest};
 use bytes::Bytes;
 use everywire_model::shape::Struct;
 use everywire_model::visit::{Encode, Visit};
-use everywire_model::{Answer, Call, CallId, Completed, Expects, Failure, Initiator, Kind, Rope};
+use everywire_model::{Answer, Call, CallId, Completed, Expects, Failure, Headers, Initiator, Kind, Rope};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -53,6 +53,10 @@ impl Exchange {
         {
             return self.go_on(question, call);
         }
+        let carries = call.arguments.carries();
+        if let Some(body) = carries.body {
+            return self.pass(call, body, carries.headers, out);
+        }
         let (interface, operation) = call.method.typed()?;
         let by = Described {
             interface: interface.map_or(0, |interface| std::ptr::from_ref(interface).addr()),
@@ -72,7 +76,12 @@ impl Exchange {
         });
         let id = CallId(self.begun + 1);
         let wanted = call.expects == Expects::Reply;
-        self.request(index, id, wanted, &call.profile.key, call.arguments, out)?;
+        match carries.headers.filter(|headers| !headers.edits().is_empty()) {
+            None => self.request(index, id, wanted, &call.profile.key, call.arguments, out)?,
+            Some(headers) => {
+                self.request_with(index, id, wanted, &call.profile.key, call.arguments, headers, out)?;
+            }
+        }
         self.begun = id.0;
         let Some(met) = self.plans.get(index) else { return Err(lost()) };
         let action = self.is_http().then(|| Arc::clone(&met.plan.action));
@@ -103,7 +112,7 @@ impl Exchange {
         let to = if self.side == Side::Client { Some(key) } else { None };
         if self.reliable.is_some() || (self.settings.username && self.side == Side::Client) {
             let plan = Arc::clone(&met.plan);
-            return self.request_slowly(&plan, id, identified, to, arguments, out);
+            return self.request_slowly(&plan, id, identified, to, arguments, &[], out);
         }
         let slot = if identified { &mut met.request } else { &mut met.oneway };
         if slot.as_ref().is_none_or(|(held, _)| held != key) {
@@ -145,6 +154,36 @@ impl Exchange {
         )
     }
 
+    /// The same with headers that somebody here brings.
+    #[cold]
+    #[allow(clippy::too_many_arguments)]
+    fn request_with(
+        &mut self,
+        index: usize,
+        id: CallId,
+        wanted: bool,
+        key: &Bytes,
+        arguments: &dyn Encode,
+        headers: &Headers,
+        out: &mut Rope,
+    ) -> Visit<()> {
+        let Some(met) = self.plans.get(index) else { return Err(lost()) };
+        let plan = Arc::clone(&met.plan);
+        let to = if self.side == Side::Client { Some(key) } else { None };
+        let brought = self.brought(headers)?;
+        self.request_slowly(&plan, id, wanted && self.dialect.addressing, to, arguments, &brought, out)
+    }
+
+    /// Headers that somebody here brings, as they are written behind the session's own.
+    fn brought(&self, headers: &Headers) -> Visit<Vec<u8>> {
+        let mut out = Vec::new();
+        for header in headers.brought() {
+            blocks::put(self.dialect.form, self.dialect.soap, true, header, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    #[allow(clippy::too_many_arguments)]
     fn request_slowly(
         &mut self,
         plan: &Arc<Plan>,
@@ -152,16 +191,18 @@ impl Exchange {
         identified: bool,
         to: Option<&Bytes>,
         arguments: &dyn Encode,
+        brought: &[u8],
         out: &mut Rope,
     ) -> Visit<()> {
         let guid = self.ids.of(id);
         let form = self.dialect.form;
         let to = to.map(|key| self.settings.via(key));
-        let headers = if self.settings.username && self.side == Side::Client {
+        let mut headers = if self.settings.username && self.side == Side::Client {
             security::request(form, &self.settings)?
         } else {
             Vec::new()
         };
+        headers.extend_from_slice(brought);
         let saying = Saying {
             action: &plan.action,
             message_id: identified.then_some(&guid),
@@ -252,11 +293,13 @@ impl Exchange {
         if let (Answer::Done(_), Some(listens)) = (&answer, call.plan.listening) {
             self.listeners.choose(&call.key, listens);
         }
+        let from = out.position();
         let failure = match answer {
             Answer::Done(results) => match self.reply(call, results, out) {
                 Ok(()) => {
                     let action = self.is_http().then(|| Arc::clone(&call.plan.reply_action));
-                    return Ok(Answered { sends: self.has_left(out), fault: false, action });
+                    let sends = self.has_left(out) && out.position() > from;
+                    return Ok(Answered { sends, fault: false, action });
                 }
                 // The servant ran, only its results do not travel.
                 Err(failure) => failure.with_completed(Completed::Yes),
@@ -267,8 +310,12 @@ impl Exchange {
                 }
                 Err(failure) => failure.with_completed(Completed::Yes),
             },
-            Answer::Failed(failure) | Answer::Passed { failure, .. } => {
-                return Ok(self.refuse(call, failure, out));
+            Answer::Failed(failure) => return Ok(self.refuse(call, failure, out)),
+            Answer::Passed { encoded, failure } => {
+                return Ok(match self.pass_back(call, &encoded.body, None, out) {
+                    Ok(()) => Answered { sends: self.has_left(out), fault: true, action: None },
+                    Err(_) => self.refuse(call, failure, out),
+                });
             }
             Answer::Moved(reference) => {
                 let ways = reference.profiles.iter().flat_map(|way| &way.endpoints);
@@ -290,8 +337,16 @@ impl Exchange {
     #[inline]
     fn reply(&mut self, call: &Serving, results: &dyn Encode, out: &mut Rope) -> Visit<()> {
         let dialect = self.dialect;
+        let carries = results.carries();
+        if let Some(body) = carries.body {
+            return self.pass_back(call, body, carries.headers, out);
+        }
+        let brought = match carries.headers {
+            Some(headers) => self.brought(headers)?,
+            None => Vec::new(),
+        };
         let timed = self.settings.username && self.side == Side::Server;
-        let special = self.reliable.is_some() || call.reply_to.is_some() || timed;
+        let special = self.reliable.is_some() || call.reply_to.is_some() || timed || !brought.is_empty();
         let plain = !special && call.plan.headers.is_empty();
         let guid = match &call.message_id {
             Some(MessageId::Unique(guid)) => Some(*guid),
@@ -322,7 +377,8 @@ impl Exchange {
                 );
             }
         }
-        let headers = if timed { security::reply(dialect.form) } else { Vec::new() };
+        let mut headers = if timed { security::reply(dialect.form) } else { Vec::new() };
+        headers.extend_from_slice(&brought);
         let saying = Saying {
             action: &call.plan.reply_action,
             relates_to: call.message_id.as_ref(),

@@ -3,12 +3,12 @@
 use super::plans::Described;
 use super::{Exchange, Side};
 use crate::plan::Plan;
-use crate::soap::seen::Place;
+use crate::soap::seen::{Kept, Place};
 use crate::values::{BINARY, BINARY_INSIDE, Form, TEXT, XML};
 use bytes::Bytes;
 use everywire_model::{
-    Body, CallId, Context, Emission, Event, Failure, Heard, Interest, Interface, Operation, Outcome, Rope,
-    Signal,
+    Body, CallId, Context, Emission, Event, Failure, Headers, Heard, Interest, Interface, Operation, Outcome,
+    Rope, Signal,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -154,6 +154,20 @@ impl Exchange {
         let heard = Heard { sender: Bytes::new(), key, interface: Bytes::new(), signal, body };
         self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
         true
+    }
+
+    /// A document as a body that is passed on, or that has headers beside it.
+    pub(super) fn body_with(&self, bytes: Bytes, place: Place, kept: &Kept, passes: bool) -> Body {
+        let headers = (!kept.others.is_empty()).then(|| Headers::received(bytes.slice(kept.others.clone())));
+        let place = if passes { Place::outside(kept.body) } else { place };
+        let mut body = self.body(bytes, place);
+        if passes {
+            body.context = kept.context.clone();
+        }
+        match headers {
+            Some(headers) => body.with_headers(headers),
+            None => body,
+        }
     }
 
     /// A document as a body.

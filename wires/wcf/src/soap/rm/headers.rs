@@ -11,6 +11,11 @@ pub(in crate::soap) const OASIS: &str = "http://docs.oasis-open.org/ws-rx/wsrm/2
 /// Microsoft's additions.
 pub(in crate::soap) const MICROSOFT: &str = "http://schemas.microsoft.com/ws/2006/05/rm";
 
+/// Whether headers of this namespace are reliable messaging's.
+pub(in crate::soap) fn is_own(namespace: &str) -> bool {
+    matches!(namespace, FEBRUARY | OASIS | MICROSOFT)
+}
+
 /// Ranges in one acknowledgement.
 const MAX_RANGES: usize = 64;
 

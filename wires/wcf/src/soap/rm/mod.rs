@@ -12,7 +12,7 @@ mod session;
 mod shared;
 
 pub(super) use control::{fault, unknown};
-pub(super) use headers::{Headers, Version};
+pub(super) use headers::{Headers, Version, is_own};
 pub(super) use places::Owner;
 pub(crate) use places::Sequences;
 pub(super) use session::Came;

@@ -1,0 +1,229 @@
+//! Header blocks that somebody here brings or asks for: `{namespace}name`, with text or elements in it.
+//!
+//! What begins with `<` and is whole XML stands for elements, everything else for text. Octets are what the wire itself writes.
+
+use super::cursor::{Cursor, Element, Step};
+use super::names::envelope;
+use super::outline::is_own;
+use super::{Form, Soap, head};
+use crate::dictionary::Words;
+use crate::nbfx::{self, Prefix, Record, Word, xml};
+use crate::text::{self, escape, escape_attribute};
+use crate::values::{ReaderQuotas, TEXT};
+use everywire_model::headers::Content;
+use everywire_model::visit::Visit;
+use everywire_model::{Body, Failure, Header, Initiator, Kind};
+
+/// The longest headers that are shown as text: words of a dictionary are longer than their numbers.
+const LONGEST: usize = 32 << 10;
+
+/// Appends a header; `scoped`: whether the prefix `s` stands for envelopes there.
+///
+/// # Errors
+/// Its name is none of SOAP, or the session's own.
+pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &mut Vec<u8>) -> Visit<()> {
+    let (namespace, local) = name(header, soap)?;
+    let marked = match &header.content {
+        Content::Text(text) if text.starts_with('<') && is_whole(text) => Some(text),
+        _ => None,
+    };
+    let declared = (header.must_understand && !scoped).then(|| envelope(soap));
+    match form {
+        Form::Text => {
+            let mut xml = text::Writer::new(out);
+            let prefix = if namespace.is_empty() { "" } else { "h" };
+            xml.start(prefix, local).xmlns(prefix, namespace);
+            if let Some(declared) = declared {
+                xml.xmlns("s", declared);
+            }
+            if header.must_understand {
+                xml.attribute("s", "mustUnderstand", "1");
+            }
+            match (&header.content, marked) {
+                (Content::Bytes(raw), _) => xml.raw(raw),
+                (_, Some(marked)) => xml.raw(marked.as_bytes()),
+                (Content::Text(text), None) => xml.text(text),
+            };
+            xml.end(prefix, local);
+        }
+        Form::Binary => {
+            let mut records = nbfx::Writer::new();
+            let prefix = if namespace.is_empty() { None } else { Some("h") };
+            let letter = if namespace.is_empty() { Prefix::None } else { Prefix::Letter(b'h' - b'a') };
+            records.put(&Record::Element(letter, Word::Inline(local)));
+            records.put(&Record::Xmlns(prefix, Word::Inline(namespace)));
+            if let Some(declared) = declared {
+                records.put(&Record::Xmlns(Some("s"), Word::Inline(declared)));
+            }
+            if header.must_understand {
+                let name = Word::Inline("mustUnderstand");
+                records.put(&Record::Attribute(Prefix::Letter(b's' - b'a'), name, nbfx::Text::One));
+            }
+            match (&header.content, marked) {
+                (Content::Bytes(raw), _) => {
+                    out.append(&mut records.into_bytes());
+                    out.extend_from_slice(raw);
+                    records = nbfx::Writer::new();
+                }
+                (_, Some(marked)) => elements(marked, &mut records)?,
+                (Content::Text(text), None) => records.chars(text),
+            }
+            records.end();
+            out.append(&mut records.into_bytes());
+        }
+    }
+    Ok(())
+}
+
+/// The namespace and the name of a header.
+fn name(header: &Header, soap: Soap) -> Visit<(&str, &str)> {
+    let split = || match header.name.strip_prefix('{') {
+        Some(rest) => rest.split_once('}'),
+        None => Some(("", header.name.as_str())),
+    };
+    match split() {
+        Some((namespace, local)) if text::is_local(local) && !is_own(namespace, soap) => {
+            Ok((namespace, local))
+        }
+        _ => {
+            let what = format!("`{}` names no header of SOAP", header.name);
+            Err(Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
+                "write `{namespace}name`; addressing, security and reliable messaging are each connection's own",
+            ))
+        }
+    }
+}
+
+/// Whether a text is elements, each with its end.
+fn is_whole(text: &str) -> bool {
+    let wrapped = format!("<w>{text}</w>");
+    head::check(Form::Text, wrapped.as_bytes(), &Words::default(), &ReaderQuotas::default()).is_ok()
+}
+
+fn prefix(spelled: &str) -> Prefix<'_> {
+    if spelled.is_empty() { Prefix::None } else { Prefix::Inline(spelled) }
+}
+
+/// Appends elements that are written as text.
+fn elements(marked: &str, records: &mut nbfx::Writer) -> Visit<()> {
+    let wrapped = format!("<w>{marked}</w>");
+    let quotas = ReaderQuotas::default();
+    let mut reader = text::Reader::new(wrapped.as_bytes(), &quotas);
+    reader.next()?;
+    while let Some(event) = reader.next()? {
+        match event {
+            text::Event::Start(tag) => {
+                records.put(&Record::Element(prefix(tag.prefix), Word::Inline(tag.local)));
+                for attribute in tag.attributes() {
+                    let attribute = attribute?;
+                    let value = &*attribute.value;
+                    records.put(&match (attribute.prefix, attribute.local) {
+                        ("", "xmlns") => Record::Xmlns(None, Word::Inline(value)),
+                        ("xmlns", declared) => Record::Xmlns(Some(declared), Word::Inline(value)),
+                        (of, local) => {
+                            Record::Attribute(prefix(of), Word::Inline(local), nbfx::Text::Chars(value))
+                        }
+                    });
+                }
+            }
+            text::Event::Text(text) => records.chars(&text),
+            // That of the element around them is written with the header's.
+            text::Event::End if reader.depth() == 0 => {}
+            text::Event::End => records.end(),
+        }
+    }
+    Ok(())
+}
+
+/// The headers beside a body, but for those of its connection.
+///
+/// # Errors
+/// They cannot be read, or are longer than anybody should read.
+pub(crate) fn headers(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
+    let Some(held) = body.headers().filter(|held| !held.raw().is_empty()) else { return Ok(Vec::new()) };
+    let most = LONGEST as u64;
+    let document = body.bytes.get(..body.base).unwrap_or_default();
+    let length = document.len().max(held.raw().len()) as u64;
+    if length > most {
+        return Err(Failure::over_limit(Initiator::Peer, "bytes of headers to show", length, most));
+    }
+    if body.dialect == TEXT {
+        return list(document, quotas);
+    }
+    let (xml, _) = xml::to_xml_partly(document, |id| words.word(id));
+    list(xml.as_bytes(), quotas)
+}
+
+/// The headers at the start of a document in text.
+fn list(document: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
+    let words = Words::default();
+    let mut cursor = Cursor::new(Form::Text, document, &words, quotas);
+    let root = head::root(&mut cursor)?;
+    let soap = Soap::of(&root.namespace).unwrap_or(Soap::V12);
+    let mut all = Vec::new();
+    if cursor.child()?.is_none_or(|list| list.local != "Header") {
+        return Ok(all);
+    }
+    while let Some(block) = cursor.child()? {
+        if is_own(&block.namespace, soap) {
+            cursor.skip()?;
+            continue;
+        }
+        let must_understand = matches!(block.attribute(envelope(soap), "mustUnderstand"), Some("1" | "true"));
+        let name = format!("{{{}}}{}", block.namespace, block.local);
+        let content = Content::Text(content(&mut cursor, 32 * LONGEST)?);
+        all.push(Header { name, content, must_understand });
+    }
+    Ok(all)
+}
+
+/// What is inside the element that was opened last, as text or XML that needs nothing around it.
+fn content(cursor: &mut Cursor<'_>, most: usize) -> Visit<String> {
+    let (mut plain, mut marked, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    let mut has_elements = false;
+    loop {
+        match cursor.next()? {
+            Step::Open(element) => {
+                has_elements = true;
+                open.push(start(&element, &mut marked));
+            }
+            Step::Text(text) => {
+                let text = text.into_text();
+                plain.extend_from_slice(text.as_bytes());
+                escape(text.as_bytes(), &mut marked);
+            }
+            Step::Close => match open.pop() {
+                Some(local) => marked.extend_from_slice(format!("</{local}>").as_bytes()),
+                None => break,
+            },
+            Step::End => break,
+        }
+        if marked.len() > most {
+            let (length, most) = (marked.len() as u64, most as u64);
+            return Err(Failure::over_limit(Initiator::Peer, "bytes of a header to show", length, most));
+        }
+    }
+    let text = if has_elements { marked } else { plain };
+    Ok(String::from_utf8(text).unwrap_or_default())
+}
+
+/// Appends a start tag that declares what it needs; returns the name that its end has.
+fn start(element: &Element<'_>, out: &mut Vec<u8>) -> String {
+    let quoted = |out: &mut Vec<u8>, name: &str, value: &str| {
+        out.extend_from_slice(format!(" {name}=\"").as_bytes());
+        escape_attribute(value, out);
+        out.push(b'"');
+    };
+    out.extend_from_slice(format!("<{}", element.local).as_bytes());
+    quoted(out, "xmlns", &element.namespace);
+    for (number, attribute) in element.attributes.iter().enumerate() {
+        if attribute.namespace.is_empty() {
+            quoted(out, &attribute.local, &attribute.value);
+        } else {
+            quoted(out, &format!("xmlns:p{number}"), &attribute.namespace);
+            quoted(out, &format!("p{number}:{}", attribute.local), &attribute.value);
+        }
+    }
+    out.push(b'>');
+    element.local.to_string()
+}

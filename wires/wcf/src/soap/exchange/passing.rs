@@ -1,0 +1,281 @@
+//! Messages that pass without a contract: the envelope as it came, with this connection's own headers in place of the other's.
+//!
+//! The start tags of envelope, headers and body go out as they came, so that every prefix means what it meant, and what follows
+//! the body's start tag is not looked at. Of the headers those go that speak of one connection (addressing, security, reliable
+//! messaging); the action stays as it came where it is the one to ask for.
+//!
+//! In binary XML a message refers to words of the session that it came by. A session that has told its peer no words of its own
+//! takes over those, numbers and all, and tells them in front as they came; one that has writes the words out.
+//!
+//! A head that came before in the same bytes ([`crate::soap::seen`]) leaves as it left before: [`Passages`] holds what stands around
+//! the identifier. The copy of the body's context that it holds keeps another one from having its address.
+
+use super::{Exchange, Serving, Side, Started};
+use crate::dictionary::{Outgoing, Words};
+use crate::plan::Plan;
+use crate::soap::ids::MessageId;
+use crate::soap::outline::Outline;
+use crate::soap::passage::{Own, make, spell_out};
+use crate::soap::template::{Template, put_table};
+use crate::soap::{Form, security};
+use crate::values::{NAME, Reading, TEXT};
+use bytes::Bytes;
+use everywire_model::message::needs_contract;
+use everywire_model::rope::SPLICE;
+use everywire_model::visit::Visit;
+use everywire_model::{Body, Call, CallId, Context, Encoded, Expects, Failure, Headers, Method, Rope};
+use std::sync::Arc;
+
+/// How many heads one channel keeps.
+const MOST: usize = 8;
+
+/// Heads that left before.
+#[derive(Default)]
+pub(super) struct Passages {
+    made: Vec<Passage>,
+    next: usize,
+}
+
+struct Passage {
+    context: Context,
+    key: Bytes,
+    /// What is asked for; nothing of an answer.
+    operation: Option<Box<[u8]>>,
+    identified: bool,
+    template: Template,
+}
+
+impl Passages {
+    #[inline]
+    fn find(
+        &self,
+        context: &Context,
+        key: &[u8],
+        operation: Option<&[u8]>,
+        identified: bool,
+    ) -> Option<&Template> {
+        let is = |held: &&Passage| {
+            std::ptr::eq(held.context.as_ptr(), context.as_ptr())
+                && held.identified == identified
+                && held.operation.as_deref() == operation
+                && held.key == key
+        };
+        self.made.iter().find(is).map(|held| &held.template)
+    }
+
+    fn keep(&mut self, passage: Passage) {
+        match self.made.get_mut(self.next) {
+            Some(slot) => *slot = passage,
+            None => self.made.push(passage),
+        }
+        self.next = (self.next + 1) % MOST;
+    }
+}
+
+impl Exchange {
+    /// Begins a call whose body is passed on.
+    pub(super) fn pass(
+        &mut self,
+        call: &Call<'_>,
+        body: &Body,
+        headers: Option<&Headers>,
+        out: &mut Rope,
+    ) -> Result<Started, Failure> {
+        self.check_passes(body)?;
+        let plan = match call.method {
+            Method::Named { .. } => Plan::passed(),
+            Method::Typed { interface, operation } => match self.side {
+                Side::Client => Plan::of(interface, operation),
+                Side::Server => Plan::of_backward(interface, operation),
+            },
+        };
+        let action = match call.method {
+            Method::Named { operation, .. } => {
+                std::str::from_utf8(operation).map_err(|_| needs_contract("an action that is no text"))?
+            }
+            Method::Typed { .. } => &*plan.action,
+        };
+        let id = CallId(self.begun + 1);
+        let wanted = call.expects == Expects::Reply;
+        let identified = wanted && self.dialect.addressing;
+        let guid = self.ids.of(id);
+        let key = &call.profile.key;
+        let known = self.passages.find(&body.context, key, Some(action.as_bytes()), identified);
+        let plain = !self.settings.username && is_unchanged(body, headers);
+        let words = &Reading::of(body).words;
+        if let Some(template) = known.filter(|_| plain)
+            && (self.dialect.form == Form::Text || self.words.can_adopt(words))
+        {
+            begin(self.dialect.session, &mut self.words, Some(words), out);
+            template.write(self.dialect.form, &guid, out);
+            rest(&body.bytes, body.base, out);
+        } else {
+            let to = (self.side == Side::Client).then(|| self.settings.via(key));
+            let security = match self.side {
+                Side::Client if self.settings.username => {
+                    security::request(self.dialect.form, &self.settings)?
+                }
+                _ => Vec::new(),
+            };
+            let own = Own {
+                // In Clark notation it names the first element of a body without an action.
+                action: Some(if action.starts_with('{') { "" } else { action }),
+                message_id: identified.then_some(&guid),
+                relates_to: None,
+                to: to.as_deref(),
+                security: &security,
+                changes: [body.headers(), headers],
+            };
+            let kept = plain.then_some((key, Some(action.as_bytes()), identified));
+            self.put_passed(body, &own, kept, out)?;
+        }
+        self.begun = id.0;
+        let action = self.is_http().then(|| self.told_action(action));
+        if wanted {
+            let call = self.spare.waiting(&plan);
+            self.passes |= plan.passes;
+            self.waiting.insert(id, call);
+        }
+        Ok(Started { id, action })
+    }
+
+    /// Answers with a body that is passed on.
+    pub(super) fn pass_back(
+        &mut self,
+        call: &Serving,
+        body: &Body,
+        headers: Option<&Headers>,
+        out: &mut Rope,
+    ) -> Visit<()> {
+        if body.bytes.is_empty() && body.codec.name() == NAME {
+            // The other side took the message, and had nothing to say.
+            return Ok(());
+        }
+        self.check_passes(body)?;
+        let unique = match &call.message_id {
+            Some(MessageId::Unique(guid)) => Some(*guid),
+            None if !self.dialect.addressing => Some([0; 16]),
+            _ => None,
+        };
+        let timed = self.settings.username && self.side == Side::Server;
+        let plain = !timed && call.reply_to.is_none() && unique.is_some() && is_unchanged(body, headers);
+        let words = &Reading::of(body).words;
+        let known = self.passages.find(&body.context, &call.key, None, true);
+        if let Some(template) = known.filter(|_| plain)
+            && (self.dialect.form == Form::Text || self.words.can_adopt(words))
+        {
+            begin(self.dialect.session, &mut self.words, Some(words), out);
+            template.write(self.dialect.form, &unique.unwrap_or_default(), out);
+            rest(&body.bytes, body.base, out);
+            return Ok(());
+        }
+        let security = if timed { security::reply(self.dialect.form) } else { Vec::new() };
+        let own = Own {
+            action: None,
+            message_id: None,
+            relates_to: call.message_id.as_ref(),
+            to: call.reply_to.as_deref(),
+            security: &security,
+            changes: [body.headers(), headers],
+        };
+        let kept = plain.then_some((&call.key, None, true));
+        self.put_passed(body, &own, kept, out)
+    }
+
+    /// Whether this is a call of this side that nobody here knows.
+    pub fn is_passed(&self, id: CallId) -> bool {
+        self.waiting.get(id).is_some_and(|call| call.plan.passes)
+    }
+
+    /// Whether a body can be passed on here.
+    fn check_passes(&self, body: &Body) -> Visit<()> {
+        if body.codec.name() != NAME || body.base == 0 {
+            return Err(needs_contract("a body of another wire"));
+        }
+        let form = if body.dialect == TEXT { Form::Text } else { Form::Binary };
+        if form != self.dialect.form {
+            return Err(needs_contract("a body in another form of XML"));
+        }
+        if self.reliable.is_some() {
+            return Err(needs_contract("a body in a reliable session"));
+        }
+        Ok(())
+    }
+
+    /// Appends a message with a head that is made now, and keeps that under what is known of it, if anything is.
+    fn put_passed(
+        &mut self,
+        body: &Body,
+        own: &Own<'_>,
+        kept: Option<(&Bytes, Option<&[u8]>, bool)>,
+        out: &mut Rope,
+    ) -> Visit<()> {
+        let (dialect, quotas) = (self.dialect, self.reading.quotas);
+        let words = &Reading::of(body).words;
+        if dialect.form == Form::Binary && !self.words.can_adopt(words) {
+            // Its numbers mean other words here.
+            let spelled = Bytes::from(spell_out(&body.bytes, words)?);
+            let outline = Outline::read(dialect.form, &spelled, words, &quotas)?;
+            let made = make(dialect, &outline, &spelled, own)?;
+            begin(dialect.session, &mut self.words, None, out);
+            out.flat().extend_from_slice(&made.head);
+            rest(&spelled, made.inside, out);
+            return Ok(());
+        }
+        let outline = Outline::read(dialect.form, &body.bytes, words, &quotas)?;
+        let made = make(dialect, &outline, &body.bytes, own)?;
+        begin(dialect.session, &mut self.words, Some(words), out);
+        out.flat().extend_from_slice(&made.head);
+        rest(&body.bytes, made.inside, out);
+        if let Some((key, operation, identified)) = kept
+            && !body.context.is_empty()
+        {
+            let template = Template::cut(dialect.form, &made.head, made.hole);
+            let (context, operation) = (body.context.clone(), operation.map(Into::into));
+            self.passages.keep(Passage { context, key: key.clone(), operation, identified, template });
+        }
+        Ok(())
+    }
+
+    /// What goes beside the envelope over HTTP.
+    fn told_action(&mut self, action: &str) -> Arc<str> {
+        let action = if action.starts_with('{') { "" } else { action };
+        match &self.told {
+            Some(told) if **told == *action => Arc::clone(told),
+            _ => Arc::clone(self.told.insert(action.into())),
+        }
+    }
+}
+
+/// Appends what stands before a document: the words that the peer has not met.
+#[inline]
+fn begin(session: bool, outgoing: &mut Outgoing, words: Option<&Arc<Words>>, out: &mut Rope) {
+    words.inspect(|words| outgoing.adopt(words));
+    if session {
+        put_table(outgoing.fresh(), out);
+        outgoing.told();
+    }
+}
+
+/// Appends a document from some byte on.
+#[inline]
+fn rest(document: &Bytes, from: usize, out: &mut Rope) {
+    let rest = document.get(from..).unwrap_or_default();
+    if rest.len() < SPLICE {
+        out.flat().extend_from_slice(rest);
+    } else {
+        out.splice(document.slice(from..));
+    }
+}
+
+/// Whether nobody wants other headers than those that came.
+#[inline]
+fn is_unchanged(body: &Body, headers: Option<&Headers>) -> bool {
+    body.headers().is_none_or(|own| own.edits().is_empty())
+        && headers.is_none_or(|more| more.edits().is_empty())
+}
+
+/// The same failure, with the fault as it came.
+pub(super) fn as_it_came(failure: Failure, body: Body) -> Failure {
+    failure.with_encoded(Encoded { id: String::new(), raised: false, body })
+}

@@ -1,0 +1,141 @@
+//! Where the parts of an envelope are, for whoever passes it on or asks for its headers: nothing but the head is read.
+
+use super::cursor::{Cursor, Element};
+use super::head;
+use super::names::{ADDRESSING, NO_ADDRESSING, SECURITY, envelope};
+use super::rm;
+use super::{Form, Soap};
+use crate::dictionary::Words;
+use crate::limits::MAX_HEADERS;
+use crate::values::ReaderQuotas;
+use crate::violations::Violation;
+use everywire_model::visit::Visit;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The parts of an envelope.
+#[derive(Debug)]
+pub(super) struct Outline<'a> {
+    pub(super) soap: Soap,
+    /// The start tag of the envelope, without what stands before it.
+    pub(super) envelope: Range<usize>,
+    pub(super) scope: Scope,
+    /// The start tag of the list of headers, and what is in scope there; nothing if the list cannot take another one.
+    pub(super) header: Option<(Range<usize>, Scope)>,
+    pub(super) blocks: Vec<Block<'a>>,
+    /// The header of addressing that says what is asked for, and what it says.
+    pub(super) action: Option<(Range<usize>, Cow<'a, str>)>,
+    /// The start tag of the body.
+    pub(super) body: Range<usize>,
+}
+
+/// Which of the prefixes that are written here mean in a place what they mean here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Scope {
+    /// `s`, of envelopes.
+    pub(super) soap: bool,
+    /// `a`, of addressing.
+    pub(super) addressing: bool,
+}
+
+/// A header.
+#[derive(Debug)]
+pub(super) struct Block<'a> {
+    pub(super) namespace: Cow<'a, str>,
+    pub(super) local: Cow<'a, str>,
+    /// From its start tag to the end of its end tag.
+    pub(super) range: Range<usize>,
+    /// Offset of the first byte after its start tag.
+    pub(super) inside: usize,
+}
+
+impl Block<'_> {
+    /// Whether it speaks of one connection, and is each session's own.
+    pub(super) fn is_own(&self, soap: Soap) -> bool {
+        is_own(&self.namespace, soap)
+    }
+
+    /// Its name among headers.
+    pub(super) fn name(&self) -> String {
+        format!("{{{}}}{}", self.namespace, self.local)
+    }
+}
+
+/// Whether headers of a namespace speak of one connection: addressing where sessions have it, security, reliable messaging.
+pub(super) fn is_own(namespace: &str, soap: Soap) -> bool {
+    match namespace {
+        // Where the transport tells where a message goes, addresses in it are its users' matter.
+        ADDRESSING => soap == Soap::V12,
+        NO_ADDRESSING | SECURITY => true,
+        _ => rm::is_own(namespace),
+    }
+}
+
+impl<'a> Outline<'a> {
+    /// Reads a document up to the start of its body.
+    ///
+    /// # Errors
+    /// It is no envelope.
+    pub(super) fn read(
+        form: Form,
+        document: &'a [u8],
+        words: &'a Words,
+        quotas: &ReaderQuotas,
+    ) -> Visit<Self> {
+        let mut cursor = Cursor::new(form, document, words, quotas);
+        let root = head::root(&mut cursor)?;
+        let soap = Soap::of(&root.namespace).ok_or_else(|| Violation::NoEnvelope.at(root.at))?;
+        let name = envelope(soap);
+        if !root.is(name, "Envelope") {
+            return Err(Violation::NoEnvelope.at(root.at));
+        }
+        let start = match form {
+            Form::Binary => root.at,
+            // A declaration of XML may stand before it.
+            Form::Text => {
+                let before = document.get(..root.inside).unwrap_or_default();
+                before.iter().rposition(|byte| *byte == b'<').unwrap_or_default()
+            }
+        };
+        let scope = Scope::at(&cursor, soap);
+        let (mut header, mut blocks, mut action) = (None, Vec::new(), None);
+        let mut element = cursor.child()?;
+        if let Some(list) = element.take_if(|element| element.is(name, "Header")) {
+            let is_empty =
+                form == Form::Text && document.get(..list.inside).is_some_and(|tag| tag.ends_with(b"/>"));
+            header = (!is_empty).then(|| (list.at..list.inside, Scope::at(&cursor, soap)));
+            while let Some(block) = cursor.child()? {
+                if blocks.len() >= MAX_HEADERS {
+                    return Err(Violation::TooManyHeaders.at(block.at));
+                }
+                let said = if block.is(ADDRESSING, "Action") {
+                    Some(cursor.trimmed()?)
+                } else {
+                    cursor.skip()?;
+                    None
+                };
+                let Element { namespace, local, at, inside, .. } = block;
+                let range = at..cursor.position();
+                if let Some(said) = said {
+                    action = Some((range.clone(), said));
+                }
+                blocks.push(Block { namespace, local, range, inside });
+            }
+            element = cursor.child()?;
+        }
+        match element {
+            Some(body) if body.is(name, "Body") => {
+                let (envelope, body) = (start..root.inside, body.at..body.inside);
+                Ok(Self { soap, envelope, scope, header, blocks, action, body })
+            }
+            Some(other) => Err(Violation::UnexpectedElement.at(other.at)),
+            None => Err(Violation::MissingElement.at(cursor.position())),
+        }
+    }
+}
+
+impl Scope {
+    fn at(cursor: &Cursor<'_>, soap: Soap) -> Self {
+        Self { soap: cursor.means("s", envelope(soap)), addressing: cursor.means("a", ADDRESSING) }
+    }
+}

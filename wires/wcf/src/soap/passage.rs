@@ -1,0 +1,240 @@
+//! The head of a message that is passed on: start tags as they came, with one connection's own headers in place of another's.
+
+use super::blocks;
+use super::ids::MessageId;
+use super::names::{ADDRESSING, ANONYMOUS, AUGUST, envelope};
+use super::outline::{Block, Outline, Scope};
+use super::put::Put;
+use super::{Dialect, Form};
+use crate::dictionary::{Outgoing, Words};
+use crate::nbfx::{Reader, Record, Text, Word, Writer};
+use crate::text;
+use crate::violations::Violation;
+use everywire_model::message::needs_contract;
+use everywire_model::visit::Visit;
+use everywire_model::{Header, Headers};
+use std::ops::Range;
+
+/// What the headers of this connection say.
+pub(super) struct Own<'a> {
+    /// What is asked for; nothing leaves the action as it came.
+    pub(super) action: Option<&'a str>,
+    /// Of a message that wants an answer.
+    pub(super) message_id: Option<&'a [u8; 16]>,
+    /// Of an answer.
+    pub(super) relates_to: Option<&'a MessageId>,
+    pub(super) to: Option<&'a str>,
+    /// Headers of security, written already.
+    pub(super) security: &'a [u8],
+    /// Changes: those that came with the body, and those beside it.
+    pub(super) changes: [Option<&'a Headers>; 2],
+}
+
+/// A head to send, and where the rest begins in the document that it belongs to.
+pub(super) struct Made {
+    pub(super) head: Vec<u8>,
+    pub(super) hole: Option<usize>,
+    pub(super) inside: usize,
+}
+
+/// The head of a message that is passed on.
+pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own: &Own<'_>) -> Visit<Made> {
+    let soap = dialect.soap;
+    if outline.soap != soap {
+        return Err(needs_contract("an envelope of another version of SOAP"));
+    }
+    let part = |range: &Range<usize>| document.get(range.clone()).unwrap_or_default();
+    let mut words = match dialect.form {
+        Form::Binary => Outgoing::statics(),
+        Form::Text => Outgoing::inline(),
+    };
+    let mut put = Put::new(dialect.form, &mut words);
+    put.raw(part(&outline.envelope));
+    let mut changed = own.changes.iter().flatten().filter(|changes| !changes.edits().is_empty()).peekable();
+    let edited = changed.peek().is_some();
+    let stays = |block: &Block<'_>| {
+        !block.is_own(soap)
+            && (!edited || own.changes.iter().flatten().all(|changes| changes.keeps(&block.name())))
+    };
+    let kept: Vec<&Block<'_>> = outline.blocks.iter().filter(|block| stays(block)).collect();
+    let brought: Vec<&Header> = own.changes.iter().flatten().flat_map(|changes| changes.brought()).collect();
+    let mut hole = None;
+    if dialect.addressing || !own.security.is_empty() || !kept.is_empty() || !brought.is_empty() {
+        let (scope, end) = match &outline.header {
+            Some((range, scope)) => {
+                put.raw(part(range));
+                (*scope, Some(end_tag(dialect.form, part(range))))
+            }
+            None => {
+                put.start(b's', "Header");
+                if !outline.scope.soap {
+                    put.xmlns(b's', envelope(soap));
+                }
+                (Scope { soap: true, ..outline.scope }, None)
+            }
+        };
+        if dialect.addressing {
+            let action = outline.action.as_ref().map(|(range, action)| (part(range), &**action));
+            hole = addressing(&mut put, scope, envelope(soap), own, action);
+        }
+        if !own.security.is_empty() {
+            if !scope.soap {
+                return Err(needs_contract(
+                    "an envelope with another prefix, where messages say who sends them,",
+                ));
+            }
+            put.raw(own.security);
+        }
+        for block in kept {
+            match own.to.filter(|_| block.local == "To" && is_addressing(&block.namespace)) {
+                Some(to) => put.raw(&readdressed(document, block, to)),
+                None => put.raw(part(&block.range)),
+            }
+        }
+        for header in brought {
+            let mut bytes = Vec::new();
+            blocks::put(dialect.form, soap, scope.soap, header, &mut bytes)?;
+            put.raw(&bytes);
+        }
+        match end {
+            Some(end) => put.raw(&end),
+            None => put.end(),
+        }
+    }
+    put.raw(part(&outline.body));
+    Ok(Made { head: put.into_bytes(), hole, inside: outline.body.end })
+}
+
+/// Writes the headers of addressing. Returns where the identifier is.
+fn addressing(
+    put: &mut Put<'_>,
+    scope: Scope,
+    soap: &str,
+    own: &Own<'_>,
+    action: Option<(&[u8], &str)>,
+) -> Option<usize> {
+    let open = |put: &mut Put<'_>, name, demands: bool| {
+        put.start(b'a', name);
+        if !scope.addressing {
+            put.xmlns(b'a', ADDRESSING);
+        }
+        if demands {
+            if !scope.soap {
+                put.xmlns(b's', soap);
+            }
+            put.attribute(b's', "mustUnderstand", "1");
+        }
+    };
+    match (own.action, action) {
+        (Some(asked), Some((came, said))) if asked == said => put.raw(came),
+        (None, Some((came, _))) => put.raw(came),
+        (Some(asked), _) => {
+            open(put, "Action", true);
+            put.word(asked);
+            put.end();
+        }
+        (None, None) => {}
+    }
+    let mut hole = None;
+    if let Some(guid) = own.message_id {
+        open(put, "MessageID", false);
+        hole = Some(put.unique(guid));
+        put.end();
+        open(put, "ReplyTo", false);
+        put.start(b'a', "Address");
+        put.word(ANONYMOUS);
+        put.end();
+        put.end();
+    }
+    if let Some(id) = own.relates_to {
+        open(put, "RelatesTo", false);
+        match id {
+            MessageId::Unique(guid) => hole = Some(put.unique(guid)),
+            MessageId::Text(text) => put.chars(text),
+        }
+        put.end();
+    }
+    open(put, "To", true);
+    put.word(own.to.unwrap_or(ANONYMOUS));
+    put.end();
+    hole
+}
+
+/// Whether addresses of messages are of this namespace.
+fn is_addressing(namespace: &str) -> bool {
+    matches!(namespace, ADDRESSING | AUGUST)
+}
+
+/// A header of text with another text in it.
+fn readdressed(document: &[u8], block: &Block<'_>, to: &str) -> Vec<u8> {
+    let start = document.get(block.range.start..block.inside).unwrap_or_default();
+    let mut out = start.to_vec();
+    if out.ends_with(b"/>") {
+        out.truncate(out.len() - 2);
+        out.push(b'>');
+    }
+    text::escape(to.as_bytes(), &mut out);
+    out.extend_from_slice(&end_tag(Form::Text, start));
+    out
+}
+
+/// The end of an element that starts so.
+fn end_tag(form: Form, start: &[u8]) -> Vec<u8> {
+    match form {
+        Form::Binary => vec![0x01],
+        Form::Text => {
+            let name = start.strip_prefix(b"<").unwrap_or(start);
+            let len = name.iter().position(|byte| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'/'));
+            [b"</", name.get(..len.unwrap_or(name.len())).unwrap_or_default(), b">"].concat()
+        }
+    }
+}
+
+/// A word that is none of a session.
+fn spelled<'w>(word: Word<'w>, words: &'w Words, at: usize) -> Visit<Word<'w>> {
+    match word {
+        Word::Id(id) if !id.is_multiple_of(2) => {
+            words.word(id).map(Word::Inline).ok_or_else(|| Violation::UnknownWord.at(at))
+        }
+        word => Ok(word),
+    }
+}
+
+/// A document in binary XML without numbers of a session.
+pub(super) fn spell_out(document: &[u8], words: &Words) -> Visit<Vec<u8>> {
+    let (mut reader, mut writer) = (Reader::new(document), Writer::new());
+    loop {
+        let at = reader.position();
+        let Some(record) = reader.read()? else { return Ok(writer.into_bytes()) };
+        let spelled = |word| spelled(word, words, at);
+        let text = |text: Text<'_>| -> Visit<Option<String>> {
+            let (before, id) = match text {
+                Text::Word(id) => (String::new(), id),
+                Text::QName(letter, id) => (format!("{}:", char::from(b'a' + letter.min(25))), id),
+                _ => return Ok(None),
+            };
+            match spelled(Word::Id(id))? {
+                Word::Inline(word) => Ok(Some(before + word)),
+                Word::Id(_) => Ok(None),
+            }
+        };
+        match record {
+            Record::Element(prefix, name) => {
+                let name = spelled(name)?;
+                writer.put(&Record::Element(prefix, name));
+            }
+            Record::Xmlns(prefix, namespace) => writer.put(&Record::Xmlns(prefix, spelled(namespace)?)),
+            Record::Attribute(prefix, name, value) => {
+                let said = text(value)?;
+                let value = said.as_deref().map_or(value, Text::Chars);
+                writer.put(&Record::Attribute(prefix, spelled(name)?, value));
+            }
+            Record::Text(value, ends) => {
+                let said = text(value)?;
+                let value = said.as_deref().map_or(value, Text::Chars);
+                writer.put(&Record::Text(value, ends));
+            }
+            other => writer.put(&other),
+        }
+    }
+}
