@@ -132,7 +132,8 @@ impl Forwarder {
 
     fn object(&self, request: &Request) -> Result<Object, Failure> {
         let mut clients = self.clients.lock().unwrap();
-        let client = clients.entry(request.link().serial_number()).or_insert_with(|| self.client(request.link()));
+        let client =
+            clients.entry(request.link().serial_number()).or_insert_with(|| self.client(request.link()));
         let key = Bytes::copy_from_slice(request.key());
         if let Some(object) = client.objects.get(&key) {
             return Ok(object.clone());
