@@ -6,7 +6,7 @@
 #   make soak    fuzzing, faults, endurance, models, sanitizers: hours, apart from the tests
 
 CARGO ?= cargo
-RACE  ?= callbacks calls opc bytes
+RACE  ?= callbacks calls opc bytes broker
 # All races together end within so many seconds after the build, the building of rivals included.
 DERBY_SECONDS ?= 570
 

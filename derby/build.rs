@@ -11,6 +11,7 @@ fn main() {
         .contract("contracts/callbacks.dcop.kidl")
         .contract("contracts/derby.midl")
         .contract("contracts/bench.dcom.midl")
+        .contract("contracts/orders.idl")
         .compile();
     // A contract of the same stem as another.
     everywire_codegen::Builder::new()

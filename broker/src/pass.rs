@@ -6,18 +6,22 @@
 //! no more lanes than [`LANES`] at one time.
 
 use crate::config::RouteConfig;
+use crate::front::Front;
 use crate::pattern::Pattern;
 use crate::upstream::{Common, Upstream};
 use everywire::model::contract::InterfaceKind;
-use everywire::{Apart, Bytes, Failure, Interface, Reference, WeakNode};
-use everywire_model::{Body, Edit, Headers, Method, Request};
+use everywire::{Apart, Bytes, Failure, Interface, Reference};
+use everywire_model::{Body, Edit, Headers, Link, Method, Request};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 /// Objects of one target that one connection of a caller may call without finding the way anew.
 const LANES: usize = 1024;
+
+/// Whenever there are so many more callers, those who have left are looked for.
+const SWEEP: usize = 64;
 
 /// What objects are called by whose contract is not here.
 pub(crate) static ANY: Interface = Interface {
@@ -122,7 +126,6 @@ pub(crate) fn headers_fit(wanted: &[(String, Pattern)], body: &Body) -> bool {
 
 /// The lanes to one target, by the connections of callers.
 pub(crate) struct Lanes {
-    node: WeakNode,
     reference: Reference,
     timeout: Duration,
     clients: Mutex<HashMap<u64, Client>>,
@@ -130,31 +133,43 @@ pub(crate) struct Lanes {
 
 /// What one connection of a caller has.
 struct Client {
+    link: Weak<dyn Link>,
     apart: Arc<Apart>,
     lanes: HashMap<Bytes, Arc<Upstream>>,
 }
 
 impl Lanes {
-    pub(crate) fn new(node: WeakNode, reference: Reference, timeout: Duration) -> Self {
-        Self { node, reference, timeout, clients: Mutex::default() }
+    pub(crate) fn new(reference: Reference, timeout: Duration) -> Self {
+        Self { reference, timeout, clients: Mutex::default() }
     }
 
-    /// The way to the target for a call: its own object where the target names one, else the one that the caller names.
+    /// The way to the target for a call: its own object where the target names one, else the one that the caller names. Its connections
+    /// are `near`'s, on the event loop of the caller's.
     ///
     /// # Errors
     /// The broker has ended.
-    pub(crate) fn lane(&self, request: &Request, common: &Arc<Common>) -> Result<Arc<Upstream>, Failure> {
+    pub(crate) fn lane(
+        &self,
+        request: &Request,
+        near: Option<&Arc<Front>>,
+        common: &Arc<Common>,
+    ) -> Result<Arc<Upstream>, Failure> {
         let own = self.reference.profiles.first().map(|profile| &profile.key).filter(|key| !key.is_empty());
         let key: &[u8] = match own {
             Some(key) => key,
             None => request.key(),
         };
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if clients.len() >= SWEEP && clients.len().is_multiple_of(SWEEP) {
+            // A call that was let in while its connection ended has come back behind that end.
+            clients.retain(|_, client| client.link.strong_count() > 0);
+        }
         let client = match clients.entry(request.link().number()) {
             std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
             std::collections::hash_map::Entry::Vacant(place) => {
-                let node = self.node.upgrade().ok_or_else(crate::upstream::ended)?;
-                place.insert(Client { apart: node.apart(), lanes: HashMap::new() })
+                let near = near.ok_or_else(crate::upstream::ended)?;
+                let link = Arc::downgrade(request.link());
+                place.insert(Client { link, apart: near.node.apart(), lanes: HashMap::new() })
             }
         };
         if let Some(lane) = client.lanes.get(key) {

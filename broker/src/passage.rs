@@ -16,7 +16,7 @@ use crate::upstream::Upstream;
 use crate::validate;
 use crate::values::{Sides, Values};
 use everywire::model::failure::Completed;
-use everywire::{Failure, Initiator, Kind, Reference};
+use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::Raised;
 use everywire_model::object::unexpected;
 use everywire_model::visit::WithHeaders;
@@ -26,8 +26,6 @@ use std::time::{Duration, Instant};
 
 /// How often a target may say that the object is elsewhere.
 const FORWARDS: u32 = 3;
-/// A call that has waited for longer than this has noticeably less time left.
-const MOMENT: Duration = Duration::from_millis(2);
 
 /// A call.
 pub(crate) struct Passage {
@@ -40,6 +38,8 @@ pub(crate) struct Passage {
     begun: Instant,
     /// How often it was sent.
     attempts: u32,
+    /// Whether it had to wait for a connection.
+    waited: bool,
     forwards: u32,
     /// Targets that it was sent to.
     tried: Vec<usize>,
@@ -102,6 +102,7 @@ impl Passage {
             near,
             begun,
             attempts: 0,
+            waited: false,
             forwards: 0,
             tried: Vec::new(),
             maybe: false,
@@ -139,14 +140,24 @@ impl Passage {
         Some(self.route.timeout.saturating_sub(self.begun.elapsed()))
     }
 
-    /// Whether noticeably less time is left than the route gives.
-    pub(crate) fn is_late(&self) -> bool {
-        self.attempts > 0 || self.begun.elapsed() > MOMENT
+    /// The time that is left of it, where that may be noticeably less than the route gives.
+    pub(crate) fn late(&self) -> Option<Duration> {
+        if self.attempts > 0 || self.waited { self.left() } else { None }
+    }
+
+    /// It waits for a connection.
+    pub(crate) fn wait(&mut self) {
+        self.waited = true;
     }
 
     /// A target gets it now.
     pub(crate) fn sent(&mut self) {
         self.attempts += 1;
+    }
+
+    /// The listener that it came by.
+    pub(crate) fn near(&self) -> Option<&Arc<Front>> {
+        self.near.as_ref()
     }
 
     /// The call.
@@ -409,7 +420,11 @@ fn redirect(mut request: Request, route: &Arc<Route>) {
     let picked = route.balancer.pick(&route.targets, &[]).and_then(|at| route.targets.get(at));
     match picked {
         Some(target) => {
-            let reference = target.object.reference().clone().with_type(route.interface.id.to_string());
+            let mut reference = target.object.reference().clone().with_type(route.interface.id.to_string());
+            // A target without a key stands for the object that the caller names.
+            for profile in reference.profiles.iter_mut().filter(|profile| profile.key.is_empty()) {
+                profile.key = Bytes::copy_from_slice(request.key());
+            }
             request.answer(Answer::Moved(&reference));
             route.metrics.done.inc();
         }

@@ -98,9 +98,7 @@ impl Route {
             let name = shown(&target.text);
             let metrics = world.metrics.target(&config.name, &name);
             let breaker = config.breaker.map(Breaker::new);
-            let lanes = plan
-                .is_opaque()
-                .then(|| Lanes::new(world.upstream.downgrade(), target.reference.clone(), timeout));
+            let lanes = plan.is_opaque().then(|| Lanes::new(target.reference.clone(), timeout));
             Ok(Upstream::new(name, object, target.wire.capabilities().oneway, breaker, Some(metrics), lanes))
         };
         let matched = |name: &str| config.matches.operation.as_ref().is_none_or(|pattern| pattern.fits(name));

@@ -95,7 +95,7 @@ impl Upstream {
     /// Sends a call, or has it wait for the connection.
     pub(crate) fn send(self: &Arc<Self>, passage: Box<Passage>) {
         if let Some(lanes) = &self.lanes {
-            return match lanes.lane(passage.request(), &self.common) {
+            return match lanes.lane(passage.request(), passage.near(), &self.common) {
                 Ok(lane) => lane.send(passage),
                 Err(failure) => passage.ended(Outcome::Failed(failure)),
             };
@@ -103,6 +103,8 @@ impl Upstream {
         if !self.sought.load(Ordering::Acquire) && self.object.target().is_ready() {
             return self.call(passage);
         }
+        let mut passage = passage;
+        passage.wait();
         {
             let mut line = self.line();
             match &mut *line {
@@ -160,12 +162,12 @@ impl Upstream {
     }
 
     fn call(self: &Arc<Self>, mut passage: Box<Passage>) {
-        let left = match passage.left() {
+        let left = match passage.late() {
             Some(left) if left.is_zero() => return passage.ended(Outcome::Failed(late())),
             left => left,
         };
         // What a call has waited, or another try has taken, is taken off its time.
-        let target = match left.filter(|_| passage.is_late()) {
+        let target = match left {
             Some(left) => self.object.target().with_deadline(Some(left)),
             None => Arc::clone(self.object.target()),
         };

@@ -5,6 +5,7 @@
 mod dcom;
 mod derby;
 mod failures;
+mod hops;
 mod offline;
 mod opc_serve;
 mod opcda;

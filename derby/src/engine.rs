@@ -249,7 +249,10 @@ fn starts(
     let crowd = options.thorough || (race.name == "calls" && !options.quick && placement.shares_a_cpu());
     let held = chosen || ((race.remote || !placement.remote) && (crowd || !placement.busy));
     let spared = !everywhere && !chosen && contestant.setup.starts_slowly();
-    held && contestant.setup.enters(race)
+    // What stands between two others has a CPU of its own, where there are two: that is the placement which tells hops apart.
+    let apart = !race.passes() || chosen || options.thorough || placement.gives_a_hop_its_own();
+    held && apart
+        && contestant.setup.enters(race)
         && contestant.runs_at(placement)
         && !(spared && placement.is_pinned())
 }

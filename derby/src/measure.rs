@@ -27,6 +27,8 @@ pub struct Plan {
     pub large_divisor: u64,
     /// The processes whose CPU time is reported as the server's: the server, and what routes between.
     pub server_pids: Vec<u32>,
+    /// The processes that stand between client and backend, whose CPU time is reported apart.
+    pub hop_pids: Vec<u32>,
     /// The one operation to measure; without it all.
     pub operation: Option<String>,
     /// To rest so long before each call, and to note when it begins: for whoever looks at single calls.
@@ -49,6 +51,9 @@ impl Plan {
         for pid in &self.server_pids {
             arguments.extend(["--server-pid".to_owned(), pid.to_string()]);
         }
+        for pid in &self.hop_pids {
+            arguments.extend(["--hop-pid".to_owned(), pid.to_string()]);
+        }
         if !self.pause.is_zero() {
             arguments.extend(["--pause-ms".to_owned(), self.pause.as_millis().to_string()]);
         }
@@ -69,6 +74,7 @@ impl Plan {
             budget: Duration::ZERO,
             large_divisor: 1,
             server_pids: Vec::new(),
+            hop_pids: Vec::new(),
             operation: None,
             pause: Duration::ZERO,
         };
@@ -84,6 +90,7 @@ impl Plan {
                 "--budget-ms" => plan.budget = Duration::from_millis(number()?),
                 "--large-divisor" => plan.large_divisor = number()?.max(1),
                 "--server-pid" => plan.server_pids.extend(u32::try_from(number()?).ok()),
+                "--hop-pid" => plan.hop_pids.extend(u32::try_from(number()?).ok()),
                 "--pause-ms" => plan.pause = Duration::from_millis(number()?),
                 "--operation" => plan.operation = Some(value.clone()),
                 other => return Err(unknown(format!("unknown argument `{other}`"))),
@@ -103,14 +110,32 @@ impl Plan {
 
     /// CPU time of the server and of what routes between, all of it or none.
     pub(crate) fn server_cpu_us(&self) -> Option<f64> {
-        (!self.server_pids.is_empty()).then_some(())?;
-        self.server_pids.iter().map(|&pid| cpu_us(Some(pid))).sum()
+        cpu_of(&self.server_pids)
+    }
+
+    /// The clocks of CPU time of everybody.
+    pub(crate) fn clocks(&self) -> Clocks {
+        Clocks { own: cpu_us(None), server: cpu_of(&self.server_pids), hop: cpu_of(&self.hop_pids) }
     }
 
     /// Whether this operation is to be measured.
     pub fn wants(&self, operation: &str) -> bool {
         self.operation.as_deref().is_none_or(|only| only == operation)
     }
+}
+
+/// CPU time of all of these processes, or of none.
+fn cpu_of(pids: &[u32]) -> Option<f64> {
+    (!pids.is_empty()).then_some(())?;
+    pids.iter().map(|&pid| cpu_us(Some(pid))).sum()
+}
+
+/// CPU time of the client, of the server and of the hop at one moment, in microseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clocks {
+    own: Option<f64>,
+    server: Option<f64>,
+    hop: Option<f64>,
 }
 
 /// What a client says about one operation.
@@ -126,6 +151,9 @@ pub struct Line {
     pub client_cpu_us: Option<f64>,
     /// The same of the server.
     pub server_cpu_us: Option<f64>,
+    /// The same of what stands between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hop_cpu_us: Option<f64>,
     /// Medians of consecutive blocks of calls.
     pub blocks_ps: Vec<u64>,
     /// (time, calls that took it).
@@ -169,12 +197,10 @@ pub fn measure_bursts(
         return Ok(());
     }
     warm(plan, bursts, batch, &mut burst)?;
-    let (own, server) = (cpu_us(None), plan.server_cpu_us());
+    let before = plan.clocks();
     let timed = Timed::of(plan, bursts, batch, &mut burst)?;
-    let (own_after, server_after) = (cpu_us(None), plan.server_cpu_us());
-    let mut line = Line::of(operation, &[timed]);
-    (line.client_cpu_us, line.server_cpu_us) = (spent(own, own_after), spent(server, server_after));
-    line.say()
+    let after = plan.clocks();
+    Line::of(operation, &[timed]).charged(before, after).say()
 }
 
 /// The calls before the clock starts: no more than a fifth of the time.
@@ -255,10 +281,21 @@ impl Line {
             total_ns: clients.iter().map(|client| ps(client.total) / 1000).max().unwrap_or(0),
             client_cpu_us: None,
             server_cpu_us: None,
+            hop_cpu_us: None,
             blocks_ps: all(|client| blocks(&client.samples)),
             histogram_ps: times.pairs(),
             began_ns: all(|client| client.began_ns.clone()),
             ended_ns: all(|client| client.ended_ns.clone()),
+        }
+    }
+
+    /// With the CPU time between two looks at the clocks.
+    pub(crate) fn charged(self, before: Clocks, after: Clocks) -> Self {
+        Self {
+            client_cpu_us: spent(before.own, after.own),
+            server_cpu_us: spent(before.server, after.server),
+            hop_cpu_us: spent(before.hop, after.hop),
+            ..self
         }
     }
 
@@ -328,6 +365,7 @@ mod tests {
             budget: Duration::from_millis(9),
             large_divisor: 3,
             server_pids: vec![11, 12],
+            hop_pids: vec![13],
             operation: Some("GetBytes 1 MB".into()),
             pause: Duration::from_millis(5),
         };

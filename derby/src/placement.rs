@@ -109,6 +109,17 @@ impl Placement {
         self.client.is_some()
     }
 
+    /// Whether what stands between client and backend has a CPU of its own, or no machine of so few CPUs could give it one.
+    pub(crate) fn gives_a_hop_its_own(&self) -> bool {
+        self.is_pinned() && !self.busy && (self.parts_the_sides() || allowed_cpus().len() < 2)
+    }
+
+    /// The CPU of a backend, where what stands between it and the client has the server's: one of its own where there are three, else the
+    /// client's.
+    pub(crate) fn backend(&self) -> Option<usize> {
+        backend(self.client, self.server, &allowed_cpus())
+    }
+
     /// The CPUs that the two sides are kept on.
     pub(crate) fn cpus(&self) -> Vec<usize> {
         let mut cpus: Vec<usize> = self.client.into_iter().chain(self.server).collect();
@@ -125,6 +136,13 @@ impl Placement {
     pub fn parts_the_sides(&self) -> bool {
         self.remote || self.client != self.server
     }
+}
+
+fn backend(client: Option<usize>, hop: Option<usize>, cpus: &[usize]) -> Option<usize> {
+    if client == hop {
+        return client;
+    }
+    cpus.iter().rev().copied().find(|cpu| Some(*cpu) != client && Some(*cpu) != hop).or(client)
 }
 
 /// The CPUs that this process may use, in ascending order.

@@ -7,6 +7,7 @@ use everywire_model::Failure;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek};
+use std::net::TcpStream;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -284,19 +285,32 @@ impl Running {
         Ok(())
     }
 
+    /// Waits until it takes connections at this port of the loopback interface.
+    ///
+    /// # Errors
+    /// As [`Running::await_file`].
+    pub(crate) fn await_port(&mut self, port: u16, limit: Duration) -> Result<(), Failure> {
+        let begun = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            if let Some(status) = HERE.ended(&mut self.child) {
+                return Err(self.complaint(&format!("ended with {status}")));
+            }
+            if begun.elapsed() > limit {
+                return Err(self.complaint(&format!("took no connection within {limit:?}")));
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
     /// A failure that quotes what it said last.
     pub(crate) fn complaint(&self, what: &str) -> Failure {
         let said = fs::read_to_string(&self.errors).unwrap_or_default();
-        let said = said
-            .trim()
-            .lines()
-            .rev()
-            .take(3)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .rev()
-            .collect::<Vec<_>>()
-            .join(" / ");
+        let lines: Vec<&str> = said.trim().lines().collect();
+        // What follows an error may be advice that is longer than the error.
+        let last = lines.len().saturating_sub(3);
+        let error = lines.iter().position(|line| line.starts_with("error")).unwrap_or(last).min(last);
+        let said = lines.iter().skip(error).take(3).copied().collect::<Vec<_>>().join(" / ");
         broken(if said.is_empty() {
             format!("{} {what}", self.name)
         } else {
@@ -362,6 +376,8 @@ mod tests {
         assert_eq!(run("echo yes").unwrap(), "yes\n");
         let failure = run("echo because >&2; exit 3").unwrap_err();
         assert!(failure.message().contains("because") && failure.message().contains('3'), "{failure}");
+        let failure = run("printf 'error: no\\n\\na\\nb\\nc\\n' >&2; exit 3").unwrap_err();
+        assert!(failure.message().contains("error: no"), "{failure}");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! What is raced: the five published races, their operations, and the figures that were published.
 //!
-//! * A race *runs* once it has operations; until then it says what it waits for.
 //! * A race may *accompany* the other one of its number: it is raced whenever that is.
 //! * Invariant: a headline and every published figure name operations of their race.
 
@@ -18,7 +17,7 @@ pub struct Race {
     pub title: &'static str,
     /// What is measured, in a sentence.
     pub about: &'static str,
-    /// What is called; empty for races that wait for their wires.
+    /// What is called.
     pub operations: &'static [Operation],
     /// The operation that stands for the race where there is room for one.
     pub headline: &'static str,
@@ -36,8 +35,6 @@ pub struct Race {
     pub floor: Option<&'static str>,
     /// What is to be said beside its figures.
     pub notes: &'static [&'static str],
-    /// What is missing before it can be run; empty if nothing is.
-    pub waits_for: &'static str,
 }
 
 /// An operation of a race.
@@ -51,6 +48,19 @@ pub struct Operation {
     pub payload: Option<u64>,
     /// Items that a call reads, and by how many clients at once, where that is the point.
     pub reads: Option<Reads>,
+    /// The message that passes a hop, and over how many connections at once, where that is the point.
+    pub passes: Option<Passes>,
+}
+
+/// A message that passes a hop between a client and a backend: a call and its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passes {
+    /// Orders in the answer.
+    pub orders: u32,
+    /// About so many octets of them.
+    pub octets: u32,
+    /// Connections that call at once, each from a thread of its own.
+    pub connections: u32,
 }
 
 /// How items are read.
@@ -132,6 +142,11 @@ impl Race {
         self.operations.iter().any(|operation| operation.reads.is_some())
     }
 
+    /// Whether its point is what stands between client and backend.
+    pub fn passes(&self) -> bool {
+        self.operations.iter().any(|operation| operation.passes.is_some())
+    }
+
     /// Whether it is raced whenever the other race of its number is.
     pub fn accompanies(&self) -> bool {
         self.signals || self.rated
@@ -141,15 +156,10 @@ impl Race {
     pub fn counts(&self, operation: &str) -> bool {
         self.floor != Some(operation)
     }
-
-    /// Whether it can be run.
-    pub fn runs(&self) -> bool {
-        !self.operations.is_empty()
-    }
 }
 
 const fn call(name: &'static str, short: &'static str) -> Operation {
-    Operation { name, short, payload: None, reads: None }
+    Operation { name, short, payload: None, reads: None, passes: None }
 }
 
 const fn transfer(name: &'static str, short: &'static str, bytes: u64) -> Operation {
@@ -158,6 +168,11 @@ const fn transfer(name: &'static str, short: &'static str, bytes: u64) -> Operat
 
 const fn read(name: &'static str, items: u32, clients: Clients) -> Operation {
     Operation { reads: Some(Reads { items, clients }), ..call(name, name) }
+}
+
+/// About a hundred octets an order.
+const fn pass(name: &'static str, orders: u32, connections: u32) -> Operation {
+    Operation { passes: Some(Passes { orders, octets: orders * 100, connections }), ..call(name, name) }
 }
 
 /// The way of the first race by which a server keeps who listens to its events.
@@ -175,6 +190,8 @@ pub const READ_1: &str = "read 1";
 pub const FOUR_THREADS: &str = "read 100, 4 threads";
 /// 100 items by each of four clients, each a process.
 pub const FOUR_PROCESSES: &str = "read 100, 4 processes";
+/// The message of the fifth race that stands for the others.
+pub const HEADLINE_PASSED: &str = "10 kB x 32";
 /// So many items a second, as was called typical.
 pub const TYPICAL: &str = "5,000 items/s";
 /// Exception mode, with a hundredth of the items changing.
@@ -203,7 +220,6 @@ pub static ALL: &[Race] = &[
         rated: false,
         floor: Some(FLOOR),
         notes: published::CALLBACKS_NOTES,
-        waits_for: "",
     },
     Race {
         number: 2,
@@ -228,7 +244,6 @@ pub static ALL: &[Race] = &[
         rated: false,
         floor: None,
         notes: published::CALLS_NOTES,
-        waits_for: "",
     },
     Race {
         number: 2,
@@ -245,7 +260,6 @@ pub static ALL: &[Race] = &[
         rated: false,
         floor: None,
         notes: &[],
-        waits_for: "",
     },
     Race {
         number: 3,
@@ -267,7 +281,6 @@ pub static ALL: &[Race] = &[
         rated: false,
         floor: None,
         notes: published::ITEMS_NOTES,
-        waits_for: "",
     },
     Race {
         number: 3,
@@ -288,7 +301,6 @@ pub static ALL: &[Race] = &[
         rated: true,
         floor: None,
         notes: published::RATES_NOTES,
-        waits_for: "",
     },
     Race {
         number: 4,
@@ -308,43 +320,45 @@ pub static ALL: &[Race] = &[
         rated: false,
         floor: None,
         notes: published::BYTES_NOTES,
-        waits_for: "",
     },
     Race {
         number: 5,
         name: "broker",
         title: "The broker that copies messages",
-        about: "Copy a message, change its headers, forward it: messages a second.",
-        operations: &[],
-        headline: "copy, forward",
+        about: "`Order[] GetOrders(int)` through a hop between client and backend, three processes: the hop passes the message, copies it, changes \
+                its headers, in either order, or knows its types. A message is a call with its answer.",
+        operations: &[
+            pass("100 B", 1, 1),
+            pass("1 kB", 10, 1),
+            pass("10 kB", 100, 1),
+            pass("50 kB", 500, 1),
+            pass("100 B x 32", 1, 32),
+            pass("1 kB x 32", 10, 32),
+            pass(HEADLINE_PASSED, 100, 32),
+            pass("50 kB x 32", 500, 32),
+        ],
+        headline: HEADLINE_PASSED,
         published: published::BROKER,
         remote: false,
         signals: false,
         cycles: false,
         rated: false,
         floor: None,
-        notes: &[],
-        waits_for: "the broker",
+        notes: published::BROKER_NOTES,
     },
 ];
 
-/// The races with these names; without names every race that runs. Signals and rates belong to the race that they have the number of.
+/// The races with these names; without names every race. Signals and rates belong to the race that they have the number of.
 ///
 /// # Errors
-/// A name is unknown, or its race waits for something.
+/// A name is unknown.
 pub fn named(names: &[String]) -> Result<Vec<&'static Race>, Failure> {
     if names.is_empty() {
-        return Ok(ALL.iter().filter(|race| race.runs()).collect());
+        return Ok(ALL.iter().collect());
     }
-    let find = |name: &String| match ALL.iter().find(|race| race.name == name) {
-        Some(race) if race.runs() => Ok(race),
-        Some(race) => Err(Failure::new(
-            everywire_model::Kind::Unsupported,
-            everywire_model::Initiator::User,
-            format!("race `{name}` cannot be run yet: it waits for {}", race.waits_for),
-        )
-        .with_hint(known())),
-        None => Err(crate::unknown(format!("there is no race `{name}`")).with_hint(known())),
+    let find = |name: &String| {
+        let found = ALL.iter().find(|race| race.name == name);
+        found.ok_or_else(|| crate::unknown(format!("there is no race `{name}`")).with_hint(known()))
     };
     let found: Vec<&'static Race> = names.iter().map(find).collect::<Result<_, _>>()?;
     let fits = |race: &&Race| {
@@ -356,8 +370,8 @@ pub fn named(names: &[String]) -> Result<Vec<&'static Race>, Failure> {
 }
 
 fn known() -> String {
-    let names: Vec<_> = ALL.iter().filter(|race| race.runs()).map(|race| race.name).collect();
-    format!("races that run: {}", names.join(", "))
+    let names: Vec<_> = ALL.iter().map(|race| race.name).collect();
+    format!("races are {}", names.join(", "))
 }
 
 #[cfg(test)]
@@ -367,7 +381,7 @@ mod tests {
     #[test]
     fn races_are_found_by_name() {
         let names = |list: &[&str]| named(&list.iter().map(ToString::to_string).collect::<Vec<_>>());
-        assert_eq!(names(&[]).unwrap().len(), 6);
+        assert_eq!(names(&[]).unwrap().len(), 7);
         assert_eq!(names(&["callbacks"]).unwrap()[0].number, 1);
         assert_eq!(
             names(&["calls"]).unwrap().iter().map(|race| race.name).collect::<Vec<_>>(),
@@ -379,15 +393,16 @@ mod tests {
             names(&["opc"]).unwrap().iter().map(|race| race.name).collect::<Vec<_>>(),
             ["opc", "rates"]
         );
-        assert!(names(&["broker"]).unwrap_err().message().contains("the broker"));
+        assert_eq!(names(&["broker"]).unwrap()[0].number, 5);
         assert!(names(&["horses"]).unwrap_err().hint().unwrap().contains("callbacks, calls, signals, opc"));
     }
 
     #[test]
     fn headlines_are_operations_and_published_figures_name_them() {
-        for race in ALL.iter().filter(|race| race.runs()) {
+        for race in ALL {
             assert!(race.operations.iter().any(|operation| operation.name == race.headline), "{}", race.name);
-            for figure in race.published {
+            // Of what passes a hop forms were published, and no sizes.
+            for figure in race.published.iter().filter(|_| !race.passes()) {
                 assert!(
                     race.operations.iter().any(|operation| operation.name == figure.operation),
                     "{figure:?}"

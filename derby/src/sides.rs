@@ -1,14 +1,14 @@
 //! The two sides of a contestant: a server that stays, with its router, and clients that come and go.
 
 use crate::broken;
-use crate::contestants::{Contestant, Router, Stand};
+use crate::contestants::{Between, Contestant, Router, Stand};
 use crate::fresh::Fresh;
 use crate::link::{self, Link};
 use crate::measure::{Line, Plan};
 use crate::placement::Placement;
 use crate::process::{Running, Spot, complete};
 use crate::race::Race;
-use crate::relay::Place;
+use crate::relay::{Place, free_port};
 use everywire_model::Failure;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -25,6 +25,7 @@ const LOOPBACK: &str = "127.0.0.1";
 pub(crate) struct Server {
     pub(crate) dir: PathBuf,
     running: Option<Running>,
+    hop: Option<Running>,
     router: Option<Router>,
     pub(crate) link: Option<Rc<Link>>,
 }
@@ -40,7 +41,7 @@ impl Server {
         let dir = fresh.path().join(&contestant.name);
         std::fs::create_dir_all(&dir).map_err(|error| broken(format!("{}: {error}", dir.display())))?;
         let router = contestant.route.start(&dir, placement)?;
-        Ok(Self { dir, running: None, router, link: link.cloned() })
+        Ok(Self { dir, running: None, hop: None, router, link: link.cloned() })
     }
 
     pub(crate) fn start(
@@ -50,6 +51,9 @@ impl Server {
         port: Option<u16>,
         publish: Option<&Place>,
     ) -> Result<Self, Failure> {
+        if contestant.setup.lane().is_some() {
+            return self.start_lane(contestant, placement);
+        }
         let stand = Stand { port, publish, ..self.stand(placement) };
         let ref_file = stand.ref_file.clone();
         if let Some(launch) = contestant.setup.server(&stand)? {
@@ -58,6 +62,31 @@ impl Server {
             let mut running = Running::start(&launch, &spot, &self.dir, "server")?;
             running.await_file(&ref_file, READY)?;
             self.running = Some(running);
+        }
+        Ok(self)
+    }
+
+    /// A backend that says it is where the hop listens, and the hop.
+    fn start_lane(mut self, contestant: &Contestant, placement: &Placement) -> Result<Self, Failure> {
+        let (front, back) = (free_port()?, free_port()?);
+        let stand = Stand { port: Some(back), ..self.stand(placement) };
+        let hop = contestant.setup.hop(&stand, front, back)?;
+        let place = hop.is_some().then_some(Place::Tcp(front));
+        let stand = Stand { publish: place.as_ref(), ..stand };
+        let server = contestant.setup.server(&stand)?;
+        let ref_file = stand.ref_file.clone();
+        if let Some(launch) = server {
+            let mut running = Running::start(&launch, &placement.backend().into(), &self.dir, "backend")?;
+            running.await_file(&ref_file, READY)?;
+            self.running = Some(running);
+        }
+        if let Some(Between { launch, ready }) = hop {
+            let mut running = Running::start(&launch, &placement.server.into(), &self.dir, "hop")?;
+            match ready {
+                Some(file) => running.await_file(&file, READY)?,
+                None => running.await_port(front, READY)?,
+            }
+            self.hop = Some(running);
         }
         Ok(self)
     }
@@ -84,6 +113,11 @@ impl Server {
     pub(crate) fn processes(&self) -> Vec<u32> {
         let router = self.router.as_ref().map(|router| router.id);
         self.running.as_ref().map(Running::id).into_iter().chain(router).collect()
+    }
+
+    /// The process between client and server that is neither's.
+    pub(crate) fn hops(&self) -> Vec<u32> {
+        self.hop.as_ref().map(Running::id).into_iter().collect()
     }
 }
 

@@ -3,8 +3,10 @@
 //! A hop has one set for each client: then what a session agrees on with its backend (character sets, dictionaries, an account) is
 //! what the client agreed on with the hop, and a client that leaves ends what was there for it alone.
 
+use crate::connection::Connection;
 use crate::links::Way;
-use crate::shared::Shared;
+use crate::shard::{Shard, led_here};
+use crate::shared::{Shared, no_loop};
 use crate::signals::stopped;
 use crate::sync::lock;
 use crate::target::Remote;
@@ -16,16 +18,21 @@ use std::sync::{Arc, Weak};
 /// Numbers them in this process.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// A set of connections of its own, for the objects that are resolved by it. They end with a goodbye when it and the last of those
+/// A set of connections of its own, for the objects that are resolved by it. Where one of them is listened to, signals and answers that
+/// nobody's thread waits for ([`everywire_model::Target::submit`]) are told in the order in which they came, one at a time: whoever is
+/// told must not wait for another there. They end with a goodbye when it and the last of those
 /// objects is dropped.
 pub struct Apart {
     number: u64,
     node: Weak<Shared>,
+    /// The event loop that its connections belong to: that of whoever it was made for.
+    shard: Weak<Shard>,
 }
 
 impl Apart {
     pub(crate) fn new(node: Weak<Shared>) -> Arc<Self> {
-        Arc::new(Self { number: NEXT.fetch_add(1, Ordering::Relaxed), node })
+        let shard = led_here().map(|shard| Arc::downgrade(&shard)).unwrap_or_default();
+        Arc::new(Self { number: NEXT.fetch_add(1, Ordering::Relaxed), node, shard })
     }
 
     /// The object behind a reference, called over these connections.
@@ -39,6 +46,15 @@ impl Apart {
             Some(here) => Arc::new(here),
             None => Arc::new(Remote::new(node, reference.clone(), deadline).over(Arc::clone(self))),
         }))
+    }
+
+    /// A connection is one of its own: answers are read by the event loop that sends them on.
+    pub(crate) fn take_in(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
+        connection.last();
+        match self.shard.upgrade() {
+            Some(shard) if connection.seat().is_none() => shard.reserve(connection).map_err(no_loop),
+            _ => Ok(()),
+        }
     }
 
     /// What tells its connections from those of others on a lane.

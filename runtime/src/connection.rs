@@ -33,12 +33,12 @@ use crate::patience::{Patience, make_way};
 use crate::quotas::Allowance;
 use crate::seat::Seat;
 use crate::shared::Shared;
-use crate::signals::{Courier, Heeder};
+use crate::signals::{Courier, Heeder, PATIENCE};
 use crate::sync::lock;
 use crate::transport::Stream;
 use crate::worker_pool::BlockingRecords;
 use bytes::{Bytes, BytesMut};
-use everywire_model::{Answer, Profile, Purpose};
+use everywire_model::{Answer, Emission, Profile, Purpose};
 use everywire_model::{
     Body, BoxFuture, CallId, Capabilities, Completed, Config, Endpoint, Failure, Handle, Initiator, Kind,
     Link, Object, Outcome, Peer, Resolver, Session, Wire,
@@ -46,7 +46,7 @@ use everywire_model::{
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -62,6 +62,9 @@ const ENTRIES: u32 = 16;
 const ANNOUNCED: usize = 256 << 10;
 /// Buffers above this size are given back when a connection has been quiet.
 const KEEP: usize = 64 << 10;
+
+/// Numbers connections, from 1.
+static SERIAL_NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
     /// The connection whose calls this thread is serving, by address: its replies are sent in one go afterwards.
@@ -111,6 +114,8 @@ pub(crate) struct Connection {
     turns: Turns,
     /// Signals for listeners here.
     courier: Arc<Courier>,
+    /// Whether answers are told behind the signals that came before them.
+    in_order: AtomicBool,
     core: Mutex<Core>,
     /// Threads that want the lock while another looks for bytes: then that one lets go for a moment.
     contenders: AtomicUsize,
@@ -121,6 +126,10 @@ pub(crate) struct Connection {
     running_at: AtomicUsize,
     /// Whether it is watched among the strangers; changes under the lock only.
     stranger: AtomicBool,
+    /// A number that no other connection of this process has or had.
+    serial_number: u64,
+    /// Whether an event loop watches it all the time.
+    lasting: AtomicBool,
     over: AtomicBool,
     routed: AtomicBool,
     left: AtomicBool,
@@ -300,12 +309,15 @@ impl Connection {
             serial,
             turns: Turns::default(),
             courier: Arc::default(),
+            in_order: AtomicBool::new(false),
             core: Mutex::new(core),
             contenders: AtomicUsize::new(0),
             seat: OnceLock::new(),
             running: Mutex::default(),
             running_at: AtomicUsize::new(0),
             stranger: AtomicBool::new(stranger),
+            serial_number: SERIAL_NUMBERS.fetch_add(1, Ordering::Relaxed),
+            lasting: AtomicBool::new(false),
             over: AtomicBool::new(false),
             routed: AtomicBool::new(false),
             left: AtomicBool::new(false),
@@ -313,6 +325,17 @@ impl Connection {
         });
         knock.lead_to(&connection);
         connection
+    }
+
+    /// An event loop is to watch it all the time, and not only while somebody waits for an answer.
+    pub(crate) fn last(&self) {
+        // A bell has to be asked for each time.
+        self.lasting.store(self.stream.watched().1.is_none(), Ordering::Relaxed);
+    }
+
+    /// Whether an event loop watches it all the time.
+    fn is_lasting(&self) -> bool {
+        self.lasting.load(Ordering::Relaxed)
     }
 
     /// Whether it can carry no more calls.
@@ -508,6 +531,17 @@ impl Link for Connection {
 
     fn endpoint(&self) -> Endpoint {
         self.endpoint.clone()
+    }
+
+    fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        if Self::emit(self, emission)? {
+            self.await_reader(Instant::now() + PATIENCE);
+        }
+        Ok(())
+    }
+
+    fn number(&self) -> u64 {
+        self.serial_number
     }
 
     fn caller(&self) -> Option<Object> {

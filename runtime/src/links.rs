@@ -52,6 +52,9 @@ impl Shared {
         }
         let way = Profile { endpoints: vec![endpoint.clone()], ..profile.clone() };
         let made = self.open(wire, &way, Role::Calling, until)?;
+        if let Some(apart) = apart {
+            apart.take_in(&made)?;
+        }
         // Nobody else has it yet.
         let mut turn = made.take().unwrap_or_else(Turn::any);
         if self.stopped.load(Ordering::Acquire) {

@@ -51,11 +51,12 @@ impl Seat {
         }
     }
 
-    /// Watches for the next bytes, or for room, once.
-    pub(crate) fn arm(&self, stream: &Stream, reading: bool, writing: bool) {
+    /// Watches for the next bytes, or for room, once; for bytes as long as there are some, if `lasting`.
+    pub(crate) fn arm(&self, stream: &Stream, reading: bool, writing: bool, lasting: bool) {
         if let Some(shard) = self.shard.upgrade() {
-            let mut flags = EventFlags::ONESHOT;
             let (fd, control) = stream.watched();
+            let once = !lasting || writing || control.is_some();
+            let mut flags = if once { EventFlags::ONESHOT } else { EventFlags::empty() };
             flags.set(EventFlags::IN, reading || control.is_some());
             flags.set(EventFlags::OUT, writing && control.is_none());
             let late = stream.before_sleep(writing);

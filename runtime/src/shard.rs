@@ -10,7 +10,7 @@ mod lead;
 mod many_callers;
 
 pub use lead::blocking;
-pub(crate) use lead::{Lead, about_to_block, leads_here, with_lead_of_no_call};
+pub(crate) use lead::{Lead, about_to_block, leads_here, led_here, with_lead_of_no_call};
 
 use crate::alarms::Alarms;
 use crate::connection::{Connection, flush_before_blocking};

@@ -193,3 +193,15 @@ fn a_caller_that_leaves_takes_its_connections_with_it() {
         until("it ended with the caller's", || backend.connections() == 0);
     }
 }
+
+#[test]
+fn a_caller_is_sent_to_the_object_that_it_names() {
+    let (backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(target.rsplit_once('/').unwrap().0, r#"mode = "redirect""#);
+    let client = Node::new();
+    let shop = client.connect::<dyn Shop>(&through(&broker, &target)).unwrap();
+    assert_eq!(shop.title().unwrap(), "shop");
+    assert_eq!(shop.get_orders(1).unwrap(), [order(0)]);
+    // The caller's own connection is the only one there.
+    assert_eq!(backend.connections(), 1);
+}

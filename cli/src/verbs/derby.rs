@@ -38,7 +38,10 @@ enum What {
     /// Large replies, on one machine and between two (the fourth published race).
     #[command(after_help = EXAMPLES)]
     Bytes(Course),
-    /// Every race that runs.
+    /// What stands between client and backend: a message passed, copied, changed (the fifth published race).
+    #[command(after_help = EXAMPLES)]
+    Broker(Course),
+    /// Every race.
     #[command(after_help = EXAMPLES)]
     All(Course),
     /// Serve the interfaces of the races, so that any client can race this server.
@@ -54,7 +57,7 @@ struct Course {
     /// As many calls as were published, six rounds, every placement: it takes as long as it takes, some hours for all.
     #[arg(long, conflicts_with = "time")]
     thorough: bool,
-    /// All of it ends within this time, such as 90s or 10m; three minutes for a race, twelve for all, unless given.
+    /// All of it ends within this time, such as 90s or 10m; three minutes for a race, fifteen for all, unless given.
     #[arg(long, value_name = "DURATION", value_parser = units::time)]
     time: Option<Duration>,
     /// Contestants, by name, by wire, or by the beginning of names up to a `-`.
@@ -123,6 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         What::Calls(course) => race(vec!["calls".into()], course),
         What::Opc(course) => race(vec!["opc".into()], course),
         What::Bytes(course) => race(vec!["bytes".into()], course),
+        What::Broker(course) => race(vec!["broker".into()], course),
         What::All(course) => race(Vec::new(), course),
         What::Serve(served) => serve(served),
     }

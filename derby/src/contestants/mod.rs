@@ -1,6 +1,7 @@
 //! Who races: raw sockets and raw memory as the measure of the machine, our own wires, and the real rivals.
 
 pub mod dbus;
+mod hops;
 mod mono;
 pub mod omniorb;
 mod opc_clients;
@@ -61,7 +62,7 @@ pub trait Setup {
     fn prepare(&self) -> Result<Option<String>, Missing>;
     /// Whether it has what a race asks for. Only some have signals, or can be called back.
     fn enters(&self, race: &Race) -> bool {
-        !race.signals && !race.cycles && !race.reads()
+        !race.signals && !race.cycles && !race.reads() && !race.passes()
     }
     /// Whether it has this operation of a race that it enters.
     fn does(&self, race: &Race, operation: &str) -> bool {
@@ -72,6 +73,16 @@ pub trait Setup {
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure>;
     /// Its client, which prints a [`crate::measure::Line`] for each operation of the race.
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure>;
+    /// The wire and the binding between its client and its backend, for those that race with a hop between the two or without one; that is a
+    /// race of its own.
+    fn lane(&self) -> Option<&'static str> {
+        None
+    }
+    /// What stands between client and backend: it listens at `front`, and passes everything on to `back`, both ports of the loopback
+    /// interface; it starts when the backend is there. `None`: client and backend meet.
+    fn hop(&self, _: &Stand<'_>, _front: u16, _back: u16) -> Result<Option<Between>, Failure> {
+        Ok(None)
+    }
     /// Whether it makes sense at this placement; at the remote one only what speaks TCP, without a router, is asked.
     fn runs_at(&self, _: &Placement) -> bool {
         true
@@ -99,6 +110,14 @@ pub trait Setup {
     }
     /// The frames in one direction of a connection; `None`: its bytes cannot be seen by a relay.
     fn frames(&self) -> Option<fn(&[u8]) -> usize>;
+}
+
+/// A program that stands between a client and a backend.
+pub struct Between {
+    /// It.
+    pub launch: Launch,
+    /// The file that it writes when it is ready; `None`: it is when it takes connections.
+    pub ready: Option<PathBuf>,
 }
 
 /// Where a server and its clients meet.
@@ -156,6 +175,7 @@ pub fn all(against: Option<&str>) -> Result<Vec<Contestant>, Failure> {
     all.extend(wine::all());
     all.extend(opcua::all());
     all.extend(opc_clients::all());
+    all.extend(hops::all());
     if let Some(reference) = against {
         all.push(ours::against(reference)?);
     }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// The name of the wire, and the first word of the names.
 pub(super) const WIRE: &str = "wcf";
-const FAMILY: &str = "mono";
+pub(super) const FAMILY: &str = "mono";
 
 /// The mode of those that sleep.
 const AS_SHIPPED: &str = "as-shipped";
@@ -167,14 +167,16 @@ fn named(stand: &Stand<'_>) -> Result<Launch, Failure> {
 }
 
 /// The programs, built.
-struct Built {
+pub(super) struct Built {
     /// `client.exe REF-FILE BINDING race calls|bytes [PLAN]`.
     client: PathBuf,
     /// `server.exe --ref-file FILE --binding BINDING --listen HOST[:PORT] [--publish HOST:PORT]`.
     server: PathBuf,
+    /// `router.exe --binding BINDING --listen HOST:PORT --to HOST:PORT --form FORM`.
+    pub(super) router: PathBuf,
     /// Where the library without sleeps is.
-    awake: PathBuf,
-    version: String,
+    pub(super) awake: PathBuf,
+    pub(super) version: String,
 }
 
 const WORKSHOP: Workshop = Workshop {
@@ -185,15 +187,17 @@ const WORKSHOP: Workshop = Workshop {
         ("measure.cs", include_str!("../../rivals/mono/measure.cs")),
         ("client.cs", include_str!("../../rivals/mono/client.cs")),
         ("server.cs", include_str!("../../rivals/mono/server.cs")),
+        ("router.cs", include_str!("../../rivals/mono/router.cs")),
         ("unsleep.cs", include_str!("../../rivals/mono/unsleep.cs")),
     ],
     flags: &["-optimize"],
     peers: &["mono"],
 };
 
-/// What the build leaves: two programs, and the library, which no program may find by chance.
+/// What the build leaves: three programs, and the library, which no program may find by chance.
 const CLIENT: &str = "client.exe";
 const SERVER: &str = "server.exe";
+const ROUTER: &str = "router.exe";
 const AWAKE: &str = "awake";
 const LIBRARY: &str = "System.ServiceModel.dll";
 const PLACES: [&str; 2] = ["/usr/lib/mono", "/usr/local/lib/mono"];
@@ -202,22 +206,23 @@ fn built() -> Result<Built, Failure> {
     build().map_err(|missing| broken(missing.what).with_hint(missing.install))
 }
 
-/// Builds client, server and library, once for these sources and this version of Mono.
-fn build() -> Result<Built, Missing> {
+/// Builds client, server, router and library, once for these sources and this version of Mono.
+pub(super) fn build() -> Result<Built, Missing> {
     WORKSHOP.needs("mono", "--version")?;
     WORKSHOP.needs("mcs", "--version")?;
     let said = WORKSHOP.run(Path::new("/"), "mono", &["--version"])?;
     let version = said.lines().next().unwrap_or_default();
     let number = version.split("version ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
     let library = format!("{AWAKE}/{LIBRARY}");
-    let dir = WORKSHOP.products(version, &[CLIENT, SERVER, &library], compile)?;
-    let (client, server, awake) = (dir.join(CLIENT), dir.join(SERVER), dir.join(AWAKE));
-    Ok(Built { client, server, awake, version: format!("Mono {number}") })
+    let dir = WORKSHOP.products(version, &[CLIENT, SERVER, ROUTER, &library], compile)?;
+    let (client, server, router, awake) =
+        (dir.join(CLIENT), dir.join(SERVER), dir.join(ROUTER), dir.join(AWAKE));
+    Ok(Built { client, server, router, awake, version: format!("Mono {number}") })
 }
 
 fn compile(dir: &Path) -> Result<(), Missing> {
     let libraries = ["-r:System.ServiceModel.dll", "-r:System.Runtime.Serialization.dll"];
-    for (program, main) in [(CLIENT, "client.cs"), (SERVER, "server.cs")] {
+    for (program, main) in [(CLIENT, "client.cs"), (SERVER, "server.cs"), (ROUTER, "router.cs")] {
         let out = format!("-out:{program}");
         let files = ["-optimize", &out, main, "bench.cs", "measure.cs"];
         WORKSHOP.run(dir, "mcs", &[&libraries[..], &files].concat())?;

@@ -42,7 +42,7 @@ impl Setup for OmniOrb {
     }
 
     fn enters(&self, race: &Race) -> bool {
-        !race.signals && !race.reads()
+        !race.signals && !race.reads() && !race.passes()
     }
 
     /// Its clients pass references; CORBA has no connection points.

@@ -8,6 +8,7 @@ mod dcom;
 mod dcop;
 mod hearing;
 pub(super) mod opc;
+pub(super) mod orders;
 mod servants;
 mod split;
 mod wcf;
@@ -142,7 +143,7 @@ impl Setup for Ours {
         if race.cycles {
             self.course.cycles(self.route()) != [false; 2]
         } else {
-            !race.reads() && (!race.signals || self.course.signals())
+            !race.reads() && !race.passes() && (!race.signals || self.course.signals())
         }
     }
 
@@ -315,6 +316,7 @@ pub(crate) fn child(kind: &str, arguments: &[String]) -> Result<(), Failure> {
             client::in_process(&node(mode), known(race)?, &Plan::parse(plan)?)
         }
         ("hub", [socket]) => hub(socket),
+        (kind, _) if kind.starts_with("orders-") => orders::child(kind, arguments),
         (kind, _) if kind.starts_with("opc-") => opc::child(kind, arguments),
         ("split", []) => split::run(USUAL.speech().ok_or_else(|| broken("the wire is not there"))?),
         _ => {

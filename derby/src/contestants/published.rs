@@ -193,10 +193,31 @@ pub const BYTES_NOTES: &[&str] = &[
     MONO_NOTE,
 ];
 
-/// Race 5: forwarded messages a second.
-pub const BROKER: &[Published] = &[
-    each("WCF broker", "copy, forward", 1000, 11_317),
-    each("WCF broker", "change a header, copy, forward", 1000, 6854),
+/// The system of race 5.
+pub const BROKER_WCF: &str = "WCF broker";
+/// The forms in which a hop forwards: it passes what comes.
+pub const PASS: &str = "pass-through";
+/// It hands a copy to somebody who counts its octets.
+pub const COPY: &str = "copy, forward";
+/// It changes a header, and then copies.
+pub const CHANGE_COPY: &str = "change a header, copy, forward";
+/// It copies, and then changes a header.
+pub const COPY_CHANGE: &str = "copy, change a header, forward";
+/// It knows the contract, and calls the backend itself.
+pub const TYPED: &str = "typed";
+
+/// Race 5: forwarded messages a second, by form.
+pub const BROKER: &[Published] =
+    &[each(BROKER_WCF, COPY, 1000, 11_317), each(BROKER_WCF, CHANGE_COPY, 1000, 6854)];
+
+/// What is to be said about race 5.
+pub const BROKER_NOTES: &[&str] = &[
+    "Published of a broker on WCF that the messages kept busy: copy, forward 11,317 messages/s at 98.6 % CPU, 8 % of the profile in the copy; change \
+      a header, copy, forward 6854 messages/s at 98.7 % CPU, about 28 % of it in the copy, 40 % in the broker that it was taken from. The size of the \
+      messages was not published.",
+    "A message is a call with its answer; the answer has the orders, about 100 octets each on the tightest wire. The hop has a CPU of its own where \
+      there are two, and client and backend share the other: where the hop is cheap, they are what bounds the messages a second, and the CPU of the hop \
+      is what tells hops apart.",
 ];
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ impl Setup for Raw {
     }
 
     fn enters(&self, race: &Race) -> bool {
-        !race.accompanies()
+        !race.accompanies() && !race.passes()
     }
 
     /// Instead of a cycle, that which no cycle can do without.

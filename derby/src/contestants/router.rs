@@ -28,6 +28,16 @@ pub enum Route {
     DbusBroker,
     /// Our own `dcopserver`.
     Dcopserver,
+    /// A forwarder of raw bytes.
+    Forwarder,
+    /// HAProxy.
+    Haproxy,
+    /// nginx.
+    Nginx,
+    /// A router on Mono's WCF.
+    MonoRouter,
+    /// Our own broker.
+    Broker,
 }
 
 impl Route {
@@ -39,6 +49,11 @@ impl Route {
             Self::DbusDaemon => "dbus-daemon",
             Self::DbusBroker => "dbus-broker",
             Self::Dcopserver => "dcopserver",
+            Self::Forwarder => "a forwarder",
+            Self::Haproxy => "HAProxy",
+            Self::Nginx => "nginx",
+            Self::MonoRouter => "a router on Mono",
+            Self::Broker => "our broker",
         }
     }
 
@@ -54,7 +69,7 @@ impl Route {
         match self {
             Self::DbusDaemon => Some(Program::Daemon),
             Self::DbusBroker => Some(Program::Broker),
-            Self::Direct | Self::Dcopserver => None,
+            _ => None,
         }
     }
 
@@ -81,7 +96,8 @@ impl Route {
                 _program: Held::Bus(bus),
             }));
         }
-        if self == Self::Direct {
+        // What passes messages on between two others is started when the backend is there.
+        if self != Self::Dcopserver {
             return Ok(None);
         }
         let socket = dir.join("hub.sock");

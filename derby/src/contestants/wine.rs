@@ -36,7 +36,7 @@ impl Setup for Wine {
     }
 
     fn enters(&self, race: &Race) -> bool {
-        !race.signals && !race.reads()
+        !race.signals && !race.reads() && !race.passes()
     }
 
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {

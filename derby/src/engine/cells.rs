@@ -6,7 +6,7 @@ use crate::contestants::published::{self, CALLBACKS_DCOM};
 use crate::measure::Line;
 use crate::placement::Placement;
 use crate::race::{Operation, Race};
-use crate::report::{FEW, Row};
+use crate::report::{FEW, Passing, Row};
 use crate::stats::{Times, confidence, median, us};
 
 /// What is known about one operation of one contestant at one placement.
@@ -23,6 +23,7 @@ pub(super) struct Cell {
     pub(super) total_us: f64,
     pub(super) client_cpu_us: Option<f64>,
     pub(super) server_cpu_us: Option<f64>,
+    pub(super) hop_cpu_us: Option<f64>,
 }
 
 /// Lines with the numbers of their operations.
@@ -53,6 +54,7 @@ impl Cell {
         };
         add(&mut self.client_cpu_us, line.client_cpu_us);
         add(&mut self.server_cpu_us, line.server_cpu_us);
+        add(&mut self.hop_cpu_us, line.hop_cpu_us);
     }
 }
 
@@ -129,6 +131,11 @@ pub(super) fn row(
         published_cpu: published.map(|figure| figure.cpu).filter(|cpu| !cpu.is_empty()),
         published_kb_per_s: published.and_then(|figure| figure.kb_per_s),
         ratio_to_published: published.map(|figure| median_us / figure.us),
+        passing: operation.passes.zip(contestant.setup.lane()).map(|(passes, lane)| {
+            let messages_per_s = calls as f64 * 1e6 / cell.total_us.max(1.0);
+            let published = race.published_by(published::BROKER_WCF, contestant.mode, false);
+            Passing::new(lane, passes, messages_per_s, each(cell.hop_cpu_us), published)
+        }),
     }
 }
 
@@ -152,6 +159,7 @@ mod tests {
             total_ns: 1,
             client_cpu_us: Some(300.0),
             server_cpu_us: None,
+            hop_cpu_us: None,
             blocks_ps: vec![ps],
             histogram_ps: vec![(ps, calls)],
             began_ns: Vec::new(),

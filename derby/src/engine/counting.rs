@@ -130,6 +130,7 @@ impl Derby<'_> {
             budget: Duration::ZERO,
             large_divisor: 1,
             server_pids: Vec::new(),
+            hop_pids: Vec::new(),
             operation: Some(operation.name.to_owned()),
             pause: Duration::ZERO,
         };
@@ -140,8 +141,10 @@ impl Derby<'_> {
 
     /// Where the time of a call of ours goes.
     pub(super) fn split(&self, report: &Report) -> Option<Split> {
-        let contestant =
-            self.contestants.iter().find(|held| held.family == ours::FAMILY && self.raced(held))?;
+        let contestant = self
+            .contestants
+            .iter()
+            .find(|held| held.family == ours::FAMILY && held.setup.lane().is_none() && self.raced(held))?;
         let placement = self.placements.first()?;
         let fresh = Fresh::new().ok()?;
         let launch = ours::split().ok()?;

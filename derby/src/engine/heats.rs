@@ -149,8 +149,9 @@ impl Derby<'_> {
             return;
         };
         self.show(&format!("{}, {}: {} (round {round})", race.name, placement.name, contestant.name));
-        let servers = server.processes();
-        let plan = self.plan(race, slot, servers.clone());
+        let (mut servers, hops) = (server.processes(), server.hops());
+        let plan = Plan { hop_pids: hops.clone(), ..self.plan(race, slot, servers.clone()) };
+        servers.extend(hops);
         let stand = server.stand(placement);
         let limit = self.pace.remaining(now).map(|left| left + GRACE);
         let before = Account::begin(&servers);
@@ -204,6 +205,7 @@ impl Derby<'_> {
             // Where the time decides, so it does for them.
             large_divisor: if self.options.thorough { LARGE_DIVISOR } else { 1 },
             server_pids,
+            hop_pids: Vec::new(),
             operation: None,
             pause: Duration::ZERO,
         }

@@ -135,6 +135,7 @@ impl Derby<'_> {
             budget: lasting(self.options),
             large_divisor: 1,
             server_pids: servers.clone(),
+            hop_pids: Vec::new(),
             operation: None,
             pause: Duration::ZERO,
         };

@@ -119,6 +119,7 @@ fn plan(operation: &Operation, pause: Duration) -> Plan {
         budget: Duration::ZERO,
         large_divisor: 1,
         server_pids: Vec::new(),
+        hop_pids: Vec::new(),
         operation: Some(operation.name.to_owned()),
         pause,
     }

@@ -37,17 +37,15 @@ where
         };
         let running: Vec<_> = clients.into_iter().map(|call| scope.spawn(move || client(call))).collect();
         ready.wait();
-        let before = (cpu_us(None), plan.server_cpu_us());
+        let before = plan.clocks();
         go.wait();
         let joined = running
             .into_iter()
             .map(|client| client.join().unwrap_or_else(|_| Err(broken("a client of several panicked"))));
         (before, joined.collect::<Result<Vec<Timed>, Failure>>())
     });
-    let after = (cpu_us(None), plan.server_cpu_us());
-    let mut line = Line::of(operation, &timed?);
-    (line.client_cpu_us, line.server_cpu_us) = (spent(before.0, after.0), spent(before.1, after.1));
-    line.say()
+    let after = plan.clocks();
+    Line::of(operation, &timed?).charged(before, after).say()
 }
 
 /// The share of each.

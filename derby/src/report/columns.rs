@@ -20,7 +20,7 @@ pub(super) struct Column {
 /// sockets each kind has its fastest: ours and a rival, peer to peer and through a router.
 pub(super) fn of(report: &Report, race: &Race) -> Vec<Column> {
     // A cycle is published of one system only, beside which its own two ways stand; transfers have a table of their own.
-    if race.cycles || race.transfers() || race.reads() {
+    if race.cycles || race.transfers() || race.reads() || race.passes() {
         return Vec::new();
     }
     let placement = PLACEMENTS

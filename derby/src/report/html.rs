@@ -2,7 +2,7 @@
 
 use super::chart::{Strip, bars, dots, escape};
 use super::table::{PLACEMENTS, few};
-use super::{Report, Row, columns, cycles, grouped, items, method, short, transfers};
+use super::{Report, Row, columns, cycles, grouped, items, method, passes, short, transfers};
 use crate::contestants::Route;
 use crate::race::{ALL, Operation, Race};
 use std::fmt::Write;
@@ -41,7 +41,7 @@ pub(super) fn page(report: &Report) -> String {
 pub(super) fn class(contestant: &str) -> &'static str {
     match contestant {
         "everywire" => "ours",
-        "raw" => "raw",
+        "raw" | "direct" | "forwarder" => "raw",
         _ => "rival",
     }
 }
@@ -173,6 +173,10 @@ fn section(report: &Report, race: &Race) -> String {
             out.push_str(&items::rates(race, &rows));
             continue;
         }
+        if race.passes() {
+            out.push_str(&passes::html(report, race, title, &rows));
+            continue;
+        }
         out.push_str(&times(race, title, &rows));
         out.push_str(&ratios(race, title, &rows));
         out.push_str(&cpu(race, title, &rows));
@@ -186,7 +190,7 @@ fn section(report: &Report, race: &Race) -> String {
             let _ = write!(out, "<details><summary>All functions, {title}</summary>{table}</details>");
         }
     }
-    if !race.published.is_empty() {
+    if !race.published.is_empty() && !race.passes() {
         race.distances().into_iter().for_each(|remote| out.push_str(&past(race, report, remote)));
         out.push_str(&then_and_now(report, race));
         out.push_str(&transfers::html(report, race));

@@ -6,9 +6,12 @@ mod cycles;
 mod html;
 mod items;
 mod method;
+mod passes;
 mod table;
 mod transfers;
 mod verdict;
+
+pub use passes::Passing;
 
 use crate::broken;
 use crate::contestants::Route;
@@ -148,6 +151,8 @@ pub struct Row {
     pub published_cpu: Option<&'static str>,
     /// Median over the published time.
     pub ratio_to_published: Option<f64>,
+    /// What passed between client and backend, in the race of those that stand there.
+    pub passing: Option<Passing>,
 }
 
 /// A contestant that raced.
@@ -301,6 +306,7 @@ impl Report {
         for (row, ratio) in self.rows.iter_mut().zip(ratios) {
             row.ratio_to_raw = ratio;
         }
+        passes::relate(&mut self.rows);
     }
 
     /// Says who won.
@@ -453,6 +459,7 @@ pub(crate) mod tests {
             published_items_per_s: None,
             published_cpu: None,
             ratio_to_published: Some(median / 68.685),
+            passing: None,
         };
         report.rows = vec![
             row("raw", "raw-tcp", "tcp", "in_out_int_call", 10.0),

@@ -1,6 +1,6 @@
 //! The table for a terminal: one block for each race and placement, one line for each contestant.
 
-use super::{Report, Row, columns, cycles, grouped, items, short, transfers};
+use super::{Report, Row, columns, cycles, grouped, items, passes, short, transfers};
 use crate::race::{ALL, Race};
 
 /// The whole report.
@@ -18,7 +18,11 @@ pub(super) fn text(report: &Report) -> String {
                 .collect();
             if !rows.is_empty() {
                 out.push_str(&format!("\n{} (race {}), {title}\n", race.title, race.number));
-                out.push_str(&Grid::of(race, &rows).to_string());
+                if race.passes() {
+                    out.push_str(&passes::text(report, race, &rows));
+                } else {
+                    out.push_str(&Grid::of(race, &rows).to_string());
+                }
             }
         }
         if report.rows.iter().any(|row| row.race == race.name) {
@@ -78,8 +82,8 @@ pub(super) const PLACEMENTS: &[(&str, &str)] = &[
 ];
 
 fn published(race: &Race) -> String {
-    // What is read has a table of then and now.
-    if race.published.is_empty() || race.reads() {
+    // What is read has a table of then and now, and of what passes a hop no operations were published.
+    if race.published.is_empty() || race.reads() || race.passes() {
         return String::new();
     }
     let mut grid = Grid { head: vec!["published".into()], lines: Vec::new() };

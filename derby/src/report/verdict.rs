@@ -4,7 +4,7 @@
 //! in its default mode against the fastest rival; without a rival, beside raw bytes.
 
 use super::table::PLACEMENTS;
-use super::{Report, Row, items, short};
+use super::{Report, Row, items, passes, short};
 use crate::contestants::Route;
 use crate::race::{ALL, READ_1, READ_100, Race};
 
@@ -32,11 +32,15 @@ pub(super) fn verdicts(report: &Report) -> Vec<String> {
     }
     let races = ALL.iter().filter(|race| race.reads());
     let more = races.flat_map(|race| items::verdicts(report, race));
-    kinds.iter().filter_map(|kind| verdict(report, kind)).chain(more).collect()
+    let passed = passes::verdicts(report);
+    kinds.iter().filter_map(|kind| verdict(report, kind)).chain(more).chain(passed).collect()
 }
 
 /// Of a race with many functions one stands for all.
 fn counts(race: &Race, row: &Row) -> bool {
+    if race.passes() {
+        return false;
+    }
     if race.reads() {
         // Several clients and rates have sentences of their own.
         return !race.rated && [READ_100, READ_1].contains(&row.operation);

@@ -192,7 +192,9 @@ impl Connection {
     /// The event loop saw bytes that nobody waits for on a thread, or room for bytes to send.
     pub(crate) fn pump(self: &Arc<Self>) {
         let mut core = self.enter();
-        core.armed = Armed::default();
+        if !self.is_lasting() || core.armed.room {
+            core.armed = Armed::default();
+        }
         if core.failed.is_some() {
             return;
         }
@@ -209,6 +211,10 @@ impl Connection {
                 reads += 1;
                 while let Some(event) = core.session.poll() {
                     self.deliver(&mut core, event);
+                }
+                if self.is_lasting() && core.session.wanted() == 0 {
+                    // The kernel tells if there is more.
+                    break;
                 }
             }
             if self.stream().peer_gone() && core.failed.is_none() && !self.stream().before_sleep(false) {
@@ -460,7 +466,8 @@ impl Connection {
             return;
         }
         self.remind(core);
-        let awaited = !core.waiting.is_empty() || (self.is_listening(core) && !self.is_behind());
+        let listening = self.is_listening(core) || self.is_lasting();
+        let awaited = !core.waiting.is_empty() || (listening && !self.is_behind());
         let wanted = Armed { bytes: awaited && !core.reading, room: !core.session.transmit().is_empty() };
         let bell = self.stream().watched().1.is_some();
         if wanted == Armed::default() || (wanted == core.armed && !bell) {
@@ -469,7 +476,7 @@ impl Connection {
         if let Some(seat) = self.seat() {
             // Asked for before and not told yet: still wanted. A bell must be asked for anew, a thread may have heard it.
             core.armed = Armed { bytes: wanted.bytes || core.armed.bytes, room: wanted.room };
-            seat.arm(self.stream(), core.armed.bytes, wanted.room);
+            seat.arm(self.stream(), core.armed.bytes, wanted.room, self.is_lasting());
         }
     }
 

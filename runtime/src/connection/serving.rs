@@ -1,7 +1,7 @@
 //! The serving side of a connection: calls come out of the session, servants answer them.
 
 use super::backward::Calling;
-use super::{Connection, Core, Held, Watch, serves};
+use super::{After, Connection, Core, Held, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{Found, Remembered};
 use crate::shard::Lead;
@@ -10,7 +10,7 @@ use crate::stopping::ending;
 use crate::sync::lock;
 use crate::worker_pool::{BlockingRecord, Job};
 use everywire_model::{
-    Answer, Endpoint, Event, Failure, Incoming, Initiator, Kind, Request, Servant, visit::Nothing,
+    Answer, Endpoint, Event, Failure, Incoming, Initiator, Kind, Link, Request, Servant, visit::Nothing,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -102,25 +102,19 @@ impl Connection {
             };
             sent = false;
             events += 1;
-            let event = match event {
-                // Whoever answers for all such keys is asked as the caller asked.
-                Event::Probe { key, asked: Some(incoming), .. } if self.passes(&key) => Event::Call(incoming),
-                event => event,
-            };
             match event {
                 Event::Call(incoming) if self.node.is_draining() => {
                     let _ = core.session.answer(incoming.id, Answer::Failed(&ending()));
                 }
-                Event::Call(incoming) => {
-                    self.establish(&mut core);
-                    self.hold_body(&mut core, &incoming);
-                    let (back, deposed) = self.call(core, incoming, lead);
-                    core = back;
-                    if deposed {
-                        self.place(&mut core, true);
-                        // This thread no longer leads: whatever is left belongs to the one that does.
-                        self.send_replies(&mut core, true);
-                        return Served::Deposed;
+                Event::Call(incoming) => match self.take_call(core, incoming, lead) {
+                    Some(back) => core = back,
+                    None => return Served::Deposed,
+                },
+                Event::Probe { key, asked: Some(incoming), .. } if self.passes(&key) => {
+                    // Whoever answers for all such keys is asked as the caller asked.
+                    match self.take_call(core, incoming, lead) {
+                        Some(back) => core = back,
+                        None => return Served::Deposed,
                     }
                 }
                 Event::Probe { id, key, type_id, .. } => {
@@ -144,6 +138,7 @@ impl Connection {
                         core.listens = true;
                         self.node.join_audience(self);
                     }
+                    self.tell_of(&mut core);
                 }
                 other => self.deliver(&mut core, other),
             }
@@ -175,6 +170,34 @@ impl Connection {
             self.weigh(&mut core);
         }
         served
+    }
+
+    /// Has whoever answers for prefixes hear of it, before calls come.
+    pub(super) fn tell_of(self: &Arc<Self>, core: &mut Core) {
+        let hear = self.node.directory.prefix_servants();
+        if !hear.is_empty() {
+            core.after.push(After::Opened(hear, Arc::clone(self) as Arc<dyn Link>));
+        }
+    }
+
+    /// Serves a call; nothing, if this thread lost the lead meanwhile.
+    #[inline]
+    fn take_call<'c>(
+        self: &'c Arc<Self>,
+        mut core: Held<'c>,
+        incoming: Box<Incoming>,
+        lead: &Lead,
+    ) -> Option<Held<'c>> {
+        self.establish(&mut core);
+        self.hold_body(&mut core, &incoming);
+        let (mut core, deposed) = self.call(core, incoming, lead);
+        if deposed {
+            self.place(&mut core, true);
+            // This thread no longer leads: whatever is left belongs to the one that does.
+            self.send_replies(&mut core, true);
+            return None;
+        }
+        Some(core)
     }
 
     /// Whether the key is served only by whoever answers for all that begin so.

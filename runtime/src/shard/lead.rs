@@ -363,6 +363,13 @@ pub(crate) fn leads_here() -> bool {
     LEADING.with_borrow(|leading| leading.as_ref().is_some_and(|lead| lead.leads()))
 }
 
+/// The shard that the calling thread leads.
+pub(crate) fn led_here() -> Option<Arc<Shard>> {
+    LEADING.with_borrow(|leading| {
+        leading.as_ref().filter(|lead| lead.leads()).map(|lead| Arc::clone(&lead.shard))
+    })
+}
+
 /// Tells the runtime that the calling thread is about to block: if it leads a shard, another thread takes over.
 pub(crate) fn about_to_block() {
     LEADING.with_borrow(|leading| {

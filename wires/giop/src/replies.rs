@@ -28,7 +28,7 @@ impl GiopSession {
     /// Answers a call; one whose results do not encode gets that failure instead.
     pub(crate) fn answer_call(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
         let sent = match answer {
-            Answer::Done(results) if results.carries().body.is_some() => {
+            Answer::Done(results) if serving.asks != Asks::Call && results.carries().body.is_some() => {
                 self.put_reply(serving, NO_EXCEPTION, results)
             }
             Answer::Done(_) if serving.asks == Asks::NonExistent => {

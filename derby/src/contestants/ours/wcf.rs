@@ -27,7 +27,7 @@ pub(super) fn open(address: &str, transport: &str) -> String {
 }
 
 /// The same quotas for what comes back to a client, unless the address says some.
-fn raised(reference: &str) -> String {
+pub(super) fn raised(reference: &str) -> String {
     if reference.contains("MaxReceivedMessageSize=") {
         return reference.to_owned();
     }

@@ -1,0 +1,170 @@
+//! The fifth race: the same client and the same backend, ours, with something between them that passes messages on, or with nothing.
+//!
+//! * A *lane* is a wire with its binding. A *hop* is the program between; a *form* is what it does with a message. A contestant is one of each.
+//! * Whoever has no hop is what the others add to; the forwarder of raw bytes is the least that one can add.
+//! * The backend says that it is where the hop listens, so that references in answers lead through the hop, too.
+//! * Invariant: a form that a hop does not have is a contestant all the same, which says so when it is started.
+
+mod broker;
+mod forwarder;
+mod proxies;
+mod router;
+
+use super::ours::orders;
+use super::published::{CHANGE_COPY, COPY, COPY_CHANGE, PASS, TYPED};
+use super::{Between, Contestant, Missing, Route, Setup, Stand};
+use crate::measure::Plan;
+use crate::placement::Placement;
+use crate::process::Launch;
+use crate::race::Race;
+use everywire_model::Failure;
+pub(in crate::contestants) use orders::Lane;
+use std::path::{Path, PathBuf};
+
+/// The mode of those who meet.
+const DIRECT: &str = "direct";
+/// All forms, and their words in names.
+const FORMS: [(&str, &str); 5] = [
+    (PASS, "pass"),
+    (COPY, "copy"),
+    (CHANGE_COPY, "change-copy"),
+    (COPY_CHANGE, "copy-change"),
+    (TYPED, "typed"),
+];
+
+/// What stands between.
+trait Hop {
+    /// Builds what is to be built, once. Returns its version, if it has one of its own.
+    fn prepare(&self) -> Result<Option<String>, Missing>;
+    /// The program that listens at the one port and connects to the other.
+    fn launch(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Launch, Failure>;
+    /// The file of this directory that it writes when it is ready; `None`: it is when it takes connections.
+    fn ready(&self, _: &Path) -> Option<PathBuf> {
+        None
+    }
+    /// Whether it is so slow that a single message says all.
+    fn sleeps(&self) -> bool {
+        false
+    }
+}
+
+/// Everybody, lane by lane.
+pub(super) fn all() -> Vec<Contestant> {
+    Lane::ALL.into_iter().flat_map(of).collect()
+}
+
+fn of(lane: Lane) -> Vec<Contestant> {
+    let contestant = |family: &'static str, name: String, title: String, route, mode, hop| Contestant {
+        name: format!("{family}-{name}"),
+        title: format!("{}: {title}", lane.title()),
+        family,
+        wire: Some(lane.wire()),
+        transport: "tcp",
+        mode,
+        route,
+        published: None,
+        setup: Box::new(Through { lane, hop }),
+    };
+    let passing = |family, title: &str, route, hop: Box<dyn Hop>| {
+        contestant(family, lane.name().to_owned(), title.to_owned(), route, PASS, Some(hop))
+    };
+    let mut all = vec![
+        contestant(DIRECT, lane.name().to_owned(), "no hop".to_owned(), Route::Direct, DIRECT, None),
+        passing("forwarder", "raw forwarder", Route::Forwarder, Box::new(forwarder::Forwarder)),
+    ];
+    all.push(passing(
+        "haproxy",
+        if lane.is_http() { "HAProxy (HTTP)" } else { "HAProxy (TCP)" },
+        Route::Haproxy,
+        Box::new(proxies::Haproxy { http: lane.is_http() }),
+    ));
+    if lane.is_http() {
+        all.push(passing("nginx", "nginx", Route::Nginx, Box::new(proxies::Nginx)));
+    }
+    for (form, word) in FORMS {
+        let hop: Box<dyn Hop> = Box::new(broker::Broker { lane, form });
+        let (name, title) = (format!("broker-{}-{word}", lane.name()), format!("Everywire's broker, {form}"));
+        all.push(contestant(super::ours::FAMILY, name, title, Route::Broker, form, Some(hop)));
+    }
+    if let Some(binding) = router::binding(lane) {
+        for (form, word) in FORMS {
+            let hop: Box<dyn Hop> = Box::new(router::Router { binding, form: word, sleeps: false });
+            let title = format!("router on Mono without its sleeps, {form}");
+            let name = format!("router-{}-{word}", lane.name());
+            all.push(contestant(router::FAMILY, name, title, Route::MonoRouter, form, Some(hop)));
+        }
+        let hop: Box<dyn Hop> = Box::new(router::Router { binding, form: FORMS[0].1, sleeps: true });
+        let name = format!("router-{}-shipped", lane.name());
+        let title = format!("router on Mono as shipped, {PASS}");
+        all.push(contestant(router::FAMILY, name, title, Route::MonoRouter, PASS, Some(hop)));
+    }
+    all
+}
+
+/// A client and a backend with a hop between them, or without.
+struct Through {
+    lane: Lane,
+    hop: Option<Box<dyn Hop>>,
+}
+
+impl Setup for Through {
+    fn prepare(&self) -> Result<Option<String>, Missing> {
+        self.hop.as_ref().map_or(Ok(None), |hop| hop.prepare())
+    }
+
+    fn enters(&self, race: &Race) -> bool {
+        race.passes()
+    }
+
+    fn does(&self, race: &Race, operation: &str) -> bool {
+        !self.hop.as_ref().is_some_and(|hop| hop.sleeps()) || operation == race.headline
+    }
+
+    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+        orders::backend(self.lane, stand).map(Some)
+    }
+
+    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+        orders::client(self.lane, stand, race, plan)
+    }
+
+    fn lane(&self) -> Option<&'static str> {
+        Some(self.lane.title())
+    }
+
+    fn hop(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Option<Between>, Failure> {
+        let Some(hop) = &self.hop else { return Ok(None) };
+        Ok(Some(Between { launch: hop.launch(stand, front, back)?, ready: hop.ready(stand.dir) }))
+    }
+
+    /// Hops listen on the loopback interface.
+    fn runs_at(&self, placement: &Placement) -> bool {
+        !placement.remote
+    }
+
+    fn frames(&self) -> Option<fn(&[u8]) -> usize> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::race::ALL;
+
+    #[test]
+    fn every_lane_has_every_form_of_ours_and_somebody_to_beat() {
+        let race = ALL.iter().find(|race| race.passes()).unwrap();
+        let all = all();
+        for lane in Lane::ALL {
+            let of_lane: Vec<&Contestant> =
+                all.iter().filter(|held| held.setup.lane() == Some(lane.title())).collect();
+            let forms = |family: &str| of_lane.iter().filter(|held| held.family == family).count();
+            assert_eq!((forms(super::super::ours::FAMILY), forms(DIRECT), forms("forwarder")), (5, 1, 1));
+            assert_eq!(forms("haproxy") + forms("nginx"), if lane.is_http() { 2 } else { 1 });
+            assert!(of_lane.iter().all(|held| held.setup.enters(race)));
+        }
+        let others = ALL.iter().filter(|race| !race.passes());
+        assert!(others.flat_map(|race| all.iter().map(|held| held.setup.enters(race))).all(|enters| !enters));
+    }
+}
