@@ -12,20 +12,21 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 
 /// Connections at one time.
 const MOST: usize = 16;
-/// How long a peer may take to send or to read.
+/// How long a peer may take to send its request and to read the page.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The largest token.
 const TOKEN: u64 = 4096;
@@ -151,30 +152,38 @@ impl Drop for Slot {
 }
 
 fn serve(stream: TcpStream, token: &Token, broker: &Weak<Inner>) {
-    let limited =
-        stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
-    if limited.is_err() {
+    if stream.set_nonblocking(true).is_err() {
         return;
     }
+    let Ok(watched) = stream.try_clone() else { return };
     let service = service_fn(|request: Request<Incoming>| -> Ready<Result<_, Infallible>> {
         ready(Ok(answer(&request, token, broker)))
     });
-    let connection = http1::Builder::new()
-        .max_buf_size(16 << 10)
-        .keep_alive(false)
-        .serve_connection(Socket(stream), service);
-    // The socket blocks, so whatever is not ready now will never be.
-    let _ = pin!(connection).poll_once();
-}
-
-/// Polls a future that never waits for anything.
-trait PollOnce: Future {
-    fn poll_once(self: Pin<&mut Self>) -> Poll<Self::Output> {
-        self.poll(&mut Context::from_waker(Waker::noop()))
+    let (reads, writes) = (AtomicBool::new(false), AtomicBool::new(false));
+    let socket = Socket { stream, reads: &reads, writes: &writes };
+    let connection =
+        http1::Builder::new().max_buf_size(16 << 10).keep_alive(false).serve_connection(socket, service);
+    let mut connection = pin!(connection);
+    let begun = Instant::now();
+    // Whoever it is waits for the socket only, so nobody has to be woken.
+    while connection.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, reads.swap(false, Ordering::Relaxed));
+        flags.set(PollFlags::OUT, writes.swap(false, Ordering::Relaxed));
+        let left = PATIENCE.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            return;
+        }
+        let left = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        // Without flags it only wants to be polled again.
+        if !flags.is_empty() && poll(&mut [PollFd::new(&watched, flags)], Some(&left)).is_err() {
+            return;
+        }
     }
 }
-
-impl<F: Future> PollOnce for F {}
 
 fn answer(request: &Request<Incoming>, token: &Token, broker: &Weak<Inner>) -> Response<Page> {
     let page = |status, kind: &'static str, text: String| {
@@ -234,10 +243,25 @@ impl Body for Page {
     }
 }
 
-/// A socket that blocks.
-struct Socket(TcpStream);
+/// A socket, and what the connection waits for on it.
+struct Socket<'s> {
+    stream: TcpStream,
+    reads: &'s AtomicBool,
+    writes: &'s AtomicBool,
+}
 
-impl Read for Socket {
+/// What came of an attempt; what has to wait is noted.
+fn tried<T>(result: io::Result<T>, waits: &AtomicBool) -> Poll<io::Result<T>> {
+    match result {
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+            waits.store(true, Ordering::Relaxed);
+            Poll::Pending
+        }
+        result => Poll::Ready(result),
+    }
+}
+
+impl Read for Socket<'_> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
@@ -245,21 +269,23 @@ impl Read for Socket {
     ) -> Poll<io::Result<()>> {
         let mut piece = [0; 4096];
         let most = piece.len().min(buffer.remaining());
-        let read = self.0.read(piece.get_mut(..most).unwrap_or_default());
-        Poll::Ready(read.map(|count| buffer.put_slice(piece.get(..count).unwrap_or_default())))
+        let read = self.stream.read(piece.get_mut(..most).unwrap_or_default());
+        let read = read.map(|count| buffer.put_slice(piece.get(..count).unwrap_or_default()));
+        tried(read, self.reads)
     }
 }
 
-impl Write for Socket {
+impl Write for Socket<'_> {
     fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Poll::Ready(self.0.write(bytes))
+        let written = self.stream.write(bytes);
+        tried(written, self.writes)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.0.flush())
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.0.shutdown(std::net::Shutdown::Write))
+        Poll::Ready(self.stream.shutdown(std::net::Shutdown::Write))
     }
 }

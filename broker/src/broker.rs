@@ -186,7 +186,7 @@ impl Broker {
         state.watches = watches(&plan, &routes, &fronts, std::mem::take(&mut state.watches), &inner.log);
         state.probers = routes.iter().filter_map(|route| Prober::start(route, &inner.log)).collect();
         state.fronts = fronts;
-        state.routes = routes;
+        let old = std::mem::replace(&mut state.routes, routes);
         match admin {
             Administration::Stays(token) => {
                 if let Some(admin) = &state.admin {
@@ -199,14 +199,17 @@ impl Broker {
         state.grace = plan.config.grace;
         let grace = state.grace;
         drop(state);
-        for front in gone {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        for front in &gone {
             inner.metrics.forget_listener(&front.name);
             inner.log.info("closed", &[("listener", front.name.clone().into())]);
-            // Its calls under way may take their time.
-            let end = move || front.stop(grace);
-            if let Err(error) = std::thread::Builder::new().name("closing".into()).spawn(end) {
-                inner.log.warn("closing", &[("failure", error.to_string().into())]);
-            }
+        }
+        // Calls under way may take their time.
+        let end = move || end(&gone, &old, grace);
+        if let Err(error) = std::thread::Builder::new().name("closing".into()).spawn(end) {
+            inner.log.warn("closing", &[("failure", error.to_string().into())]);
         }
         Ok(())
     }
@@ -226,11 +229,8 @@ impl Broker {
             state.probers.clear();
             (state.fronts.clone(), state.grace)
         };
-        std::thread::scope(|scope| {
-            for front in &fronts {
-                scope.spawn(|| front.stop(grace));
-            }
-        });
+        let routes = self.inner.state().routes.clone();
+        end(&fronts, &routes, grace);
         self.inner.upstream.stop_within(Duration::ZERO);
         self.inner.log.info("stopped", &[]);
         self.inner.state().admin = None;
@@ -344,6 +344,23 @@ impl Inner {
             mistakes.add(&plan.config.file, config.address.1, why, None);
             mistakes
         })
+    }
+}
+
+/// Lets the calls at listeners end, and closes them: first those by which callers come alone. The others are also the nodes from which
+/// targets are called.
+fn end(fronts: &[Arc<Front>], routes: &[Arc<Route>], grace: Duration) {
+    let faces = |front: &&Arc<Front>| {
+        let this = Arc::downgrade(front);
+        routes.iter().any(|route| route.far.as_ref().is_some_and(|far| far.ptr_eq(&this)))
+    };
+    let (last, first): (Vec<_>, Vec<_>) = fronts.iter().partition(faces);
+    for some in [first, last] {
+        std::thread::scope(|scope| {
+            for front in some {
+                scope.spawn(|| front.stop(grace));
+            }
+        });
     }
 }
 

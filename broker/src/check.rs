@@ -90,6 +90,12 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report 
 
 /// On one wire an operation is what the wire makes of it.
 fn fits(operation: &Operation, wire: &dyn Wire) -> Crossing {
+    let results = operation.results.fields();
+    if results.len() > 1 && !wire.capabilities().out_parameters {
+        let names: Vec<_> = results.iter().map(|field| field.name.as_ref()).collect();
+        let names = names.join("`, `");
+        return Crossing::Never(format!("{} carries one result, not `{names}`", wire.name()));
+    }
     let shapes = [&operation.arguments, &operation.results];
     shapes.into_iter().find_map(|shape| unfit(wire, shape)).map_or(Crossing::Whole, Crossing::Never)
 }
@@ -107,17 +113,6 @@ fn crossing(operation: &Operation, near: &dyn Wire, far: &dyn Wire) -> Crossing 
     }
     if operation.oneway && !targets.oneway {
         lost.push(format!("on {} the broker waits for an answer that nobody hears", far.name()));
-    }
-    let several = operation.results.fields().len() > 1;
-    for (wire, capabilities) in [(near, callers), (far, targets)] {
-        if several && !capabilities.out_parameters {
-            let names: Vec<_> = operation.results.fields().iter().map(|field| field.name.as_ref()).collect();
-            let which = names.join("`, `");
-            lost.push(format!(
-                "on {} its results `{which}` are understood by peers of ours only",
-                wire.name()
-            ));
-        }
     }
     if !operation.raises.is_empty() {
         let names: Vec<_> = operation.raises.iter().map(|raised| raised.name.as_ref()).collect();
@@ -138,7 +133,7 @@ fn crossing(operation: &Operation, near: &dyn Wire, far: &dyn Wire) -> Crossing 
 fn unfit(wire: &dyn Wire, shape: &Shape) -> Option<String> {
     let capabilities = wire.capabilities();
     let holds = |is: &dyn Fn(&Shape) -> bool| cross::any(shape, &mut Vec::new(), is);
-    if !capabilities.references && holds(&|shape| matches!(shape, Shape::Reference(_))) {
+    if holds(&|shape| matches!(shape, Shape::Reference(_))) && !cross::has_references(wire) {
         return Some(format!("{} carries no object references", wire.name()));
     }
     if holds(&|shape| matches!(shape, Shape::Handle)) {

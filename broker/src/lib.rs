@@ -36,6 +36,8 @@ mod references;
 mod route;
 mod signals;
 mod upstream;
+mod validate;
+mod values;
 
 pub use broker::Broker;
 pub use check::{Crossing, Report, check};

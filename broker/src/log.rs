@@ -81,7 +81,7 @@ mod tests {
         let kept = Arc::clone(&lines);
         let log = Log::new(Arc::new(move |line| kept.lock().unwrap().push(line.to_owned())), false);
         log.warn("refused", &[("route", "a\"b".into())]);
-        log.detail("call", || vec![]);
+        log.detail("call", Vec::new);
         let lines = lines.lock().unwrap();
         let line: Json = serde_json::from_str(&lines[0]).unwrap();
         assert_eq!((lines.len(), &line["event"], &line["route"]), (1, &"refused".into(), &"a\"b".into()));

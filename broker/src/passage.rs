@@ -6,7 +6,6 @@
 
 use crate::config::Mode;
 use crate::copies::{Copied, Direction};
-use crate::cross::{self, Replace};
 use crate::front::Front;
 use crate::limits::Permit;
 use crate::pass::Edits;
@@ -14,20 +13,19 @@ use crate::pattern::Who;
 use crate::references::References;
 use crate::route::Route;
 use crate::upstream::Upstream;
+use crate::validate;
+use crate::values::{Sides, Values};
 use everywire::model::failure::Completed;
 use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::Raised;
 use everywire_model::object::unexpected;
-use everywire_model::shape::Referent;
 use everywire_model::visit::WithHeaders;
-use everywire_model::{Answer, Body, Encoded, Operation, Outcome, Request, Resolver, Shape, Sink, Visit};
+use everywire_model::{Answer, Body, Encoded, Operation, Outcome, Request, Shape, Sink};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often a target may say that the object is elsewhere.
 const FORWARDS: u32 = 3;
-/// A call that has waited for longer than this has noticeably less time left.
-const MOMENT: Duration = Duration::from_millis(2);
 
 /// A call.
 pub(crate) struct Passage {
@@ -40,6 +38,8 @@ pub(crate) struct Passage {
     begun: Instant,
     /// How often it was sent.
     attempts: u32,
+    /// Whether it had to wait for a connection.
+    waited: bool,
     forwards: u32,
     /// Targets that it was sent to.
     tried: Vec<usize>,
@@ -73,6 +73,13 @@ impl Passage {
         if route.mode == Mode::Redirect {
             return redirect(request, route);
         }
+        if route.validate
+            && let Some(operation) = route.interface.operations.get(index)
+            && let Err(failure) = validate::read(request.body(), &operation.arguments)
+        {
+            route.metrics.refused("invalid");
+            return request.answer(Answer::Failed(&failure));
+        }
         let mut copied = Vec::new();
         let before = &route.edits.before;
         let changed =
@@ -95,6 +102,7 @@ impl Passage {
             near,
             begun,
             attempts: 0,
+            waited: false,
             forwards: 0,
             tried: Vec::new(),
             maybe: false,
@@ -132,9 +140,14 @@ impl Passage {
         Some(self.route.timeout.saturating_sub(self.begun.elapsed()))
     }
 
-    /// Whether noticeably less time is left than the route gives.
-    pub(crate) fn is_late(&self) -> bool {
-        self.attempts > 0 || self.begun.elapsed() > MOMENT
+    /// The time that is left of it, where that may be noticeably less than the route gives.
+    pub(crate) fn late(&self) -> Option<Duration> {
+        if self.attempts > 0 || self.waited { self.left() } else { None }
+    }
+
+    /// It waits for a connection.
+    pub(crate) fn wait(&mut self) {
+        self.waited = true;
     }
 
     /// A target gets it now.
@@ -164,15 +177,16 @@ impl Passage {
     }
 
     /// How its arguments are passed on.
-    pub(crate) fn arguments(&self) -> Values {
-        let far = self.far();
-        Values {
-            route: Arc::clone(&self.route),
-            carry: self.route.facts.get(self.index).is_some_and(|facts| facts.arguments_carry),
-            resolver: self.request.link().resolver(),
-            to: far,
-            back: self.near.clone(),
+    ///
+    /// # Errors
+    /// A reference in them cannot be.
+    pub(crate) fn arguments(&self, body: &Body, operation: &Operation) -> Result<Values, Failure> {
+        if !self.route.facts.get(self.index).is_some_and(|facts| facts.arguments_carry) {
+            return Ok(Values::default());
         }
+        let resolver = self.request.link().resolver();
+        let sides = Sides { route: &self.route, resolver, to: self.far(), back: self.near.clone() };
+        sides.lead(body, &operation.arguments)
     }
 
     fn far(&self) -> Option<Arc<Front>> {
@@ -244,20 +258,20 @@ impl Passage {
         sendable && self.attempts.max(u32::try_from(self.tried.len()).unwrap_or(u32::MAX)) <= most
     }
 
-    fn results(&self) -> Values {
+    /// How what came back is passed on.
+    fn answers(&self, body: &Body, list: &Shape) -> Result<Values, Failure> {
+        if !self.route.facts.get(self.index).is_some_and(|facts| facts.answers_carry) {
+            return Ok(Values::default());
+        }
         let target = self.tried.last().and_then(|at| self.route.targets.get(*at));
         let resolver = target.map(|target| target.object.target().resolver());
-        Values {
-            route: Arc::clone(&self.route),
-            carry: self.route.facts.get(self.index).is_some_and(|facts| facts.answers_carry),
-            resolver: resolver.unwrap_or_else(|| self.request.link().resolver()),
-            to: self.near.clone(),
-            back: self.far(),
-        }
+        let resolver = resolver.unwrap_or_else(|| self.request.link().resolver());
+        let sides = Sides { route: &self.route, resolver, to: self.near.clone(), back: self.far() };
+        sides.lead(body, list).map_err(|failure| failure.with_completed(Completed::Yes))
     }
 
     /// Results of a call that nobody here reads.
-    fn passed(mut self: Box<Self>, body: Body) {
+    fn passed(mut self, body: Body) {
         self.route.metrics.done.inc();
         self.copy_answer(&body, None);
         let edits = &self.route.edits.answers;
@@ -267,7 +281,7 @@ impl Passage {
     }
 
     /// An exception or a failure of such a call, as it came.
-    fn passed_as(mut self: Box<Self>, encoded: &Encoded, failure: &Failure) {
+    fn passed_as(mut self, encoded: &Encoded, failure: &Failure) {
         if encoded.raised {
             self.route.metrics.raised.inc();
         } else {
@@ -278,12 +292,15 @@ impl Passage {
         self.over();
     }
 
-    fn done(mut self: Box<Self>, body: &Body) {
-        let values = self.results();
+    fn done(mut self, body: &Body) {
         let route = Arc::clone(&self.route);
-        route.metrics.done.inc();
-        self.copy_answer(body, None);
         if let Some(operation) = route.interface.operations.get(self.index) {
+            let values = match self.answers(body, &operation.results) {
+                Ok(values) => values,
+                Err(failure) => return self.fail(&failure),
+            };
+            route.metrics.done.inc();
+            self.copy_answer(body, None);
             let encode = |sink: &mut dyn Sink| values.put(body, &operation.results, sink);
             let edits = &route.edits.answers;
             if edits.is_empty() {
@@ -296,14 +313,18 @@ impl Passage {
         self.over();
     }
 
-    fn raised(mut self: Box<Self>, raised: &Raised<Body>) {
+    fn raised(mut self, raised: &Raised<Body>) {
         let route = Arc::clone(&self.route);
         let operation = route.interface.operations.get(self.index);
         let known = operation.and_then(|operation| {
             operation.raises.iter().find(|held| held.id == raised.id || held.name == raised.id)
         });
         let Some(known) = known else { return self.fail(&unexpected(&raised.id)) };
-        let (values, shape) = (self.results(), Shape::Struct(known.clone()));
+        let shape = Shape::Struct(known.clone());
+        let values = match self.answers(&raised.body, &shape) {
+            Ok(values) => values,
+            Err(failure) => return self.fail(&failure),
+        };
         route.metrics.raised.inc();
         self.copy_answer(&raised.body, Some(&shape));
         let fields = |sink: &mut dyn Sink| values.put(&raised.body, &shape, sink);
@@ -333,7 +354,7 @@ impl Passage {
     }
 
     /// Answers with a failure, in words for callers; what only concerns the broker goes to the log.
-    fn fail(mut self: Box<Self>, failure: &Failure) {
+    fn fail(mut self, failure: &Failure) {
         let route = Arc::clone(&self.route);
         route.metrics.failed(failure.kind());
         let mut told = told(failure);
@@ -377,7 +398,7 @@ impl Passage {
         }
     }
 
-    fn over(self: Box<Self>) {
+    fn over(&self) {
         self.route.metrics.took(self.begun.elapsed());
     }
 }
@@ -440,35 +461,5 @@ fn word(completed: Completed) -> &'static str {
         Completed::Yes => "yes",
         Completed::No => "no",
         Completed::Maybe => "maybe",
-    }
-}
-
-/// How values of one call are passed on.
-pub(crate) struct Values {
-    route: Arc<Route>,
-    /// Whether they may hold references.
-    carry: bool,
-    /// Finds what a reference leads to.
-    resolver: Arc<dyn Resolver>,
-    /// The listener of the side that gets them, and that of the side that gave them.
-    to: Option<Arc<Front>>,
-    back: Option<Arc<Front>>,
-}
-
-impl Values {
-    /// Reads the values of a body and writes them.
-    pub(crate) fn put(&self, body: &Body, list: &Shape, sink: &mut dyn Sink) -> Visit<()> {
-        let lead = |referent: &Referent, reference: Reference| {
-            self.route.references.lead(
-                &self.route,
-                referent,
-                reference,
-                &*self.resolver,
-                self.to.as_ref(),
-                self.back.as_ref(),
-            )
-        };
-        let replace: Option<&Replace<'_>> = if self.carry { Some(&lead) } else { None };
-        cross::pass(body, list, sink, replace)
     }
 }

@@ -218,7 +218,7 @@ fn read(
             (format!("the contract `{}` has mistakes:\n{diagnostics}", name.value), None)
         })
     } else {
-        let folder = path.parent().unwrap_or(Path::new("."));
+        let folder = path.parent().unwrap_or_else(|| Path::new("."));
         let near = neighbours(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
         let last = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Err((format!("there is no contract `{}`", name.value), meant(&last, near.iter().map(String::as_str))))
@@ -319,6 +319,12 @@ impl RoutePlan {
     /// References that would lead nowhere: to interfaces that the contract lacks, or to the broker where the targets cannot reach it.
     fn astray(&self, wires: &[&'static dyn Wire]) -> Vec<(String, String)> {
         let mut found = Vec::new();
+        let there = self.targets.first().map(|target| target.wire);
+        let near = self.listens.iter().filter_map(|at| wires.get(*at).copied());
+        if !near.chain(there).all(cross::has_references) {
+            // None passes: what has one is refused when it is called, as a check tells.
+            return found;
+        }
         for operation in self.interface.operations.iter() {
             for (shape, goes_in) in [(&operation.arguments, true), (&operation.results, false)] {
                 for (name, id) in referents(shape) {

@@ -37,6 +37,8 @@ pub(crate) struct Route {
     pub(crate) balancer: Balancer,
     pub(crate) limits: Arc<Limits>,
     pub(crate) retries: u32,
+    /// Whether arguments are read before anything is copied or forwarded.
+    pub(crate) validate: bool,
     pub(crate) timeout: Duration,
     pub(crate) probe: Option<Duration>,
     /// The listener by which targets call back.
@@ -83,8 +85,15 @@ impl Route {
     ) -> Result<Arc<Self>, Failure> {
         let config = &plan.config;
         let timeout = config.timeout.unwrap_or(crate::config::TIMEOUT);
+        let facing = far.as_ref().and_then(Weak::upgrade);
+        let passes = plan.interface.operations.iter().any(|operation| carries(&operation.arguments));
         let target = |target: &TargetPlan| -> Result<Arc<Upstream>, Failure> {
-            let object = world.upstream.resolve(&target.reference)?.with_deadline(Some(timeout));
+            // References are given away by the node that serves what they lead to.
+            let object = match facing.as_ref().filter(|_| passes) {
+                Some(front) => front.node.resolve(&target.reference)?,
+                None => world.upstream.resolve(&target.reference)?,
+            };
+            let object = object.with_deadline(Some(timeout));
             let object = object.typed(plan.interface.clone());
             let name = shown(&target.text);
             let metrics = world.metrics.target(&config.name, &name);
@@ -112,6 +121,7 @@ impl Route {
             balancer: Balancer::new(config.balance),
             limits: Limits::new(config.limit, Instant::now()),
             retries: config.retries,
+            validate: config.validate.as_ref().is_some_and(|flag| flag.value),
             timeout,
             probe: config.probe,
             far,
@@ -163,6 +173,7 @@ impl Route {
             balancer: Balancer::new(crate::config::Balance::First),
             limits: Arc::clone(&self.limits),
             retries: 0,
+            validate: false,
             timeout: self.timeout,
             probe: None,
             far,

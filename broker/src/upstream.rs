@@ -6,12 +6,13 @@
 
 use crate::balance::Candidate;
 use crate::breaker::{Breaker, Change};
+use crate::front::Front;
 use crate::metrics::TargetMetrics;
 use crate::pass::Lanes;
 use crate::passage::Passage;
 use everywire::{Failure, Initiator, Kind, Object};
 use everywire_model::visit::WithHeaders;
-use everywire_model::{Encode, Expects, Method, Outcome, Sink, Target};
+use everywire_model::{Encode, Expects, Link, Method, Outcome, Sink, Target};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,6 +82,19 @@ impl Upstream {
         &self.common.name
     }
 
+    /// Has what the target says unasked go to a caller: see [`Lanes::listen`].
+    pub(crate) fn listen(
+        &self,
+        link: &Arc<dyn Link>,
+        near: &Front,
+        fits: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
+    ) -> Result<(), Failure> {
+        match &self.lanes {
+            Some(lanes) => lanes.listen(link, near, fits),
+            None => Ok(()),
+        }
+    }
+
     /// The connection of a caller is over.
     pub(crate) fn forget(&self, link: u64) {
         if let Some(lanes) = &self.lanes {
@@ -103,6 +117,8 @@ impl Upstream {
         if !self.sought.load(Ordering::Acquire) && self.object.target().is_ready() {
             return self.call(passage);
         }
+        let mut passage = passage;
+        passage.wait();
         {
             let mut line = self.line();
             match &mut *line {
@@ -160,12 +176,12 @@ impl Upstream {
     }
 
     fn call(self: &Arc<Self>, mut passage: Box<Passage>) {
-        let left = match passage.left() {
+        let left = match passage.late() {
             Some(left) if left.is_zero() => return passage.ended(Outcome::Failed(late())),
             left => left,
         };
         // What a call has waited, or another try has taken, is taken off its time.
-        let target = match left.filter(|_| passage.is_late()) {
+        let target = match left {
             Some(left) => self.object.target().with_deadline(Some(left)),
             None => Arc::clone(self.object.target()),
         };
@@ -184,7 +200,10 @@ impl Upstream {
         let Some(operation) = route.interface.operations.get(passage.index) else {
             return passage.ended(Outcome::Failed(late()));
         };
-        let values = passage.arguments();
+        let values = match passage.arguments(&body, operation) {
+            Ok(values) => values,
+            Err(failure) => return passage.ended(Outcome::Failed(failure)),
+        };
         let encode = |sink: &mut dyn Sink| values.put(&body, &operation.arguments, sink);
         let method = Method::Typed { interface: Some(&route.interface), operation };
         match route.beside_calls() {
@@ -245,10 +264,11 @@ impl Upstream {
             Ok(()) => true,
             Err(failure) => failure.kind() == Kind::Unsupported,
         };
+        let before = self.common.healthy.swap(works, Ordering::AcqRel);
+        // Whoever reads the metric may count on it.
         if let Some(metrics) = &self.common.metrics {
             metrics.up.set(i64::from(works && self.common.breaker.as_ref().is_none_or(Breaker::is_closed)));
         }
-        let before = self.common.healthy.swap(works, Ordering::AcqRel);
         (before != works).then_some(if works { Ok(()) } else { probed })
     }
 }

@@ -10,7 +10,7 @@ use crate::body::{Body, Handle};
 use crate::budget::Limits;
 use crate::contract::{Interface, Signal};
 use crate::failure::{Failure, Initiator, Kind, Violation};
-use crate::message::{Answer, Call, Incoming, Outcome};
+use crate::message::{Answer, Call, Incoming, Outcome, needs_contract};
 use crate::reference::{Endpoint, Profile};
 use crate::rope::Rope;
 use crate::visit::Encode;
@@ -226,12 +226,50 @@ pub struct CallId(pub u64);
 pub struct Emission<'a> {
     /// The key of the object that emits it.
     pub key: &'a [u8],
-    /// The interface that the signal is of.
-    pub interface: &'a Interface,
     /// Which.
-    pub signal: &'a Signal,
-    /// With what.
+    pub topic: Topic<'a>,
+    /// With what: values, or a body that is passed on as it came, and the headers beside it ([`Encode::carries`]).
     pub arguments: &'a dyn Encode,
+}
+
+/// Which signal of which interface.
+#[derive(Clone, Copy)]
+pub enum Topic<'a> {
+    /// One whose contract is here.
+    Typed {
+        /// The interface that the signal is of.
+        interface: &'a Interface,
+        /// The signal.
+        signal: &'a Signal,
+    },
+    /// One that nobody here knows, in the words of the wire that it came by ([`Heard::interface`], [`Heard::signal`]).
+    Named {
+        /// The interface's name on the wire; may be empty.
+        interface: &'a [u8],
+        /// The signal's name on the wire.
+        signal: &'a [u8],
+    },
+}
+
+impl<'a> Topic<'a> {
+    /// The interface and the signal.
+    ///
+    /// # Errors
+    /// Nobody here knows them, and this wire cannot tell of a signal without ([`Kind::Unsupported`]).
+    pub fn typed(self) -> Result<(&'a Interface, &'a Signal), Failure> {
+        match self {
+            Self::Typed { interface, signal } => Ok((interface, signal)),
+            Self::Named { .. } => Err(needs_contract("a signal that nobody here knows")),
+        }
+    }
+}
+
+impl Heard {
+    /// The signal as it came, for whoever passes it on.
+    pub fn emission(&self) -> Emission<'_> {
+        let topic = Topic::Named { interface: &self.interface, signal: &self.signal };
+        Emission { key: &self.key, topic, arguments: &self.body }
+    }
 }
 
 /// Which signals are asked for.
@@ -321,6 +359,13 @@ pub trait Link: Send + Sync {
     fn peer(&self) -> Option<Peer>;
     /// Which endpoint it came in by, for messages.
     fn endpoint(&self) -> Endpoint;
+    /// Tells the other end of a signal, and nobody else; where a router is there, everybody behind it who listens.
+    ///
+    /// # Errors
+    /// It does not encode, or the wire carries no signals.
+    fn emit(&self, _emission: &Emission<'_>) -> Result<(), Failure> {
+        Err(Failure::new(Kind::Unsupported, Initiator::Here, "this connection carries no signals"))
+    }
     /// A number that no other connection of this process has or had; 0 where it is none.
     fn number(&self) -> u64 {
         0

@@ -18,7 +18,9 @@ use std::sync::{Arc, Weak};
 /// Numbers them in this process.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// A set of connections of its own, for the objects that are resolved by it. They end with a goodbye when it and the last of those
+/// A set of connections of its own, for the objects that are resolved by it. Where one of them is listened to, signals and answers that
+/// nobody's thread waits for ([`everywire_model::Target::submit`]) are told in the order in which they came, one at a time: whoever is
+/// told must not wait for another there. They end with a goodbye when it and the last of those
 /// objects is dropped.
 pub struct Apart {
     number: u64,

@@ -33,12 +33,12 @@ use crate::patience::{Patience, make_way};
 use crate::quotas::Allowance;
 use crate::seat::Seat;
 use crate::shared::Shared;
-use crate::signals::{Courier, Heeder};
+use crate::signals::{Courier, Heeder, PATIENCE};
 use crate::sync::lock;
 use crate::transport::Stream;
 use crate::worker_pool::BlockingRecords;
 use bytes::{Bytes, BytesMut};
-use everywire_model::{Answer, Profile, Purpose};
+use everywire_model::{Answer, Emission, Profile, Purpose};
 use everywire_model::{
     Body, BoxFuture, CallId, Capabilities, Completed, Config, Endpoint, Failure, Handle, Initiator, Kind,
     Link, Object, Outcome, Peer, Resolver, Session, Wire,
@@ -114,6 +114,8 @@ pub(crate) struct Connection {
     turns: Turns,
     /// Signals for listeners here.
     courier: Arc<Courier>,
+    /// Whether answers are told behind the signals that came before them.
+    in_order: AtomicBool,
     core: Mutex<Core>,
     /// Threads that want the lock while another looks for bytes: then that one lets go for a moment.
     contenders: AtomicUsize,
@@ -307,6 +309,7 @@ impl Connection {
             serial,
             turns: Turns::default(),
             courier: Arc::default(),
+            in_order: AtomicBool::new(false),
             core: Mutex::new(core),
             contenders: AtomicUsize::new(0),
             seat: OnceLock::new(),
@@ -528,6 +531,13 @@ impl Link for Connection {
 
     fn endpoint(&self) -> Endpoint {
         self.endpoint.clone()
+    }
+
+    fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
+        if Self::emit(self, emission)? {
+            self.await_reader(Instant::now() + PATIENCE);
+        }
+        Ok(())
     }
 
     fn number(&self) -> u64 {

@@ -1,15 +1,15 @@
 //! Signals: from servants here to whoever listens, and from elsewhere to listeners here.
 
 use crate::builder::Notice;
-use crate::connection::Connection;
+use crate::connection::{Asker, Connection};
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::sync::lock;
 use bytes::Bytes;
 use everywire_model::signal::{Backlog, Listener};
 use everywire_model::{
-    Attribute, Emission, Emitter, Encode, Failure, Heard, Initiator, Interface, Kind, Resolver, Signal,
-    Subscription, Tidings,
+    Attribute, Body, Completed, Emission, Emitter, Encode, Failure, Heard, Initiator, Interface, Kind,
+    Outcome, Resolver, Signal, Subscription, Tidings, Topic,
 };
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +23,7 @@ pub(crate) const WAITING: usize = 4096;
 pub(crate) const FLOOD: usize = 1 << 20;
 
 /// How long an emitter waits for peers that do not read its signals.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Somebody who listens, until the subscription is dropped.
 pub(crate) struct Heeder {
@@ -50,14 +50,36 @@ pub(crate) struct Courier {
 
 #[derive(Default)]
 struct Queue {
-    items: VecDeque<(Arc<Heeder>, Tidings<Heard>)>,
+    items: VecDeque<Item>,
     delivering: bool,
+}
+
+/// What is on its way.
+enum Item {
+    Tidings(Arc<Heeder>, Tidings<Heard>),
+    /// An answer that came behind signals, where their order is kept.
+    Answer(Asker, Outcome<Body>),
+}
+
+impl Item {
+    fn deliver(self) {
+        match self {
+            Self::Tidings(heeder, _) if heeder.over.load(Ordering::Acquire) => {}
+            Self::Tidings(heeder, tidings) => (heeder.listener)(tidings),
+            Self::Answer(asker, outcome) => asker.tell(outcome),
+        }
+    }
 }
 
 impl Courier {
     /// Queues; somebody must see to [`Courier::rouse`] afterwards.
     pub(crate) fn post(&self, heeder: Arc<Heeder>, tidings: Tidings<Heard>) {
-        lock(&self.queue).items.push_back((heeder, tidings));
+        lock(&self.queue).items.push_back(Item::Tidings(heeder, tidings));
+    }
+
+    /// Queues the outcome of a call; as [`Courier::post`].
+    pub(crate) fn answer(&self, asker: Asker, outcome: Outcome<Body>) {
+        lock(&self.queue).items.push_back(Item::Answer(asker, outcome));
     }
 
     /// How many wait.
@@ -74,7 +96,7 @@ impl Courier {
     }
 
     /// The next batch; `None` when nothing is left.
-    fn next(&self) -> Option<VecDeque<(Arc<Heeder>, Tidings<Heard>)>> {
+    fn next(&self) -> Option<VecDeque<Item>> {
         let mut queue = lock(&self.queue);
         if queue.items.is_empty() {
             queue.delivering = false;
@@ -95,11 +117,9 @@ impl Delivery {
     fn make(mut self) {
         self.made = true;
         while let Some(items) = self.courier.next() {
-            for (heeder, tidings) in items {
-                if !heeder.over.load(Ordering::Acquire) {
-                    // A listener that panics has told the log; the others still get theirs.
-                    let _ = catch_unwind(AssertUnwindSafe(|| (heeder.listener)(tidings)));
-                }
+            for item in items {
+                // A listener that panics has told the log; the others still get theirs.
+                let _ = catch_unwind(AssertUnwindSafe(|| item.deliver()));
             }
         }
     }
@@ -109,8 +129,12 @@ impl Drop for Delivery {
     fn drop(&mut self) {
         if !self.made {
             let items = std::mem::take(&mut lock(&self.courier.queue).items);
-            // Without the lock: dropping listeners runs code of the user's.
-            drop(items);
+            // Without the lock: dropping listeners runs code of the user's, and so does an outcome.
+            for item in items {
+                if let Item::Answer(asker, _) = item {
+                    asker.tell(Outcome::Failed(stopped().with_completed(Completed::Yes)));
+                }
+            }
         }
     }
 }
@@ -132,11 +156,11 @@ struct LocalListener {
 }
 
 impl Listeners {
-    fn matching(&self, emission: &Emission<'_>) -> Vec<Arc<Heeder>> {
+    fn matching(&self, key: &[u8], interface: &Interface, signal: &Signal) -> Vec<Arc<Heeder>> {
         let fits = |held: &&LocalListener| {
-            held.key == emission.key
-                && held.interface.as_ref().is_none_or(|id| *id == emission.interface.id)
-                && held.signal.as_ref().is_none_or(|name| *name == emission.signal.name)
+            held.key == key
+                && held.interface.as_ref().is_none_or(|id| *id == interface.id)
+                && held.signal.as_ref().is_none_or(|name| *name == signal.name)
         };
         lock(&self.held).iter().filter(fits).map(|held| Arc::clone(&held.heeder)).collect()
     }
@@ -205,7 +229,8 @@ impl Shared {
 
     /// Tells those who listen within this process.
     fn tell_here(&self, emission: &Emission<'_>) -> Result<(), Failure> {
-        let heeders = self.listeners.matching(emission);
+        let (interface, signal) = emission.topic.typed()?;
+        let heeders = self.listeners.matching(emission.key, interface, signal);
         if heeders.is_empty() {
             return Ok(());
         }
@@ -223,6 +248,7 @@ impl Shared {
 
     /// A signal as listeners of this process get it: in the terms of the first wire that can carry it.
     fn heard_here(&self, emission: &Emission<'_>) -> Result<Heard, Failure> {
+        let (interface, signal) = emission.topic.typed()?;
         let own = |text: &str| Bytes::copy_from_slice(text.as_bytes());
         let mut failure =
             Failure::new(Kind::Unsupported, Initiator::User, "this node speaks no wire to carry a signal by");
@@ -232,8 +258,8 @@ impl Shared {
                     return Ok(Heard {
                         sender: Bytes::new(),
                         key: Bytes::copy_from_slice(emission.key),
-                        interface: own(&emission.interface.id),
-                        signal: own(&emission.signal.name),
+                        interface: own(&interface.id),
+                        signal: own(&signal.name),
                         body,
                     });
                 }
@@ -252,7 +278,7 @@ impl Emitter for Shared {
         signal: &Signal,
         arguments: &dyn Encode,
     ) -> Result<(), Failure> {
-        let emission = Emission { key, interface, signal, arguments };
+        let emission = Emission { key, topic: Topic::Typed { interface, signal }, arguments };
         let here = self.tell_here(&emission);
         let elsewhere = self.broadcast(&emission, None);
         let otherwise = self.ambients().iter().try_for_each(|ambient| ambient.emit(&emission));

@@ -453,6 +453,10 @@ impl Target for Remote {
         // Once more if the connection turned out to be closed.
         loop {
             self.node.seat(&way.connection)?;
+            if self.apart.is_some() {
+                // A hop's: whoever is behind it is to see what happened as it happened.
+                way.connection.keep_order();
+            }
             let interest = Interest { profile: &way.profile, interface, signal };
             match way.connection.subscribe(&interest, &heeder, now, until) {
                 Err(_) if way.connection.is_over() && !retried => {

@@ -9,7 +9,7 @@ use everywire_model::object::Local;
 use everywire_model::signal::Audience;
 use everywire_model::{
     Answer, BoxFuture, CallId, Emission, Encode, Endpoint, Failure, Hold, Interface, Link, Object, Objects,
-    Peer, Place, Reach, Reference, Resolver, Servant, Signal,
+    Peer, Place, Reach, Reference, Resolver, Servant, Signal, Topic,
 };
 use std::sync::{Arc, Weak};
 
@@ -38,7 +38,10 @@ impl Objects for View {
         arguments: &dyn Encode,
     ) -> Result<(), Failure> {
         match self.node.upgrade() {
-            Some(node) => node.broadcast(&Emission { key, interface, signal, arguments }, Some(self.wire)),
+            Some(node) => {
+                let topic = Topic::Typed { interface, signal };
+                node.broadcast(&Emission { key, topic, arguments }, Some(self.wire))
+            }
             None => Ok(()),
         }
     }

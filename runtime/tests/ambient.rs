@@ -50,7 +50,7 @@ impl Ambient for House {
         self.heard.lock().unwrap().push(format!(
             "{} {}",
             String::from_utf8_lossy(emission.key),
-            emission.signal.name
+            emission.topic.typed()?.1.name
         ));
         Ok(())
     }

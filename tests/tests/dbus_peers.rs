@@ -155,7 +155,7 @@ fn dbus_fast_calls_us_and_serves_us() {
 }
 
 /// What a server made by hand can do.
-fn check_raw(kitchen: &Ref<dyn Kitchen>) {
+pub(crate) fn check_raw(kitchen: &Ref<dyn Kitchen>) {
     galley::values(&**kitchen);
     let ticks = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&ticks);

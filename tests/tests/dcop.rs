@@ -4,6 +4,7 @@
 use crate::common;
 use crate::common::dcopserver::DcopServer;
 use crate::common::foreign::{Beside, run, run_with, until};
+use crate::common::forwarder::Hop;
 use everywire::model::describe::{Shape, TEXT, WIDE_TEXT};
 use everywire::model::{Tidings, Variant};
 use everywire::{Bytes, Kind, Node, Notice, Ref, Value};
@@ -132,6 +133,52 @@ fn a_peer_made_by_hand_calls_our_application() {
         assert!(said.starts_with("ok "), "{said}");
         // Late answers are announced where the caller cannot tell them apart otherwise.
         assert_eq!(run(&mut server.by_hand(&["wait", "ours", order])), "ok\n");
+    }
+}
+
+/// A hop under a name, to the kitchen of an application.
+fn hop(server: &DcopServer, name: &str, to: &str) -> Node {
+    Hop::between(&server.at(name), &server.at(&format!("{to}/kitchen")), &["tick(int,QString)"])
+}
+
+#[test]
+fn a_hop_without_a_contract_passes_everything() {
+    let server = DcopServer::start("dcop-hop", &[]);
+    let application = application(&server, "behind");
+    let _hop = hop(&server, "hop", "behind");
+    let _second = hop(&server, "second", "hop");
+    let client = Node::new();
+    check(&kitchen(&server, &client, "hop"));
+    check(&kitchen(&server, &client, "second"));
+    // What everybody answers is answered by whoever is behind the hop.
+    Scullery::export(&application, "pantry");
+    let dcop = |arguments: &[&str]| run(&mut server.program(arguments));
+    assert!(dcop(&["list", "dcop:hop"]).contains("pantry"));
+    assert!(dcop(&["list", "dcop:hop/kitchen"]).contains("int divide(int a,int b)"));
+    application.withdraw("pantry");
+    client.object(&server.at("hop/kitchen")).expect("it parses").target().probe().expect("it is there");
+    let failure =
+        client.object(&server.at("hop/pantry")).expect("it parses").target().probe().expect_err("it is gone");
+    assert_eq!(failure.kind(), Kind::NoObject, "{failure}");
+    assert_eq!(server.log().matches("violation").count(), 0, "{}", server.log());
+}
+
+#[test]
+fn a_hop_passes_between_peers_made_by_hand() {
+    if !here("a_hop_passes_between_peers_made_by_hand", &["python3"]) {
+        return;
+    }
+    let server = DcopServer::start("dcop-hop-by-hand", &[]);
+    let _application = application(&server, "ours");
+    let _hop = hop(&server, "to-ours", "ours");
+    for order in ["l", "B"] {
+        let said = run(&mut server.by_hand(&["call", "to-ours", order]));
+        assert!(said.starts_with("ok "), "{said}");
+        assert_eq!(run(&mut server.by_hand(&["wait", "to-ours", order])), "ok\n");
+        let its = Beside::start(&mut server.by_hand(&["serve", &format!("theirs-{order}"), order]));
+        its.hear("ready theirs");
+        let _hop = hop(&server, &format!("to-theirs-{order}"), &format!("theirs-{order}"));
+        check(&kitchen(&server, &Node::new(), &format!("to-theirs-{order}")));
     }
 }
 

@@ -13,6 +13,7 @@ mod dbus;
 mod dbus_auth;
 mod dbus_bus;
 mod dbus_cli;
+mod dbus_passing;
 mod dbus_peers;
 mod dbus_tools;
 mod dcom_com;

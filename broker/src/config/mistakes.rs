@@ -66,7 +66,7 @@ impl Mistakes {
         if self.0.is_empty() {
             return Ok(value);
         }
-        self.0.sort_by(|left, right| left.spot.cmp(&right.spot));
+        self.0.sort_by_key(|mistake| mistake.spot);
         Err(self)
     }
 }
@@ -91,7 +91,8 @@ pub(crate) fn meant<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) ->
     known
         .into_iter()
         .map(|other| (distance(&lower, &other.to_ascii_lowercase()), other))
-        .min()
+        // Of those that are equally near the first.
+        .min_by_key(|(distance, _)| *distance)
         .filter(|(distance, _)| *distance <= 1 + word.len() / 4)
         .map(|(_, other)| format!("did you mean `{other}`?"))
 }

@@ -182,7 +182,7 @@ impl Config {
     pub fn read(file: &Path) -> Result<Self, Mistakes> {
         let shown = file.display().to_string();
         match std::fs::read_to_string(file) {
-            Ok(text) => Self::parse(&text, &shown, file.parent().unwrap_or(Path::new(""))),
+            Ok(text) => Self::parse(&text, &shown, file.parent().unwrap_or_else(|| Path::new(""))),
             Err(error) => {
                 let mut mistakes = Mistakes::default();
                 mistakes.add(&shown, Spot::default(), format!("cannot be read: {error}"), None);

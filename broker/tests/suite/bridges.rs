@@ -54,10 +54,13 @@ fn world(near: &str, far: &str) -> World {
 }
 
 /// What every pair of wires carries.
-fn values_and_oneways(world: &World) {
+fn values_and_oneways(world: &World, several: bool) {
     let World { store, shop, .. } = world;
     assert_eq!(shop.get_orders(3).unwrap(), [order(0), order(1), order(2)]);
-    assert_eq!(shop.mix(7, "äbc").unwrap(), (3, 3.5, "cbä".into()));
+    match shop.mix(7, "äbc") {
+        Ok(mixed) => assert!(several && mixed == (3, 3.5, "cbä".into()), "{mixed:?}"),
+        Err(failure) => assert!(!several && failure.kind() == Kind::Unsupported, "{failure}"),
+    }
     assert_eq!(shop.title().unwrap(), "shop");
     shop.set_title("corner").unwrap();
     assert_eq!(shop.title().unwrap(), "corner");
@@ -76,7 +79,8 @@ fn values_and_oneways(world: &World) {
 fn references(world: &World) {
     let ear = Arc::new(Ear(Mutex::default()));
     let own = world.client.export::<dyn Watcher>("ear", ear.clone());
-    assert_eq!(world.shop.tell(Some(own.clone()), "hello").unwrap(), 6);
+    let told = world.shop.tell(Some(own.clone()), "hello");
+    assert_eq!(told.unwrap_or_else(|failure| panic!("{failure}: {:?}", world.broker.log.lock())), 6);
     assert_eq!(world.shop.tell(Some(own), "you").unwrap(), 4);
     assert_eq!(*ear.0.lock().unwrap(), ["hello", "you"]);
     let branch = world.shop.branch("east").unwrap().expect("a branch");
@@ -104,15 +108,17 @@ fn from(near: &str) {
     for far in WIRES {
         println!("{near} to {far}");
         let world = world(near, far);
-        values_and_oneways(&world);
+        values_and_oneways(&world, near != "dcop" && far != "dcop");
         exceptions(&world, typed(near) && typed(far));
         if refers(near) && refers(far) {
             references(&world);
         } else {
             let failure = world.shop.branch("east").unwrap_err();
-            assert_eq!(failure.kind(), Kind::Unsupported, "{failure}");
+            // DCOP says no more than that a call failed.
+            let kind = if near == "dcop" { Kind::NoOperation } else { Kind::Unsupported };
+            assert_eq!(failure.kind(), kind, "{failure}");
         }
-        assert!(world.broker.metric("calls_total{route=\"shop\",outcome=\"done\"}") >= 7.0);
+        assert!(world.broker.metric("calls_total{route=\"shop\",outcome=\"done\"}") > 6.0);
     }
 }
 

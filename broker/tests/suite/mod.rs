@@ -1,9 +1,15 @@
 //! What the tests share: a shop behind the broker, and a place on each wire.
 
+mod admin;
 mod bridges;
+mod changes;
+mod checks;
+mod copies;
 mod passing;
+mod policies;
+mod signals;
 
-use everywire::model::{Program, Subscription};
+use everywire::model::Program;
 use everywire::{Failure, Initiator, Kind, Node, Ref};
 use everywire_broker::{Broker, Config, Mistakes};
 use everywire_tests::shop::market::{FindError, Item, Missing, Order, Shop, State, Watcher};
@@ -246,7 +252,3 @@ pub(crate) fn shop_at(address: &str) -> (Node, Arc<Store>, String) {
     let reference = node.print_friendly(shop.reference());
     (node, store, reference)
 }
-
-/// Keeps what was subscribed.
-#[allow(dead_code)]
-pub(crate) struct Kept(pub(crate) Subscription);

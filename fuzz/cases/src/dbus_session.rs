@@ -6,7 +6,8 @@ use everywire_dbus::{DBUS, TAG_BUS, TAG_NAME};
 use everywire_model::visit::Nothing;
 use everywire_model::{
     Answer, Call, Config, Emission, Endpoint, Event, Expects, Failure, Handle, Initiator, Interest,
-    Interface, Kind, Method, Operation, PeerAddress, Profile, Purpose, Session, Shape, Signal, Value, Wire,
+    Interface, Kind, Method, Operation, PeerAddress, Profile, Purpose, Session, Shape, Signal, Topic, Value,
+    Wire,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -76,7 +77,11 @@ fn drive(session: &mut dyn Session, mut data: &[u8], profile: &Profile, calls: b
             }
             drop(session.emit(
                 now,
-                &Emission { key: b"a", interface: &interface, signal: &signal, arguments: &Nothing },
+                &Emission {
+                    key: b"a",
+                    topic: Topic::Typed { interface: &interface, signal: &signal },
+                    arguments: &Nothing,
+                },
             ));
             let interest = Interest { profile, interface: Some(&interface), signal: Some(&signal) };
             if let Ok(id) = session.subscribe(now, &interest)

@@ -35,6 +35,10 @@ pub trait Servant: Send + Sync {
         Ok(())
     }
 
+    /// Of one that answers for a prefix of keys: a connection is there by which calls may come, or whose other end may only listen.
+    /// Calls of it come when this is over: what waits for long keeps them waiting.
+    fn opened(&self, _link: &Arc<dyn Link>) {}
+
     /// Of one that answers for a prefix of keys: a connection by which calls may have come is over.
     fn closed(&self, _link: &dyn Link) {}
 

@@ -3,7 +3,7 @@
 //! States: *open*; *draining*: refused, the peer is told why and may finish talking; *failed*: whoever waits has the failure, and the
 //! event loop gives up its place.
 
-use super::{After, Connection, Core, LINGER};
+use super::{After, Connection, Core, LINGER, Waiter};
 use crate::builder::Notice;
 use crate::clock::lately;
 use crate::connection::Role;
@@ -118,7 +118,14 @@ impl Connection {
             Event::Reply { id, outcome } => {
                 if let Some(at) = core.waiting.iter().position(|waiting| waiting.id == id) {
                     let waiting = core.waiting.swap_remove(at);
-                    core.complete(waiting, outcome);
+                    let ends = !matches!(outcome, Outcome::Moved(_));
+                    match waiting.waiter {
+                        Waiter::Future(asker) if ends && self.keeps_order(core) => {
+                            self.courier.answer(asker, outcome);
+                            self.rouse();
+                        }
+                        _ => core.complete(waiting, outcome),
+                    }
                 } else if core.reader == Some(id) {
                     core.own = Some(outcome);
                 } else if let Some((_, kept)) = core.sending.iter_mut().find(|(sent, _)| *sent == id) {

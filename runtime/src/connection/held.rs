@@ -4,7 +4,7 @@ use super::{Asker, Connection, Core, Resuming};
 use crate::builder::Notice;
 use crate::directory::Remembered;
 use crate::signals::Heeder;
-use everywire_model::{Body, CallId, Failure, Outcome, Servant};
+use everywire_model::{Body, CallId, Failure, Link, Outcome, Servant};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 
@@ -20,6 +20,8 @@ pub(super) enum After {
     Forget(#[allow(dead_code)] Arc<Heeder>),
     /// The connections hold more memory than they may.
     MakeRoom,
+    /// Whoever answers for prefixes hears that it is there.
+    Opened(Vec<Arc<dyn Servant>>, Arc<dyn Link>),
     /// Whoever answers for prefixes hears that it is over, or that a call was withdrawn.
     Hear(Vec<Arc<dyn Servant>>, Option<CallId>),
     /// A look-up that is not remembered any more: it may be the last that holds a servant.
@@ -106,6 +108,7 @@ impl PutOff<'_> {
                         }
                     }
                 }
+                After::Opened(servants, link) => servants.iter().for_each(|servant| servant.opened(&link)),
                 After::Stale(found) => drop(found),
             }
         }

@@ -90,6 +90,7 @@ impl Connection {
         }
         let mut core = self.enter();
         core.served = true;
+        self.tell_of(&mut core);
         // There is room to write, so the loop comes by at once.
         self.watch(&mut core, true, true);
     }
@@ -144,6 +145,17 @@ impl Connection {
             shard::about_to_block();
             self.stream.wait_for_room(until);
         }
+    }
+
+    /// From now on answers are told behind the signals that came before them, and signals behind answers: for those who pass them on.
+    /// Whoever is told of a signal may not wait for an answer there.
+    pub(crate) fn keep_order(&self) {
+        self.in_order.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an answer waits for its turn among signals.
+    pub(super) fn keeps_order(&self, core: &Core) -> bool {
+        self.in_order.load(Ordering::Relaxed) && !core.listeners.is_empty()
     }
 
     /// Listens to signals, from when the peer has confirmed it.

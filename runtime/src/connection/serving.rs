@@ -1,7 +1,7 @@
 //! The serving side of a connection: calls come out of the session, servants answer them.
 
 use super::backward::Calling;
-use super::{Connection, Core, Held, Watch, serves};
+use super::{After, Connection, Core, Held, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{Found, Remembered};
 use crate::shard::Lead;
@@ -10,7 +10,7 @@ use crate::stopping::ending;
 use crate::sync::lock;
 use crate::worker_pool::{BlockingRecord, Job};
 use everywire_model::{
-    Answer, Endpoint, Event, Failure, Incoming, Initiator, Kind, Request, Servant, visit::Nothing,
+    Answer, Endpoint, Event, Failure, Incoming, Initiator, Kind, Link, Request, Servant, visit::Nothing,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -138,6 +138,7 @@ impl Connection {
                         core.listens = true;
                         self.node.join_audience(self);
                     }
+                    self.tell_of(&mut core);
                 }
                 other => self.deliver(&mut core, other),
             }
@@ -169,6 +170,14 @@ impl Connection {
             self.weigh(&mut core);
         }
         served
+    }
+
+    /// Has whoever answers for prefixes hear of it, before calls come.
+    pub(super) fn tell_of(self: &Arc<Self>, core: &mut Core) {
+        let hear = self.node.directory.prefix_servants();
+        if !hear.is_empty() {
+            core.after.push(After::Opened(hear, Arc::clone(self) as Arc<dyn Link>));
+        }
     }
 
     /// Serves a call; nothing, if this thread lost the lead meanwhile.

@@ -218,7 +218,7 @@ impl Session for PlainSession {
     fn emit(&mut self, _: Instant, emission: &Emission<'_>) -> Result<(), Failure> {
         self.frame(5, 0, &mut |out| {
             short(out.flat(), emission.key);
-            short(out.flat(), emission.signal.name.as_bytes());
+            short(out.flat(), emission.topic.typed()?.1.name.as_bytes());
             emission.arguments.encode(&mut PlainSink(out))
         })
     }

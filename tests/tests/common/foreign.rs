@@ -186,21 +186,28 @@ impl Drop for Beside {
 /// The program with GLib's D-Bus, built; or nothing, said loudly.
 pub fn glib_peer(test: &str) -> Option<PathBuf> {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    if !here(test, &["cc", "pkg-config", "gio"]) {
-        return None;
-    }
-    let built = BUILT.get_or_init(|| {
-        let flags = run(Command::new("pkg-config").args(["--cflags", "--libs", "gio-unix-2.0"]));
-        let source = script("glib_peer.c");
-        once(env!("CARGO_TARGET_TMPDIR"), "glib_peer", std::slice::from_ref(&source), |fresh| {
-            run(Command::new("cc")
-                .args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"])
-                .arg(fresh)
-                .arg(&source)
-                .args(flags.split_whitespace()));
-        })
-    });
-    Some(built.clone())
+    here(test, &["cc", "pkg-config", "gio"])
+        .then(|| BUILT.get_or_init(|| built_in_c("glib_peer", "gio-unix-2.0")).clone())
+}
+
+/// The program with sd-bus, built; or nothing, said loudly.
+pub fn sdbus_peer(test: &str) -> Option<PathBuf> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    here(test, &["cc", "pkg-config", "sd-bus"])
+        .then(|| BUILT.get_or_init(|| built_in_c("sdbus_peer", "libsystemd")).clone())
+}
+
+/// A program of these tests in C, built with a library.
+fn built_in_c(name: &str, library: &str) -> PathBuf {
+    let flags = run(Command::new("pkg-config").args(["--cflags", "--libs", library]));
+    let source = script(&format!("{name}.c"));
+    once(env!("CARGO_TARGET_TMPDIR"), name, std::slice::from_ref(&source), |fresh| {
+        run(Command::new("cc")
+            .args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"])
+            .arg(fresh)
+            .arg(&source)
+            .args(flags.split_whitespace()));
+    })
 }
 
 /// A Python with dbus-fast, installed into this user's cache; or nothing, said loudly.

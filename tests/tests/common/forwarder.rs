@@ -3,7 +3,8 @@
 use super::{References, Server};
 use everywire::model::contract::InterfaceKind;
 use everywire::model::{
-    Answer, Bytes, CallId, Expects, Failure, Interface, Link, Object, Outcome, Reference, Request, Servant,
+    Answer, Bytes, CallId, Expects, Failure, Heard, Interface, Link, Object, Outcome, Reference, Request,
+    Servant, Signal, Subscription, Tidings,
 };
 use everywire::{Apart, Node};
 use std::collections::HashMap;
@@ -34,14 +35,20 @@ impl Hop {
             lines += &format!("{name}\t{}\n", node.print(&own));
             backend = Some(reference);
         }
-        let backend = backend.expect("an object");
-        node.export_prefix(
-            "",
-            Arc::new(Forwarder { node: node.downgrade(), backend, clients: Mutex::default() }),
-        );
+        serve(&node, backend.expect("an object"), &[]);
         let file = dir.join("refs");
         fs::write(&file, lines).expect("a file");
         Self { file, _node: node }
+    }
+
+    /// One that listens at an address, and passes on to a backend: the objects there have the keys that they have here. Where objects
+    /// do not tell which signals they emit, those of the backend's object pass which are named here.
+    pub fn between(address: &str, backend: &str, signals: &[&str]) -> Node {
+        let node: Node = Node::builder().max_message(128 << 20).build().into();
+        let backend = node.parse(backend).expect("a reference");
+        serve(&node, backend, signals);
+        node.listen(address).expect("it listens");
+        node
     }
 
     /// The file of references.
@@ -58,15 +65,24 @@ impl References for Hop {
     }
 }
 
+fn serve(node: &Node, backend: Reference, signals: &[&str]) {
+    let signals = signals.iter().map(|name| Signal::new((*name).to_owned(), Vec::new())).collect();
+    let forwarder = Forwarder { node: node.downgrade(), backend, signals, clients: Mutex::default() };
+    node.export_prefix("", Arc::new(forwarder));
+}
+
 struct Forwarder {
     node: everywire::WeakNode,
     backend: Reference,
+    signals: Vec<Signal>,
     clients: Mutex<HashMap<u64, Client>>,
 }
 
 struct Client {
     apart: Arc<Apart>,
     objects: HashMap<Bytes, Object>,
+    /// What the backend says unasked, where the wire has such.
+    _signals: Vec<Subscription>,
 }
 
 static ANY: Interface = Interface {
@@ -84,21 +100,44 @@ static ANY: Interface = Interface {
 };
 
 impl Forwarder {
-    fn object(&self, request: &Request) -> Result<Object, Failure> {
-        let mut clients = self.clients.lock().unwrap();
-        let client = clients.entry(request.link().number()).or_insert_with(|| Client {
-            apart: self.node.upgrade().expect("the hop stands").apart(),
-            objects: HashMap::new(),
-        });
-        let key = Bytes::copy_from_slice(request.key());
-        if let Some(object) = client.objects.get(&key) {
-            return Ok(object.clone());
-        }
+    /// A client that comes by this connection.
+    fn client(&self, link: &Arc<dyn Link>) -> Client {
+        let apart = self.node.upgrade().expect("the hop stands").apart();
+        let wire = self.backend.profiles[0].wire;
+        let subscribe = |to: &Reference, signal: Option<&Signal>| {
+            let link = Arc::downgrade(link);
+            let listener = move |tidings: Tidings<Heard>| {
+                if let (Tidings::Signal(heard), Some(link)) = (tidings, link.upgrade()) {
+                    link.emit(&heard.emission()).expect("it passes");
+                }
+            };
+            let object = apart.resolve(to).expect("the hop stands");
+            object.subscribe(signal, Arc::new(listener)).expect("a subscription")
+        };
+        let signals = match wire {
+            "dbus" => vec![subscribe(&self.at(&Bytes::new()), None)],
+            _ => self.signals.iter().map(|signal| subscribe(&self.backend, Some(signal))).collect(),
+        };
+        Client { apart, objects: HashMap::new(), _signals: signals }
+    }
+
+    /// The backend's object with this key.
+    fn at(&self, key: &Bytes) -> Reference {
         let mut reference = self.backend.clone();
         for profile in &mut reference.profiles {
             profile.key = key.clone();
         }
-        let object = client.apart.resolve(&reference)?;
+        reference
+    }
+
+    fn object(&self, request: &Request) -> Result<Object, Failure> {
+        let mut clients = self.clients.lock().unwrap();
+        let client = clients.entry(request.link().number()).or_insert_with(|| self.client(request.link()));
+        let key = Bytes::copy_from_slice(request.key());
+        if let Some(object) = client.objects.get(&key) {
+            return Ok(object.clone());
+        }
+        let object = client.apart.resolve(&self.at(&key))?;
         client.objects.insert(key, object.clone());
         Ok(object)
     }
@@ -123,6 +162,12 @@ impl Servant for Forwarder {
             Ok(target) => pass(&*target, request),
             Err(failure) => request.finish(Err(failure)),
         }));
+    }
+
+    fn opened(&self, link: &Arc<dyn Link>) {
+        // Whoever only listens never calls.
+        let mut clients = self.clients.lock().unwrap();
+        clients.entry(link.number()).or_insert_with(|| self.client(link));
     }
 
     fn closed(&self, link: &dyn Link) {

@@ -2,7 +2,7 @@
 
 use crate::basics::Get;
 use crate::violations::Wrong;
-use crate::{limits, names, signature};
+use crate::{limits, names, passing, signature};
 use bytes::Bytes;
 
 /// Bytes of a header before its fields.
@@ -151,6 +151,8 @@ pub struct Fields {
     pub reply_at: Option<usize>,
     /// Handles that come with it.
     pub handles: u32,
+    /// Whether there are others, which nobody here knows.
+    pub others: bool,
 }
 
 impl Fields {
@@ -175,6 +177,7 @@ impl Fields {
             }
             if code > field::UNIX_FDS {
                 signature::skip(&mut get, kind, limits::DEPTH)?;
+                fields.others |= passing::passes(code);
                 continue;
             }
             let name = field::word(code);

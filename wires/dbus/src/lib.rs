@@ -25,6 +25,7 @@ pub mod limits;
 pub mod names;
 mod nonce;
 mod outgoing;
+mod passing;
 mod replies;
 mod requests;
 mod routes;

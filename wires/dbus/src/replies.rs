@@ -5,6 +5,7 @@ use crate::errors;
 use crate::incoming::Arrived;
 use crate::names;
 use crate::outgoing::ReplyHead;
+use crate::passing;
 use crate::serving::Caller;
 use crate::session::DbusSession;
 use crate::signature::check_one;
@@ -27,11 +28,15 @@ impl DbusSession {
                 let name = names::of_exception(shape);
                 self.put_reply(caller.serial, &caller.name, &name, fields)
             }
-            Answer::Failed(failure) => {
-                self.refuse(caller.serial, &caller.name, failure);
+            Answer::Passed { encoded, failure } => {
+                let fits = names::is_interface(encoded.id.as_bytes())
+                    && self.put_reply(caller.serial, &caller.name, &encoded.id, &encoded.body).is_ok();
+                if !fits {
+                    self.refuse(caller.serial, &caller.name, failure);
+                }
                 return Ok(());
             }
-            Answer::Passed { failure, .. } => {
+            Answer::Failed(failure) => {
                 self.refuse(caller.serial, &caller.name, failure);
                 return Ok(());
             }
@@ -57,6 +62,10 @@ impl DbusSession {
     fn put_reply(&mut self, reply: u32, caller: &Bytes, error: &str, values: &dyn Encode) -> Visit<()> {
         let (serial, setup) = (self.take_serial(), self.setup());
         let mut head = ReplyHead::new(&mut self.answered, serial, reply, caller, error);
+        let carries = values.carries();
+        if carries.body.is_some() || carries.headers.is_some() {
+            return Self::send_with(&mut self.out, &mut self.scratch, setup, &mut head, values, carries);
+        }
         Self::send(&mut self.out, &mut self.scratch, setup, &mut head, values)
     }
 
@@ -93,8 +102,11 @@ impl DbusSession {
         let reply = message.reply;
         let Some(pending) = self.awaited(reply, message.known, false) else { return Ok(()) };
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };
-        let signature = known.signature.clone();
-        let body = self.body(message, signature, RESULTS);
+        let (signature, headers) = (known.signature.clone(), known.passed_headers(&pending));
+        let mut body = self.body(message, signature, RESULTS);
+        if let Some(headers) = headers {
+            body = body.with_headers(headers);
+        }
         let id = CallId(reply.into());
         match pending {
             Pending::Call { unwraps: false, .. } => self.reply(id, Outcome::Done(body)),
@@ -124,10 +136,18 @@ impl DbusSession {
         let Some(pending) = self.awaited(reply, message.known, true) else { return Ok(()) };
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };
         let (name, signature) = (known.fields.error.clone(), known.signature.clone());
+        let headers = known.passed_headers(&pending);
         let name = String::from_utf8_lossy(&name);
-        let body = self.body(message, signature, RESULTS);
+        let mut body = self.body(message, signature, RESULTS);
+        if let Some(headers) = headers {
+            body = body.with_headers(headers);
+        }
         let id = CallId(reply.into());
         match pending {
+            Pending::Call { raises, passed: true, .. } => {
+                let outcome = errors::outcome(&name, &raises, body.clone());
+                self.reply(id, passing::with_encoded(outcome, &name, body));
+            }
             Pending::Call { raises, .. } => self.reply(id, errors::outcome(&name, &raises, body)),
             Pending::Probe(_) => {
                 let failure = errors::failure(&name, &body);

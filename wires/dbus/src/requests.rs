@@ -13,14 +13,22 @@ use crate::values::ARGUMENTS;
 use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::visit::Nothing;
-use everywire_model::{Call, CallId, Event, Expects, Failure, Incoming, Initiator, Interface, Kind, Profile};
+use everywire_model::{
+    Call, CallId, Event, Expects, Failure, Headers, Incoming, Initiator, Interface, Kind, Method, Profile,
+};
 use std::borrow::Cow;
 
 impl DbusSession {
     /// Sends a call.
     pub(crate) fn request(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_can_ask()?;
-        let (interface, operation) = call.method.typed()?;
+        let carries = call.arguments.carries();
+        let (interface, operation) = match call.method {
+            Method::Typed { interface, operation } if carries.body.is_none() && carries.headers.is_none() => {
+                (interface, operation)
+            }
+            _ => return self.request_with(call, carries),
+        };
         let (serial, setup) = (self.take_serial(), self.setup());
         let route = self.routes.call(call.profile, interface, operation)?;
         let unwraps = route.asks == Asks::Get;
@@ -29,7 +37,7 @@ impl DbusSession {
         if call.expects == Expects::Reply {
             let to = self.bus.is_some().then(|| asked(call.profile));
             let raises = operation.raises.clone();
-            self.waiting.insert(serial, Pending::Call { raises, unwraps, to });
+            self.waiting.insert(serial, Pending::Call { raises, unwraps, passed: false, to });
         }
         Ok(CallId(serial.into()))
     }
@@ -52,7 +60,7 @@ impl DbusSession {
 
     /// Whether this side may call now.
     #[inline]
-    fn check_can_ask(&self) -> Result<(), Failure> {
+    pub(crate) fn check_can_ask(&self) -> Result<(), Failure> {
         self.check_open()?;
         if self.waiting.len() >= self.limits.outstanding {
             let limit = self.limits.outstanding as u64;
@@ -78,6 +86,7 @@ impl DbusSession {
         let waits = message.header.flags & frame::NO_REPLY_EXPECTED == 0;
         let (key, signature) = (known.key.clone(), known.signature.clone());
         let (interface, operation) = (fields.interface.clone(), fields.member.clone());
+        let headers = fields.others.then(|| known.raw.clone());
         let id = if waits {
             if let Some(busy) = self.cannot_serve() {
                 self.refuse(message.header.serial, &sender, &busy);
@@ -90,7 +99,10 @@ impl DbusSession {
             }
             self.serving.pass()
         };
-        let body = self.body(message, signature, ARGUMENTS);
+        let mut body = self.body(message, signature, ARGUMENTS);
+        if let Some(headers) = headers {
+            body = body.with_headers(Headers::received(headers));
+        }
         let expects = if waits { Expects::Reply } else { Expects::Nothing };
         self.events.push_back(Event::Call(Box::new(Incoming {
             id,
@@ -116,7 +128,7 @@ impl DbusSession {
 }
 
 /// Whom on the bus the object of a profile belongs to.
-fn asked(profile: &Profile) -> Bytes {
+pub(crate) fn asked(profile: &Profile) -> Bytes {
     profile.component(TAG_NAME).cloned().unwrap_or_default()
 }
 

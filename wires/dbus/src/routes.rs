@@ -32,6 +32,8 @@ pub(crate) struct Route {
     /// The interface, if one is known.
     interface: Option<Known>,
     name: Name,
+    /// Whether it was asked for by the names that it has on the wire, by somebody without a contract.
+    named: bool,
 
     // What it yields.
     pub(crate) asks: Asks,
@@ -121,6 +123,7 @@ impl Routes {
     pub(crate) fn signal(&mut self, key: &[u8], interface: &Interface, signal: &Signal) -> Visit<&mut Route> {
         let same = |route: &Route| {
             route.kind == frame::SIGNAL
+                && !route.named
                 && same_name(&route.name, &signal.name)
                 && route.key == key
                 && route.is_of(Some(interface))
@@ -130,6 +133,72 @@ impl Routes {
             _ => match self.known.iter().position(same) {
                 Some(index) => index,
                 None => self.keep(Route::signal(key, interface, signal)?),
+            },
+        };
+        self.get(index)
+    }
+
+    /// The way of a call by names that nobody here knows.
+    pub(crate) fn named_call(
+        &mut self,
+        profile: &Profile,
+        interface: &[u8],
+        member: &[u8],
+    ) -> Visit<&mut Route> {
+        let options = profile.component(TAG_CALL).and_then(|flags| flags.first()).copied().unwrap_or(0);
+        let destination = profile.component(TAG_NAME).cloned().unwrap_or_default();
+        self.named(frame::METHOD_CALL, &profile.key, destination, options, interface, member)
+    }
+
+    /// The way of a signal by names that nobody here knows.
+    pub(crate) fn named_signal(&mut self, key: &[u8], interface: &[u8], member: &[u8]) -> Visit<&mut Route> {
+        self.named(frame::SIGNAL, key, Bytes::new(), 0, interface, member)
+    }
+
+    fn named(
+        &mut self,
+        kind: u8,
+        key: &[u8],
+        destination: Bytes,
+        options: u8,
+        interface: &[u8],
+        member: &[u8],
+    ) -> Visit<&mut Route> {
+        let same = |route: &Route| {
+            route.named
+                && route.kind == kind
+                && route.member.as_bytes() == member
+                && route.key == key
+                && route.wire_interface.as_bytes() == interface
+                && route.destination == destination
+                && route.options == options
+        };
+        let index = match self.known.get(self.last) {
+            Some(route) if same(route) => self.last,
+            _ => match self.known.iter().position(same) {
+                Some(index) => index,
+                None => {
+                    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+                    let route = Route {
+                        kind,
+                        key: Bytes::copy_from_slice(key),
+                        destination,
+                        options,
+                        interface: None,
+                        name: Cow::Borrowed(""),
+                        named: true,
+                        asks: Asks::Plain,
+                        path: names::path_of_key(key),
+                        wire_interface: text(interface),
+                        member: text(member),
+                        prefix: Vec::new(),
+                        header: Vec::new(),
+                        signature: String::new(),
+                        handles: false,
+                        list: None,
+                    };
+                    self.keep(route.checked()?)
+                }
             },
         };
         self.get(index)
@@ -175,6 +244,7 @@ impl Route {
             options,
             interface: interface.map(Known::of),
             name: operation.name.clone(),
+            named: false,
             asks: Asks::Plain,
             path: names::path_of_key(&profile.key),
             wire_interface: declaring.map(String::from).unwrap_or_default(),
@@ -204,6 +274,7 @@ impl Route {
             options: 0,
             interface: Some(Known::of(interface)),
             name: signal.name.clone(),
+            named: false,
             asks: Asks::Plain,
             path: names::path_of_key(key),
             wire_interface: names::of_interface(names::declaring_signal(interface, signal)).into_owned(),
@@ -225,7 +296,9 @@ impl Route {
         if !names::is_member(self.member.as_bytes()) {
             return Err(wrong("member", &self.member));
         }
-        if !self.wire_interface.is_empty() && !names::is_interface(self.wire_interface.as_bytes()) {
+        // Only a call may leave it to the object.
+        let may_be_nameless = self.kind == frame::METHOD_CALL && self.wire_interface.is_empty();
+        if !may_be_nameless && !names::is_interface(self.wire_interface.as_bytes()) {
             return Err(wrong("interface", &self.wire_interface));
         }
         if !names::is_path(self.path.as_bytes()) {
@@ -240,6 +313,7 @@ impl Route {
     #[inline]
     fn leads(&self, wanted: &Wanted<'_>) -> bool {
         self.kind == frame::METHOD_CALL
+            && !self.named
             && same_name(&self.name, &wanted.operation.name)
             && same_bytes(&self.key, &wanted.profile.key)
             && match wanted.destination {

@@ -2,9 +2,10 @@
 
 use crate::frame::{Fields, HEADER, Header};
 use crate::violations::Wrong;
+use crate::waiting::Pending;
 use crate::{limits, names};
 use bytes::Bytes;
-use everywire_model::{CallId, Context};
+use everywire_model::{CallId, Context, Headers};
 
 /// Header fields, read.
 #[derive(Debug)]
@@ -12,7 +13,7 @@ pub(crate) struct Known {
     little: bool,
     kind: u8,
     /// As they came; the number of the call that is answered may differ.
-    raw: Bytes,
+    pub(crate) raw: Bytes,
     pub(crate) fields: Fields,
     /// Whether a message with them has more handles, or a longer path, than is taken here.
     pub(crate) excess: bool,
@@ -80,6 +81,12 @@ impl Seen {
 }
 
 impl Known {
+    /// The fields that nobody here knows, where they came with the answer to a call that was passed on.
+    pub(crate) fn passed_headers(&self, answered: &Pending) -> Option<Headers> {
+        let passed = self.fields.others && matches!(answered, Pending::Call { passed: true, .. });
+        passed.then(|| Headers::received(self.raw.clone()))
+    }
+
     fn read(header: &Header, raw: &[u8]) -> Result<Self, Wrong> {
         let raw = Bytes::copy_from_slice(raw);
         let fields = Fields::read(&raw, header)?;

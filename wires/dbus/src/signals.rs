@@ -10,6 +10,7 @@ use crate::incoming::Arrived;
 use crate::limits;
 use crate::names;
 use crate::outgoing::RouteHead;
+use crate::passing;
 use crate::session::DbusSession;
 use crate::standard::driver;
 use crate::values::{RESULTS, Values};
@@ -17,8 +18,8 @@ use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::shape::Text;
 use everywire_model::{
-    Body, CallId, Completed, Context, Emission, Event, Failure, Heard, Initiator, Interest, Kind, Outcome,
-    Sink, Visit,
+    Body, CallId, Completed, Context, Emission, Event, Failure, Headers, Heard, Initiator, Interest, Kind,
+    Outcome, Sink, Topic, Visit,
 };
 use std::collections::HashMap;
 
@@ -114,9 +115,20 @@ impl DbusSession {
     /// Sends a signal: to everybody on the bus who listens, or to the peer.
     pub(crate) fn send_signal(&mut self, emission: &Emission<'_>) -> Result<(), Failure> {
         self.check_open()?;
+        let carries = emission.arguments.carries();
         let (serial, setup) = (self.take_serial(), self.setup());
-        let route = self.routes.signal(emission.key, emission.interface, emission.signal)?;
-        let mut head = RouteHead::new(route, serial, frame::NO_REPLY_EXPECTED);
+        let route = match emission.topic {
+            Topic::Typed { interface, signal } => self.routes.signal(emission.key, interface, signal)?,
+            Topic::Named { interface, signal } => {
+                self.routes.named_signal(emission.key, interface, signal)?
+            }
+        };
+        let flags = frame::NO_REPLY_EXPECTED | carries.body.map_or(0, passing::flags);
+        let mut head = RouteHead::new(route, serial, flags);
+        if carries.body.is_some() || carries.headers.is_some() {
+            let (out, scratch) = (&mut self.out, &mut self.scratch);
+            return Self::send_with(out, scratch, setup, &mut head, emission.arguments, carries);
+        }
         Self::send(&mut self.out, &mut self.scratch, setup, &mut head, emission.arguments)
     }
 
@@ -348,7 +360,11 @@ impl DbusSession {
         let sender = if on_bus { fields.sender.clone() } else { Bytes::new() };
         let key = known.key.clone();
         let (interface, signal) = (fields.interface.clone(), fields.member.clone());
-        let body = self.body(message, signature, RESULTS);
+        let headers = fields.others.then(|| known.raw.clone());
+        let mut body = self.body(message, signature, RESULTS);
+        if let Some(headers) = headers {
+            body = body.with_headers(Headers::received(headers));
+        }
         let heard = Heard { sender, key, interface, signal, body };
         self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
     }

@@ -321,7 +321,7 @@ fn misfit(message: impl Into<String>) -> Failure {
 }
 
 #[cold]
-fn unsupported(what: &str) -> Failure {
+pub(crate) fn unsupported(what: &str) -> Failure {
     Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by D-Bus"))
 }
 

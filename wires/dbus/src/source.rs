@@ -101,7 +101,7 @@ impl<'a> DbusSource<'a> {
     }
 
     fn kind(&self) -> Kind {
-        if self.body.dialect == ARGUMENTS { Kind::BadArgument } else { Kind::Malformed }
+        if self.body.dialect & ARGUMENTS != 0 { Kind::BadArgument } else { Kind::Malformed }
     }
 
     #[cold]

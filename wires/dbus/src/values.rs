@@ -6,7 +6,7 @@ use crate::source::DbusSource;
 use bytes::Bytes;
 use everywire_idl::signature as spelling;
 use everywire_model::body::Handle;
-use everywire_model::{Beside, Body, Budget, Codec, Context, Rope, Shape, Sink, Source, Visit};
+use everywire_model::{Beside, Body, Budget, Codec, Context, Header, Rope, Shape, Sink, Source, Visit};
 
 /// The values of D-Bus messages, in either byte order.
 #[derive(Debug, Clone, Copy)]
@@ -15,12 +15,23 @@ pub struct Values;
 /// The codec.
 pub static VALUES: Values = Values;
 
-/// [`Body::dialect`] of arguments, where a wrong type is the caller's mistake.
+/// Bit of [`Body::dialect`]: arguments, where a wrong type is the caller's mistake.
 pub(crate) const ARGUMENTS: u32 = 1;
 /// [`Body::dialect`] of everything else.
 pub(crate) const RESULTS: u32 = 0;
 
+/// The codec's name.
+pub(crate) const NAME: &str = "dbus";
+
 impl Codec for Values {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn headers(&self, body: &Body) -> Visit<Vec<Header>> {
+        crate::passing::headers(body)
+    }
+
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
         let mut source = DbusSource::new(body);
         visit(&mut source)?;

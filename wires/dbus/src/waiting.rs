@@ -17,6 +17,8 @@ pub(crate) enum Pending {
         raises: Cow<'static, [Hold<Struct>]>,
         /// Whether its result comes in a variant.
         unwraps: bool,
+        /// Whether its body was passed on: its answer will be, too.
+        passed: bool,
         /// Whom on the bus it asks, if there is one.
         to: Option<Bytes>,
     },

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use everywire_dbus::DBUS;
 use everywire_model::{
     Answer, Call, Config, Emission, Endpoint, Event, Expects, Failure, Handle, Initiator, Interest, Kind,
-    MarshalList, Method, Outcome, PeerAddress, Place, Purpose, Session, Sink, Wire,
+    MarshalList, Method, Outcome, PeerAddress, Place, Purpose, Session, Sink, Topic, Wire,
 };
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -131,8 +131,11 @@ fn a_name_is_owned_called_listened_to_and_lost() {
         let (heard,): (String,) = incoming.body.decode(&echo.arguments).unwrap();
         let results = |sink: &mut dyn Sink| (heard.as_str(),).marshal_list(&echo.results, sink);
         server.session.answer(incoming.id, Answer::Done(&results)).unwrap();
-        let emission =
-            Emission { key: b"a/b", interface: &EXAMPLE, signal: &SIGNALS[0], arguments: &results };
+        let emission = Emission {
+            key: b"a/b",
+            topic: Topic::Typed { interface: &EXAMPLE, signal: &SIGNALS[0] },
+            arguments: &results,
+        };
         server.session.emit(Instant::now(), &emission).unwrap();
         server.flush();
         let Event::Reply { outcome: Outcome::Done(body), .. } = client.next().unwrap() else { panic!() };

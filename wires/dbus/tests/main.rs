@@ -6,6 +6,7 @@ mod attacks;
 mod bus;
 mod captures;
 mod common;
+mod passing;
 mod sessions;
 mod strangers;
 mod values;

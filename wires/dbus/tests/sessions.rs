@@ -7,7 +7,7 @@ use everywire_dbus::DBUS;
 use everywire_model::describe::*;
 use everywire_model::{
     Answer, Config, Emission, Event, Expects, Failure, Handle, Incoming, Initiator, Interest, Kind,
-    MarshalList, Outcome, Profile, Raised, Sink, UnmarshalList, Value, Variant, Wire,
+    MarshalList, Outcome, Profile, Raised, Sink, Topic, UnmarshalList, Value, Variant, Wire,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -144,7 +144,11 @@ fn signals_reach_subscribers_of_the_same_object_and_name() {
     assert_eq!(client.events().len(), 2, "both are confirmed at once");
     let mut emit = |key: &'static [u8], client: &mut Side| {
         let arguments = |sink: &mut dyn Sink| ("new",).marshal_list(&SIGNALS[0].fields, sink);
-        let emission = Emission { key, interface: &EXAMPLE, signal: &SIGNALS[0], arguments: &arguments };
+        let emission = Emission {
+            key,
+            topic: Topic::Typed { interface: &EXAMPLE, signal: &SIGNALS[0] },
+            arguments: &arguments,
+        };
         server.session.emit(now, &emission).unwrap();
         exchange(&mut server, client, usize::MAX);
     };

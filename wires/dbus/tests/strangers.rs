@@ -358,8 +358,11 @@ fn given_names_hold_everywhere() {
     client.events();
     let arguments = |sink: &mut dyn Sink| ("new",).marshal_list(&SIGNALS[0].fields, sink);
     for (interface, heard) in [(&EXAMPLE, false), (&given, true)] {
-        let signal =
-            everywire_model::Emission { key: b"a", interface, signal: &SIGNALS[0], arguments: &arguments };
+        let signal = everywire_model::Emission {
+            key: b"a",
+            topic: everywire_model::Topic::Typed { interface, signal: &SIGNALS[0] },
+            arguments: &arguments,
+        };
         server.session.emit(Instant::now(), &signal).unwrap();
         exchange(&mut server, &mut client, usize::MAX);
         assert_eq!(client.events().len(), usize::from(heard));

@@ -5,9 +5,11 @@ use crate::ice::{minor, put_message, set_length};
 use crate::limits;
 use crate::session::{Asks, DcopSession};
 use crate::sink::{Lead, StreamSink, over};
-use crate::types;
 use crate::ways::Way;
-use everywire_model::{Call, CallId, Encode, Expects, Failure, Initiator, Kind, Profile, Visit};
+use crate::{passing, types};
+use everywire_model::{
+    Body, Call, CallId, Encode, Expects, Failure, Initiator, Kind, Method, Profile, Visit,
+};
 use std::sync::Arc;
 
 /// The key of messages that nobody answers.
@@ -17,9 +19,20 @@ impl DcopSession {
     /// Sends a call.
     pub(crate) fn call(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
-        let (_, operation) = call.method.typed()?;
-        types::one_result(operation)?;
-        let way = self.ways.get(&self.name, call.profile, operation)?;
+        let mut kind = minor::CALL;
+        let way = match call.method {
+            Method::Typed { operation, .. } => {
+                types::one_result(operation)?;
+                self.ways.get(&self.name, call.profile, operation)?
+            }
+            Method::Named { operation, .. } => {
+                let searched = passing::searched(operation);
+                if searched.is_some() {
+                    kind = minor::FIND;
+                }
+                self.ways.named(&self.name, call.profile, searched.unwrap_or(operation))?
+            }
+        };
         if call.expects == Expects::Nothing {
             self.put(minor::SEND, SEND_KEY, &way, call.arguments)?;
             return Ok(CallId(self.take_key().into()));
@@ -34,7 +47,7 @@ impl DcopSession {
             .with_hint("call a oneway operation, or name one application"));
         }
         let key = self.call_key();
-        self.put(minor::CALL, key.0, &way, call.arguments)?;
+        self.put(kind, key.0, &way, call.arguments)?;
         Ok(self.expect(key, way, Asks::Call))
     }
 
@@ -73,9 +86,13 @@ impl DcopSession {
     /// Appends a message of any kind; nothing of it is left if the values do not encode.
     #[inline]
     pub(crate) fn put(&mut self, kind: u8, key: u32, way: &Way, values: &dyn Encode) -> Visit<()> {
+        let passed = passing::passed(values)?;
         self.message_of(kind, key, |session, start, limit| {
             let out = session.out.flat();
             out.extend_from_slice(&way.front);
+            if let Some(body) = passed {
+                return session.put_passed(body);
+            }
             let at = out.len();
             out.extend_from_slice(&[0; 4]);
             let begin = session.out.position();
@@ -86,6 +103,14 @@ impl DcopSession {
             }
             Ok(())
         })
+    }
+
+    /// Appends data that are passed on, with their length.
+    pub(crate) fn put_passed(&mut self, body: &Body) -> Visit<()> {
+        let len = u32::try_from(body.bytes.len()).unwrap_or(u32::MAX);
+        self.out.flat().extend_from_slice(&len.to_be_bytes());
+        self.out.splice(body.bytes.clone());
+        Ok(())
     }
 
     /// Appends a message with encoded arguments that are known to be short.

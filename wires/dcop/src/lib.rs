@@ -31,6 +31,7 @@ pub mod limits;
 mod list;
 mod names;
 mod oversized;
+mod passing;
 mod plain;
 mod refusal;
 mod registration;

@@ -8,15 +8,18 @@
 use crate::ice::minor;
 use crate::limits::{CALL_DEPTH, FIRST_KEY};
 use crate::names::Head;
+use crate::passing;
 use crate::session::DcopSession;
 use crate::sink::{Lead, StreamSink};
 use crate::standard::{self, DEFAULT, SEARCH};
 use crate::strings::{Walk, put_name, put_nullable};
 use crate::trees::Turn;
-use crate::values::{DataStream, says_yes};
+use crate::values::{DataStream, NAME, says_yes};
 use crate::ways::Came;
 use bytes::{Buf, Bytes};
-use everywire_model::{Answer, CallId, Completed, Encode, Event, Expects, Failure, Incoming, Purpose, Visit};
+use everywire_model::{
+    Answer, CallId, Completed, Context, Encode, Event, Expects, Failure, Incoming, Purpose, Visit,
+};
 use std::sync::Arc;
 
 /// A call that was taken and not answered.
@@ -108,12 +111,17 @@ impl DcopSession {
                 return;
             }
             if asks == Wants::Object {
-                self.events.push_back(Event::Probe {
+                let key = came.object.clone();
+                let asked = Some(Box::new(Incoming {
                     id: CallId(serial),
-                    key: came.object.clone(),
-                    type_id: None,
-                    asked: None,
-                });
+                    sender: came.sender.clone(),
+                    key: key.clone(),
+                    interface: Bytes::new(),
+                    operation: Bytes::new(),
+                    body: DataStream::body(payload, Context::default(), self.server, self.limits.budget),
+                    expects: Expects::Reply,
+                }));
+                self.events.push_back(Event::Probe { id: CallId(serial), key, type_id: None, asked });
                 return;
             }
         }
@@ -236,7 +244,11 @@ impl DcopSession {
                 Ok(())
             }
             (Answer::Done(results), Wants::Which) => {
-                match standard::found(results) {
+                let found = match results.carries().body {
+                    Some(body) if body.codec.name() == NAME => passing::found(body),
+                    _ => standard::found(results),
+                };
+                match found {
                     Some(object) => self.put_found(served.key, &served.came, &object),
                     None => self.put_refusal(&served),
                 }
@@ -251,12 +263,19 @@ impl DcopSession {
     }
 
     fn put_results(&mut self, served: &Serving, results: &dyn Encode) -> Visit<()> {
+        let passed = passing::passed(results)?;
         let kind = if served.announced.is_some() { minor::REPLY_DELAYED } else { minor::REPLY };
         self.message_of(kind, served.key, |session, start, limit| {
             let out = session.out.flat();
             out.extend_from_slice(&served.came.back);
             if let Some(number) = served.announced {
                 out.extend_from_slice(&number.to_be_bytes());
+            }
+            if let Some(body) = passed {
+                // Behind an announcement no type at all says that it failed.
+                let nameless = body.context.is_empty() && served.announced.is_some();
+                put_name(session.out.flat(), if nameless { b"void" } else { &body.context });
+                return session.put_passed(body);
             }
             session.names.trinity = session.trinity || served.came.trinity;
             let mut head = Head::default();

@@ -14,7 +14,7 @@ use crate::values::DataStream;
 use crate::ways::Came;
 use bytes::Bytes;
 use everywire_model::{
-    CallId, Context, Emission, Event, Failure, Heard, Initiator, Interest, Kind, Outcome, Signal,
+    CallId, Context, Emission, Event, Failure, Heard, Initiator, Interest, Kind, Outcome, Signal, Topic,
 };
 
 /// What the ids of slots begin with.
@@ -54,7 +54,13 @@ impl DcopSession {
     /// Tells a signal.
     pub(crate) fn tell(&mut self, emission: &Emission<'_>) -> Result<(), Failure> {
         self.check_open()?;
-        let way = self.emitted.signal(&self.name, emission.key, emission.signal)?;
+        let way = match emission.topic {
+            Topic::Typed { signal, .. } => self.emitted.signal(&self.name, emission.key, signal)?,
+            Topic::Named { signal, .. } => {
+                let signature = Self::signature_of(signal, emission.arguments.carries().body);
+                self.emitted.named_signal(&self.name, emission.key, signature)?
+            }
+        };
         self.put(minor::SEND, 1, &way, emission.arguments)
     }
 

@@ -1,6 +1,6 @@
 //! What repeated messages begin with: made once when they go out, recognised as bytes when they come in.
 
-use crate::limits::REMEMBERED;
+use crate::limits::{NAME, REMEMBERED};
 use crate::strings::{Bad, Walk, put_name, put_nullable};
 use crate::{address, signals, types};
 use bytes::Bytes;
@@ -112,12 +112,7 @@ impl WayBook {
     fn make(&mut self, from: &[u8], profile: &Profile, operation: &Operation) -> Result<Arc<Way>, Failure> {
         let app = address::application(profile);
         if app.is_empty() {
-            return Err(Failure::new(
-                Kind::BadReference,
-                Initiator::User,
-                "the reference names no application",
-            )
-            .with_hint("write dcop:APPLICATION/OBJECT; `everywire list dcop:` shows who is there"));
+            return Err(nobody());
         }
         let function = self.spelled(types::function(operation)?);
         if function.as_bytes().contains(&0) {
@@ -125,6 +120,53 @@ impl WayBook {
         }
         let way = Way::new(from, app, &profile.key, function.as_bytes());
         Ok(self.keep(way.made_for(&operation.name, &operation.arguments)))
+    }
+
+    /// The way to a function by its signature, as somebody else has spelled it.
+    pub(crate) fn named(
+        &mut self,
+        from: &[u8],
+        profile: &Profile,
+        function: &[u8],
+    ) -> Result<Arc<Way>, Failure> {
+        let app = address::application(profile);
+        self.by_name(from, app, &profile.key, function)
+    }
+
+    /// The way to tell a signal by its signature, as somebody else has spelled it.
+    pub(crate) fn named_signal(
+        &mut self,
+        from: &[u8],
+        emitter: &[u8],
+        signature: &[u8],
+    ) -> Result<Arc<Way>, Failure> {
+        let function = [emitter, b"#", signature].concat();
+        self.by_name(from, address::SERVER, b"emit", &function)
+    }
+
+    fn by_name(
+        &mut self,
+        from: &[u8],
+        app: &[u8],
+        object: &[u8],
+        function: &[u8],
+    ) -> Result<Arc<Way>, Failure> {
+        let same = |way: &Arc<Way>| way.function == function && way.object == object && way.app == app;
+        if let Some(at) = self.known.iter().position(same) {
+            self.last = at;
+            if let Some(way) = self.known.get(at) {
+                return Ok(Arc::clone(way));
+            }
+        }
+        if app.is_empty() {
+            return Err(nobody());
+        }
+        let bad = |part: &[u8]| part.contains(&0) || part.len() >= NAME;
+        if bad(app) || bad(object) || bad(function) {
+            let what = "a name with a NUL inside, or one that is too long";
+            return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
+        }
+        Ok(self.keep(Way::new(from, app, object, function)))
     }
 
     /// The way to tell a signal.
@@ -166,6 +208,12 @@ impl WayBook {
         self.next = (self.next + 1) % REMEMBERED;
         way
     }
+}
+
+#[cold]
+fn nobody() -> Failure {
+    Failure::new(Kind::BadReference, Initiator::User, "the reference names no application")
+        .with_hint("write dcop:APPLICATION/OBJECT; `everywire list dcop:` shows who is there")
 }
 
 /// What the front of a call, or a send, that came in says.

@@ -315,7 +315,8 @@ fn signals_come_until_they_are_not_wanted_and_losses_are_told() {
                 (value,).marshal_list(&signal.fields, sink)
             }
         };
-        let emission = Emission { key, interface: &both, signal, arguments: &write };
+        let topic = Topic::Typed { interface: &both, signal };
+        let emission = Emission { key, topic, arguments: &write };
         desk.session(app).emit(Instant::now(), &emission).unwrap();
         desk.settle();
     };

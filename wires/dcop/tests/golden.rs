@@ -216,8 +216,8 @@ fn signals_are_told_as_kde_does() {
         };
         for (number, captured) in (0i32..).zip(&emitted) {
             let write = |sink: &mut dyn Sink| (number,).marshal_list(&signal.fields, sink);
-            let emission =
-                Emission { key: b"bench", interface: &interface, signal: &signal, arguments: &write };
+            let topic = Topic::Typed { interface: &interface, signal: &signal };
+            let emission = Emission { key: b"bench", topic, arguments: &write };
             session.emit(Instant::now(), &emission).unwrap();
             let sent = drain(&mut *session);
             assert_eq!(plain(&sent), plain(&captured.bytes));

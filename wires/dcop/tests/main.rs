@@ -6,6 +6,7 @@ mod allocations;
 mod attacks;
 mod dialogue;
 mod golden;
+mod passing;
 mod references;
 mod server;
 mod server_allocations;

@@ -83,7 +83,8 @@ fn signals_are_connected_and_emitted_in_the_spelling_of_trinity() {
     assert!(matches!(session.poll(), Some(Event::Lost { subscription, .. }) if subscription == id));
     let interface = Interface { signals: vec![said.clone()].into(), ..EMPTY };
     let write = |_: &mut dyn Sink| Ok(());
-    let emission = Emission { key: b"mine", interface: &interface, signal: &said, arguments: &write };
+    let topic = Topic::Typed { interface: &interface, signal: &said };
+    let emission = Emission { key: b"mine", topic, arguments: &write };
     session.emit(Instant::now(), &emission).unwrap();
     let sent = messages(&drain(&mut *session)).pop().unwrap();
     assert_eq!(front(&sent, 4)[2..], ["emit", "mine#said(TQString)"]);

@@ -326,8 +326,8 @@ fn callbacks_reach_those_who_subscribed_and_nobody_else() {
     let signal = contract.signals[0].clone();
     let emit = |pair: &mut Pair, text: &str| {
         let arguments = List(&signal.fields, vec![Arg::Said(text.into())]);
-        let emission =
-            Emission { key: KEY.as_bytes(), interface: &contract, signal: &signal, arguments: &arguments };
+        let topic = Topic::Typed { interface: &contract, signal: &signal };
+        let emission = Emission { key: KEY.as_bytes(), topic, arguments: &arguments };
         let mut out = Rope::new();
         let sends = pair.server.emit(pair.now, &emission, &mut out).unwrap();
         assert_eq!(sends, !out.is_empty());

@@ -29,7 +29,7 @@ use crate::exporter::Exporter;
 use crate::hresult::{CONNECT_E_ADVISELIMIT, CONNECT_E_NOCONNECTION};
 use bytes::Bytes;
 use everywire_model::signal::{Audience, Backlog};
-use everywire_model::{Emission, Failure, Hold, Interface, Object, Reference};
+use everywire_model::{Emission, Failure, Hold, Interface, Object, Reference, Topic};
 use sink::{Advised, Manner};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -221,7 +221,9 @@ pub fn emit(exporter: &Exporter, emission: &Emission<'_>) -> Result<(), Failure>
     if points.is_empty(emission.key) {
         return Ok(());
     }
-    let (iid, index) = source::place(emission.interface, emission.signal);
+    // Whoever passes a signal on without its contract reaches no sinks.
+    let Topic::Typed { interface, signal } = emission.topic else { return Ok(()) };
+    let (iid, index) = source::place(interface, signal);
     let Some(point) = points.of(emission.key, iid) else { return Ok(()) };
     let sinks = lock(&point.sinks).clone();
     sinks.iter().try_for_each(|sink| sink.tell(index, emission.arguments))

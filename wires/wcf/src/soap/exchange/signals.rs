@@ -103,17 +103,18 @@ impl Exchange {
         if self.side == Side::Client || !listens(&self.listeners.opened) {
             return Ok(false);
         }
+        let (interface, signal) = emission.topic.typed()?;
         let by = Described {
-            interface: std::ptr::from_ref(emission.interface).addr(),
-            operation: std::ptr::from_ref(emission.signal).addr(),
-            fields: &emission.signal.fields,
-            name: &emission.signal.name,
-            contract: Some(&emission.interface.name),
+            interface: std::ptr::from_ref(interface).addr(),
+            operation: std::ptr::from_ref(signal).addr(),
+            fields: &signal.fields,
+            name: &signal.name,
+            contract: Some(&interface.name),
         };
         let index = self.plans.called(&by, || {
             let subscribes = |operation: &Operation| operation.name.eq_ignore_ascii_case("subscribe");
-            let chosen = emission.interface.operations.iter().any(subscribes);
-            (plan(emission.interface, emission.signal), chosen)
+            let chosen = interface.operations.iter().any(subscribes);
+            (plan(interface, signal), chosen)
         });
         if self.plans.get(index).is_some_and(|met| met.chosen) && !listens(&self.listeners.chosen) {
             return Ok(false);

@@ -1,0 +1,67 @@
+//! Values of one call on their way: read from one side, written to the other, with other references in the place of those that pass.
+//!
+//! What stands for each reference is found before anything is written: a session writes while its connection is locked, and an object that
+//! is served meanwhile may have to be told to that very connection.
+
+use crate::cross::{self, Replace};
+use crate::front::Front;
+use crate::route::Route;
+use crate::validate::Reader;
+use everywire::{Failure, Reference};
+use everywire_model::shape::Referent;
+use everywire_model::{Body, Resolver, Shape, Sink, Visit};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+/// Values that pass, and the references in them, in order.
+#[derive(Default)]
+pub(crate) struct Values {
+    led: Option<Vec<Reference>>,
+}
+
+/// Two sides of a route, and what finds the objects behind references of the one that gives values.
+pub(crate) struct Sides<'s> {
+    pub(crate) route: &'s Arc<Route>,
+    pub(crate) resolver: Arc<dyn Resolver>,
+    /// The listener of the side that gets the values, and that of the side that gave them.
+    pub(crate) to: Option<Arc<Front>>,
+    pub(crate) back: Option<Arc<Front>>,
+}
+
+impl Sides<'_> {
+    /// Values that may hold references: each leads to the broker from now on.
+    ///
+    /// # Errors
+    /// The values do not decode, or a reference cannot be passed on.
+    pub(crate) fn lead(&self, body: &Body, list: &Shape) -> Result<Values, Failure> {
+        let led = RefCell::new(Vec::new());
+        let lead = |referent: &Referent, reference: Reference| {
+            let given = self.route.references.lead(
+                self.route,
+                referent,
+                reference,
+                &*self.resolver,
+                self.to.as_ref(),
+                self.back.as_ref(),
+            )?;
+            led.borrow_mut().push(given.clone());
+            Ok(given)
+        };
+        let replace: &Replace<'_> = &lead;
+        cross::pass(body, list, &mut Reader { strict: false }, Some(replace))?;
+        Ok(Values { led: Some(led.into_inner()) })
+    }
+}
+
+impl Values {
+    /// Reads the values of a body and writes them.
+    pub(crate) fn put(&self, body: &Body, list: &Shape, sink: &mut dyn Sink) -> Visit<()> {
+        let Some(led) = &self.led else { return cross::pass(body, list, sink, None) };
+        let next = Cell::new(0);
+        let replace = |_: &Referent, _: Reference| {
+            let at = next.replace(next.get() + 1);
+            led.get(at).cloned().ok_or_else(|| Failure::malformed("a reference came from nowhere", 0))
+        };
+        cross::pass(body, list, sink, Some(&replace))
+    }
+}

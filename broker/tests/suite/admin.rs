@@ -1,0 +1,95 @@
+//! The administrator's pages.
+
+use super::{Running, Scratch, contract, shop_at, start, try_start};
+use everywire::Node;
+use everywire_tests::shop::market::Shop;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+fn broker(target: &str, admin: &str) -> String {
+    format!(
+        r#"
+[admin]
+{admin}
+[listen.front]
+address = "iiop://127.0.0.1:0"
+[[route]]
+name = "shop"
+to = "{target}"
+contract = "{}"
+interface = "Shop"
+breaker = {{ failures = 1, pause = "1000s" }}
+"#,
+        contract()
+    )
+}
+
+fn get(broker: &Running, path: &str, more: &str) -> (u16, String) {
+    ask(broker, &format!("GET {path} HTTP/1.1\r\nHost: here\r\n{more}\r\n"))
+}
+
+fn ask(broker: &Running, request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(broker.broker.admin().unwrap()).unwrap();
+    stream.set_read_timeout(Some(super::LONG)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    (head.split(' ').nth(1).unwrap_or("0").parse().unwrap(), body.to_owned())
+}
+
+#[test]
+fn pages_tell_how_the_broker_is() {
+    let (backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = start(&broker(&target, "address = \"127.0.0.1:0\""));
+    assert_eq!(get(&broker, "/healthz", ""), (200, "ok\n".into()));
+    assert_eq!(get(&broker, "/ready", ""), (200, "ready\n".into()));
+    assert_eq!(get(&broker, "/other", "").0, 404);
+    assert_eq!(ask(&broker, "POST /healthz HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n").0, 405);
+    assert_eq!(ask(&broker, "nonsense\r\n\r\n").0, 400);
+    let client = Node::new();
+    let shop = client.connect::<dyn Shop>(&broker.reference("shop")).unwrap();
+    shop.noted().unwrap();
+    let (status, page) = get(&broker, "/metrics", "");
+    assert_eq!(status, 200);
+    for line in [
+        "everywire_broker_calls_total{route=\"shop\",outcome=\"done\"} 1",
+        "everywire_broker_connections{listener=\"front\"} 1",
+        "everywire_broker_calls_under_way{route=\"shop\"} 0",
+    ] {
+        assert!(page.lines().any(|held| held == line), "{line} is not in {page}");
+    }
+    assert!(page.ends_with("# EOF\n"));
+    backend.stop();
+    super::until("the breaker opens", || shop.noted().is_err() && get(&broker, "/ready", "").0 == 503);
+    assert_eq!(get(&broker, "/healthz", "").0, 200, "it lives");
+}
+
+#[test]
+fn a_token_is_asked_for_where_one_is_set_and_needed_off_loopback() {
+    let (scratch, (_backend, _, target)) = (Scratch::new(), shop_at("iiop://127.0.0.1:0"));
+    let file = scratch.path("token");
+    std::fs::write(&file, "open sesame\n").unwrap();
+    let text = broker(&target, &format!("address = \"127.0.0.1:0\"\ntoken-file = \"{file}\""));
+    let running = start(&text);
+    assert_eq!(get(&running, "/metrics", "").0, 401);
+    assert_eq!(get(&running, "/metrics", "Authorization: Bearer open sesam\r\n").0, 401);
+    assert_eq!(get(&running, "/metrics", "Authorization: Bearer open sesame\r\n").0, 200);
+    let mistakes = try_start(&broker(&target, "address = \"0.0.0.0:0\"")).err().unwrap().to_string();
+    assert!(mistakes.starts_with("broker.toml:3:11: ") && mistakes.contains("token-file"), "{mistakes}");
+    let mistakes =
+        try_start(&broker(&target, "address = \"127.0.0.1:0\"\ntoken-file = \"none\"")).err().unwrap();
+    assert!(mistakes.to_string().contains("cannot be read"), "{mistakes}");
+}
+
+#[test]
+fn slow_readers_hold_nobody_up() {
+    let (_backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = start(&broker(&target, "address = \"127.0.0.1:0\""));
+    let address = broker.broker.admin().unwrap();
+    let mut held: Vec<TcpStream> = (0..8).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    for stream in &mut held {
+        stream.write_all(b"GET /metrics HT").unwrap();
+    }
+    assert_eq!(get(&broker, "/healthz", "").0, 200);
+}

@@ -1,0 +1,147 @@
+//! Configurations that change while calls are under way, and the end.
+
+use super::{Running, config, contract, shop_at, start, until};
+use everywire::Node;
+use everywire_tests::shop::market::Shop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+
+fn text(listen: &str, target: &str, more: &str) -> String {
+    format!(
+        r#"
+        [listen.front]
+        address = "{listen}"
+        [[route]]
+        name = "shop"
+        to = "{target}"
+        contract = "{}"
+        interface = "Shop"
+        {more}
+        "#,
+        contract(),
+    )
+}
+
+const FRONT: &str = "iiop://127.0.0.1:0";
+
+fn call_on(broker: &Running, over: &Arc<AtomicBool>, done: &Arc<AtomicU32>) -> thread::JoinHandle<()> {
+    let (over, done) = (Arc::clone(over), Arc::clone(done));
+    let reference = broker.reference("shop");
+    thread::spawn(move || {
+        let client = Node::new();
+        let shop = client.connect::<dyn Shop>(&reference).unwrap();
+        let mut n = 0;
+        while !over.load(Ordering::Relaxed) {
+            assert_eq!(shop.count(n).unwrap_or_else(|failure| panic!("call {n}: {failure:?}")), n);
+            done.fetch_add(1, Ordering::Relaxed);
+            n += 1;
+        }
+    })
+}
+
+#[test]
+fn no_call_is_lost_while_routes_are_swapped() {
+    let (_first, one, a) = shop_at(FRONT);
+    let (_second, two, b) = shop_at(FRONT);
+    let broker = start(&text(FRONT, &a, ""));
+    let (over, done): (Arc<AtomicBool>, Arc<AtomicU32>) = Default::default();
+    let callers: Vec<_> = (0..3).map(|_| call_on(&broker, &over, &done)).collect();
+    for round in 0..100 {
+        let target = if round % 2 == 0 { &b } else { &a };
+        broker.broker.reload(config(&text(FRONT, target, "retries = 0")).unwrap()).unwrap();
+        let before = done.load(Ordering::Relaxed);
+        until("calls go on", || done.load(Ordering::Relaxed) > before);
+    }
+    over.store(true, Ordering::Relaxed);
+    callers.into_iter().for_each(|caller| caller.join().unwrap());
+    let served: u32 =
+        [&one, &two].iter().map(|store| store.counted.lock().unwrap().values().sum::<u32>()).sum();
+    assert_eq!(served, done.load(Ordering::Relaxed), "each call ran once");
+    assert!(!two.counted.lock().unwrap().is_empty());
+    assert!((broker.metric(r#"reloads_total{result="taken"}"#) - 100.0).abs() < 0.1);
+}
+
+#[test]
+fn a_call_under_way_ends_by_the_route_that_it_began_with() {
+    let (_first, one, a) = shop_at(FRONT);
+    let (_second, two, b) = shop_at(FRONT);
+    let broker = start(&text(FRONT, &a, ""));
+    let reference = broker.reference("shop");
+    one.shut(true);
+    let call = thread::spawn(move || Node::new().connect::<dyn Shop>(&reference).unwrap().count(1));
+    one.wait_for(1);
+    broker.broker.reload(config(&text(FRONT, &b, "")).unwrap()).unwrap();
+    let client = Node::new();
+    assert_eq!(client.connect::<dyn Shop>(&broker.reference("shop")).unwrap().count(2).unwrap(), 2);
+    assert_eq!(two.counted.lock().unwrap().len(), 1);
+    one.shut(false);
+    assert_eq!(call.join().unwrap().unwrap(), 1);
+}
+
+#[test]
+fn a_file_with_mistakes_leaves_all_as_it_was() {
+    let (_backend, _, target) = shop_at(FRONT);
+    let broker = start(&text(FRONT, &target, ""));
+    let file = super::Scratch::new();
+    let path = file.path("broker.toml");
+    std::fs::write(&path, text(FRONT, &target, "retires = 3")).unwrap();
+    let mistakes = broker.broker.reload_file(std::path::Path::new(&path)).unwrap_err();
+    assert!(mistakes.to_string().contains("did you mean `retries`?"), "{mistakes}");
+    let client = Node::new();
+    assert_eq!(client.connect::<dyn Shop>(&broker.reference("shop")).unwrap().count(1).unwrap(), 1);
+    assert!(broker.log.lock().unwrap().iter().any(|line| line.contains("not reloaded")));
+    // A listener that cannot be opened, too, and the others of that file stay closed.
+    let taken = format!(
+        "{}\n[listen.more]\naddress = \"{}\"",
+        text(FRONT, &target, ""),
+        broker.broker.address("front").unwrap()
+    );
+    let mistakes = broker.broker.reload(config(&taken).unwrap()).unwrap_err();
+    assert!(mistakes.to_string().contains("cannot listen at"), "{mistakes}");
+    assert_eq!(broker.broker.addresses().len(), 1);
+    assert_eq!(client.connect::<dyn Shop>(&broker.reference("shop")).unwrap().count(2).unwrap(), 2);
+    assert!((broker.metric(r#"reloads_total{result="refused"}"#) - 2.0).abs() < 0.1);
+}
+
+#[test]
+fn listeners_and_objects_come_and_go() {
+    let (_backend, _, target) = shop_at(FRONT);
+    let broker = start(&text(FRONT, &target, ""));
+    let client = Node::new();
+    let first = client.connect::<dyn Shop>(&broker.reference("shop")).unwrap();
+    first.noted().unwrap();
+    let more = format!(
+        "{}\n[listen.more]\naddress = \"{FRONT}\"",
+        text(FRONT, &target, "match = { key = \"other\" }")
+    );
+    broker.broker.reload(config(&more).unwrap()).unwrap();
+    assert!(first.noted().is_err(), "its object is no more");
+    for (_, address, _) in broker.broker.references() {
+        assert!(address.ends_with("/other"), "{address}");
+        client.connect::<dyn Shop>(&address).unwrap().noted().unwrap();
+    }
+    assert_eq!(broker.broker.references().len(), 2);
+    let gone = broker.broker.address("more").unwrap();
+    broker.broker.reload(config(&text(FRONT, &target, "")).unwrap()).unwrap();
+    assert_eq!(broker.broker.addresses().len(), 1);
+    first.noted().unwrap();
+    let fresh = Node::new();
+    until("the listener is closed", || {
+        fresh.connect::<dyn Shop>(&format!("{gone}other")).unwrap().noted().is_err()
+    });
+}
+
+#[test]
+fn a_broker_that_ends_answers_what_is_under_way() {
+    let (_backend, store, target) = shop_at(FRONT);
+    let broker = start(&text(FRONT, &target, ""));
+    let reference = broker.reference("shop");
+    store.shut(true);
+    let call = thread::spawn(move || Node::new().connect::<dyn Shop>(&reference).unwrap().count(1));
+    store.wait_for(1);
+    let stopping = thread::spawn(move || broker.broker.stop());
+    store.shut(false);
+    assert_eq!(call.join().unwrap().unwrap(), 1);
+    stopping.join().unwrap();
+}

@@ -1,0 +1,119 @@
+//! What is told of a configuration before it runs.
+
+use super::{config, contract, try_start};
+use everywire_broker::{Crossing, check};
+
+/// A file in which only `route` differs.
+fn file(route: &str) -> String {
+    format!("[listen.front]\naddress = \"iiop://127.0.0.1:0\"\n\n[[route]]\nname = \"shop\"\n{route}\n")
+}
+
+#[track_caller]
+fn wrong(text: &str, message: &str) {
+    let found = try_start(text).err().map(|mistakes| mistakes.to_string()).unwrap_or_default();
+    assert!(found.contains(message), "{message}\nis not in\n{found}");
+}
+
+#[test]
+fn mistakes_are_told_with_line_and_column_and_what_was_meant() {
+    let contract = contract();
+    wrong(
+        "[listen.front]\nadress = \"x\"\n",
+        "broker.toml:2:1: [listen.front] has no field `adress`, did you mean `address`?",
+    );
+    wrong("[listen.front]\n", "broker.toml:1:9: [listen.front] lacks `address`");
+    wrong("[listen.front\n", "broker.toml:1:");
+    wrong(&file("to = 5"), "broker.toml:6:6: `to` is a text or a list of texts, not an integer");
+    wrong(&file("to = \"iiop://h:1/k\"\nretries = -1"), "broker.toml:7:11: `retries` cannot be -1");
+    wrong(
+        &file("to = \"iiop://h:1/k\"\ntimeout = \"5 weeks\""),
+        "broker.toml:7:11: `timeout`: `weeks` is no unit of time",
+    );
+    wrong(
+        &file("to = \"iiop://h:1/k\"\nbalance = \"first-one\""),
+        "broker.toml:7:11: `balance` cannot be `first-one`",
+    );
+    wrong(
+        &file("to = \"iop://h:1/k\""),
+        "broker.toml:6:6: no wire has addresses that begin with `iop:`, did you mean `iiop`?",
+    );
+    wrong(&file("to = \"iiop://h\""), "broker.toml:6:6: ");
+    wrong(
+        &file("from = \"frond\"\nto = \"iiop://h:1/k\""),
+        "broker.toml:6:8: there is no listener `frond`, did you mean `front`?",
+    );
+    let missing = contract.replace("shop.idl", "shob.idl");
+    wrong(
+        &file(&format!("to = \"iiop://h:1/k\"\ncontract = \"{missing}\"")),
+        "shob.idl`, did you mean `shop.idl`?",
+    );
+    let with = |more: &str| file(&format!("to = \"iiop://h:1/k\"\ncontract = \"{contract}\"\n{more}"));
+    wrong(&with("interface = \"Shob\""), "broker.toml:8:13: no interface is called `Shob`");
+    wrong(&with("interface = \"Shob\""), "did you mean `Shop`?");
+    wrong(&with(""), "lacks `interface`: its contract defines market::Watcher, market::Shop");
+    wrong(
+        &with("interface = \"Shop\"\nmatch = { operation = \"get_order\" }"),
+        "broker.toml:9:23: market::Shop has no operation `get_order`, did you mean `get_orders`?",
+    );
+    wrong(
+        &with("interface = \"Shop\"\nmatch = { key = \"a*\" }"),
+        "broker.toml:9:17: `a*`: a route with a contract has one object",
+    );
+    wrong(&with("interface = \"Shop\"\nallow = \"ada\""), "broker.toml:9:9: `ada` names nobody");
+    wrong(&with("interface = \"Shop\"\ncopy = { to = \"a\", program = \"b\" }"), "a copy goes to one place");
+    let twice =
+        format!("{}\n[[route]]\nname = \"shop\"\nto = \"iiop://h:1/k\"\n", with("interface = \"Shop\""));
+    wrong(&twice, "broker.toml:11:8: there are two routes of the name `shop`, the other one is in line 5");
+    // All at once.
+    let found = try_start(&file("to = \"iop://h\"\nretires = 3\nprobe = 1")).err().unwrap();
+    assert_eq!(found.0.len(), 2, "{found}");
+}
+
+#[test]
+fn references_that_would_lead_nowhere_are_told_before_anything_runs() {
+    let text = file(&format!("to = \"dcom://h/Shop\"\ncontract = \"{}\"\ninterface = \"Shop\"", contract()));
+    wrong(
+        &text,
+        "`tell` passes a market::Watcher to the target, which calls it on dcom, and no listener here speaks dcom",
+    );
+}
+
+fn crossing(from: &str, to: &str) -> Vec<(String, Crossing)> {
+    let text = format!(
+        "[listen.front]\naddress = \"{from}\"\n[listen.back]\naddress = \"{from}\"\n[listen.there]\naddress = \"{to}\"\n[[route]]\nname = \"shop\"\nfrom = \"front\"\ncallbacks = \"there\"\nto = \"{to}\"\ncontract = \"{}\"\ninterface = \"Shop\"\n",
+        contract()
+    );
+    let reports = check(config(&text).unwrap()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(reports.len(), 1);
+    let shown = reports[0].to_string();
+    assert!(shown.starts_with("route shop: market::Shop from front ("), "{shown}");
+    reports[0].operations.clone()
+}
+
+fn of<'c>(all: &'c [(String, Crossing)], name: &str) -> &'c Crossing {
+    &all.iter().find(|(held, _)| held == name).unwrap().1
+}
+
+#[test]
+fn a_check_tells_what_each_operation_loses_between_two_wires() {
+    let all = crossing("iiop://127.0.0.1:1", "dbus+unix:///tmp/nowhere.sock#shop");
+    assert!(all.iter().all(|(_, crossing)| *crossing == Crossing::Whole), "{all:?}");
+    let all = crossing("iiop://127.0.0.1:1", "dcom://127.0.0.1:1/Shop");
+    assert!(
+        matches!(of(&all, "note"), Crossing::Loses(lost) if lost[0].contains("an answer that nobody hears")),
+        "{all:?}"
+    );
+    assert!(
+        matches!(of(&all, "find"), Crossing::Loses(lost) if lost[0].contains("market::Missing")),
+        "{all:?}"
+    );
+    assert_eq!(*of(&all, "get_orders"), Crossing::Whole);
+    assert_eq!(*of(&all, "tell"), Crossing::Whole);
+    let all = crossing("dcop+unix:///tmp/nowhere#app", "iiop://127.0.0.1:1/shop");
+    assert!(
+        matches!(of(&all, "mix"), Crossing::Never(why) if why.contains("`return`, `half`, `text`")),
+        "{all:?}"
+    );
+    let all = crossing("net.tcp://127.0.0.1:1", "iiop://127.0.0.1:1/shop");
+    assert!(matches!(of(&all, "tell"), Crossing::Never(why) if why.contains("references")), "{all:?}");
+}

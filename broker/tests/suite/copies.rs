@@ -1,0 +1,166 @@
+//! Copies: to files, to programs, by another route; lossy, and required.
+
+use super::{Running, Scratch, contract, shop_at, start, until};
+use everywire::{Kind, Node, Ref};
+use everywire_tests::shop::market::Shop;
+use std::fs;
+
+fn broker(target: &str, copy: &str, more: &str) -> Running {
+    start(&format!(
+        r#"
+        [listen.front]
+        address = "iiop://127.0.0.1:0"
+        [[route]]
+        name = "shop"
+        match = {{ key = "shop" }}
+        to = "{target}"
+        contract = "{contract}"
+        interface = "Shop"
+        copy = {copy}
+        {more}
+        "#,
+        contract = contract(),
+    ))
+}
+
+fn shop(client: &Node, broker: &Running) -> Ref<dyn Shop> {
+    client.connect::<dyn Shop>(&broker.reference("shop")).unwrap()
+}
+
+#[test]
+fn lines_of_json_have_the_values_of_calls_and_answers() {
+    let (scratch, (_backend, _, target)) = (Scratch::new(), shop_at("iiop://127.0.0.1:0"));
+    let file = scratch.path("copies.ndjson");
+    let broker = broker(&target, &format!("{{ to = \"{file}\", answers = true }}"), "");
+    let client = Node::new();
+    let shop = shop(&client, &broker);
+    shop.mix(7, "a\"b").unwrap();
+    shop.find(1).unwrap();
+    shop.find(-1).unwrap_err();
+    let lines = || fs::read_to_string(&file).unwrap_or_default();
+    until("all copies are written", || lines().lines().count() == 6);
+    let all: Vec<serde_json::Value> =
+        lines().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let has = |at: usize, field: &str, text: &str| {
+        let wanted: serde_json::Value = serde_json::from_str(text).unwrap();
+        assert_eq!(all[at][field], wanted, "{}", all[at]);
+    };
+    has(0, "route", "\"shop\"");
+    has(0, "operation", "\"mix\"");
+    has(0, "arguments", r#"{"a": 7, "text": "a\"b"}"#);
+    has(1, "results", r#"{"return": 3, "half": 3.5, "text": "b\"a"}"#);
+    has(
+        3,
+        "results",
+        r#"{"return": {"number": 1, "status": "shipped", "lines": [
+            {"name": "bolt", "count": 1, "price": 1.5}, {"name": "nut ä", "count": 2, "price": 3.0}]}}"#,
+    );
+    has(5, "raised", "\"market::Missing\"");
+    has(5, "fields", r#"{"number": -1, "why": "no -1"}"#);
+    for at in [1, 3, 5] {
+        assert_eq!(all[at]["call"], all[at - 1]["call"], "an answer says whose it is");
+    }
+}
+
+#[test]
+fn a_capture_has_a_packet_for_each_call() {
+    let (scratch, (_backend, _, target)) = (Scratch::new(), shop_at("iiop://127.0.0.1:0"));
+    let file = scratch.path("copies.pcapng");
+    let broker = broker(&target, &format!("{{ to = \"{file}\" }}"), "");
+    let client = Node::new();
+    let shop = shop(&client, &broker);
+    shop.count(0x0102_0304).unwrap();
+    shop.count(0x0506_0708).unwrap();
+    let mut blocks = Vec::new();
+    until("both packets are written", || {
+        blocks.clear();
+        let capture = fs::read(&file).unwrap_or_default();
+        let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap());
+        let mut at = 0;
+        while at + 12 <= capture.len() {
+            let len = word(at + 4) as usize;
+            assert_eq!(word(at + len - 4) as usize, len, "a block ends as it begins");
+            blocks.push((word(at), capture[at..at + len].to_vec()));
+            at += len;
+        }
+        blocks.len() == 4
+    });
+    let kinds: Vec<u32> = blocks.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds, [0x0A0D_0D0A, 1, 6, 6]);
+    for (block, number) in blocks[2..].iter().zip([0x0102_0304_u32, 0x0506_0708]) {
+        let body = &block.1[28..32];
+        assert!(body == number.to_le_bytes() || body == number.to_be_bytes(), "{body:?}");
+        assert!(String::from_utf8_lossy(&block.1).contains("shop: arguments of count"));
+    }
+}
+
+#[test]
+fn a_program_reads_copies_from_its_standard_input() {
+    let (scratch, (_backend, _, target)) = (Scratch::new(), shop_at("iiop://127.0.0.1:0"));
+    let file = scratch.path("heard");
+    let broker = broker(&target, &format!("{{ program = \"cat > {file}\" }}"), "");
+    let client = Node::new();
+    shop(&client, &broker).count(5).unwrap();
+    until("it has heard of it", || {
+        fs::read_to_string(&file).unwrap_or_default().contains(r#""arguments":{"n":5}"#)
+    });
+}
+
+#[test]
+fn another_route_gets_the_same_calls_and_nobody_hears_its_answers() {
+    let (_first, one, a) = shop_at("iiop://127.0.0.1:0");
+    let (_second, two, b) = shop_at("net.tcp://127.0.0.1:0?security=none");
+    let more = format!(
+        "[[route]]\nname = \"shadow\"\nmatch = {{ key = \"shadow\" }}\nto = \"{b}\"\ncontract = \"{}\"\ninterface = \"Shop\"\n",
+        contract()
+    );
+    let broker = broker(&a, "{ route = \"shadow\" }", &more);
+    let client = Node::new();
+    let shop = shop(&client, &broker);
+    shop.set_title("both").unwrap();
+    assert_eq!(shop.count(3).unwrap(), 3);
+    until("the other one had both calls", || {
+        *two.title.lock().unwrap() == "both" && two.counted.lock().unwrap().get(&3) == Some(&1)
+    });
+    assert_eq!(*one.title.lock().unwrap(), "both");
+}
+
+#[test]
+fn a_place_that_nobody_reads_costs_copies_and_no_call() {
+    let (_backend, store, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(&target, "{ program = \"exec sleep 1000\", queue = 4 }", "");
+    let client = Node::new();
+    let shop = shop(&client, &broker);
+    let text = "x".repeat(20_000);
+    for _ in 0..50 {
+        shop.set_title(&text).unwrap();
+    }
+    assert_eq!(*store.title.lock().unwrap(), text);
+    let page = broker.broker.metrics();
+    let lost =
+        page.lines().find_map(|line| line.strip_prefix("everywire_broker_copies_lost_total{")).unwrap();
+    let lost: u32 = lost.rsplit_once(' ').unwrap().1.parse().unwrap();
+    assert!((1..50).contains(&lost), "{page}");
+}
+
+#[test]
+fn a_call_whose_copy_is_required_and_cannot_be_taken_is_refused() {
+    let (_backend, store, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(&target, "{ program = \"exec sleep 1000\", queue = 4, required = true }", "");
+    let client = Node::new();
+    let shop = shop(&client, &broker);
+    let text = "x".repeat(20_000);
+    let mut refused = None;
+    for _ in 0..50 {
+        refused = refused.or_else(|| shop.set_title(&text).err());
+    }
+    let failure = refused.expect("a call was refused");
+    assert_eq!(failure.kind(), Kind::Busy, "{failure}");
+    "before".clone_into(&mut store.title.lock().unwrap());
+    shop.set_title(&text).unwrap_err();
+    assert_eq!(*store.title.lock().unwrap(), "before", "nothing was forwarded");
+    // A place that cannot be written to at all, too.
+    let broker = self::broker(&target, "{ to = \"/nonexistent/copies.ndjson\", required = true }", "");
+    let shop = self::shop(&client, &broker);
+    until("it is known to be broken", || shop.noted().is_err());
+}

@@ -1,0 +1,266 @@
+//! What a route may take, and what becomes of calls when a target fails.
+
+use super::{Running, Store, contract, shop_at, start, until};
+use everywire::model::failure::Completed;
+use everywire::model::shape::{Field, Shape};
+use everywire::model::{Completed as Ran, Direction, Object, Operation, Outcome, Parameter, visit::Nothing};
+use everywire::{Failure, Kind, Node, Ref};
+use everywire_tests::shop::market::Shop;
+use std::sync::Arc;
+use std::thread;
+
+/// A broker from IIOP to these targets; `more` are further lines of its route.
+fn broker(targets: &[&str], more: &str) -> Running {
+    let to: Vec<String> = targets.iter().map(|target| format!("\"{target}\"")).collect();
+    start(&format!(
+        r#"
+        [listen.front]
+        address = "iiop://127.0.0.1:0"
+        [[route]]
+        name = "shop"
+        to = [{}]
+        contract = "{}"
+        interface = "Shop"
+        {more}
+        "#,
+        to.join(", "),
+        contract(),
+    ))
+}
+
+fn shop(client: &Node, broker: &Running) -> Ref<dyn Shop> {
+    client.connect::<dyn Shop>(&broker.reference("shop")).unwrap()
+}
+
+/// A call of `count` on a thread of its own.
+fn counting(client: &Node, broker: &Running, n: i32) -> thread::JoinHandle<Result<i32, Failure>> {
+    let shop = shop(client, broker);
+    thread::spawn(move || shop.count(n))
+}
+
+fn ran(store: &Store, n: i32) -> u32 {
+    store.counted.lock().unwrap().get(&n).copied().unwrap_or_default()
+}
+
+#[test]
+fn a_call_that_may_have_run_is_not_sent_again() {
+    let (first, one, a) = shop_at("iiop://127.0.0.1:0");
+    let (_second, two, b) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(&[&a, &b], "balance = \"first\"\nretries = 5\nidempotent = \"noted\"");
+    let client = Node::new();
+    one.shut(true);
+    let call = counting(&client, &broker, 7);
+    one.wait_for(1);
+    // The backend dies while the call runs.
+    first.stop_within(std::time::Duration::ZERO);
+    let failure = call.join().unwrap().unwrap_err();
+    assert_eq!(failure.completed(), Completed::Maybe, "{failure:?}");
+    assert_eq!((ran(&one, 7), ran(&two, 7)), (1, 0));
+    one.shut(false);
+    // What follows goes to the other one: nothing of it ran at the first.
+    assert_eq!(shop(&client, &broker).count(8).unwrap(), 8);
+    assert_eq!((ran(&one, 8), ran(&two, 8)), (0, 1));
+}
+
+#[test]
+fn a_call_that_may_run_twice_is_sent_again() {
+    let (first, one, a) = shop_at("iiop://127.0.0.1:0");
+    let (_second, two, b) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(&[&a, &b], "balance = \"first\"\nretries = 2\nidempotent = [\"cou*\"]");
+    let client = Node::new();
+    one.shut(true);
+    let call = counting(&client, &broker, 7);
+    one.wait_for(1);
+    first.stop_within(std::time::Duration::ZERO);
+    assert_eq!(call.join().unwrap().unwrap(), 7);
+    assert_eq!((ran(&one, 7), ran(&two, 7)), (1, 1));
+    assert!(broker.metric(r#"retries_total{route="shop"}"#) >= 1.0);
+    one.shut(false);
+}
+
+#[test]
+fn a_failed_retry_does_not_hide_that_the_call_may_have_run() {
+    let (first, one, a) = shop_at("iiop://127.0.0.1:0");
+    let (second, _, b) = shop_at("iiop://127.0.0.1:0");
+    second.stop();
+    let broker = broker(&[&a, &b], "balance = \"first\"\nretries = 1\nidempotent = \"count\"");
+    let client = Node::new();
+    one.shut(true);
+    let call = counting(&client, &broker, 7);
+    one.wait_for(1);
+    first.stop_within(std::time::Duration::ZERO);
+    let failure = call.join().unwrap().unwrap_err();
+    assert_eq!(failure.completed(), Completed::Maybe, "{failure:?}");
+    assert!(!failure.to_string().contains("127.0.0.1:"), "addresses are the broker's own: {failure}");
+    one.shut(false);
+}
+
+#[test]
+fn what_did_not_run_goes_to_another_target_without_a_word() {
+    let (first, _, a) = shop_at("iiop://127.0.0.1:0");
+    let (_second, two, b) = shop_at("iiop://127.0.0.1:0");
+    first.stop();
+    let broker = broker(&[&a, &b], "balance = \"first\"");
+    let client = Node::new();
+    let shop = shop(&client, &broker);
+    for n in 0..20 {
+        assert_eq!(shop.count(n).unwrap(), n);
+    }
+    assert_eq!(two.counted.lock().unwrap().len(), 20);
+}
+
+#[test]
+fn the_calls_of_a_route_and_of_a_caller_are_limited() {
+    let (_backend, store, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(&[&target], "limit = { calls = 2, per-peer = 5 }");
+    let clients = [Node::new(), Node::new(), Node::new()];
+    store.shut(true);
+    let held = [counting(&clients[0], &broker, 1), counting(&clients[1], &broker, 2)];
+    store.wait_for(2);
+    let failure = shop(&clients[2], &broker).count(3).unwrap_err();
+    assert_eq!((failure.kind(), failure.completed()), (Kind::Busy, Ran::No), "{failure:?}");
+    assert_eq!(ran(&store, 3), 0);
+    store.shut(false);
+    for call in held {
+        call.join().unwrap().unwrap();
+    }
+    let third = shop(&clients[2], &broker);
+    until("their shares are given back", || third.count(3).is_ok());
+    assert!(broker.metric(r#"refused_total{route="shop",why="limit"}"#) >= 1.0);
+}
+
+#[test]
+fn a_breaker_leaves_a_target_alone_and_tries_it_again() {
+    let (backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(&[&target], "breaker = { failures = 2, pause = \"1s\" }");
+    let client = Node::new();
+    let shop = shop(&client, &broker);
+    shop.noted().unwrap();
+    assert!((broker.metric(&up(&target)) - 1.0).abs() < 0.1);
+    backend.stop();
+    let mut kinds = Vec::new();
+    until("the breaker opens", || {
+        kinds.push(shop.noted().unwrap_err().kind());
+        kinds.last() == Some(&Kind::Busy)
+    });
+    assert!(kinds.len() >= 3 && kinds[0] == Kind::Unreachable, "{kinds:?}");
+    assert!(broker.metric(&up(&target)) < 0.1);
+    let again = Node::new();
+    let at = target.rsplit_once('/').unwrap().0;
+    until("the port is free", || again.listen(at).is_ok());
+    again.export::<dyn Shop>("shop", Store::new());
+    until("the breaker closes", || shop.noted().is_ok());
+    assert!((broker.metric(&up(&target)) - 1.0).abs() < 0.1);
+}
+
+fn up(target: &str) -> String {
+    format!("target_up{{route=\"shop\",target=\"{target}\"}}")
+}
+
+#[test]
+fn probes_find_out_that_a_target_is_down_before_a_call_does() {
+    let (first, _, a) = shop_at("iiop://127.0.0.1:0");
+    let (_second, two, b) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(&[&a, &b], "balance = \"first\"\nprobe = \"20ms\"");
+    first.stop();
+    until("it is known to be down", || broker.metric(&up(&a)) < 0.1);
+    let client = Node::new();
+    assert_eq!(shop(&client, &broker).count(1).unwrap(), 1);
+    assert_eq!(ran(&two, 1), 1);
+    assert!((broker.metric(r#"retries_total{route="shop"}"#)).abs() < 0.1);
+    assert!(broker.log.lock().unwrap().iter().any(|line| line.contains("target is down")));
+}
+
+#[test]
+fn calls_are_shared_by_targets() {
+    let shops: Vec<_> = (0..3).map(|_| shop_at("iiop://127.0.0.1:0")).collect();
+    let targets: Vec<&str> = shops.iter().map(|(_, _, target)| target.as_str()).collect();
+    let broker = broker(&targets, "balance = \"round-robin\"");
+    let client = Node::new();
+    let shop = shop(&client, &broker);
+    for n in 0..30 {
+        shop.count(n).unwrap();
+    }
+    for (_, store, _) in &shops {
+        assert_eq!(store.counted.lock().unwrap().len(), 10);
+    }
+}
+
+#[test]
+fn callers_are_let_through_by_where_they_come_from() {
+    let (_backend, store, target) = shop_at("iiop://127.0.0.1:0");
+    let client = Node::new();
+    for (lines, lets) in [
+        ("allow = \"127.0.0.0/8\"", true),
+        ("allow = [\"10.0.0.0/8\", \"user:ada\"]", false),
+        ("deny = \"127.0.0.1\"", false),
+        ("allow = \"127.0.0.1\"\ndeny = \"local\"", true),
+        ("match = { peer = \"10.0.0.0/8\" }", false),
+        ("match = { operation = \"get_*\" }", false),
+    ] {
+        let broker = broker(&[&target], lines);
+        match shop(&client, &broker).count(1) {
+            Ok(_) => assert!(lets, "{lines}"),
+            Err(failure) => {
+                assert!(!lets, "{lines}: {failure}");
+                assert_eq!((failure.kind(), failure.completed()), (Kind::Refused, Ran::No), "{failure:?}");
+            }
+        }
+    }
+    assert_eq!(ran(&store, 1), 2);
+}
+
+#[test]
+fn routes_of_one_object_share_its_operations() {
+    let (_first, one, a) = shop_at("iiop://127.0.0.1:0");
+    let (_second, two, b) = shop_at("iiop://127.0.0.1:0");
+    let text = |name: &str, operation: &str, to: &str| {
+        let contract = contract();
+        format!(
+            "[[route]]\nname = \"{name}\"\nmatch = {{ key = \"shop\", operation = \"{operation}\" }}\nto = \"{to}\"\ncontract = \"{contract}\"\ninterface = \"Shop\"\n"
+        )
+    };
+    let broker = start(&format!(
+        "[listen.front]\naddress = \"iiop://127.0.0.1:0\"\n{}{}",
+        text("counts", "count", &a),
+        text("others", "*", &b)
+    ));
+    let client = Node::new();
+    let shop = client.connect::<dyn Shop>(&broker.reference("counts")).unwrap();
+    shop.count(4).unwrap();
+    shop.set_title("moved").unwrap();
+    assert_eq!((ran(&one, 4), ran(&two, 4)), (1, 0));
+    assert_eq!(*one.title.lock().unwrap(), "shop");
+    assert_eq!(*two.title.lock().unwrap(), "moved");
+}
+
+#[test]
+fn a_caller_is_sent_to_the_target_itself() {
+    let (backend, store, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(&[&target], "mode = \"redirect\"");
+    let client = Node::new();
+    let shop = shop(&client, &broker);
+    for n in 0..5 {
+        assert_eq!(shop.count(n).unwrap(), n);
+    }
+    assert_eq!(store.counted.lock().unwrap().len(), 5);
+    assert_eq!(backend.connections(), 1, "the caller's own");
+    drop(broker);
+    assert_eq!(shop.count(9).unwrap(), 9, "the broker is not needed any more");
+}
+
+#[test]
+fn arguments_that_are_not_what_the_contract_says_are_refused_before_anything_is_forwarded() {
+    let (_backend, store, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(&[&target], "validate = true");
+    let client = Node::new();
+    let object: Object = client.object(&broker.reference("shop")).unwrap();
+    // The operation wants a number; nothing is sent.
+    let input = Parameter { direction: Direction::In, field: Field { name: "n".into(), shape: Shape::U8 } };
+    let short = Operation::new("count", vec![input], Shape::I32);
+    let Outcome::Failed(failure) = object.invoke(&short, &Nothing) else { panic!("it was served") };
+    assert_eq!(failure.kind(), Kind::BadArgument, "{failure:?}");
+    assert!(store.counted.lock().unwrap().is_empty());
+    assert!(broker.metric(r#"refused_total{route="shop",why="invalid"}"#) >= 1.0);
+    let _: Arc<Store> = store;
+}

@@ -1,0 +1,431 @@
+//! Messages that pass without a contract: bodies as they came, with another header in front (specification, "Message Format").
+//!
+//! What a body's bytes depend on is kept: its byte order is that of the whole new message, its signature and its handles go with it,
+//! and it begins at a multiple of eight as every body does. Flags pass as far as the next hop has a use for them, header fields that
+//! nobody here knows pass as they came. A body was not looked at when it came in: it is walked over before it goes out, for a bus
+//! ends the connection of whoever sends it a message that does not hold together, and so do other peers. What came by a bus was
+//! looked at there.
+//!
+//! Invariants:
+//! * Fields that came are in the byte order of the body beside which they came, and so is the message that they leave by.
+//! * The fields that are put in front of the others fill blocks of eight: nothing behind them moves within its block.
+
+use crate::basics::{Bad, Get, NATIVE_LITTLE, Put, patch};
+use crate::frame::{self, HEADER, field};
+use crate::outgoing::{Envelope, RouteHead};
+use crate::requests::{asked, flags as call_flags};
+use crate::routes::Asks;
+use crate::session::DbusSession;
+use crate::signature::{alignment, check, check_one, skip};
+use crate::sink::{Head, Scratch, Setup, over, unsupported};
+use crate::values::NAME;
+use crate::waiting::Pending;
+use crate::{limits, names};
+use everywire_idl::signature as spelling;
+use everywire_model::headers::Content;
+use everywire_model::message::needs_contract;
+use everywire_model::shape::Struct;
+use everywire_model::visit::Carries;
+use everywire_model::{
+    Body, Call, CallId, Encode, Encoded, Expects, Failure, Header, Headers, Hold, Initiator, Kind, Method,
+    Outcome, Rope, Visit,
+};
+use std::sync::Arc;
+
+/// Bit of [`Body::dialect`]: it came by a bus, which has looked at it.
+const LOOKED_AT: u32 = 2;
+
+/// Where in [`Body::dialect`] the flags are that a message came with.
+const FLAGS: u32 = 8;
+
+/// The flags that concern the next hop, too.
+const KEPT: u8 = frame::NO_AUTO_START | frame::ALLOW_INTERACTIVE_AUTHORIZATION;
+
+/// The field that only a bus writes (specification 0.43: the container that the sender is in).
+const CONTAINER: u8 = 10;
+
+/// The dialect of a body.
+#[inline]
+pub(crate) fn dialect(dialect: u32, flags: u8, on_bus: bool) -> u32 {
+    dialect | u32::from(flags & KEPT) << FLAGS | if on_bus { LOOKED_AT } else { 0 }
+}
+
+/// The flags that a body came with and that are kept.
+pub(crate) fn flags(body: &Body) -> u8 {
+    u8::try_from(body.dialect >> FLAGS & 0xff).unwrap_or_default() & KEPT
+}
+
+/// Whether a header field of this code passes: those that are known are each connection's own.
+#[inline]
+pub(crate) fn passes(code: u8) -> bool {
+    code > field::UNIX_FDS && code != CONTAINER
+}
+
+/// An error that answers a call which was passed on, as it came.
+pub(crate) fn with_encoded(outcome: Outcome<Body>, name: &str, body: Body) -> Outcome<Body> {
+    let encoded = |raised| Encoded { id: name.to_owned(), raised, body };
+    match outcome {
+        Outcome::Failed(failure) => Outcome::Failed(failure.with_encoded(encoded(false))),
+        Outcome::Raised(mut raised) => {
+            raised.encoded = Some(Arc::new(encoded(true)));
+            Outcome::Raised(raised)
+        }
+        outcome => outcome,
+    }
+}
+
+impl DbusSession {
+    /// Sends a call by names, or one whose body is passed on, or that has headers.
+    #[cold]
+    pub(crate) fn request_with(&mut self, call: &Call<'_>, carries: Carries<'_>) -> Result<CallId, Failure> {
+        let (serial, setup) = (self.take_serial(), self.setup());
+        let (route, raises) = match call.method {
+            Method::Typed { interface, operation } => {
+                (self.routes.call(call.profile, interface, operation)?, operation.raises.clone())
+            }
+            Method::Named { interface, operation } => {
+                (self.routes.named_call(call.profile, interface, operation)?, Default::default())
+            }
+        };
+        let unwraps = route.asks == Asks::Get;
+        if route.asks != Asks::Plain && carries.body.is_some() {
+            return Err(needs_contract("the value of a property"));
+        }
+        let flags = call_flags(call.expects) | carries.body.map_or(0, flags);
+        let mut head = RouteHead::new(route, serial, flags);
+        Self::send_with(&mut self.out, &mut self.scratch, setup, &mut head, call.arguments, carries)?;
+        if call.expects == Expects::Reply {
+            let to = self.bus.is_some().then(|| asked(call.profile));
+            let passed = carries.body.is_some();
+            self.waiting.insert(serial, Pending::Call { raises, unwraps, passed, to });
+        }
+        Ok(CallId(serial.into()))
+    }
+
+    /// Appends a message whose body is passed on, or that has headers; nothing of it is left if that fails.
+    #[cold]
+    pub(crate) fn send_with(
+        out: &mut Rope,
+        scratch: &mut Scratch,
+        setup: Setup,
+        envelope: &mut impl Envelope,
+        values: &dyn Encode,
+        carries: Carries<'_>,
+    ) -> Visit<()> {
+        let little = carries.body.map_or(NATIVE_LITTLE, |body| body.little);
+        let mut envelope = Beside { fields: fields(carries, little)?, envelope, little };
+        let Some(body) = carries.body else { return Self::send(out, scratch, setup, &mut envelope, values) };
+        let signature = looked_at(body, setup)?;
+        if !body.handles().is_empty() {
+            envelope.announce();
+        }
+        let mark = out.mark();
+        let (start, index) = (out.position(), out.flat().len());
+        let mut sent = envelope.begin(signature, None, out.flat());
+        let size = (out.position() - start).saturating_add(body.bytes.len()) as u64;
+        if sent.is_ok() && size > setup.limit {
+            sent = Err(over(size, setup.limit));
+        }
+        if let Err(failure) = sent {
+            out.truncate(mark);
+            return Err(failure);
+        }
+        let swap = little != NATIVE_LITTLE;
+        let end = out.flat().len();
+        let mut put = Put { out: out.flat(), shift: 0, swap };
+        put.patch(index + 4, u32::try_from(body.bytes.len()).unwrap_or(u32::MAX));
+        if !body.handles().is_empty() {
+            put.patch(end - 4, u32::try_from(body.handles().len()).unwrap_or(u32::MAX));
+            out.attach(start, body.handles().to_vec());
+        }
+        out.splice(body.bytes.clone());
+        Ok(())
+    }
+}
+
+/// A header with more fields, and in the byte order of the body that follows.
+struct Beside<'e, E> {
+    envelope: &'e mut E,
+    /// Whole blocks of eight.
+    fields: Vec<u8>,
+    little: bool,
+}
+
+impl<E: Envelope> Beside<'_, E> {
+    /// What was written from here on is the header, and perhaps values behind it.
+    fn complete(&self, start: usize, flat: &mut Vec<u8>) {
+        if self.little != NATIVE_LITTLE {
+            turn(flat, start);
+        }
+        if self.fields.is_empty() {
+            return;
+        }
+        let at = start + 12;
+        let Some(held) = flat.get(at..).and_then(<[u8]>::first_chunk) else { return };
+        let held = if self.little { u32::from_le_bytes(*held) } else { u32::from_be_bytes(*held) };
+        let len = held.saturating_add(u32::try_from(self.fields.len()).unwrap_or(u32::MAX));
+        Put { out: flat, shift: 0, swap: self.little != NATIVE_LITTLE }.patch(at, len);
+        let first = start + HEADER;
+        flat.splice(first..first, self.fields.iter().copied());
+    }
+}
+
+impl<E: Envelope> Head for Beside<'_, E> {
+    fn repeat(&mut self, list: &Hold<Struct>, flat: &mut Vec<u8>) -> bool {
+        let start = flat.len();
+        let repeated = self.envelope.repeat(list, flat);
+        if repeated {
+            self.complete(start, flat);
+        }
+        repeated
+    }
+
+    fn begin(&mut self, signature: &str, list: Option<&Hold<Struct>>, flat: &mut Vec<u8>) -> Visit<()> {
+        let start = flat.len();
+        self.envelope.begin(signature, list, flat)?;
+        self.complete(start, flat);
+        Ok(())
+    }
+}
+
+impl<E: Envelope> Envelope for Beside<'_, E> {
+    fn len(&self) -> usize {
+        self.envelope.len() + self.fields.len()
+    }
+
+    fn announce(&mut self) {
+        self.envelope.announce();
+    }
+
+    fn announces(&self) -> bool {
+        self.envelope.announces()
+    }
+}
+
+/// Turns a header of our own into the other byte order.
+fn turn(flat: &mut [u8], start: usize) {
+    let Some(order) = flat.get_mut(start) else { return };
+    *order = if *order == b'l' { b'B' } else { b'l' };
+    let number = |flat: &[u8], at: usize| {
+        let raw = flat.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
+        u32::from_ne_bytes(raw)
+    };
+    let len = number(flat, start + 12) as usize;
+    let mut at = start + HEADER;
+    let end = at + len;
+    while at < end {
+        // A field: its code, a signature of one letter, and the value, which is a text, a number or a signature.
+        let kind = flat.get(at + 2).copied();
+        let value = at + 4;
+        let held = number(flat, value);
+        at = match kind {
+            Some(b'g') => value + 2 + flat.get(value).map_or(0, |len| usize::from(*len)),
+            Some(b's' | b'o') => value + 5 + held as usize,
+            _ => value + 4,
+        };
+        if kind != Some(b'g') {
+            patch(flat, value, held.swap_bytes());
+        }
+        at = start + (at - start).next_multiple_of(8);
+    }
+    for at in [4, 8, 12] {
+        let held = number(flat, start + at);
+        patch(flat, start + at, held.swap_bytes());
+    }
+}
+
+/// The signature of a body that may go out as it is on this connection.
+fn looked_at(body: &Body, setup: Setup) -> Visit<&str> {
+    if body.codec.name() != NAME {
+        return Err(needs_contract("a body of another wire"));
+    }
+    if body.base & 7 != 0 {
+        // The value of a property, taken out of its variant.
+        return Err(needs_contract("a part of a body"));
+    }
+    let signature = str::from_utf8(&body.context).unwrap_or("?");
+    check(signature.as_bytes()).map_err(|what| Failure::malformed(what, 0))?;
+    let handles = body.handles().len();
+    if handles > limits::HANDLES {
+        let (size, limit) = (handles as u64, limits::HANDLES as u64);
+        return Err(Failure::over_limit(Initiator::Here, "handles in a message", size, limit));
+    }
+    if handles > 0 && !setup.handles {
+        return Err(unsupported("a handle, over this connection,")
+            .with_hint("handles pass over Unix sockets only, where both sides agreed to it"));
+    }
+    if body.dialect & LOOKED_AT == 0 {
+        let mut get = Get { bytes: &body.bytes, pos: 0, base: body.base, little: body.little };
+        let mut rest = signature.as_bytes();
+        while !rest.is_empty() {
+            rest = look(&mut get, rest, limits::DEPTH, handles)?;
+        }
+        if get.left() > 0 {
+            return Err(get.bad("more bytes than the signature tells of").into());
+        }
+    }
+    Ok(signature)
+}
+
+/// Looks at one value, and returns what follows its type. The signature was checked.
+fn look<'s>(get: &mut Get<'_>, signature: &'s [u8], depth: u32, handles: usize) -> Result<&'s [u8], Bad> {
+    let Some((&code, rest)) = signature.split_first() else {
+        return Err(get.bad("a signature ends inside a type"));
+    };
+    let Some(depth) = depth.checked_sub(1) else { return Err(get.bad("values are nested too deeply")) };
+    match code {
+        b'b' if get.u32()? > 1 => return Err(get.bad("a boolean is neither 0 nor 1")),
+        b'h' if get.u32()? as usize >= handles => return Err(get.bad("a handle that did not come")),
+        b'b' | b'h' => {}
+        b's' | b'o' => {
+            let text = get.string()?;
+            let good = match code {
+                b's' => str::from_utf8(text).is_ok_and(|text| !text.contains('\0')),
+                _ => names::is_long_path(text),
+            };
+            if !good {
+                return Err(get.bad("text that is no UTF-8, or no object path"));
+            }
+        }
+        b'g' => {
+            let text = get.signature()?;
+            check(text).map_err(|what| get.bad(what))?;
+        }
+        b'v' => {
+            let inner = get.signature()?;
+            check_one(inner).map_err(|what| get.bad(what))?;
+            look(get, inner, depth, handles)?;
+        }
+        b'a' => {
+            let len = get.array()?;
+            let element = rest.first().copied().unwrap_or(b'y');
+            get.align(alignment(element))?;
+            let start = get.pos;
+            let end = start.saturating_add(len);
+            if matches!(element, b'y' | b'n' | b'q' | b'i' | b'u' | b'x' | b't' | b'd') {
+                // Numbers are as wide as they are aligned, and any bits will do.
+                get.take(len)?;
+                if !len.is_multiple_of(alignment(element)) {
+                    return Err(get.bad("an array ends inside an element"));
+                }
+            }
+            while get.pos < end {
+                look(get, rest, depth, handles)?;
+            }
+            if get.pos != end {
+                return Err(get.bad("an array ends inside an element"));
+            }
+            return spelling::element(rest).map_err(|what| get.bad(what));
+        }
+        b'(' | b'{' => {
+            get.align(8)?;
+            let mut rest = rest;
+            while let [first, after @ ..] = rest {
+                if matches!(first, b')' | b'}') {
+                    return Ok(after);
+                }
+                rest = look(get, rest, depth, handles)?;
+            }
+            return Err(get.bad("a signature ends inside a type"));
+        }
+        _ => return skip(get, signature, depth + 1),
+    }
+    Ok(rest)
+}
+
+/// The fields to put in front of the others: those that came, and the changes.
+fn fields(carries: Carries<'_>, little: bool) -> Visit<Vec<u8>> {
+    let own = carries.body.and_then(Body::headers);
+    let edits = carries.headers;
+    let mut out = Vec::new();
+    if let Some(headers) = own.filter(|headers| !headers.raw().is_empty()) {
+        each(headers.raw(), little, |code, _, _, whole| {
+            let name = code.to_string();
+            if headers.keeps(&name) && edits.is_none_or(|edits| edits.keeps(&name)) {
+                out.extend_from_slice(whole);
+                out.resize(out.len().next_multiple_of(8), 0);
+            }
+        })?;
+    }
+    for header in own.into_iter().chain(edits).flat_map(Headers::brought) {
+        let code = code(header)?;
+        let mut put = Put { out: &mut out, shift: 0, swap: little != NATIVE_LITTLE };
+        match &header.content {
+            Content::Text(text) if text.contains('\0') => {
+                return Err(Failure::new(
+                    Kind::BadArgument,
+                    Initiator::User,
+                    "a header field with a NUL in it",
+                ));
+            }
+            Content::Text(text) => {
+                put.out.extend_from_slice(&[code, 1, b's', 0]);
+                put.string(text.as_bytes());
+            }
+            Content::Bytes(bytes) => {
+                put.out.extend_from_slice(&[code, 2, b'a', b'y', 0]);
+                put.length(bytes.len());
+                put.out.extend_from_slice(bytes);
+            }
+        }
+        put.align(8);
+    }
+    if out.len() > limits::FIELDS {
+        let (size, limit) = (out.len() as u64, limits::FIELDS as u64);
+        return Err(Failure::over_limit(Initiator::Here, "bytes of header fields", size, limit));
+    }
+    Ok(out)
+}
+
+/// The code of the field that a header is.
+fn code(header: &Header) -> Result<u8, Failure> {
+    header.name.parse().ok().filter(|code| passes(*code)).ok_or_else(|| {
+        let what = format!("`{}` names no header field of D-Bus that may be written", header.name);
+        Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
+            "give its number, from 11 to 255: those below have a meaning that each connection sees to itself",
+        )
+    })
+}
+
+/// Walks over the fields that pass: `see` gets the code, the signature of the value, the value, and all of it.
+fn each<'a>(raw: &'a [u8], little: bool, mut see: impl FnMut(u8, &'a [u8], Get<'a>, &'a [u8])) -> Visit<()> {
+    let mut get = Get { bytes: raw, pos: 0, base: HEADER, little };
+    while get.left() > 0 {
+        get.align(8)?;
+        let start = get.pos;
+        let code = get.u8()?;
+        let kind = get.signature()?;
+        check_one(kind).map_err(|what| get.bad(what))?;
+        let value = get;
+        skip(&mut get, kind, limits::DEPTH)?;
+        if passes(code) {
+            see(code, kind, value, raw.get(start..get.pos).unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+/// The header fields beside a body that nobody here knows. Text and octets are told as such, any other value as the bytes of a
+/// variant.
+pub(crate) fn headers(body: &Body) -> Visit<Vec<Header>> {
+    let mut all = Vec::new();
+    let Some(headers) = body.headers() else { return Ok(all) };
+    let raw = headers.raw();
+    each(raw, body.little, |code, kind, mut value, whole| {
+        let name = code.to_string();
+        let text = match kind {
+            b"s" | b"o" => value.string().ok().and_then(|text| str::from_utf8(text).ok()),
+            _ => None,
+        };
+        let octets = match kind {
+            b"ay" => value.array().and_then(|len| value.take(len)).ok(),
+            _ => None,
+        };
+        all.push(match (text, octets) {
+            (Some(text), _) => Header::text(name, text),
+            (None, Some(octets)) => Header::bytes(name, raw.slice_ref(octets)),
+            (None, None) => Header::bytes(name, raw.slice_ref(whole.get(1..).unwrap_or_default())),
+        });
+    })?;
+    Ok(all)
+}
