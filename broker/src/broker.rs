@@ -21,6 +21,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// How long copies that wait may take to be written when the broker ends.
+const COPIES: Duration = Duration::from_secs(2);
+
 /// A broker. It ends when it is dropped.
 pub struct Broker {
     inner: Arc<Inner>,
@@ -232,6 +235,7 @@ impl Broker {
         let routes = self.inner.state().routes.clone();
         end(&fronts, &routes, grace);
         self.inner.upstream.stop_within(Duration::ZERO);
+        self.inner.places.close(COPIES);
         self.inner.log.info("stopped", &[]);
         self.inner.state().admin = None;
     }
@@ -239,6 +243,7 @@ impl Broker {
 
 impl Drop for Broker {
     fn drop(&mut self) {
+        self.inner.places.close(COPIES);
         let state = std::mem::take(&mut *self.inner.state());
         // Without the lock: threads that end may ask for it.
         drop(state);
@@ -390,7 +395,8 @@ fn watches(
             continue;
         }
         let to = plan.listens.iter().filter_map(|at| fronts.get(*at));
-        let to: Vec<_> = to.filter(|front| front.wire.capabilities().signals).map(Arc::downgrade).collect();
+        let tells = |front: &&Arc<Front>| front.wire.capabilities().signals && !front.wire.makes_objects();
+        let to: Vec<_> = to.filter(tells).map(Arc::downgrade).collect();
         if to.is_empty() {
             continue;
         }

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Mistakes, Mode};
 use crate::cross;
-use crate::plan::{Plan, RoutePlan};
+use crate::plan::{Plan, RoutePlan, referents};
 use everywire_model::{Capabilities, Codec, Failure, Interface, Operation, Shape, Sink, Visit, Wire};
 use std::fmt;
 
@@ -64,12 +64,20 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report 
     };
     let operations = interface.operations.iter().filter(asked).map(|operation| {
         let crossing = if whole { fits(operation, near) } else { crossing(operation, near, far) };
+        let crossing = match (crossing, lost(route, operation, far)) {
+            (Crossing::Never(why), _) | (_, Some(why)) => Crossing::Never(why),
+            (crossing, None) => crossing,
+        };
         (operation.label.to_string(), crossing)
     });
     let signals = interface.signals.iter().map(|signal| {
         let lacks = [near, far].into_iter().find(|wire| !wire.capabilities().signals);
         let crossing = match lacks {
             Some(wire) => Crossing::Never(format!("{} carries no signals", wire.name())),
+            None if near.makes_objects() && route.config.mode == Mode::Forward => Crossing::Never(format!(
+                "callers on {} have objects of their own, which emit nothing in this version",
+                near.name()
+            )),
             None => [near, far]
                 .into_iter()
                 .find_map(|wire| unfit(wire, &signal.fields))
@@ -86,6 +94,17 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report 
         operations: operations.collect(),
         signals: signals.collect(),
     }
+}
+
+/// References that callers pass would lead back to a listener of the targets' wire, and there is none.
+fn lost(route: &RoutePlan, operation: &Operation, far: &dyn Wire) -> Option<String> {
+    let passes = referents(&operation.arguments);
+    let (name, _) =
+        passes.first().filter(|_| route.callbacks.is_none() && route.config.mode == Mode::Forward)?;
+    let there = far.name();
+    Some(format!(
+        "it passes a {name}, which the target calls on {there}; add a listener of {there} that the target reaches"
+    ))
 }
 
 /// On one wire an operation is what the wire makes of it.

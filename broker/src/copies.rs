@@ -42,6 +42,17 @@ impl Places {
     }
 }
 
+impl Places {
+    /// Has all that was copied written, within a time.
+    pub(crate) fn close(&self, time: Duration) {
+        let places: Vec<_> = {
+            let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            places.iter().filter_map(|(_, place)| place.upgrade()).collect()
+        };
+        places.iter().for_each(|place| place.close(time));
+    }
+}
+
 /// Takes copies for one route.
 pub(crate) struct Copier {
     to: To,

@@ -5,8 +5,8 @@ use crate::route::Route;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// The longest that a probe may take.
-const MOST: Duration = Duration::from_secs(5);
+/// How long a probe may take: as long as the time between two, within these.
+const TIME: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
 /// Probes the targets of a route until it is dropped.
 pub(crate) struct Prober {
@@ -43,7 +43,7 @@ fn run(route: &Weak<Route>, every: Duration, stop: &(Mutex<bool>, Condvar), log:
     loop {
         let Some(route) = route.upgrade() else { return };
         for target in &route.targets {
-            let Some(news) = target.probe(every.min(MOST)) else { continue };
+            let Some(news) = target.probe(every.clamp(TIME.0, TIME.1)) else { continue };
             let mut fields = vec![("route", route.name.clone().into()), ("target", target.name().into())];
             match news {
                 Ok(()) => log.info("target is back", &fields),

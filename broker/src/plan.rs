@@ -139,7 +139,8 @@ fn look_up(
     }
     let callbacks = match &route.callbacks {
         Some(name) => number(name),
-        // One that faces the targets: of their wire, rather not one by which callers come.
+        // One that faces the targets: of their wire, rather not one by which callers come. Without one, no references go that way, as a
+        // check tells.
         None => {
             let fits = |at: &usize| wires.get(*at).is_some_and(|wire| wire.name() == target.wire.name());
             let all = 0..config.listens.len();
@@ -339,7 +340,7 @@ impl RoutePlan {
                     }
                     let there = self.targets.first().map(|target| target.wire.name()).unwrap_or_default();
                     let fits = |at: usize| wires.get(at).is_some_and(|wire| wire.name() == there);
-                    if goes_in && !self.callbacks.is_some_and(fits) {
+                    if goes_in && self.config.callbacks.is_some() && !self.callbacks.is_some_and(fits) {
                         found.push((
                             format!("`{}` passes a {name} to the target, which calls it on {there}, and no listener here speaks {there}", operation.label),
                             format!("add a listener of {there} that the target reaches, and name it with `callbacks`"),

@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Searches for a way that may be given up by others before a call fails for it.
+const SEARCHES: u32 = 16;
 /// Calls that may wait for a connection.
 const WAITING: usize = 4096;
 
@@ -137,8 +139,16 @@ impl Upstream {
     }
 
     fn seek(self: &Arc<Self>) {
+        self.seek_again(SEARCHES);
+    }
+
+    fn seek_again(self: &Arc<Self>, more: u32) {
         let this = Arc::clone(self);
-        self.object.target().prepare(Box::new(move |found| this.found(found)));
+        self.object.target().prepare(Box::new(move |found| match found {
+            // A search that ended as this one began took it along, unless the broker itself has ended.
+            Err(failure) if failure.kind() == Kind::Cancelled && more > 0 => this.seek_again(more - 1),
+            found => this.found(found),
+        }));
     }
 
     /// The connection is there, or cannot be made: on a thread of the node's.

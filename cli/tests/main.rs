@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod broker;
 mod dcom;
 mod derby;
 mod failures;

@@ -8,9 +8,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 /// Bytes that may wait for a place, whatever their number.
@@ -20,7 +20,12 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// A place.
 pub(crate) struct Place {
-    queue: SyncSender<Copy>,
+    /// Nothing, once it is closed.
+    queue: RwLock<Option<SyncSender<Copy>>>,
+    /// Told when all is written.
+    done: Mutex<Receiver<()>>,
+    /// The program that reads, if it is one.
+    program: Program,
     held: Arc<AtomicUsize>,
     broken: Arc<AtomicBool>,
 }
@@ -30,19 +35,28 @@ impl Place {
     pub(crate) fn open(to: &CopyTo, queue: usize, lost: Counter, log: Log) -> Arc<Self> {
         let (sender, receiver) = sync_channel(queue);
         let (held, broken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (tell, done) = sync_channel(1);
+        let program = Program::default();
         let writer = Writer {
             to: to.clone(),
+            program: Arc::clone(&program),
             queue: receiver,
             held: Arc::clone(&held),
             broken: Arc::clone(&broken),
             lost,
             log: log.clone(),
         };
-        let started = std::thread::Builder::new().name("copies".into()).spawn(move || writer.run());
+        let write = move || {
+            writer.run();
+            // Whoever closes it may not wait any more.
+            let _ = tell.send(());
+        };
+        let started = std::thread::Builder::new().name("copies".into()).spawn(write);
         if let Err(error) = started {
             log.warn("copies", &[("failure", error.to_string().into())]);
         }
-        Arc::new(Self { queue: sender, held, broken })
+        let (queue, done) = (RwLock::new(Some(sender)), Mutex::new(done));
+        Arc::new(Self { queue, done, program, held, broken })
     }
 
     /// Takes a copy, if there is room for it. Never waits.
@@ -52,17 +66,36 @@ impl Place {
             return false;
         }
         self.held.fetch_add(bytes, Ordering::AcqRel);
-        let taken = self.queue.try_send(copy).is_ok();
+        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
+        let taken = queue.as_ref().is_some_and(|queue| queue.try_send(copy).is_ok());
         if !taken {
             self.held.fetch_sub(bytes, Ordering::AcqRel);
         }
         taken
     }
+
+    /// Takes no more copies, and waits until those that it has are written; a program that does not read them in this time is ended.
+    pub(super) fn close(&self, time: Duration) {
+        let queue = self.queue.write().unwrap_or_else(PoisonError::into_inner).take();
+        drop(queue);
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        if done.recv_timeout(time).is_err()
+            && let Some(program) = &mut *self.program.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            // It may have ended by itself.
+            let _ = program.kill();
+            let _ = program.wait();
+        }
+    }
 }
+
+/// A program that copies go to, while it runs.
+type Program = Arc<Mutex<Option<Child>>>;
 
 /// The thread that writes. It ends when nobody can give it copies any more, after what waits.
 struct Writer {
     to: CopyTo,
+    program: Program,
     queue: Receiver<Copy>,
     held: Arc<AtomicUsize>,
     broken: Arc<AtomicBool>,
@@ -74,7 +107,7 @@ struct Writer {
 enum Output {
     Lines(BufWriter<File>),
     Capture(BufWriter<File>),
-    Program(Child, BufWriter<ChildStdin>),
+    Program(Program, BufWriter<ChildStdin>),
 }
 
 impl Writer {
@@ -82,7 +115,7 @@ impl Writer {
         let mut output = None;
         loop {
             if output.is_none() {
-                match Output::open(&self.to) {
+                match Output::open(&self.to, &self.program) {
                     Ok(opened) => {
                         output = Some(opened);
                         self.broken.store(false, Ordering::Release);
@@ -103,7 +136,7 @@ impl Writer {
                 Err(_) => match open.flush() {
                     Ok(()) => match self.queue.recv() {
                         Ok(copy) => Some(copy),
-                        Err(_) => return open.end(),
+                        Err(_) => return,
                     },
                     Err(error) => {
                         self.complain("copies cannot be written", &error);
@@ -153,7 +186,7 @@ impl Writer {
 }
 
 impl Output {
-    fn open(to: &CopyTo) -> io::Result<Self> {
+    fn open(to: &CopyTo, program: &Program) -> io::Result<Self> {
         match to {
             CopyTo::Lines(path) => Ok(Self::Lines(BufWriter::new(append(path)?))),
             CopyTo::Capture(path) => {
@@ -171,7 +204,10 @@ impl Output {
                     .stdout(Stdio::null())
                     .spawn()?;
                 match child.stdin.take() {
-                    Some(input) => Ok(Self::Program(child, BufWriter::new(input))),
+                    Some(input) => {
+                        *program.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
+                        Ok(Self::Program(Arc::clone(program), BufWriter::new(input)))
+                    }
                     None => Err(io::Error::other("the program has no standard input")),
                 }
             }
@@ -190,21 +226,14 @@ impl Output {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Lines(file) | Self::Capture(file) => file.flush(),
-            Self::Program(child, input) => {
+            Self::Program(program, input) => {
                 input.flush()?;
-                match child.try_wait()? {
+                let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
+                match program.as_mut().map(Child::try_wait).transpose()?.flatten() {
                     Some(status) => Err(io::Error::other(format!("the program ended ({status})"))),
                     None => Ok(()),
                 }
             }
-        }
-    }
-
-    /// Lets a program see the end of its input, and end.
-    fn end(&mut self) {
-        if let Self::Program(child, _) = self {
-            // The input is closed with this value; a program that goes on is nobody's business here.
-            let _ = child.try_wait();
         }
     }
 }

@@ -72,9 +72,13 @@ fn mistakes_are_told_with_line_and_column_and_what_was_meant() {
 #[test]
 fn references_that_would_lead_nowhere_are_told_before_anything_runs() {
     let text = file(&format!("to = \"dcom://h/Shop\"\ncontract = \"{}\"\ninterface = \"Shop\"", contract()));
+    let reports = check(config(&text).unwrap()).unwrap();
+    let tell = of(&reports[0].operations, "tell");
+    assert!(matches!(tell, Crossing::Never(why) if why.contains("add a listener of dcom")), "{tell:?}");
+    assert_eq!(*of(&reports[0].operations, "count"), Crossing::Whole);
     wrong(
-        &text,
-        "`tell` passes a market::Watcher to the target, which calls it on dcom, and no listener here speaks dcom",
+        &format!("{text}callbacks = \"front\""),
+        "broker.toml:9:13: `tell` passes a market::Watcher to the target, which calls it on dcom",
     );
 }
 

@@ -147,10 +147,15 @@ impl Running {
         }
     }
 
-    /// Asks it to end by this signal; returns its exit code and what it said on standard error.
-    pub(crate) fn end(&mut self, signal: &str) -> (i32, String) {
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: &str) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    }
+
+    /// Asks it to end by this signal; returns its exit code and what it said on standard error.
+    pub(crate) fn end(&mut self, signal: &str) -> (i32, String) {
+        self.signal(signal);
         self.err.read_to_string(&mut self.told).unwrap();
         (self.child.wait().unwrap().code().unwrap_or(-1), self.told.clone())
     }
