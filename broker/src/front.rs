@@ -202,10 +202,28 @@ impl Servant for Gate {
         }
     }
 
+    fn opened(&self, link: &Arc<dyn Link>) {
+        let Some(front) = self.front.upgrade() else { return };
+        let capabilities = front.wire.capabilities();
+        if !capabilities.signals || capabilities.signals_are_calls {
+            return;
+        }
+        let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
+        for route in routes.iter() {
+            let (Some(opaque), Some(target)) = (&route.opaque, route.targets.first()) else { continue };
+            let listened = everywire::blocking(|| target.listen(link, &front, opaque.hears()));
+            if let Err(failure) = listened {
+                route.log.detail("no signals", || {
+                    vec![("route", route.name.clone().into()), ("failure", failure.to_string().into())]
+                });
+            }
+        }
+    }
+
     fn closed(&self, link: &dyn Link) {
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
         for target in routes.iter().flat_map(|route| &route.targets) {
-            target.forget(link.number());
+            target.forget(link.serial_number());
         }
     }
 }

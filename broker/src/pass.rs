@@ -11,7 +11,7 @@ use crate::pattern::Pattern;
 use crate::upstream::{Common, Upstream};
 use everywire::model::contract::InterfaceKind;
 use everywire::{Apart, Bytes, Failure, Interface, Reference};
-use everywire_model::{Body, Edit, Headers, Link, Method, Request};
+use everywire_model::{Body, Edit, Headers, Heard, Link, Method, Request, Subscription, Tidings};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -67,6 +67,12 @@ impl Opaque {
         };
         let Method::Named { interface, operation } = request.method() else { return false };
         fits(&self.key, request.key()) && fits(&self.interface, interface) && fits(&self.operation, operation)
+    }
+
+    /// Whether signals of an object with this key are for its callers.
+    pub(crate) fn hears(&self) -> impl Fn(&[u8]) -> bool + Send + Sync + 'static {
+        let key = self.key.clone();
+        move |held| key.as_ref().is_none_or(|pattern| pattern.fits(&String::from_utf8_lossy(held)))
     }
 
     /// Whether the operation may run twice.
@@ -136,6 +142,14 @@ struct Client {
     link: Weak<dyn Link>,
     apart: Arc<Apart>,
     lanes: HashMap<Bytes, Arc<Upstream>>,
+    /// What the target says unasked.
+    signals: Option<Subscription>,
+}
+
+impl Client {
+    fn new(link: &Arc<dyn Link>, near: &Front) -> Self {
+        Self { link: Arc::downgrade(link), apart: near.node.apart(), lanes: HashMap::new(), signals: None }
+    }
 }
 
 impl Lanes {
@@ -164,12 +178,11 @@ impl Lanes {
             // A call that was let in while its connection ended has come back behind that end.
             clients.retain(|_, client| client.link.strong_count() > 0);
         }
-        let client = match clients.entry(request.link().number()) {
+        let client = match clients.entry(request.link().serial_number()) {
             std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
             std::collections::hash_map::Entry::Vacant(place) => {
                 let near = near.ok_or_else(crate::upstream::ended)?;
-                let link = Arc::downgrade(request.link());
-                place.insert(Client { link, apart: near.node.apart(), lanes: HashMap::new() })
+                place.insert(Client::new(request.link(), near))
             }
         };
         if let Some(lane) = client.lanes.get(key) {
@@ -187,6 +200,44 @@ impl Lanes {
         }
         client.lanes.insert(key, Arc::clone(&lane));
         Ok(lane)
+    }
+
+    /// Has what the target says unasked go to a caller, from now on: of the objects whose keys fit. Waits for the target.
+    ///
+    /// # Errors
+    /// The target is not to be reached, or its wire cannot be listened to so.
+    pub(crate) fn listen(
+        &self,
+        link: &Arc<dyn Link>,
+        near: &Front,
+        fits: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
+    ) -> Result<(), Failure> {
+        let clients = || self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let apart = {
+            let mut clients = clients();
+            let client = clients.entry(link.serial_number()).or_insert_with(|| Client::new(link, near));
+            Arc::clone(&client.apart)
+        };
+        let mut reference = self.reference.clone();
+        for profile in &mut reference.profiles {
+            // All objects there.
+            profile.key = Bytes::new();
+        }
+        let to = Arc::downgrade(link);
+        let listener = move |tidings: Tidings<Heard>| {
+            if let (Tidings::Signal(heard), Some(to)) = (tidings, to.upgrade())
+                && fits(&heard.key)
+            {
+                // A caller that does not read is ended by its own connection.
+                let _ = to.emit(&heard.emission());
+            }
+        };
+        let object = apart.resolve(&reference)?.with_deadline(Some(self.timeout));
+        let signals = object.subscribe(None, Arc::new(listener))?;
+        if let Some(client) = clients().get_mut(&link.serial_number()) {
+            client.signals = Some(signals);
+        }
+        Ok(())
     }
 
     /// The connection of a caller is over.

@@ -6,12 +6,13 @@
 
 use crate::balance::Candidate;
 use crate::breaker::{Breaker, Change};
+use crate::front::Front;
 use crate::metrics::TargetMetrics;
 use crate::pass::Lanes;
 use crate::passage::Passage;
 use everywire::{Failure, Initiator, Kind, Object};
 use everywire_model::visit::WithHeaders;
-use everywire_model::{Encode, Expects, Method, Outcome, Sink, Target};
+use everywire_model::{Encode, Expects, Link, Method, Outcome, Sink, Target};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,6 +82,19 @@ impl Upstream {
     /// As the file names it.
     pub(crate) fn name(&self) -> &str {
         &self.common.name
+    }
+
+    /// Has what the target says unasked go to a caller: see [`Lanes::listen`].
+    pub(crate) fn listen(
+        &self,
+        link: &Arc<dyn Link>,
+        near: &Front,
+        fits: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
+    ) -> Result<(), Failure> {
+        match &self.lanes {
+            Some(lanes) => lanes.listen(link, near, fits),
+            None => Ok(()),
+        }
     }
 
     /// The connection of a caller is over.

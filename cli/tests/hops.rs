@@ -90,7 +90,9 @@ fn a_form_of_ours_is_raced_or_named_with_its_error() {
         for form in ["pass", "copy", "change-copy", "copy-change", "typed"] {
             let name = format!("everywire-broker-{lane}-{form}");
             let absent = report["absent"].as_array().unwrap().iter().find(|absent| absent["name"] == *name);
-            match absent {
+            // What is known to pass must do so for ever.
+            let passes = lane == "iiop" || (form == "typed" && ["nettcp", "dbus"].contains(&lane));
+            match absent.filter(|_| !passes) {
                 Some(absent) => assert!(!absent["why"].as_str().unwrap().is_empty()),
                 None => whole(&report, &name),
             }

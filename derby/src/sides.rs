@@ -1,7 +1,7 @@
 //! The two sides of a contestant: a server that stays, with its router, and clients that come and go.
 
 use crate::broken;
-use crate::contestants::{Between, Contestant, Router, Stand};
+use crate::contestants::{Between, Contestant, Route, Router, Stand};
 use crate::fresh::Fresh;
 use crate::link::{self, Link};
 use crate::measure::{Line, Plan};
@@ -69,17 +69,16 @@ impl Server {
     /// A backend that says it is where the hop listens, and the hop.
     fn start_lane(mut self, contestant: &Contestant, placement: &Placement) -> Result<Self, Failure> {
         let (front, back) = (free_port()?, free_port()?);
-        let stand = Stand { port: Some(back), ..self.stand(placement) };
-        let hop = contestant.setup.hop(&stand, front, back)?;
-        let place = hop.is_some().then_some(Place::Tcp(front));
-        let stand = Stand { publish: place.as_ref(), ..stand };
-        let server = contestant.setup.server(&stand)?;
-        let ref_file = stand.ref_file.clone();
-        if let Some(launch) = server {
+        let place = (contestant.route != Route::Direct).then_some(Place::Tcp(front));
+        let stand = Stand { port: Some(back), publish: place.as_ref(), ..self.stand(placement) };
+        let (ref_file, mut backend) = (stand.ref_file.clone(), None);
+        if let Some(launch) = contestant.setup.server(&stand)? {
             let mut running = Running::start(&launch, &placement.backend().into(), &self.dir, "backend")?;
             running.await_file(&ref_file, READY)?;
-            self.running = Some(running);
+            backend = Some(running);
         }
+        let hop = contestant.setup.hop(&stand, front, back)?;
+        self.running = backend;
         if let Some(Between { launch, ready }) = hop {
             let mut running = Running::start(&launch, &placement.server.into(), &self.dir, "hop")?;
             match ready {

@@ -367,7 +367,7 @@ pub trait Link: Send + Sync {
         Err(Failure::new(Kind::Unsupported, Initiator::Here, "this connection carries no signals"))
     }
     /// A number that no other connection of this process has or had; 0 where it is none.
-    fn number(&self) -> u64 {
+    fn serial_number(&self) -> u64 {
         0
     }
     /// The way back: objects that the caller serves on this very connection, where the wire carries calls both ways. Which of

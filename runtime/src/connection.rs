@@ -540,7 +540,7 @@ impl Link for Connection {
         Ok(())
     }
 
-    fn number(&self) -> u64 {
+    fn serial_number(&self) -> u64 {
         self.serial_number
     }
 

@@ -6,6 +6,9 @@ use everywire::model::{
     Answer, Encode, Header, Headers, Interface, Operation, Outcome, Remote, Request, Servant, Shape, visit,
 };
 use everywire::{Kind, Node};
+use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
+use everywire_tests::servants::Galley;
+use everywire_tests::servants::dbus::KEY;
 use everywire_tests::shop::market::{FindError, Missing, Shop};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -204,4 +207,38 @@ fn a_caller_is_sent_to_the_object_that_it_names() {
     assert_eq!(shop.get_orders(1).unwrap(), [order(0)]);
     // The caller's own connection is the only one there.
     assert_eq!(backend.connections(), 1);
+}
+
+#[test]
+fn calls_properties_and_signals_of_d_bus_pass() {
+    let scratch = Scratch::new();
+    let backend = Node::new();
+    backend.listen(&super::place("dbus", "backend", &scratch)).unwrap();
+    let _own = Galley::export(&backend, KEY);
+    let at = |name: &str| format!("dbus+unix://{}", scratch.path(name));
+    let _broker = start(&format!(
+        r#"
+        [listen.front]
+        address = "{}"
+        [[route]]
+        name = "kitchen"
+        to = "{}"
+        "#,
+        at("front.bus"),
+        at("backend.bus"),
+    ));
+    let client = Node::new();
+    let kitchen = client.connect::<dyn Kitchen>(&format!("{}#{KEY}", at("front.bus"))).unwrap();
+    let (ticks, ticked) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Condvar::new()));
+    let (noted, told) = (Arc::clone(&ticks), Arc::clone(&ticked));
+    let _listening = kitchen.signals().on(move |tick: KitchenTick| {
+        noted.lock().unwrap().push(tick.i);
+        told.notify_all();
+    });
+    assert_eq!(kitchen.divide(17, 5).unwrap(), (3, 2));
+    kitchen.set_title("broker").unwrap();
+    assert_eq!(kitchen.title().unwrap(), "broker");
+    kitchen.fire(100).unwrap();
+    let all = ticked.wait_timeout_while(ticks.lock().unwrap(), LONG, |ticks| ticks.len() < 100).unwrap().0;
+    assert!(all.iter().copied().eq(0..100), "{all:?}");
 }

@@ -79,7 +79,7 @@ pub trait Setup {
         None
     }
     /// What stands between client and backend: it listens at `front`, and passes everything on to `back`, both ports of the loopback
-    /// interface; it starts when the backend is there. `None`: client and backend meet.
+    /// interface; the backend is there. `None`: client and backend meet.
     fn hop(&self, _: &Stand<'_>, _front: u16, _back: u16) -> Result<Option<Between>, Failure> {
         Ok(None)
     }

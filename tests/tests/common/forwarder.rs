@@ -132,7 +132,8 @@ impl Forwarder {
 
     fn object(&self, request: &Request) -> Result<Object, Failure> {
         let mut clients = self.clients.lock().unwrap();
-        let client = clients.entry(request.link().number()).or_insert_with(|| self.client(request.link()));
+        let client =
+            clients.entry(request.link().serial_number()).or_insert_with(|| self.client(request.link()));
         let key = Bytes::copy_from_slice(request.key());
         if let Some(object) = client.objects.get(&key) {
             return Ok(object.clone());
@@ -167,11 +168,11 @@ impl Servant for Forwarder {
     fn opened(&self, link: &Arc<dyn Link>) {
         // Whoever only listens never calls.
         let mut clients = self.clients.lock().unwrap();
-        clients.entry(link.number()).or_insert_with(|| self.client(link));
+        clients.entry(link.serial_number()).or_insert_with(|| self.client(link));
     }
 
     fn closed(&self, link: &dyn Link) {
-        let gone = self.clients.lock().unwrap().remove(&link.number());
+        let gone = self.clients.lock().unwrap().remove(&link.serial_number());
         drop(gone);
     }
 

@@ -1,11 +1,12 @@
-//! Ours: `everywire broker`, of the same program, as anybody would start it.
+//! Ours: `everywire broker`, of the same program, as anybody would start it: by two addresses where those say all, else by a file of routes.
 
-use super::{Hop, Lane};
+use super::{Hop, Lane, orders};
 use crate::broken;
-use crate::contestants::published::{CHANGE_COPY, COPY, COPY_CHANGE, PASS, TYPED};
+use crate::contestants::published::{CHANGE_COPY, COPY_CHANGE, PASS, TYPED};
 use crate::contestants::{Missing, Stand};
 use crate::process::Launch;
 use everywire_model::Failure;
+use std::path::{Path, PathBuf};
 
 /// The broker in one of its forms.
 pub(super) struct Broker {
@@ -21,27 +22,64 @@ impl Hop for Broker {
     fn launch(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
         let program =
             std::env::current_exe().map_err(|error| broken(format!("this program's own file: {error}")))?;
-        let launch = Launch::new(program).with(["broker"]);
-        let launch = launch.with(["--from", &self.lane.front(front, stand.dir)]);
-        let launch = launch.with(["--to", &self.lane.back(back)]);
+        let launch = orders::at_home(self.lane, Launch::new(program).with(["broker"]), stand);
+        let (from, to) = (self.lane.front(front, stand.dir), orders::behind(stand, front, back)?);
         let launch = match self.form {
-            PASS => launch,
-            COPY => launch.with(["--copy", "count"]),
-            CHANGE_COPY => launch.with(["--edit", "before", "--copy", "count"]),
-            COPY_CHANGE => launch.with(["--copy", "count", "--edit", "after"]),
+            PASS => launch.with(["--from", &from, "--to", &to]),
             TYPED => {
-                launch.with(["--contract"]).with([contract(stand)?]).with(["--interface", "OrderService"])
+                let contract =
+                    written(stand.dir, "orders.idl", include_str!("../../../contracts/orders.idl"))?;
+                launch.with(["--from", &from, "--to", &to, "--contract"]).with([contract])
             }
-            other => return Err(broken(format!("nobody knows the form {other}"))),
+            _ => launch.with([written(stand.dir, "broker.toml", &self.routes(&from, &to, stand.dir)?)?]),
         };
-        Ok(launch)
+        Ok(launch.with(["--ref-file"]).with([stand.dir.join(READY)]))
+    }
+
+    /// Elsewhere a reference is an address and a name; there it has an identity that whoever exports the object gives it.
+    fn references(&self, dir: &Path) -> Option<PathBuf> {
+        (self.lane == Lane::Dcom).then(|| dir.join(READY))
+    }
+
+    /// It says so when it listens, and not before it knows its target.
+    fn ready(&self, dir: &Path) -> Option<PathBuf> {
+        Some(dir.join(READY))
     }
 }
 
-/// The contract of the race as a file.
-fn contract(stand: &Stand<'_>) -> Result<std::path::PathBuf, Failure> {
-    let path = stand.dir.join("orders.idl");
-    std::fs::write(&path, include_str!("../../../contracts/orders.idl"))
-        .map_err(|error| broken(format!("{}: {error}", path.display())))?;
+/// What it writes when it is ready.
+const READY: &str = "broker.refs";
+/// Where its copies go: to a thread that writes them, and from there nowhere.
+const COPIES: &str = "copies.pcapng";
+
+impl Broker {
+    /// A route with copies of calls and of answers, and with a header that is put in both, before or behind the copy.
+    fn routes(&self, from: &str, to: &str, dir: &Path) -> Result<String, Failure> {
+        let copies = dir.join(COPIES);
+        std::os::unix::fs::symlink("/dev/null", &copies)
+            .map_err(|error| broken(format!("{}: {error}", copies.display())))?;
+        let header = self.lane.header();
+        let edits = match self.form {
+            CHANGE_COPY => Some(true),
+            COPY_CHANGE => Some(false),
+            _ => None,
+        };
+        let edits = edits.map_or_else(String::new, |before| {
+            let edit = |answers: bool| {
+                format!(
+                    "  {{ put = {header:?}, value = \"by a broker\", before-copy = {before}, answers = {answers} }},\n"
+                )
+            };
+            format!("edits = [\n{}{}]\n", edit(false), edit(true))
+        });
+        Ok(format!(
+            "[listen.front]\naddress = {from:?}\n\n[[route]]\nname = \"orders\"\nto = [{to:?}]\ncopy = {{ to = {copies:?}, answers = true }}\n{edits}"
+        ))
+    }
+}
+
+fn written(dir: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {
+    let path = dir.join(name);
+    std::fs::write(&path, text).map_err(|error| broken(format!("{}: {error}", path.display())))?;
     Ok(path)
 }

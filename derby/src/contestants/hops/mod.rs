@@ -42,6 +42,10 @@ trait Hop {
     fn ready(&self, _: &Path) -> Option<PathBuf> {
         None
     }
+    /// The file of this directory in which it tells its own references, where clients cannot do with those of the backend at the hop's port.
+    fn references(&self, _: &Path) -> Option<PathBuf> {
+        None
+    }
     /// Whether it is so slow that a single message says all.
     fn sleeps(&self) -> bool {
         false
@@ -125,7 +129,8 @@ impl Setup for Through {
     }
 
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
-        orders::client(self.lane, stand, race, plan)
+        let references = self.hop.as_ref().and_then(|hop| hop.references(stand.dir));
+        orders::client(self.lane, stand, references.as_deref().unwrap_or(&stand.ref_file), race, plan)
     }
 
     fn lane(&self) -> Option<&'static str> {

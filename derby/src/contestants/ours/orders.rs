@@ -106,9 +106,15 @@ impl Lane {
         }
     }
 
-    /// Where the backend is, for whoever passes messages on to it.
-    pub(in crate::contestants) fn back(self, port: u16) -> String {
-        format!("{}://127.0.0.1:{port}", self.scheme())
+    /// The name of a header that goes from one end to the other, where the wire has such.
+    pub(in crate::contestants) fn header(self) -> &'static str {
+        match self {
+            // The identity of a service context, of those that vendors may take.
+            Self::Iiop => "0x45570001",
+            Self::NetTcp | Self::BasicHttp | Self::WsHttp => "{urn:derby}Passed",
+            Self::Dbus => "200",
+            Self::Dcom => "45570001-1a8c-11d3-b68f-00c04f8b72e7",
+        }
     }
 }
 
@@ -126,21 +132,38 @@ pub(in crate::contestants) fn backend(lane: Lane, stand: &Stand<'_>) -> Result<L
     Ok(at_home(lane, Launch::own("orders-backend")?, stand).with([&stand.ref_file]).with([address]))
 }
 
-/// The client.
+/// The client of whoever is told of in this file.
 pub(in crate::contestants) fn client(
     lane: Lane,
     stand: &Stand<'_>,
+    references: &Path,
     race: &Race,
     plan: &Plan,
 ) -> Result<Launch, Failure> {
     Ok(at_home(lane, Launch::own("orders-client")?, stand)
-        .with([&stand.ref_file])
+        .with([references])
         .with([race.name])
         .with(plan.arguments()))
 }
 
+/// The backend's reference, with the quotas that the largest answer needs, where there are some.
+fn told(ref_file: &Path) -> Result<String, Failure> {
+    let text = std::fs::read_to_string(ref_file)
+        .map_err(|error| broken(format!("{}: {error}", ref_file.display())))?;
+    let found = text.lines().find_map(|line| line.split_once('\t')).map(|(_, reference)| reference);
+    let reference = found.ok_or_else(|| broken("the backend says no reference"))?;
+    let quotas = [Lane::NetTcp, Lane::BasicHttp, Lane::WsHttp];
+    let quotas = quotas.iter().any(|lane| reference.starts_with(&format!("{}:", lane.scheme())));
+    Ok(if quotas { wcf::raised(reference) } else { reference.to_owned() })
+}
+
+/// The backend itself, for whoever passes messages on to it: what it tells leads to the hop.
+pub(in crate::contestants) fn behind(stand: &Stand<'_>, front: u16, back: u16) -> Result<String, Failure> {
+    Ok(told(&stand.ref_file)?.replace(&format!("127.0.0.1:{front}"), &format!("127.0.0.1:{back}")))
+}
+
 /// Both sides find what they must know beside the address.
-fn at_home(lane: Lane, launch: Launch, stand: &Stand<'_>) -> Launch {
+pub(in crate::contestants) fn at_home(lane: Lane, launch: Launch, stand: &Stand<'_>) -> Launch {
     if lane != Lane::Dcom {
         return launch;
     }
@@ -152,12 +175,7 @@ pub(super) fn child(kind: &str, arguments: &[String]) -> Result<(), Failure> {
     match (kind, arguments) {
         ("orders-backend", [ref_file, address]) => serve(Path::new(ref_file), address),
         ("orders-client", [ref_file, race, plan @ ..]) => {
-            let text =
-                std::fs::read_to_string(ref_file).map_err(|error| broken(format!("{ref_file}: {error}")))?;
-            let reference =
-                text.lines().find_map(|line| line.split_once('\t')).map(|(_, reference)| reference);
-            let reference = reference.ok_or_else(|| broken("the backend says no reference"))?;
-            call(reference, super::known(race)?, &Plan::parse(plan)?)
+            call(&told(Path::new(ref_file))?, super::known(race)?, &Plan::parse(plan)?)
         }
         _ => Err(unknown(format!("wrong arguments of a child for orders: {kind} {}", arguments.join(" ")))),
     }
@@ -216,7 +234,7 @@ impl Caller {
     /// One after the other: some listeners greet one client at a time, and slowly.
     fn connect(reference: &str) -> Result<Self, Failure> {
         let node = node();
-        let caller = Self { service: node.connect(&reference_of(reference))?, _node: node };
+        let caller = Self { service: node.connect(reference)?, _node: node };
         caller.call(1)?;
         Ok(caller)
     }
@@ -234,13 +252,6 @@ impl Caller {
         }
         Ok(())
     }
-}
-
-/// With the quotas that the largest answer needs, where there are some.
-fn reference_of(reference: &str) -> String {
-    let http = [Lane::NetTcp, Lane::BasicHttp, Lane::WsHttp];
-    let quotas = http.iter().any(|lane| reference.starts_with(&format!("{}:", lane.scheme())));
-    if quotas { wcf::raised(reference) } else { reference.to_owned() }
 }
 
 /// Connections are made when the first message needs them, and kept.
@@ -275,7 +286,10 @@ mod tests {
             let server = node();
             server.listen(&lane.front(0, dir.path())).unwrap();
             let service = server.export(KEY, Arc::new(Backend::new()) as Arc<dyn OrderService>);
-            let caller = Caller::connect(&server.print_friendly(service.reference())).unwrap();
+            let file = dir.path().join(lane.name());
+            std::fs::write(&file, format!("{KEY}\t{}\n", server.print_friendly(service.reference())))
+                .unwrap();
+            let caller = Caller::connect(&told(&file).unwrap()).unwrap();
             caller.call(500).unwrap();
             assert!(caller.service.get_orders(-1).is_err() && caller.service.get_orders(1001).is_err());
         }
