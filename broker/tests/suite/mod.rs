@@ -5,6 +5,7 @@ mod bridges;
 mod changes;
 mod checks;
 mod copies;
+mod foreign;
 mod passing;
 mod policies;
 mod signals;
