@@ -73,6 +73,32 @@ fn results_exceptions_and_failures_pass_without_a_contract() {
 }
 
 #[test]
+fn each_wire_that_passes_needs_no_contract() {
+    for wire in ["iiop", "dbus", "net.tcp", "basic"] {
+        let scratch = Scratch::new();
+        let (_backend, store, target) = shop_at(&super::place(wire, "backend", &scratch));
+        let front = super::place(wire, "front", &scratch);
+        let broker = start(&format!(
+            "[listen.front]\naddress = \"{front}\"\n[[route]]\nname = \"all\"\nto = \"{target}\"\n"
+        ));
+        let client = Node::new();
+        let shop = client.connect::<dyn Shop>(&broker.reference("all")).unwrap();
+        for _ in 0..3 {
+            assert_eq!(shop.get_orders(3).unwrap(), [order(0), order(1), order(2)], "{wire}");
+            assert_eq!(shop.mix(7, "äbc").unwrap(), (3, 3.5, "cbä".into()), "{wire}");
+        }
+        shop.set_title("corner").unwrap();
+        assert_eq!(*store.title.lock().unwrap(), "corner", "{wire}");
+        match shop.find(-1) {
+            Err(FindError::Missing(missing)) => assert_eq!(missing.number, -1, "{wire}"),
+            other => panic!("{wire}: {other:?}"),
+        }
+        let nobody = shop.tell(None, "x").unwrap_err();
+        assert_eq!(nobody.kind(), Kind::BadArgument, "{wire}: {nobody}");
+    }
+}
+
+#[test]
 fn every_object_of_a_target_without_a_key_is_reached() {
     let (backend, _, target) = shop_at("iiop://127.0.0.1:0");
     let second = super::Store::new();
