@@ -1,4 +1,7 @@
 //! What each route carries, and what it loses, before anything runs.
+//!
+//! Invariants: nothing connects and nothing listens; and an operation that is said to cross whole has values of each of its types that
+//! both wires can write.
 
 use crate::config::{Config, Mistakes, Mode};
 use crate::cross;

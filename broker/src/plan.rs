@@ -1,4 +1,7 @@
 //! A configuration whose addresses, contracts and interfaces were looked up: what can run.
+//!
+//! Invariants: a plan has no mistakes; each of its routes has a target, and all targets of one speak one wire; and nothing connects or
+//! listens while it is made.
 
 use crate::config::{Config, CopyTo, Mistakes, Mode, RouteConfig, Spot, meant};
 use crate::cross;

@@ -1,4 +1,6 @@
 //! A route as it runs: which calls it is for, where they go, and what they may take.
+//!
+//! Invariant: a route never changes; another configuration has other routes, and calls under way keep theirs.
 
 use crate::balance::Balancer;
 use crate::breaker::Breaker;

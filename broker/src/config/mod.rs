@@ -1,4 +1,6 @@
 //! The file that says what the broker does (`broker.toml`), read with the place of each value.
+//!
+//! Invariant: a configuration says only what its file says; what addresses and contracts mean is looked up later.
 
 mod mistakes;
 mod read;

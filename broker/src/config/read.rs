@@ -1,4 +1,6 @@
 //! From the text of a file to a configuration.
+//!
+//! Invariant: every field that is not asked for is a mistake, and all mistakes are told at once.
 
 use super::mistakes::{Mistakes, meant};
 use super::section::{At, Reader, Section};
