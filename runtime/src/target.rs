@@ -289,14 +289,21 @@ impl Drop for Asked {
 }
 
 /// A search for a way, for all who wait for it.
-struct Search(Remote);
+struct Search {
+    of: Remote,
+    /// Those who waited were told: whoever waits now has a search of their own.
+    told: bool,
+}
 
 impl Search {
-    fn run(self, until: Option<Instant>) {
-        let this = &self.0;
+    fn run(mut self, until: Option<Instant>) {
+        let this = &self.of;
         let found = this.locate(until).and_then(|()| this.way(until));
         let found = found.and_then(|(way, _turn)| this.node.seat(&way.connection));
-        for asked in this.take_seekers() {
+        let seekers = this.take_seekers();
+        self.told = true;
+        let this = &self.of;
+        for asked in seekers {
             let left = this.deadline.map(|deadline| deadline.saturating_sub(asked.begun.elapsed()));
             asked.tell(found.clone().map(|()| this.with_deadline(left)));
         }
@@ -305,8 +312,10 @@ impl Search {
 
 impl Drop for Search {
     fn drop(&mut self) {
-        // Those who are left are told that there is no way.
-        drop(self.0.take_seekers());
+        if !self.told {
+            // Those who are left are told that there is no way.
+            drop(self.of.take_seekers());
+        }
     }
 }
 
@@ -404,7 +413,7 @@ impl Target for Remote {
             }
             seekers.push((self.deadline, vec![asked]));
         }
-        let search = Search(self.share(self.deadline));
+        let search = Search { of: self.share(self.deadline), told: false };
         let (_, until) = self.times();
         self.node.apart(Box::new(move || search.run(until)));
     }

@@ -46,6 +46,29 @@ fn calls_return_their_results() {
     });
 }
 
+/// Whoever asks for the way in the moment in which it was found is told of the way, and not that the node was stopped: the search that
+/// ends took those with it who had a search of their own.
+#[test]
+fn a_way_that_is_asked_for_while_a_search_ends_is_found() {
+    let server = node();
+    let bound = server.listen("plain://127.0.0.1:0").unwrap();
+    server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let client = node();
+    for _ in 0..200 {
+        let target = Arc::clone(client.object(&probe_at(&bound)).unwrap().target());
+        let (sender, receiver) = mpsc::channel();
+        let again = Arc::clone(&target);
+        let first = sender.clone();
+        target.prepare(Box::new(move |found| {
+            first.send(found.map(drop)).unwrap();
+            again.prepare(Box::new(move |found| sender.send(found.map(drop)).unwrap()));
+        }));
+        for _ in 0..2 {
+            receiver.recv_timeout(LONG).unwrap().unwrap();
+        }
+    }
+}
+
 #[test]
 fn large_results_arrive_whole() {
     each("large", |address, object, _, _| {
