@@ -20,6 +20,7 @@ use crate::race::Race;
 use everywire_model::Failure;
 pub(in crate::contestants) use orders::Lane;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The mode of those who meet.
 const DIRECT: &str = "direct";
@@ -31,6 +32,9 @@ const FORMS: [(&str, &str); 5] = [
     (COPY_CHANGE, "copy-change"),
     (TYPED, "typed"),
 ];
+
+/// A backend starts in this time, and so do most hops.
+const STARTING: Duration = Duration::from_millis(40);
 
 /// What stands between.
 trait Hop {
@@ -45,6 +49,10 @@ trait Hop {
     /// The file of this directory in which it tells its own references, where clients cannot do with those of the backend at the hop's port.
     fn references(&self, _: &Path) -> Option<PathBuf> {
         None
+    }
+    /// About how long it takes to start.
+    fn starting(&self) -> Duration {
+        STARTING
     }
     /// Whether it is so slow that a single message says all.
     fn sleeps(&self) -> bool {
@@ -140,6 +148,10 @@ impl Setup for Through {
     fn hop(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Option<Between>, Failure> {
         let Some(hop) = &self.hop else { return Ok(None) };
         Ok(Some(Between { launch: hop.launch(stand, front, back)?, ready: hop.ready(stand.dir) }))
+    }
+
+    fn starting(&self) -> Duration {
+        STARTING + self.hop.as_ref().map_or(Duration::ZERO, |hop| hop.starting())
     }
 
     /// Hops listen on the loopback interface.
