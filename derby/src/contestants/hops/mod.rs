@@ -33,6 +33,8 @@ const FORMS: [(&str, &str); 5] = [
     (TYPED, "typed"),
 ];
 
+/// The one message of those who sleep: over one connection, since they sleep before they take each.
+const SLEEPY: &str = "10 kB";
 /// A backend starts in this time, and so do most hops.
 const STARTING: Duration = Duration::from_millis(40);
 
@@ -128,8 +130,8 @@ impl Setup for Through {
         race.passes()
     }
 
-    fn does(&self, race: &Race, operation: &str) -> bool {
-        !self.hop.as_ref().is_some_and(|hop| hop.sleeps()) || operation == race.headline
+    fn does(&self, _: &Race, operation: &str) -> bool {
+        !self.hop.as_ref().is_some_and(|hop| hop.sleeps()) || operation == SLEEPY
     }
 
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
@@ -137,8 +139,12 @@ impl Setup for Through {
     }
 
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+        let mut plan = plan.clone();
+        if self.hop.as_ref().is_some_and(|hop| hop.sleeps()) {
+            plan.operation = Some(SLEEPY.to_owned());
+        }
         let references = self.hop.as_ref().and_then(|hop| hop.references(stand.dir));
-        orders::client(self.lane, stand, references.as_deref().unwrap_or(&stand.ref_file), race, plan)
+        orders::client(self.lane, stand, references.as_deref().unwrap_or(&stand.ref_file), race, &plan)
     }
 
     fn lane(&self) -> Option<&'static str> {
