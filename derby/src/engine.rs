@@ -137,6 +137,14 @@ impl Ground<'_> {
     /// What comes after the races.
     fn rest(&self) -> Rest {
         let mut rest = Rest { building: pending(self.contestants, self.waves, 1), ..Rest::default() };
+        for race in self.races.iter().filter(|race| race.passes()) {
+            let held = self.contestants.iter().filter(|held| held.setup.enters(race));
+            let starting: Duration = held.map(|held| held.setup.starting()).sum();
+            let heats = self.placements.iter().filter(|placement| {
+                self.contestants.iter().any(|held| starts(self.options, true, race, held, placement))
+            });
+            rest.building += starting * u32::try_from(heats.count()).unwrap_or(1);
+        }
         for race in self.races {
             rest.rated += rates::take(self.options, race, self.contestants, self.placements);
             for held in self.contestants {

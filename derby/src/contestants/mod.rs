@@ -96,6 +96,10 @@ pub trait Setup {
     fn building(&self) -> Duration {
         Duration::ZERO
     }
+    /// About how long its server and what stands before it take to start, where there are so many of them that it counts.
+    fn starting(&self) -> Duration {
+        Duration::ZERO
+    }
     /// Whether it has processes that nobody here started, and whose CPU time nobody can tell from that of others.
     fn leaves_helpers(&self) -> bool {
         false

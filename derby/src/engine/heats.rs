@@ -1,4 +1,5 @@
-//! One wave: at one placement after the other its servers are started, and its clients come in turn, round after round.
+//! One wave: at one placement after the other its servers are started, and its clients come in turn, round after round; of a race with lanes, lane
+//! by lane.
 
 use super::cells::{Cell, mean, numbered, row};
 use super::counting::Traffic;
@@ -98,10 +99,35 @@ impl Derby<'_> {
             return Ok(());
         }
         self.progress.stage(&format!("{}: {}", race.title, placement.title));
+        // Lane by lane: whoever is compared races close to his measure, and nobody's processes wait for others longer than they must.
+        let mut lanes: Vec<Option<&'static str>> =
+            held.iter().filter_map(|at| contestants.get(*at)).map(|held| held.setup.lane()).collect();
+        lanes.dedup();
+        for lane in lanes {
+            let of_lane = |who: &&usize| {
+                contestants.get(**who).is_some_and(|contestant| contestant.setup.lane() == lane)
+            };
+            let begun = held.iter().position(|who| of_lane(&who)).unwrap_or(0);
+            let later = held.iter().skip(begun).filter(|who| !of_lane(who));
+            let starting = later
+                .filter_map(|at| contestants.get(*at))
+                .map(|held| held.setup.starting())
+                .sum::<Duration>();
+            self.pace.built(self.pending(heat.wave) + starting);
+            let held: Vec<usize> = held.iter().filter(of_lane).copied().collect();
+            self.lane(heat, &held, &fresh, link.as_ref());
+        }
+        Ok(())
+    }
+
+    /// Starts the servers of these contestants, and has their clients come in turn.
+    fn lane(&mut self, heat: Heat<'_>, held: &[usize], fresh: &Fresh, link: Option<&Rc<Link>>) {
+        let Heat { race, placement, .. } = heat;
+        let contestants = self.contestants;
         let mut servers = Vec::new();
         for (who, contestant) in held.iter().filter_map(|at| Some((*at, contestants.get(*at)?))) {
             let server = if self.is_ready(who, contestant) && self.goes_on() {
-                self.serve(&fresh, contestant, placement, link.as_ref())
+                self.serve(fresh, contestant, placement, link)
             } else {
                 None
             };
@@ -112,13 +138,12 @@ impl Derby<'_> {
         for round in 0..self.course.rounds {
             for (who, contestant, server) in &servers {
                 if interrupted().is_some() {
-                    return Ok(());
+                    return;
                 }
                 self.run_client(heat, round, *who, contestant, server.as_ref());
                 self.pace.done(client_of(race, contestant));
             }
         }
-        Ok(())
     }
 
     fn run_client(

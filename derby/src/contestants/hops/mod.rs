@@ -20,6 +20,7 @@ use crate::race::Race;
 use everywire_model::Failure;
 pub(in crate::contestants) use orders::Lane;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The mode of those who meet.
 const DIRECT: &str = "direct";
@@ -31,6 +32,11 @@ const FORMS: [(&str, &str); 5] = [
     (COPY_CHANGE, "copy-change"),
     (TYPED, "typed"),
 ];
+
+/// The one message of those who sleep: over one connection, since they sleep before they take each.
+const SLEEPY: &str = "10 kB";
+/// A backend starts in this time, and so do most hops.
+const STARTING: Duration = Duration::from_millis(40);
 
 /// What stands between.
 trait Hop {
@@ -45,6 +51,10 @@ trait Hop {
     /// The file of this directory in which it tells its own references, where clients cannot do with those of the backend at the hop's port.
     fn references(&self, _: &Path) -> Option<PathBuf> {
         None
+    }
+    /// About how long it takes to start.
+    fn starting(&self) -> Duration {
+        STARTING
     }
     /// Whether it is so slow that a single message says all.
     fn sleeps(&self) -> bool {
@@ -120,8 +130,8 @@ impl Setup for Through {
         race.passes()
     }
 
-    fn does(&self, race: &Race, operation: &str) -> bool {
-        !self.hop.as_ref().is_some_and(|hop| hop.sleeps()) || operation == race.headline
+    fn does(&self, _: &Race, operation: &str) -> bool {
+        !self.hop.as_ref().is_some_and(|hop| hop.sleeps()) || operation == SLEEPY
     }
 
     fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
@@ -129,8 +139,12 @@ impl Setup for Through {
     }
 
     fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+        let mut plan = plan.clone();
+        if self.hop.as_ref().is_some_and(|hop| hop.sleeps()) {
+            plan.operation = Some(SLEEPY.to_owned());
+        }
         let references = self.hop.as_ref().and_then(|hop| hop.references(stand.dir));
-        orders::client(self.lane, stand, references.as_deref().unwrap_or(&stand.ref_file), race, plan)
+        orders::client(self.lane, stand, references.as_deref().unwrap_or(&stand.ref_file), race, &plan)
     }
 
     fn lane(&self) -> Option<&'static str> {
@@ -140,6 +154,10 @@ impl Setup for Through {
     fn hop(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Option<Between>, Failure> {
         let Some(hop) = &self.hop else { return Ok(None) };
         Ok(Some(Between { launch: hop.launch(stand, front, back)?, ready: hop.ready(stand.dir) }))
+    }
+
+    fn starting(&self) -> Duration {
+        STARTING + self.hop.as_ref().map_or(Duration::ZERO, |hop| hop.starting())
     }
 
     /// Hops listen on the loopback interface.

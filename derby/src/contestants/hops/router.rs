@@ -9,6 +9,7 @@ use crate::process::Launch;
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 pub(super) const FAMILY: &str = mono::FAMILY;
 
@@ -52,6 +53,10 @@ impl Hop for Router {
     /// A connection that says nothing keeps its listener from the next one.
     fn ready(&self, dir: &Path) -> Option<PathBuf> {
         Some(dir.join(READY))
+    }
+
+    fn starting(&self) -> Duration {
+        Duration::from_millis(700)
     }
 
     fn sleeps(&self) -> bool {
