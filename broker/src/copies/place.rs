@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// Bytes that may wait for a place, whatever their number.
 const MOST_BYTES: usize = 64 << 20;
+/// How long a copy may wait for others, so that a busy route does not wake this thread for each.
+const MOMENT: Duration = Duration::from_millis(1);
 /// How long a place that broke is left alone before it is opened again.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -135,7 +137,11 @@ impl Writer {
                 // All that is there was written: let others see it.
                 Err(_) => match open.flush() {
                     Ok(()) => match self.queue.recv() {
-                        Ok(copy) => Some(copy),
+                        Ok(copy) => {
+                            // What comes within a moment is written together, and wakes nobody.
+                            std::thread::sleep(MOMENT);
+                            Some(copy)
+                        }
                         Err(_) => return,
                     },
                     Err(error) => {
