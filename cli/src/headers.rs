@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 /// There is no `=`, or no name before it.
 pub(crate) fn parse(text: &str) -> Result<Header, String> {
     // A name may be a namespace and a local name in braces, with a `=` in the namespace.
-    let from = if text.starts_with('{') { text.find('}').unwrap_or_default() } else { 0 };
+    let from = if text.starts_with('{') { text.find('}').unwrap_or(text.len()) } else { 0 };
     let at = text.get(from..).and_then(|rest| rest.find('=')).map(|at| at + from);
     match at.and_then(|at| text.split_at_checked(at)) {
         Some((name, value)) if !name.is_empty() => Ok(read(name, value.get(1..).unwrap_or_default())),
