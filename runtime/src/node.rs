@@ -104,7 +104,7 @@ impl Node {
     }
 
     /// Serves every object whose key begins so and that is not served by itself: of several prefixes the longest. Calls of operations
-    /// that the servant's interface has come with their number, all others with [`Request::UNKNOWN`]; what it has not answered holds
+    /// that the servant's interface has come with their number, all others with [`everywire_model::Request::UNKNOWN`]; what it has not answered holds
     /// back the connection it came by.
     pub fn export_prefix(&self, prefix: impl AsRef<[u8]>, servant: Arc<dyn Servant>) {
         self.guard
