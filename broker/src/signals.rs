@@ -9,7 +9,7 @@ use crate::route::Route;
 use crate::upstream::Upstream;
 use everywire::{Failure, Kind, Tidings};
 use everywire_model::signal::Listener;
-use everywire_model::{Heard, Interface, Signal, Sink, Subscription};
+use everywire_model::{Incoming, Interface, Signal, Sink, Subscription};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ fn run(watched: &Arc<Watched>, state: &Arc<State>, log: &Log) {
                 if !told {
                     told = true;
                     let fields = [
-                        ("route", watched.route.name.clone().into()),
+                        ("route", (*watched.route.name).into()),
                         ("target", watched.target.name().into()),
                         ("failure", failure.to_string().into()),
                     ];
@@ -155,7 +155,7 @@ fn subscribe(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscript
 }
 
 /// Emits a signal at each listener as one of the object that stands for the target there.
-fn pass_on(watched: &Watched, heard: &Heard) {
+fn pass_on(watched: &Watched, heard: &Incoming) {
     let route = &watched.route;
     let Some(signal) = find(&route.interface, heard) else { return };
     for front in watched.to.iter().filter_map(Weak::upgrade) {
@@ -166,7 +166,7 @@ fn pass_on(watched: &Watched, heard: &Heard) {
             }
             Err(failure) => {
                 let fields = [
-                    ("route", route.name.clone().into()),
+                    ("route", (*route.name).into()),
                     ("signal", signal.label.to_string().into()),
                     ("failure", failure.to_string().into()),
                 ];
@@ -177,6 +177,6 @@ fn pass_on(watched: &Watched, heard: &Heard) {
 }
 
 /// The signal that was heard.
-fn find<'i>(interface: &'i Interface, heard: &Heard) -> Option<&'i Signal> {
-    interface.signal(&heard.signal)
+fn find<'i>(interface: &'i Interface, heard: &Incoming) -> Option<&'i Signal> {
+    interface.signal(&heard.operation)
 }
