@@ -3,6 +3,7 @@
 #   make derby   the main job: build, and race Everywire beside raw sockets and omniORB on this machine
 #   make test    every test, with real peers; installs what it needs
 #   make quick   the check while you work: what has changed, without foreign programs
+#   make dist    what users install: crates and a Debian package
 #   make soak    fuzzing, faults, endurance, models, sanitizers: hours, apart from the tests
 
 CARGO ?= cargo
@@ -10,7 +11,7 @@ RACE  ?= callbacks calls opc bytes broker
 # All races together end within so many seconds after the build, the building of rivals included.
 DERBY_SECONDS ?= 570
 
-.PHONY: derby test quick soak setup build check fuzz instructions layout clean
+.PHONY: derby test quick dist soak setup build check fuzz instructions layout clean
 
 # The rivals come while the program is built, which needs none of them.
 derby:
@@ -32,6 +33,10 @@ test:
 # What takes hours: HOURS=2 PARTS="fuzz loom" for less.
 soak:
 	bash scripts/soak.sh $(or $(HOURS),24) $(PARTS)
+
+# PARTS="deb" for some of it; PROFILE=dev without optimisation.
+dist:
+	bash scripts/dist.sh $(PARTS)
 
 quick:
 	bash scripts/quick.sh

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Installs what scripts/dist.sh made where only Debian's base is, and tries it as somebody would who just did that.
+#
+#   scripts/dist-try.sh FOLDER
+#
+# FOLDER becomes the root of an empty Debian, if it is none yet. For root; needs debootstrap. Nothing of the network is used but Debian's
+# packages, for that root.
+set -euo pipefail
+suite=${EVERYWIRE_SUITE:-bookworm}
+say() { echo "dist-try: $*" >&2; }
+[ $# = 1 ] && [ "$(id -u)" = 0 ] || {
+  sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+}
+mkdir -p "$1"
+root=$(realpath "$1")
+cd "$(dirname "$0")/.."
+if [ ! -e "$root/etc/debian_version" ]; then
+  mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -v security | head -n 1 || true)
+  say "an empty Debian $suite in $root"
+  debootstrap --variant=minbase "$suite" "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 || {
+    tail -n 20 "$root.log" >&2
+    exit 1
+  }
+fi
+mkdir -p "$root/dist"
+cp build/dist/everywire_*.deb "$root/dist/"
+
+# In a root, and in namespaces of processes, mounts and the network of its own: only the loopback device is there.
+within() { unshare --pid --fork --mount --net --mount-proc="$root/proc" chroot "$root" /bin/sh -ec "PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH; $1"; }
+
+# The commands of the demo, each as it is printed, by the program that is found first.
+demo='
+  ip link set lo up 2>/dev/null || true
+  HOME=$(mktemp -d); export HOME
+  everywire demo >"$HOME/commands.sh" 2>"$HOME/told" & demo=$!
+  n=0; while ! grep -q Counters.Seconds "$HOME/commands.sh"; do sleep 0.1; n=$((n+1)); [ $n -lt 300 ] || { cat "$HOME/told"; exit 1; }; done
+  grep "^everywire" "$HOME/commands.sh" >"$HOME/list"
+  ok=0; while read -r command; do
+    sh -c "$command" >"$HOME/said" 2>&1 </dev/null || { echo "FAILED: $command"; cat "$HOME/said"; exit 1; }
+    ok=$((ok+1))
+  done <"$HOME/list"
+  kill $demo; wait $demo
+  echo "$ok commands of the demo work"
+'
+raise='perl -e "socket(S,2,2,0);\$r=pack(q(a16s),q(lo),0x49);ioctl(S,0x8914,\$r) or die" 2>/dev/null || true;'
+
+if ls "$root"/dist/*.deb >/dev/null 2>&1; then
+  say "the package"
+  within "dpkg --install /dist/everywire_*.deb >/dev/null; dpkg --audit; dpkg -s everywire | grep -E '^(Status|Version|Depends)'"
+  within "$raise everywire --version; zcat /usr/share/man/man1/everywire-call.1.gz | head -n 3; everywire explain E_NOINTERFACE; $demo"
+  within "bash -c 'source /usr/share/bash-completion/completions/everywire; COMP_LINE=\"everywire exp\"; COMP_POINT=13; COMP_WORDS=(everywire exp); COMP_CWORD=1; _everywire; echo \"completion: \${COMPREPLY[*]}\"'"
+  within "dpkg --remove everywire >/dev/null; ! command -v everywire; test ! -e /usr/share/man/man1/everywire.1.gz; echo removed"
+fi
+say "all of it works"
