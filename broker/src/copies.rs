@@ -200,9 +200,10 @@ fn copy(
         (None, Some(operation), _) => operation.arguments.clone(),
         (None, None, _) => Shape::Void,
     };
-    let label = match operation {
-        Some(operation) => operation.label.to_string(),
-        None => request.method().label().into_owned(),
+    let label = match (operation, &route.opaque) {
+        (Some(operation), _) => operation.label.to_string(),
+        (None, Some(opaque)) => opaque.label(request),
+        (None, None) => request.method().label().into_owned(),
     };
     Copy {
         at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO),

@@ -17,6 +17,9 @@ mod verification;
 pub use accepting::Accepting;
 pub use connecting::Connecting;
 
+pub(crate) use connecting::put_this;
+pub(crate) use exception::EXTENT as EXCEPTION_EXTENT;
+
 pub(crate) use crate::{REM_UNKNOWN, REM_UNKNOWN2, SCM_ACTIVATOR};
 
 use uuid::Uuid;
