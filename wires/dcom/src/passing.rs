@@ -243,3 +243,154 @@ pub(crate) fn turn_pdu(pdu: &mut [u8]) {
         *representation = 0;
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::session::passing_body;
+    use bytes::Bytes;
+    use everywire_model::Encode;
+    use everywire_model::visit::{Nothing, WithHeaders};
+
+    const ID: Uuid = uuid::uuid!("45570001-1a8c-11d3-b68f-00c04f8b72e7");
+
+    fn extent(len: u8) -> Extent {
+        Extent { id: Uuid::from_u128(len.into()), data: (0..len).collect::<Vec<_>>().into() }
+    }
+
+    /// A stub of another sender: ORPCTHIS with these extensions, then four octets.
+    fn stub(little: bool, extents: &[Extent], odd: bool) -> (Bytes, usize) {
+        let mut out = Vec::new();
+        crate::session::put_this(&mut out, 7, 0x0102_0304_0506_0708);
+        if !little {
+            turn_this(&mut out);
+        }
+        out.truncate(OrpcThis::LEN - 4);
+        put_extents(&mut out, 0, little, extents, odd);
+        let base = out.len();
+        out.extend_from_slice(&[1, 2, 3, 4]);
+        (out.into(), base)
+    }
+
+    /// What goes out of what came in.
+    fn passed(arguments: &dyn Encode) -> Result<(Vec<u8>, bool), Failure> {
+        let lead = Lead::of(arguments.carries(), THIS)?;
+        let mut out = Vec::new();
+        lead.put_this(&mut out, 6, 9)?;
+        out.extend_from_slice(&arguments.carries().body.unwrap().bytes);
+        Ok((out, lead.little))
+    }
+
+    #[test]
+    fn what_is_not_changed_goes_on_as_it_came_but_for_its_version() {
+        for little in [true, false] {
+            for (extents, odd) in
+                [(vec![], false), (vec![extent(0), extent(9)], false), (vec![extent(3)], true)]
+            {
+                let (stub, base) = stub(little, &extents, odd);
+                let (this, taken) = OrpcThis::parse(&stub, little).unwrap();
+                assert_eq!((taken, &this.extensions), (base, &extents));
+                let body = passing_body(&stub, base, little, THIS);
+                let (out, as_little) = passed(&body).unwrap();
+                let mut expected = stub.to_vec();
+                expected[if little { 2 } else { 3 }] = 6;
+                assert_eq!((out, as_little), (expected, little));
+            }
+        }
+    }
+
+    #[test]
+    fn changed_extensions_leave_the_values_at_their_place() {
+        for little in [true, false] {
+            for (extents, odd) in
+                [(vec![], false), (vec![extent(0), extent(9)], false), (vec![extent(3)], true)]
+            {
+                let (stub, base) = stub(little, &extents, odd);
+                let body = passing_body(&stub, base, little, THIS);
+                let mut headers = Headers::default();
+                headers.put(Header::bytes(ID.to_string(), vec![5; 5]));
+                headers.remove(format!("{{{}}}", extent(9).id));
+                let (out, _) = passed(&WithHeaders { values: &body, headers: &headers }).unwrap();
+                let (this, taken) = OrpcThis::parse(&out.clone().into(), little).unwrap();
+                assert_eq!((taken & 7, &out[taken..]), (base & 7, &[1, 2, 3, 4][..]));
+                let kept = extents.iter().filter(|held| held.id != extent(9).id).cloned();
+                let brought = Extent { id: ID, data: vec![5; 5].into() };
+                assert_eq!(this.extensions, kept.chain([brought]).collect::<Vec<_>>());
+                let before = OrpcThis::parse(&stub, little).unwrap().0;
+                assert_eq!((this.cid, this.version), (before.cid, (5, 6)));
+                let names: Vec<_> =
+                    body.codec.headers(&body).unwrap().into_iter().map(|held| held.name).collect();
+                assert_eq!(names, extents.iter().map(|held| held.id.to_string()).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_extensions_go_out_than_come_in() {
+        let (stub, base) = stub(true, &[extent(1)], false);
+        let body = passing_body(&stub, base, true, THIS);
+        let mut headers = Headers::default();
+        (0..64).for_each(|_| headers.add(Header::text(ID.to_string(), "x")));
+        let refused = passed(&WithHeaders { values: &body, headers: &headers }).unwrap_err();
+        assert_eq!(refused.kind(), Kind::LimitExceeded);
+        let mut own = Headers::default();
+        own.add(Header::text(crate::session::EXCEPTION_EXTENT.to_string(), "x"));
+        let refused = Lead::of(WithHeaders { values: &Nothing, headers: &own }.carries(), THIS).unwrap_err();
+        assert_eq!(refused.kind(), Kind::BadArgument);
+    }
+
+    #[test]
+    fn no_octet_of_what_came_makes_it_panic() {
+        let mut headers = Headers::default();
+        headers.add(Header::text(ID.to_string(), "x"));
+        for little in [true, false] {
+            let (stub, base) = stub(little, &[extent(3), extent(8)], false);
+            for at in 0..base {
+                for value in [0, 1, 0x7f, 0xff] {
+                    let mut changed = stub.to_vec();
+                    changed[at] = value;
+                    for len in [base, at] {
+                        let body = passing_body(&changed.clone().into(), len, little, THIS);
+                        let _ = passed(&body);
+                        let _ = passed(&WithHeaders { values: &body, headers: &headers });
+                        let _ = body.codec.headers(&body);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_passes_whole_and_in_its_byte_order() {
+        let stub: Bytes = vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0x80, 4, 2, 7].into();
+        let body = passing_body(&stub, 8, false, THAT);
+        let lead = Lead::of(body.carries(), THAT).unwrap();
+        let mut out = Vec::new();
+        lead.put_that(&mut out).unwrap();
+        out.extend_from_slice(&body.bytes);
+        assert_eq!((out, lead.little), (stub.to_vec(), false));
+        // One whose HRESULT was taken off, and a call, are no answers.
+        let mut cut = body.clone();
+        cut.dialect = THAT;
+        assert_eq!(Lead::of(cut.carries(), THAT).unwrap_err().kind(), Kind::Unsupported);
+        assert_eq!(Lead::of(body.carries(), THIS).unwrap_err().kind(), Kind::Unsupported);
+    }
+
+    #[test]
+    fn a_pdu_is_put_into_the_other_byte_order() {
+        use crate::pdu::{Pdu, Request};
+        let request = Request { alloc_hint: 9, context: 2, opnum: 3, object: Some(ID), stub: 0..0 };
+        let mut out = Vec::new();
+        Pdu::Request(request).write(&mut out, frame::FIRST | frame::LAST, 77, &[1, 2, 3, 4]);
+        turn_pdu(&mut out);
+        let (header, pdu, _) = Pdu::parse(&out).unwrap();
+        assert!(!header.little && header.call == 77 && usize::from(header.length) == out.len());
+        let Pdu::Request(read) = pdu else { panic!() };
+        assert_eq!((read.alloc_hint, read.context, read.opnum, read.object), (9, 2, 3, Some(ID)));
+        assert_eq!(&out[read.stub], [1, 2, 3, 4]);
+        for len in 0..out.len() {
+            turn_pdu(&mut out[..len]);
+        }
+    }
+}

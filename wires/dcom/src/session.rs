@@ -24,6 +24,17 @@ pub(crate) use crate::{REM_UNKNOWN, REM_UNKNOWN2, SCM_ACTIVATOR};
 
 use uuid::Uuid;
 
+/// A stub that passes, for tests.
+#[cfg(test)]
+pub(crate) fn passing_body(
+    stub: &bytes::Bytes,
+    base: usize,
+    little: bool,
+    kind: u32,
+) -> everywire_model::Body {
+    values::passing(stub, base, little, everywire_model::Budget::default(), None, kind)
+}
+
 /// Whether results of an ORPC operation hold their HRESULT as values, so that the session neither adds nor takes one.
 #[inline]
 pub(crate) fn tells_hresult(iid: Uuid, opnum: u16) -> bool {
