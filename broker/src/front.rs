@@ -202,7 +202,7 @@ impl Servant for Gate {
             let listened = everywire::blocking(|| target.listen(link, &front, opaque.hears()));
             if let Err(failure) = listened {
                 route.log.detail("no signals", || {
-                    vec![("route", route.name.clone().into()), ("failure", failure.to_string().into())]
+                    vec![("route", (*route.name).into()), ("failure", failure.to_string().into())]
                 });
             }
         }

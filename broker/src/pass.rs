@@ -11,7 +11,7 @@ use crate::pattern::Pattern;
 use crate::upstream::{Common, Upstream};
 use everywire::model::contract::InterfaceKind;
 use everywire::{Apart, Bytes, Failure, Interface, Reference};
-use everywire_model::{Body, Edit, Headers, Heard, Link, Method, Request, Subscription, Tidings, Wire};
+use everywire_model::{Body, Headers, Heard, Link, Method, Request, Subscription, Tidings, Wire};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -40,7 +40,7 @@ pub(crate) static ANY: Interface = Interface {
 
 /// Which calls a route without a contract is for.
 pub(crate) struct Opaque {
-    wire: &'static dyn Wire,
+    pub(crate) wire: &'static dyn Wire,
     key: Option<Pattern>,
     interface: Option<Pattern>,
     operation: Option<Pattern>,
@@ -84,12 +84,7 @@ impl Opaque {
     /// What a call is of, for people.
     pub(crate) fn label(&self, request: &Request) -> String {
         let Method::Named { interface, operation } = request.method() else { return String::new() };
-        let (interface, operation) = self.wire.call_words(interface, operation);
-        match (self.wire.makes_objects(), &*interface) {
-            (false, _) => operation.into_owned(),
-            (true, "") => "(an object)".to_owned(),
-            (true, interface) => format!("{interface} {operation}"),
-        }
+        label(self.wire, interface, operation).into_owned()
     }
 
     /// Whether signals of an object with this key are for its callers.
@@ -109,39 +104,47 @@ impl Opaque {
     }
 }
 
-/// Changes of headers that a route makes.
+/// Changes of headers that a route makes: made once, and beside each message of the route.
 #[derive(Debug, Default)]
 pub(crate) struct Edits {
-    /// Of calls, before a copy is taken, and behind it.
-    pub(crate) before: Vec<Edit>,
-    pub(crate) behind: Vec<Edit>,
-    pub(crate) answers: Vec<Edit>,
+    /// Of calls, those that a copy has too, if there are any.
+    pub(crate) copies: Option<Arc<Headers>>,
+    /// Of calls, all.
+    pub(crate) calls: Headers,
+    pub(crate) answers: Headers,
 }
 
 impl Edits {
     pub(crate) fn new(config: &RouteConfig) -> Self {
-        let of = |answers: bool, before: bool| {
-            let fits = config
-                .edits
-                .iter()
-                .filter(move |edit| edit.answers == answers && (answers || edit.before_copy == before));
-            fits.map(|edit| edit.edit.clone()).collect()
-        };
-        Self { before: of(false, true), behind: of(false, false), answers: of(true, false) }
+        let (mut edits, mut copies) = (Self::default(), Headers::default());
+        let of_calls =
+            |before| config.edits.iter().filter(move |edit| !edit.answers && edit.before_copy == before);
+        for edit in of_calls(true) {
+            copies.edit(edit.edit.clone());
+            edits.calls.edit(edit.edit.clone());
+        }
+        of_calls(false).for_each(|edit| edits.calls.edit(edit.edit.clone()));
+        let of_answers = config.edits.iter().filter(|edit| edit.answers);
+        of_answers.for_each(|edit| edits.answers.edit(edit.edit.clone()));
+        Self { copies: (!copies.is_empty()).then(|| Arc::new(copies)), ..edits }
     }
 
-    /// A body with these changes. The bytes are shared.
-    pub(crate) fn on(edits: &[Edit], body: &Body) -> Body {
+    /// A body with such changes, if any. The bytes are shared.
+    pub(crate) fn on(edits: Option<&Headers>, body: &Body) -> Body {
+        let Some(edits) = edits else { return body.clone() };
         let mut headers = body.headers().cloned().unwrap_or_default();
-        edits.iter().for_each(|edit| headers.edit(edit.clone()));
+        edits.edits().iter().for_each(|edit| headers.edit(edit.clone()));
         body.clone().with_headers(headers)
     }
+}
 
-    /// Beside values.
-    pub(crate) fn beside(edits: &[Edit]) -> Headers {
-        let mut headers = Headers::default();
-        edits.iter().for_each(|edit| headers.edit(edit.clone()));
-        headers
+/// What a call is of that no contract describes, for people.
+pub(crate) fn label<'a>(wire: &dyn Wire, interface: &'a [u8], operation: &'a [u8]) -> Cow<'a, str> {
+    let (interface, operation) = wire.call_words(interface, operation);
+    match (wire.makes_objects(), &*interface) {
+        (false, _) => operation,
+        (true, "") => Cow::Borrowed("(an object)"),
+        (true, interface) => format!("{interface} {operation}").into(),
     }
 }
 

@@ -5,10 +5,9 @@
 //! may run twice; once it may have run, no later failure says that it did not; and it is answered once, whatever happens.
 
 use crate::config::Mode;
-use crate::copies::{Copied, Direction};
+use crate::copies::{Copied, Said};
 use crate::front::Front;
 use crate::limits::Permit;
-use crate::pass::Edits;
 use crate::pattern::Who;
 use crate::references::References;
 use crate::route::Route;
@@ -45,7 +44,7 @@ pub(crate) struct Passage {
     tried: Vec<usize>,
     /// Whether it may have run in an attempt that failed.
     maybe: bool,
-    copied: Vec<Arc<Copied>>,
+    copied: Copied,
     _permit: Permit,
 }
 
@@ -55,9 +54,9 @@ impl Passage {
         let index = request.index();
         if !route.lets(who) {
             route.metrics.refused("denied");
-            route.log.detail("denied", || {
-                vec![("route", route.name.clone().into()), ("caller", who.source().into())]
-            });
+            route
+                .log
+                .detail("denied", || vec![("route", (*route.name).into()), ("caller", who.source().into())]);
             let failure = Failure::new(Kind::Refused, Initiator::Peer, "this caller may not make this call");
             return request.answer(Answer::Failed(&failure));
         }
@@ -80,20 +79,13 @@ impl Passage {
             route.metrics.refused("invalid");
             return request.answer(Answer::Failed(&failure));
         }
-        let mut copied = Vec::new();
-        let before = &route.edits.before;
-        let changed =
-            (!before.is_empty() && !route.copies.is_empty()).then(|| Edits::on(before, request.body()));
-        for copier in &route.copies {
-            let body = changed.as_ref().unwrap_or_else(|| request.body());
-            match copier.take(Direction::Call, route, &request, body, who) {
-                Ok(one) => copied.extend(one),
-                Err(failure) => {
-                    route.metrics.refused("copy");
-                    return request.answer(Answer::Failed(&failure));
-                }
+        let copied = match Copied::of(route, &request, who) {
+            Ok(copied) => copied,
+            Err(failure) => {
+                route.metrics.refused("copy");
+                return request.answer(Answer::Failed(&failure));
             }
-        }
+        };
         route.metrics.under_way.inc();
         let passage = Self {
             request,
@@ -165,15 +157,9 @@ impl Passage {
         &self.request
     }
 
-    /// The encoded arguments; those that are passed on as they came have the route's changes of headers.
+    /// The encoded arguments, as they came.
     pub(crate) fn body(&self) -> Body {
-        let body = self.request.body();
-        let Edits { before, behind, .. } = &self.route.edits;
-        match (&self.route.opaque, before.as_slice(), behind.as_slice()) {
-            (None, ..) | (_, [], []) => body.clone(),
-            (_, edits, []) | (_, [], edits) => Edits::on(edits, body),
-            (_, before, behind) => Edits::on(behind, &Edits::on(before, body)),
-        }
+        self.request.body().clone()
     }
 
     /// How its arguments are passed on.
@@ -273,10 +259,13 @@ impl Passage {
     /// Results of a call that nobody here reads.
     fn passed(mut self, body: Body) {
         self.route.metrics.done.inc();
-        self.copy_answer(&body, None);
-        let edits = &self.route.edits.answers;
-        let body = if edits.is_empty() { body } else { Edits::on(edits, &body) };
-        self.request.answer(Answer::Done(&body));
+        self.copied.answer(&self.route, &self.request, &body, Said::Done);
+        let headers = &self.route.edits.answers;
+        if headers.is_empty() {
+            self.request.answer(Answer::Done(&body));
+        } else {
+            self.request.answer(Answer::Done(&WithHeaders { values: &body, headers }));
+        }
         self.over();
     }
 
@@ -287,7 +276,7 @@ impl Passage {
         } else {
             self.route.metrics.failed(failure.kind());
         }
-        self.copy_answer(&encoded.body, None);
+        self.copied.answer(&self.route, &self.request, &encoded.body, Said::Passed(encoded));
         self.request.answer(Answer::Passed { encoded, failure });
         self.over();
     }
@@ -300,14 +289,13 @@ impl Passage {
                 Err(failure) => return self.fail(&failure),
             };
             route.metrics.done.inc();
-            self.copy_answer(body, None);
+            self.copied.answer(&route, &self.request, body, Said::Done);
             let encode = |sink: &mut dyn Sink| values.put(body, &operation.results, sink);
-            let edits = &route.edits.answers;
-            if edits.is_empty() {
+            let headers = &route.edits.answers;
+            if headers.is_empty() {
                 self.request.answer(Answer::Done(&encode));
             } else {
-                let headers = Edits::beside(edits);
-                self.request.answer(Answer::Done(&WithHeaders { values: &encode, headers: &headers }));
+                self.request.answer(Answer::Done(&WithHeaders { values: &encode, headers }));
             }
         }
         self.over();
@@ -326,7 +314,7 @@ impl Passage {
             Err(failure) => return self.fail(&failure),
         };
         route.metrics.raised.inc();
-        self.copy_answer(&raised.body, Some(&shape));
+        self.copied.answer(&route, &self.request, &raised.body, Said::Raised(known));
         let fields = |sink: &mut dyn Sink| values.put(&raised.body, &shape, sink);
         self.request.answer(Answer::Raised { shape: known, fields: &fields });
         self.over();
@@ -372,7 +360,7 @@ impl Passage {
         let target = target.map(|target| target.name().to_owned()).unwrap_or_default();
         let fields = || {
             vec![
-                ("route", route.name.clone().into()),
+                ("route", (*route.name).into()),
                 ("operation", operation.into()),
                 ("target", target.into()),
                 ("kind", failure.kind().word().into()),
@@ -393,12 +381,6 @@ impl Passage {
         }
         self.request.answer(Answer::Failed(&told));
         self.over();
-    }
-
-    fn copy_answer(&self, body: &Body, raised: Option<&Shape>) {
-        for copied in &self.copied {
-            copied.answer(&self.route, &self.request, body, raised);
-        }
     }
 
     fn over(&self) {

@@ -17,13 +17,13 @@ use crate::plan::{RoutePlan, TargetPlan};
 use crate::references::{MOST, References};
 use crate::upstream::Upstream;
 use everywire::{Bytes, Failure, Interface, Node, Object};
-use everywire_model::{Contract, Headers, Hold, Request};
+use everywire_model::{Contract, Hold, Request};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// A route.
 pub(crate) struct Route {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) contract: Arc<Contract>,
     pub(crate) interface: Hold<Interface>,
     /// What callers name; empty for objects behind references.
@@ -110,7 +110,7 @@ impl Route {
             (matched(label) || matched(name), config.idempotent.iter().any(fits))
         });
         Ok(Arc::new(Self {
-            name: config.name.value.clone(),
+            name: config.name.value.as_str().into(),
             contract: Arc::clone(&plan.contract),
             interface: plan.interface.clone(),
             key: plan.key.clone(),
@@ -140,13 +140,6 @@ impl Route {
             headers: config.matches.header.clone(),
             edits: Edits::new(config),
         }))
-    }
-
-    /// Changes of headers beside the values of calls.
-    pub(crate) fn beside_calls(&self) -> Option<Headers> {
-        let Edits { before, behind, .. } = &self.edits;
-        let edits = before.iter().chain(behind).cloned().collect::<Vec<_>>();
-        (!edits.is_empty()).then(|| Edits::beside(&edits))
     }
 
     /// The route to an object behind a reference that this one passes on: calls to it are neither matched nor copied, and nothing is

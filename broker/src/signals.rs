@@ -106,7 +106,7 @@ fn run(watched: &Arc<Watched>, state: &Arc<State>, log: &Log) {
                 if !told {
                     told = true;
                     let fields = [
-                        ("route", watched.route.name.clone().into()),
+                        ("route", (*watched.route.name).into()),
                         ("target", watched.target.name().into()),
                         ("failure", failure.to_string().into()),
                     ];
@@ -166,7 +166,7 @@ fn pass_on(watched: &Watched, heard: &Heard) {
             }
             Err(failure) => {
                 let fields = [
-                    ("route", route.name.clone().into()),
+                    ("route", (*route.name).into()),
                     ("signal", signal.label.to_string().into()),
                     ("failure", failure.to_string().into()),
                 ];

@@ -205,7 +205,11 @@ impl Upstream {
             let (interface, operation, _) = passage.request().passing();
             let method = Method::Named { interface: &interface, operation: &operation };
             let nothing = passage.request().expects() == Expects::Nothing;
-            return self.pass(passage, &*target, method, &body, nothing);
+            let headers = &route.edits.calls;
+            if headers.is_empty() {
+                return self.pass(passage, &*target, method, &body, nothing);
+            }
+            return self.pass(passage, &*target, method, &WithHeaders { values: &body, headers }, nothing);
         }
         let Some(operation) = route.interface.operations.get(passage.index) else {
             return passage.ended(Outcome::Failed(late()));
@@ -216,12 +220,12 @@ impl Upstream {
         };
         let encode = |sink: &mut dyn Sink| values.put(&body, &operation.arguments, sink);
         let method = Method::Typed { interface: Some(&route.interface), operation };
-        match route.beside_calls() {
-            Some(headers) => {
-                let with = WithHeaders { values: &encode, headers: &headers };
-                self.pass(passage, &*target, method, &with, operation.oneway);
-            }
-            None => self.pass(passage, &*target, method, &encode, operation.oneway),
+        let headers = &route.edits.calls;
+        if headers.is_empty() {
+            self.pass(passage, &*target, method, &encode, operation.oneway);
+        } else {
+            let with = WithHeaders { values: &encode, headers };
+            self.pass(passage, &*target, method, &with, operation.oneway);
         }
     }
 

@@ -164,6 +164,8 @@ pub(crate) enum CopyTo {
     Program(String),
     /// Another route, whose answers nobody hears.
     Route(String),
+    /// Nowhere: a thread counts their octets.
+    Count,
 }
 
 /// `[admin]`.

@@ -280,7 +280,11 @@ fn look<'s>(get: &mut Get<'_>, signature: &'s [u8], depth: u32, handles: usize) 
         b's' | b'o' => {
             let text = get.string()?;
             let good = match code {
-                b's' => str::from_utf8(text).is_ok_and(|text| !text.contains('\0')),
+                // Most text is short and plain: one look at each octet.
+                b's' => {
+                    text.iter().all(|octet| matches!(octet, 1..=0x7f))
+                        || !text.contains(&0) && str::from_utf8(text).is_ok()
+                }
                 _ => names::is_long_path(text),
             };
             if !good {
