@@ -1,5 +1,6 @@
 //! Listeners, and the gates at which calls come in.
 
+use crate::calls::Calls;
 use crate::config::Listen;
 use crate::metrics::Metrics;
 use crate::passage::Passage;
@@ -30,6 +31,8 @@ pub(crate) struct Front {
     pub(crate) bound: String,
     /// Calls that no route was for.
     unmatched: Counter,
+    /// Calls under way that came by it.
+    pub(crate) calls: Arc<Calls>,
     /// The objects, and what tells their contracts apart.
     gates: Mutex<HashMap<Place, (Cell, String)>>,
 }
@@ -43,6 +46,7 @@ impl Front {
         listen: &Listen,
         wire: &'static dyn Wire,
         builder: Builder,
+        calls: Arc<Calls>,
         unmatched: Counter,
     ) -> Result<Arc<Self>, Failure> {
         let node = Node::from(builder.build());
@@ -54,6 +58,7 @@ impl Front {
             address: listen.address.clone(),
             bound,
             unmatched,
+            calls,
             gates: Mutex::default(),
         }))
     }

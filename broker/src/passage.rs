@@ -1,12 +1,15 @@
 //! One call on its way through the broker.
 //!
-//! States: *let in* (matched, within its limits, copied), *sent* (a target has it, or it waits for the connection), *ended* (answered).
+//! States: *let in* (matched, within its limits, copied), *sent* (a target has it, or it waits for the connection), *ended* (answered, or
+//! withdrawn by its caller: then the target is told, where its wire has a word for it).
 //! Invariants: a call is sent to one target at a time; it is sent again only if nothing of it ran, or if the route says that its operation
 //! may run twice; once it may have run, no later failure says that it did not; and it is answered once, whatever happens.
 
+use crate::calls::{Entry, Note};
 use crate::config::Mode;
 use crate::copies::{Copied, Direction};
 use crate::front::Front;
+use crate::hops;
 use crate::limits::Permit;
 use crate::pass::Edits;
 use crate::pattern::Who;
@@ -20,7 +23,9 @@ use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::Raised;
 use everywire_model::object::unexpected;
 use everywire_model::visit::WithHeaders;
-use everywire_model::{Answer, Body, Encoded, Operation, Outcome, Request, Shape, Sink};
+use everywire_model::{
+    Answer, Body, Edit, Encoded, Expects, Headers, Operation, Outcome, Request, Shape, Sink,
+};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -46,6 +51,11 @@ pub(crate) struct Passage {
     /// Whether it may have run in an attempt that failed.
     maybe: bool,
     copied: Vec<Arc<Copied>>,
+    /// Brokers that it has passed, this one among them; 0 where nobody counts.
+    hops: u32,
+    /// Its place among the calls of its listener, whose callers may withdraw them; nothing for what nobody waits for.
+    entry: Option<Entry>,
+    answered: bool,
     _permit: Permit,
 }
 
@@ -61,6 +71,13 @@ impl Passage {
             let failure = Failure::new(Kind::Refused, Initiator::Peer, "this caller may not make this call");
             return request.answer(Answer::Failed(&failure));
         }
+        let hops = match hops::count(request.body(), route.hops) {
+            Ok(hops) => hops,
+            Err(failure) => {
+                route.metrics.refused("hops");
+                return request.answer(Answer::Failed(&failure));
+            }
+        };
         let begun = Instant::now();
         let source = route.limits.counts_sources().then(|| who.source());
         let permit = match route.limits.take(source, begun) {
@@ -95,6 +112,11 @@ impl Passage {
             }
         }
         route.metrics.under_way.inc();
+        let waits = request.expects() == Expects::Reply;
+        let entry = near
+            .as_ref()
+            .filter(|_| waits)
+            .and_then(|near| near.calls.enter(request.link().serial_number(), request.id()));
         let passage = Self {
             request,
             route: Arc::clone(route),
@@ -107,6 +129,9 @@ impl Passage {
             tried: Vec::new(),
             maybe: false,
             copied,
+            hops,
+            entry,
+            answered: false,
             _permit: permit,
         };
         Box::new(passage).send();
@@ -150,9 +175,15 @@ impl Passage {
         self.waited = true;
     }
 
-    /// A target gets it now.
-    pub(crate) fn sent(&mut self) {
+    /// A target gets it now. Returns whether its caller still wants it.
+    pub(crate) fn sent(&mut self) -> bool {
         self.attempts += 1;
+        self.entry.as_ref().is_none_or(|entry| entry.leaves(self.attempts))
+    }
+
+    /// What tells where it went, in this try, once that is known; it may have ended by then.
+    pub(crate) fn note(&self) -> Option<(Note, u32)> {
+        Some((self.entry.as_ref()?.note(), self.attempts))
     }
 
     /// The listener that it came by.
@@ -165,15 +196,33 @@ impl Passage {
         &self.request
     }
 
-    /// The encoded arguments; those that are passed on as they came have the route's changes of headers.
-    pub(crate) fn body(&self) -> Body {
+    /// The encoded arguments; those that are passed on as they came have the changes of headers. `hop` is what the target's wire calls the
+    /// count of brokers.
+    pub(crate) fn body(&self, hop: Option<&str>) -> Body {
         let body = self.request.body();
-        let Edits { before, behind, .. } = &self.route.edits;
-        match (&self.route.opaque, before.as_slice(), behind.as_slice()) {
-            (None, ..) | (_, [], []) => body.clone(),
-            (_, edits, []) | (_, [], edits) => Edits::on(edits, body),
-            (_, before, behind) => Edits::on(behind, &Edits::on(before, body)),
+        if self.route.opaque.is_none() {
+            return body.clone();
         }
+        let mut headers = None;
+        self.edits(hop).for_each(|edit| {
+            headers.get_or_insert_with(|| body.headers().cloned().unwrap_or_default()).edit(edit);
+        });
+        match headers {
+            Some(headers) => body.clone().with_headers(headers),
+            None => body.clone(),
+        }
+    }
+
+    /// The headers beside values that are read and written anew.
+    pub(crate) fn beside(&self, hop: Option<&str>) -> Option<Headers> {
+        let mut headers = None;
+        self.edits(hop).for_each(|edit| headers.get_or_insert_with(Headers::default).edit(edit));
+        headers
+    }
+
+    fn edits(&self, hop: Option<&str>) -> impl Iterator<Item = Edit> {
+        let Edits { before, behind, .. } = &self.route.edits;
+        before.iter().chain(behind).cloned().chain(hops::tell(hop, self.hops))
     }
 
     /// How its arguments are passed on.
@@ -185,7 +234,9 @@ impl Passage {
             return Ok(Values::default());
         }
         let resolver = self.request.link().resolver();
-        let sides = Sides { route: &self.route, resolver, to: self.far(), back: self.near.clone() };
+        let to_callers = !self.route.faces_callers;
+        let sides =
+            Sides { route: &self.route, resolver, to: self.far(), back: self.near.clone(), to_callers };
         sides.lead(body, &operation.arguments)
     }
 
@@ -201,6 +252,7 @@ impl Passage {
     pub(crate) fn handed_on(mut self: Box<Self>, sent: Result<(), Failure>) {
         match sent {
             Ok(()) => {
+                self.answered = true;
                 self.route.metrics.done.inc();
                 // A caller on a wire without oneways waits for an answer.
                 self.request.answer(Answer::Done(&|_: &mut dyn Sink| Ok(())));
@@ -241,7 +293,8 @@ impl Passage {
     /// What did not run may be sent again: to each of the other targets, and as often as the route says. What may have run, only if
     /// it may run twice.
     fn may_try_again(&self, failure: &Failure) -> bool {
-        if self.left().is_some_and(|left| left.is_zero()) {
+        let withdrawn = self.entry.as_ref().is_some_and(Entry::is_withdrawn);
+        if withdrawn || self.left().is_some_and(|left| left.is_zero()) {
             return false;
         }
         let others = u32::try_from(self.route.targets.len()).unwrap_or(u32::MAX).saturating_sub(1);
@@ -266,12 +319,15 @@ impl Passage {
         let target = self.tried.last().and_then(|at| self.route.targets.get(*at));
         let resolver = target.map(|target| target.object.target().resolver());
         let resolver = resolver.unwrap_or_else(|| self.request.link().resolver());
-        let sides = Sides { route: &self.route, resolver, to: self.near.clone(), back: self.far() };
+        let to_callers = self.route.faces_callers;
+        let sides =
+            Sides { route: &self.route, resolver, to: self.near.clone(), back: self.far(), to_callers };
         sides.lead(body, list).map_err(|failure| failure.with_completed(Completed::Yes))
     }
 
     /// Results of a call that nobody here reads.
     fn passed(mut self, body: Body) {
+        self.answered = true;
         self.route.metrics.done.inc();
         self.copy_answer(&body, None);
         let edits = &self.route.edits.answers;
@@ -282,6 +338,7 @@ impl Passage {
 
     /// An exception or a failure of such a call, as it came.
     fn passed_as(mut self, encoded: &Encoded, failure: &Failure) {
+        self.answered = true;
         if encoded.raised {
             self.route.metrics.raised.inc();
         } else {
@@ -299,6 +356,7 @@ impl Passage {
                 Ok(values) => values,
                 Err(failure) => return self.fail(&failure),
             };
+            self.answered = true;
             route.metrics.done.inc();
             self.copy_answer(body, None);
             let encode = |sink: &mut dyn Sink| values.put(body, &operation.results, sink);
@@ -325,6 +383,7 @@ impl Passage {
             Ok(values) => values,
             Err(failure) => return self.fail(&failure),
         };
+        self.answered = true;
         route.metrics.raised.inc();
         self.copy_answer(&raised.body, Some(&shape));
         let fields = |sink: &mut dyn Sink| values.put(&raised.body, &shape, sink);
@@ -355,6 +414,7 @@ impl Passage {
 
     /// Answers with a failure, in words for callers; what only concerns the broker goes to the log.
     fn fail(mut self, failure: &Failure) {
+        self.answered = true;
         let route = Arc::clone(&self.route);
         route.metrics.failed(failure.kind());
         let mut told = told(failure);
@@ -406,6 +466,14 @@ impl Passage {
 impl Drop for Passage {
     fn drop(&mut self) {
         self.route.metrics.under_way.dec();
+        if !self.answered {
+            // Its caller has withdrawn it while a target had it, or the broker has ended.
+            self.route.metrics.failed(Kind::Cancelled);
+            self.route.log.detail("withdrawn", || {
+                let completed = if self.attempts > 0 { Completed::Maybe } else { Completed::No };
+                vec![("route", self.route.name.clone().into()), ("completed", word(completed).into())]
+            });
+        }
     }
 }
 

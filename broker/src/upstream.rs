@@ -33,6 +33,8 @@ pub(crate) struct Common {
     breaker: Option<Breaker>,
     healthy: AtomicBool,
     metrics: Option<TargetMetrics>,
+    /// What its wire calls the count of brokers.
+    hop: Option<&'static str>,
 }
 
 /// One target of a route, or the way of one caller to it.
@@ -57,6 +59,8 @@ impl Upstream {
         if let Some(metrics) = &metrics {
             metrics.up.set(1);
         }
+        let wire =
+            object.reference().profiles.iter().find_map(|profile| everywire::wires::named(profile.wire));
         let common = Arc::new(Common {
             name,
             oneway,
@@ -64,6 +68,7 @@ impl Upstream {
             breaker,
             healthy: AtomicBool::new(true),
             metrics,
+            hop: wire.and_then(|wire| wire.hop_header()),
         });
         Arc::new(Self { common, object, lanes, sought: AtomicBool::new(false), line: Mutex::default() })
     }
@@ -198,14 +203,16 @@ impl Upstream {
         if let Some(metrics) = &self.common.metrics {
             metrics.calls.inc();
         }
-        passage.sent();
+        if !passage.sent() {
+            return passage.ended(Outcome::Failed(withdrawn()));
+        }
         let route = Arc::clone(&passage.route);
-        let body = passage.body();
+        let body = passage.body(self.common.hop);
         if route.opaque.is_some() {
             let (interface, operation, _) = passage.request().passing();
             let method = Method::Named { interface: &interface, operation: &operation };
             let nothing = passage.request().expects() == Expects::Nothing;
-            return self.pass(passage, &*target, method, &body, nothing);
+            return self.pass(passage, &target, method, &body, nothing);
         }
         let Some(operation) = route.interface.operations.get(passage.index) else {
             return passage.ended(Outcome::Failed(late()));
@@ -216,19 +223,19 @@ impl Upstream {
         };
         let encode = |sink: &mut dyn Sink| values.put(&body, &operation.arguments, sink);
         let method = Method::Typed { interface: Some(&route.interface), operation };
-        match route.beside_calls() {
+        match passage.beside(self.common.hop) {
             Some(headers) => {
                 let with = WithHeaders { values: &encode, headers: &headers };
-                self.pass(passage, &*target, method, &with, operation.oneway);
+                self.pass(passage, &target, method, &with, operation.oneway);
             }
-            None => self.pass(passage, &*target, method, &encode, operation.oneway),
+            None => self.pass(passage, &target, method, &encode, operation.oneway),
         }
     }
 
     fn pass(
         self: &Arc<Self>,
         passage: Box<Passage>,
-        target: &dyn Target,
+        target: &Arc<dyn Target>,
         method: Method<'_>,
         arguments: &dyn Encode,
         oneway: bool,
@@ -240,7 +247,8 @@ impl Upstream {
         }
         self.common.outstanding.fetch_add(1, Ordering::AcqRel);
         let under_way = UnderWay(Arc::clone(self));
-        target.submit(
+        let note = passage.note();
+        let ticket = target.submit(
             method,
             arguments,
             Box::new(move |outcome| {
@@ -253,6 +261,9 @@ impl Upstream {
                 passage.ended(outcome);
             }),
         );
+        if let Some((note, attempt)) = note {
+            note.there(attempt, Arc::clone(target), ticket);
+        }
     }
 
     /// A call ended: what that says of the target.
@@ -314,6 +325,10 @@ fn is_the_targets(kind: Kind) -> bool {
 
 pub(crate) fn ended() -> Failure {
     Failure::new(Kind::Cancelled, Initiator::Here, "the broker has ended")
+}
+
+fn withdrawn() -> Failure {
+    Failure::new(Kind::Cancelled, Initiator::User, "the caller has withdrawn the call")
 }
 
 fn late() -> Failure {

@@ -399,6 +399,11 @@ impl Shared {
         read(&self.ambient).iter().filter_map(|held| held.ambient.clone()).collect()
     }
 
+    /// Whether anybody gets notices.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observer.is_some()
+    }
+
     pub(crate) fn notice(&self, notice: &Notice) {
         if let Some(observer) = &self.observer {
             observer(notice);

@@ -88,6 +88,10 @@ impl Wire for Wcf {
         Limits::default().with_message(u32::MAX.into())
     }
 
+    fn hop_header(&self) -> Option<&'static str> {
+        Some(soap::HOPS)
+    }
+
     fn sniff(&self, first: &[u8]) -> Sniff {
         sniff(first)
     }
