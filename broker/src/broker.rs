@@ -93,7 +93,7 @@ impl Broker {
     pub fn references(&self) -> Vec<(String, String, String)> {
         let state = self.inner.state();
         let of = |route: &Arc<Route>| {
-            let (key, name, opaque) = (route.key.clone(), route.name.clone(), route.opaque.is_some());
+            let (key, name, opaque) = (route.key.clone(), route.name.to_string(), route.opaque.is_some());
             state.fronts.iter().filter_map(move |front| {
                 let reference = match opaque {
                     true => front.node.published_as("", &key),
@@ -338,7 +338,7 @@ impl Inner {
             }
         }
         for (name, copier) in copiers {
-            if let Some(route) = routes.iter().find(|route| route.name == name) {
+            if let Some(route) = routes.iter().find(|route| *route.name == *name) {
                 copier.lead_to(route);
             }
         }

@@ -12,12 +12,15 @@ use crate::config::{CopyConfig, CopyTo};
 use crate::json;
 use crate::log::{Log, timestamp};
 use crate::metrics::Metrics;
+use crate::pass::Edits;
 use crate::pattern::Who;
 use crate::route::Route;
-use everywire::{Failure, Initiator, Kind};
-use everywire_model::{Body, Request, Shape};
+use everywire::{Bytes, Failure, Initiator, Interface, Kind};
+use everywire_model::shape::Struct;
+use everywire_model::{Body, Encoded, Headers, Hold, Request, Shape};
 use place::Place;
 use prometheus_client::metrics::counter::Counter;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -30,12 +33,12 @@ static CALLS: AtomicU64 = AtomicU64::new(1);
 pub(crate) struct Places(Mutex<Vec<(CopyTo, Weak<Place>)>>);
 
 impl Places {
-    fn open(&self, to: &CopyTo, queue: usize, lost: &Counter, log: &Log) -> Arc<Place> {
+    fn open(&self, to: &CopyTo, queue: usize, lost: &Counter, metrics: &Metrics, log: &Log) -> Arc<Place> {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         places.retain(|(_, place)| place.strong_count() > 0);
         let known = places.iter().find(|(held, _)| held == to).and_then(|(_, place)| place.upgrade());
         known.unwrap_or_else(|| {
-            let place = Place::open(to, queue, lost.clone(), log.clone());
+            let place = Place::open(to, queue, lost.clone(), metrics.copied_bytes(&shown(to)), log.clone());
             places.push((to.clone(), Arc::downgrade(&place)));
             place
         })
@@ -50,6 +53,16 @@ impl Places {
             places.iter().filter_map(|(_, place)| place.upgrade()).collect()
         };
         places.iter().for_each(|place| place.close(time));
+    }
+}
+
+/// A place as metrics show it.
+fn shown(to: &CopyTo) -> String {
+    match to {
+        CopyTo::Lines(path) | CopyTo::Capture(path) => path.display().to_string(),
+        CopyTo::Program(command) => command.split_whitespace().next().unwrap_or_default().to_owned(),
+        CopyTo::Route(name) => format!("route {name}"),
+        CopyTo::Count => String::from("count"),
     }
 }
 
@@ -68,37 +81,48 @@ enum To {
     Route(OnceLock<Weak<Route>>),
 }
 
-/// What was copied.
+/// What was copied: shares of what the call consists of, so that taking one costs no more than counting references.
 pub(crate) struct Copy {
     at: Duration,
     call: u64,
     route: Arc<str>,
-    operation: String,
+    interface: Hold<Interface>,
+    /// The number of the operation, and what it is called where no contract numbers it.
+    index: usize,
+    operation: Bytes,
     /// Who called, where that is known.
     caller: Option<String>,
     what: What,
     body: Body,
-    /// What the values look like.
-    shape: Shape,
+    /// Changes of headers that the copy has.
+    edits: Option<Arc<Headers>>,
 }
 
 enum What {
     Arguments,
     Results,
-    Raised(String),
+    Raised(Hold<Struct>),
+    /// An exception that nobody here reads: its identity.
+    Passed(String),
 }
 
-/// Which way a message goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// To the target.
-    Call,
+/// How a call was answered.
+#[derive(Clone, Copy)]
+pub(crate) enum Said<'a> {
+    /// With results.
+    Done,
+    /// With this exception.
+    Raised(&'a Hold<Struct>),
+    /// With an exception, or a failure, that nobody here reads.
+    Passed(&'a Encoded),
 }
 
-/// A call of which a copy was taken.
+/// Which copies were taken of a call, so that its answer is copied, too.
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Copied {
-    copier: Arc<Copier>,
     call: u64,
+    /// A bit for each copier of the route.
+    by: u64,
 }
 
 impl Copier {
@@ -109,15 +133,10 @@ impl Copier {
         metrics: &Metrics,
         log: &Log,
     ) -> Arc<Self> {
-        let shown = match &config.to {
-            CopyTo::Lines(path) | CopyTo::Capture(path) => path.display().to_string(),
-            CopyTo::Program(command) => command.split_whitespace().next().unwrap_or_default().to_owned(),
-            CopyTo::Route(name) => format!("route {name}"),
-        };
-        let (taken, lost) = metrics.copies(route, &shown);
+        let (taken, lost) = metrics.copies(route, &shown(&config.to));
         let to = match &config.to {
             CopyTo::Route(_) => To::Route(OnceLock::new()),
-            to => To::Place(places.open(to, config.queue, &lost, log)),
+            to => To::Place(places.open(to, config.queue, &lost, metrics, log)),
         };
         Arc::new(Self { to, required: config.required, answers: config.answers, taken, lost })
     }
@@ -129,90 +148,87 @@ impl Copier {
             let _ = to.set(Arc::downgrade(route));
         }
     }
-
-    /// Takes a copy of a call.
-    ///
-    /// # Errors
-    /// It cannot be taken, and must be.
-    pub(crate) fn take(
-        self: &Arc<Self>,
-        _: Direction,
-        route: &Route,
-        request: &Request,
-        body: &Body,
-        who: &Who,
-    ) -> Result<Option<Arc<Copied>>, Failure> {
-        let call = CALLS.fetch_add(1, Ordering::Relaxed);
-        let index = request.index();
-        let taken = match &self.to {
-            To::Place(place) => {
-                let caller = route.asks_who().then(|| who.source());
-                place.put(copy(route, request, call, caller, What::Arguments, body, None))
-            }
-            To::Route(to) => {
-                let to = to.get().and_then(Weak::upgrade);
-                to.is_some_and(|to| shadow::send(&to, route, index, body))
-            }
-        };
-        if taken {
-            self.taken.inc();
-            return Ok(Some(Arc::new(Copied { copier: Arc::clone(self), call })));
-        }
-        self.lost.inc();
-        if self.required {
-            let what = "the copy of this call that the route requires cannot be taken";
-            return Err(Failure::new(Kind::Busy, Initiator::Peer, what).with_hint("try again later"));
-        }
-        Ok(None)
-    }
 }
 
 impl Copied {
-    /// The call was answered: with these results, or with this exception.
-    pub(crate) fn answer(&self, route: &Route, request: &Request, body: &Body, raised: Option<&Shape>) {
-        let To::Place(place) = &self.copier.to else { return };
-        if !self.copier.answers {
+    /// Takes the copies of a call that its route asks for.
+    ///
+    /// # Errors
+    /// One cannot be taken, and must be.
+    pub(crate) fn of(route: &Route, request: &Request, who: &Who) -> Result<Self, Failure> {
+        let mut copied = Self::default();
+        if route.copies.is_empty() {
+            return Ok(copied);
+        }
+        copied.call = CALLS.fetch_add(1, Ordering::Relaxed);
+        for (at, copier) in route.copies.iter().enumerate() {
+            let taken = match &copier.to {
+                To::Place(place) => {
+                    let caller = route.asks_who().then(|| who.source());
+                    place.put(copied.copy(route, request, caller, What::Arguments, request.body()))
+                }
+                To::Route(to) => {
+                    let body = Edits::on(route.edits.copies.as_deref(), request.body());
+                    let to = to.get().and_then(Weak::upgrade);
+                    to.is_some_and(|to| shadow::send(&to, route, request.index(), &body))
+                }
+            };
+            if taken {
+                copier.taken.inc();
+                copied.by |= 1 << at;
+                continue;
+            }
+            copier.lost.inc();
+            if copier.required {
+                let what = "the copy of this call that the route requires cannot be taken";
+                return Err(Failure::new(Kind::Busy, Initiator::Peer, what).with_hint("try again later"));
+            }
+        }
+        Ok(copied)
+    }
+
+    /// The call was answered.
+    pub(crate) fn answer(self, route: &Route, request: &Request, body: &Body, said: Said<'_>) {
+        if self.by == 0 {
             return;
         }
-        let what = raised.map_or(What::Results, |shape| What::Raised(shape.noun().into_owned()));
-        let taken = place.put(copy(route, request, self.call, None, what, body, raised));
-        if taken {
-            self.copier.taken.inc()
-        } else {
-            self.copier.lost.inc()
-        };
+        for (at, copier) in route.copies.iter().enumerate() {
+            let To::Place(place) = &copier.to else { continue };
+            if !copier.answers || self.by & 1 << at == 0 {
+                continue;
+            }
+            let what = match said {
+                Said::Done => What::Results,
+                Said::Raised(shape) => What::Raised(shape.clone()),
+                Said::Passed(encoded) => What::Passed(encoded.id.clone()),
+            };
+            let counter = if place.put(self.copy(route, request, None, what, body)) {
+                &copier.taken
+            } else {
+                &copier.lost
+            };
+            counter.inc();
+        }
     }
-}
 
-fn copy(
-    route: &Route,
-    request: &Request,
-    call: u64,
-    caller: Option<String>,
-    what: What,
-    body: &Body,
-    raised: Option<&Shape>,
-) -> Copy {
-    let operation = route.interface.operations.get(request.index());
-    let shape = match (raised, operation, &what) {
-        (Some(shape), ..) => shape.clone(),
-        (None, Some(operation), What::Results) => operation.results.clone(),
-        (None, Some(operation), _) => operation.arguments.clone(),
-        (None, None, _) => Shape::Void,
-    };
-    let label = match operation {
-        Some(operation) => operation.label.to_string(),
-        None => request.method().label().into_owned(),
-    };
-    Copy {
-        at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO),
-        call,
-        route: route.name.as_str().into(),
-        operation: label,
-        caller,
-        what,
-        body: body.clone(),
-        shape,
+    fn copy(self, route: &Route, request: &Request, caller: Option<String>, what: What, body: &Body) -> Copy {
+        let edits = match what {
+            What::Arguments => route.edits.copies.clone(),
+            _ => None,
+        };
+        let (_, operation, _) = request.passing();
+        Copy {
+            at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO),
+            call: self.call,
+            route: Arc::clone(&route.name),
+            interface: route.interface.clone(),
+            index: request.index(),
+            operation,
+            caller,
+            what,
+            body: body.clone(),
+            edits,
+        }
     }
 }
 
@@ -222,22 +238,51 @@ impl Copy {
         self.body.bytes.len()
     }
 
+    /// What the operation is called.
+    fn label(&self) -> Cow<'_, str> {
+        match self.interface.operations.get(self.index) {
+            Some(operation) => Cow::Borrowed(&operation.label),
+            None => String::from_utf8_lossy(&self.operation),
+        }
+    }
+
+    /// What the values look like, where a contract tells.
+    fn shape(&self) -> Option<Shape> {
+        let operation = self.interface.operations.get(self.index);
+        match &self.what {
+            What::Arguments => operation.map(|operation| operation.arguments.clone()),
+            What::Results => operation.map(|operation| operation.results.clone()),
+            What::Raised(shape) => Some(Shape::Struct(shape.clone())),
+            What::Passed(_) => None,
+        }
+    }
+
+    /// What an exception is called.
+    fn raised(&self) -> Cow<'_, str> {
+        match &self.what {
+            What::Raised(shape) => Shape::Struct(shape.clone()).noun().into_owned().into(),
+            What::Passed(id) => Cow::Borrowed(id),
+            What::Arguments | What::Results => Cow::Borrowed(""),
+        }
+    }
+
     /// A line of JSON. Values that do not read as the contract says are octets.
     fn line(&self) -> String {
         // Without a contract nobody knows what the octets mean.
-        let known = (!matches!(self.shape, Shape::Void)).then(|| json::of(&self.body, &self.shape)).flatten();
+        let known = self.shape().and_then(|shape| json::of(&self.body, &shape));
         let values = known.unwrap_or_else(|| json::octets(&self.body.bytes));
         let mut line = format!(
             "{{\"time\":\"{}\",\"route\":{},\"call\":{},\"operation\":{}",
             timestamp(self.at),
             json::text(&self.route),
             self.call,
-            json::text(&self.operation)
+            json::text(&self.label())
         );
         if let Some(caller) = &self.caller {
             line.push_str(&format!(",\"caller\":{}", json::text(caller)));
         }
-        if let Some(Ok(headers)) = self.body.headers().map(|headers| headers.list(&self.body))
+        let body = Edits::on(self.edits.as_deref(), &self.body);
+        if let Some(Ok(headers)) = body.headers().map(|headers| headers.list(&body))
             && !headers.is_empty()
         {
             let each = headers.iter().map(|header| {
@@ -252,8 +297,9 @@ impl Copy {
         match &self.what {
             What::Arguments => line.push_str(&format!(",\"arguments\":{values}")),
             What::Results => line.push_str(&format!(",\"results\":{values}")),
-            What::Raised(name) => {
-                line.push_str(&format!(",\"raised\":{},\"fields\":{values}", json::text(name)))
+            What::Raised(_) | What::Passed(_) => {
+                let name = json::text(&self.raised());
+                line.push_str(&format!(",\"raised\":{name},\"fields\":{values}"));
             }
         }
         line.push_str("}\n");
@@ -265,8 +311,8 @@ impl Copy {
         let what = match &self.what {
             What::Arguments => "arguments of".to_owned(),
             What::Results => "results of".to_owned(),
-            What::Raised(name) => format!("{name} of"),
+            What::Raised(_) | What::Passed(_) => format!("{} of", self.raised()),
         };
-        format!("{}: {what} {}, call {}", self.route, self.operation, self.call)
+        format!("{}: {what} {}, call {}", self.route, self.label(), self.call)
     }
 }

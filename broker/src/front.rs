@@ -9,7 +9,7 @@ use crate::route::Route;
 use everywire::{Builder, Bytes, Failure, Initiator, Interface, Kind, Node, Reference};
 use everywire_model::{Answer, Hold, Link, Request, Servant, Shape, Wire};
 use prometheus_client::metrics::counter::Counter;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -83,21 +83,7 @@ impl Front {
     /// From now on these are the objects, and their routes. What is called meanwhile goes by the one or the other.
     pub(crate) fn set(self: &Arc<Self>, wanted: HashMap<Place, Vec<Arc<Route>>>) {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut gone = Vec::new();
-        gates.retain(|place, (cell, _)| {
-            let stays = wanted.contains_key(place);
-            if !stays {
-                *cell.write().unwrap_or_else(PoisonError::into_inner) = Arc::from([]);
-                gone.push(place.clone());
-            }
-            stays
-        });
-        for (key, _) in gone {
-            // All interfaces of the object go with it; those that stay are served anew below.
-            self.node.withdraw(&key);
-            self.node.withdraw_prefix(&key);
-            gates.retain(|(held, _), _| *held != key);
-        }
+        let places: HashSet<Place> = wanted.keys().cloned().collect();
         for (place, routes) in wanted {
             let Some(first) = routes.first() else { continue };
             let interface = first.interface.clone();
@@ -129,6 +115,19 @@ impl Front {
                 });
             }
             gates.insert(place, (cell, print));
+        }
+        // Behind that, so that no call finds nothing on its way from the one to the other.
+        let gone: Vec<_> = gates.extract_if(|place, _| !places.contains(place)).collect();
+        for ((key, id), (cell, _)) in gone {
+            if id.is_empty() {
+                self.node.withdraw_prefix(&key);
+            } else {
+                self.node.withdraw_interface(&key, &id);
+            }
+            if self.wire.makes_objects() {
+                // Objects of the class that callers hold are called no more either.
+                *cell.write().unwrap_or_else(PoisonError::into_inner) = Arc::from([]);
+            }
         }
     }
 
@@ -214,12 +213,13 @@ impl Servant for Gate {
             return;
         }
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
-        for route in routes.iter() {
+        let who = Who::of(link.peer().as_ref());
+        for route in routes.iter().filter(|route| route.lets(&who)) {
             let (Some(opaque), Some(target)) = (&route.opaque, route.targets.first()) else { continue };
             let listened = everywire::blocking(|| target.listen(link, &front, opaque.hears()));
             if let Err(failure) = listened {
                 route.log.detail("no signals", || {
-                    vec![("route", route.name.clone().into()), ("failure", failure.to_string().into())]
+                    vec![("route", (*route.name).into()), ("failure", failure.to_string().into())]
                 });
             }
         }

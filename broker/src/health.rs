@@ -44,7 +44,7 @@ fn run(route: &Weak<Route>, every: Duration, stop: &(Mutex<bool>, Condvar), log:
         let Some(route) = route.upgrade() else { return };
         for target in &route.targets {
             let Some(news) = target.probe(every.clamp(TIME.0, TIME.1)) else { continue };
-            let mut fields = vec![("route", route.name.clone().into()), ("target", target.name().into())];
+            let mut fields = vec![("route", (*route.name).into()), ("target", target.name().into())];
             match news {
                 Ok(()) => log.info("target is back", &fields),
                 Err(failure) => {

@@ -40,9 +40,9 @@ pub(crate) fn tell(name: Option<&str>, hops: u32) -> Option<Edit> {
     name.filter(|_| hops > 0).map(|name| Edit::Put(Header::text(name, hops.to_string())))
 }
 
-/// The same beside values.
-pub(crate) fn beside(name: Option<&str>, hops: u32) -> Headers {
-    let mut headers = Headers::default();
+/// The same behind changes.
+pub(crate) fn beside(changes: &Headers, name: Option<&str>, hops: u32) -> Headers {
+    let mut headers = changes.clone();
     tell(name, hops).into_iter().for_each(|edit| headers.edit(edit));
     headers
 }

@@ -41,6 +41,7 @@ pub(crate) struct Metrics {
     target_up: Family<Labels, Gauge>,
     copies: Family<Labels, Counter>,
     copies_lost: Family<Labels, Counter>,
+    copied_bytes: Family<Labels, Counter>,
     unmatched: Counter,
     connections: Family<Labels, Gauge>,
     memory: Family<Labels, Gauge>,
@@ -64,6 +65,7 @@ impl Metrics {
             target_up: Family::default(),
             copies: Family::default(),
             copies_lost: Family::default(),
+            copied_bytes: Family::default(),
             unmatched: Counter::default(),
             connections: Family::default(),
             memory: Family::default(),
@@ -84,6 +86,11 @@ impl Metrics {
         registry.register("target_up", "Whether a target is believed to work", all.target_up.clone());
         registry.register("copies", "Copies that were taken", all.copies.clone());
         registry.register("copies_lost", "Copies that were not taken", all.copies_lost.clone());
+        registry.register(
+            "copied_bytes",
+            "Octets of the bodies that a place was given",
+            all.copied_bytes.clone(),
+        );
         registry.register("unmatched", "Calls that no route was for", all.unmatched.clone());
         registry.register("connections", "Connections that are open at a listener", all.connections.clone());
         registry.register("memory_bytes", "Bytes that peers of a listener hold", all.memory.clone());
@@ -140,6 +147,11 @@ impl Metrics {
     pub(crate) fn copies(&self, route: &str, place: &str) -> (Counter, Counter) {
         let labels = vec![("route", route.to_owned()), ("to", place.to_owned())];
         (self.copies.get_or_create(&labels).clone(), self.copies_lost.get_or_create(&labels).clone())
+    }
+
+    /// Octets that a place was given.
+    pub(crate) fn copied_bytes(&self, place: &str) -> Counter {
+        self.copied_bytes.get_or_create(&vec![("to", place.to_owned())]).clone()
     }
 
     /// Counts calls that no route was for.

@@ -12,7 +12,7 @@ use crate::pattern::Pattern;
 use crate::upstream::{Common, Upstream};
 use everywire::model::contract::InterfaceKind;
 use everywire::{Apart, Bytes, Failure, Interface, Reference};
-use everywire_model::{Body, Edit, Headers, Heard, Link, Method, Request, Subscription, Tidings};
+use everywire_model::{Body, Headers, Heard, Link, Method, Request, Subscription, Tidings};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -83,39 +83,37 @@ impl Opaque {
     }
 }
 
-/// Changes of headers that a route makes.
+/// Changes of headers that a route makes: made once, and beside each message of the route.
 #[derive(Debug, Default)]
 pub(crate) struct Edits {
-    /// Of calls, before a copy is taken, and behind it.
-    pub(crate) before: Vec<Edit>,
-    pub(crate) behind: Vec<Edit>,
-    pub(crate) answers: Vec<Edit>,
+    /// Of calls, those that a copy has too, if there are any.
+    pub(crate) copies: Option<Arc<Headers>>,
+    /// Of calls, all.
+    pub(crate) calls: Headers,
+    pub(crate) answers: Headers,
 }
 
 impl Edits {
     pub(crate) fn new(config: &RouteConfig) -> Self {
-        let of = |answers: bool, before: bool| {
-            let fits = config
-                .edits
-                .iter()
-                .filter(move |edit| edit.answers == answers && (answers || edit.before_copy == before));
-            fits.map(|edit| edit.edit.clone()).collect()
-        };
-        Self { before: of(false, true), behind: of(false, false), answers: of(true, false) }
+        let (mut edits, mut copies) = (Self::default(), Headers::default());
+        let of_calls =
+            |before| config.edits.iter().filter(move |edit| !edit.answers && edit.before_copy == before);
+        for edit in of_calls(true) {
+            copies.edit(edit.edit.clone());
+            edits.calls.edit(edit.edit.clone());
+        }
+        of_calls(false).for_each(|edit| edits.calls.edit(edit.edit.clone()));
+        let of_answers = config.edits.iter().filter(|edit| edit.answers);
+        of_answers.for_each(|edit| edits.answers.edit(edit.edit.clone()));
+        Self { copies: (!copies.is_empty()).then(|| Arc::new(copies)), ..edits }
     }
 
-    /// A body with these changes. The bytes are shared.
-    pub(crate) fn on(edits: &[Edit], body: &Body) -> Body {
+    /// A body with such changes, if any. The bytes are shared.
+    pub(crate) fn on(edits: Option<&Headers>, body: &Body) -> Body {
+        let Some(edits) = edits else { return body.clone() };
         let mut headers = body.headers().cloned().unwrap_or_default();
-        edits.iter().for_each(|edit| headers.edit(edit.clone()));
+        edits.edits().iter().for_each(|edit| headers.edit(edit.clone()));
         body.clone().with_headers(headers)
-    }
-
-    /// Beside values.
-    pub(crate) fn beside(edits: &[Edit]) -> Headers {
-        let mut headers = Headers::default();
-        edits.iter().for_each(|edit| headers.edit(edit.clone()));
-        headers
     }
 }
 
@@ -235,7 +233,9 @@ impl Lanes {
                 && let Ok(passed) = hops::count(&heard.body, most)
             {
                 if let Some(edit) = hops::tell(name, passed) {
-                    heard.body = Edits::on(&[edit], &heard.body);
+                    let mut headers = heard.body.headers().cloned().unwrap_or_default();
+                    headers.edit(edit);
+                    heard.body = heard.body.with_headers(headers);
                 }
                 // A caller that does not read is ended by its own connection.
                 let _ = to.emit(&heard.emission());

@@ -7,11 +7,10 @@
 
 use crate::calls::{Entry, Note};
 use crate::config::Mode;
-use crate::copies::{Copied, Direction};
+use crate::copies::{Copied, Said};
 use crate::front::Front;
 use crate::hops;
 use crate::limits::Permit;
-use crate::pass::Edits;
 use crate::pattern::Who;
 use crate::references::References;
 use crate::route::Route;
@@ -23,9 +22,7 @@ use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::Raised;
 use everywire_model::object::unexpected;
 use everywire_model::visit::WithHeaders;
-use everywire_model::{
-    Answer, Body, Edit, Encoded, Expects, Headers, Operation, Outcome, Request, Shape, Sink,
-};
+use everywire_model::{Answer, Body, Encoded, Expects, Operation, Outcome, Request, Shape, Sink};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -50,7 +47,7 @@ pub(crate) struct Passage {
     tried: Vec<usize>,
     /// Whether it may have run in an attempt that failed.
     maybe: bool,
-    copied: Vec<Arc<Copied>>,
+    copied: Copied,
     /// Brokers that it has passed, this one among them; 0 where nobody counts.
     hops: u32,
     /// Its place among the calls of its listener, whose callers may withdraw them; nothing for what nobody waits for.
@@ -65,9 +62,9 @@ impl Passage {
         let index = request.index();
         if !route.lets(who) {
             route.metrics.refused("denied");
-            route.log.detail("denied", || {
-                vec![("route", route.name.clone().into()), ("caller", who.source().into())]
-            });
+            route
+                .log
+                .detail("denied", || vec![("route", (*route.name).into()), ("caller", who.source().into())]);
             let failure = Failure::new(Kind::Refused, Initiator::Peer, "this caller may not make this call");
             return request.answer(Answer::Failed(&failure));
         }
@@ -97,20 +94,13 @@ impl Passage {
             route.metrics.refused("invalid");
             return request.answer(Answer::Failed(&failure));
         }
-        let mut copied = Vec::new();
-        let before = &route.edits.before;
-        let changed =
-            (!before.is_empty() && !route.copies.is_empty()).then(|| Edits::on(before, request.body()));
-        for copier in &route.copies {
-            let body = changed.as_ref().unwrap_or_else(|| request.body());
-            match copier.take(Direction::Call, route, &request, body, who) {
-                Ok(one) => copied.extend(one),
-                Err(failure) => {
-                    route.metrics.refused("copy");
-                    return request.answer(Answer::Failed(&failure));
-                }
+        let copied = match Copied::of(route, &request, who) {
+            Ok(copied) => copied,
+            Err(failure) => {
+                route.metrics.refused("copy");
+                return request.answer(Answer::Failed(&failure));
             }
-        }
+        };
         route.metrics.under_way.inc();
         let waits = request.expects() == Expects::Reply;
         let entry = near
@@ -196,33 +186,14 @@ impl Passage {
         &self.request
     }
 
-    /// The encoded arguments; those that are passed on as they came have the changes of headers. `hop` is what the target's wire calls the
-    /// count of brokers.
-    pub(crate) fn body(&self, hop: Option<&str>) -> Body {
-        let body = self.request.body();
-        if self.route.opaque.is_none() {
-            return body.clone();
-        }
-        let mut headers = None;
-        self.edits(hop).for_each(|edit| {
-            headers.get_or_insert_with(|| body.headers().cloned().unwrap_or_default()).edit(edit);
-        });
-        match headers {
-            Some(headers) => body.clone().with_headers(headers),
-            None => body.clone(),
-        }
+    /// The encoded arguments, as they came.
+    pub(crate) fn body(&self) -> Body {
+        self.request.body().clone()
     }
 
-    /// The headers beside values that are read and written anew.
-    pub(crate) fn beside(&self, hop: Option<&str>) -> Option<Headers> {
-        let mut headers = None;
-        self.edits(hop).for_each(|edit| headers.get_or_insert_with(Headers::default).edit(edit));
-        headers
-    }
-
-    fn edits(&self, hop: Option<&str>) -> impl Iterator<Item = Edit> {
-        let Edits { before, behind, .. } = &self.route.edits;
-        before.iter().chain(behind).cloned().chain(hops::tell(hop, self.hops))
+    /// Brokers that it has passed, this one among them; 0 where nobody counts.
+    pub(crate) fn hops(&self) -> u32 {
+        self.hops
     }
 
     /// How its arguments are passed on.
@@ -329,10 +300,13 @@ impl Passage {
     fn passed(mut self, body: Body) {
         self.answered = true;
         self.route.metrics.done.inc();
-        self.copy_answer(&body, None);
-        let edits = &self.route.edits.answers;
-        let body = if edits.is_empty() { body } else { Edits::on(edits, &body) };
-        self.request.answer(Answer::Done(&body));
+        self.copied.answer(&self.route, &self.request, &body, Said::Done);
+        let headers = &self.route.edits.answers;
+        if headers.is_empty() {
+            self.request.answer(Answer::Done(&body));
+        } else {
+            self.request.answer(Answer::Done(&WithHeaders { values: &body, headers }));
+        }
         self.over();
     }
 
@@ -344,7 +318,7 @@ impl Passage {
         } else {
             self.route.metrics.failed(failure.kind());
         }
-        self.copy_answer(&encoded.body, None);
+        self.copied.answer(&self.route, &self.request, &encoded.body, Said::Passed(encoded));
         self.request.answer(Answer::Passed { encoded, failure });
         self.over();
     }
@@ -358,14 +332,13 @@ impl Passage {
             };
             self.answered = true;
             route.metrics.done.inc();
-            self.copy_answer(body, None);
+            self.copied.answer(&route, &self.request, body, Said::Done);
             let encode = |sink: &mut dyn Sink| values.put(body, &operation.results, sink);
-            let edits = &route.edits.answers;
-            if edits.is_empty() {
+            let headers = &route.edits.answers;
+            if headers.is_empty() {
                 self.request.answer(Answer::Done(&encode));
             } else {
-                let headers = Edits::beside(edits);
-                self.request.answer(Answer::Done(&WithHeaders { values: &encode, headers: &headers }));
+                self.request.answer(Answer::Done(&WithHeaders { values: &encode, headers }));
             }
         }
         self.over();
@@ -385,7 +358,7 @@ impl Passage {
         };
         self.answered = true;
         route.metrics.raised.inc();
-        self.copy_answer(&raised.body, Some(&shape));
+        self.copied.answer(&route, &self.request, &raised.body, Said::Raised(known));
         let fields = |sink: &mut dyn Sink| values.put(&raised.body, &shape, sink);
         self.request.answer(Answer::Raised { shape: known, fields: &fields });
         self.over();
@@ -429,7 +402,7 @@ impl Passage {
         let target = target.map(|target| target.name().to_owned()).unwrap_or_default();
         let fields = || {
             vec![
-                ("route", route.name.clone().into()),
+                ("route", (*route.name).into()),
                 ("operation", operation.into()),
                 ("target", target.into()),
                 ("kind", failure.kind().word().into()),
@@ -452,12 +425,6 @@ impl Passage {
         self.over();
     }
 
-    fn copy_answer(&self, body: &Body, raised: Option<&Shape>) {
-        for copied in &self.copied {
-            copied.answer(&self.route, &self.request, body, raised);
-        }
-    }
-
     fn over(&self) {
         self.route.metrics.took(self.begun.elapsed());
     }
@@ -471,7 +438,7 @@ impl Drop for Passage {
             self.route.metrics.failed(Kind::Cancelled);
             self.route.log.detail("withdrawn", || {
                 let completed = if self.attempts > 0 { Completed::Maybe } else { Completed::No };
-                vec![("route", self.route.name.clone().into()), ("completed", word(completed).into())]
+                vec![("route", self.route.name.to_string().into()), ("completed", word(completed).into())]
             });
         }
     }

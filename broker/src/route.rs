@@ -8,6 +8,7 @@ use crate::config::{BreakerConfig, Mode};
 use crate::copies::Copier;
 use crate::cross::carries;
 use crate::front::Front;
+use crate::hops;
 use crate::limits::Limits;
 use crate::log::Log;
 use crate::metrics::{Metrics, RouteMetrics};
@@ -17,13 +18,13 @@ use crate::plan::{RoutePlan, TargetPlan};
 use crate::references::{MOST, References};
 use crate::upstream::Upstream;
 use everywire::{Bytes, Failure, Interface, Node, Object};
-use everywire_model::{Contract, Hold, Request};
+use everywire_model::{Contract, Headers, Hold, Request};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// A route.
 pub(crate) struct Route {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) contract: Arc<Contract>,
     pub(crate) interface: Hold<Interface>,
     /// What callers name; empty for objects behind references.
@@ -56,6 +57,10 @@ pub(crate) struct Route {
     pub(crate) edits: Edits,
     /// Brokers that a call may have passed; 0: nobody counts.
     pub(crate) hops: u32,
+    /// What the targets' wire calls their count.
+    pub(crate) hop: Option<&'static str>,
+    /// Headers beside calls that have passed no other broker: the changes, and that count.
+    pub(crate) told: Headers,
 }
 
 /// Who is let through.
@@ -119,8 +124,10 @@ impl Route {
             let fits = |pattern: &Pattern| pattern.fits(label) || pattern.fits(name);
             (matched(label) || matched(name), config.idempotent.iter().any(fits))
         });
+        let edits = Edits::new(config);
+        let hop = plan.targets.first().and_then(|target| target.wire.hop_header()).filter(|_| world.hops > 0);
         Ok(Arc::new(Self {
-            name: config.name.value.clone(),
+            name: config.name.value.as_str().into(),
             contract: Arc::clone(&plan.contract),
             interface: plan.interface.clone(),
             key: plan.key.clone(),
@@ -144,8 +151,10 @@ impl Route {
             log: world.log.clone(),
             opaque: plan.is_opaque().then(|| Opaque::new(config, &plan.key)),
             headers: config.matches.header.clone(),
-            edits: Edits::new(config),
+            told: hops::beside(&edits.calls, hop, 1),
+            edits,
             hops: world.hops,
+            hop,
         }))
     }
 
@@ -162,6 +171,7 @@ impl Route {
             object.reference().profiles.iter().find_map(|profile| everywire::wires::named(profile.wire));
         // Behind a node of this process every operation is carried.
         let oneway = wire.is_none_or(|wire| wire.capabilities().oneway);
+        let hop = wire.and_then(|wire| wire.hop_header()).filter(|_| self.hops > 0);
         let object = object.with_deadline(Some(self.timeout));
         let breaker: Option<BreakerConfig> = None;
         let target =
@@ -193,6 +203,8 @@ impl Route {
             headers: Vec::new(),
             edits: Edits::default(),
             hops: self.hops,
+            hop,
+            told: hops::beside(&Headers::default(), hop, 1),
         })
     }
 

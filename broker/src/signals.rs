@@ -11,7 +11,7 @@ use crate::upstream::Upstream;
 use everywire::{Failure, Kind, Tidings};
 use everywire_model::signal::Listener;
 use everywire_model::visit::WithHeaders;
-use everywire_model::{Heard, Interface, News, Signal, Sink, Subscription};
+use everywire_model::{Headers, Heard, Interface, News, Signal, Sink, Subscription};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ fn run(watched: &Arc<Watched>, state: &Arc<State>, log: &Log) {
                 if !told {
                     told = true;
                     let fields = [
-                        ("route", watched.route.name.clone().into()),
+                        ("route", (*watched.route.name).into()),
                         ("target", watched.target.name().into()),
                         ("failure", failure.to_string().into()),
                     ];
@@ -194,7 +194,7 @@ fn pass_on(watched: &Watched, heard: &Heard) {
     let Some(hops) = counted(route, heard) else { return };
     for front in watched.to.iter().filter_map(Weak::upgrade) {
         let values = |sink: &mut dyn Sink| heard.body.pipe(&signal.fields, sink);
-        let headers = hops::beside(front.wire.hop_header(), hops);
+        let headers = hops::beside(&Headers::default(), front.wire.hop_header(), hops);
         let with = WithHeaders { values: &values, headers: &headers };
         match front.node.emitter().emit(&route.key, &route.interface, signal, &with) {
             Ok(()) => {
@@ -202,7 +202,7 @@ fn pass_on(watched: &Watched, heard: &Heard) {
             }
             Err(failure) => {
                 let fields = [
-                    ("route", route.name.clone().into()),
+                    ("route", (*route.name).into()),
                     ("signal", signal.label.to_string().into()),
                     ("failure", failure.to_string().into()),
                 ];
@@ -222,7 +222,7 @@ fn tell_news(watched: &Watched, news: &'static News, heard: &Heard) {
     let tells = |front: &Arc<Front>| front.wire.news().is_some_and(|own| std::ptr::eq(own, news));
     for front in watched.to.iter().filter_map(Weak::upgrade).filter(tells) {
         let values = |sink: &mut dyn Sink| heard.body.pipe(&news.signal.fields, sink);
-        let headers = hops::beside(front.wire.hop_header(), hops);
+        let headers = hops::beside(&Headers::default(), front.wire.hop_header(), hops);
         let with = WithHeaders { values: &values, headers: &headers };
         match front.node.emitter().emit(&route.key, news.interface, news.signal, &with) {
             Ok(()) => {
@@ -230,7 +230,7 @@ fn tell_news(watched: &Watched, news: &'static News, heard: &Heard) {
             }
             Err(failure) => route.log.warn(
                 "news of attributes not passed on",
-                &[("route", route.name.clone().into()), ("failure", failure.to_string().into())],
+                &[("route", route.name.to_string().into()), ("failure", failure.to_string().into())],
             ),
         }
     }

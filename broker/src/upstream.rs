@@ -7,6 +7,7 @@
 use crate::balance::Candidate;
 use crate::breaker::{Breaker, Change};
 use crate::front::Front;
+use crate::hops;
 use crate::metrics::TargetMetrics;
 use crate::pass::Lanes;
 use crate::passage::Passage;
@@ -33,8 +34,6 @@ pub(crate) struct Common {
     breaker: Option<Breaker>,
     healthy: AtomicBool,
     metrics: Option<TargetMetrics>,
-    /// What its wire calls the count of brokers.
-    hop: Option<&'static str>,
 }
 
 /// One target of a route, or the way of one caller to it.
@@ -59,8 +58,6 @@ impl Upstream {
         if let Some(metrics) = &metrics {
             metrics.up.set(1);
         }
-        let wire =
-            object.reference().profiles.iter().find_map(|profile| everywire::wires::named(profile.wire));
         let common = Arc::new(Common {
             name,
             oneway,
@@ -68,7 +65,6 @@ impl Upstream {
             breaker,
             healthy: AtomicBool::new(true),
             metrics,
-            hop: wire.and_then(|wire| wire.hop_header()),
         });
         Arc::new(Self { common, object, lanes, sought: AtomicBool::new(false), line: Mutex::default() })
     }
@@ -207,12 +203,23 @@ impl Upstream {
             return passage.ended(Outcome::Failed(withdrawn()));
         }
         let route = Arc::clone(&passage.route);
-        let body = passage.body(self.common.hop);
+        let body = passage.body();
+        let more;
+        let headers = match passage.hops() {
+            0 | 1 => &route.told,
+            hops => {
+                more = hops::beside(&route.edits.calls, route.hop, hops);
+                &more
+            }
+        };
         if route.opaque.is_some() {
             let (interface, operation, _) = passage.request().passing();
             let method = Method::Named { interface: &interface, operation: &operation };
             let nothing = passage.request().expects() == Expects::Nothing;
-            return self.pass(passage, &target, method, &body, nothing);
+            if headers.is_empty() {
+                return self.pass(passage, &target, method, &body, nothing);
+            }
+            return self.pass(passage, &target, method, &WithHeaders { values: &body, headers }, nothing);
         }
         let Some(operation) = route.interface.operations.get(passage.index) else {
             return passage.ended(Outcome::Failed(late()));
@@ -223,12 +230,11 @@ impl Upstream {
         };
         let encode = |sink: &mut dyn Sink| values.put(&body, &operation.arguments, sink);
         let method = Method::Typed { interface: Some(&route.interface), operation };
-        match passage.beside(self.common.hop) {
-            Some(headers) => {
-                let with = WithHeaders { values: &encode, headers: &headers };
-                self.pass(passage, &target, method, &with, operation.oneway);
-            }
-            None => self.pass(passage, &target, method, &encode, operation.oneway),
+        if headers.is_empty() {
+            self.pass(passage, &target, method, &encode, operation.oneway);
+        } else {
+            let with = WithHeaders { values: &encode, headers };
+            self.pass(passage, &target, method, &with, operation.oneway);
         }
     }
 

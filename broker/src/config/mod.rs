@@ -176,6 +176,8 @@ pub(crate) enum CopyTo {
     Program(String),
     /// Another route, whose answers nobody hears.
     Route(String),
+    /// Nowhere: a thread counts their octets.
+    Count,
 }
 
 /// `[admin]`.

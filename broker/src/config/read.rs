@@ -18,6 +18,8 @@ use toml::de::DeTable;
 
 /// Copies that may wait unless the file says otherwise.
 const QUEUE: usize = 1024;
+/// The most copies of a route.
+const COPIES: usize = 64;
 
 pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, Mistakes> {
     let reader = Reader { file, text, mistakes: Default::default() };
@@ -89,6 +91,9 @@ fn whole(reader: &Reader<'_>, config: &Config) {
                 let message = format!("there is no listener `{}`", from.value);
                 reader.wrong(from.spot, message, meant(from, listeners()));
             }
+        }
+        if let Some(copy) = route.copies.get(COPIES) {
+            reader.wrong(copy.spot, format!("a route has at most {COPIES} copies"), None);
         }
         for copy in &route.copies {
             let CopyTo::Route(name) = &copy.to else { continue };
@@ -284,15 +289,16 @@ fn copy(section: &Section<'_, '_>, folder: &Path) -> Option<CopyConfig> {
     let file = section.text("to").map(|name| (name.spot, of_file(folder, &name)));
     let program = section.text("program").map(|command| (command.spot, CopyTo::Program(command.value)));
     let route = section.text("route").map(|name| (name.spot, CopyTo::Route(name.value)));
+    let count = section.flag("count").filter(|flag| flag.value).map(|flag| (flag.spot, CopyTo::Count));
     let required = section.flag("required").is_some_and(|flag| flag.value);
     let answers = section.flag("answers").is_some_and(|flag| flag.value);
     let queue = section.count("queue", 1).map_or(QUEUE, |count| usize::try_from(count).unwrap_or(usize::MAX));
     section.end();
-    let mut places = [file, program, route].into_iter().flatten();
+    let mut places = [file, program, route, count].into_iter().flatten();
     match (places.next(), places.next()) {
         (Some((spot, to)), None) => Some(CopyConfig { to, spot, required, answers, queue }),
         _ => {
-            let message = "a copy goes to one place: a file (`to`), a `program`, or a `route`";
+            let message = "a copy goes to one place: a file (`to`), a `program`, a `route`, or only to be counted (`count = true`)";
             section.reader.wrong(section.spot, message, None);
             None
         }

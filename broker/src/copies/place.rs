@@ -9,13 +9,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 /// Bytes that may wait for a place, whatever their number.
 const MOST_BYTES: usize = 64 << 20;
-/// How long a copy may wait for others, so that a busy route does not wake this thread for each.
+/// How long this thread rests when it has written all there was, so that a busy route does not wake it for each copy.
 const MOMENT: Duration = Duration::from_millis(1);
 /// How long a place that broke is left alone before it is opened again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Opens a place. What cannot be opened is tried again, and told to the log.
-    pub(crate) fn open(to: &CopyTo, queue: usize, lost: Counter, log: Log) -> Arc<Self> {
+    pub(crate) fn open(to: &CopyTo, queue: usize, lost: Counter, bytes: Counter, log: Log) -> Arc<Self> {
         let (sender, receiver) = sync_channel(queue);
         let (held, broken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let (tell, done) = sync_channel(1);
@@ -46,6 +46,7 @@ impl Place {
             held: Arc::clone(&held),
             broken: Arc::clone(&broken),
             lost,
+            bytes,
             log: log.clone(),
         };
         let write = move || {
@@ -102,6 +103,7 @@ struct Writer {
     held: Arc<AtomicUsize>,
     broken: Arc<AtomicBool>,
     lost: Counter,
+    bytes: Counter,
     log: Log,
 }
 
@@ -110,11 +112,15 @@ enum Output {
     Lines(BufWriter<File>),
     Capture(BufWriter<File>),
     Program(Program, BufWriter<ChildStdin>),
+    /// Nothing but their number and their octets is kept.
+    Count,
 }
 
 impl Writer {
     fn run(self) {
         let mut output = None;
+        // Whether something was written since the last moment of rest.
+        let mut written = false;
         loop {
             if output.is_none() {
                 match Output::open(&self.to, &self.program) {
@@ -134,14 +140,16 @@ impl Writer {
             let Some(open) = &mut output else { continue };
             let next = match self.queue.try_recv() {
                 Ok(copy) => Some(copy),
+                // What comes within a moment is written together, and wakes nobody.
+                Err(TryRecvError::Empty) if written => {
+                    written = false;
+                    std::thread::sleep(MOMENT);
+                    continue;
+                }
                 // All that is there was written: let others see it.
                 Err(_) => match open.flush() {
                     Ok(()) => match self.queue.recv() {
-                        Ok(copy) => {
-                            // What comes within a moment is written together, and wakes nobody.
-                            std::thread::sleep(MOMENT);
-                            Some(copy)
-                        }
+                        Ok(copy) => Some(copy),
                         Err(_) => return,
                     },
                     Err(error) => {
@@ -156,6 +164,8 @@ impl Writer {
             };
             let Some(copy) = next else { continue };
             self.held.fetch_sub(copy.len(), Ordering::AcqRel);
+            self.bytes.inc_by(copy.len() as u64);
+            written = true;
             if let Err(error) = open.write(&copy) {
                 self.lost.inc();
                 self.complain("copies cannot be written", &error);
@@ -172,6 +182,7 @@ impl Writer {
         let to = match &self.to {
             CopyTo::Lines(path) | CopyTo::Capture(path) => path.display().to_string(),
             CopyTo::Program(command) | CopyTo::Route(command) => command.clone(),
+            CopyTo::Count => String::new(),
         };
         self.log.warn(event, &[("to", to.into()), ("failure", error.to_string().into())]);
     }
@@ -217,6 +228,7 @@ impl Output {
                     None => Err(io::Error::other("the program has no standard input")),
                 }
             }
+            CopyTo::Count => Ok(Self::Count),
             CopyTo::Route(_) => Err(io::Error::other("a route is no place")),
         }
     }
@@ -226,12 +238,14 @@ impl Output {
             Self::Lines(file) => file.write_all(copy.line().as_bytes()),
             Self::Capture(file) => file.write_all(&capture::packet(copy)),
             Self::Program(_, input) => input.write_all(copy.line().as_bytes()),
+            Self::Count => Ok(()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Lines(file) | Self::Capture(file) => file.flush(),
+            Self::Count => Ok(()),
             Self::Program(program, input) => {
                 input.flush()?;
                 let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);

@@ -95,6 +95,21 @@ fn a_capture_has_a_packet_for_each_call() {
 }
 
 #[test]
+fn copies_that_are_only_counted_are_kept_nowhere() {
+    let (_backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = broker(&target, "{ count = true, answers = true }", "");
+    let client = Node::new();
+    shop(&client, &broker).count(5).unwrap();
+    until("a call and its answer are counted", || {
+        let page = broker.broker.metrics();
+        let has = |line: &str| page.lines().any(|held| held == line);
+        // A `long` each.
+        has("everywire_broker_copies_total{route=\"shop\",to=\"count\"} 2")
+            && has("everywire_broker_copied_bytes_total{to=\"count\"} 8")
+    });
+}
+
+#[test]
 fn a_program_reads_copies_from_its_standard_input() {
     let (scratch, (_backend, _, target)) = (Scratch::new(), shop_at("iiop://127.0.0.1:0"));
     let file = scratch.path("heard");

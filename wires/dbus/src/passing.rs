@@ -285,7 +285,11 @@ fn look<'s>(get: &mut Get<'_>, signature: &'s [u8], depth: u32, handles: usize) 
         b's' | b'o' => {
             let text = get.string()?;
             let good = match code {
-                b's' => str::from_utf8(text).is_ok_and(|text| !text.contains('\0')),
+                // Most text is short and plain: one look at each octet.
+                b's' => {
+                    text.iter().all(|octet| matches!(octet, 1..=0x7f))
+                        || !text.contains(&0) && str::from_utf8(text).is_ok()
+                }
                 _ => names::is_long_path(text),
             };
             if !good {
@@ -412,8 +416,10 @@ fn each<'a>(raw: &'a [u8], little: bool, mut see: impl FnMut(u8, &'a [u8], Get<'
 
 /// How many hops the header fields beside a body tell of.
 pub(crate) fn hops(body: &Body) -> Visit<u32> {
-    let mut hops = 0;
-    if let Some(headers) = body.headers().filter(|headers| !headers.raw().is_empty()) {
+    let Some(headers) = body.headers() else { return Ok(0) };
+    let ours = headers.brought().filter(|header| header.name == HOPS_NAME);
+    let mut hops = ours.map(Header::number).max().unwrap_or_default();
+    if !headers.raw().is_empty() {
         each(headers.raw(), body.little, |code, kind, mut value, _| {
             if code == HOPS && kind == b"s" {
                 hops = hops.max(value.string().map_or(0, number));

@@ -31,7 +31,7 @@ impl Hop for Broker {
                     written(stand.dir, "orders.idl", include_str!("../../../contracts/orders.idl"))?;
                 launch.with(["--from", &from, "--to", &to, "--contract"]).with([contract])
             }
-            _ => launch.with([written(stand.dir, "broker.toml", &self.routes(&from, &to, stand.dir)?)?]),
+            _ => launch.with([written(stand.dir, "broker.toml", &self.routes(&from, &to))?]),
         };
         Ok(launch.with(["--ref-file"]).with([stand.dir.join(READY)]))
     }
@@ -49,15 +49,10 @@ impl Hop for Broker {
 
 /// What it writes when it is ready.
 const READY: &str = "broker.refs";
-/// Where its copies go: to a thread that writes them, and from there nowhere.
-const COPIES: &str = "copies.pcapng";
 
 impl Broker {
-    /// A route with copies of calls and of answers, and with a header that is put in both, before or behind the copy.
-    fn routes(&self, from: &str, to: &str, dir: &Path) -> Result<String, Failure> {
-        let copies = dir.join(COPIES);
-        std::os::unix::fs::symlink("/dev/null", &copies)
-            .map_err(|error| broken(format!("{}: {error}", copies.display())))?;
+    /// A route with copies of calls and of answers, which go to a thread that counts their octets, and with a header that is put in both, before or behind the copy.
+    fn routes(&self, from: &str, to: &str) -> String {
         let header = self.lane.header();
         let edits = match self.form {
             CHANGE_COPY => Some(true),
@@ -72,9 +67,9 @@ impl Broker {
             };
             format!("edits = [\n{}{}]\n", edit(false), edit(true))
         });
-        Ok(format!(
-            "[listen.front]\naddress = {from:?}\n\n[[route]]\nname = \"orders\"\nto = [{to:?}]\ncopy = {{ to = {copies:?}, answers = true }}\n{edits}"
-        ))
+        format!(
+            "[listen.front]\naddress = {from:?}\n\n[[route]]\nname = \"orders\"\nto = [{to:?}]\ncopy = {{ count = true, answers = true }}\n{edits}"
+        )
     }
 }
 
