@@ -12,7 +12,7 @@ use crate::pattern::Pattern;
 use crate::upstream::{Common, Upstream};
 use everywire::model::contract::InterfaceKind;
 use everywire::{Apart, Bytes, Failure, Interface, Reference};
-use everywire_model::{Body, Headers, Heard, Link, Method, Request, Subscription, Tidings};
+use everywire_model::{Body, Headers, Incoming, Link, Method, Request, Subscription, Tidings};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -143,13 +143,21 @@ struct Client {
     link: Weak<dyn Link>,
     apart: Arc<Apart>,
     lanes: HashMap<Bytes, Arc<Upstream>>,
+    /// The one that was taken last: mostly the next call is of the same object.
+    last: Option<(Bytes, Arc<Upstream>)>,
     /// What the target says unasked.
     signals: Option<Subscription>,
 }
 
 impl Client {
     fn new(link: &Arc<dyn Link>, near: &Front) -> Self {
-        Self { link: Arc::downgrade(link), apart: near.node.apart(), lanes: HashMap::new(), signals: None }
+        Self {
+            link: Arc::downgrade(link),
+            apart: near.node.apart(),
+            lanes: HashMap::new(),
+            last: None,
+            signals: None,
+        }
     }
 }
 
@@ -186,7 +194,13 @@ impl Lanes {
                 place.insert(Client::new(request.link(), near))
             }
         };
-        if let Some(lane) = client.lanes.get(key) {
+        if let Some((held, lane)) = &client.last
+            && held == key
+        {
+            return Ok(Arc::clone(lane));
+        }
+        if let Some((held, lane)) = client.lanes.get_key_value(key) {
+            client.last = Some((held.clone(), Arc::clone(lane)));
             return Ok(Arc::clone(lane));
         }
         let key = Bytes::copy_from_slice(key);
@@ -226,7 +240,7 @@ impl Lanes {
             profile.key = Bytes::new();
         }
         let to = Arc::downgrade(link);
-        let listener = move |tidings: Tidings<Heard>| {
+        let listener = move |tidings: Tidings<Incoming>| {
             if let (Tidings::Signal(mut heard), Some(to)) = (tidings, to.upgrade())
                 && fits(&heard.key)
                 // One that has passed too many brokers goes no further.

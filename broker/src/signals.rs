@@ -11,7 +11,7 @@ use crate::upstream::Upstream;
 use everywire::{Failure, Kind, Tidings};
 use everywire_model::signal::Listener;
 use everywire_model::visit::WithHeaders;
-use everywire_model::{Headers, Heard, Interface, News, Signal, Sink, Subscription};
+use everywire_model::{Headers, Incoming, Interface, News, Signal, Sink, Subscription};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -171,7 +171,7 @@ fn listen(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscription
     if let Some(news) = watched.news.filter(|_| !interface.attributes.is_empty()) {
         let listener = {
             let (watched, state) = (Arc::downgrade(watched), Arc::clone(state));
-            Arc::new(move |tidings: Tidings<Heard>| match tidings {
+            Arc::new(move |tidings: Tidings<Incoming>| match tidings {
                 Tidings::Signal(heard) => {
                     if let Some(watched) = watched.upgrade() {
                         tell_news(&watched, news, &heard);
@@ -188,7 +188,7 @@ fn listen(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscription
 }
 
 /// Emits a signal at each listener as one of the object that stands for the target there.
-fn pass_on(watched: &Watched, heard: &Heard) {
+fn pass_on(watched: &Watched, heard: &Incoming) {
     let route = &watched.route;
     let Some(signal) = find(&route.interface, heard) else { return };
     let Some(hops) = counted(route, heard) else { return };
@@ -213,7 +213,7 @@ fn pass_on(watched: &Watched, heard: &Heard) {
 }
 
 /// Tells of changed attributes at each listener of the target's wire, in the target's words; callers on others ask.
-fn tell_news(watched: &Watched, news: &'static News, heard: &Heard) {
+fn tell_news(watched: &Watched, news: &'static News, heard: &Incoming) {
     let route = &watched.route;
     if !(news.is_of)(&heard.body, &route.interface) {
         return;
@@ -237,7 +237,7 @@ fn tell_news(watched: &Watched, news: &'static News, heard: &Heard) {
 }
 
 /// Brokers that a signal has passed with this one, unless it has passed too many: then it goes no further. 0: nobody counts.
-fn counted(route: &Route, heard: &Heard) -> Option<u32> {
+fn counted(route: &Route, heard: &Incoming) -> Option<u32> {
     let hops = hops::count(&heard.body, route.hops);
     if hops.is_err() {
         route.metrics.refused("hops");
@@ -246,6 +246,6 @@ fn counted(route: &Route, heard: &Heard) -> Option<u32> {
 }
 
 /// The signal that was heard.
-fn find<'i>(interface: &'i Interface, heard: &Heard) -> Option<&'i Signal> {
-    interface.signal(&heard.signal)
+fn find<'i>(interface: &'i Interface, heard: &Incoming) -> Option<&'i Signal> {
+    interface.signal(&heard.operation)
 }

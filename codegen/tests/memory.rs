@@ -4,7 +4,6 @@
 use everywire_giop::CDR;
 use everywire_model::contract::{Attribute, Signal};
 use everywire_model::object::{Completion, Local, Ticket};
-use everywire_model::session::Heard;
 use everywire_model::signal::Listener;
 use everywire_model::{
     Answer, Body, BoxFuture, Bytes, CallId, Codec, Encode, Endpoint, Failure, Initiator, Interface, Kind,
@@ -110,13 +109,10 @@ impl Emitter for World {
         signal: &Signal,
         arguments: &dyn Encode,
     ) -> Result<(), Failure> {
-        let heard = Heard {
-            sender: Bytes::new(),
-            key: Bytes::copy_from_slice(key),
-            interface: Bytes::copy_from_slice(interface.name.as_bytes()),
-            signal: Bytes::copy_from_slice(signal.name.as_bytes()),
-            body: self.0.codec.write(&mut |sink| arguments.encode(sink))?,
-        };
+        let own = |text: &str| Bytes::copy_from_slice(text.as_bytes());
+        let body = self.0.codec.write(&mut |sink| arguments.encode(sink))?;
+        let (interface_name, name) = (own(&interface.name), own(&signal.name));
+        let heard = Incoming::signal(Bytes::new(), Bytes::copy_from_slice(key), interface_name, name, body);
         let fits = |(wanted_key, wanted_interface, wanted_signal): &Interest| {
             *wanted_key == key
                 && wanted_interface.as_ref().is_none_or(|name| *name == interface.name)

@@ -68,7 +68,7 @@ pub use reference::{Address, Endpoint, Lease, Profile, Reference, UNDER_WAY};
 pub use rope::Rope;
 pub use same::same_bytes;
 pub use session::{
-    CallId, Config, Emission, Event, Heard, Interest, Link, Peer, PeerAddress, Purpose, Session, Topic,
+    CallId, Config, Emission, Event, Interest, Link, Peer, PeerAddress, Purpose, Session, Topic,
 };
 pub use shape::{Hold, Shape};
 pub use signal::{Emits, Emitter, Occasion, Signaller, Subscription, Tidings};

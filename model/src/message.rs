@@ -8,7 +8,7 @@ use crate::body::Body;
 use crate::contract::{Interface, Operation};
 use crate::failure::{Failure, Initiator, Kind};
 use crate::reference::{Profile, Reference};
-use crate::session::CallId;
+use crate::session::{CallId, Emission, Topic};
 use crate::shape::Struct;
 use crate::visit::Encode;
 use bytes::Bytes;
@@ -113,23 +113,37 @@ pub enum Expects {
     Nothing,
 }
 
-/// A call that came in.
-#[derive(Debug)]
+/// What came in: a call, or a signal, which nobody waits to be answered.
+#[derive(Debug, Clone)]
 pub struct Incoming {
-    /// To answer.
+    /// To answer; of a signal, [`CallId::NONE`].
     pub id: CallId,
-    /// Who calls, in the wire's terms, where a router stands between; mostly empty.
+    /// Who sent it, in the wire's terms, where a router stands between; mostly empty.
     pub sender: Bytes,
-    /// The object's key.
+    /// The key of the object that is called, or that has emitted the signal.
     pub key: Bytes,
-    /// The interface's name on the wire; empty where the wire or the caller names none.
+    /// The interface's name on the wire; empty where the wire or the sender names none.
     pub interface: Bytes,
-    /// The operation's name on the wire.
+    /// The operation's or the signal's name on the wire.
     pub operation: Bytes,
     /// The arguments.
     pub body: Body,
     /// Whether the peer waits for an answer.
     pub expects: Expects,
+}
+
+impl Incoming {
+    /// A signal of the object with this key, by its names on the wire.
+    pub fn signal(sender: Bytes, key: Bytes, interface: Bytes, signal: Bytes, body: Body) -> Self {
+        let (id, expects) = (CallId::NONE, Expects::Nothing);
+        Self { id, sender, key, interface, operation: signal, body, expects }
+    }
+
+    /// A signal as it came, to be emitted by whoever passes it on.
+    pub fn emission(&self) -> Emission<'_> {
+        let topic = Topic::Named { interface: &self.interface, signal: &self.operation };
+        Emission { key: &self.key, topic, arguments: &self.body }
+    }
 }
 
 /// How a call ended.

@@ -221,6 +221,11 @@ impl Peer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub u64);
 
+impl CallId {
+    /// Of what is never answered.
+    pub const NONE: Self = Self(u64::MAX);
+}
+
 /// A signal to send.
 #[derive(Clone, Copy)]
 pub struct Emission<'a> {
@@ -242,7 +247,8 @@ pub enum Topic<'a> {
         /// The signal.
         signal: &'a Signal,
     },
-    /// One that nobody here knows, in the words of the wire that it came by ([`Heard::interface`], [`Heard::signal`]).
+    /// One that nobody here knows, in the words of the wire that it came by ([`Incoming::interface`],
+    /// [`Incoming::operation`]).
     Named {
         /// The interface's name on the wire; may be empty.
         interface: &'a [u8],
@@ -264,14 +270,6 @@ impl<'a> Topic<'a> {
     }
 }
 
-impl Heard {
-    /// The signal as it came, for whoever passes it on.
-    pub fn emission(&self) -> Emission<'_> {
-        let topic = Topic::Named { interface: &self.interface, signal: &self.signal };
-        Emission { key: &self.key, topic, arguments: &self.body }
-    }
-}
-
 /// Which signals are asked for.
 #[derive(Clone, Copy)]
 pub struct Interest<'a> {
@@ -281,21 +279,6 @@ pub struct Interest<'a> {
     pub interface: Option<&'a Interface>,
     /// The signal; `None` means all of the interface.
     pub signal: Option<&'a Signal>,
-}
-
-/// A signal that came.
-#[derive(Debug, Clone)]
-pub struct Heard {
-    /// Who sent it, in the wire's terms; empty where the connection has one peer only.
-    pub sender: Bytes,
-    /// The key of the object that emitted it.
-    pub key: Bytes,
-    /// The interface's name on the wire; may be empty.
-    pub interface: Bytes,
-    /// The signal's name on the wire.
-    pub signal: Bytes,
-    /// What it carries.
-    pub body: Body,
 }
 
 /// What a session tells its link.
@@ -330,7 +313,7 @@ pub enum Event {
         /// Subscriptions that it is for, as `subscribe` numbered them.
         subscriptions: Vec<CallId>,
         /// The signal.
-        heard: Box<Heard>,
+        heard: Box<Incoming>,
     },
     /// Whoever a subscription listens to has left. It stands: should they come back, signals go on.
     Lost {

@@ -3,8 +3,8 @@
 use crate::body::Body;
 use crate::contract::{Attribute, Interface, Signal};
 use crate::failure::{Failure, Initiator, Kind};
+use crate::message::Incoming;
 use crate::object::{Ref, Remote, Resolver, Side};
-use crate::session::Heard;
 use crate::shape::Hold;
 use crate::visit::{Encode, Sink, Visit};
 use bytes::Bytes;
@@ -72,7 +72,7 @@ pub struct Backlog {
 }
 
 /// Gets signals, on the runtime's threads, in order.
-pub type Listener = Arc<dyn Fn(Tidings<Heard>) + Send + Sync>;
+pub type Listener = Arc<dyn Fn(Tidings<Incoming>) + Send + Sync>;
 
 /// Ends when dropped.
 #[must_use = "a subscription ends when it is dropped"]

@@ -413,7 +413,7 @@ impl Connection {
     }
 
     /// The lock, announcing that somebody wants it.
-    #[inline]
+    #[inline(always)]
     fn enter(&self) -> Held<'_> {
         match self.core.try_lock() {
             Ok(core) => Held::new(self, core),

@@ -8,7 +8,7 @@ use crate::sync::lock;
 use bytes::Bytes;
 use everywire_model::signal::{Backlog, Listener};
 use everywire_model::{
-    Attribute, Body, Completed, Emission, Emitter, Encode, Failure, Heard, Initiator, Interface, Kind,
+    Attribute, Body, Completed, Emission, Emitter, Encode, Failure, Incoming, Initiator, Interface, Kind,
     Outcome, Resolver, Signal, Subscription, Tidings, Topic,
 };
 use std::collections::VecDeque;
@@ -56,7 +56,7 @@ struct Queue {
 
 /// What is on its way.
 enum Item {
-    Tidings(Arc<Heeder>, Tidings<Heard>),
+    Tidings(Arc<Heeder>, Tidings<Incoming>),
     /// An answer that came behind signals, where their order is kept.
     Answer(Asker, Outcome<Body>),
 }
@@ -73,7 +73,7 @@ impl Item {
 
 impl Courier {
     /// Queues; somebody must see to [`Courier::rouse`] afterwards.
-    pub(crate) fn post(&self, heeder: Arc<Heeder>, tidings: Tidings<Heard>) {
+    pub(crate) fn post(&self, heeder: Arc<Heeder>, tidings: Tidings<Incoming>) {
         lock(&self.queue).items.push_back(Item::Tidings(heeder, tidings));
     }
 
@@ -247,7 +247,7 @@ impl Shared {
     }
 
     /// A signal as listeners of this process get it: in the terms of the first wire that can carry it.
-    fn heard_here(&self, emission: &Emission<'_>) -> Result<Heard, Failure> {
+    fn heard_here(&self, emission: &Emission<'_>) -> Result<Incoming, Failure> {
         let (interface, signal) = emission.topic.typed()?;
         let own = |text: &str| Bytes::copy_from_slice(text.as_bytes());
         let mut failure =
@@ -255,13 +255,9 @@ impl Shared {
         for wire in &self.wires {
             match wire.codec().write(&mut |sink| emission.arguments.encode(sink)) {
                 Ok(body) => {
-                    return Ok(Heard {
-                        sender: Bytes::new(),
-                        key: Bytes::copy_from_slice(emission.key),
-                        interface: own(&interface.id),
-                        signal: own(&signal.name),
-                        body,
-                    });
+                    let key = Bytes::copy_from_slice(emission.key);
+                    let (interface, signal) = (own(&interface.id), own(&signal.name));
+                    return Ok(Incoming::signal(Bytes::new(), key, interface, signal, body));
                 }
                 Err(other) => failure = other,
             }

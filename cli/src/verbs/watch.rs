@@ -12,7 +12,7 @@ use crate::trouble::{Done, Trouble};
 use clap::Args;
 use everywire::model::object::unexpected;
 use everywire::model::units::{self, Deadline};
-use everywire::model::{Heard, Hold, Operation, Outcome, Shape, Signal, Sink, Source, Tidings};
+use everywire::model::{Hold, Incoming, Operation, Outcome, Shape, Signal, Sink, Source, Tidings};
 use everywire::{Bytes, Failure, Interface, Kind, Node, Object, Value};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -163,7 +163,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
 }
 
 /// What was told; nothing when it is time to end.
-type News = Option<Tidings<Heard>>;
+type News = Option<Tidings<Incoming>>;
 
 fn subscribe(
     arguments: &Arguments,
@@ -286,9 +286,9 @@ struct Printer<'p> {
 }
 
 impl Printer<'_> {
-    fn print(&self, heard: &Heard) {
+    fn print(&self, heard: &Incoming) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        let (interface, name) = (text(&heard.interface), text(&heard.signal));
+        let (interface, name) = (text(&heard.interface), text(&heard.operation));
         let known = find(self.interfaces, heard).or_else(|| self.ask(heard));
         let decode = |shape: &Shape| {
             heard
@@ -330,7 +330,7 @@ impl Printer<'_> {
     }
 
     /// What the fields of a signal of another object are called, as that object says.
-    fn ask(&self, heard: &Heard) -> Option<Shape> {
+    fn ask(&self, heard: &Incoming) -> Option<Shape> {
         let mut others = self.others.borrow_mut();
         if !others.contains_key(&heard.key) && others.len() < MOST_OTHERS {
             let mut reference = self.object.reference().clone();
@@ -352,17 +352,17 @@ impl Printer<'_> {
 }
 
 /// The fields of a signal, if one of these interfaces has it, or calls it by way of an interface of listeners.
-fn find(interfaces: &[Interface], heard: &Heard) -> Option<Shape> {
+fn find(interfaces: &[Interface], heard: &Incoming) -> Option<Shape> {
     let is =
         |held: &Interface| held.id.as_bytes() == heard.interface || held.name.as_bytes() == heard.interface;
     let by_itself = interfaces
         .iter()
         .filter(|held| heard.interface.is_empty() || is(held))
-        .find_map(|held| held.signal(&heard.signal));
+        .find_map(|held| held.signal(&heard.operation));
     let found = by_itself.or_else(|| {
         let signals = interfaces.iter().flat_map(|held| held.signals.iter());
         let by_listener = |signal: &&Signal| signal.sink.as_ref().is_some_and(|(listener, _)| is(listener));
-        signals.filter(by_listener).find(|signal| signal.name.as_bytes() == heard.signal)
+        signals.filter(by_listener).find(|signal| signal.name.as_bytes() == heard.operation)
     });
     found.map(|signal| signal.fields.clone())
 }

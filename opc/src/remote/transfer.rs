@@ -20,7 +20,7 @@ use crate::contract::{
 use crate::sync::lock;
 use crate::{Code, Data, Vqt};
 use everywire::{Failure, Initiator, Kind, Ref, Remote, Subscription as Advised, Tidings};
-use everywire_model::{Heard, Hold, Occasion};
+use everywire_model::{Hold, Incoming, Occasion};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, Weak};
@@ -140,8 +140,8 @@ impl Desk {
     }
 
     /// A callback came.
-    fn heard(&self, heard: &Heard) -> Result<(), Failure> {
-        let name = heard.signal.as_ref();
+    fn heard(&self, heard: &Incoming) -> Result<(), Failure> {
+        let name = heard.operation.as_ref();
         if is::<DataAccessGroupOnReadComplete>(name) {
             let done = DataAccessGroupOnReadComplete::read(&heard.body)?;
             self.close(done.transaction, read(&done).map_or_else(Done::Failed, Done::Items));
@@ -477,7 +477,7 @@ fn way(
     let object = object.typed(Hold::Static(<dyn DataAccessGroup as Remote>::interface()));
     let desk = Arc::clone(desk);
     // One sink for all of its methods: many servers take no second one.
-    let listener = move |tidings: Tidings<Heard>| match tidings {
+    let listener = move |tidings: Tidings<Incoming>| match tidings {
         Tidings::Signal(heard) => {
             if let Err(failure) = desk.heard(&heard) {
                 desk.end(&failure);

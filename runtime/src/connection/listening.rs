@@ -6,7 +6,7 @@ use crate::shard;
 use crate::signals::{FLOOD, Heeder, WAITING};
 use bytes::Bytes;
 use everywire_model::{
-    CallId, Completed, Emission, Failure, Heard, Initiator, Interest, Kind, Outcome, Profile, Tidings,
+    CallId, Completed, Emission, Failure, Incoming, Initiator, Interest, Kind, Outcome, Profile, Tidings,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -207,7 +207,7 @@ impl Connection {
     }
 
     /// Hands a signal to those it is for.
-    pub(super) fn hear(&self, core: &mut Core, subscriptions: &[CallId], heard: Heard) {
+    pub(super) fn hear(&self, core: &mut Core, subscriptions: &[CallId], heard: Incoming) {
         if self.courier.waiting() > FLOOD {
             let what = format!("more than {FLOOD} signals wait for a listener that does not return");
             self.fail(core, Failure::new(Kind::LimitExceeded, Initiator::Here, what).at(&self.endpoint));

@@ -181,7 +181,8 @@ impl Connection {
     }
 
     /// Serves a call; nothing, if this thread lost the lead meanwhile.
-    #[inline]
+    // In the loop of all calls, from two places.
+    #[inline(always)]
     fn take_call<'c>(
         self: &'c Arc<Self>,
         mut core: Held<'c>,

@@ -157,7 +157,7 @@ impl Session for PlainSession {
                     let subscriptions: Vec<CallId> =
                         self.subscribed.iter().filter(|(_, n)| wants(n)).map(|(id, _)| CallId(*id)).collect();
                     let (sender, interface) = (Bytes::new(), Bytes::new());
-                    let heard = Heard { sender, key, interface, signal, body: body(frame) };
+                    let heard = Incoming::signal(sender, key, interface, signal, body(frame));
                     self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
                 }
                 6 => {

@@ -3,7 +3,7 @@
 use super::{References, Server};
 use everywire::model::contract::InterfaceKind;
 use everywire::model::{
-    Answer, Bytes, CallId, Expects, Failure, Heard, Interface, Link, Object, Outcome, Reference, Request,
+    Answer, Bytes, CallId, Expects, Failure, Incoming, Interface, Link, Object, Outcome, Reference, Request,
     Servant, Signal, Subscription, Tidings,
 };
 use everywire::{Apart, Node};
@@ -116,7 +116,7 @@ impl Forwarder {
         let wire = self.backend.profiles[0].wire;
         let subscribe = |to: &Reference, signal: Option<&Signal>| {
             let link = Arc::downgrade(link);
-            let listener = move |tidings: Tidings<Heard>| {
+            let listener = move |tidings: Tidings<Incoming>| {
                 if let (Tidings::Signal(heard), Some(link)) = (tidings, link.upgrade()) {
                     link.emit(&heard.emission()).expect("it passes");
                 }

@@ -204,7 +204,7 @@ pub fn properties(node: &Node, kitchen: &Ref<dyn Kitchen>) {
                     assert_eq!(heard.key, KEY);
                     let shape = heard.body.codec.shape(&heard.body).expect("it tells its shape");
                     let value = heard.body.read(|source| Value::decode(&shape, source)).expect("it decodes");
-                    noted.lock().expect("whole").push((heard.signal, value));
+                    noted.lock().expect("whole").push((heard.operation, value));
                 }
             }),
         )

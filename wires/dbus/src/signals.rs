@@ -18,7 +18,7 @@ use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::shape::Text;
 use everywire_model::{
-    Body, CallId, Completed, Context, Emission, Event, Failure, Headers, Heard, Initiator, Interest, Kind,
+    Body, CallId, Completed, Context, Emission, Event, Failure, Headers, Incoming, Initiator, Interest, Kind,
     Outcome, Sink, Topic, Visit,
 };
 use std::collections::HashMap;
@@ -365,7 +365,7 @@ impl DbusSession {
         if let Some(headers) = headers {
             body = body.with_headers(Headers::received(headers));
         }
-        let heard = Heard { sender, key, interface, signal, body };
+        let heard = Incoming::signal(sender, key, interface, signal, body);
         self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
     }
 

@@ -410,8 +410,8 @@ fn signals_pass_as_they_came() {
         client.hear(&said).unwrap();
         let Event::Signal { heard: again, .. } = client.event() else { panic!() };
         assert_eq!(
-            (&again.key, &again.interface, &again.signal),
-            (&heard.key, &heard.interface, &heard.signal)
+            (&again.key, &again.interface, &again.operation),
+            (&heard.key, &heard.interface, &heard.operation)
         );
         assert_eq!((&again.body.bytes, again.body.little), (&words.into(), little));
         assert_eq!(listed(&again.body), [("200".to_owned(), Content::Text("a trace".into()))]);

@@ -157,7 +157,7 @@ fn signals_reach_subscribers_of_the_same_object_and_name() {
         match client.event() {
             Event::Signal { subscriptions, heard } => {
                 assert_eq!(subscriptions, [first, second]);
-                assert_eq!((&*heard.key, &*heard.signal), (&b"a"[..], &b"Changed"[..]));
+                assert_eq!((&*heard.key, &*heard.operation), (&b"a"[..], &b"Changed"[..]));
                 assert_eq!(heard.body.decode::<(String,)>(&SIGNALS[0].fields).unwrap(), ("new".into(),));
             }
             other => panic!("{other:?}"),

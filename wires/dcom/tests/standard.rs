@@ -165,17 +165,17 @@ fn code(failure: &Failure) -> u32 {
         .unwrap_or(0)
 }
 
-fn listen(house: &House, signal: Option<&Signal>) -> (Subscription, Receiver<Tidings<Heard>>) {
+fn listen(house: &House, signal: Option<&Signal>) -> (Subscription, Receiver<Tidings<Incoming>>) {
     let (send, heard) = channel();
     let send = Mutex::new(send);
     let listener: signal::Listener = Arc::new(move |tidings| drop(send.lock().unwrap().send(tidings)));
     (house.lamp.subscribe(signal, listener).unwrap(), heard)
 }
 
-fn brightness(tidings: Tidings<Heard>) -> i32 {
+fn brightness(tidings: Tidings<Incoming>) -> i32 {
     match tidings {
         Tidings::Signal(heard) => {
-            assert_eq!(&heard.signal[..], b"Lit");
+            assert_eq!(&heard.operation[..], b"Lit");
             let (brightness, by) = heard.body.decode::<(i32, String)>(&LAMP_SIGNALS[0].fields).unwrap();
             assert_eq!(by, format!("hand {brightness}"));
             brightness

@@ -344,7 +344,10 @@ fn signals_are_heard_without_their_contract_as_with_it() {
         server.emitter().emit(b"echo", &own, signal, &fields).unwrap();
         for ((_, heard), interface, name) in &ears {
             let Tidings::Signal(heard) = heard.recv_timeout(WAIT).unwrap() else { panic!("a signal") };
-            assert_eq!((&heard.interface[..], &heard.signal[..]), (name.as_bytes(), signal.name.as_bytes()));
+            assert_eq!(
+                (&heard.interface[..], &heard.operation[..]),
+                (name.as_bytes(), signal.name.as_bytes())
+            );
             let shape = &interface.signals[index].fields;
             let read = heard.body.read(|source| Value::decode(shape, source)).unwrap();
             assert_eq!(unnamed(&read), value, "{} {name}", signal.name);

@@ -14,7 +14,7 @@ use crate::values::DataStream;
 use crate::ways::Came;
 use bytes::Bytes;
 use everywire_model::{
-    CallId, Context, Emission, Event, Failure, Heard, Initiator, Interest, Kind, Outcome, Signal, Topic,
+    CallId, Context, Emission, Event, Failure, Incoming, Initiator, Interest, Kind, Outcome, Signal, Topic,
 };
 
 /// What the ids of slots begin with.
@@ -179,13 +179,8 @@ impl DcopSession {
             return;
         }
         let body = DataStream::body(data, came.context.clone(), self.server, self.limits.budget);
-        let heard = Heard {
-            sender: came.sender.clone(),
-            key: slot.object.clone(),
-            interface: Bytes::new(),
-            signal: slot.name.clone(),
-            body,
-        };
+        let (sender, key) = (came.sender.clone(), slot.object.clone());
+        let heard = Incoming::signal(sender, key, Bytes::new(), slot.name.clone(), body);
         self.events.push_back(Event::Signal {
             subscriptions: vec![CallId(slot.subscription)],
             heard: Box::new(heard),

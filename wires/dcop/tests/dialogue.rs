@@ -325,13 +325,13 @@ fn signals_come_until_they_are_not_wanted_and_losses_are_told() {
         let Event::Signal { subscriptions, heard } = desk.only(client) else { panic!() };
         assert_eq!(subscriptions, [id]);
         assert_eq!(
-            (&*heard.sender, &*heard.key, &*heard.signal),
+            (&*heard.sender, &*heard.key, &*heard.operation),
             (&b"app"[..], &b"bench"[..], &b"Hello(int)"[..])
         );
         assert_eq!(heard.body.decode::<(i32,)>(&hello.fields).unwrap().0, value);
     }
     emit(&mut desk, app, b"bench", &other, 0);
-    assert!(matches!(desk.only(client), Event::Signal { heard, .. } if &*heard.signal == b"Other()"));
+    assert!(matches!(desk.only(client), Event::Signal { heard, .. } if &*heard.operation == b"Other()"));
     // Another object's signal is not meant.
     emit(&mut desk, app, b"elsewhere", &hello, 3);
     assert!(desk.event(client).is_none());

@@ -159,12 +159,10 @@ fn a_search_that_is_answered_with_nonsense_finds_nothing() {
 fn signals_pass_by_their_signatures() {
     let mut hop = Hop::new();
     let body = DATA_STREAM.write(&mut |sink: &mut dyn Sink| sink.i32(5)).unwrap();
-    let heard = |signal: &'static str| Heard {
-        sender: Bytes::new(),
-        key: Bytes::from_static(b"object"),
-        interface: Bytes::new(),
-        signal: Bytes::from_static(signal.as_bytes()),
-        body: Body { context: b"said(int)"[..].into(), ..body.clone() },
+    let heard = |signal: &'static str| {
+        let body = Body { context: b"said(int)"[..].into(), ..body.clone() };
+        let (key, signal) = (Bytes::from_static(b"object"), Bytes::from_static(signal.as_bytes()));
+        Incoming::signal(Bytes::new(), key, Bytes::new(), signal, body)
     };
     // Heard by its signature, or by the name that a contract has for it.
     for signal in ["said(int)", "said"] {

@@ -343,7 +343,7 @@ fn callbacks_reach_those_who_subscribed_and_nobody_else() {
             panic!("a signal was expected")
         };
         assert_eq!(
-            (subscriptions, &*heard.signal, &*heard.key),
+            (subscriptions, &*heard.operation, &*heard.key),
             (vec![told], &b"OnHello"[..], KEY.as_bytes())
         );
         assert_eq!(read(&heard.body, &signal.fields).unwrap(), [Arg::Said(text.into())]);

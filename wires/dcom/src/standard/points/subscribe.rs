@@ -13,8 +13,8 @@ use crate::standard::serving::{lock, pointer};
 use bytes::Bytes;
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Endpoint, Failure, Heard, Hold, Initiator, Interface, Kind, MarshalList, Method, Object, Place, Profile,
-    Reference, Request, Servant, Signal, Sink, Subscription, Tidings,
+    Endpoint, Failure, Hold, Incoming, Initiator, Interface, Kind, MarshalList, Method, Object, Place,
+    Profile, Reference, Request, Servant, Signal, Sink, Subscription, Tidings,
 };
 use std::collections::VecDeque;
 use std::net::UdpSocket;
@@ -274,7 +274,7 @@ pub(super) struct Listening {
 }
 
 struct State {
-    heard: VecDeque<(Request, Heard)>,
+    heard: VecDeque<(Request, Incoming)>,
     telling: bool,
     over: bool,
     last: Instant,
@@ -303,13 +303,13 @@ impl Listening {
         }
     }
 
-    fn hear(&self, tidings: Tidings<Heard>) {
+    fn hear(&self, tidings: Tidings<Incoming>) {
         // A listener that panics has told the log; it still gets what comes next.
         let _ = catch_unwind(AssertUnwindSafe(|| (self.listener)(tidings)));
     }
 
     /// Hands on what was heard, in order: one thread at a time tells, each call is answered when it was told.
-    fn tell(&self, request: Request, heard: Heard) {
+    fn tell(&self, request: Request, heard: Incoming) {
         {
             let mut state = lock(&self.state);
             state.last = Instant::now();
@@ -355,13 +355,10 @@ impl Servant for Ear {
             // A signal that nobody asked for.
             return request.run(|request| request.reply::<_, Failure>(Ok(())));
         };
-        let heard = Heard {
-            sender: Bytes::copy_from_slice(request.sender()),
-            key: self.0.key.clone(),
-            interface: Bytes::copy_from_slice(self.0.source.name.as_bytes()),
-            signal: Bytes::copy_from_slice(name.as_bytes()),
-            body: request.body().clone(),
-        };
+        let own = |bytes: &[u8]| Bytes::copy_from_slice(bytes);
+        let (sender, interface) = (own(request.sender()), own(self.0.source.name.as_bytes()));
+        let (key, body) = (self.0.key.clone(), request.body().clone());
+        let heard = Incoming::signal(sender, key, interface, own(name.as_bytes()), body);
         self.0.tell(request, heard);
     }
 }

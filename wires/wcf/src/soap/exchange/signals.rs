@@ -7,8 +7,8 @@ use crate::soap::seen::{Kept, Place};
 use crate::values::{BINARY, BINARY_INSIDE, Form, TEXT, XML};
 use bytes::Bytes;
 use everywire_model::{
-    Body, CallId, Context, Emission, Event, Failure, Headers, Heard, Interest, Interface, Operation, Outcome,
-    Rope, Signal,
+    Body, CallId, Context, Emission, Event, Failure, Headers, Incoming, Interest, Interface, Operation,
+    Outcome, Rope, Signal,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -151,7 +151,7 @@ impl Exchange {
     pub(super) fn hear(&mut self, action: &str, document: &Bytes, base: usize) -> bool {
         let Some((subscriptions, key, signal)) = self.listeners.find(action) else { return false };
         let body = self.body(document.clone(), Place::outside(base));
-        let heard = Heard { sender: Bytes::new(), key, interface: Bytes::new(), signal, body };
+        let heard = Incoming::signal(Bytes::new(), key, Bytes::new(), signal, body);
         self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
         true
     }
