@@ -104,7 +104,6 @@ fn a_call_whose_caller_has_left_is_withdrawn_or_forgotten() {
             let backend = backend(&place(far, "backend", &scratch));
             let broker = broker(near, &quoted(&backend.target), true, "", &scratch);
             let (client, other) = (Node::new(), Node::new());
-            let shop = client.connect::<dyn Shop>(&broker.reference("all")).unwrap();
             let honest = other.connect::<dyn Shop>(&broker.reference("all")).unwrap();
             backend.store.shut(true);
             let call = begin(&client, &broker, 7);
@@ -132,7 +131,6 @@ fn a_caller_that_has_left_takes_its_own_way_to_the_target_with_it() {
         let backend = backend(&place(wire, "backend", &scratch));
         let broker = broker(wire, &quoted(&backend.target), false, "", &scratch);
         let client = Node::new();
-        let shop = client.connect::<dyn Shop>(&broker.reference("all")).unwrap();
         backend.store.shut(true);
         let call = begin(&client, &broker, 7);
         backend.store.wait_for(1);

@@ -58,7 +58,7 @@ fn gone_round(failure: &Failure, wire: &str) {
 
 #[test]
 fn a_call_that_goes_round_ends_after_so_many_brokers() {
-    for wire in ["iiop", "dbus", "net.tcp", "basic"] {
+    for wire in ["iiop", "dbus", "basic"] {
         for typed in [false, true] {
             let scratch = Scratch::new();
             let (first, second) = circle(wire, typed, "", &scratch);
