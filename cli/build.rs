@@ -6,6 +6,8 @@ use std::path::Path;
 fn main() {
     println!("cargo::rerun-if-changed=hot.ld");
     println!("cargo::rerun-if-changed=build.rs");
+    // What `everywire demo` serves.
+    everywire_codegen::compile("demo/tank.xml");
     let (Ok(root), Ok(system)) = (env::var("CARGO_MANIFEST_DIR"), env::var("CARGO_CFG_TARGET_OS")) else {
         return;
     };

@@ -83,8 +83,11 @@ if [ "${1:-}" = --self-test ]; then
 fi
 python3 scripts/advisories.py check
 failed=
-for folder in . fuzz derby/rivals/zbus; do
-  echo "deny: $folder"
+# The manifest of this rival has another name: a package within a package is left out when that is published.
+rival="$EVERYWIRE_ADVISORIES/zbus"
+cp -r derby/rivals/zbus "$rival" && mv "$rival/manifest.toml" "$rival/Cargo.toml"
+for folder in . fuzz "$rival"; do
+  echo "deny: ${folder#"$EVERYWIRE_ADVISORIES/"}"
   # Reasons to skip something are those of the root; another folder need not have them all.
   look_at "$folder" $([ "$folder" = . ] || echo "-A unmatched-skip") || failed="$failed $folder"
 done

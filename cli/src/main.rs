@@ -5,8 +5,11 @@
 
 #![forbid(unsafe_code)]
 
+mod codes;
+mod complete;
 mod contract;
 mod headers;
+mod help;
 mod json;
 mod opcda;
 mod operation;
@@ -14,6 +17,7 @@ mod output;
 mod people;
 mod program;
 mod secrets;
+mod signed;
 mod stranger;
 mod target;
 mod trace;
@@ -44,34 +48,41 @@ struct Program {
 enum Verb {
     Broker(verbs::broker::Arguments),
     Call(call::Arguments),
+    Demo(verbs::demo::Arguments),
     Describe(describe::Arguments),
+    Emit(verbs::emit::Arguments),
+    Explain(verbs::explain::Arguments),
     Gen(generate::Arguments),
     List(verbs::list::Arguments),
     Serve(verbs::serve::Arguments),
+    Status(verbs::status::Arguments),
     Trace(verbs::trace::Arguments),
     Watch(verbs::watch::Arguments),
     Derby(derby::Arguments),
     // After the servers that wires bring along.
     #[command(display_order = 900)]
     Completion(completion::Arguments),
-    /// One side of a race, in a process of its own.
-    #[command(name = "derby-child", hide = true, disable_help_flag = true)]
-    DerbyChild {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        rest: Vec<String>,
-    },
+    #[command(display_order = 901)]
+    Man(verbs::man::Arguments),
 }
 
 fn main() -> ExitCode {
+    complete::answer(whole);
     let raw: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    // One side of a race, in a process of its own: nobody's to type.
+    if let [_, verb, rest @ ..] = raw.as_slice()
+        && verb == "derby-child"
+    {
+        return derby::child(rest);
+    }
     let plain = raw.iter().any(|word| word == "--no-color");
-    let mut command = verbs::hub::with_programs(Program::command());
+    let (mut command, examples) = help::apart(whole());
     if plain {
         command = command.color(ColorChoice::Never);
     }
     let matches = match command.try_get_matches() {
         Ok(matches) => matches,
-        Err(error) => return misused(&error, raw.iter().any(|word| word == "--json")),
+        Err(error) => return misused(&error, &raw, &examples),
     };
     if let Some((name, given)) = matches.subcommand()
         && let Some(hub) = verbs::hub::programs().find(|program| program.name == name)
@@ -80,23 +91,25 @@ fn main() -> ExitCode {
     }
     let program = match Program::from_arg_matches(&matches) {
         Ok(program) => program,
-        Err(error) => return misused(&error, raw.iter().any(|word| word == "--json")),
+        Err(error) => return misused(&error, &raw, &examples),
     };
     let style = Style::detect(program.no_color);
     let (json, done) = match program.verb {
         Verb::Broker(arguments) => (arguments.json, verbs::broker::run(&arguments)),
         Verb::Call(arguments) => (arguments.json, call::run(&arguments, style)),
+        Verb::Demo(arguments) => (arguments.json, verbs::demo::run(&arguments)),
         Verb::Describe(arguments) => (arguments.json, describe::run(&arguments)),
+        Verb::Emit(arguments) => (arguments.json, verbs::emit::run(&arguments, style)),
+        Verb::Explain(arguments) => (arguments.json, verbs::explain::run(&arguments, style)),
+        Verb::Status(arguments) => (arguments.json, verbs::status::run(&arguments, style)),
         Verb::Gen(arguments) => (arguments.json(), generate::run(&arguments)),
         Verb::Serve(arguments) => (arguments.json, verbs::serve::run(&arguments)),
         Verb::Trace(arguments) => (arguments.json, verbs::trace::run(&arguments, style)),
         Verb::List(arguments) => (arguments.json, verbs::list::run(&arguments, style)),
         Verb::Watch(arguments) => (arguments.json, verbs::watch::run(&arguments, style)),
         Verb::Derby(arguments) => (arguments.json(), derby::run(&arguments)),
-        Verb::Completion(arguments) => {
-            (arguments.json, completion::run(&arguments, verbs::hub::with_programs(Program::command())))
-        }
-        Verb::DerbyChild { rest } => return derby::child(&rest),
+        Verb::Completion(arguments) => (arguments.json, completion::run(&arguments)),
+        Verb::Man(arguments) => (arguments.json, verbs::man::run(&arguments, whole())),
     };
     end(done, json, style)
 }
@@ -111,18 +124,26 @@ fn end(done: trouble::Done, json: bool, style: Style) -> ExitCode {
     }
 }
 
+/// The whole command line.
+fn whole() -> clap::Command {
+    verbs::hub::with_programs(Program::command())
+}
+
 /// What clap found wrong; help and version are no mistakes.
-fn misused(error: &clap::Error, json: bool) -> ExitCode {
+fn misused(error: &clap::Error, raw: &[String], examples: &help::Examples) -> ExitCode {
     if !error.use_stderr() {
         // A closed pipe is the reader's choice.
         let _ = error.print();
+        if error.kind() == clap::error::ErrorKind::DisplayHelp {
+            output::raw(&examples.of(raw));
+        }
         return ExitCode::SUCCESS;
     }
-    if json {
-        let text = error.to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    if raw.iter().any(|word| word == "--json") {
+        let (message, tip) = help::sentence(&error.to_string());
+        let hint = tip.unwrap_or_else(|| "try --help".into());
         Trouble::usage("the command line cannot be understood", message)
-            .hint("try --help")
+            .hint(hint)
             .show(true, Style::default());
     } else {
         let _ = error.print();
@@ -136,9 +157,14 @@ mod tests {
 
     #[test]
     fn every_verb_has_examples_in_its_help() {
-        let command = verbs::hub::with_programs(Program::command());
+        let command = whole();
         command.clone().debug_assert();
-        for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+        for verb in command.get_subcommands() {
+            assert!(
+                !verb.is_hide_set(),
+                "{} is hidden, and shells complete it all the same",
+                verb.get_name()
+            );
             let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Examples:") && help.contains("everywire "), "{}", verb.get_name());
         }

@@ -39,10 +39,13 @@ pub(crate) fn declares(interface: &Interface, word: &str) -> bool {
 
 /// Finds an operation by its wire name, its label or an attribute's name. `title=x` and `title x` write an attribute;
 /// what is to be written comes back as an argument.
+///
+/// Of operations that share a name, the one is meant that takes what is given; `more` says that a document gives more than the words do.
 pub(crate) fn find<'i>(
     interface: &'i Interface,
     word: &str,
     arguments: &[String],
+    more: bool,
 ) -> Done<(&'i Operation, Vec<String>)> {
     let (name, assigned) = match word.split_once('=') {
         Some((name, value)) => (name, Some(value.to_owned())),
@@ -72,7 +75,7 @@ pub(crate) fn find<'i>(
             return Ok((operation, given));
         }
     }
-    if let Some(operation) = interface.operations.iter().find(|operation| operation.label == name) {
+    if let Some(operation) = overload(interface, name, &given, more)? {
         return Ok((operation, given));
     }
     // Wires without attributes tell of their accessors.
@@ -81,6 +84,42 @@ pub(crate) fn find<'i>(
         return Ok((operation, given));
     }
     Err(unknown(name, &[interface]))
+}
+
+/// The operation of this name among those that share it: by how many arguments are given.
+fn overload<'i>(
+    interface: &'i Interface,
+    name: &str,
+    given: &[String],
+    more: bool,
+) -> Done<Option<&'i Operation>> {
+    // A wire name may hold the types: those of one name differ in nothing else.
+    let stem = |operation: &'i Operation| operation.name.split('(').next().unwrap_or_default();
+    let same: Vec<&Operation> = interface
+        .operations
+        .iter()
+        .filter(|operation| {
+            operation.label == name || (operation.name.contains('(') && stem(operation) == name)
+        })
+        .collect();
+    let takes = |operation: &&&Operation| {
+        let fields = operation.arguments.fields();
+        if more { fields.len() >= given.len() } else { fields.len() == given.len() }
+    };
+    let fits: Vec<&&Operation> = same.iter().filter(takes).collect();
+    match (same.as_slice(), fits.as_slice()) {
+        ([], _) => Ok(None),
+        ([only], _) => Ok(Some(only)),
+        (_, [only]) => Ok(Some(**only)),
+        _ => {
+            let names: Vec<&str> = same.iter().map(|operation| operation.name.as_ref()).collect();
+            let first = names.first().copied().unwrap_or_default();
+            let which = if fits.is_empty() { "none of them takes" } else { "more than one of them takes" };
+            let why = format!("{which} {}: {}", counted(given.len()), names.join(", "));
+            Err(Trouble::usage(format!("`{name}` is more than one operation"), why)
+                .hint(format!("write '{first}'")))
+        }
+    }
 }
 
 /// The interface by which an operation of a class is called, and the operation there; of other interfaces, they are themselves.
@@ -131,7 +170,7 @@ fn unknown(name: &str, interfaces: &[&Interface]) -> Box<Trouble> {
 }
 
 /// What can be asked for: operations as people call them, attributes instead of what reads and writes them.
-fn members(interface: &Interface) -> Vec<&str> {
+pub(crate) fn members(interface: &Interface) -> Vec<&str> {
     let accesses = |index: usize| {
         interface
             .attributes
@@ -267,11 +306,40 @@ mod tests {
         assert!(boiler.attributes.is_empty() && declares(boiler, "Target") && !declares(boiler, "target"));
         let found = |word: &str, given: &[&str]| {
             let given: Vec<String> = given.iter().map(|word| (*word).to_owned()).collect();
-            find(boiler, word, &given).map(|(operation, words)| (operation.name.to_string(), words)).ok()
+            find(boiler, word, &given, false)
+                .map(|(operation, words)| (operation.name.to_string(), words))
+                .ok()
         };
         assert_eq!(found("Target", &[]), Some(("_get_Target()".to_owned(), vec![])));
         assert_eq!(found("Target=5", &[]), Some(("_set_Target(int)".to_owned(), vec!["5".to_owned()])));
         assert_eq!(found("Target", &["6"]), Some(("_set_Target(int)".to_owned(), vec!["6".to_owned()])));
         assert_eq!(found("Other", &[]), None);
+    }
+
+    #[test]
+    fn operations_of_one_name_are_told_apart_by_how_much_is_given() {
+        let text = "<DCOP-IDL><CLASS><NAME>Player</NAME>
+            <FUNC><TYPE>int</TYPE><NAME>seek</NAME><ARG><TYPE>int</TYPE></ARG></FUNC>
+            <FUNC><TYPE>int</TYPE><NAME>seek</NAME><ARG><TYPE>int</TYPE></ARG><ARG><TYPE>bool</TYPE></ARG></FUNC>
+            <FUNC><TYPE>int</TYPE><NAME>seek</NAME><ARG><TYPE>QString</TYPE></ARG><ARG><TYPE>bool</TYPE></ARG></FUNC>
+            </CLASS></DCOP-IDL>";
+        let contract = everywire_idl::kidl::parse(text, "told.kidl").unwrap();
+        let player = contract.interface("Player").unwrap();
+        let found = |word: &str, given: &[&str], more: bool| {
+            let given: Vec<String> = given.iter().map(|word| (*word).to_owned()).collect();
+            find(player, word, &given, more)
+                .map(|(operation, _)| operation.name.to_string())
+                .map_err(|trouble| trouble.why())
+        };
+        assert_eq!(found("seek", &["5"], false).as_deref(), Ok("seek(int)"));
+        assert_eq!(found("seek(QString,bool)", &["5", "true"], false).as_deref(), Ok("seek(QString,bool)"));
+        assert!(
+            found("seek", &["5", "true"], false)
+                .is_err_and(|why| why.starts_with("more than one of them takes 2 arguments"))
+        );
+        assert!(
+            found("seek", &[], false).is_err_and(|why| why.starts_with("none of them takes no argument"))
+        );
+        assert!(found("seek", &[], true).is_err(), "a document may give any number");
     }
 }

@@ -1,5 +1,6 @@
 //! What went wrong, for people in three lines and for programs as JSON, and the exit code that says which kind it was.
 
+use crate::codes;
 use crate::output::{Style, line, note, tinted};
 use crate::secrets::hidden;
 use everywire::model::failure::Completed;
@@ -137,6 +138,11 @@ impl Trouble {
             || (self.exit == REFUSED && self.code.is_none())
     }
 
+    /// Whether it may be over after a while: nobody is there, or nobody who can answer yet.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self.exit, UNREACHABLE | TIMED_OUT | REFUSED) || self.kind == Kind::NoObject.word()
+    }
+
     /// With another exit code and kind.
     pub(crate) fn as_kind(mut self: Box<Self>, exit: u8, kind: &str) -> Box<Self> {
         self.exit = exit;
@@ -186,8 +192,13 @@ impl Trouble {
         } else {
             note(&format!("{} {}", tinted("error:", "1;31", style.err), hidden(&self.what)));
             note(&format!("  {} {}", tinted("why:", "1", style.err), hidden(&self.why())));
-            if let Some(advice) = self.advice() {
-                note(&format!(" {} {}", tinted("hint:", "1;36", style.err), hidden(advice)));
+            let more = self.explained().map(|word| format!("`everywire explain {word}` tells more"));
+            let advice = match (self.advice(), more) {
+                (Some(advice), Some(more)) => Some(format!("{} ({more})", hidden(advice))),
+                (advice, more) => advice.map(hidden).or(more),
+            };
+            if let Some(advice) = advice {
+                note(&format!(" {} {advice}", tinted("hint:", "1;36", style.err)));
             }
         }
     }
@@ -203,6 +214,7 @@ impl Trouble {
                 "place": if self.place.is_empty() { None } else { Some(&self.place) },
                 "completed": self.completed,
                 "hint": self.advice().map(hidden),
+                "explain": self.explained(),
             },
         });
         if let (Some(value), Some(envelope)) = (&self.value, envelope.as_object_mut()) {
@@ -214,6 +226,15 @@ impl Trouble {
             error.insert("diagnostics".into(), text.trim_end().into());
         }
         envelope
+    }
+
+    /// The word by which `everywire explain` tells more of it: of failures, not of what is wrong with a command line.
+    fn explained(&self) -> Option<&'static str> {
+        let failed = self.completed.is_some() && self.exit != USAGE && self.kind != "exception";
+        if !failed {
+            return None;
+        }
+        codes::word_for(self.code.as_deref(), &self.message, &self.kind)
     }
 
     /// One thing to try. An error with a name of the service's own (`org.example.Full`) means what its author says.
@@ -245,6 +266,18 @@ impl Trouble {
             VIOLATION => "`everywire trace` between both shows the bytes; is this the right port?",
             _ => "`everywire VERB --help` has examples",
         })
+    }
+}
+
+/// The exit code for a kind of failure that a peer answered with.
+pub(crate) fn exit_of_kind(word: &str) -> u8 {
+    match word {
+        "unreachable" => UNREACHABLE,
+        "refused" | "limit-exceeded" | "busy" => REFUSED,
+        "timed-out" => TIMED_OUT,
+        "violation" => VIOLATION,
+        "bad-reference" => USAGE,
+        _ => ANSWERED,
     }
 }
 

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod asking;
 mod broker;
 mod dcom;
+mod demo;
 mod derby;
+mod explain;
 mod failures;
 mod hops;
 mod offline;
@@ -13,6 +16,7 @@ mod opcda;
 mod relay;
 mod routers;
 mod serve_and_call;
+mod shells;
 mod strangers;
 mod support;
 mod trace_opc;

@@ -232,15 +232,19 @@ impl fmt::Display for Failure {
     }
 }
 
+/// What Rust prints of a `fn main() -> Result<(), Failure>` that fails: the message, its kind, whether the call was executed, and the hint.
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Failure({}, by {:?}, ran {:?}: {self})",
-            self.0.kind.word(),
-            self.0.initiator,
-            self.0.completed
-        )
+        let executed = match self.0.completed {
+            Completed::Yes => "executed",
+            Completed::No => "not executed",
+            Completed::Maybe => "perhaps executed",
+        };
+        write!(f, "{self}: {}, {executed}", self.0.kind.word())?;
+        match &self.0.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -290,5 +294,21 @@ impl From<Violation> for Failure {
         } else {
             failure(Kind::Violation)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_main_function_that_fails_prints_what_helps() {
+        let failure = Failure::new(Kind::Unreachable, Initiator::Here, "nobody listens at 127.0.0.1:9")
+            .with_completed(Completed::No)
+            .with_hint("start the server first");
+        assert_eq!(
+            format!("Error: {failure:?}"),
+            "Error: nobody listens at 127.0.0.1:9: unreachable, not executed\nhint: start the server first"
+        );
     }
 }

@@ -306,4 +306,10 @@ impl Node {
     pub fn stop_within(&self, grace: Duration) {
         self.guard.shared.stop_within(grace);
     }
+
+    /// Waits until the node is stopped, by whoever does that: what the main thread of a server does.
+    pub fn wait(&self) {
+        crate::shard::about_to_block();
+        self.guard.shared.end.wait();
+    }
 }

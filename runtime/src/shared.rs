@@ -14,6 +14,7 @@ use crate::seat::Seat;
 use crate::shard::Shard;
 use crate::shares::Shares;
 use crate::signals::{Listeners, stopped};
+use crate::stopping::End;
 use crate::sync::{lock, read, write};
 use crate::target::Remote;
 use crate::tasks::Task;
@@ -80,6 +81,8 @@ pub(crate) struct Shared {
     /// How long calls under way may take when the node is stopped.
     pub(crate) grace: Duration,
     pub(crate) stopped: AtomicBool,
+    /// Told when it is.
+    pub(crate) end: End,
 }
 
 struct StandBy {
@@ -124,6 +127,7 @@ impl Shared {
             inward: AtomicUsize::new(0),
             grace: builder.grace,
             stopped: AtomicBool::new(false),
+            end: End::default(),
         })
     }
 
@@ -437,6 +441,7 @@ impl Shared {
         }
         self.shards().iter().for_each(|shard| shard.stop(&why));
         self.pool.stop();
+        self.end.tell();
     }
 
     /// Whether this node is meant to serve at this address, behind a router.

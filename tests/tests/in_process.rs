@@ -125,6 +125,41 @@ fn the_blocking_face_of_an_asynchronous_servant_answers_and_a_deadline_ends_a_ca
 }
 
 #[test]
+fn a_typed_reference_takes_a_deadline_wherever_its_object_lives() {
+    let (node, address) = house();
+    node.export::<dyn BenchmarkingAsync>("sleeper", Arc::new(Sleeper(Bench, Mutex::default())));
+    let here = node.connect::<dyn BenchmarkingAsync>(&format!("{address}/sleeper")).unwrap();
+    let bound = node.listen("iiop://127.0.0.1:0").unwrap();
+    let client = Node::new();
+    let there = client.connect::<dyn BenchmarkingAsync>(&format!("{bound}sleeper")).unwrap();
+    for object in [here, there] {
+        let soon = object.with_deadline(Some(Duration::from_millis(5))).unwrap();
+        assert_eq!(pollster(soon.in_out_string_call("x")).unwrap(), Bench.in_out_string_call("x").unwrap());
+        let failure = pollster(soon.out_string_call()).unwrap_err();
+        assert_eq!(failure.kind(), Kind::TimedOut, "{failure}");
+    }
+}
+
+#[test]
+fn who_waits_for_a_node_waits_until_it_is_stopped() {
+    let (node, _) = house();
+    let (tell, told) = std::sync::mpsc::channel();
+    let waiting = node.clone();
+    let waiter = std::thread::spawn(move || {
+        tell.send("waits").unwrap();
+        waiting.wait();
+        tell.send("over").unwrap();
+    });
+    assert_eq!(told.recv(), Ok("waits"));
+    assert!(told.try_recv().is_err());
+    node.stop();
+    assert_eq!(told.recv(), Ok("over"));
+    waiter.join().unwrap();
+    // Nor does it wait when that is over.
+    node.wait();
+}
+
+#[test]
 fn untyped_calls_reach_a_servant_and_are_told_what_is_wrong() {
     let (node, address) = house();
     let _ = servants::export_all(&node);

@@ -24,6 +24,11 @@ fn address(text: &str) -> Done<Address> {
     Address::parse(text).map_err(|failure| Trouble::failure(format!("`{text}` is no address"), &failure))
 }
 
+/// Where the host of an address answers.
+pub(crate) fn host(text: &str) -> Done<everywire::model::Endpoint> {
+    address(text).map(|address| crate::verbs::status::of_host(address.place()))
+}
+
 fn connect(node: &Node, address: &Address) -> Done<DataAccess> {
     DataAccess::at(node, address.clone())
         .map_err(|failure| Trouble::failure(format!("cannot reach `{address}`"), &failure))

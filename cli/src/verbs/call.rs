@@ -3,13 +3,15 @@
 use crate::contract::{Known, Preprocess};
 use crate::json::{Notation, Types, Words};
 use crate::output::{self, Envelope, Style, line, tinted};
+use crate::signed::{self, Wanted};
 use crate::trouble::{Done, Trouble};
-use crate::{contract, headers, json, opcda, operation, people, stranger, target};
+use crate::{complete, contract, headers, json, opcda, operation, people, stranger, target};
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use everywire::model::object::unexpected;
 use everywire::model::units::{self, Deadline};
 use everywire::model::visit::WithHeaders;
-use everywire::model::{Body, Encode, Header, Headers, Operation, Outcome, Sink, Source};
+use everywire::model::{Body, Encode, Header, Headers, Operation, Outcome, Shape, Sink, Source};
 use everywire::{Failure, Initiator, Kind, Node, Object, Reference, Value};
 use serde_json::Value as Json;
 use std::io::Read;
@@ -23,8 +25,10 @@ const EXAMPLES: &str = include_str!("../../help/call.txt");
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The object: an address, a reference, @FILE, or @FILE:NAME.
+    #[arg(add = ArgValueCompleter::new(complete::addresses))]
     reference: String,
     /// Operation or attribute; ATTRIBUTE=VALUE writes the attribute.
+    #[arg(add = ArgValueCompleter::new(complete::operations))]
     operation: String,
     /// Arguments by position, or NAME=VALUE.
     #[arg(allow_negative_numbers = true)]
@@ -35,8 +39,12 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     preprocess: Preprocess,
     /// The object's interface, if its reference does not tell.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::interfaces))]
     interface: Option<String>,
+    /// The types of the operation, where nobody tells a contract: `su` or `su->i` on D-Bus, `int seek(int)` on DCOP, and
+    /// `long deposit(in long amount)` on IIOP.
+    #[arg(long, value_name = "TYPES", conflicts_with = "contract")]
+    signature: Option<String>,
     /// Arguments as a JSON object, @FILE, or - for standard input.
     #[arg(short, long, value_name = "JSON", allow_hyphen_values = true)]
     data: Option<String>,
@@ -77,6 +85,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     if opcda::is_meant(&text) {
         if arguments.contract.is_some()
             || arguments.interface.is_some()
+            || arguments.signature.is_some()
             || arguments.data.is_some()
             || arguments.template
         {
@@ -93,13 +102,20 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         .map_err(|f| Trouble::failure(format!("`{}` is no reference", short(&text)), &f))?;
     contract::somebody(object.reference())
         .map_err(|failure| Trouble::failure(format!("cannot call `{}`", arguments.operation), &failure))?;
-    let known = Known::of(&object, arguments.contract.as_deref(), &arguments.preprocess)?;
-    let asked = arguments.interface.as_deref();
+    let (known, asked) = match &arguments.signature {
+        // It says itself which interface is meant.
+        Some(signature) => (signed(&object, arguments, signature)?, None),
+        None => (
+            Known::of(&object, arguments.contract.as_deref(), &arguments.preprocess)?,
+            arguments.interface.as_deref(),
+        ),
+    };
     let type_id = &object.reference().type_id;
     let word = &arguments.operation;
     let interface = contract::interface_of(&known, asked, type_id, Some(word))
         .map_err(|trouble| if known.own == 0 { unnamed(trouble, word, &object, &node) } else { trouble })?;
-    let (operation, words) = operation::find(interface, word, &arguments.arguments)?;
+    let (operation, words) =
+        operation::find(interface, word, &arguments.arguments, arguments.data.is_some())?;
     // A class is called by its interfaces.
     let (interface, operation) = operation::of_class(interface, operation);
     let object = object.typed(interface.clone());
@@ -113,7 +129,11 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let mut beside = Headers::default();
     arguments.header.iter().cloned().for_each(|header| beside.add(header));
     let beside = (arguments.headers || !beside.is_empty()).then_some(&beside);
-    let answer = call(&object, operation, &values, beside, &words_of, &what)?;
+    // What a signature leaves open, the answer tells.
+    let open = arguments.signature.as_deref().is_some_and(|signature| {
+        contract::wire_of(object.reference()).is_ok_and(|wire| signed::leaves_results(wire, signature))
+    });
+    let answer = call(&object, operation, &values, beside, &words_of, &Asked { what: &what, open })?;
     print(&answer, operation, &object, &words_of, arguments, style);
     if has_reference(&answer.value) {
         // What was printed is to work for whoever reads it: its object is not given back, as it is otherwise when the node ends.
@@ -121,6 +141,14 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         std::mem::forget(node);
     }
     Ok(())
+}
+
+/// The contract that a signature stands for.
+fn signed(object: &Object, arguments: &Arguments, signature: &str) -> Done<Known> {
+    let wire = contract::wire_of(object.reference())
+        .map_err(|failure| Trouble::failure(format!("cannot call `{}`", arguments.operation), &failure))?;
+    let interface = arguments.interface.as_deref();
+    signed::contract(wire, &arguments.operation, interface, signature, Wanted::Operation)
 }
 
 fn has_reference(value: &Value) -> bool {
@@ -149,6 +177,7 @@ fn unnamed(trouble: Box<Trouble>, word: &str, object: &Object, node: &Node) -> B
 /// What came back.
 struct Answer {
     value: Value,
+    shape: Shape,
     /// How the operation succeeded, where that is told: 0 plainly.
     status: i32,
     headers: Vec<Header>,
@@ -157,14 +186,23 @@ struct Answer {
     elapsed: Duration,
 }
 
+/// How a call is made, beside what it carries.
+struct Asked<'a> {
+    /// What is told to have failed.
+    what: &'a str,
+    /// Whether the answer tells what the results are.
+    open: bool,
+}
+
 fn call(
     object: &Object,
     operation: &Operation,
     values: &Value,
     beside: Option<&Headers>,
     notation: &dyn Notation,
-    what: &str,
+    asked: &Asked<'_>,
 ) -> Done<Answer> {
+    let what = asked.what;
     let failed = |failure: &Failure| stranger::named(Trouble::of_call(what, failure), object.reference());
     let encode = |sink: &mut dyn Sink| values.encode(&operation.arguments, sink);
     let with = beside.map(|headers| WithHeaders { values: &encode, headers });
@@ -177,20 +215,31 @@ fn call(
     if operation.oneway {
         object.send(operation, encode).map_err(|failure| failed(&failure))?;
         let (value, elapsed) = (Value::Struct(Vec::new()), begun.elapsed());
-        return Ok(Answer { value, status: 0, headers: Vec::new(), sent, received: 0, elapsed });
+        let shape = operation.results.clone();
+        return Ok(Answer { value, shape, status: 0, headers: Vec::new(), sent, received: 0, elapsed });
     }
     let outcome = object.invoke(operation, encode);
     let elapsed = begun.elapsed();
     match outcome {
         Outcome::Done(body) => {
-            let decode = |source: &mut dyn Source<'_>| Value::decode(&operation.results, source);
+            let told = if asked.open { body.codec.shape(&body) } else { None };
+            let shape = told.unwrap_or_else(|| operation.results.clone());
+            let decode = |source: &mut dyn Source<'_>| Value::decode(&shape, source);
             let value = body.read(decode).map_err(|failure| {
                 let limited = failure.kind() == Kind::LimitExceeded;
                 let trouble = failed(&failure.at(format_args!("results of {}", operation.name)));
                 if limited { trouble } else { trouble.hint("compare the contract of both sides") }
             })?;
             let headers = headers::beside(&body);
-            Ok(Answer { value, status: body.status(), headers, sent, received: body.bytes.len(), elapsed })
+            Ok(Answer {
+                value,
+                shape,
+                status: body.status(),
+                headers,
+                sent,
+                received: body.bytes.len(),
+                elapsed,
+            })
         }
         Outcome::Raised(told) => Err(raised(operation, &told.id, &told.body, notation, what)),
         Outcome::Failed(failure) => Err(failed(&failure)),
@@ -206,7 +255,7 @@ fn raised(operation: &Operation, id: &str, body: &Body, notation: &dyn Notation,
     let Some(known) = operation.raises.iter().find(|raised| raised.id == id || raised.name == id) else {
         return Trouble::of_call(what, &unexpected(id));
     };
-    let shape = everywire::model::Shape::Struct(known.clone());
+    let shape = Shape::Struct(known.clone());
     match body.read(|source| Value::decode(&shape, source)) {
         Ok(value) => {
             let shown = match &value {
@@ -240,7 +289,7 @@ fn print(
             Vec::new()
         };
         return Envelope {
-            value: json::write(&operation.results, &answer.value, notation),
+            value: json::write(&answer.shape, &answer.value, notation),
             peer: profile.and_then(|profile| profile.endpoints.first()).map(ToString::to_string),
             wire: profile.map(|profile| profile.wire),
             bytes: Some((answer.sent, answer.received)),
@@ -259,8 +308,8 @@ fn print(
     if let Some(status) = status {
         output::note(&format!("succeeded with {status}"));
     }
-    if !operation.results.fields().is_empty() {
-        line(&people::results(&operation.results, &answer.value, notation));
+    if !answer.shape.fields().is_empty() {
+        line(&people::results(&answer.shape, &answer.value, notation));
     } else if style.out {
         let done = if operation.oneway { "sent" } else { "done" };
         output::note(&tinted(&format!("{done} in {:?}", answer.elapsed), "2", style.err));
@@ -277,7 +326,7 @@ fn template(operation: &Operation, envelope: bool) -> Done {
     Ok(())
 }
 
-fn document(given: &str) -> Done<Json> {
+pub(super) fn document(given: &str) -> Done<Json> {
     let (text, place) = match given.strip_prefix('@') {
         Some(file) => (std::fs::read_to_string(file), file),
         None if given == "-" => {

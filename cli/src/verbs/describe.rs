@@ -6,8 +6,9 @@ mod reference;
 use crate::contract::Preprocess;
 use crate::output::{self, Envelope, line};
 use crate::trouble::{Done, Trouble};
-use crate::{contract, opcda, target};
+use crate::{complete, contract, opcda, target};
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use everywire::model::units::{self, Deadline};
 use everywire::model::{Contract, Definition, Shape};
 use everywire_idl::Language;
@@ -20,6 +21,7 @@ const EXAMPLES: &str = include_str!("../../help/describe.txt");
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A contract file, an address, a reference, @FILE or @FILE:NAME.
+    #[arg(add = ArgValueCompleter::new(complete::addresses))]
     target: String,
     /// One definition of the contract: its scoped name, or the module around it.
     name: Option<String>,

@@ -3,8 +3,9 @@
 use crate::output::{Envelope, Style, line, tinted, visible};
 use crate::stranger;
 use crate::trouble::{Done, Trouble};
-use crate::{opcda, target};
+use crate::{complete, opcda, target};
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use everywire::Node;
 use everywire::model::Presence;
 use everywire::model::units::{self, Deadline};
@@ -17,6 +18,7 @@ const EXAMPLES: &str = include_str!("../../help/list.txt");
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Where to look: a router, or a server behind it.
+    #[arg(add = ArgValueCompleter::new(complete::addresses))]
     address: String,
     /// How long to wait for each answer.
     #[arg(long, value_name = "TIME", value_parser = units::deadline, default_value = "5s")]

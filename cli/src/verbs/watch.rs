@@ -1,5 +1,9 @@
 //! `everywire watch`: prints the signals of an object as they come.
+//!
+//! A connection that breaks, because a server or a bus is started anew, ends its subscriptions: they are made again until they stand
+//! ([`again`]). What is told carries the number of the subscriptions that told it, so that what earlier ones say of their end counts once.
 
+use crate::complete;
 use crate::contract::{self, Known, Preprocess, last_part};
 use crate::json::{self, Notation, Types, Words};
 use crate::opcda;
@@ -10,9 +14,12 @@ use crate::target;
 use crate::trace::{time_of_day, timestamp};
 use crate::trouble::{Done, Trouble};
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use everywire::model::object::unexpected;
 use everywire::model::units::{self, Deadline};
-use everywire::model::{Hold, Incoming, Operation, Outcome, Shape, Signal, Sink, Source, Tidings};
+use everywire::model::{
+    Hold, Incoming, Operation, Outcome, Shape, Signal, Sink, Source, Subscription, Tidings, Wire,
+};
 use everywire::{Bytes, Failure, Interface, Kind, Node, Object, Value};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -25,6 +32,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str = include_str!("../../help/watch.txt");
 
+/// The first pause before a server that is gone is looked for again; each further one is twice as long.
+const FIRST: Duration = Duration::from_millis(250);
+/// The longest.
+const LONGEST: Duration = Duration::from_secs(30);
+
 /// Objects that are asked what their signals' fields are called.
 const MOST_OTHERS: usize = 1024;
 
@@ -33,8 +45,10 @@ const MOST_OTHERS: usize = 1024;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The object, or the server whose objects are meant.
+    #[arg(add = ArgValueCompleter::new(complete::addresses))]
     reference: String,
     /// Only this signal; of an OPC server, another item.
+    #[arg(add = ArgValueCompleter::new(complete::signals))]
     signal: Option<String>,
     /// Further items of an OPC server.
     #[arg(value_name = "ITEM")]
@@ -45,7 +59,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     preprocess: Preprocess,
     /// Only signals of this interface.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::interfaces))]
     interface: Option<String>,
     /// End after so many signals.
     #[arg(long, value_name = "NUMBER")]
@@ -118,7 +132,9 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let silent = known.err().filter(|failure| {
         matches!(failure.kind(), Kind::Unreachable | Kind::Refused | Kind::TimedOut | Kind::NoObject)
     });
-    let subscriptions = subscribe(arguments, &object, &interfaces, silent.as_ref(), &tell)?;
+    let asking = Asking { arguments, object: &object, interfaces: &interfaces, tell, told: &told };
+    let mut round = 0;
+    let mut subscriptions = asking.subscribe(silent.as_ref(), round)?;
     if wire.is_some_and(|wire| wire.capabilities().callbacks_on_connection) {
         ask_to_be_called(arguments, &object, &interfaces)?;
     }
@@ -144,17 +160,20 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
             None => told.recv().ok(),
         };
         match news {
-            Some(Some(Tidings::Signal(heard))) => {
+            Some(Some((_, Tidings::Signal(heard)))) => {
                 printer.print(&heard);
                 left -= 1;
             }
-            Some(Some(Tidings::Lost(failure) | Tidings::Garbled(failure))) => printer.lost(&failure),
-            Some(Some(Tidings::Ended(failure))) => {
-                return Err(Trouble::failure(
-                    format!("`{}` is watched no longer", arguments.reference),
-                    &failure,
-                ));
+            Some(Some((_, Tidings::Lost(failure) | Tidings::Garbled(failure)))) => printer.lost(&failure),
+            Some(Some((of, Tidings::Ended(failure)))) if of == round => {
+                printer.lost(&failure);
+                drop(subscriptions);
+                round += 1;
+                let Some(made) = asking.again(wire, round, until)? else { return Ok(()) };
+                subscriptions = made;
+                printer.back();
             }
+            Some(Some((_, Tidings::Ended(_)))) => {}
             Some(None) | None => break,
         }
     }
@@ -162,16 +181,69 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     Ok(())
 }
 
-/// What was told; nothing when it is time to end.
-type News = Option<Tidings<Incoming>>;
+/// What was told, by which subscriptions; nothing when it is time to end.
+type News = Option<(u32, Tidings<Incoming>)>;
+
+/// What is asked for, and of whom.
+struct Asking<'a> {
+    arguments: &'a Arguments,
+    object: &'a Object,
+    interfaces: &'a [Interface],
+    tell: mpsc::Sender<News>,
+    told: &'a mpsc::Receiver<News>,
+}
+
+impl Asking<'_> {
+    fn subscribe(&self, silent: Option<&Failure>, round: u32) -> Done<Vec<Subscription>> {
+        subscribe(self.arguments, self.object, self.interfaces, silent, &(self.tell.clone(), round))
+    }
+
+    /// Subscribes anew, as soon as somebody answers again; nothing when it is time to end.
+    fn again(
+        &self,
+        wire: Option<&dyn Wire>,
+        round: u32,
+        until: Option<Instant>,
+    ) -> Done<Option<Vec<Subscription>>> {
+        let mut pause = FIRST;
+        loop {
+            let next = Instant::now() + pause;
+            let end = until.map_or(next, |until| until.min(next));
+            // What earlier subscriptions still say is passed over.
+            loop {
+                match self.told.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                    Ok(None) | Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
+                    Ok(Some(_)) => {}
+                    Err(mpsc::RecvTimeoutError::Timeout) => break,
+                }
+            }
+            if until.is_some_and(|until| until <= Instant::now()) {
+                return Ok(None);
+            }
+            let made = self.subscribe(None, round).and_then(|made| {
+                if wire.is_some_and(|wire| wire.capabilities().callbacks_on_connection) {
+                    ask_to_be_called(self.arguments, self.object, self.interfaces)?;
+                }
+                Ok(made)
+            });
+            match made {
+                Ok(made) => return Ok(Some(made)),
+                // Nobody is there yet, or nobody who can answer.
+                Err(trouble) if trouble.may_pass() => pause = (pause * 2).min(LONGEST),
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+}
 
 fn subscribe(
     arguments: &Arguments,
     object: &Object,
     interfaces: &[Interface],
     silent: Option<&Failure>,
-    tell: &mpsc::Sender<News>,
-) -> Done<Vec<everywire::model::Subscription>> {
+    (tell, round): &(mpsc::Sender<News>, u32),
+) -> Done<Vec<Subscription>> {
+    let round = *round;
     let failed = |failure: &Failure| {
         let trouble = Trouble::failure(format!("cannot watch `{}`", arguments.reference), failure);
         stranger::named(trouble, object.reference())
@@ -181,7 +253,7 @@ fn subscribe(
         Arc::new(move |tidings| {
             if let Ok(tell) = tell.lock() {
                 // The program is ending.
-                let _ = tell.send(Some(tidings));
+                let _ = tell.send(Some((round, tidings)));
             }
         })
     };
@@ -340,6 +412,14 @@ impl Printer<'_> {
             others.insert(heard.key.clone(), interfaces.unwrap_or_default());
         }
         find(others.get(&heard.key)?, heard)
+    }
+
+    fn back(&self) {
+        if self.json {
+            line(&json!({"back": true}).to_string());
+        } else {
+            note("back: signals go on");
+        }
     }
 
     fn lost(&self, failure: &Failure) {

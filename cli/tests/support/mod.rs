@@ -133,6 +133,16 @@ impl Running {
         line.trim_end().to_owned()
     }
 
+    /// The next line of its output, which may be empty.
+    pub(crate) fn text(&mut self) -> String {
+        let mut line = String::new();
+        if self.out.read_line(&mut line).unwrap() == 0 {
+            self.err.read_to_string(&mut self.told).unwrap();
+            panic!("it ended: {}", self.told);
+        }
+        line.trim_end().to_owned()
+    }
+
     /// What else it printed, once it has ended.
     pub(crate) fn rest(&mut self) -> String {
         let mut rest = String::new();

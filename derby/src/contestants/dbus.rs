@@ -214,7 +214,8 @@ impl Library {
                 rival: "zbus",
                 name: self.family(),
                 sources: &[
-                    ("Cargo.toml", include_str!("../../rivals/zbus/Cargo.toml")),
+                    // Under another name, since cargo leaves a package within a package out of it.
+                    ("Cargo.toml", include_str!("../../rivals/zbus/manifest.toml")),
                     ("Cargo.lock", LOCK),
                     ("src/bench.rs", include_str!("../../rivals/zbus/src/bench.rs")),
                     ("src/measure.rs", include_str!("../../rivals/zbus/src/measure.rs")),

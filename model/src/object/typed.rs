@@ -2,7 +2,7 @@
 
 use super::{Object, Resolver, Servant};
 use crate::contract::Interface;
-use crate::failure::Failure;
+use crate::failure::{Failure, Initiator, Kind};
 use crate::marshal::Marshal;
 use crate::reference::Reference;
 use crate::shape::{Hold, Shape};
@@ -13,6 +13,7 @@ use std::any::Any;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A generated trait (`dyn Account`): what connects it to the untyped world.
 pub trait Remote: Send + Sync + 'static {
@@ -103,6 +104,23 @@ impl<I: Remote + ?Sized> Ref<I> {
         let (true, Some(resolver)) = (offered, resolver) else { return Ok(None) };
         let reference = found.unwrap_or_else(|| self.reference().clone());
         Ref::resolve(&*resolver, Reference { type_id: wanted.to_string(), ..reference }).map(Some)
+    }
+
+    /// The same object, whose calls end after this time with [`crate::Kind::TimedOut`]; `None` lifts the deadline.
+    ///
+    /// # Errors
+    /// The node of an object of this process has ended.
+    pub fn with_deadline(&self, deadline: Option<Duration>) -> Result<Self, Failure> {
+        let object = match &self.side {
+            Side::There(object) => object.clone(),
+            // Nobody can end a method call: the call goes through memory.
+            Side::Here(emitter, _) => {
+                let gone =
+                    || Failure::new(Kind::Unreachable, Initiator::Here, "the node of this object has ended");
+                emitter.resolver().ok_or_else(gone)?.resolve(self.reference())?
+            }
+        };
+        Ok(Self::remote(object.with_deadline(deadline), self.reference().clone()))
     }
 
     /// What the object emits, and what there is to hear of it.

@@ -288,6 +288,47 @@ fn headers_are_kept_changed_and_removed() {
     }
 }
 
+/// A head that came before leaves as it left before only if the changes of headers are the same.
+#[test]
+fn the_changes_of_headers_are_those_of_each_message() {
+    let contract = remote_object();
+    let operation = find(&contract, "InOutString");
+    let of = |value: Option<&str>| {
+        let mut changes = Headers::default();
+        value.into_iter().for_each(|value| changes.put(Header::text("{urn:k}Trace", value)));
+        changes
+    };
+    let wanted = |value: Option<&str>| -> Vec<_> {
+        value.into_iter().map(|value| ("{urn:k}Trace".to_owned(), value.to_owned(), false)).collect()
+    };
+    for dialect in DIALECTS {
+        let mut chain = Chain::new(dialect, &contract);
+        for value in [Some("a"), Some("a"), Some("b"), None, Some("b"), Some("a"), Some("a"), None] {
+            let said = Arg::Said("text".into());
+            let (started, payload) = chain.front.start(&contract, "InOutString", vec![said.clone()]);
+            chain.front.hand_over(&payload, started.action.as_deref()).unwrap();
+            let incoming = chain.front.incoming();
+            chain.forward(&incoming, &of(value)).unwrap();
+            let came = chain.back.incoming();
+            assert_eq!(shown(&came.body), wanted(value), "{dialect:?}");
+            let results = List(&operation.results, vec![said.clone()]);
+            let (_, payload) = chain.back.answer(came.id, Answer::Done(&results));
+            chain.back.bring_back(&payload).unwrap();
+            let (_, outcome) = chain.back.outcome();
+            let Outcome::Done(body) = outcome else { panic!("{outcome:?}") };
+            let headers = of(value);
+            let (_, payload) = chain
+                .front
+                .answer(incoming.id, Answer::Done(&WithHeaders { values: &body, headers: &headers }));
+            chain.front.bring_back(&payload).unwrap();
+            let (_, outcome) = chain.front.outcome();
+            let Outcome::Done(body) = outcome else { panic!("{outcome:?}") };
+            assert_eq!(read(&body, &operation.results).unwrap(), [said]);
+            assert_eq!(shown(&body), wanted(value), "{dialect:?}");
+        }
+    }
+}
+
 /// Headers beside plain values, in every dialect; and those of binary XML pass and are shown.
 #[test]
 fn headers_travel_beside_values() {

@@ -88,7 +88,6 @@ fn main() -> Result<(), Failure> {
     if let Some(reference) = node.reference("account") {
         println!("{}", node.print(&reference));
     }
-    loop {
-        std::thread::park();
-    }
+    node.wait();
+    Ok(())
 }

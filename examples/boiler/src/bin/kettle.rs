@@ -16,7 +16,6 @@ fn main() -> Result<(), Failure> {
     if let Some(reference) = node.class_reference(CLASS) {
         println!("{}", node.print(&reference));
     }
-    loop {
-        std::thread::park();
-    }
+    node.wait();
+    Ok(())
 }

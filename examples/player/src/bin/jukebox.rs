@@ -14,7 +14,6 @@ fn main() -> Result<(), Failure> {
     for address in addresses {
         println!("serving at {}", node.listen(&address)?);
     }
-    loop {
-        std::thread::park();
-    }
+    node.wait();
+    Ok(())
 }

@@ -257,6 +257,14 @@ impl NdrSink {
             Some(left) => frame.left = left,
             None => return Err(miscounted()),
         }
+        // Most values are members and elements of which nothing more is to be known.
+        if matches!(frame.kind, Kind::Struct | Kind::Items)
+            && frame.counting == Counting::No
+            && frame.hoist.is_none()
+            && frame.pairs == 1
+        {
+            return Ok(Place::Within);
+        }
         if frame.counting == Counting::Field
             && let Some(counts) = self.counts.last_mut()
         {

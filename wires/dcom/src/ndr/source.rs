@@ -167,6 +167,14 @@ impl<'a> NdrSource<'a> {
             Some(left) => frame.left = left,
             None => return self.wrong(Violation::Misuse),
         }
+        // Most values are members and elements of which nothing more is to be known.
+        if matches!(frame.kind, Kind::Struct | Kind::Items)
+            && frame.counting == Counting::No
+            && frame.hoist.is_none()
+            && frame.pairs == 1
+        {
+            return Ok(Place::Within);
+        }
         if frame.counting == Counting::Field
             && let Some(counts) = self.counts.last_mut()
         {

@@ -32,14 +32,16 @@ macro_rules! number {
 impl<'a> Window<'a> {
     number!(u8 u8, i8 i8, u16 u16, i16 i16, u32 u32, i32 i32, u64 u64, i64 i64, f32 f32, f64 f64);
 
-    /// Skips padding, whose content nobody looks at.
+    /// Skips padding to a multiple of a power of two; nobody looks at its content.
+    #[inline]
     pub(super) fn align(&mut self, alignment: usize) {
-        let over = (self.base + self.at) % alignment;
+        let over = (self.base + self.at) & (alignment - 1);
         if over != 0 && !self.loose {
             self.at += alignment - over;
         }
     }
 
+    #[inline]
     pub(super) fn take(&mut self, len: usize) -> Visit<&'a [u8]> {
         let end = self.at.checked_add(len);
         match end.and_then(|end| self.bytes.get(self.at..end)) {

@@ -83,8 +83,8 @@ impl NdrSink {
         whole[0] = size;
         [whole[8], whole[9]] = [low, high];
         [whole[16], whole[17]] = [low, high];
-        for (place, byte) in whole.iter_mut().skip(at).zip(bits.to_le_bytes()) {
-            *place = byte;
+        if let Some(place) = whole.get_mut(at..at + 8) {
+            place.copy_from_slice(&bits.to_le_bytes());
         }
         let segment = self.segment();
         segment.align(8);

@@ -92,7 +92,13 @@ impl<'a> NdrSource<'a> {
         };
         behind.align(width.max(1));
         let Ok(raw) = behind.take(width) else { return Ok(None) };
-        let mut bits = raw.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        let mut bits = match *raw {
+            [a] => a.into(),
+            [a, b] => u16::from_le_bytes([a, b]).into(),
+            [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
+            [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            _ => 0,
+        };
         if vt == variant::BOOL {
             bits = (bits != 0).into();
         }

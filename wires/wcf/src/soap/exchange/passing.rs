@@ -7,8 +7,8 @@
 //! In binary XML a message refers to words of the session that it came by. A session that has told its peer no words of its own
 //! takes over those, numbers and all, and tells them in front as they came; one that has writes the words out.
 //!
-//! A head that came before in the same bytes ([`crate::soap::seen`]) leaves as it left before: [`Passages`] holds what stands around
-//! the identifier. The copy of the body's context that it holds keeps another one from having its address.
+//! A head that came before in the same bytes ([`crate::soap::seen`]) leaves as it left before, with the same changes of headers: [`Passages`]
+//! holds what stands around the identifier. The copy of the body's context that it holds keeps another one from having its address.
 
 use super::{Exchange, Serving, Side, Started};
 use crate::dictionary::{Outgoing, Words};
@@ -23,7 +23,7 @@ use bytes::Bytes;
 use everywire_model::message::needs_contract;
 use everywire_model::rope::SPLICE;
 use everywire_model::visit::Visit;
-use everywire_model::{Body, Call, CallId, Context, Encoded, Expects, Failure, Headers, Method, Rope};
+use everywire_model::{Body, Call, CallId, Context, Edit, Encoded, Expects, Failure, Headers, Method, Rope};
 use std::sync::Arc;
 
 /// How many heads one channel keeps.
@@ -42,6 +42,8 @@ struct Passage {
     /// What is asked for; nothing of an answer.
     operation: Option<Box<[u8]>>,
     identified: bool,
+    /// Changes of headers that the template has.
+    edits: Box<[Edit]>,
     template: Template,
 }
 
@@ -53,12 +55,14 @@ impl Passages {
         key: &[u8],
         operation: Option<&[u8]>,
         identified: bool,
+        edits: &[Edit],
     ) -> Option<&Template> {
         let is = |held: &&Passage| {
             std::ptr::eq(held.context.as_ptr(), context.as_ptr())
                 && held.identified == identified
                 && held.operation.as_deref() == operation
                 && held.key == key
+                && *held.edits == *edits
         };
         self.made.iter().find(is).map(|held| &held.template)
     }
@@ -100,8 +104,9 @@ impl Exchange {
         let identified = wanted && self.dialect.addressing;
         let guid = self.ids.of(id);
         let key = &call.profile.key;
-        let known = self.passages.find(&body.context, key, Some(action.as_bytes()), identified);
-        let plain = !self.settings.username && is_unchanged(body, headers);
+        let edits = headers.map_or(&[][..], Headers::edits);
+        let known = self.passages.find(&body.context, key, Some(action.as_bytes()), identified, edits);
+        let plain = !self.settings.username && is_unchanged(body);
         let words = &Reading::of(body).words;
         if let Some(template) = known.filter(|_| plain)
             && (self.dialect.form == Form::Text || self.words.can_adopt(words))
@@ -158,9 +163,10 @@ impl Exchange {
             _ => None,
         };
         let timed = self.settings.username && self.side == Side::Server;
-        let plain = !timed && call.reply_to.is_none() && unique.is_some() && is_unchanged(body, headers);
+        let plain = !timed && call.reply_to.is_none() && unique.is_some() && is_unchanged(body);
         let words = &Reading::of(body).words;
-        let known = self.passages.find(&body.context, &call.key, None, true);
+        let edits = headers.map_or(&[][..], Headers::edits);
+        let known = self.passages.find(&body.context, &call.key, None, true, edits);
         if let Some(template) = known.filter(|_| plain)
             && (self.dialect.form == Form::Text || self.words.can_adopt(words))
         {
@@ -232,7 +238,8 @@ impl Exchange {
         {
             let template = Template::cut(dialect.form, &made.head, made.hole);
             let (context, operation) = (body.context.clone(), operation.map(Into::into));
-            self.passages.keep(Passage { context, key: key.clone(), operation, identified, template });
+            let edits = own.changes.iter().flatten().flat_map(|changes| changes.edits()).cloned().collect();
+            self.passages.keep(Passage { context, key: key.clone(), operation, identified, edits, template });
         }
         Ok(())
     }
@@ -270,9 +277,8 @@ fn rest(document: &Bytes, from: usize, out: &mut Rope) {
 
 /// Whether nobody wants other headers than those that came.
 #[inline]
-fn is_unchanged(body: &Body, headers: Option<&Headers>) -> bool {
+fn is_unchanged(body: &Body) -> bool {
     body.headers().is_none_or(|own| own.edits().is_empty())
-        && headers.is_none_or(|more| more.edits().is_empty())
 }
 
 /// The same failure, with the fault as it came.

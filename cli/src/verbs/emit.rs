@@ -1,0 +1,176 @@
+//! `everywire emit`: sends one signal, from an object that this process is for as long as that takes.
+
+use crate::complete;
+use crate::contract::{self, Known, Preprocess, last_part};
+use crate::json::{Types, Words};
+use crate::operation::{self, nearest};
+use crate::output::{Envelope, Style, note, tinted};
+use crate::signed::{self, Wanted};
+use crate::target;
+use crate::trouble::{Done, Trouble};
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use everywire::model::units::{self, Deadline};
+use everywire::model::{Operation, Place, Profile, Signal, Sink, Wire};
+use everywire::{Bytes, Failure, Interface, Kind, Node, Reference};
+use serde_json::Value as Json;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLES: &str = include_str!("../../help/emit.txt");
+
+/// How long the signal may take to leave.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Emit a signal, under a name on a bus or at a DCOP server.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The object that the signal is from: a name, which this process takes meanwhile, and an object of it.
+    #[arg(add = ArgValueCompleter::new(complete::addresses))]
+    reference: String,
+    /// The signal, with its interface before it (INTERFACE.SIGNAL) where only a signature is given.
+    signal: String,
+    /// Its fields by position, or NAME=VALUE.
+    #[arg(allow_negative_numbers = true)]
+    arguments: Vec<String>,
+    /// The contract that has the signal.
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        required_unless_present = "signature",
+        conflicts_with = "signature"
+    )]
+    contract: Option<PathBuf>,
+    #[command(flatten)]
+    preprocess: Preprocess,
+    /// The interface that has the signal.
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::interfaces))]
+    interface: Option<String>,
+    /// The types of the fields, without a contract: as on D-Bus (`su`), or the function on DCOP (`finished(QString)`).
+    #[arg(long, value_name = "TYPES")]
+    signature: Option<String>,
+    /// Fields as a JSON object, @FILE, or - for standard input.
+    #[arg(short, long, value_name = "JSON", allow_hyphen_values = true)]
+    data: Option<String>,
+    /// How long to wait for the name.
+    #[arg(long, value_name = "TIME", value_parser = units::deadline, default_value = "5s")]
+    deadline: Deadline,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Emits.
+pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
+    let node = Node::from(Node::builder().deadline(arguments.deadline.0).shards(1).build());
+    let text = target::text(&arguments.reference)?;
+    let what = || format!("cannot emit `{}`", arguments.signal);
+    let reference = node
+        .parse(&text)
+        .map_err(|failure| Trouble::failure(format!("`{text}` is no reference"), &failure))?;
+    let wire = contract::wire_of(&reference).map_err(|failure| Trouble::failure(what(), &failure))?;
+    let (address, key) = place(&node, wire, &reference).map_err(|why| {
+        Trouble::usage(what(), why).hint("name an object behind a router, such as dbus:session/org.example.Bank/account or dcop:bank/account")
+    })?;
+    let known = match (&arguments.signature, &arguments.contract) {
+        (Some(signature), _) => signed::contract(
+            wire,
+            &arguments.signal,
+            arguments.interface.as_deref(),
+            signature,
+            Wanted::Signal,
+        )?,
+        (None, Some(path)) => Known::of_file(path, &arguments.preprocess)?,
+        (None, None) => {
+            return Err(Trouble::usage(what(), "nobody says what its fields are")
+                .hint("give --contract or --signature"));
+        }
+    };
+    let (interface, signal) = find(&known, arguments)?;
+    let words = Words { node: node.clone(), types: Types::of(&known.contract) };
+    let document: Option<Json> = arguments.data.as_deref().map(super::call::document).transpose()?;
+    // Fields are given as arguments are.
+    let mut like = Operation::new(signal.label.clone(), Vec::new(), everywire::model::Shape::Void);
+    like.arguments = signal.fields.clone();
+    let values = operation::arguments(&like, &arguments.arguments, document, &words)?;
+    node.listen(&address).map_err(|failure| {
+        let trouble = Trouble::failure(what(), &failure);
+        match failure.kind() {
+            Kind::Refused => {
+                trouble.hint("a signal counts from whoever has the name: whoever serves it there emits it")
+            }
+            _ => trouble,
+        }
+    })?;
+    let failed = |failure: Failure| Trouble::failure(what(), &failure);
+    let encode = |sink: &mut dyn Sink| values.encode(&signal.fields, sink);
+    node.emitter().emit(&key, interface, signal, &encode).map_err(failed)?;
+    node.stop_within(GRACE);
+    if arguments.json {
+        let notes = vec!["nobody tells who heard it".into()];
+        Envelope { wire: Some(wire.name()), notes, ..Envelope::default() }.print();
+    } else if style.out {
+        note(&tinted("sent", "2", style.err));
+    }
+    Ok(())
+}
+
+/// Where to join to be the object, and its key.
+fn place(node: &Node, wire: &dyn Wire, reference: &Reference) -> Result<(String, Bytes), String> {
+    let profile = reference.profiles.first().cloned().unwrap_or_default();
+    let key = profile.key.clone();
+    if key.is_empty() {
+        return Err("the address names no object".into());
+    }
+    let above =
+        Reference { profiles: vec![Profile { key: Bytes::new(), ..profile }], ..Reference::default() };
+    let address = node.print_friendly(&above);
+    match wire.listen(&address) {
+        Ok(Place::Join(_)) => Ok((address, key)),
+        _ => Err(format!(
+            "on {} without a router between, signals go to those who are connected to the object: to nobody, as this one has just begun",
+            wire.name()
+        )),
+    }
+}
+
+fn find<'k>(known: &'k Known, arguments: &Arguments) -> Done<(&'k Interface, &'k Signal)> {
+    let word = &arguments.signal;
+    let asked = arguments.interface.as_deref().or_else(|| word.rsplit_once('.').map(|(scope, _)| scope));
+    let is = |name: &str| asked.is_none_or(|asked| asked == name || asked == last_part(name));
+    // A signature of types has a name of its own.
+    let bare = word.rsplit('.').next().unwrap_or(word);
+    let all = || {
+        known
+            .contract
+            .interfaces()
+            .filter(|interface| arguments.signature.is_some() || is(&interface.name) || is(&interface.id))
+    };
+    let all =
+        || all().flat_map(|interface| interface.signals.iter().map(move |signal| (&**interface, signal)));
+    let mut fits = all().filter(|(_, signal)| {
+        arguments.signature.is_some() || signal.label == bare || signal.name == bare || signal.name == *word
+    });
+    match (fits.next(), fits.next()) {
+        (Some(found), None) => Ok(found),
+        (Some((first, _)), Some(_)) => {
+            Err(Trouble::usage(format!("`{word}` is more than one signal"), "several interfaces declare it")
+                .hint(format!("write {}.{bare}, or name the interface with --interface", first.name)))
+        }
+        (None, _) => {
+            let names: Vec<&str> = all().map(|(_, signal)| signal.label.as_ref()).collect();
+            let why = if names.is_empty() {
+                "there is none".into()
+            } else {
+                format!("there are {}", names.join(", "))
+            };
+            let trouble = Trouble::usage(format!("there is no signal `{word}`"), why);
+            Err(match nearest(bare, &names) {
+                Some(near) => trouble.hint(format!("did you mean `{near}`?")),
+                None => trouble.hint("choose one of these, or name another --interface"),
+            })
+        }
+    }
+}
