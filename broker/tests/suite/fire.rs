@@ -74,8 +74,9 @@ impl Target {
         let old = std::mem::replace(&mut self.node, Node::new());
         old.stop_within(Duration::ZERO);
         drop(old);
-        until("its port is free", || self.node.listen(&self.address).is_ok());
+        // Before anybody can ask for it.
         self.node.export::<dyn Shop>("shop", self.store.clone());
+        until("its port is free", || self.node.listen(&self.address).is_ok());
     }
 }
 
