@@ -116,7 +116,8 @@ impl Route {
             let name = shown(&target.text);
             let metrics = world.metrics.target(&config.name, &name);
             let breaker = config.breaker.map(Breaker::new);
-            let lanes = plan.is_opaque().then(|| Lanes::new(target.reference.clone(), timeout, world.hops));
+            let (made, hops) = (target.wire.makes_objects(), world.hops);
+            let lanes = plan.is_opaque().then(|| Lanes::new(target.reference.clone(), made, timeout, hops));
             Ok(Upstream::new(name, object, target.wire.capabilities().oneway, breaker, Some(metrics), lanes))
         };
         let matched = |name: &str| config.matches.operation.as_ref().is_none_or(|pattern| pattern.fits(name));
@@ -149,7 +150,11 @@ impl Route {
             copies,
             metrics: world.metrics.route(&config.name),
             log: world.log.clone(),
-            opaque: plan.is_opaque().then(|| Opaque::new(config, &plan.key)),
+            opaque: plan
+                .targets
+                .first()
+                .filter(|_| plan.is_opaque())
+                .map(|target| Opaque::new(config, &plan.key, target.wire)),
             headers: config.matches.header.clone(),
             told: hops::beside(&edits.calls, hop, 1),
             edits,
